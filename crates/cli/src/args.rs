@@ -1,0 +1,184 @@
+//! What can be typed: verbs, options, and the help that explains them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Read, check, rewrite and run XLA's HLO without building XLA.
+///
+/// IN is a file of HLO text, or `-` for stdin. Results go to stdout unless -o
+/// says otherwise, diagnostics to stderr. The exit code is 0 when all is done,
+/// 1 when the input is bad or a check found a difference, 2 when the command
+/// was not understood.
+#[derive(Debug, Parser)]
+#[command(name = "tilewright", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// The verb.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The verbs; each has its file in `cmd`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Rewrite a module so that it costs less on a vector machine
+    Opt(Opt),
+    /// Evaluate a module and show or save its outputs
+    Run(Run),
+    /// Compare the outputs of two modules, or of a module and its optimised form
+    Check(Check),
+    /// Check that modules are well formed
+    Verify(Verify),
+    /// Show what each instruction costs on a target, as a model has it
+    Cost(Cost),
+    /// Read a module and write it again
+    Convert(Convert),
+    /// List the passes and pipelines
+    Passes(Listing),
+    /// List the ops of HLO
+    Ops(Listing),
+    /// List the built-in targets
+    Targets(Listing),
+}
+
+/// A module to read.
+#[derive(Debug, Args)]
+pub(crate) struct Input {
+    /// The module: a file of HLO text, or `-` for stdin
+    #[arg(value_name = "IN")]
+    pub(crate) path: PathBuf,
+}
+
+/// How a module is optimised.
+#[derive(Debug, Args)]
+pub(crate) struct Optimisation {
+    /// The machine that costs are weighed on: a built-in name (see `tilewright
+    /// targets`) or a TOML file
+    #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
+    pub(crate) target: String,
+    /// The pipeline to run (see `tilewright passes`)
+    #[arg(long, value_name = "NAME", conflicts_with = "passes")]
+    pub(crate) pipeline: Option<String>,
+    /// The passes to run, in this order, until none changes anything; the
+    /// result is kept whether it pays or not
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) passes: Option<Vec<String>>,
+    /// Keep the order of float sums and products
+    #[arg(long)]
+    pub(crate) exact: bool,
+}
+
+/// `tilewright opt`.
+#[derive(Debug, Args)]
+pub(crate) struct Opt {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Write here instead of stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) optimisation: Optimisation,
+    /// Evaluate before and after on several inputs, and write nothing if they
+    /// differ
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Show costs before and after, and what each pass did, on stderr
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Tell in plain words what was found and done, on stderr
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Write the module before, and after every pass that changed it, into
+    /// this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dump_dir: Option<PathBuf>,
+    /// Stop after this many rewrites, to find the one that matters
+    #[arg(long, value_name = "N")]
+    pub(crate) stop_after: Option<u64>,
+    /// Give the report of --stats as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tilewright run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// The inputs, as arrays `in0`, `in1` ... of an npz file; random if absent
+    #[arg(long, value_name = "NPZ", conflicts_with = "seed")]
+    pub(crate) inputs: Option<PathBuf>,
+    /// Which random inputs
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Write the outputs here, as arrays `out0`, `out1` ... of an npz file
+    #[arg(short, long, value_name = "NPZ")]
+    pub(crate) output: Option<PathBuf>,
+    /// Show how long it took, on stderr
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Give the report of --stats as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tilewright check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// A module: a file of HLO text, or `-` for stdin
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// The module to compare with; the optimised A if absent
+    #[arg(value_name = "B")]
+    pub(crate) b: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) optimisation: Optimisation,
+    /// How many random inputs of each kind to try
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: u64,
+    /// Give the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tilewright verify`.
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// The modules: files of HLO text, or `-` for stdin
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Give the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tilewright cost`.
+#[derive(Debug, Args)]
+pub(crate) struct Cost {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// The machine: a built-in name (see `tilewright targets`) or a TOML file
+    #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
+    pub(crate) target: String,
+    /// Give the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tilewright convert`.
+#[derive(Debug, Args)]
+pub(crate) struct Convert {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Write here: HLO text, `-` for stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `tilewright passes`, `ops` and `targets`.
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    /// Give the list as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,134 @@
+//! Files, stdin and stdout: all reading and writing of the command.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, Result};
+use tilewright::{Error, Loaded, ModuleReader};
+
+/// The path that means stdin or stdout.
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Reads a module from a file or stdin.
+pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
+    let reader = ModuleReader::new();
+    if is_dash(path) {
+        let mut bytes = Vec::new();
+        io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map_err(|source| Error::read("<stdin>", source))?;
+        reader.bytes("<stdin>", bytes)
+    } else {
+        reader.file(path)
+    }
+}
+
+/// Where a result goes.
+#[derive(Debug)]
+pub(crate) enum Output {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Output {
+    /// What `-o` said, or stdout where it said nothing.
+    pub(crate) fn of(path: Option<PathBuf>) -> Self {
+        match path {
+            Some(path) if !is_dash(&path) => Self::File(path),
+            Some(_) | None => Self::Stdout,
+        }
+    }
+
+    /// Fails where the output is to be HLO text but the name says otherwise.
+    pub(crate) fn expect_text(self) -> Result<Self, Error> {
+        if let Self::File(path) = &self {
+            Error::unless_text(path)?;
+        }
+        Ok(self)
+    }
+
+    /// Writes it all. A file is replaced at once or not at all.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Stdout => to_stdout(bytes),
+            Self::File(path) => {
+                replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+            }
+        }
+    }
+}
+
+/// Writes a file under another name and then gives it its own, so that nobody
+/// sees half of it. What is no plain file (a pipe, `/dev/null`) is written to.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
+        return File::options().write(true).open(path)?.write_all(bytes);
+    }
+    // A link stays a link: what it points to is replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
+    let (temporary, mut file) = create_beside(&path, name)?;
+    let written = file.write_all(bytes).and_then(|()| {
+        if let Ok(meta) = path.metadata() {
+            file.set_permissions(meta.permissions())?;
+        }
+        drop(file);
+        std::fs::rename(&temporary, &path)
+    });
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// A new file in the folder of `path`.
+fn create_beside(path: &Path, name: &std::ffi::OsStr) -> io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}-{number}.tmp", std::process::id()));
+        let temporary = path.with_file_name(hidden);
+        match File::options().write(true).create_new(true).open(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes to stdout. Whoever closed the pipe has read enough.
+pub(crate) fn to_stdout(bytes: &[u8]) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to stdout")
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Writes to stderr, where there is nobody left to tell if that fails.
+pub(crate) fn to_stderr(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
+pub(crate) fn colours() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A value as JSON, ended by a newline.
+pub(crate) fn json<T: serde::Serialize>(value: &T) -> Result<String> {
+    let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,138 @@
+//! What can go wrong in an evaluation.
+
+use tilewright_ir::{InstId, Module, Opcode};
+
+/// Why a module could not be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// The op, or this form of it, has no evaluation here.
+    #[error("`{instruction}`: `{op}` cannot be evaluated: {what}")]
+    Unsupported {
+        /// The instruction.
+        instruction: String,
+        /// Its op.
+        op: Opcode,
+        /// What of it is not supported.
+        what: String,
+    },
+    /// A constant whose value the text left out.
+    #[error(
+        "`{instruction}` is a constant without its value (`{{...}}`); print the module with large constants"
+    )]
+    Elided {
+        /// The constant.
+        instruction: String,
+    },
+    /// Another number of inputs than the entry has parameters.
+    #[error("the entry takes {expected} parameters, but {given} inputs were given")]
+    InputCount {
+        /// Parameters of the entry computation.
+        expected: usize,
+        /// Inputs given.
+        given: usize,
+    },
+    /// An input of another shape than its parameter.
+    #[error("parameter {index} (`{instruction}`) is {expected}, but the input is {given}")]
+    InputShape {
+        /// The parameter's number.
+        index: usize,
+        /// The parameter.
+        instruction: String,
+        /// Its shape.
+        expected: String,
+        /// The input's shape.
+        given: String,
+    },
+    /// Values alive at one time would take too much memory.
+    #[error(
+        "`{instruction}` would need {needed} bytes beside {live} in use; the limit is {limit} bytes (raise `max_bytes`)"
+    )]
+    Memory {
+        /// The instruction.
+        instruction: String,
+        /// Bytes it asked for.
+        needed: u64,
+        /// Bytes in use before.
+        live: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The evaluation takes too long.
+    #[error("the evaluation took {limit} steps and stopped at `{instruction}` (raise `max_steps`)")]
+    Steps {
+        /// Where it was.
+        instruction: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// Computations call each other too deeply.
+    #[error("`{instruction}` calls deeper than {limit} computations; inline some of them")]
+    Depth {
+        /// The innermost call.
+        instruction: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// The module is not as its verifier promises: a bug.
+    #[error("`{instruction}`: {what}; this is a bug in tilewright, please report it")]
+    Internal {
+        /// The instruction.
+        instruction: String,
+        /// What was found.
+        what: &'static str,
+    },
+}
+
+/// An [`EvalError`] that does not know its instruction yet: ops return it, and
+/// the frame that runs them adds the name.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Unsupported(String),
+    Elided,
+    Memory {
+        needed: u64,
+        live: u64,
+        limit: u64,
+    },
+    Steps {
+        limit: u64,
+    },
+    Depth {
+        limit: usize,
+    },
+    Internal(&'static str),
+    /// It happened further inside and has its name already.
+    Named(Box<EvalError>),
+}
+
+impl Fault {
+    /// The error, blamed on an instruction unless it knows better.
+    pub(crate) fn at(self, module: &Module, id: InstId) -> EvalError {
+        let instruction = module.name_of(id).to_owned();
+        match self {
+            Self::Unsupported(what) => {
+                EvalError::Unsupported { instruction, op: module.opcode(id), what }
+            }
+            Self::Elided => EvalError::Elided { instruction },
+            Self::Memory { needed, live, limit } => {
+                EvalError::Memory { instruction, needed, live, limit }
+            }
+            Self::Steps { limit } => EvalError::Steps { instruction, limit },
+            Self::Depth { limit } => EvalError::Depth { instruction, limit },
+            Self::Internal(what) => EvalError::Internal { instruction, what },
+            Self::Named(error) => *error,
+        }
+    }
+}
+
+impl From<EvalError> for Fault {
+    fn from(error: EvalError) -> Self {
+        Self::Named(Box::new(error))
+    }
+}
+
+/// What ops return.
+pub(crate) type Outcome<T> = Result<T, Fault>;
+
+/// A data type that the op's code did not expect after its checks.
+pub(crate) const WRONG_STORAGE: Fault = Fault::Internal("a value is not stored as its type is");

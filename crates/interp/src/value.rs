@@ -1,0 +1,176 @@
+//! Values while they are computed: shared, never copied to be passed on.
+
+use std::rc::Rc;
+
+use tilewright_ir::shape::checked_product;
+use tilewright_ir::{ArrayLiteral, Data, Dims, ElementType, Literal, LiteralError, Native};
+
+use crate::error::{Fault, Outcome, WRONG_STORAGE};
+use crate::limits::{Charge, Ledger};
+
+/// Calls the same code for whichever storage a [`Data`] has.
+///
+/// `with_data!(data, values => expr)` binds `values` to the typed vector; with
+/// `wrap`, the expression yields a vector of the same type and the result is a
+/// `Data` again.
+macro_rules! with_data {
+    ($data:expr, $values:ident => $body:expr) => {
+        $crate::value::with_data!(@arms $data, $values => $body, [Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 BF16 F32 F64 C64 C128])
+    };
+    ($data:expr, $values:ident => wrap $body:expr) => {
+        $crate::value::with_data!(@wrap $data, $values => $body, [Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 BF16 F32 F64 C64 C128])
+    };
+    (@arms $data:expr, $values:ident => $body:expr, [$($name:ident)*]) => {
+        match $data { $(tilewright_ir::Data::$name($values) => $body,)* }
+    };
+    (@wrap $data:expr, $values:ident => $body:expr, [$($name:ident)*]) => {
+        match $data { $(tilewright_ir::Data::$name($values) => tilewright_ir::Data::$name($body),)* }
+    };
+}
+pub(crate) use with_data;
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Array(Array),
+    Tuple(Rc<Vec<Value>>),
+    Token,
+}
+
+/// An array whose elements, in row-major order, may be shared.
+#[derive(Clone, Debug)]
+pub(crate) struct Array {
+    element_type: ElementType,
+    dims: Dims,
+    buffer: Rc<Buffer>,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    data: Data,
+    charge: Charge,
+}
+
+impl Array {
+    /// An array of these elements, whose memory was reserved.
+    pub(crate) fn new(
+        element_type: ElementType,
+        dims: Dims,
+        data: Data,
+        charge: Charge,
+    ) -> Outcome<Self> {
+        let count = checked_product(&dims).and_then(|count| usize::try_from(count).ok());
+        if count != Some(data.len()) || !data.stores(element_type) {
+            return Err(Fault::Internal("the op yields another number or type of elements"));
+        }
+        Ok(Self { element_type, dims, buffer: Rc::new(Buffer { data, charge }) })
+    }
+
+    /// A scalar, which is not counted as memory.
+    pub(crate) fn scalar(
+        element_type: ElementType,
+        data: Data,
+        ledger: &Rc<Ledger>,
+    ) -> Outcome<Self> {
+        Self::new(element_type, Dims::new(), data, ledger.reserve(0)?)
+    }
+
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    pub(crate) fn dims(&self) -> &[i64] {
+        &self.dims
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.data.len()
+    }
+
+    pub(crate) fn data(&self) -> &Data {
+        &self.buffer.data
+    }
+
+    pub(crate) fn slice<T: Native>(&self) -> Outcome<&[T]> {
+        self.data().as_slice().ok_or(WRONG_STORAGE)
+    }
+
+    /// The same elements under other dims.
+    pub(crate) fn reshaped(mut self, dims: &[i64]) -> Outcome<Self> {
+        if checked_product(dims) != checked_product(&self.dims) {
+            return Err(Fault::Internal("a reshape changes the number of elements"));
+        }
+        self.dims = dims.into();
+        Ok(self)
+    }
+
+    /// The elements to be changed in place: the array's own if nobody else
+    /// has them, a copy otherwise.
+    pub(crate) fn into_owned(self, ledger: &Rc<Ledger>) -> Outcome<(Data, Charge)> {
+        match Rc::try_unwrap(self.buffer) {
+            Ok(buffer) => Ok((buffer.data, buffer.charge)),
+            Err(shared) => {
+                let charge = ledger.reserve(num_bytes(self.element_type, shared.data.len()))?;
+                Ok((shared.data.clone(), charge))
+            }
+        }
+    }
+}
+
+/// Bytes of `count` elements as they are stored.
+pub(crate) fn num_bytes(element_type: ElementType, count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(u64::from(element_type.bytes()))
+}
+
+impl Value {
+    /// Takes a literal in.
+    pub(crate) fn from_literal(literal: &Literal, ledger: &Rc<Ledger>) -> Outcome<Self> {
+        Ok(match literal {
+            Literal::Array(array) => {
+                let charge = ledger.reserve(num_bytes(array.element_type(), array.len()))?;
+                let (dims, data) = (array.dims().into(), array.data().clone());
+                Self::Array(Array::new(array.element_type(), dims, data, charge)?)
+            }
+            Literal::Tuple(elements) => {
+                let elements = elements.iter().map(|e| Self::from_literal(e, ledger));
+                Self::Tuple(Rc::new(elements.collect::<Outcome<_>>()?))
+            }
+            Literal::Token => Self::Token,
+            Literal::Elided(_) => return Err(Fault::Elided),
+        })
+    }
+
+    /// Gives the value out, copying only what is shared.
+    pub(crate) fn into_literal(self) -> Result<Literal, LiteralError> {
+        Ok(match self {
+            Self::Array(Array { element_type, dims, buffer }) => {
+                let data = Rc::try_unwrap(buffer).map_or_else(|b| b.data.clone(), |b| b.data);
+                Literal::Array(ArrayLiteral::new(element_type, dims, data)?)
+            }
+            Self::Tuple(elements) => {
+                let elements = Rc::try_unwrap(elements).unwrap_or_else(|shared| (*shared).clone());
+                let elements = elements.into_iter().map(Self::into_literal);
+                Literal::Tuple(elements.collect::<Result<_, _>>()?)
+            }
+            Self::Token => Literal::Token,
+        })
+    }
+
+    pub(crate) fn array(&self) -> Outcome<&Array> {
+        match self {
+            Self::Array(array) => Ok(array),
+            Self::Tuple(_) | Self::Token => Err(Fault::Internal("an operand is not an array")),
+        }
+    }
+
+    pub(crate) fn into_array(self) -> Outcome<Array> {
+        match self {
+            Self::Array(array) => Ok(array),
+            Self::Tuple(_) | Self::Token => Err(Fault::Internal("an operand is not an array")),
+        }
+    }
+}

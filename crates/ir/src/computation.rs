@@ -1,0 +1,68 @@
+//! A computation: an ordered list of instructions with parameters and a root.
+
+use smol_str::SmolStr;
+
+use crate::entity::{InstId, Packed};
+
+/// A computation of a module. Its instructions form a list in which operands
+/// stand before their users.
+#[derive(Clone, Debug)]
+pub struct Computation {
+    pub(crate) name: SmolStr,
+    pub(crate) first: Packed<InstId>,
+    pub(crate) last: Packed<InstId>,
+    pub(crate) len: usize,
+    pub(crate) parameters: Vec<InstId>,
+    pub(crate) root: Packed<InstId>,
+    pub(crate) execution_thread: Option<SmolStr>,
+}
+
+impl Computation {
+    pub(crate) fn new(name: SmolStr) -> Self {
+        Self {
+            name,
+            first: Packed::NONE,
+            last: Packed::NONE,
+            len: 0,
+            parameters: Vec::new(),
+            root: Packed::NONE,
+            execution_thread: None,
+        }
+    }
+
+    /// The name, without `%`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The instruction whose value is the computation's result; `None` while
+    /// it has no instruction.
+    pub fn root(&self) -> Option<InstId> {
+        self.root.get().or(self.last.get())
+    }
+
+    /// Whether the root was set, rather than being the last instruction.
+    pub fn has_explicit_root(&self) -> bool {
+        !self.root.is_none()
+    }
+
+    /// The parameters, by number.
+    pub fn parameters(&self) -> &[InstId] {
+        &self.parameters
+    }
+
+    /// The number of instructions.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no instructions.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The thread that executes it, where it is not the main one.
+    pub fn execution_thread(&self) -> Option<&str> {
+        self.execution_thread.as_deref()
+    }
+}

@@ -1,0 +1,56 @@
+//! Diagnostics as data: what is wrong and where, without any text positions.
+//!
+//! The text crate draws them, with a caret where the source is known.
+
+use std::fmt;
+
+use crate::entity::{CompId, InstId};
+use crate::module::Module;
+
+/// What a diagnostic is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The module as a whole.
+    Module,
+    /// A computation.
+    Computation(CompId),
+    /// An instruction.
+    Instruction(InstId),
+}
+
+/// A stable code of the verifier, printed as `V012`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code(pub u16);
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "V{:03}", self.0)
+    }
+}
+
+/// One thing that is wrong with a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Which check failed.
+    pub code: Code,
+    /// Where.
+    pub place: Place,
+    /// What is wrong and what would be right, in one sentence.
+    pub message: String,
+}
+
+impl Diagnostic {
+    /// The message with its code and the name of its place.
+    pub fn describe(&self, module: &Module) -> String {
+        let Self { code, place, message } = self;
+        match place {
+            Place::Module => format!("{code}: module `{}`: {message}", module.name),
+            Place::Computation(id) => {
+                format!("{code}: computation `{}`: {message}", module.computation(*id).name())
+            }
+            Place::Instruction(id) => {
+                format!("{code}: instruction `{}`: {message}", module.name_of(*id))
+            }
+        }
+    }
+}

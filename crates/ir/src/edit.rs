@@ -1,0 +1,458 @@
+//! The only way to change a module.
+//!
+//! Use lists, instruction order, parameters and names stay exact through every
+//! edit. A rewrite inserts the new form of a subtree before the old one,
+//! re-points the users ([`Module::replace_uses`]) and leaves the old to dead
+//! code elimination.
+
+use smallvec::SmallVec;
+use smol_str::SmolStr;
+
+use crate::computation::Computation;
+use crate::entity::{CompId, Entity as _, InstId, MetadataId, Packed, ShapeId, UseId};
+use crate::instruction::{Instruction, OperandRange, UseLink};
+use crate::metadata::{Extras, OpMetadata};
+use crate::module::Module;
+use crate::ops::Op;
+use crate::types::shape::Shape;
+
+/// Where in its computation a new instruction goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// After all others of this computation.
+    End(CompId),
+    /// Directly before this instruction.
+    Before(InstId),
+}
+
+/// Why an edit was refused; the module is as it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The instruction was removed before.
+    #[error("instruction {0:?} was removed")]
+    Removed(InstId),
+    /// An operand lies in another computation than its user.
+    #[error("operand `{0}` lies in another computation")]
+    ForeignOperand(SmolStr),
+    /// There are not that many operands.
+    #[error("`{0}` has no operand {1}")]
+    NoOperand(SmolStr, usize),
+    /// The instruction still has users, is the root, or others wait for it.
+    #[error("`{0}` is still used")]
+    InUse(SmolStr),
+    /// Old and new value differ in type or dims.
+    #[error("`{old}` is {old_shape}, but its replacement is {new_shape}")]
+    ShapeChange {
+        /// The instruction to replace.
+        old: SmolStr,
+        /// Its shape.
+        old_shape: Box<Shape>,
+        /// The shape of the replacement.
+        new_shape: Box<Shape>,
+    },
+    /// Parameter numbers are not consecutive from 0.
+    #[error("parameter {number} of `{computation}` is defined twice or leaves a gap")]
+    ParameterNumber {
+        /// The computation.
+        computation: SmolStr,
+        /// The number.
+        number: i64,
+    },
+    /// The module has as many instructions or operands as ids can tell apart.
+    #[error("the module is too large: at most 2^32 - 2 instructions and operands")]
+    TooLarge,
+}
+
+impl Module {
+    /// Adds an empty computation at the end of the order.
+    pub fn add_computation(&mut self, name: impl Into<SmolStr>) -> CompId {
+        let id = self.computations.push(Computation::new(name.into()));
+        self.order.push(id);
+        id
+    }
+
+    /// Makes a computation the entry.
+    pub fn set_entry(&mut self, computation: CompId) {
+        self.entry = computation.into();
+    }
+
+    /// Says which thread executes a computation.
+    pub fn set_execution_thread(&mut self, computation: CompId, thread: Option<SmolStr>) {
+        self.computations[computation].execution_thread = thread;
+    }
+
+    /// Takes computations out of the order; their instructions go with them.
+    /// The caller sees to it that nothing calls them.
+    pub fn retain_computations(&mut self, mut keep: impl FnMut(CompId) -> bool) {
+        self.order.retain(|&id| keep(id));
+    }
+
+    /// Puts the parameters of a computation in the order of their numbers,
+    /// which must be called once parameters were inserted in another order.
+    ///
+    /// # Errors
+    /// If the numbers are not 0, 1, 2 ... without gap or repetition.
+    pub fn order_parameters(&mut self, computation: CompId) -> Result<(), EditError> {
+        let mut parameters = std::mem::take(&mut self.computations[computation].parameters);
+        parameters.sort_by_key(|&id| self.parameter_number(id));
+        let wrong = parameters
+            .iter()
+            .enumerate()
+            .map(|(i, &id)| (i, self.parameter_number(id)))
+            .find(|&(i, number)| usize::try_from(number) != Ok(i));
+        let computation = &mut self.computations[computation];
+        computation.parameters = parameters;
+        match wrong {
+            None => Ok(()),
+            Some((_, number)) => {
+                Err(EditError::ParameterNumber { computation: computation.name.clone(), number })
+            }
+        }
+    }
+
+    /// Interns a shape.
+    pub fn intern_shape(&mut self, shape: Shape) -> ShapeId {
+        ShapeId::from_index(self.shapes.insert_full(shape).0)
+    }
+
+    /// Inserts an instruction.
+    ///
+    /// `name` is taken as it is; use [`Module::fresh_name`] for one that is
+    /// free.
+    ///
+    /// # Errors
+    /// If an operand or the position lies in another computation or was
+    /// removed, or ids have run out. Shapes are the verifier's matter.
+    pub fn insert(
+        &mut self,
+        position: Position,
+        op: Op,
+        shape: Shape,
+        operands: &[InstId],
+        name: impl Into<SmolStr>,
+    ) -> Result<InstId, EditError> {
+        let shape = self.intern_shape(shape);
+        self.insert_interned(position, op, shape, operands, name)
+    }
+
+    /// As [`Module::insert`], with an interned shape.
+    ///
+    /// # Errors
+    /// As [`Module::insert`].
+    pub fn insert_interned(
+        &mut self,
+        position: Position,
+        op: Op,
+        shape: ShapeId,
+        operands: &[InstId],
+        name: impl Into<SmolStr>,
+    ) -> Result<InstId, EditError> {
+        let parent = match position {
+            Position::End(parent) => parent,
+            Position::Before(next) => {
+                self.instructions[next].parent.get().ok_or(EditError::Removed(next))?
+            }
+        };
+        self.check_operands(parent, operands)?;
+        let is_parameter = matches!(op, Op::Parameter(_));
+        let id = self.instructions.push(Instruction {
+            op,
+            shape,
+            operands: OperandRange::default(),
+            parent: parent.into(),
+            previous: Packed::NONE,
+            next: Packed::NONE,
+            first_use: Packed::NONE,
+            last_use: Packed::NONE,
+            use_count: 0,
+        });
+        self.names.set(id, name.into());
+        self.append_operands(id, operands);
+        self.link(id, parent, position);
+        if is_parameter {
+            self.computations[parent].parameters.push(id);
+        }
+        Ok(id)
+    }
+
+    /// Copies an instruction, with all that is attached to it, to another
+    /// place. Operands and control predecessors are what `map` makes of them;
+    /// those it knows nothing of stay.
+    ///
+    /// # Errors
+    /// As [`Module::insert`].
+    pub fn copy_instruction(
+        &mut self,
+        id: InstId,
+        position: Position,
+        map: impl Fn(InstId) -> Option<InstId>,
+    ) -> Result<InstId, EditError> {
+        let to = |old: &InstId| map(*old).unwrap_or(*old);
+        let operands: SmallVec<[InstId; 4]> = self.operands(id).iter().map(to).collect();
+        let name = self.name_of(id).to_owned();
+        let name = self.fresh_name(&name);
+        let Instruction { op, shape, .. } = &self.instructions[id];
+        let copy = self.insert_interned(position, op.clone(), *shape, &operands, name)?;
+        self.copy_metadata(id, copy);
+        if let Some(extras) = self.extras(id) {
+            let mut extras = extras.clone();
+            extras.control_predecessors = extras.control_predecessors.iter().map(to).collect();
+            self.set_extras(copy, extras);
+        }
+        Ok(copy)
+    }
+
+    /// A name that no instruction of the module has: `wanted` itself, or its
+    /// stem with a number.
+    pub fn fresh_name(&mut self, wanted: &str) -> SmolStr {
+        self.names.fresh(wanted, self.instructions.keys())
+    }
+
+    /// Renames an instruction.
+    pub fn set_name(&mut self, id: InstId, name: impl Into<SmolStr>) {
+        self.names.set(id, name.into());
+    }
+
+    /// Makes an instruction the root of its computation.
+    ///
+    /// # Errors
+    /// If the instruction was removed.
+    pub fn set_root(&mut self, id: InstId) -> Result<(), EditError> {
+        let parent = self.instructions[id].parent.get().ok_or(EditError::Removed(id))?;
+        self.computations[parent].root = id.into();
+        Ok(())
+    }
+
+    /// Makes an operand slot refer to another value.
+    ///
+    /// # Errors
+    /// If the value lies in another computation, or there is no such operand.
+    pub fn set_operand(
+        &mut self,
+        user: InstId,
+        operand: usize,
+        value: InstId,
+    ) -> Result<(), EditError> {
+        let parent = self.instructions[user].parent.get().ok_or(EditError::Removed(user))?;
+        self.check_operands(parent, &[value])?;
+        let slot = (self.instructions[user].operands.indices().nth(operand))
+            .ok_or_else(|| EditError::NoOperand(self.name_of(user).into(), operand))?;
+        let use_id = UseId::from_index(slot);
+        self.unlink_use(use_id, self.operands[slot]);
+        self.operands[slot] = value;
+        self.link_use(use_id, value);
+        Ok(())
+    }
+
+    /// Re-points every user of `old` to `new`, and the root if `old` is it.
+    /// `old` itself stays, without users. Layouts may differ.
+    ///
+    /// # Errors
+    /// If the two differ in type, dims or computation.
+    pub fn replace_uses(&mut self, old: InstId, new: InstId) -> Result<(), EditError> {
+        if old == new {
+            return Ok(());
+        }
+        let parent = self.check_replacement(old, new)?;
+        while let Some(use_id) = self.instructions[old].first_use.get() {
+            self.unlink_use(use_id, old);
+            self.operands[use_id.index()] = new;
+            self.link_use(use_id, new);
+        }
+        if self.computations[parent].root() == Some(old) {
+            self.computations[parent].root = new.into();
+        }
+        Ok(())
+    }
+
+    /// Removes an instruction that nothing uses.
+    ///
+    /// # Errors
+    /// If it has users, is the root or a parameter, or another instruction
+    /// must run after it.
+    pub fn remove(&mut self, id: InstId) -> Result<(), EditError> {
+        let parent = self.instructions[id].parent.get().ok_or(EditError::Removed(id))?;
+        if !self.is_removable(id) {
+            return Err(EditError::InUse(self.name_of(id).into()));
+        }
+        self.set_control_predecessors(id, Vec::new());
+        self.extras.remove(&id);
+        for slot in self.instructions[id].operands.indices() {
+            self.unlink_use(UseId::from_index(slot), self.operands[slot]);
+        }
+        self.instructions[id].operands = OperandRange::default();
+        self.unlink(id, parent);
+        Ok(())
+    }
+
+    /// Whether [`Module::remove`] would accept the instruction. Its own side
+    /// effects are the caller's to consider.
+    pub fn is_removable(&self, id: InstId) -> bool {
+        let instruction = &self.instructions[id];
+        instruction.use_count == 0
+            && !instruction.parent.is_none()
+            && !self.is_root(id)
+            && !matches!(instruction.op, Op::Parameter(_))
+            && self.extras(id).is_none_or(|extras| extras.control_successors.is_empty())
+    }
+
+    /// Changes the attributes of an instruction in place; op, operands and
+    /// shape must still agree, which the verifier checks.
+    pub fn op_mut(&mut self, id: InstId) -> &mut Op {
+        &mut self.instructions[id].op
+    }
+
+    /// Sets where an instruction comes from.
+    pub fn set_metadata(&mut self, id: InstId, metadata: OpMetadata) {
+        let index = self.metadata.insert_full(metadata).0;
+        self.metadata_of.set(id, MetadataId::from_index(index).into());
+    }
+
+    /// Copies where an instruction comes from to another.
+    pub fn copy_metadata(&mut self, from: InstId, to: InstId) {
+        let metadata = self.metadata_of[from];
+        if !metadata.is_none() {
+            self.metadata_of.set(to, metadata);
+        }
+    }
+
+    /// Sets the rarer attributes of an instruction, control predecessors
+    /// included.
+    pub fn set_extras(&mut self, id: InstId, mut extras: Extras) {
+        let predecessors = std::mem::take(&mut extras.control_predecessors);
+        extras.control_successors = self
+            .extras
+            .get_mut(&id)
+            .map(|old| std::mem::take(&mut old.control_successors))
+            .unwrap_or_default();
+        let unchanged =
+            self.extras.get_mut(&id).map(|old| std::mem::take(&mut old.control_predecessors));
+        extras.control_predecessors = unchanged.unwrap_or_default();
+        self.extras.insert(id, Box::new(extras));
+        self.set_control_predecessors(id, predecessors);
+    }
+
+    /// Sets the instructions that must run before `id`.
+    pub fn set_control_predecessors(&mut self, id: InstId, predecessors: Vec<InstId>) {
+        let old = match self.extras.get_mut(&id) {
+            Some(extras) => std::mem::take(&mut extras.control_predecessors),
+            None if predecessors.is_empty() => return,
+            None => Vec::new(),
+        };
+        for predecessor in old {
+            if let Some(extras) = self.extras.get_mut(&predecessor) {
+                extras.control_successors.retain(|&successor| successor != id);
+            }
+        }
+        for &predecessor in &predecessors {
+            self.extras.entry(predecessor).or_default().control_successors.push(id);
+        }
+        if !predecessors.is_empty() {
+            self.extras.entry(id).or_default().control_predecessors = predecessors;
+        }
+    }
+
+    /// Whether `new` may take the place of `old`; their computation.
+    pub(crate) fn check_replacement(&self, old: InstId, new: InstId) -> Result<CompId, EditError> {
+        let parent = self.instructions[old].parent.get().ok_or(EditError::Removed(old))?;
+        self.check_operands(parent, &[new])?;
+        if !self.shape(old).compatible(self.shape(new)) {
+            return Err(EditError::ShapeChange {
+                old: self.name_of(old).into(),
+                old_shape: Box::new(self.shape(old).clone()),
+                new_shape: Box::new(self.shape(new).clone()),
+            });
+        }
+        Ok(parent)
+    }
+
+    fn check_operands(&self, parent: CompId, operands: &[InstId]) -> Result<(), EditError> {
+        for &operand in operands {
+            match self.instructions[operand].parent.get() {
+                Some(other) if other == parent => {}
+                Some(_) => return Err(EditError::ForeignOperand(self.name_of(operand).into())),
+                None => return Err(EditError::Removed(operand)),
+            }
+        }
+        let room = u32::MAX as usize - 1;
+        if self.instructions.len() >= room || self.operands.len() + operands.len() >= room {
+            return Err(EditError::TooLarge);
+        }
+        Ok(())
+    }
+
+    fn append_operands(&mut self, id: InstId, operands: &[InstId]) {
+        let first = self.operands.len();
+        for &value in operands {
+            self.operands.push(value);
+            let use_id =
+                self.uses.push(UseLink { user: id, previous: Packed::NONE, next: Packed::NONE });
+            self.link_use(use_id, value);
+        }
+        // In range: `check_operands` leaves room for all of them.
+        let first = u32::try_from(first).unwrap_or(u32::MAX);
+        let count = u32::try_from(operands.len()).unwrap_or(u32::MAX);
+        self.instructions[id].operands = OperandRange { first, count };
+    }
+
+    fn link(&mut self, id: InstId, parent: CompId, position: Position) {
+        let (previous, next) = match position {
+            Position::End(_) => (self.computations[parent].last, Packed::NONE),
+            Position::Before(next) => (self.instructions[next].previous, next.into()),
+        };
+        self.instructions[id].previous = previous;
+        self.instructions[id].next = next;
+        match previous.get() {
+            Some(previous) => self.instructions[previous].next = id.into(),
+            None => self.computations[parent].first = id.into(),
+        }
+        match next.get() {
+            Some(next) => self.instructions[next].previous = id.into(),
+            None => self.computations[parent].last = id.into(),
+        }
+        self.computations[parent].len += 1;
+    }
+
+    fn unlink(&mut self, id: InstId, parent: CompId) {
+        let Instruction { previous, next, .. } = self.instructions[id];
+        match previous.get() {
+            Some(previous) => self.instructions[previous].next = next,
+            None => self.computations[parent].first = next,
+        }
+        match next.get() {
+            Some(next) => self.instructions[next].previous = previous,
+            None => self.computations[parent].last = previous,
+        }
+        self.computations[parent].len -= 1;
+        let instruction = &mut self.instructions[id];
+        instruction.parent = Packed::NONE;
+        instruction.previous = Packed::NONE;
+        instruction.next = Packed::NONE;
+    }
+
+    fn link_use(&mut self, use_id: UseId, value: InstId) {
+        let last = self.instructions[value].last_use;
+        let link = &mut self.uses[use_id];
+        link.previous = last;
+        link.next = Packed::NONE;
+        match last.get() {
+            Some(last) => self.uses[last].next = use_id.into(),
+            None => self.instructions[value].first_use = use_id.into(),
+        }
+        self.instructions[value].last_use = use_id.into();
+        self.instructions[value].use_count += 1;
+    }
+
+    fn unlink_use(&mut self, use_id: UseId, value: InstId) {
+        let UseLink { previous, next, .. } = self.uses[use_id];
+        match previous.get() {
+            Some(previous) => self.uses[previous].next = next,
+            None => self.instructions[value].first_use = next,
+        }
+        match next.get() {
+            Some(next) => self.uses[next].previous = previous,
+            None => self.instructions[value].last_use = previous,
+        }
+        self.instructions[value].use_count -= 1;
+    }
+}

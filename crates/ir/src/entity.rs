@@ -1,0 +1,219 @@
+//! Typed ids and the maps they index.
+//!
+//! A [`Module`](crate::Module) owns everything in flat maps; all else refers
+//! to it by `u32` ids. A [`PrimaryMap`] creates ids, a [`SecondaryMap`]
+//! attaches more data to ids made elsewhere.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// An id: a `u32` in a type of its own.
+pub trait Entity: Copy + Eq + Ord + std::hash::Hash + fmt::Debug {
+    /// Makes the id with this index. Ids past `u32::MAX - 1` cannot be made;
+    /// they saturate to the reserved last value.
+    fn from_index(index: usize) -> Self;
+    /// The position of the id in its map.
+    fn index(self) -> usize;
+}
+
+macro_rules! entity {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u32);
+
+        impl Entity for $name {
+            fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).unwrap_or(u32::MAX))
+            }
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+    };
+}
+
+entity!(
+    /// An instruction of a module.
+    InstId,
+    "i"
+);
+entity!(
+    /// A computation of a module.
+    CompId,
+    "c"
+);
+entity!(
+    /// A shape interned in a module.
+    ShapeId,
+    "s"
+);
+entity!(
+    /// An [`OpMetadata`](crate::OpMetadata) interned in a module.
+    MetadataId,
+    "m"
+);
+entity!(
+    /// One operand slot of one instruction: a link of a use list.
+    UseId,
+    "u"
+);
+
+/// An optional id in four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Packed<K: Entity>(u32, PhantomData<K>);
+
+impl<K: Entity> Packed<K> {
+    /// No id.
+    pub const NONE: Self = Self(u32::MAX, PhantomData);
+
+    /// The id, if there is one.
+    pub fn get(self) -> Option<K> {
+        (self.0 != u32::MAX).then(|| K::from_index(self.0 as usize))
+    }
+
+    /// Whether there is no id.
+    pub fn is_none(self) -> bool {
+        self.0 == u32::MAX
+    }
+}
+
+impl<K: Entity> Default for Packed<K> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<K: Entity> From<Option<K>> for Packed<K> {
+    fn from(id: Option<K>) -> Self {
+        id.map_or(Self::NONE, Self::from)
+    }
+}
+
+impl<K: Entity> From<K> for Packed<K> {
+    fn from(id: K) -> Self {
+        Self(u32::try_from(id.index()).unwrap_or(u32::MAX), PhantomData)
+    }
+}
+
+impl<K: Entity> fmt::Debug for Packed<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// The owning map of an id type: pushing makes the next id.
+#[derive(Clone, Debug)]
+pub struct PrimaryMap<K: Entity, V> {
+    values: Vec<V>,
+    key: PhantomData<K>,
+}
+
+impl<K: Entity, V> PrimaryMap<K, V> {
+    /// Adds a value and returns its id.
+    pub fn push(&mut self, value: V) -> K {
+        let id = K::from_index(self.values.len());
+        self.values.push(value);
+        id
+    }
+
+    /// The number of ids made so far.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether no id was made yet.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// All ids with their values, in order of creation.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, &V)> + ExactSizeIterator {
+        self.values.iter().enumerate().map(|(i, v)| (K::from_index(i), v))
+    }
+
+    /// All ids, in order of creation.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + use<K, V> {
+        (0..self.values.len()).map(K::from_index)
+    }
+
+    /// The value of an id made by another map of this type, if in range.
+    pub fn get(&self, id: K) -> Option<&V> {
+        self.values.get(id.index())
+    }
+}
+
+impl<K: Entity, V> Default for PrimaryMap<K, V> {
+    fn default() -> Self {
+        Self { values: Vec::new(), key: PhantomData }
+    }
+}
+
+impl<K: Entity, V> Index<K> for PrimaryMap<K, V> {
+    type Output = V;
+    fn index(&self, id: K) -> &V {
+        &self.values[id.index()]
+    }
+}
+
+impl<K: Entity, V> IndexMut<K> for PrimaryMap<K, V> {
+    fn index_mut(&mut self, id: K) -> &mut V {
+        &mut self.values[id.index()]
+    }
+}
+
+/// Data beside a [`PrimaryMap`]; ids without an entry read as the default.
+#[derive(Clone, Debug)]
+pub struct SecondaryMap<K: Entity, V> {
+    values: Vec<V>,
+    default: V,
+    key: PhantomData<K>,
+}
+
+impl<K: Entity, V: Clone + Default> SecondaryMap<K, V> {
+    /// An empty map.
+    pub fn new() -> Self {
+        Self::with_default(V::default())
+    }
+}
+
+impl<K: Entity, V: Clone> SecondaryMap<K, V> {
+    /// An empty map whose absent entries read as `default`.
+    pub fn with_default(default: V) -> Self {
+        Self { values: Vec::new(), default, key: PhantomData }
+    }
+
+    /// Sets the value of an id.
+    pub fn set(&mut self, id: K, value: V) {
+        *self.get_mut(id) = value;
+    }
+
+    /// The value of an id, made first where it is absent.
+    pub fn get_mut(&mut self, id: K) -> &mut V {
+        let index = id.index();
+        if index >= self.values.len() {
+            self.values.resize(index + 1, self.default.clone());
+        }
+        &mut self.values[index]
+    }
+}
+
+impl<K: Entity, V: Clone + Default> Default for SecondaryMap<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Entity, V> Index<K> for SecondaryMap<K, V> {
+    type Output = V;
+    fn index(&self, id: K) -> &V {
+        self.values.get(id.index()).unwrap_or(&self.default)
+    }
+}

@@ -1,0 +1,205 @@
+//! Op + operand shapes -> result shape; one rule for builder, parser and
+//! verifier.
+
+use smallvec::SmallVec;
+
+use crate::entity::CompId;
+use crate::module::Module;
+use crate::ops::Op;
+use crate::types::element::ElementType;
+use crate::types::shape::{ArrayShape, Shape};
+
+/// Why an op cannot have these operands, attributes and result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ShapeError {
+    /// What kind of error it is.
+    pub kind: ShapeErrorKind,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// The kinds of [`ShapeError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShapeErrorKind {
+    /// A wrong number of operands.
+    OperandCount,
+    /// An operand's shape is not one the op takes.
+    Operand,
+    /// An attribute's value does not fit the operands.
+    Attribute,
+    /// The declared result is not what the rule gives.
+    Result,
+    /// The result cannot be inferred and none was declared.
+    NeedsShape,
+    /// A called computation takes or returns something else.
+    Callee,
+}
+
+impl ShapeError {
+    /// An error of some kind.
+    pub fn new(kind: ShapeErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    pub(crate) fn operand(message: impl Into<String>) -> Self {
+        Self::new(ShapeErrorKind::Operand, message)
+    }
+
+    pub(crate) fn attribute(message: impl Into<String>) -> Self {
+        Self::new(ShapeErrorKind::Attribute, message)
+    }
+
+    pub(crate) fn result(message: impl Into<String>) -> Self {
+        Self::new(ShapeErrorKind::Result, message)
+    }
+
+    pub(crate) fn callee(message: impl Into<String>) -> Self {
+        Self::new(ShapeErrorKind::Callee, message)
+    }
+}
+
+/// What a shape rule may look at.
+pub struct ShapeQuery<'a> {
+    /// The op.
+    pub op: &'a Op,
+    /// The shapes of the operands.
+    pub operands: &'a [&'a Shape],
+    /// The result shape that was declared, if any. Rules that cannot infer
+    /// the result (reshape, convert, iota ...) check and return it.
+    pub declared: Option<&'a Shape>,
+    /// Where called computations are looked up.
+    pub module: &'a Module,
+}
+
+impl<'a> ShapeQuery<'a> {
+    /// The declared result shape of a rule that cannot infer it.
+    pub(crate) fn declared(&self) -> Result<&'a Shape, ShapeError> {
+        self.declared.ok_or_else(|| {
+            ShapeError::new(
+                ShapeErrorKind::NeedsShape,
+                format!("the shape of `{}` cannot be inferred; write it", self.op.opcode()),
+            )
+        })
+    }
+
+    /// The declared result shape as an array.
+    pub(crate) fn declared_array(&self) -> Result<&'a ArrayShape, ShapeError> {
+        let shape = self.declared()?;
+        shape.as_array().ok_or_else(|| {
+            ShapeError::result(format!("`{}` yields an array, not {shape}", self.op.opcode()))
+        })
+    }
+
+    /// The shape of operand `index`.
+    pub(crate) fn operand(&self, index: usize) -> Result<&'a Shape, ShapeError> {
+        self.operands.get(index).copied().ok_or_else(|| self.arity_error())
+    }
+
+    /// The shape of operand `index` as an array.
+    pub(crate) fn array(&self, index: usize) -> Result<&'a ArrayShape, ShapeError> {
+        let shape = self.operand(index)?;
+        shape.as_array().ok_or_else(|| {
+            ShapeError::operand(format!(
+                "operand {index} of `{}` must be an array, not {shape}",
+                self.op.opcode()
+            ))
+        })
+    }
+
+    fn arity_error(&self) -> ShapeError {
+        let opcode = self.op.opcode();
+        ShapeError::new(
+            ShapeErrorKind::OperandCount,
+            format!("`{opcode}` takes {}, not {}", opcode.arity(), self.operands.len()),
+        )
+    }
+
+    /// Checks that a computation takes these parameters and returns its result.
+    pub(crate) fn check_callee(
+        &self,
+        callee: CompId,
+        parameters: &[&Shape],
+    ) -> Result<&'a Shape, ShapeError> {
+        let computation = self.module.computation(callee);
+        let name = computation.name();
+        let actual: SmallVec<[&Shape; 4]> =
+            computation.parameters().iter().map(|&p| self.module.shape(p)).collect();
+        if actual.len() != parameters.len() {
+            return Err(ShapeError::callee(format!(
+                "`{name}` takes {} parameters, but `{}` gives it {}",
+                actual.len(),
+                self.op.opcode(),
+                parameters.len()
+            )));
+        }
+        for (i, (actual, given)) in actual.iter().zip(parameters).enumerate() {
+            if !actual.compatible(given) {
+                return Err(ShapeError::callee(format!(
+                    "parameter {i} of `{name}` is {actual}, but `{}` gives it {given}",
+                    self.op.opcode()
+                )));
+            }
+        }
+        let root = computation
+            .root()
+            .ok_or_else(|| ShapeError::callee(format!("`{name}` has no instructions")))?;
+        Ok(self.module.shape(root))
+    }
+}
+
+/// The result shape of an op, checked against `declared` where that is given.
+///
+/// The shape returned is `declared` itself, layout included, where the rule
+/// cannot infer it; otherwise the inferred shape without layouts.
+///
+/// # Errors
+/// If the operands, attributes or the declared shape break the op's rule.
+pub fn infer_shape(
+    module: &Module,
+    op: &Op,
+    operands: &[&Shape],
+    declared: Option<&Shape>,
+) -> Result<Shape, ShapeError> {
+    let query = ShapeQuery { op, operands, declared, module };
+    if !op.opcode().arity().admits(operands.len()) {
+        return Err(query.arity_error());
+    }
+    let inferred = op.shape_rule(&query)?;
+    if let Some(declared) = declared
+        && !declared.compatible(&inferred)
+    {
+        return Err(ShapeError::result(format!(
+            "`{}` of these operands yields {inferred}, not {}",
+            op.opcode(),
+            declared.without_layout()
+        )));
+    }
+    Ok(inferred)
+}
+
+/// Checks that `dims` are distinct and within `0..rank`.
+pub(crate) fn check_dims(what: &str, dims: &[i64], rank: usize) -> Result<(), ShapeError> {
+    if dims.len() > rank {
+        return Err(ShapeError::attribute(format!(
+            "{what} names {} dims, but the array has rank {rank}",
+            dims.len()
+        )));
+    }
+    for (i, &dim) in dims.iter().enumerate() {
+        if !usize::try_from(dim).is_ok_and(|d| d < rank) {
+            return Err(ShapeError::attribute(format!(
+                "{what} names dim {dim}, but the array has rank {rank}"
+            )));
+        }
+        if dims[..i].contains(&dim) {
+            return Err(ShapeError::attribute(format!("{what} names dim {dim} twice")));
+        }
+    }
+    Ok(())
+}
+
+/// A scalar of an element type.
+pub(crate) fn scalar(element_type: ElementType) -> Shape {
+    Shape::scalar(element_type)
+}

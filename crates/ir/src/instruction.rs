@@ -1,0 +1,81 @@
+//! One instruction: op, shape, operands. All else lies in side tables.
+
+use crate::entity::{CompId, InstId, Packed, ShapeId, UseId};
+use crate::ops::{Op, Opcode};
+
+/// An instruction. Kept small: names, metadata, sharding and the like are
+/// looked up in the [`Module`](crate::Module).
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    pub(crate) op: Op,
+    pub(crate) shape: ShapeId,
+    /// The operand slots `first..first + count` of the module.
+    pub(crate) operands: OperandRange,
+    /// The computation it is in; none once it was removed.
+    pub(crate) parent: Packed<CompId>,
+    /// Its neighbours in the computation's order.
+    pub(crate) previous: Packed<InstId>,
+    pub(crate) next: Packed<InstId>,
+    /// The list of the slots that refer to it, in order of creation.
+    pub(crate) first_use: Packed<UseId>,
+    pub(crate) last_use: Packed<UseId>,
+    pub(crate) use_count: u32,
+}
+
+/// A run of operand slots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OperandRange {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}
+
+impl OperandRange {
+    pub(crate) fn indices(self) -> std::ops::Range<usize> {
+        self.first as usize..self.first as usize + self.count as usize
+    }
+}
+
+impl Instruction {
+    /// The op with its attributes.
+    pub fn op(&self) -> &Op {
+        &self.op
+    }
+
+    /// The op without its attributes.
+    pub fn opcode(&self) -> Opcode {
+        self.op.opcode()
+    }
+
+    /// The shape of the result, as an id of [`Module::shape_of`](crate::Module::shape_of).
+    pub fn shape_id(&self) -> ShapeId {
+        self.shape
+    }
+
+    /// The computation it is in; none once it was removed.
+    pub fn parent(&self) -> Option<CompId> {
+        self.parent.get()
+    }
+
+    /// How many operand slots refer to it. The computation's root counts no
+    /// use for being the root.
+    pub fn use_count(&self) -> usize {
+        self.use_count as usize
+    }
+}
+
+/// An operand slot's place in the use list of the value it refers to.
+#[derive(Clone, Debug)]
+pub(crate) struct UseLink {
+    pub(crate) user: InstId,
+    pub(crate) previous: Packed<UseId>,
+    pub(crate) next: Packed<UseId>,
+}
+
+/// One use of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Use {
+    /// The instruction that has the operand.
+    pub user: InstId,
+    /// Which of its operands it is.
+    pub operand: usize,
+}

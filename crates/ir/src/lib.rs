@@ -1,0 +1,52 @@
+//! HLO modules as a typed, verified graph.
+//!
+//! ```text
+//! Module ── computations ── instructions ── op, shape, operands
+//!    │            (ordered, callees first)        │
+//!    └── side tables: names, metadata,            └── one row per op in ops/table.rs
+//!        sharding, frontend attributes ...
+//! ```
+//!
+//! - [`types`]: element types, shapes, layouts, literals, index <-> address.
+//! - [`ops`]: the table of ops, their attributes and shape rules.
+//! - [`Module`] and [`edit`]: the graph, and the only way to change it.
+//! - [`walk`]: post-order and call graph, through petgraph's visit traits.
+//! - [`infer_shape`]: the one shape rule of each op.
+//! - [`verify`]: what must hold; [`Verified`] is a type of its own.
+//! - [`Builder`]: how front ends make modules.
+//!
+//! This crate knows no characters, files or targets.
+
+mod builder;
+mod computation;
+pub mod diag;
+pub mod edit;
+pub mod entity;
+pub mod infer;
+mod instruction;
+pub mod metadata;
+mod module;
+mod names;
+pub mod ops;
+mod patch;
+pub mod types;
+pub mod verify;
+pub mod walk;
+
+pub use builder::{BuildError, Builder};
+pub use computation::Computation;
+pub use diag::{Code, Diagnostic, Place};
+pub use edit::{EditError, Position};
+pub use entity::{CompId, Entity, InstId, PrimaryMap, SecondaryMap, ShapeId};
+pub use infer::{ShapeError, ShapeErrorKind, infer_shape};
+pub use instruction::{Instruction, Use};
+pub use metadata::{Extras, Header, OpMetadata, ProgramShape, StackTables};
+pub use module::{Instructions, Module};
+pub use ops::{Op, Opcode};
+pub use patch::{Patch, Planned, Value};
+pub use types::element::ElementType;
+pub use types::layout::{Layout, Padding, PaddingValue, Tile};
+pub use types::literal::{ArrayLiteral, Data, Literal, LiteralError, Native};
+pub use types::shape::{ArrayShape, Dims, Shape};
+pub use types::{element, index, layout, literal, shape};
+pub use verify::{Verified, verify};

@@ -1,0 +1,67 @@
+//! Names of instructions, and new ones that are still free.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
+
+use crate::entity::{InstId, SecondaryMap};
+
+/// The names of a module's instructions.
+///
+/// Text asks for names that are unique within a computation; names made here
+/// are unique in the whole module, as XLA makes them. What is taken is only
+/// tracked once the first new name is asked for, so that reading a module
+/// does not pay for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    of: SecondaryMap<InstId, SmolStr>,
+    taken: Option<FxHashSet<SmolStr>>,
+    /// The next number to try after each stem.
+    next: FxHashMap<SmolStr, u64>,
+}
+
+impl Names {
+    pub(crate) fn get(&self, id: InstId) -> &str {
+        &self.of[id]
+    }
+
+    pub(crate) fn set(&mut self, id: InstId, name: SmolStr) {
+        if let Some(taken) = &mut self.taken {
+            taken.insert(name.clone());
+        }
+        self.of.set(id, name);
+    }
+
+    /// A name like `wanted` that no instruction of the module has:
+    /// itself if free, else with the first free number after a dot.
+    pub(crate) fn fresh(&mut self, wanted: &str, all: impl Iterator<Item = InstId>) -> SmolStr {
+        let of = &self.of;
+        let taken = self.taken.get_or_insert_with(|| all.map(|id| of[id].clone()).collect());
+        if !wanted.is_empty() && !taken.contains(wanted) {
+            return wanted.into();
+        }
+        let stem = stem(wanted);
+        let next = self.next.entry(stem.into()).or_insert(1);
+        loop {
+            let name = SmolStr::from(format!("{stem}.{next}"));
+            *next += 1;
+            if !taken.contains(&name) {
+                return name;
+            }
+        }
+    }
+}
+
+/// A name without the number after its last dot: `add` of `add.12`.
+fn stem(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, number))
+            if !stem.is_empty()
+                && !number.is_empty()
+                && number.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            stem
+        }
+        _ if name.is_empty() => "value",
+        _ => name,
+    }
+}

@@ -1,0 +1,332 @@
+//! Calls, loops, branches, tuples, tokens, and what crosses the module's edge.
+
+use smallvec::SmallVec;
+use smol_str::SmolStr;
+
+use super::attr::{Verbatim, attributes, words};
+use super::dims::{ConvDims, WindowDim};
+use crate::entity::CompId;
+use crate::infer::{ShapeError, ShapeQuery, check_dims, scalar};
+use crate::types::element::ElementType;
+use crate::types::shape::{Dims, Shape};
+
+attributes! {
+    /// Attributes of `call`.
+    pub struct CallAttrs {
+        /// The computation called.
+        to_apply: CompId = "to_apply",
+        /// Whether it stands for a named op of a higher dialect.
+        is_composite: bool = "is_composite" or false,
+    }
+
+    /// Attributes of `while`.
+    pub struct WhileAttrs {
+        /// Whether to go on.
+        condition: CompId = "condition",
+        /// One turn.
+        body: CompId = "body",
+    }
+
+    /// Attributes of `conditional`, in its two-way or its indexed form.
+    pub struct ConditionalAttrs {
+        /// Taken where the predicate holds.
+        true_computation: Option<CompId> = "true_computation",
+        /// Taken where it does not.
+        false_computation: Option<CompId> = "false_computation",
+        /// Taken by index; the last where the index is out of range.
+        branch_computations: SmallVec<[CompId; 2]> = "branch_computations",
+    }
+
+    /// Attributes of `fusion`.
+    pub struct FusionAttrs {
+        /// How the fused computation is emitted.
+        kind: FusionKind = "kind",
+        /// The fused computation.
+        calls: CompId = "calls",
+        /// Results that share a buffer with an operand.
+        output_to_operand_aliasing: Option<Verbatim> = "output_to_operand_aliasing",
+    }
+
+    /// Attributes of `map`.
+    pub struct MapAttrs {
+        /// All dims of the operands, in order.
+        dimensions: Dims = "dimensions" or Dims::new(),
+        /// Computes an element.
+        to_apply: CompId = "to_apply",
+    }
+
+    /// Attributes of `get-tuple-element`.
+    pub struct GetTupleElementAttrs {
+        /// Which element.
+        index: i64 = "index",
+    }
+
+    /// Attributes of `custom-call`.
+    pub struct CustomCallAttrs {
+        /// A window, for calls that stand for a windowed op.
+        window: Option<SmallVec<[WindowDim; 2]>> = "window",
+        /// Dim labels, for calls that stand for a convolution.
+        dim_labels: Option<ConvDims> = "dim_labels",
+        /// Feature groups, for calls that stand for a convolution.
+        feature_group_count: i64 = "feature_group_count" or 1,
+        /// Batch groups, for calls that stand for a convolution.
+        batch_group_count: i64 = "batch_group_count" or 1,
+        /// The precision wanted for each operand.
+        operand_precision: Option<Verbatim> = "operand_precision",
+        /// How a convolution pads.
+        padding_type: Option<Verbatim> = "padding_type",
+        /// The name of what is called.
+        custom_call_target: SmolStr = "custom_call_target",
+        /// The layouts in which operands are passed.
+        operand_layout_constraints: Option<Verbatim> = "operand_layout_constraints",
+        /// Whether it does more than compute its result.
+        custom_call_has_side_effect: bool = "custom_call_has_side_effect" or false,
+        /// Results that share a buffer with an operand.
+        output_to_operand_aliasing: Option<Verbatim> = "output_to_operand_aliasing",
+        /// A constant that is passed along.
+        literal: Option<Verbatim> = "literal",
+        /// Where it goes in the schedule.
+        schedule: Option<Verbatim> = "schedule",
+        /// The calling convention.
+        api_version: Option<Verbatim> = "api_version",
+        /// The computation it calls.
+        to_apply: Option<CompId> = "to_apply",
+        /// The computations it calls.
+        called_computations: SmallVec<[CompId; 2]> = "called_computations",
+    }
+
+    /// Attributes of `async-start`, `async-update` and `async-done`.
+    pub struct AsyncAttrs {
+        /// The thread that runs the computation.
+        async_execution_thread: Option<SmolStr> = "async_execution_thread",
+        /// The computation wrapped.
+        calls: Option<CompId> = "calls",
+    }
+
+    /// Attributes of `copy-start`.
+    pub struct CopyStartAttrs {
+        /// Which prefetch across programs it is.
+        cross_program_prefetch_index: Option<i64> = "cross_program_prefetch_index",
+    }
+
+    /// Attributes of `domain`.
+    pub struct DomainAttrs {
+        /// The metadata on its two sides.
+        domain: Verbatim = "domain",
+    }
+
+    /// Attributes of `infeed`.
+    pub struct InfeedAttrs {
+        /// Handed to the infeed.
+        infeed_config: Option<SmolStr> = "infeed_config",
+    }
+
+    /// Attributes of `outfeed`.
+    pub struct OutfeedAttrs {
+        /// The shape, with layout, of what is sent.
+        outfeed_shape: Option<Verbatim> = "outfeed_shape",
+        /// Handed to the outfeed.
+        outfeed_config: Option<SmolStr> = "outfeed_config",
+    }
+
+    /// Attributes of `send`, `recv` and their `-done`.
+    pub struct TransferAttrs {
+        /// The channel that pairs sender and receiver.
+        channel_id: Option<i64> = "channel_id",
+        /// Whether the other side is the host.
+        is_host_transfer: bool = "is_host_transfer" or false,
+    }
+}
+
+words! {
+    /// How a fused computation is emitted.
+    pub enum FusionKind {
+        /// As one loop over the result.
+        Loop = "kLoop",
+        /// With a reduction of its input.
+        Input = "kInput",
+        /// With a library op and its epilogue.
+        Output = "kOutput",
+        /// As its backend config says.
+        Custom = "kCustom",
+    }
+}
+
+pub(super) fn call(q: &ShapeQuery<'_>, attrs: &CallAttrs) -> Result<Shape, ShapeError> {
+    Ok(q.check_callee(attrs.to_apply, q.operands)?.clone())
+}
+
+pub(super) fn fusion(q: &ShapeQuery<'_>, attrs: &FusionAttrs) -> Result<Shape, ShapeError> {
+    Ok(q.check_callee(attrs.calls, q.operands)?.clone())
+}
+
+/// The state keeps its shape through condition and body.
+pub(super) fn while_loop(q: &ShapeQuery<'_>, attrs: &WhileAttrs) -> Result<Shape, ShapeError> {
+    let state = q.operand(0)?;
+    let condition = q.check_callee(attrs.condition, &[state])?;
+    if !condition.compatible(&scalar(ElementType::Pred)) {
+        return Err(ShapeError::callee(format!(
+            "the condition of `while` yields pred[], not {condition}"
+        )));
+    }
+    let body = q.check_callee(attrs.body, &[state])?;
+    if !body.compatible(state) {
+        return Err(ShapeError::callee(format!(
+            "the body of `while` turns {state} into {body}; it must keep the shape"
+        )));
+    }
+    Ok(state.clone())
+}
+
+/// One argument for each branch, after the predicate or index.
+pub(super) fn conditional(
+    q: &ShapeQuery<'_>,
+    attrs: &ConditionalAttrs,
+) -> Result<Shape, ShapeError> {
+    let selector = q.operand(0)?;
+    let two_way = [attrs.true_computation, attrs.false_computation];
+    let (branches, expected): (SmallVec<[CompId; 2]>, ElementType) = match two_way {
+        [Some(a), Some(b)] if attrs.branch_computations.is_empty() => {
+            (SmallVec::from_slice(&[a, b]), ElementType::Pred)
+        }
+        [None, None] => (attrs.branch_computations.clone(), ElementType::S32),
+        _ => {
+            return Err(ShapeError::attribute(
+                "`conditional` needs either true_computation and false_computation, or branch_computations",
+            ));
+        }
+    };
+    // A predicate with two branch_computations is the two-way form again.
+    let is_pred = selector.compatible(&scalar(ElementType::Pred)) && branches.len() == 2;
+    if !is_pred && !selector.compatible(&scalar(expected)) {
+        return Err(ShapeError::operand(format!(
+            "`conditional` chooses by {expected}[], not {selector}"
+        )));
+    }
+    if branches.is_empty() || q.operands.len() != branches.len() + 1 {
+        return Err(ShapeError::operand(format!(
+            "`conditional` with {} branches takes as many arguments after its index",
+            branches.len()
+        )));
+    }
+    let mut result: Option<&Shape> = None;
+    for (i, &branch) in branches.iter().enumerate() {
+        let shape = q.check_callee(branch, &[q.operand(i + 1)?])?;
+        if result.is_some_and(|first| !first.compatible(shape)) {
+            return Err(ShapeError::callee(format!(
+                "branch {i} of `conditional` yields {shape}, unlike the first"
+            )));
+        }
+        result = result.or(Some(shape));
+    }
+    result.cloned().ok_or_else(|| ShapeError::attribute("`conditional` has no branches"))
+}
+
+/// The computation takes and yields scalars.
+pub(super) fn map(q: &ShapeQuery<'_>, attrs: &MapAttrs) -> Result<Shape, ShapeError> {
+    let first = q.array(0)?;
+    check_dims("`map` dimensions", &attrs.dimensions, first.rank())?;
+    let mut elements = Vec::with_capacity(q.operands.len());
+    for index in 0..q.operands.len() {
+        let array = q.array(index)?;
+        if !array.same_dims(first) {
+            return Err(ShapeError::operand(format!(
+                "the operands of `map` differ in dims: {first} and {array}"
+            )));
+        }
+        elements.push(scalar(array.element_type));
+    }
+    let elements: SmallVec<[&Shape; 4]> = elements.iter().collect();
+    match q.check_callee(attrs.to_apply, &elements)? {
+        Shape::Array(result) if result.rank() == 0 => {
+            Ok(first.clone().with_layout(None).with_element_type(result.element_type).into())
+        }
+        other => Err(ShapeError::callee(format!(
+            "the computation of `map` yields a scalar, not {other}"
+        ))),
+    }
+}
+
+pub(super) fn tuple(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    Ok(Shape::Tuple(q.operands.iter().map(|&s| s.clone()).collect()))
+}
+
+pub(super) fn get_tuple_element(
+    q: &ShapeQuery<'_>,
+    attrs: &GetTupleElementAttrs,
+) -> Result<Shape, ShapeError> {
+    let operand = q.operand(0)?;
+    let Some(elements) = operand.as_tuple() else {
+        return Err(ShapeError::operand(format!(
+            "`get-tuple-element` takes a tuple, not {operand}"
+        )));
+    };
+    let element = usize::try_from(attrs.index).ok().and_then(|i| elements.get(i));
+    element.cloned().ok_or_else(|| {
+        ShapeError::attribute(format!(
+            "`get-tuple-element` index {} does not fit a tuple of {}",
+            attrs.index,
+            elements.len()
+        ))
+    })
+}
+
+pub(super) fn custom_call(
+    q: &ShapeQuery<'_>,
+    _attrs: &CustomCallAttrs,
+) -> Result<Shape, ShapeError> {
+    q.declared().cloned()
+}
+
+pub(super) fn async_op(q: &ShapeQuery<'_>, _attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
+    q.declared().cloned()
+}
+
+pub(super) fn copy_start(q: &ShapeQuery<'_>, _attrs: &CopyStartAttrs) -> Result<Shape, ShapeError> {
+    let operand = q.operand(0)?.without_layout();
+    Ok(Shape::Tuple(vec![operand.clone(), operand, scalar(ElementType::U32)]))
+}
+
+pub(super) fn declared(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    q.declared().cloned()
+}
+
+pub(super) fn domain(q: &ShapeQuery<'_>, _attrs: &DomainAttrs) -> Result<Shape, ShapeError> {
+    same_as_operand(q)
+}
+
+pub(super) fn same_as_operand(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    Ok(q.operand(0)?.without_layout())
+}
+
+pub(super) fn after_all(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    match q.operands.iter().find(|s| ***s != Shape::Token) {
+        None => Ok(Shape::Token),
+        Some(other) => Err(ShapeError::operand(format!("`after-all` joins tokens, not {other}"))),
+    }
+}
+
+pub(super) fn add_dependency(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    same_as_operand(q)
+}
+
+pub(super) fn infeed(q: &ShapeQuery<'_>, _attrs: &InfeedAttrs) -> Result<Shape, ShapeError> {
+    let shape = q.declared()?;
+    match shape.as_tuple() {
+        Some([_, Shape::Token]) => Ok(shape.clone()),
+        _ => Err(ShapeError::result(format!(
+            "`infeed` yields a pair of data and token[], not {shape}"
+        ))),
+    }
+}
+
+pub(super) fn outfeed(q: &ShapeQuery<'_>, _attrs: &OutfeedAttrs) -> Result<Shape, ShapeError> {
+    if q.operand(1)? != &Shape::Token {
+        return Err(ShapeError::operand("the second operand of `outfeed` is a token"));
+    }
+    Ok(Shape::Token)
+}
+
+pub(super) fn transfer(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Shape, ShapeError> {
+    q.declared().cloned()
+}

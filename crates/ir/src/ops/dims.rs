@@ -1,0 +1,113 @@
+//! Per-dim attribute parts that several ops share.
+
+use smallvec::SmallVec;
+
+/// The part of a dim that `slice` keeps: `[start:limit:stride]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SliceDim {
+    /// First index kept.
+    pub start: i64,
+    /// First index past the end.
+    pub limit: i64,
+    /// Distance between indices kept.
+    pub stride: i64,
+}
+
+/// Padding of one dim by `pad`; `low` and `high` may be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PadDim {
+    /// Elements before the first.
+    pub low: i64,
+    /// Elements after the last.
+    pub high: i64,
+    /// Elements between neighbours; not negative.
+    pub interior: i64,
+}
+
+/// One dim of a window that moves over an array (XLA's `WindowDimension`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WindowDim {
+    /// Elements of the window.
+    pub size: i64,
+    /// Distance between window positions.
+    pub stride: i64,
+    /// Padding before the base.
+    pub padding_low: i64,
+    /// Padding after the base.
+    pub padding_high: i64,
+    /// Factor by which the base is dilated (`lhs_dilate`).
+    pub base_dilation: i64,
+    /// Factor by which the window is dilated (`rhs_dilate`).
+    pub window_dilation: i64,
+    /// Whether the window is walked backwards (`rhs_reversal`).
+    pub reversal: bool,
+}
+
+impl WindowDim {
+    /// A window of this size with stride 1 and nothing else.
+    pub const fn new(size: i64) -> Self {
+        Self {
+            size,
+            stride: 1,
+            padding_low: 0,
+            padding_high: 0,
+            base_dilation: 1,
+            window_dilation: 1,
+            reversal: false,
+        }
+    }
+
+    /// The extent that a base of `base` elements leaves after the window has
+    /// moved over it; `None` where a parameter is out of range or the
+    /// arithmetic overflows.
+    pub fn output_size(&self, base: i64) -> Option<i64> {
+        if self.size < 0
+            || self.stride < 1
+            || self.base_dilation < 1
+            || self.window_dilation < 1
+            || base < 0
+        {
+            return None;
+        }
+        let padded = dilated(base, self.base_dilation)?
+            .checked_add(self.padding_low)?
+            .checked_add(self.padding_high)?;
+        let window = dilated(self.size, self.window_dilation)?;
+        if padded < 0 {
+            return None;
+        }
+        if padded == 0 || window > padded {
+            return Some(0);
+        }
+        (padded.checked_sub(window)? / self.stride).checked_add(1)
+    }
+}
+
+/// `size` elements with `dilation - 1` holes between neighbours.
+fn dilated(size: i64, dilation: i64) -> Option<i64> {
+    if size == 0 { Some(0) } else { (size - 1).checked_mul(dilation)?.checked_add(1) }
+}
+
+/// Which dims of a convolution's operands and result are batch, feature and
+/// spatial (`b01f_01io->b01f`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ConvDims {
+    /// Batch dim of the input.
+    pub input_batch: i64,
+    /// Feature dim of the input.
+    pub input_feature: i64,
+    /// Spatial dims of the input.
+    pub input_spatial: SmallVec<[i64; 3]>,
+    /// Input-feature dim of the kernel.
+    pub kernel_input_feature: i64,
+    /// Output-feature dim of the kernel.
+    pub kernel_output_feature: i64,
+    /// Spatial dims of the kernel.
+    pub kernel_spatial: SmallVec<[i64; 3]>,
+    /// Batch dim of the result.
+    pub output_batch: i64,
+    /// Feature dim of the result.
+    pub output_feature: i64,
+    /// Spatial dims of the result.
+    pub output_spatial: SmallVec<[i64; 3]>,
+}

@@ -1,0 +1,210 @@
+//! Ops that compute each result element from the operands' elements at the
+//! same index.
+
+use super::attr::{attributes, words};
+use crate::infer::{ShapeError, ShapeQuery, scalar};
+use crate::types::element::{ElementType, NumberClass};
+use crate::types::shape::{ArrayShape, Shape};
+
+attributes! {
+    /// Attributes of `compare`.
+    pub struct CompareAttrs {
+        /// Which relation holds where the result is true.
+        direction: Direction = "direction",
+        /// How numbers are ordered; the default of the operands' type if absent.
+        order: Option<CompareOrder> = "type",
+    }
+
+    /// Attributes of `reduce-precision`.
+    pub struct ReducePrecisionAttrs {
+        /// Bits of the exponent that stay.
+        exponent_bits: i64 = "exponent_bits",
+        /// Bits of the mantissa that stay.
+        mantissa_bits: i64 = "mantissa_bits",
+    }
+}
+
+words! {
+    /// The relation that `compare` tests.
+    pub enum Direction {
+        /// Equal.
+        Eq = "EQ",
+        /// Not equal.
+        Ne = "NE",
+        /// Greater or equal.
+        Ge = "GE",
+        /// Greater.
+        Gt = "GT",
+        /// Less or equal.
+        Le = "LE",
+        /// Less.
+        Lt = "LT",
+    }
+
+    /// How `compare` orders numbers.
+    pub enum CompareOrder {
+        /// As IEEE 754 does: NaN is unordered, zeros of both signs are equal.
+        Float = "FLOAT",
+        /// -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
+        TotalOrder = "TOTALORDER",
+        /// As two's complement.
+        Signed = "SIGNED",
+        /// As non-negative numbers.
+        Unsigned = "UNSIGNED",
+    }
+}
+
+/// All operands have the same dims; the result has them too.
+fn same_dims<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
+    let first = q.array(0)?;
+    for index in 1..q.operands.len() {
+        let other = q.array(index)?;
+        if !other.same_dims(first) {
+            return Err(ShapeError::operand(format!(
+                "the operands of `{}` differ in dims: {first} and {other}; broadcast the smaller one",
+                q.op.opcode()
+            )));
+        }
+    }
+    Ok(first)
+}
+
+fn without_layout(shape: &ArrayShape) -> ArrayShape {
+    shape.clone().with_layout(None)
+}
+
+pub(super) fn unary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    Ok(without_layout(q.array(0)?).into())
+}
+
+/// `abs` of complex numbers is real.
+pub(super) fn abs(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let operand = q.array(0)?;
+    let result = operand.element_type.complex_part().unwrap_or(operand.element_type);
+    Ok(without_layout(operand).with_element_type(result).into())
+}
+
+pub(super) fn binary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let shape = same_dims(q)?;
+    let other = q.array(1)?;
+    if shape.element_type != other.element_type {
+        return Err(ShapeError::operand(format!(
+            "the operands of `{}` differ in type: {} and {}; convert one of them",
+            q.op.opcode(),
+            shape.element_type,
+            other.element_type
+        )));
+    }
+    Ok(without_layout(shape).into())
+}
+
+pub(super) fn convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let result = q.declared_array()?.element_type;
+    Ok(without_layout(q.array(0)?).with_element_type(result).into())
+}
+
+pub(super) fn stochastic_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let result = q.declared_array()?.element_type;
+    Ok(without_layout(same_dims(q)?).with_element_type(result).into())
+}
+
+pub(super) fn is_finite(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let operand = q.array(0)?;
+    if !operand.element_type.is_float() {
+        return Err(ShapeError::operand(format!(
+            "`is-finite` takes a floating-point array, not {operand}"
+        )));
+    }
+    Ok(without_layout(operand).with_element_type(ElementType::Pred).into())
+}
+
+/// `real` and `imag`; of a real array `real` is the array itself.
+pub(super) fn complex_part(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let operand = q.array(0)?;
+    let part = operand.element_type.complex_part().unwrap_or(operand.element_type);
+    Ok(without_layout(operand).with_element_type(part).into())
+}
+
+pub(super) fn complex(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let result = match q.array(0)?.element_type {
+        ElementType::F32 => ElementType::C64,
+        ElementType::F64 => ElementType::C128,
+        other => {
+            return Err(ShapeError::operand(format!(
+                "`complex` takes f32 or f64 parts, not {other}"
+            )));
+        }
+    };
+    let Shape::Array(shape) = binary(q)? else { return Err(ShapeError::operand("not an array")) };
+    Ok(shape.with_element_type(result).into())
+}
+
+pub(super) fn reduce_precision(
+    q: &ShapeQuery<'_>,
+    attrs: &ReducePrecisionAttrs,
+) -> Result<Shape, ShapeError> {
+    if attrs.exponent_bits < 1 || attrs.mantissa_bits < 0 {
+        return Err(ShapeError::attribute(
+            "`reduce-precision` needs exponent_bits >= 1 and mantissa_bits >= 0",
+        ));
+    }
+    unary(q)
+}
+
+pub(super) fn compare(q: &ShapeQuery<'_>, attrs: &CompareAttrs) -> Result<Shape, ShapeError> {
+    let Shape::Array(shape) = binary(q)? else { return Err(ShapeError::operand("not an array")) };
+    let class = shape.element_type.class();
+    let fits = match attrs.order {
+        None => true,
+        Some(CompareOrder::Float | CompareOrder::TotalOrder) => {
+            matches!(class, NumberClass::Float | NumberClass::Complex)
+        }
+        Some(CompareOrder::Signed) => class == NumberClass::Signed,
+        Some(CompareOrder::Unsigned) => matches!(class, NumberClass::Unsigned | NumberClass::Bool),
+    };
+    if !fits {
+        return Err(ShapeError::attribute(format!(
+            "`compare` cannot order {} as its `type` says",
+            shape.element_type
+        )));
+    }
+    Ok(shape.with_element_type(ElementType::Pred).into())
+}
+
+/// The condition is a scalar or has the dims of the values.
+pub(super) fn select(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let condition = q.operand(0)?;
+    let (on_true, on_false) = (q.operand(1)?, q.operand(2)?);
+    if !on_true.compatible(on_false) {
+        return Err(ShapeError::operand(format!(
+            "`select` chooses between values of one shape, not {on_true} and {on_false}"
+        )));
+    }
+    let fits = condition.as_array().is_some_and(|condition| {
+        condition.element_type == ElementType::Pred
+            && (condition.rank() == 0 || on_true.as_array().is_some_and(|v| v.same_dims(condition)))
+    });
+    if !fits {
+        return Err(ShapeError::operand(format!(
+            "the condition of `select` must be {} or have the dims of the values, not {condition}",
+            scalar(ElementType::Pred)
+        )));
+    }
+    Ok(on_true.without_layout())
+}
+
+/// Bounds are scalars or have the dims of the value.
+pub(super) fn clamp(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let value = q.array(1)?;
+    for index in [0, 2] {
+        let bound = q.array(index)?;
+        if bound.element_type != value.element_type
+            || !(bound.rank() == 0 || bound.same_dims(value))
+        {
+            return Err(ShapeError::operand(format!(
+                "the bounds of `clamp` must be scalars or have the value's shape {value}, not {bound}"
+            )));
+        }
+    }
+    Ok(without_layout(value).into())
+}

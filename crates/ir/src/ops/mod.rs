@@ -1,0 +1,272 @@
+//! The ops of HLO: one table ([`table`]), their attributes, their shape rules.
+
+pub mod attr;
+pub mod collective;
+pub mod contract;
+pub mod control;
+pub mod dims;
+pub mod elementwise;
+pub mod indexing;
+pub mod linalg;
+pub mod random;
+pub mod reduce;
+pub mod shaping;
+pub mod table;
+pub mod window;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::entity::CompId;
+use crate::infer::{ShapeError, ShapeQuery};
+use crate::types::literal::Literal;
+use crate::types::shape::Shape;
+use attr::{AttrError, AttrSpec, AttrValue, AttrValues, OpAttrs};
+use collective::CollectiveAttrs;
+use contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
+use control::{
+    AsyncAttrs, CallAttrs, ConditionalAttrs, CopyStartAttrs, CustomCallAttrs, DomainAttrs,
+    FusionAttrs, GetTupleElementAttrs, InfeedAttrs, MapAttrs, OutfeedAttrs, TransferAttrs,
+    WhileAttrs,
+};
+use elementwise::{CompareAttrs, ReducePrecisionAttrs};
+use indexing::{DynamicSliceAttrs, GatherAttrs, ScatterAttrs};
+use linalg::{BatchNormAttrs, CholeskyAttrs, FftAttrs, TriangularSolveAttrs};
+use random::{RngAttrs, RngBitGeneratorAttrs, RngStateAttrs};
+use reduce::{ReduceAttrs, ScanAttrs, SortAttrs, TopKAttrs};
+use shaping::{
+    BitcastAttrs, BroadcastAttrs, ConcatenateAttrs, GetDimensionSizeAttrs, IotaAttrs, PadAttrs,
+    ParameterAttrs, ReshapeAttrs, ReverseAttrs, SetDimensionSizeAttrs, SliceAttrs, TransposeAttrs,
+};
+use window::{ReduceWindowAttrs, SelectAndScatterAttrs};
+
+/// How many operands an op takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arity {
+    /// The least number.
+    pub min: usize,
+    /// The greatest number; `None`: any.
+    pub max: Option<usize>,
+}
+
+impl Arity {
+    /// Whether this many operands are right.
+    pub fn admits(self, count: usize) -> bool {
+        count >= self.min && self.max.is_none_or(|max| count <= max)
+    }
+}
+
+impl fmt::Display for Arity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.max {
+            Some(1) if self.min == 1 => f.write_str("1 operand"),
+            Some(max) if max == self.min => write!(f, "{max} operands"),
+            Some(max) => write!(f, "{} to {max} operands", self.min),
+            None => {
+                write!(f, "at least {} operand{}", self.min, if self.min == 1 { "" } else { "s" })
+            }
+        }
+    }
+}
+
+const fn exactly(count: usize) -> Arity {
+    Arity { min: count, max: Some(count) }
+}
+
+const fn at_least(count: usize) -> Arity {
+    Arity { min: count, max: None }
+}
+
+/// Each result element depends on the operands' elements at the same index.
+const ELEMENTWISE: u8 = 1;
+/// `f(a, b) = f(b, a)`.
+const COMMUTATIVE: u8 = 2;
+/// `f(f(a, b), c) = f(a, f(b, c))`, up to rounding.
+const ASSOCIATIVE: u8 = 4;
+/// It must not be removed, duplicated or merged.
+const SIDE_EFFECT: u8 = 8;
+
+macro_rules! bind {
+    ($name:ident $payload:ident) => {
+        $name
+    };
+}
+
+macro_rules! define_ops {
+    ($($variant:ident $(($payload:ident))? $text:literal $arity:ident($count:literal)
+        $family:ident::$rule:ident [$($flag:ident)*];)*) => {
+        /// An op without its attributes: HLO's opcode.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Opcode {
+            $(#[doc = concat!("`", $text, "`")] $variant,)*
+        }
+
+        impl Opcode {
+            /// Every opcode, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The name in HLO text.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+
+            /// How many operands it takes.
+            pub const fn arity(self) -> Arity {
+                match self {
+                    $(Self::$variant => $arity($count),)*
+                }
+            }
+
+            /// The family it belongs to: the file of that name in every room.
+            pub const fn family(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($family),)*
+                }
+            }
+
+            const fn flags(self) -> u8 {
+                match self {
+                    $(Self::$variant => 0 $(| $flag)*,)*
+                }
+            }
+        }
+
+        /// An op with its attributes.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Op {
+            $(#[doc = concat!("`", $text, "`")] $variant $((Box<$payload>))?,)*
+        }
+
+        impl Op {
+            /// The op without its attributes.
+            pub const fn opcode(&self) -> Opcode {
+                match self {
+                    $(Self::$variant $((bind!(_a $payload)))? => Opcode::$variant,)*
+                }
+            }
+
+            /// The attributes as they are written, with their names.
+            pub fn for_each_attr(&self, f: &mut dyn FnMut(&'static str, AttrValue)) {
+                match self {
+                    $(Self::$variant $((bind!(attrs $payload)))? => {
+                        $(OpAttrs::for_each(&**bind!(attrs $payload), f);)?
+                        let _ = &f;
+                    })*
+                }
+            }
+
+            /// Calls `f` on every computation the op calls, in order.
+            pub fn for_each_computation(&self, f: &mut dyn FnMut(CompId)) {
+                match self {
+                    $(Self::$variant $((bind!(attrs $payload)))? => {
+                        $(OpAttrs::for_each_computation(&**bind!(attrs $payload), f);)?
+                        let _ = &f;
+                    })*
+                }
+            }
+
+            /// Replaces every computation the op calls.
+            pub fn map_computations(&mut self, f: &mut dyn FnMut(CompId) -> CompId) {
+                match self {
+                    $(Self::$variant $((bind!(attrs $payload)))? => {
+                        $(OpAttrs::map_computations(&mut **bind!(attrs $payload), f);)?
+                        let _ = &f;
+                    })*
+                }
+            }
+
+            /// Makes the op of its opcode and the attributes read. Parameter
+            /// and constant, whose number and value stand between the
+            /// parentheses, are made directly.
+            ///
+            /// # Errors
+            /// If an attribute is missing or has a value it cannot have.
+            pub fn from_attrs(opcode: Opcode, values: &mut AttrValues) -> Result<Self, AttrError> {
+                let _ = &values;
+                Ok(match opcode {
+                    $(Opcode::$variant => {
+                        Self::$variant $((Box::new(<$payload as OpAttrs>::take(values)?)))?
+                    })*
+                })
+            }
+
+            /// The result shape, by the rule that the op's row names.
+            pub(crate) fn shape_rule(&self, query: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+                match self {
+                    $(Self::$variant $((bind!(attrs $payload)))? => {
+                        $family::$rule(query $(, bind!(attrs $payload))?)
+                    })*
+                }
+            }
+        }
+
+        impl Opcode {
+            /// The attributes the op has in text, besides those common to all.
+            pub const fn attrs(self) -> &'static [AttrSpec] {
+                match self {
+                    $(Self::$variant => {
+                        const SPECS: &[&[AttrSpec]] = &[$(<$payload as OpAttrs>::SPECS)?];
+                        if SPECS.is_empty() { &[] } else { SPECS[0] }
+                    })*
+                }
+            }
+        }
+    };
+}
+
+crate::for_each_op!(define_ops);
+
+impl Opcode {
+    /// The opcode with this name in HLO text.
+    pub fn from_name(name: &str) -> Option<Self> {
+        static BY_NAME: OnceLock<FxHashMap<&'static str, Opcode>> = OnceLock::new();
+        BY_NAME
+            .get_or_init(|| Self::ALL.iter().map(|&opcode| (opcode.name(), opcode)).collect())
+            .get(name)
+            .copied()
+    }
+
+    /// Whether each result element depends on the operands' elements at the
+    /// same index alone.
+    pub const fn is_elementwise(self) -> bool {
+        self.flags() & ELEMENTWISE != 0
+    }
+
+    /// Whether its two operands may change places.
+    pub const fn is_commutative(self) -> bool {
+        self.flags() & COMMUTATIVE != 0
+    }
+
+    /// Whether it may be regrouped; exactly for integers and choices, up to
+    /// rounding for sums and products of floats.
+    pub const fn is_associative(self) -> bool {
+        self.flags() & ASSOCIATIVE != 0
+    }
+
+    /// Whether the op itself acts on more than its result. An op that calls
+    /// computations may act through them, see [`crate::Module::has_side_effect`].
+    pub const fn has_side_effect(self) -> bool {
+        self.flags() & SIDE_EFFECT != 0
+    }
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A constant's only attribute is its value, which is not written as one.
+impl OpAttrs for Literal {
+    const SPECS: &'static [AttrSpec] = &[];
+    fn take(_values: &mut AttrValues) -> Result<Self, AttrError> {
+        Err(AttrError::Missing("value"))
+    }
+    fn for_each(&self, _f: &mut dyn FnMut(&'static str, AttrValue)) {}
+    fn for_each_computation(&self, _f: &mut dyn FnMut(CompId)) {}
+    fn map_computations(&mut self, _f: &mut dyn FnMut(CompId) -> CompId) {}
+}

@@ -1,0 +1,336 @@
+//! Ops that move, repeat or name elements and compute none.
+
+use smallvec::SmallVec;
+
+use super::attr::{Verbatim, attributes};
+use super::dims::{PadDim, SliceDim};
+use crate::infer::{ShapeError, ShapeQuery, check_dims, scalar};
+use crate::types::element::ElementType;
+use crate::types::literal::Literal;
+use crate::types::shape::{ArrayShape, Dims, Shape};
+
+attributes! {
+    /// Attributes of `parameter`; the number stands between its parentheses.
+    pub struct ParameterAttrs {
+        /// Which of the computation's parameters it is.
+        number: i64 = "parameter_number",
+    }
+
+    /// Attributes of `bitcast`.
+    pub struct BitcastAttrs {
+        /// How the result's layout follows from the operand's.
+        result_layout: Option<Verbatim> = "result_layout",
+    }
+
+    /// Attributes of `broadcast`.
+    pub struct BroadcastAttrs {
+        /// For each operand dim, the result dim that it becomes.
+        dimensions: Dims = "dimensions",
+    }
+
+    /// Attributes of `concatenate`.
+    pub struct ConcatenateAttrs {
+        /// The one dim along which the operands are joined.
+        dimensions: Dims = "dimensions",
+    }
+
+    /// Attributes of `get-dimension-size`.
+    pub struct GetDimensionSizeAttrs {
+        /// The one dim whose size is read.
+        dimensions: Dims = "dimensions",
+    }
+
+    /// Attributes of `set-dimension-size`.
+    pub struct SetDimensionSizeAttrs {
+        /// The one dim whose size is set.
+        dimensions: Dims = "dimensions",
+    }
+
+    /// Attributes of `iota`.
+    pub struct IotaAttrs {
+        /// The dim along which the result counts from 0.
+        dimension: i64 = "iota_dimension",
+    }
+
+    /// Attributes of `pad`.
+    pub struct PadAttrs {
+        /// What is added around and between the elements of each dim.
+        padding: SmallVec<[PadDim; 4]> = "padding",
+    }
+
+    /// Attributes of `reshape`.
+    pub struct ReshapeAttrs {
+        /// The dim whose size is inferred where sizes are dynamic.
+        inferred_dimension: Option<i64> = "inferred_dimension",
+    }
+
+    /// Attributes of `reverse`.
+    pub struct ReverseAttrs {
+        /// The dims that are walked backwards.
+        dimensions: Dims = "dimensions",
+    }
+
+    /// Attributes of `slice`.
+    pub struct SliceAttrs {
+        /// The part of each dim that stays.
+        slice: SmallVec<[SliceDim; 4]> = "slice",
+    }
+
+    /// Attributes of `transpose`.
+    pub struct TransposeAttrs {
+        /// For each result dim, the operand dim that it is.
+        dimensions: Dims = "dimensions",
+    }
+}
+
+pub(super) fn parameter(q: &ShapeQuery<'_>, _attrs: &ParameterAttrs) -> Result<Shape, ShapeError> {
+    q.declared().cloned()
+}
+
+pub(super) fn declared(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    q.declared().cloned()
+}
+
+pub(super) fn constant(_q: &ShapeQuery<'_>, value: &Literal) -> Result<Shape, ShapeError> {
+    Ok(value.shape())
+}
+
+pub(super) fn copy(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    Ok(q.operand(0)?.without_layout())
+}
+
+/// A bitcast reads the same bytes under another shape.
+pub(super) fn bitcast(q: &ShapeQuery<'_>, _attrs: &BitcastAttrs) -> Result<Shape, ShapeError> {
+    let (from, to) = (q.array(0)?, q.declared_array()?);
+    let bits = |s: &ArrayShape| s.num_elements()?.checked_mul(i64::from(s.element_type.bits()));
+    // Tiled or padded buffers hold more than their elements.
+    if from.has_default_layout()
+        && to.has_default_layout()
+        && from.is_static()
+        && to.is_static()
+        && bits(from) != bits(to)
+    {
+        return Err(ShapeError::result(format!(
+            "`bitcast` from {from} to {to} changes the number of bits"
+        )));
+    }
+    Ok(to.clone().into())
+}
+
+/// Element widths may differ: then the minor dim holds the parts.
+pub(super) fn bitcast_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let (from, to) = (q.array(0)?, q.declared_array()?);
+    let bits = |s: &ArrayShape| s.num_elements()?.checked_mul(i64::from(s.element_type.bits()));
+    let (narrow, wide) = if from.rank() > to.rank() { (from, to) } else { (to, from) };
+    let fits = bits(from) == bits(to)
+        && (from.rank().abs_diff(to.rank()) <= 1)
+        && narrow.dims().starts_with(wide.dims());
+    if !fits {
+        return Err(ShapeError::result(format!(
+            "`bitcast-convert` cannot turn {from} into {to}: only the minor dim may change, by the ratio of the widths"
+        )));
+    }
+    Ok(to.clone().into())
+}
+
+pub(super) fn reshape(q: &ShapeQuery<'_>, _attrs: &ReshapeAttrs) -> Result<Shape, ShapeError> {
+    let (from, to) = (q.array(0)?, q.declared_array()?);
+    if from.element_type != to.element_type {
+        return Err(ShapeError::result(format!(
+            "`reshape` keeps the element type {}, it cannot yield {}",
+            from.element_type, to.element_type
+        )));
+    }
+    let (Some(have), Some(want)) = (from.num_elements(), to.num_elements()) else {
+        // Sizes unknown before run time cannot be compared.
+        return Ok(to.clone().into());
+    };
+    if have != want {
+        return Err(ShapeError::result(format!(
+            "`reshape` keeps the number of elements: {from} has {have}, {to} has {want}"
+        )));
+    }
+    Ok(to.clone().into())
+}
+
+pub(super) fn broadcast(q: &ShapeQuery<'_>, attrs: &BroadcastAttrs) -> Result<Shape, ShapeError> {
+    let (from, to) = (q.array(0)?, q.declared_array()?);
+    if attrs.dimensions.len() != from.rank() {
+        return Err(ShapeError::attribute(format!(
+            "`broadcast` needs one entry of dimensions for each operand dim: {} for {from}, not {}",
+            from.rank(),
+            attrs.dimensions.len()
+        )));
+    }
+    check_dims("`broadcast` dimensions", &attrs.dimensions, to.rank())?;
+    for (from_dim, to_dim) in attrs.dimensions.iter().enumerate() {
+        let to_dim = usize::try_from(*to_dim).unwrap_or(usize::MAX);
+        if from.dims()[from_dim] != to.dims()[to_dim] {
+            return Err(ShapeError::result(format!(
+                "`broadcast` keeps the sizes of operand dims: dim {from_dim} of {from} cannot become dim {to_dim} of {to}"
+            )));
+        }
+    }
+    if from.element_type != to.element_type {
+        return Err(ShapeError::result(format!(
+            "`broadcast` keeps the element type {}, it cannot yield {}",
+            from.element_type, to.element_type
+        )));
+    }
+    Ok(to.clone().into())
+}
+
+pub(super) fn transpose(q: &ShapeQuery<'_>, attrs: &TransposeAttrs) -> Result<Shape, ShapeError> {
+    let from = q.array(0)?;
+    if attrs.dimensions.len() != from.rank() {
+        return Err(ShapeError::attribute(format!(
+            "`transpose` of {from} needs {} dimensions, not {}",
+            from.rank(),
+            attrs.dimensions.len()
+        )));
+    }
+    check_dims("`transpose` dimensions", &attrs.dimensions, from.rank())?;
+    let picks: SmallVec<[usize; 6]> =
+        attrs.dimensions.iter().filter_map(|&d| usize::try_from(d).ok()).collect();
+    let dims: Dims = picks.iter().map(|&d| from.dims()[d]).collect();
+    let dynamic: SmallVec<[bool; 6]> = picks.iter().map(|&d| from.dim_is_dynamic(d)).collect();
+    Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
+}
+
+pub(super) fn reverse(q: &ShapeQuery<'_>, attrs: &ReverseAttrs) -> Result<Shape, ShapeError> {
+    let from = q.array(0)?;
+    check_dims("`reverse` dimensions", &attrs.dimensions, from.rank())?;
+    Ok(from.clone().with_layout(None).into())
+}
+
+pub(super) fn iota(q: &ShapeQuery<'_>, attrs: &IotaAttrs) -> Result<Shape, ShapeError> {
+    let to = q.declared_array()?;
+    check_dims("`iota` iota_dimension", &[attrs.dimension], to.rank())?;
+    if to.element_type == ElementType::Pred {
+        return Err(ShapeError::result("`iota` yields numbers, not pred"));
+    }
+    Ok(to.clone().into())
+}
+
+pub(super) fn concatenate(
+    q: &ShapeQuery<'_>,
+    attrs: &ConcatenateAttrs,
+) -> Result<Shape, ShapeError> {
+    let first = q.array(0)?;
+    let dim = single_dim("`concatenate` dimensions", &attrs.dimensions, first.rank())?;
+    let mut dims: Dims = first.dims().into();
+    for index in 1..q.operands.len() {
+        let other = q.array(index)?;
+        let fits = other.element_type == first.element_type
+            && other.rank() == first.rank()
+            && (0..first.rank()).all(|d| d == dim || other.dims()[d] == first.dims()[d]);
+        if !fits {
+            return Err(ShapeError::operand(format!(
+                "`concatenate` joins arrays that differ only in dim {dim}, not {first} and {other}"
+            )));
+        }
+        dims[dim] = dims[dim].checked_add(other.dims()[dim]).ok_or_else(|| {
+            ShapeError::operand("`concatenate` yields a dim that exceeds 64 bits")
+        })?;
+    }
+    let dynamic: SmallVec<[bool; 6]> = (0..first.rank())
+        .map(|d| q.operands.iter().filter_map(|s| s.as_array()).any(|s| s.dim_is_dynamic(d)))
+        .collect();
+    Ok(ArrayShape::new(first.element_type, dims).with_dynamic(&dynamic).into())
+}
+
+pub(super) fn get_dimension_size(
+    q: &ShapeQuery<'_>,
+    attrs: &GetDimensionSizeAttrs,
+) -> Result<Shape, ShapeError> {
+    single_dim("`get-dimension-size` dimensions", &attrs.dimensions, q.array(0)?.rank())?;
+    Ok(scalar(ElementType::S32))
+}
+
+pub(super) fn set_dimension_size(
+    q: &ShapeQuery<'_>,
+    attrs: &SetDimensionSizeAttrs,
+) -> Result<Shape, ShapeError> {
+    let from = q.array(0)?;
+    single_dim("`set-dimension-size` dimensions", &attrs.dimensions, from.rank())?;
+    let size = q.operand(1)?;
+    if !size.compatible(&scalar(ElementType::S32)) {
+        return Err(ShapeError::operand(format!(
+            "`set-dimension-size` takes the size as s32[], not {size}"
+        )));
+    }
+    // Whether the dim becomes dynamic depends on the size; both forms occur.
+    let to = q.declared_array()?;
+    if to.element_type != from.element_type || to.dims() != from.dims() {
+        return Err(ShapeError::result(format!(
+            "`set-dimension-size` keeps type and bounds of {from}, it cannot yield {to}"
+        )));
+    }
+    Ok(to.clone().into())
+}
+
+pub(super) fn pad(q: &ShapeQuery<'_>, attrs: &PadAttrs) -> Result<Shape, ShapeError> {
+    let (from, value) = (q.array(0)?, q.array(1)?);
+    if value.rank() != 0 || value.element_type != from.element_type {
+        return Err(ShapeError::operand(format!(
+            "`pad` takes a scalar of type {} to pad with, not {value}",
+            from.element_type
+        )));
+    }
+    if attrs.padding.len() != from.rank() {
+        return Err(ShapeError::attribute(format!(
+            "`pad` of {from} needs padding for {} dims, not {}",
+            from.rank(),
+            attrs.padding.len()
+        )));
+    }
+    let dims: Option<Dims> =
+        from.dims().iter().zip(&attrs.padding).map(|(&d, p)| padded_size(d, p)).collect();
+    let dims = dims.ok_or_else(|| {
+        ShapeError::attribute("`pad` yields a negative or too large dim, or has negative interior")
+    })?;
+    let dynamic: SmallVec<[bool; 6]> = (0..from.rank()).map(|d| from.dim_is_dynamic(d)).collect();
+    Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
+}
+
+fn padded_size(size: i64, pad: &PadDim) -> Option<i64> {
+    if pad.interior < 0 || size < 0 {
+        return None;
+    }
+    let holes = (size - 1).max(0).checked_mul(pad.interior)?;
+    let padded = size.checked_add(holes)?.checked_add(pad.low)?.checked_add(pad.high)?;
+    (padded >= 0).then_some(padded)
+}
+
+pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, ShapeError> {
+    let from = q.array(0)?;
+    if attrs.slice.len() != from.rank() {
+        return Err(ShapeError::attribute(format!(
+            "`slice` of {from} needs {} ranges, not {}",
+            from.rank(),
+            attrs.slice.len()
+        )));
+    }
+    let mut dims = Dims::new();
+    for (dim, (s, &size)) in attrs.slice.iter().zip(from.dims()).enumerate() {
+        if s.start < 0 || s.limit < s.start || s.limit > size || s.stride < 1 {
+            return Err(ShapeError::attribute(format!(
+                "`slice` range [{}:{}:{}] does not fit dim {dim} of {from}",
+                s.start, s.limit, s.stride
+            )));
+        }
+        let length = s.limit - s.start;
+        dims.push(length / s.stride + i64::from(length % s.stride != 0));
+    }
+    let dynamic: SmallVec<[bool; 6]> = (0..from.rank()).map(|d| from.dim_is_dynamic(d)).collect();
+    Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
+}
+
+/// The only entry of a list of dims.
+fn single_dim(what: &str, dims: &[i64], rank: usize) -> Result<usize, ShapeError> {
+    check_dims(what, dims, rank)?;
+    match dims {
+        [dim] => Ok(usize::try_from(*dim).unwrap_or(0)),
+        _ => Err(ShapeError::attribute(format!("{what} names {} dims, not one", dims.len()))),
+    }
+}

@@ -1,0 +1,175 @@
+//! **One row per op.** Everything else about an op is either derived from its
+//! row or demanded by the compiler, which then names the missing function.
+//!
+//! A row reads
+//!
+//! ```text
+//! Variant(Attributes) "text" arity family::rule [FLAGS];
+//! ```
+//!
+//! `family` is the file of that name on every floor of the house: in
+//! `ops/` here (where `rule` is the op's shape rule), in `eval/` of the
+//! interpreter. See `docs/add-an-op.md`.
+
+/// Calls a macro with all rows.
+#[macro_export]
+macro_rules! for_each_op {
+    ($callback:path) => {
+        $callback! {
+            // Elementwise, one operand.
+            Abs "abs" exactly(1) elementwise::abs [ELEMENTWISE];
+            Acos "acos" exactly(1) elementwise::unary [ELEMENTWISE];
+            Acosh "acosh" exactly(1) elementwise::unary [ELEMENTWISE];
+            Asin "asin" exactly(1) elementwise::unary [ELEMENTWISE];
+            Asinh "asinh" exactly(1) elementwise::unary [ELEMENTWISE];
+            Atanh "atanh" exactly(1) elementwise::unary [ELEMENTWISE];
+            Cbrt "cbrt" exactly(1) elementwise::unary [ELEMENTWISE];
+            Ceil "ceil" exactly(1) elementwise::unary [ELEMENTWISE];
+            Clz "count-leading-zeros" exactly(1) elementwise::unary [ELEMENTWISE];
+            Convert "convert" exactly(1) elementwise::convert [ELEMENTWISE];
+            Cos "cosine" exactly(1) elementwise::unary [ELEMENTWISE];
+            Cosh "cosh" exactly(1) elementwise::unary [ELEMENTWISE];
+            Erf "erf" exactly(1) elementwise::unary [ELEMENTWISE];
+            Exp "exponential" exactly(1) elementwise::unary [ELEMENTWISE];
+            Expm1 "exponential-minus-one" exactly(1) elementwise::unary [ELEMENTWISE];
+            Floor "floor" exactly(1) elementwise::unary [ELEMENTWISE];
+            Imag "imag" exactly(1) elementwise::complex_part [ELEMENTWISE];
+            IsFinite "is-finite" exactly(1) elementwise::is_finite [ELEMENTWISE];
+            Log "log" exactly(1) elementwise::unary [ELEMENTWISE];
+            Log1p "log-plus-one" exactly(1) elementwise::unary [ELEMENTWISE];
+            Logistic "logistic" exactly(1) elementwise::unary [ELEMENTWISE];
+            Negate "negate" exactly(1) elementwise::unary [ELEMENTWISE];
+            Not "not" exactly(1) elementwise::unary [ELEMENTWISE];
+            PopulationCount "popcnt" exactly(1) elementwise::unary [ELEMENTWISE];
+            Real "real" exactly(1) elementwise::complex_part [ELEMENTWISE];
+            ReducePrecision(ReducePrecisionAttrs) "reduce-precision" exactly(1) elementwise::reduce_precision [ELEMENTWISE];
+            RoundNearestAfz "round-nearest-afz" exactly(1) elementwise::unary [ELEMENTWISE];
+            RoundNearestEven "round-nearest-even" exactly(1) elementwise::unary [ELEMENTWISE];
+            Rsqrt "rsqrt" exactly(1) elementwise::unary [ELEMENTWISE];
+            Sign "sign" exactly(1) elementwise::unary [ELEMENTWISE];
+            Sin "sine" exactly(1) elementwise::unary [ELEMENTWISE];
+            Sinh "sinh" exactly(1) elementwise::unary [ELEMENTWISE];
+            Sqrt "sqrt" exactly(1) elementwise::unary [ELEMENTWISE];
+            Tan "tan" exactly(1) elementwise::unary [ELEMENTWISE];
+            Tanh "tanh" exactly(1) elementwise::unary [ELEMENTWISE];
+
+            // Elementwise, more operands.
+            Add "add" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+            And "and" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+            Atan2 "atan2" exactly(2) elementwise::binary [ELEMENTWISE];
+            Clamp "clamp" exactly(3) elementwise::clamp [ELEMENTWISE];
+            Compare(CompareAttrs) "compare" exactly(2) elementwise::compare [ELEMENTWISE];
+            Complex "complex" exactly(2) elementwise::complex [ELEMENTWISE];
+            Divide "divide" exactly(2) elementwise::binary [ELEMENTWISE];
+            Maximum "maximum" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+            Minimum "minimum" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+            Mulhi "mulhi" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE];
+            Multiply "multiply" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+            Or "or" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+            Power "power" exactly(2) elementwise::binary [ELEMENTWISE];
+            Remainder "remainder" exactly(2) elementwise::binary [ELEMENTWISE];
+            Select "select" exactly(3) elementwise::select [ELEMENTWISE];
+            ShiftLeft "shift-left" exactly(2) elementwise::binary [ELEMENTWISE];
+            ShiftRightArithmetic "shift-right-arithmetic" exactly(2) elementwise::binary [ELEMENTWISE];
+            ShiftRightLogical "shift-right-logical" exactly(2) elementwise::binary [ELEMENTWISE];
+            StochasticConvert "stochastic-convert" exactly(2) elementwise::stochastic_convert [ELEMENTWISE];
+            Subtract "subtract" exactly(2) elementwise::binary [ELEMENTWISE];
+            Xor "xor" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+
+            // Shaping: elements move or repeat, none is computed.
+            Bitcast(BitcastAttrs) "bitcast" exactly(1) shaping::bitcast [];
+            BitcastConvert "bitcast-convert" exactly(1) shaping::bitcast_convert [];
+            Broadcast(BroadcastAttrs) "broadcast" exactly(1) shaping::broadcast [];
+            Concatenate(ConcatenateAttrs) "concatenate" at_least(1) shaping::concatenate [];
+            Constant(Literal) "constant" exactly(0) shaping::constant [];
+            Copy "copy" exactly(1) shaping::copy [];
+            DynamicReshape "dynamic-reshape" at_least(1) shaping::declared [];
+            GetDimensionSize(GetDimensionSizeAttrs) "get-dimension-size" exactly(1) shaping::get_dimension_size [];
+            Iota(IotaAttrs) "iota" exactly(0) shaping::iota [];
+            Pad(PadAttrs) "pad" exactly(2) shaping::pad [];
+            Parameter(ParameterAttrs) "parameter" exactly(0) shaping::parameter [];
+            Reshape(ReshapeAttrs) "reshape" exactly(1) shaping::reshape [];
+            Reverse(ReverseAttrs) "reverse" exactly(1) shaping::reverse [];
+            SetDimensionSize(SetDimensionSizeAttrs) "set-dimension-size" exactly(2) shaping::set_dimension_size [];
+            Slice(SliceAttrs) "slice" exactly(1) shaping::slice [];
+            Transpose(TransposeAttrs) "transpose" exactly(1) shaping::transpose [];
+
+            // Contractions.
+            Convolution(ConvolutionAttrs) "convolution" exactly(2) contract::convolution [];
+            Dot(DotAttrs) "dot" at_least(2) contract::dot [];
+            RaggedDot(RaggedDotAttrs) "ragged-dot" exactly(3) contract::declared [];
+            ScaledDot(DotAttrs) "scaled-dot" exactly(4) contract::scaled_dot [];
+
+            // Windows that move over an array.
+            ReduceWindow(ReduceWindowAttrs) "reduce-window" at_least(2) window::reduce_window [];
+            SelectAndScatter(SelectAndScatterAttrs) "select-and-scatter" exactly(3) window::select_and_scatter [];
+
+            // Indexing by run-time values.
+            DynamicSlice(DynamicSliceAttrs) "dynamic-slice" at_least(1) indexing::dynamic_slice [];
+            DynamicUpdateSlice "dynamic-update-slice" at_least(2) indexing::dynamic_update_slice [];
+            Gather(GatherAttrs) "gather" exactly(2) indexing::gather [];
+            Scatter(ScatterAttrs) "scatter" at_least(3) indexing::scatter [];
+
+            // Reductions, scans and sorts.
+            Reduce(ReduceAttrs) "reduce" at_least(2) reduce::reduce [];
+            Scan(ScanAttrs) "scan" at_least(1) reduce::scan [];
+            Sort(SortAttrs) "sort" at_least(1) reduce::sort [];
+            TopK(TopKAttrs) "topk" exactly(1) reduce::topk [];
+
+            // Control and structure.
+            AddDependency "add-dependency" exactly(2) control::add_dependency [];
+            AfterAll "after-all" at_least(0) control::after_all [];
+            AsyncDone(AsyncAttrs) "async-done" exactly(1) control::async_op [];
+            AsyncStart(AsyncAttrs) "async-start" at_least(0) control::async_op [];
+            AsyncUpdate(AsyncAttrs) "async-update" exactly(1) control::async_op [];
+            Call(CallAttrs) "call" at_least(0) control::call [];
+            Conditional(ConditionalAttrs) "conditional" at_least(2) control::conditional [];
+            CopyDone "copy-done" exactly(1) control::declared [];
+            CopyStart(CopyStartAttrs) "copy-start" exactly(1) control::copy_start [];
+            CustomCall(CustomCallAttrs) "custom-call" at_least(0) control::custom_call [];
+            Domain(DomainAttrs) "domain" exactly(1) control::domain [];
+            Fusion(FusionAttrs) "fusion" at_least(0) control::fusion [];
+            GetTupleElement(GetTupleElementAttrs) "get-tuple-element" exactly(1) control::get_tuple_element [];
+            Infeed(InfeedAttrs) "infeed" exactly(1) control::infeed [SIDE_EFFECT];
+            Map(MapAttrs) "map" at_least(1) control::map [];
+            OptimizationBarrier "opt-barrier" exactly(1) control::same_as_operand [];
+            Outfeed(OutfeedAttrs) "outfeed" exactly(2) control::outfeed [SIDE_EFFECT];
+            Recv(TransferAttrs) "recv" exactly(1) control::transfer [SIDE_EFFECT];
+            RecvDone(TransferAttrs) "recv-done" exactly(1) control::transfer [SIDE_EFFECT];
+            Send(TransferAttrs) "send" exactly(2) control::transfer [SIDE_EFFECT];
+            SendDone(TransferAttrs) "send-done" exactly(1) control::transfer [SIDE_EFFECT];
+            Tuple "tuple" at_least(0) control::tuple [];
+            While(WhileAttrs) "while" exactly(1) control::while_loop [];
+
+            // Collectives.
+            AllGather(CollectiveAttrs) "all-gather" at_least(1) collective::declared [SIDE_EFFECT];
+            AllGatherDone(CollectiveAttrs) "all-gather-done" exactly(1) collective::declared [SIDE_EFFECT];
+            AllGatherStart(CollectiveAttrs) "all-gather-start" at_least(1) collective::declared [SIDE_EFFECT];
+            AllReduce(CollectiveAttrs) "all-reduce" at_least(1) collective::declared [SIDE_EFFECT];
+            AllReduceDone(CollectiveAttrs) "all-reduce-done" exactly(1) collective::declared [SIDE_EFFECT];
+            AllReduceStart(CollectiveAttrs) "all-reduce-start" at_least(1) collective::declared [SIDE_EFFECT];
+            AllToAll(CollectiveAttrs) "all-to-all" at_least(1) collective::declared [SIDE_EFFECT];
+            CollectiveBroadcast(CollectiveAttrs) "collective-broadcast" at_least(1) collective::declared [SIDE_EFFECT];
+            CollectivePermute(CollectiveAttrs) "collective-permute" at_least(1) collective::declared [SIDE_EFFECT];
+            CollectivePermuteDone(CollectiveAttrs) "collective-permute-done" exactly(1) collective::declared [SIDE_EFFECT];
+            CollectivePermuteStart(CollectiveAttrs) "collective-permute-start" at_least(1) collective::declared [SIDE_EFFECT];
+            PartitionId "partition-id" exactly(0) collective::device_id [];
+            RaggedAllToAll(CollectiveAttrs) "ragged-all-to-all" exactly(6) collective::declared [SIDE_EFFECT];
+            ReduceScatter(CollectiveAttrs) "reduce-scatter" at_least(1) collective::declared [SIDE_EFFECT];
+            ReplicaId "replica-id" exactly(0) collective::device_id [];
+
+            // Random numbers.
+            Rng(RngAttrs) "rng" at_least(1) random::rng [SIDE_EFFECT];
+            RngBitGenerator(RngBitGeneratorAttrs) "rng-bit-generator" exactly(1) random::rng_bit_generator [];
+            RngGetAndUpdateState(RngStateAttrs) "rng-get-and-update-state" exactly(0) random::rng_state [SIDE_EFFECT];
+
+            // Linear algebra, transforms and whole norms.
+            BatchNormGrad(BatchNormAttrs) "batch-norm-grad" exactly(5) linalg::batch_norm [];
+            BatchNormInference(BatchNormAttrs) "batch-norm-inference" exactly(5) linalg::batch_norm [];
+            BatchNormTraining(BatchNormAttrs) "batch-norm-training" exactly(3) linalg::batch_norm [];
+            Cholesky(CholeskyAttrs) "cholesky" exactly(1) linalg::cholesky [];
+            Fft(FftAttrs) "fft" exactly(1) linalg::fft [];
+            TriangularSolve(TriangularSolveAttrs) "triangular-solve" exactly(2) linalg::triangular_solve [];
+        }
+    };
+}

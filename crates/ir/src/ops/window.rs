@@ -1,0 +1,102 @@
+//! Windows that move over an array.
+
+use smallvec::SmallVec;
+
+use super::attr::attributes;
+use super::dims::WindowDim;
+use crate::entity::CompId;
+use crate::infer::{ShapeError, ShapeQuery, scalar};
+use crate::types::element::ElementType;
+use crate::types::shape::{ArrayShape, Dims, Shape};
+
+attributes! {
+    /// Attributes of `reduce-window`.
+    pub struct ReduceWindowAttrs {
+        /// The window and how it moves.
+        window: SmallVec<[WindowDim; 2]> = "window" or SmallVec::new(),
+        /// Combines accumulators with elements.
+        to_apply: CompId = "to_apply",
+    }
+
+    /// Attributes of `select-and-scatter`.
+    pub struct SelectAndScatterAttrs {
+        /// The window and how it moves.
+        window: SmallVec<[WindowDim; 2]> = "window" or SmallVec::new(),
+        /// Whether the first of two elements is the window's choice.
+        select: CompId = "select",
+        /// Combines what falls on the same element.
+        scatter: CompId = "scatter",
+    }
+}
+
+fn windowed(window: &[WindowDim], base: &ArrayShape) -> Result<Dims, ShapeError> {
+    if window.len() != base.rank() {
+        return Err(ShapeError::attribute(format!(
+            "the window has {} dims, but the array is {base}",
+            window.len()
+        )));
+    }
+    let dims = window.iter().zip(base.dims()).map(|(w, &size)| w.output_size(size));
+    dims.collect::<Option<Dims>>()
+        .ok_or_else(|| ShapeError::attribute(format!("the window over {base} is malformed")))
+}
+
+/// The operands' first half are arrays, the second half their initial values.
+pub(super) fn reduce_window(
+    q: &ShapeQuery<'_>,
+    attrs: &ReduceWindowAttrs,
+) -> Result<Shape, ShapeError> {
+    if !q.operands.len().is_multiple_of(2) {
+        return Err(ShapeError::operand("`reduce-window` takes as many initial values as arrays"));
+    }
+    let count = q.operands.len() / 2;
+    let first = q.array(0)?;
+    let dims = windowed(&attrs.window, first)?;
+    let mut parameters = Vec::with_capacity(2 * count);
+    let mut results = Vec::with_capacity(count);
+    for index in 0..count {
+        let (array, init) = (q.array(index)?, q.array(count + index)?);
+        if !array.same_dims(first) || init.rank() != 0 {
+            return Err(ShapeError::operand(format!(
+                "`reduce-window` takes arrays of the same dims and scalars, not {array} and {init}"
+            )));
+        }
+        parameters.push(scalar(init.element_type));
+        results.push(Shape::array(init.element_type, dims.iter().copied()));
+    }
+    for index in 0..count {
+        parameters.push(scalar(q.array(index)?.element_type));
+    }
+    let parameters: SmallVec<[&Shape; 4]> = parameters.iter().collect();
+    let result = q.check_callee(attrs.to_apply, &parameters)?;
+    if !matches!(result, Shape::Tuple(_))
+        && let (1, Some(only)) = (count, results.pop())
+    {
+        return Ok(only);
+    }
+    Ok(Shape::Tuple(results))
+}
+
+/// Operands: the array, the values to scatter, the initial value.
+pub(super) fn select_and_scatter(
+    q: &ShapeQuery<'_>,
+    attrs: &SelectAndScatterAttrs,
+) -> Result<Shape, ShapeError> {
+    let (base, source, init) = (q.array(0)?, q.array(1)?, q.array(2)?);
+    let dims = windowed(&attrs.window, base)?;
+    if source.dims() != dims.as_slice() || init.rank() != 0 {
+        return Err(ShapeError::operand(format!(
+            "`select-and-scatter` over {base} takes one value for each window position {dims:?}, not {source}"
+        )));
+    }
+    let element = scalar(base.element_type);
+    let chosen = q.check_callee(attrs.select, &[&element, &element])?;
+    if !chosen.compatible(&scalar(ElementType::Pred)) {
+        return Err(ShapeError::callee(format!(
+            "`select` of `select-and-scatter` yields pred[], not {chosen}"
+        )));
+    }
+    let value = scalar(source.element_type);
+    q.check_callee(attrs.scatter, &[&value, &value])?;
+    Ok(base.clone().with_layout(None).into())
+}

@@ -1,0 +1,113 @@
+//! How an array lies in memory.
+
+use smallvec::SmallVec;
+
+use super::element::ElementType;
+use super::shape::{Dims, Shape};
+
+/// The memory layout of an array (XLA's `LayoutProto`).
+///
+/// `minor_to_major` orders the dims from the fastest-varying to the slowest:
+/// for `f32[2,3]` holding `a b c / d e f`, `{1,0}` stores `a b c d e f` and
+/// `{0,1}` stores `a d b e c f`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Layout {
+    /// Dim numbers, the fastest-varying first; a permutation of `0..rank`.
+    pub minor_to_major: SmallVec<[u32; 6]>,
+    /// Nested tiles, outermost first. `T(8,128)(2,1)` is two entries.
+    pub tiles: SmallVec<[Tile; 1]>,
+    /// Width to which every dim is padded, with the value in between.
+    pub padding: Option<Box<Padding>>,
+    /// Memory space; 0 is the device's default memory.
+    pub memory_space: i64,
+    /// Bits of an element where it is packed (`E(4)`); 0 means unpacked.
+    pub element_size_in_bits: i64,
+    /// The buffer's element count is a multiple of this (`L(1024)`); 1 is none.
+    pub tail_padding_alignment: i64,
+    /// What few layouts have.
+    pub rare: Option<Box<RareLayout>>,
+}
+
+/// The sizes of one tile, major to minor; the last `dims.len()` dims of the
+/// layout's physical order are cut by it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// Elements along each dim; [`Tile::COMBINE`] merges a dim with the next
+    /// more minor one (`T(*,128)`).
+    pub dims: SmallVec<[i64; 2]>,
+}
+
+impl Tile {
+    /// The size that stands for `*`.
+    pub const COMBINE: i64 = i64::MIN;
+}
+
+/// Explicit padding (`P(3,5)V(-inf)`); not part of XLA's text any more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Padding {
+    /// The padded size of every dim, in dim order.
+    pub dims: Dims,
+    /// What the padding holds.
+    pub value: PaddingValue,
+}
+
+/// What padding elements hold (the values of XLA's former `PaddingValue`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum PaddingValue {
+    /// Nothing may be assumed.
+    Unknown,
+    /// Zero.
+    #[default]
+    Zero,
+    /// One.
+    One,
+    /// The least value of the type.
+    Lowest,
+    /// The greatest value of the type.
+    Highest,
+    /// Minus infinity.
+    MinusInfinity,
+    /// Plus infinity.
+    Infinity,
+}
+
+/// Parts of a layout that few modules have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct RareLayout {
+    /// The integer type of indices into a sparse array (`#(u32)`).
+    pub index_type: Option<ElementType>,
+    /// The integer type of pointers of a sparse array (`*(u64)`).
+    pub pointer_type: Option<ElementType>,
+    /// Where a dim is split between memories (`SC(1:64,128)`): dim, indices.
+    pub splits: Vec<(i64, Vec<i64>)>,
+    /// The physical shape of a sparse array (`P(...)`).
+    pub physical_shape: Option<Shape>,
+    /// Bytes of metadata in front of a dynamic array (`M(16)`).
+    pub dynamic_shape_metadata_prefix_bytes: i64,
+}
+
+impl Layout {
+    /// The layout with these dims from minor to major and nothing else.
+    pub fn new(minor_to_major: impl IntoIterator<Item = u32>) -> Self {
+        Self {
+            minor_to_major: minor_to_major.into_iter().collect(),
+            tail_padding_alignment: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Row major, XLA's default: `{rank-1, ..., 0}`.
+    pub fn descending(rank: usize) -> Self {
+        Self::new((0..u32::try_from(rank).unwrap_or(u32::MAX)).rev())
+    }
+
+    /// Whether this is row major without tiles, padding or other extras.
+    pub fn is_default(&self) -> bool {
+        *self == Self::descending(self.minor_to_major.len())
+    }
+
+    /// The rank of the arrays it fits.
+    pub fn rank(&self) -> usize {
+        self.minor_to_major.len()
+    }
+}

@@ -1,0 +1,366 @@
+//! Constant values: typed data in logical (row-major) order.
+
+use std::hash::{Hash, Hasher};
+
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::element::ElementType;
+use super::shape::{ArrayShape, Dims, Shape, checked_product};
+
+/// A value: an array of elements or a tuple of values.
+///
+/// Elements are in logical order, the last dim fastest, whatever the layout
+/// of the instruction that holds them. Equality and hashing compare bits, so
+/// `-0.0 != 0.0` and equal NaN payloads are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Literal {
+    /// An array.
+    Array(ArrayLiteral),
+    /// Values side by side.
+    Tuple(Vec<Literal>),
+    /// An ordering token.
+    Token,
+    /// A value of this shape that the text left out (`constant({...})`).
+    Elided(Box<Shape>),
+}
+
+/// Elements of one type with their dims.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ArrayLiteral {
+    element_type: ElementType,
+    dims: Dims,
+    data: Data,
+}
+
+macro_rules! data {
+    ($($(#[$doc:meta])* $name:ident $rust:ty, [$($element:ident)*];)*) => {
+        /// The elements of an array, in the storage of their type. Types
+        /// narrower than a byte, and 4- to 8-bit floats as bit patterns, take
+        /// a byte each.
+        #[derive(Clone, Debug)]
+        pub enum Data {
+            $($(#[$doc])* $name(Vec<$rust>),)*
+        }
+
+        impl Data {
+            /// The number of elements.
+            pub fn len(&self) -> usize {
+                match self {
+                    $(Self::$name(values) => values.len(),)*
+                }
+            }
+
+            /// Whether this is the storage of that element type.
+            pub fn stores(&self, element_type: ElementType) -> bool {
+                match self {
+                    $(Self::$name(_) => matches!(element_type, $(ElementType::$element)|*),)*
+                }
+            }
+
+            /// `len` zeros of the storage of a type.
+            pub fn zeros(element_type: ElementType, len: usize) -> Self {
+                match element_type {
+                    $($(ElementType::$element)|* => Self::$name(vec![<$rust>::default(); len]),)*
+                }
+            }
+
+            /// The elements at these positions, in their order. Positions past
+            /// the end are skipped.
+            #[must_use]
+            pub fn gather(&self, positions: impl Iterator<Item = usize>) -> Self {
+                match self {
+                    $(Self::$name(values) => {
+                        Self::$name(positions.filter_map(|p| values.get(p).copied()).collect())
+                    })*
+                }
+            }
+        }
+
+        $(impl Native for $rust {
+            fn view(data: &Data) -> Option<&[Self]> {
+                match data {
+                    Data::$name(values) => Some(values),
+                    _ => None,
+                }
+            }
+            fn view_mut(data: &mut Data) -> Option<&mut Vec<Self>> {
+                match data {
+                    Data::$name(values) => Some(values),
+                    _ => None,
+                }
+            }
+            fn wrap(values: Vec<Self>) -> Data {
+                Data::$name(values)
+            }
+        })*
+    };
+}
+
+data! {
+    /// `pred`.
+    Pred bool, [Pred];
+    /// `s8` and the narrower signed types, sign-extended.
+    S8 i8, [S1 S2 S4 S8];
+    /// `s16`.
+    S16 i16, [S16];
+    /// `s32`.
+    S32 i32, [S32];
+    /// `s64`.
+    S64 i64, [S64];
+    /// `u8`, the narrower unsigned types, and the bits of small floats.
+    U8 u8, [U1 U2 U4 U8 F4E2M1FN F6E2M3FN F6E3M2FN F8E3M4 F8E4M3 F8E4M3FN F8E4M3B11FNUZ F8E4M3FNUZ F8E5M2 F8E5M2FNUZ F8E8M0FNU];
+    /// `u16`.
+    U16 u16, [U16];
+    /// `u32`.
+    U32 u32, [U32];
+    /// `u64`.
+    U64 u64, [U64];
+    /// `f16`.
+    F16 f16, [F16];
+    /// `bf16`.
+    BF16 bf16, [BF16];
+    /// `f32`.
+    F32 f32, [F32];
+    /// `f64`.
+    F64 f64, [F64];
+    /// `c64`.
+    C64 Complex<f32>, [C64];
+    /// `c128`.
+    C128 Complex<f64>, [C128];
+}
+
+/// A Rust type that stores the elements of some element types.
+pub trait Native: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// The elements, if `data` stores them as this type.
+    fn view(data: &Data) -> Option<&[Self]>;
+    /// The elements, if `data` stores them as this type.
+    fn view_mut(data: &mut Data) -> Option<&mut Vec<Self>>;
+    /// Wraps elements.
+    fn wrap(values: Vec<Self>) -> Data;
+}
+
+impl Data {
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements, if they are stored as `T`.
+    pub fn as_slice<T: Native>(&self) -> Option<&[T]> {
+        T::view(self)
+    }
+
+    /// Calls `f` with the bits of every element: two words for `c128`, one
+    /// for all others.
+    fn for_each_word(&self, mut f: impl FnMut(u64)) {
+        match self {
+            Self::Pred(v) => v.iter().for_each(|&x| f(u64::from(x))),
+            Self::S8(v) => v.iter().for_each(|&x| f(u64::from(x.cast_unsigned()))),
+            Self::S16(v) => v.iter().for_each(|&x| f(u64::from(x.cast_unsigned()))),
+            Self::S32(v) => v.iter().for_each(|&x| f(u64::from(x.cast_unsigned()))),
+            Self::S64(v) => v.iter().for_each(|&x| f(x.cast_unsigned())),
+            Self::U8(v) => v.iter().for_each(|&x| f(u64::from(x))),
+            Self::U16(v) => v.iter().for_each(|&x| f(u64::from(x))),
+            Self::U32(v) => v.iter().for_each(|&x| f(u64::from(x))),
+            Self::U64(v) => v.iter().for_each(|&x| f(x)),
+            Self::F16(v) => v.iter().for_each(|&x| f(u64::from(x.to_bits()))),
+            Self::BF16(v) => v.iter().for_each(|&x| f(u64::from(x.to_bits()))),
+            Self::F32(v) => v.iter().for_each(|&x| f(u64::from(x.to_bits()))),
+            Self::F64(v) => v.iter().for_each(|&x| f(x.to_bits())),
+            Self::C64(v) => v.iter().for_each(|&x| {
+                f(u64::from(x.re.to_bits()) << 32 | u64::from(x.im.to_bits()));
+            }),
+            Self::C128(v) => v.iter().for_each(|&x| {
+                f(x.re.to_bits());
+                f(x.im.to_bits());
+            }),
+        }
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let mut words = Vec::with_capacity(self.len());
+        self.for_each_word(|word| words.push(word));
+        words
+    }
+}
+
+impl PartialEq for Data {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+            && self.len() == other.len()
+            && self.words() == other.words()
+    }
+}
+
+impl Eq for Data {}
+
+impl Hash for Data {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        self.for_each_word(|word| state.write_u64(word));
+    }
+}
+
+/// Why a literal could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LiteralError {
+    /// Element count and dims disagree.
+    #[error("{elements} elements do not fill the dims {dims:?}")]
+    Count {
+        /// Elements given.
+        elements: usize,
+        /// Dims asked for.
+        dims: Dims,
+    },
+    /// The storage is not that of the element type.
+    #[error("the data given is not stored as {0} is")]
+    Storage(ElementType),
+    /// The shape is not one of static arrays.
+    #[error("a literal needs static dims; give each dim a size")]
+    NotStatic,
+}
+
+impl ArrayLiteral {
+    /// An array of these elements.
+    ///
+    /// # Errors
+    /// If the element count is not the product of the dims, or `data` is not
+    /// the storage of `element_type`.
+    pub fn new(
+        element_type: ElementType,
+        dims: impl IntoIterator<Item = i64>,
+        data: Data,
+    ) -> Result<Self, LiteralError> {
+        let dims: Dims = dims.into_iter().collect();
+        if !data.stores(element_type) {
+            return Err(LiteralError::Storage(element_type));
+        }
+        let count = checked_product(&dims).ok_or(LiteralError::NotStatic)?;
+        if usize::try_from(count) != Ok(data.len()) {
+            return Err(LiteralError::Count { elements: data.len(), dims });
+        }
+        Ok(Self { element_type, dims, data })
+    }
+
+    /// The type of the elements.
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// Sizes in dim order.
+    pub fn dims(&self) -> &[i64] {
+        &self.dims
+    }
+
+    /// The elements.
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// The elements, given up.
+    pub fn into_data(self) -> Data {
+        self.data
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// The shape, without a stated layout.
+    pub fn shape(&self) -> ArrayShape {
+        ArrayShape::new(self.element_type, self.dims.iter().copied())
+    }
+
+    /// The same elements under other dims of the same product.
+    ///
+    /// # Errors
+    /// If the product of `dims` is another one.
+    pub fn reshape(self, dims: impl IntoIterator<Item = i64>) -> Result<Self, LiteralError> {
+        Self::new(self.element_type, dims, self.data)
+    }
+
+    /// The elements, if they are stored as `T`.
+    pub fn as_slice<T: Native>(&self) -> Option<&[T]> {
+        self.data.as_slice()
+    }
+
+    /// The only element as `f64`, if this is one real number or truth value;
+    /// small floats are not decoded.
+    pub fn scalar_as_f64(&self) -> Option<f64> {
+        if self.len() != 1 {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "the caller asks for the nearest f64")]
+        match &self.data {
+            Data::Pred(v) => Some(f64::from(u8::from(v[0]))),
+            Data::S8(v) => Some(f64::from(v[0])),
+            Data::S16(v) => Some(f64::from(v[0])),
+            Data::S32(v) => Some(f64::from(v[0])),
+            Data::S64(v) => Some(v[0] as f64),
+            Data::U8(v) if !self.element_type.is_float() => Some(f64::from(v[0])),
+            Data::U8(_) | Data::C64(_) | Data::C128(_) => None,
+            Data::U16(v) => Some(f64::from(v[0])),
+            Data::U32(v) => Some(f64::from(v[0])),
+            Data::U64(v) => Some(v[0] as f64),
+            Data::F16(v) => Some(f64::from(v[0])),
+            Data::BF16(v) => Some(f64::from(v[0])),
+            Data::F32(v) => Some(f64::from(v[0])),
+            Data::F64(v) => Some(v[0]),
+        }
+    }
+}
+
+impl Literal {
+    /// A scalar of a type stored as `T`.
+    ///
+    /// # Errors
+    /// If `T` is not the storage of `element_type`.
+    pub fn scalar<T: Native>(element_type: ElementType, value: T) -> Result<Self, LiteralError> {
+        ArrayLiteral::new(element_type, [], T::wrap(vec![value])).map(Self::Array)
+    }
+
+    /// The array, unless this is a tuple or token.
+    pub fn as_array(&self) -> Option<&ArrayLiteral> {
+        match self {
+            Self::Array(array) => Some(array),
+            Self::Tuple(_) | Self::Token | Self::Elided(_) => None,
+        }
+    }
+
+    /// The shape, without stated layouts.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Self::Array(array) => Shape::Array(array.shape()),
+            Self::Tuple(elements) => Shape::Tuple(elements.iter().map(Self::shape).collect()),
+            Self::Token => Shape::Token,
+            Self::Elided(shape) => shape.without_layout(),
+        }
+    }
+
+    /// The leaves of a tuple in order, depth first; the value itself if it is
+    /// not a tuple.
+    pub fn leaves(&self) -> Vec<&Literal> {
+        let mut leaves = Vec::new();
+        let mut stack = vec![self];
+        while let Some(value) = stack.pop() {
+            match value {
+                Self::Tuple(elements) => stack.extend(elements.iter().rev()),
+                Self::Array(_) | Self::Token | Self::Elided(_) => leaves.push(value),
+            }
+        }
+        leaves
+    }
+}
+
+impl From<ArrayLiteral> for Literal {
+    fn from(array: ArrayLiteral) -> Self {
+        Self::Array(array)
+    }
+}

@@ -1,0 +1,220 @@
+//! Shapes: element type, dims and layout, or tuples of shapes.
+
+use smallvec::SmallVec;
+
+use super::element::ElementType;
+use super::layout::Layout;
+
+/// A list of dim sizes or dim numbers.
+pub type Dims = SmallVec<[i64; 6]>;
+
+/// The size of a dim of unknown extent (`f32[?]`), as XLA stores it.
+pub const UNBOUNDED: i64 = i64::MIN;
+
+/// The shape of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// A dense array.
+    Array(ArrayShape),
+    /// Values side by side.
+    Tuple(Vec<Shape>),
+    /// A mutable buffer, `b(f32[8])`.
+    Buffer(Box<Shape>),
+    /// An ordering token.
+    Token,
+    /// A value only its producer and consumer understand.
+    Opaque,
+}
+
+/// Element type, dims and layout of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ArrayShape {
+    /// The type of the elements.
+    pub element_type: ElementType,
+    /// Sizes in dim order; the bound of a bounded dynamic dim, [`UNBOUNDED`]
+    /// for an unbounded one.
+    dims: Dims,
+    /// Which dims are dynamic; `None` when none is.
+    dynamic: Option<Box<[bool]>>,
+    /// The layout, where it was said; absent means row major.
+    pub layout: Option<Layout>,
+}
+
+impl ArrayShape {
+    /// An array of static dims without a stated layout.
+    pub fn new(element_type: ElementType, dims: impl IntoIterator<Item = i64>) -> Self {
+        Self { element_type, dims: dims.into_iter().collect(), dynamic: None, layout: None }
+    }
+
+    /// A rank-0 array.
+    pub fn scalar(element_type: ElementType) -> Self {
+        Self::new(element_type, [])
+    }
+
+    /// The same shape with these dims marked dynamic (all false: static).
+    #[must_use]
+    pub fn with_dynamic(mut self, dynamic: &[bool]) -> Self {
+        self.dynamic = dynamic.contains(&true).then(|| dynamic.into());
+        self
+    }
+
+    /// The same shape in this layout.
+    #[must_use]
+    pub fn with_layout(mut self, layout: Option<Layout>) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Sizes in dim order; see [`ArrayShape::dim_is_dynamic`].
+    pub fn dims(&self) -> &[i64] {
+        &self.dims
+    }
+
+    /// The number of dims.
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// The number of dims with a size other than 1.
+    pub fn true_rank(&self) -> usize {
+        self.dims.iter().filter(|&&d| d != 1).count()
+    }
+
+    /// Whether a dim's size is known only at run time.
+    pub fn dim_is_dynamic(&self, dim: usize) -> bool {
+        self.dynamic.as_ref().is_some_and(|d| d.get(dim).copied().unwrap_or(false))
+    }
+
+    /// Whether no dim is dynamic.
+    pub fn is_static(&self) -> bool {
+        self.dynamic.is_none()
+    }
+
+    /// The product of the dims (of the bounds where they are dynamic); `None`
+    /// where a dim is unbounded or the product exceeds `i64`.
+    pub fn num_elements(&self) -> Option<i64> {
+        checked_product(&self.dims)
+    }
+
+    /// Bytes of the elements, packed to whole bytes each, without padding.
+    pub fn num_bytes(&self) -> Option<i64> {
+        self.num_elements()?.checked_mul(i64::from(self.element_type.bytes()))
+    }
+
+    /// Whether element type, dims and dynamism agree; layouts may differ.
+    pub fn compatible(&self, other: &Self) -> bool {
+        self.element_type == other.element_type && self.same_dims(other)
+    }
+
+    /// Whether dims and dynamism agree.
+    pub fn same_dims(&self, other: &Self) -> bool {
+        self.dims == other.dims && self.dynamic == other.dynamic
+    }
+
+    /// The layout, row major where none was said.
+    pub fn layout_or_default(&self) -> Layout {
+        self.layout.clone().unwrap_or_else(|| Layout::descending(self.rank()))
+    }
+
+    /// Whether the layout is row major, said or not.
+    pub fn has_default_layout(&self) -> bool {
+        self.layout.as_ref().is_none_or(Layout::is_default)
+    }
+
+    /// The same dims and layout with elements of another type.
+    #[must_use]
+    pub fn with_element_type(mut self, element_type: ElementType) -> Self {
+        self.element_type = element_type;
+        self
+    }
+}
+
+/// The product of dim sizes; `None` where one is negative (unbounded) or the
+/// product exceeds `i64`. A zero makes the product zero whatever the others.
+pub fn checked_product(dims: &[i64]) -> Option<i64> {
+    if dims.iter().any(|&d| d < 0) {
+        return None;
+    }
+    if dims.contains(&0) {
+        return Some(0);
+    }
+    dims.iter().try_fold(1i64, |product, &d| product.checked_mul(d))
+}
+
+impl Shape {
+    /// An array of static dims without a stated layout.
+    pub fn array(element_type: ElementType, dims: impl IntoIterator<Item = i64>) -> Self {
+        Self::Array(ArrayShape::new(element_type, dims))
+    }
+
+    /// A rank-0 array.
+    pub fn scalar(element_type: ElementType) -> Self {
+        Self::Array(ArrayShape::scalar(element_type))
+    }
+
+    /// The array shape, unless this is a tuple, buffer, token or opaque.
+    pub fn as_array(&self) -> Option<&ArrayShape> {
+        match self {
+            Self::Array(array) => Some(array),
+            Self::Tuple(_) | Self::Buffer(_) | Self::Token | Self::Opaque => None,
+        }
+    }
+
+    /// The element shapes of a tuple.
+    pub fn as_tuple(&self) -> Option<&[Shape]> {
+        match self {
+            Self::Tuple(elements) => Some(elements),
+            Self::Array(_) | Self::Buffer(_) | Self::Token | Self::Opaque => None,
+        }
+    }
+
+    /// Whether both have the same structure, element types and dims; layouts
+    /// may differ.
+    pub fn compatible(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Array(a), Self::Array(b)) => a.compatible(b),
+            (Self::Tuple(a), Self::Tuple(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.compatible(b))
+            }
+            (Self::Buffer(a), Self::Buffer(b)) => a.compatible(b),
+            (Self::Token, Self::Token) | (Self::Opaque, Self::Opaque) => true,
+            (Self::Array(_) | Self::Tuple(_) | Self::Buffer(_) | Self::Token | Self::Opaque, _) => {
+                false
+            }
+        }
+    }
+
+    /// The leaves of a tuple in order, depth first; the shape itself if it is
+    /// not a tuple.
+    pub fn leaves(&self) -> Vec<&Shape> {
+        let mut leaves = Vec::new();
+        let mut stack = vec![self];
+        while let Some(shape) = stack.pop() {
+            match shape {
+                Self::Tuple(elements) => stack.extend(elements.iter().rev()),
+                Self::Array(_) | Self::Buffer(_) | Self::Token | Self::Opaque => leaves.push(shape),
+            }
+        }
+        leaves
+    }
+
+    /// The same shape with every array's layout removed (meaning row major).
+    #[must_use]
+    pub fn without_layout(&self) -> Self {
+        match self {
+            Self::Array(array) => Self::Array(array.clone().with_layout(None)),
+            Self::Tuple(elements) => {
+                Self::Tuple(elements.iter().map(Self::without_layout).collect())
+            }
+            Self::Buffer(inner) => Self::Buffer(Box::new(inner.without_layout())),
+            Self::Token => Self::Token,
+            Self::Opaque => Self::Opaque,
+        }
+    }
+}
+
+impl From<ArrayShape> for Shape {
+    fn from(array: ArrayShape) -> Self {
+        Self::Array(array)
+    }
+}

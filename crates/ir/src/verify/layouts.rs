@@ -1,0 +1,66 @@
+//! Sizes fit, and layouts make sense for the arrays they describe.
+
+use rustc_hash::FxHashMap;
+
+use super::Report;
+use crate::diag::{Code, Place};
+use crate::entity::ShapeId;
+use crate::module::Module;
+use crate::types::layout::{Layout, Tile};
+use crate::types::shape::{ArrayShape, Shape, UNBOUNDED};
+
+pub(super) fn check(module: &Module, report: &mut Report) {
+    // Shapes are interned: judge each one once.
+    let mut judged: FxHashMap<ShapeId, Option<(Code, String)>> = FxHashMap::default();
+    for &computation in module.computations() {
+        for id in module.instructions(computation) {
+            let shape_id = module.instruction(id).shape_id();
+            let verdict =
+                judged.entry(shape_id).or_insert_with(|| judge(module.shape_of(shape_id)));
+            if let Some((code, message)) = verdict {
+                report.add(*code, Place::Instruction(id), message.clone());
+            }
+        }
+    }
+}
+
+fn judge(shape: &Shape) -> Option<(Code, String)> {
+    shape.leaves().into_iter().filter_map(Shape::as_array).find_map(judge_array)
+}
+
+fn judge_array(array: &ArrayShape) -> Option<(Code, String)> {
+    if let Some(size) = array.dims().iter().find(|&&d| d < 0 && d != UNBOUNDED) {
+        return Some((super::SHAPE, format!("dim size {size} is negative")));
+    }
+    let bytes = |size: i64| size.checked_mul(i64::from(array.element_type.bytes()));
+    if !array.dims().contains(&UNBOUNDED) && array.num_elements().and_then(bytes).is_none() {
+        return Some((super::SHAPE, format!("{array} has more bytes than 64 bits can count")));
+    }
+    let layout = array.layout.as_ref()?;
+    judge_layout(layout, array.rank()).map(|message| (super::LAYOUT, message))
+}
+
+fn judge_layout(layout: &Layout, rank: usize) -> Option<String> {
+    if layout.rank() != rank {
+        return Some(format!("the layout orders {} dims, but the array has {rank}", layout.rank()));
+    }
+    let mut seen = vec![false; rank];
+    for &dim in &layout.minor_to_major {
+        match seen.get_mut(dim as usize) {
+            Some(seen) if !*seen => *seen = true,
+            Some(_) => return Some(format!("the layout names dim {dim} twice")),
+            None => {
+                return Some(format!("the layout names dim {dim}, but the array has rank {rank}"));
+            }
+        }
+    }
+    if layout.tiles.iter().flat_map(|t| &t.dims).any(|&d| d < 1 && d != Tile::COMBINE) {
+        return Some("tile sizes must be 1 or more".into());
+    }
+    match &layout.padding {
+        Some(padding) if padding.dims.len() != rank => {
+            Some(format!("padding names {} dims, but the array has {rank}", padding.dims.len()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,104 @@
+//! Names, order, parameters, use lists, control edges.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Report;
+use crate::diag::Place;
+use crate::entity::{CompId, InstId};
+use crate::module::Module;
+
+pub(super) fn check(module: &Module, report: &mut Report) {
+    if module.entry().is_none() {
+        report.add(super::NO_ENTRY, Place::Module, "no computation is the entry; mark one `ENTRY`");
+    }
+    let mut names = FxHashSet::default();
+    let mut seen = FxHashSet::default();
+    for &id in module.computations() {
+        let computation = module.computation(id);
+        if !names.insert(computation.name()) {
+            let message = format!("another computation is named `{}` too", computation.name());
+            report.add(super::DUPLICATE_COMPUTATION, Place::Computation(id), message);
+        }
+        if computation.is_empty() {
+            let message = "it has no instructions; it needs at least its root";
+            report.add(super::EMPTY_COMPUTATION, Place::Computation(id), message);
+        }
+        check_parameters(module, id, report);
+        check_instructions(module, id, &seen, report);
+        seen.insert(id);
+    }
+}
+
+fn check_parameters(module: &Module, id: CompId, report: &mut Report) {
+    for (expected, &parameter) in module.computation(id).parameters().iter().enumerate() {
+        let number = module.parameter_number(parameter);
+        if usize::try_from(number) != Ok(expected) {
+            let message = format!(
+                "parameter number {number} is repeated or leaves a gap; {expected} was expected"
+            );
+            report.add(super::PARAMETERS, Place::Instruction(parameter), message);
+            return;
+        }
+    }
+}
+
+fn check_instructions(
+    module: &Module,
+    computation: CompId,
+    earlier: &FxHashSet<CompId>,
+    report: &mut Report,
+) {
+    let mut names = FxHashSet::default();
+    let mut before: FxHashSet<InstId> = FxHashSet::default();
+    let mut uses: FxHashMap<InstId, usize> = FxHashMap::default();
+    for id in module.instructions(computation) {
+        let place = Place::Instruction(id);
+        if !names.insert(module.name_of(id)) {
+            let message = "another instruction of the computation has this name too";
+            report.add(super::DUPLICATE_INSTRUCTION, place, message);
+        }
+        for &operand in module.operands(id) {
+            *uses.entry(operand).or_default() += 1;
+            if !before.contains(&operand) {
+                let message = format!(
+                    "operand `{}` does not stand before it in this computation",
+                    module.name_of(operand)
+                );
+                report.add(super::OPERAND_ORDER, place, message);
+            }
+        }
+        check_control(module, id, &before, report);
+        module.op(id).for_each_computation(&mut |callee| {
+            if !earlier.contains(&callee) {
+                let message = format!(
+                    "computation `{}` must stand before this call of it",
+                    module.computation(callee).name()
+                );
+                report.add(super::CALL_ORDER, place, message);
+            }
+        });
+        before.insert(id);
+    }
+    for id in module.instructions(computation) {
+        let expected = uses.get(&id).copied().unwrap_or(0);
+        let exact = module.instruction(id).use_count() == expected
+            && module.uses(id).all(|u| module.operands(u.user).get(u.operand) == Some(&id));
+        if !exact {
+            let message = format!("it has {expected} uses, but its use list says otherwise");
+            report.add(super::USE_LISTS, Place::Instruction(id), message);
+        }
+    }
+}
+
+fn check_control(module: &Module, id: InstId, before: &FxHashSet<InstId>, report: &mut Report) {
+    let Some(extras) = module.extras(id) else { return };
+    for predecessor in &extras.control_predecessors {
+        if !before.contains(predecessor) {
+            let message = format!(
+                "control predecessor `{}` does not stand before it in this computation",
+                module.name_of(*predecessor)
+            );
+            report.add(super::CONTROL_ORDER, Place::Instruction(id), message);
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! What an instruction costs on a target: a model, not a measurement.
+//!
+//! The model is that of a backend that fuses: an elementwise op, broadcast,
+//! iota or scalar constant is computed where it is used and never stored; all
+//! other results are *stored*, which means they cross main memory once each
+//! way. A reader loads stored operands vector by vector. A reader that cannot
+//! fuse (a contraction, a realigning reshape, a tuple) first has its fused
+//! operands stored. The cost of an instruction thus depends on itself and its
+//! direct operands alone, and the cost of a rewrite can be weighed before it
+//! is made.
+
+use smallvec::SmallVec;
+use tilewright_ir::{
+    ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value,
+};
+use tilewright_target::{Footprint, MoveKind, Target};
+
+/// What something costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Cycles, as the target's numbers have it.
+    pub cycles: f64,
+    /// Vectors loaded and stored.
+    pub vectors: u64,
+    /// Vectors taken apart and put together by reshapes and transposes.
+    pub realigned_vectors: u64,
+    /// Bytes loaded and stored, without padding.
+    pub bytes: u64,
+    /// Bytes loaded and stored, padding included.
+    pub padded_bytes: u64,
+    /// Arithmetic operations on elements.
+    pub flops: u64,
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.cycles += other.cycles;
+        self.vectors = self.vectors.saturating_add(other.vectors);
+        self.realigned_vectors = self.realigned_vectors.saturating_add(other.realigned_vectors);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.padded_bytes = self.padded_bytes.saturating_add(other.padded_bytes);
+        self.flops = self.flops.saturating_add(other.flops);
+    }
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), |mut total, cost| {
+            total += cost;
+            total
+        })
+    }
+}
+
+/// The cost of one instruction of a module.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstructionCost {
+    /// The instruction.
+    pub id: InstId,
+    /// Its cost; that of the computations it calls included.
+    pub cost: Cost,
+}
+
+/// An operand, as far as costs depend on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// Its shape.
+    pub shape: &'a Shape,
+    /// Whether it is computed where it is used, and not stored.
+    pub fused: bool,
+}
+
+/// The modelled cost of running a module's entry once. Loop bodies count
+/// once, and every branch of a conditional counts.
+pub fn module_cost(module: &Module, target: &Target) -> Cost {
+    let costs = Costs::of(module, target);
+    module.entry().map_or_else(Cost::default, |entry| costs.total(entry))
+}
+
+/// The modelled cost of each instruction of the entry computation, in order.
+pub fn instruction_costs(module: &Module, target: &Target) -> Vec<InstructionCost> {
+    let costs = Costs::of(module, target);
+    let Some(entry) = module.entry() else { return Vec::new() };
+    module.instructions(entry).map(|id| InstructionCost { id, cost: costs.of[id] }).collect()
+}
+
+/// The costs of all instructions of a module.
+struct Costs {
+    of: tilewright_ir::SecondaryMap<InstId, Cost>,
+    totals: rustc_hash::FxHashMap<CompId, Cost>,
+}
+
+impl Costs {
+    fn of(module: &Module, target: &Target) -> Self {
+        let mut costs = Self { of: Default::default(), totals: Default::default() };
+        let mut fused = tilewright_ir::SecondaryMap::<InstId, bool>::new();
+        let model = CostModel { target };
+        for &computation in module.computations() {
+            let is_entry = module.entry() == Some(computation);
+            let mut total = Cost::default();
+            for id in module.instructions(computation) {
+                let operands: SmallVec<[Operand<'_>; 4]> = module
+                    .operands(id)
+                    .iter()
+                    .map(|&o| Operand { shape: module.shape(o), fused: fused[o] })
+                    .collect();
+                let (op, shape) = (module.op(id), module.shape(id));
+                fused.set(id, model.fuses(op, shape, &operands));
+                let mut cost = model.instruction(op, shape, &operands);
+                if is_entry && op.opcode() == Opcode::Parameter {
+                    cost += model.main_memory_read(shape);
+                }
+                if is_entry && fused[id] && module.is_root(id) {
+                    cost += model.stored(shape);
+                }
+                if runs_its_callees(op.opcode()) {
+                    op.for_each_computation(&mut |callee| cost += costs.total(callee));
+                }
+                costs.of.set(id, cost);
+                total += cost;
+            }
+            costs.totals.insert(computation, total);
+        }
+        costs
+    }
+
+    fn total(&self, computation: CompId) -> Cost {
+        self.totals.get(&computation).copied().unwrap_or_default()
+    }
+}
+
+/// Whether called computations work on whole arrays; those of reduces, sorts
+/// and the like work on elements and are counted with their caller.
+fn runs_its_callees(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Call | Opcode::Fusion | Opcode::While | Opcode::Conditional | Opcode::AsyncStart
+    )
+}
+
+/// Costs on one target.
+#[derive(Clone, Copy, Debug)]
+pub struct CostModel<'a> {
+    /// The machine.
+    pub target: &'a Target,
+}
+
+impl CostModel<'_> {
+    /// Whether the result is computed where it is used, and never stored.
+    pub fn fuses(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> bool {
+        match op.opcode() {
+            Opcode::Broadcast | Opcode::Iota => true,
+            Opcode::Constant => result.as_array().is_some_and(|a| a.num_elements() == Some(1)),
+            Opcode::Reshape => {
+                let operand = operands.first();
+                operand.is_some_and(|o| o.fused && !self.realigns(o.shape, result))
+            }
+            opcode => opcode.is_elementwise(),
+        }
+    }
+
+    /// What an instruction costs, called computations aside.
+    pub fn instruction(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> Cost {
+        match op {
+            Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast(_) => {
+                Cost::default()
+            }
+            Op::Constant(_) if self.fuses(op, result, operands) => Cost::default(),
+            Op::Constant(_) => self.main_memory_read(result),
+            Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => self.fused_stored(operands),
+            Op::Reshape(_) => self.reshape(result, operands),
+            Op::Transpose(attrs) => self.transpose(result, operands, &attrs.dimensions),
+            Op::Reduce(attrs) => self.reduce(result, operands, &attrs.dimensions),
+            Op::Dot(_) | Op::Convolution(_) => {
+                let mut cost = self.opaque(result, operands);
+                cost.flops = contraction_flops(op, result, operands);
+                cost.cycles += as_f64(cost.flops) / self.target.matmul_flops_per_cycle;
+                cost
+            }
+            Op::Broadcast(_) | Op::Iota(_) => {
+                let mut cost = self.loads(operands);
+                cost += self.compute(result, 1.0);
+                cost.flops = 0;
+                cost
+            }
+            _ if op.opcode().is_elementwise() => {
+                let mut cost = self.loads(operands);
+                let cycles = if is_transcendental(op.opcode()) {
+                    self.target.transcendental_cycles * f64::from(self.target.vector_alu_slots)
+                } else {
+                    1.0
+                };
+                cost += self.compute(result, cycles);
+                cost
+            }
+            _ => self.opaque(result, operands),
+        }
+    }
+
+    /// What all instructions that a patch would make cost together.
+    pub fn patch(&self, module: &Module, patch: &Patch) -> Cost {
+        let mut fused: Vec<bool> = Vec::with_capacity(patch.planned().len());
+        let mut total = Cost::default();
+        for planned in patch.planned() {
+            let operands: SmallVec<[Operand<'_>; 3]> = planned
+                .operands
+                .iter()
+                .map(|&value| Operand {
+                    shape: patch.shape(module, value),
+                    fused: match value {
+                        Value::Old(id) => self.is_fused(module, id),
+                        Value::New(index) => fused[index],
+                    },
+                })
+                .collect();
+            fused.push(self.fuses(&planned.op, &planned.shape, &operands));
+            total += self.instruction(&planned.op, &planned.shape, &operands);
+        }
+        total
+    }
+
+    /// What an instruction of a module costs.
+    pub fn of(&self, module: &Module, id: InstId) -> Cost {
+        let operands: SmallVec<[Operand<'_>; 4]> = module
+            .operands(id)
+            .iter()
+            .map(|&o| Operand { shape: module.shape(o), fused: self.is_fused(module, o) })
+            .collect();
+        self.instruction(module.op(id), module.shape(id), &operands)
+    }
+
+    /// Whether an instruction of a module is computed where it is used.
+    pub fn is_fused(&self, module: &Module, mut id: InstId) -> bool {
+        // Chains of reshapes are merged by canonicalisation: look a few up.
+        for _ in 0..4 {
+            let (op, shape) = (module.op(id), module.shape(id));
+            let (Op::Reshape(_), [operand]) = (op, module.operands(id)) else {
+                return self.fuses(op, shape, &[]);
+            };
+            if self.realigns(module.shape(*operand), shape) {
+                return false;
+            }
+            id = *operand;
+        }
+        false
+    }
+
+    fn reshape(&self, result: &Shape, operands: &[Operand<'_>]) -> Cost {
+        let (Some(operand), Some(to)) = (operands.first(), result.as_array()) else {
+            return Cost::default();
+        };
+        let Some(from) = operand.shape.as_array() else { return Cost::default() };
+        let moved = self.target.reshape_cost(from, to);
+        self.moved(moved.kind, moved.realigned_vectors, result, operands)
+    }
+
+    fn transpose(&self, result: &Shape, operands: &[Operand<'_>], permutation: &[i64]) -> Cost {
+        let from = operands.first().and_then(|o| o.shape.as_array());
+        let (Some(from), Some(to)) = (from, result.as_array()) else { return Cost::default() };
+        let moved = self.target.transpose_cost(from, to, permutation);
+        match moved.kind {
+            // Unlike a reshape it moves whole tiles about.
+            MoveKind::KeepsTiles => self.opaque(result, operands),
+            kind => self.moved(kind, moved.realigned_vectors, result, operands),
+        }
+    }
+
+    fn moved(
+        &self,
+        kind: MoveKind,
+        realigned_vectors: u64,
+        result: &Shape,
+        operands: &[Operand<'_>],
+    ) -> Cost {
+        match kind {
+            MoveKind::Free => Cost::default(),
+            MoveKind::KeepsTiles => {
+                let vectors = as_f64(self.footprint(result).vectors);
+                Cost { cycles: vectors * self.target.reshape_pin_cycles, ..Cost::default() }
+            }
+            MoveKind::Realigns => {
+                let mut cost = self.opaque(result, operands);
+                cost.realigned_vectors = realigned_vectors;
+                cost.cycles += as_f64(realigned_vectors) * self.target.realign_cycles();
+                cost
+            }
+        }
+    }
+
+    fn reduce(&self, result: &Shape, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
+        let (arrays, _inits) = operands.split_at(operands.len() / 2);
+        let mut cost = self.loads(arrays);
+        for array in arrays {
+            cost += self.compute(array.shape, 1.0);
+        }
+        cost += self.stored(result);
+        if arrays.first().and_then(|o| o.shape.as_array()).is_some_and(|a| takes_minor(a, dims)) {
+            let leaves = result.leaves();
+            let results = leaves.iter().filter_map(|s| s.as_array()?.num_elements());
+            let rows: i64 = results.fold(0, i64::saturating_add);
+            let groups = rows.unsigned_abs().div_ceil(self.target.sublanes.max(1).into());
+            cost.cycles += as_f64(groups) * self.target.cross_lane_reduce_cycles;
+        }
+        cost
+    }
+
+    /// An op that reads stored operands and stores its result.
+    fn opaque(&self, result: &Shape, operands: &[Operand<'_>]) -> Cost {
+        let mut cost = self.fused_stored(operands);
+        for operand in operands {
+            cost += self.load(operand.shape);
+        }
+        cost += self.stored(result);
+        cost
+    }
+
+    /// Loads of the operands that are stored.
+    fn loads(&self, operands: &[Operand<'_>]) -> Cost {
+        operands.iter().filter(|o| !o.fused).map(|o| self.load(o.shape)).sum()
+    }
+
+    /// Stores of the operands that are not stored yet.
+    fn fused_stored(&self, operands: &[Operand<'_>]) -> Cost {
+        operands.iter().filter(|o| o.fused).map(|o| self.stored(o.shape)).sum()
+    }
+
+    fn load(&self, shape: &Shape) -> Cost {
+        let footprint = self.footprint(shape);
+        let cycles = as_f64(footprint.vectors) / f64::from(self.target.load_slots.max(1));
+        traffic(cycles, footprint)
+    }
+
+    /// A store from registers, and the way to main memory and back.
+    fn stored(&self, shape: &Shape) -> Cost {
+        let footprint = self.footprint(shape);
+        let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
+        traffic(store + 2.0 * self.crossing(footprint), footprint)
+    }
+
+    fn main_memory_read(&self, shape: &Shape) -> Cost {
+        Cost { cycles: self.crossing(self.footprint(shape)), ..Cost::default() }
+    }
+
+    fn crossing(&self, footprint: Footprint) -> f64 {
+        as_f64(footprint.padded_bytes) / self.target.hbm_bytes_per_cycle
+    }
+
+    /// Vector operations on a whole array, `cycles` issue slots each.
+    fn compute(&self, shape: &Shape, cycles: f64) -> Cost {
+        let elements = shape.as_array().and_then(ArrayShape::num_elements).unwrap_or(0);
+        let vectors = as_f64(self.footprint(shape).vectors);
+        Cost {
+            cycles: vectors * cycles / f64::from(self.target.vector_alu_slots.max(1)),
+            flops: elements.unsigned_abs(),
+            ..Cost::default()
+        }
+    }
+
+    fn realigns(&self, from: &Shape, to: &Shape) -> bool {
+        match (from.as_array(), to.as_array()) {
+            (Some(from), Some(to)) => self.target.reshape_cost(from, to).kind == MoveKind::Realigns,
+            _ => false,
+        }
+    }
+
+    fn footprint(&self, shape: &Shape) -> Footprint {
+        shape
+            .leaves()
+            .into_iter()
+            .filter_map(Shape::as_array)
+            .map(|a| self.target.footprint(a))
+            .sum()
+    }
+}
+
+fn traffic(cycles: f64, footprint: Footprint) -> Cost {
+    Cost {
+        cycles,
+        vectors: footprint.vectors,
+        bytes: footprint.bytes,
+        padded_bytes: footprint.padded_bytes,
+        ..Cost::default()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+/// Whether the dim that runs along the lanes is reduced.
+fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
+    let layout = array.layout_or_default();
+    layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))
+}
+
+fn is_transcendental(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(
+        opcode,
+        O::Acos
+            | O::Acosh
+            | O::Asin
+            | O::Asinh
+            | O::Atan2
+            | O::Atanh
+            | O::Cbrt
+            | O::Cos
+            | O::Cosh
+            | O::Divide
+            | O::Erf
+            | O::Exp
+            | O::Expm1
+            | O::Log
+            | O::Log1p
+            | O::Logistic
+            | O::Power
+            | O::Remainder
+            | O::Rsqrt
+            | O::Sin
+            | O::Sinh
+            | O::Sqrt
+            | O::Tan
+            | O::Tanh
+    )
+}
+
+/// Two operations for each product that is summed.
+fn contraction_flops(op: &Op, result: &Shape, operands: &[Operand<'_>]) -> u64 {
+    let elements = |shape: &Shape| shape.as_array().and_then(ArrayShape::num_elements);
+    let summed = match op {
+        Op::Dot(attrs) => operands.first().and_then(|o| o.shape.as_array()).map(|lhs| {
+            let sizes = attrs.lhs_contracting_dims.iter().map(|&d| size(lhs, d));
+            sizes.fold(1i64, i64::saturating_mul)
+        }),
+        Op::Convolution(attrs) => operands.get(1).and_then(|o| o.shape.as_array()).map(|kernel| {
+            let outputs = size(kernel, attrs.dim_labels.kernel_output_feature).max(1);
+            kernel.num_elements().unwrap_or(0) / outputs
+        }),
+        _ => None,
+    };
+    let products = elements(result).unwrap_or(0).saturating_mul(summed.unwrap_or(0));
+    products.unsigned_abs().saturating_mul(2)
+}
+
+fn size(shape: &ArrayShape, dim: i64) -> i64 {
+    usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
+}
+
+/// Whether one modelled cost is less than another by more than rounding.
+pub fn pays(before: f64, after: f64) -> bool {
+    after < before * (1.0 - 1e-9)
+}
+
+/// Whether a type is one whose sums may be regrouped without rounding.
+pub(crate) fn regroups_exactly(element_type: ElementType) -> bool {
+    !(element_type.is_float() || element_type.is_complex())
+}

@@ -1,0 +1,260 @@
+//! The digits of a reshape: what it leaves alone, splits, merges and mixes.
+//!
+//! A reshape keeps the row-major index of every element. Each dim is a range
+//! of that index, its *span*: dim `d` is `index / low % size`, where `low`
+//! is the product of the dims after it. Cut the index at the ends of all spans
+//! of the input and of the output. Between two cuts that both sides share,
+//! either all cuts divide each other, and then each piece between neighbouring
+//! cuts is a [`Digit`] of exactly one input and one output dim; or they do not
+//! (6 against 4), and then all dims there form one opaque digit.
+//!
+//! `[C,H,W] -> [G,K]` with `K = C/G*H*W` has the digits `G, C/G, H, W`: C is
+//! the first two, K the last three.
+//!
+//! The two rewrites rest on a finer fact about two dims, which holds inside
+//! opaque digits too. Call an input dim and an output dim *apart* if the low
+//! end of one span is a multiple of the high end of the other. A step along the
+//! input dim leaves the index in the output dim as it is at every element **if
+//! and only if** they are apart. So for some output dims (kept by a reduce, or
+//! those of a broadcast's operand) the input dims fall in two: those apart from
+//! all of them, along which nothing changes, and the rest. Dropping the former
+//! leaves a smaller reshape of the same kind; [`Digits::reduce_first`] and
+//! [`Digits::broadcast_through`] are both that smaller reshape.
+
+mod cut;
+mod side;
+mod small;
+
+use std::ops::Range;
+
+use tilewright_ir::types::shape::{Dims, checked_product};
+
+use cut::digits_between;
+use side::{Side, Unit, matched};
+
+/// A piece of the row-major index that a reshape keeps in one piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digit {
+    /// How many values it has; above 1.
+    pub size: i64,
+    /// The input dims it is of: one, or several if opaque. Dims of size 1 may
+    /// lie within the range; they have no digits.
+    pub from: Range<usize>,
+    /// The output dims it is of, likewise.
+    pub to: Range<usize>,
+}
+
+impl Digit {
+    /// Whether it is a group of dims that the reshape mixes inseparably: two or
+    /// more of each side (the ends within one dim would divide).
+    pub fn is_opaque(&self) -> bool {
+        self.from.len() > 1
+    }
+}
+
+/// The digit analysis of one reshape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digits {
+    from: Side,
+    to: Side,
+    digits: Vec<Digit>,
+    /// For every output dim the input dim that it is, if any.
+    unchanged: Vec<Option<usize>>,
+}
+
+/// How a reduce of a reshape becomes a reduce of the input first.
+///
+/// Law: `reduce(reshape(X), D) =
+/// reduce(reshape(reduce(X, source_dims), reshape_to), remaining)` for an
+/// associative and commutative reducer whose init is its identity (or, where
+/// `remaining` is empty, any init: then it is applied once, as before).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReducePlan {
+    /// The input dims to reduce first, ascending: all along which the result of
+    /// the whole does not vary, and size-1 dims that the result lacks.
+    pub source_dims: Vec<usize>,
+    /// The dims that are left of the input then.
+    pub source_result: Dims,
+    /// What to reshape them to: the dims of the result, and between them what
+    /// is still to be reduced.
+    pub reshape_to: Dims,
+    /// The dims of `reshape_to` still to be reduced, ascending.
+    pub remaining: Vec<usize>,
+}
+
+impl ReducePlan {
+    /// Whether the reshape changes nothing, so that one reduce is left:
+    /// `remaining` is empty then.
+    pub fn reshape_is_identity(&self) -> bool {
+        self.source_result == self.reshape_to
+    }
+}
+
+/// How a broadcast to the output of a reshape is written on its input side.
+///
+/// Law: the tensor `B` with `reshape(B) = broadcast(Y, dims)` is
+/// `broadcast(reshape(broadcast(Y, inner_broadcast_dims), reshape_to),
+/// outer_dims)`, the inner broadcast having the dims `inner_dims` and the outer
+/// one those of the reshape's input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastPlan {
+    /// The dims of the inner broadcast: those of Y in their order in the
+    /// output, and between them what the input dims concerned have besides.
+    pub inner_dims: Dims,
+    /// Where each dim of Y goes in `inner_dims`.
+    pub inner_broadcast_dims: Vec<usize>,
+    /// The sizes of the input dims concerned.
+    pub reshape_to: Dims,
+    /// The input dims concerned, ascending: all along which the value varies,
+    /// and size-1 dims that stand for size-1 dims of Y.
+    pub outer_dims: Vec<usize>,
+}
+
+impl BroadcastPlan {
+    /// Whether the inner broadcast changes nothing.
+    pub fn inner_is_trivial(&self) -> bool {
+        self.inner_broadcast_dims.iter().copied().eq(0..self.inner_dims.len())
+    }
+
+    /// Whether the reshape changes nothing.
+    pub fn reshape_is_trivial(&self) -> bool {
+        self.inner_dims == self.reshape_to
+    }
+}
+
+impl Digits {
+    /// The digits of the reshape between these dims; `None` if they are not of
+    /// one and the same positive number of elements that an `i64` counts.
+    pub fn of_reshape(from: &[i64], to: &[i64]) -> Option<Self> {
+        let elements = checked_product(from).filter(|&elements| elements > 0)?;
+        if checked_product(to) != Some(elements) {
+            return None;
+        }
+        let (mut from, mut to) = (Side::new(from)?, Side::new(to)?);
+        let digits = digits_between(&from, &to);
+        for (i, digit) in digits.iter().enumerate() {
+            from.own(i, &digit.from);
+            to.own(i, &digit.to);
+        }
+        let unchanged = unchanged_dims(&from, &to, &digits);
+        Some(Self { from, to, digits, unchanged })
+    }
+
+    /// The input dims.
+    pub fn from_dims(&self) -> &[i64] {
+        &self.from.dims
+    }
+
+    /// The output dims.
+    pub fn to_dims(&self) -> &[i64] {
+        &self.to.dims
+    }
+
+    /// The digits, major to minor.
+    pub fn digits(&self) -> &[Digit] {
+        &self.digits
+    }
+
+    /// Which digits an input dim consists of (or shares, where opaque); empty
+    /// for a dim of size 1 and for one that does not exist.
+    pub fn digits_of_from(&self, dim: usize) -> Range<usize> {
+        self.from.digits.get(dim).cloned().unwrap_or_default()
+    }
+
+    /// Which digits an output dim consists of; see [`Digits::digits_of_from`].
+    pub fn digits_of_to(&self, dim: usize) -> Range<usize> {
+        self.to.digits.get(dim).cloned().unwrap_or_default()
+    }
+
+    /// The input dim that an output dim is, unchanged. Dims of size 1 in the
+    /// same place are taken for each other, in order.
+    pub fn from_dim_of_to(&self, dim: usize) -> Option<usize> {
+        self.unchanged.get(dim).copied().flatten()
+    }
+
+    /// What of `reduce(reshape(X), reduced_to_dims)` can be reduced on X; see
+    /// [`ReducePlan`] for the law. `None` if no input dim of more than one
+    /// element can, or a dim number is out of range or repeated.
+    ///
+    /// The source dims are all the input dims along which the result does not
+    /// vary: dims the reshape leaves alone (group norm `[B,H,W,C] ->
+    /// [B,H,W,G,K]` over `{1,2,4}`: H and W), merges (`[H,W] -> [HW]`), or
+    /// swallows (`[B,C,H,W] -> [B,G,K]` over `{2}`: H and W inside K), and
+    /// opaque groups where the kept dims allow it. An input dim of size 1 is
+    /// reduced too unless the small reshape has a size-1 dim to show for it in
+    /// the same place: the reshape then changes as little as can be, often
+    /// nothing. What is left to reduce between two dims of the result is one
+    /// dim per input dim that has a part in it (or one dim, where opaque).
+    /// Planning the plan's own reshape again gives `None`.
+    pub fn reduce_first(&self, reduced_to_dims: &[usize]) -> Option<ReducePlan> {
+        let reduced = marks(reduced_to_dims, self.to.dims.len())?;
+        let kept: Vec<bool> = reduced.iter().map(|reduced| !reduced).collect();
+        let small = self.restrict(&kept);
+        let stays = marks(&small.from, self.from.dims.len())?;
+        let source_dims: Vec<usize> = (0..stays.len()).filter(|&dim| !stays[dim]).collect();
+        if source_dims.iter().all(|&dim| self.from.dims[dim] == 1) {
+            return None;
+        }
+        Some(ReducePlan {
+            source_dims,
+            source_result: self.from.sizes(&small.from),
+            reshape_to: small.to_sizes(),
+            remaining: (0..small.to.len()).filter(|&i| small.to[i].dim.is_none()).collect(),
+        })
+    }
+
+    /// How a broadcast whose operand's dim `i` lies along output dim
+    /// `dims_in_to[i]` is written on the input side; see [`BroadcastPlan`] for
+    /// the law. `None` if a dim number is out of range or repeated. An iota
+    /// along one output dim is the broadcast of a one-dim iota.
+    ///
+    /// The outer dims are exactly those along which the value varies (for an
+    /// operand whose elements all differ), so the inner tensor, which has to
+    /// have them whole, is as small as can be, also inside opaque groups. An
+    /// input dim of size 1 is among them only where it stands for a size-1 dim
+    /// of the operand in the same place. The operand's dims may be in any
+    /// order; the inner broadcast does the permuting.
+    pub fn broadcast_through(&self, dims_in_to: &[usize]) -> Option<BroadcastPlan> {
+        let small = self.restrict(&marks(dims_in_to, self.to.dims.len())?);
+        let mut place = vec![0; self.to.dims.len()];
+        for (i, piece) in small.to.iter().enumerate() {
+            if let Some(dim) = piece.dim {
+                place[dim] = i;
+            }
+        }
+        Some(BroadcastPlan {
+            inner_dims: small.to_sizes(),
+            inner_broadcast_dims: dims_in_to.iter().map(|&dim| place[dim]).collect(),
+            reshape_to: self.from.sizes(&small.from),
+            outer_dims: small.from,
+        })
+    }
+}
+
+/// For every output dim the input dim that it is.
+fn unchanged_dims(from: &Side, to: &Side, digits: &[Digit]) -> Vec<Option<usize>> {
+    let mut unchanged = vec![None; to.dims.len()];
+    for (i, digit) in digits.iter().enumerate().filter(|(_, digit)| !digit.is_opaque()) {
+        let only = i..i + 1;
+        let (from_dim, to_dim) = (digit.from.start, digit.to.start);
+        if from.digits[from_dim] == only && to.digits[to_dim] == only {
+            unchanged[to_dim] = Some(from_dim);
+        }
+    }
+    let (from, to): (Vec<Unit>, Vec<Unit>) = (from.units().collect(), to.units().collect());
+    for (from_dim, to_dim) in matched(&from, &to) {
+        unchanged[to_dim] = Some(from_dim);
+    }
+    unchanged
+}
+
+/// Which dims of a rank are listed; `None` if one is out of range or repeated.
+fn marks(dims: &[usize], rank: usize) -> Option<Vec<bool>> {
+    let mut marked = vec![false; rank];
+    for &dim in dims {
+        if std::mem::replace(marked.get_mut(dim)?, true) {
+            return None;
+        }
+    }
+    Some(marked)
+}

@@ -1,0 +1,70 @@
+//! Cuts the row-major index into digits.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::Digit;
+use super::side::{Side, Span};
+
+/// The digits of a reshape, major to minor.
+pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {
+    let (from, to) = (from.minor_to_major(), to.minor_to_major());
+    let (mut from, mut to) = (&from[..], &to[..]);
+    let mut digits = Vec::new();
+    while let Some((from_count, to_count)) = to_common_end(from, to) {
+        let (from_group, to_group);
+        (from_group, from) = from.split_at(from_count);
+        (to_group, to) = to.split_at(to_count);
+        digits.extend(exact_digits(from_group, to_group).unwrap_or_else(|| {
+            let size = from_group.iter().map(|(_, span)| span.size()).product();
+            vec![Digit { size, from: range(from_group), to: range(to_group) }]
+        }));
+    }
+    digits.reverse();
+    digits
+}
+
+/// How many dims of each side there are up to the next end that both share;
+/// `None` where no dims are left.
+fn to_common_end(from: &[(usize, Span)], to: &[(usize, Span)]) -> Option<(usize, usize)> {
+    let (mut i, mut j) = (0, 0);
+    loop {
+        let (from_high, to_high) = (from.get(i)?.1.high, to.get(j)?.1.high);
+        match from_high.cmp(&to_high) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => return Some((i + 1, j + 1)),
+        }
+    }
+}
+
+/// The digits of dims between common ends, minor to major; `None` where an end
+/// does not divide the next.
+fn exact_digits(from: &[(usize, Span)], to: &[(usize, Span)]) -> Option<Vec<Digit>> {
+    let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
+    let mut low = from.peek()?.1.low;
+    let mut digits = Vec::new();
+    while let (Some(&&(from_dim, from_span)), Some(&&(to_dim, to_span))) = (from.peek(), to.peek())
+    {
+        let high = from_span.high.min(to_span.high);
+        if high % low != 0 {
+            return None;
+        }
+        digits.push(Digit {
+            size: high / low,
+            from: from_dim..from_dim + 1,
+            to: to_dim..to_dim + 1,
+        });
+        from.next_if(|(_, span)| span.high == high);
+        to.next_if(|(_, span)| span.high == high);
+        low = high;
+    }
+    Some(digits)
+}
+
+/// The dim numbers that a group spans.
+fn range(minor_to_major: &[(usize, Span)]) -> Range<usize> {
+    let first = minor_to_major.last().map_or(0, |&(dim, _)| dim);
+    let last = minor_to_major.first().map_or(first, |&(dim, _)| dim);
+    first..last + 1
+}

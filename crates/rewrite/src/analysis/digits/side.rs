@@ -1,0 +1,91 @@
+//! The dims on one side of a reshape, and where they are in the index.
+
+use std::ops::Range;
+
+use tilewright_ir::types::shape::Dims;
+
+/// The part of the row-major index that a dim is: `index / low % (high / low)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) low: i64,
+    pub(super) high: i64,
+}
+
+impl Span {
+    pub(super) fn size(self) -> i64 {
+        self.high / self.low
+    }
+
+    /// Whether steps along a dim with one span leave the index in a dim with
+    /// the other as it is; neither of size 1.
+    pub(super) fn apart(self, other: Self) -> bool {
+        self.low % other.high == 0 || other.low % self.high == 0
+    }
+}
+
+/// A dim of size 1: its number, and where it sits in the row-major index.
+#[derive(Clone, Copy)]
+pub(super) struct Unit {
+    pub(super) dim: usize,
+    pub(super) low: i64,
+}
+
+/// The dims on one side of a reshape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Side {
+    pub(super) dims: Dims,
+    pub(super) spans: Vec<Span>,
+    /// The digits of every dim.
+    pub(super) digits: Vec<Range<usize>>,
+}
+
+impl Side {
+    /// `None` if the product exceeds `i64`.
+    pub(super) fn new(dims: &[i64]) -> Option<Self> {
+        let mut low = 1;
+        let mut spans = vec![Span { low, high: low }; dims.len()];
+        for (span, &size) in spans.iter_mut().zip(dims).rev() {
+            *span = Span { low, high: i64::checked_mul(low, size)? };
+            low = span.high;
+        }
+        Some(Self { dims: dims.into(), spans, digits: vec![0..0; dims.len()] })
+    }
+
+    /// Gives the dims in a range (less those of size 1) the next digit.
+    pub(super) fn own(&mut self, digit: usize, dims: &Range<usize>) {
+        for dim in dims.clone().filter(|&dim| self.dims[dim] > 1) {
+            let digits = &mut self.digits[dim];
+            let start = if Range::is_empty(digits) { digit } else { digits.start };
+            *digits = start..digit + 1;
+        }
+    }
+
+    /// The dims of size 1, major to minor.
+    pub(super) fn units(&self) -> impl Iterator<Item = Unit> {
+        let spans = self.spans.iter().enumerate();
+        spans.filter(|(_, span)| span.size() == 1).map(|(dim, span)| Unit { dim, low: span.low })
+    }
+
+    /// The dims of more than one element, minor to major.
+    pub(super) fn minor_to_major(&self) -> Vec<(usize, Span)> {
+        let spans = self.spans.iter().copied().enumerate().rev();
+        spans.filter(|(_, span)| span.size() > 1).collect()
+    }
+
+    pub(super) fn sizes(&self, dims: &[usize]) -> Dims {
+        dims.iter().map(|&dim| self.dims[dim]).collect()
+    }
+}
+
+/// Pairs off, in order, dims of size 1 that sit in the same place.
+pub(super) fn matched(from: &[Unit], to: &[Unit]) -> Vec<(usize, usize)> {
+    let mut to = to.iter().peekable();
+    let mut pairs = Vec::new();
+    for unit in from {
+        while to.next_if(|other| other.low > unit.low).is_some() {}
+        if let Some(other) = to.next_if(|other| other.low == unit.low) {
+            pairs.push((unit.dim, other.dim));
+        }
+    }
+    pairs
+}

@@ -1,0 +1,67 @@
+//! Computations that are the same but for names.
+
+use std::hash::{Hash as _, Hasher as _};
+
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+use tilewright_ir::{CompId, InstId, Module, Op, ShapeId};
+
+/// Larger computations are taken to be unlike all others: those that repeat
+/// are reducers and comparators.
+const LARGEST: usize = 64;
+
+/// A computation without its names.
+#[derive(PartialEq, Eq, Hash)]
+struct Body {
+    instructions: Vec<(Op, ShapeId, SmallVec<[usize; 2]>)>,
+    root: usize,
+}
+
+/// For every computation the first one that is the same but for names.
+pub fn representatives(module: &Module) -> FxHashMap<CompId, CompId> {
+    let mut representatives: FxHashMap<CompId, CompId> = FxHashMap::default();
+    let mut bodies: FxHashMap<u64, Vec<(Body, CompId)>> = FxHashMap::default();
+    for &id in module.computations() {
+        let same = body_of(module, id, &representatives).map_or(id, |body| {
+            let mut hasher = FxHasher::default();
+            body.hash(&mut hasher);
+            let bucket = bodies.entry(hasher.finish()).or_default();
+            match bucket.iter().find(|(other, _)| *other == body) {
+                Some((_, first)) => *first,
+                None => {
+                    bucket.push((body, id));
+                    id
+                }
+            }
+        });
+        representatives.insert(id, same);
+    }
+    representatives
+}
+
+fn body_of(
+    module: &Module,
+    id: CompId,
+    representatives: &FxHashMap<CompId, CompId>,
+) -> Option<Body> {
+    let computation = module.computation(id);
+    if computation.len() > LARGEST || computation.execution_thread().is_some() {
+        return None;
+    }
+    let mut numbers: FxHashMap<InstId, usize> = FxHashMap::default();
+    let mut instructions = Vec::with_capacity(computation.len());
+    for (number, inst) in module.instructions(id).enumerate() {
+        // Shardings and the like are part of what a computation does.
+        if module.extras(inst).is_some() {
+            return None;
+        }
+        let operands = module.operands(inst).iter();
+        let operands = operands.filter_map(|operand| numbers.get(operand).copied()).collect();
+        let mut op = module.op(inst).clone();
+        op.map_computations(&mut |c| representatives.get(&c).copied().unwrap_or(c));
+        instructions.push((op, module.instruction(inst).shape_id(), operands));
+        numbers.insert(inst, number);
+    }
+    let root = computation.root().and_then(|root| numbers.get(&root).copied())?;
+    Some(Body { instructions, root })
+}

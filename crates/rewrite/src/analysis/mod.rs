@@ -1,0 +1,8 @@
+//! What passes know about a module before they change it.
+
+pub mod cost;
+pub mod digits;
+pub mod equal;
+pub mod monoid;
+pub mod reduce;
+pub mod region;

@@ -1,0 +1,180 @@
+//! What the computation of a reduce is.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use tilewright_ir::{ArrayLiteral, CompId, Data, ElementType, Literal, Module, Opcode};
+
+use super::cost::regroups_exactly;
+
+/// An associative and commutative op with an identity, on scalars of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Monoid {
+    /// The op: add, multiply, maximum, minimum, and, or, xor.
+    pub opcode: Opcode,
+    /// The type it combines.
+    pub element_type: ElementType,
+}
+
+impl Monoid {
+    /// The monoid that a computation is: its root applies the op to its two
+    /// parameters, in either order.
+    pub fn of(module: &Module, computation: CompId) -> Option<Self> {
+        let [first, second] = *module.computation(computation).parameters() else { return None };
+        let root = module.computation(computation).root()?;
+        let opcode = module.opcode(root);
+        let [a, b] = *module.operands(root) else { return None };
+        let both = (a, b) == (first, second) || (a, b) == (second, first);
+        let is_monoid = matches!(
+            opcode,
+            Opcode::Add
+                | Opcode::Multiply
+                | Opcode::Maximum
+                | Opcode::Minimum
+                | Opcode::And
+                | Opcode::Or
+                | Opcode::Xor
+        );
+        let element_type = module.array_shape(root)?.element_type;
+        let same_type = module.array_shape(first)?.element_type == element_type;
+        (both && is_monoid && same_type).then_some(Self { opcode, element_type })
+    }
+
+    /// Whether regrouping its operands never changes a bit: so for integers,
+    /// truth values, and choices among floats.
+    pub fn regroups_exactly(self) -> bool {
+        matches!(self.opcode, Opcode::Maximum | Opcode::Minimum)
+            || regroups_exactly(self.element_type)
+    }
+
+    /// Whether combining with `value` changes nothing. `0.0` counts for sums
+    /// though it turns `-0.0` into `0.0`: as a reduce's init it does that once,
+    /// and doing it twice changes nothing more.
+    pub fn is_neutral(self, value: &Literal) -> bool {
+        let Some(array) = value.as_array() else { return false };
+        if array.len() != 1 {
+            return false;
+        }
+        let is_zero = match (self.opcode, array.data()) {
+            (Opcode::Add, Data::C64(v)) => v[0] == Complex::new(0.0, 0.0),
+            (Opcode::Add, Data::C128(v)) => v[0] == Complex::new(0.0, 0.0),
+            (Opcode::Add, _) => array.scalar_as_f64() == Some(0.0),
+            _ => false,
+        };
+        is_zero || self.identity().as_ref() == Some(value)
+    }
+
+    /// The value that combines with any other to that other, as a scalar. For
+    /// float sums that is `-0.0`. `None` for types without arithmetic here.
+    pub fn identity(self) -> Option<Literal> {
+        let data = match self.opcode {
+            Opcode::Add | Opcode::Or | Opcode::Xor => self.negative_zero(),
+            Opcode::Multiply => one(self.element_type),
+            Opcode::And => ones(self.element_type),
+            Opcode::Maximum => lowest(self.element_type),
+            Opcode::Minimum => highest(self.element_type),
+            _ => None,
+        }?;
+        ArrayLiteral::new(self.element_type, [], data).ok().map(Literal::Array)
+    }
+
+    fn negative_zero(self) -> Option<Data> {
+        Some(match self.element_type {
+            ElementType::F16 => Data::F16(vec![f16::NEG_ZERO]),
+            ElementType::BF16 => Data::BF16(vec![bf16::NEG_ZERO]),
+            ElementType::F32 => Data::F32(vec![-0.0]),
+            ElementType::F64 => Data::F64(vec![-0.0]),
+            ElementType::C64 => Data::C64(vec![Complex::new(-0.0, -0.0)]),
+            ElementType::C128 => Data::C128(vec![Complex::new(-0.0, -0.0)]),
+            other if other.is_float() => return None,
+            other => Data::zeros(other, 1),
+        })
+    }
+}
+
+macro_rules! per_type {
+    ($(#[$doc:meta])* $name:ident, $pred:expr, $int:ident, $float:ident) => {
+        $(#[$doc])*
+        fn $name(element_type: ElementType) -> Option<Data> {
+            Some(match element_type {
+                ElementType::Pred => Data::Pred(vec![$pred]),
+                ElementType::S8 => Data::S8(vec![$int!(i8)]),
+                ElementType::S16 => Data::S16(vec![$int!(i16)]),
+                ElementType::S32 => Data::S32(vec![$int!(i32)]),
+                ElementType::S64 => Data::S64(vec![$int!(i64)]),
+                ElementType::U8 => Data::U8(vec![$int!(u8)]),
+                ElementType::U16 => Data::U16(vec![$int!(u16)]),
+                ElementType::U32 => Data::U32(vec![$int!(u32)]),
+                ElementType::U64 => Data::U64(vec![$int!(u64)]),
+                ElementType::F16 => Data::F16(vec![f16::from_f32($float!())]),
+                ElementType::BF16 => Data::BF16(vec![bf16::from_f32($float!())]),
+                ElementType::F32 => Data::F32(vec![$float!()]),
+                ElementType::F64 => Data::F64(vec![$float!().into()]),
+                _ => return None,
+            })
+        }
+    };
+}
+
+macro_rules! int_min {
+    ($type:ty) => {
+        <$type>::MIN
+    };
+}
+macro_rules! int_max {
+    ($type:ty) => {
+        <$type>::MAX
+    };
+}
+macro_rules! int_one {
+    ($type:ty) => {
+        1 as $type
+    };
+}
+macro_rules! minus_infinity {
+    () => {
+        f32::NEG_INFINITY
+    };
+}
+macro_rules! infinity {
+    () => {
+        f32::INFINITY
+    };
+}
+macro_rules! float_one {
+    () => {
+        1.0f32
+    };
+}
+
+per_type!(
+    /// The least value.
+    lowest, false, int_min, minus_infinity
+);
+per_type!(
+    /// The greatest value.
+    highest, true, int_max, infinity
+);
+per_type!(
+    /// One, for real numbers.
+    real_one, true, int_one, float_one
+);
+
+fn one(element_type: ElementType) -> Option<Data> {
+    match element_type {
+        ElementType::C64 => Some(Data::C64(vec![Complex::new(1.0, 0.0)])),
+        ElementType::C128 => Some(Data::C128(vec![Complex::new(1.0, 0.0)])),
+        other => real_one(other),
+    }
+}
+
+/// All bits set.
+fn ones(element_type: ElementType) -> Option<Data> {
+    Some(match element_type {
+        ElementType::S8 => Data::S8(vec![-1]),
+        ElementType::S16 => Data::S16(vec![-1]),
+        ElementType::S32 => Data::S32(vec![-1]),
+        ElementType::S64 => Data::S64(vec![-1]),
+        other if other.is_float() => return None,
+        other => return highest(other),
+    })
+}

@@ -1,0 +1,223 @@
+//! Elementwise regions: what is computed element by element on arrays of the
+//! same dims, with what goes in and what comes out.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::{Dims, InstId, Module, Op, Opcode, Shape};
+
+use super::reduce::is_plain;
+
+/// A connected set of elementwise instructions on arrays of one list of dims.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// The dims of every array of the region.
+    pub dims: Dims,
+    /// The elementwise instructions, in the order of the computation.
+    pub interior: Vec<InstId>,
+    /// The arrays that go in, in order of discovery.
+    pub leaves: Vec<Leaf>,
+    /// The uses of interior values and of reshape leaves by instructions
+    /// outside.
+    pub exits: Vec<Exit>,
+    /// Why the region may not be rewritten, if it may not.
+    pub blocked: Option<Blocked>,
+}
+
+/// An array that goes into a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    /// The instruction.
+    pub id: InstId,
+    /// What it is.
+    pub kind: LeafKind,
+}
+
+/// What a [`Leaf`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeafKind {
+    /// A reshape of this.
+    Reshape(InstId),
+    /// A broadcast of this.
+    Broadcast(InstId),
+    /// Numbers along a dim.
+    Iota,
+    /// Anything else of the region's dims.
+    Other,
+}
+
+/// A use of a region's value outside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The value.
+    pub value: InstId,
+    /// The instruction that uses it; none where the value is the root.
+    pub user: Option<InstId>,
+    /// What the user is.
+    pub kind: ExitKind,
+}
+
+/// What the user of an [`Exit`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitKind {
+    /// A reshape.
+    Reshape,
+    /// A reduce of this value alone.
+    Reduce,
+    /// Something that needs the value as it is.
+    Other,
+}
+
+/// Why a region may not be rewritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// The instruction that stands in the way.
+    pub id: InstId,
+    /// What about it.
+    pub reason: &'static str,
+}
+
+/// The region around a value, which is a member or a reshape that goes in.
+///
+/// Linear in the instructions of the region and their uses.
+pub fn region_around(module: &Module, start: InstId) -> Option<Region> {
+    let dims: Dims = module.array_shape(start)?.dims().into();
+    let mut members = FxHashSet::default();
+    let mut queue = VecDeque::from([start]);
+    let mut reached: Vec<InstId> = Vec::new();
+    members.insert(start);
+    while let Some(id) = queue.pop_front() {
+        reached.push(id);
+        let users = users_within(module, id, &dims);
+        let operands = if is_interior(module, id, &dims) { module.operands(id) } else { &[] };
+        // A reshape that goes in ties together all that reads it; other
+        // leaves do not: each reader can have its own.
+        let operands = operands.iter().copied().filter(|&o| belongs(module, o, &dims));
+        for next in operands.chain(users) {
+            if members.insert(next) {
+                queue.push_back(next);
+            }
+        }
+    }
+    Some(describe(module, dims, &reached))
+}
+
+/// The users of a value that compute element by element on the same dims.
+fn users_within<'a>(
+    module: &'a Module,
+    id: InstId,
+    dims: &'a Dims,
+) -> impl Iterator<Item = InstId> + 'a {
+    module.uses(id).map(|u| u.user).filter(move |&user| is_interior(module, user, dims))
+}
+
+/// Whether an operand of a member is explored from: another member, or a
+/// reshape that goes in.
+fn belongs(module: &Module, id: InstId, dims: &Dims) -> bool {
+    is_interior(module, id, dims)
+        || (module.opcode(id) == Opcode::Reshape && has_dims(module, id, dims))
+}
+
+/// Whether an instruction computes element by element on arrays of `dims`.
+pub fn is_interior(module: &Module, id: InstId, dims: &[i64]) -> bool {
+    module.opcode(id).is_elementwise() && has_dims(module, id, dims)
+}
+
+fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
+    module.array_shape(id).is_some_and(|shape| shape.dims() == dims)
+}
+
+fn describe(module: &Module, dims: Dims, reached: &[InstId]) -> Region {
+    let mut region =
+        Region { dims, interior: Vec::new(), leaves: Vec::new(), exits: Vec::new(), blocked: None };
+    let members: FxHashSet<InstId> = reached.iter().copied().collect();
+    let mut leaves = FxHashSet::default();
+    for &id in reached {
+        if is_interior(module, id, &region.dims) {
+            region.interior.push(id);
+            for &operand in module.operands(id) {
+                // Scalar operands (of select and clamp) fit any dims.
+                let is_leaf = has_dims(module, operand, &region.dims)
+                    && !is_interior(module, operand, &region.dims);
+                if is_leaf && leaves.insert(operand) {
+                    region.leaves.push(Leaf { id: operand, kind: leaf_kind(module, operand) });
+                }
+            }
+        } else if leaves.insert(id) {
+            region.leaves.push(Leaf { id, kind: leaf_kind(module, id) });
+        }
+        region.exits.extend(exits_of(module, id, &members));
+        region.blocked = region.blocked.take().or_else(|| blocked(module, id));
+    }
+    // Ids do not follow the order of the computation; operands before users do.
+    region.interior = in_order(module, &region.interior);
+    region
+}
+
+fn leaf_kind(module: &Module, id: InstId) -> LeafKind {
+    match (module.op(id), module.operands(id)) {
+        // What is attached to a leaf stays with it only as it stands.
+        _ if module.extras(id).is_some() => LeafKind::Other,
+        (Op::Reshape(_), [source]) => LeafKind::Reshape(*source),
+        (Op::Broadcast(_), [source]) => LeafKind::Broadcast(*source),
+        (Op::Iota(_), []) => LeafKind::Iota,
+        _ => LeafKind::Other,
+    }
+}
+
+fn exits_of<'a>(
+    module: &'a Module,
+    value: InstId,
+    members: &'a FxHashSet<InstId>,
+) -> impl Iterator<Item = Exit> + 'a {
+    let outside = module.users(value).into_iter().filter(|user| !members.contains(user));
+    let used = outside.map(move |user| {
+        let kind = match (module.op(user), module.operands(user)) {
+            (Op::Reshape(_), _) => ExitKind::Reshape,
+            (Op::Reduce(_), [array, init]) if *array == value && *init != value => ExitKind::Reduce,
+            _ => ExitKind::Other,
+        };
+        Exit { value, user: Some(user), kind }
+    });
+    let root = module.is_root(value).then_some(Exit { value, user: None, kind: ExitKind::Other });
+    used.chain(root)
+}
+
+fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
+    let Shape::Array(shape) = module.shape(id) else { return None };
+    let reason = if !is_plain(shape) {
+        "it has dynamic dims or a layout that is not row major"
+    } else if module.extras(id).is_some() {
+        "a sharding, control edge or other attribute is attached to it"
+    } else {
+        return None;
+    };
+    Some(Blocked { id, reason })
+}
+
+/// A set of instructions with operands before users.
+fn in_order(module: &Module, ids: &[InstId]) -> Vec<InstId> {
+    let members: FxHashSet<InstId> = ids.iter().copied().collect();
+    let mut placed = FxHashSet::default();
+    let mut ordered = Vec::with_capacity(ids.len());
+    for &id in ids {
+        // Depth first without recursion: a member is placed when it is met
+        // for the second time, after its operands.
+        let mut stack = vec![(id, false)];
+        while let Some((id, operands_done)) = stack.pop() {
+            if operands_done {
+                if placed.insert(id) {
+                    ordered.push(id);
+                }
+                continue;
+            }
+            if placed.contains(&id) {
+                continue;
+            }
+            stack.push((id, true));
+            let operands = module.operands(id).iter();
+            stack.extend(operands.filter(|o| members.contains(o)).map(|&o| (o, false)));
+        }
+    }
+    ordered
+}

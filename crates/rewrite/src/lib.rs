@@ -1,0 +1,22 @@
+//! Modules to better modules.
+//!
+//! - [`analysis`]: reshapes as digits, elementwise regions, monoids, costs.
+//! - [`passes`]: one file per pass; the heart is
+//!   [`passes::reduce_through_reshape`] (T1) and
+//!   [`passes::reshape_out_of_region`] (T2).
+//! - [`optimize`]: pipelines that run passes until nothing changes, verify
+//!   after each, and keep the result only where it pays on the target.
+
+pub mod analysis;
+mod pass;
+pub mod passes;
+mod pipeline;
+pub mod registry;
+mod report;
+
+pub use analysis::cost::{Cost, InstructionCost, instruction_costs, module_cost};
+pub use pass::{Context, Pass};
+pub use pipeline::{
+    OptimizeError, Optimized, Options, PIPELINES, Passes, optimize, optimize_observed,
+};
+pub use report::{Note, PassReport, Report, StopReason, Verdict};

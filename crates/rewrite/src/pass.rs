@@ -1,0 +1,55 @@
+//! What a pass is.
+
+use tilewright_ir::{EditError, Module};
+use tilewright_target::Target;
+
+use crate::report::Note;
+
+/// A transformation of a module that keeps its meaning.
+pub trait Pass: Sync {
+    /// The name for `--passes` and reports.
+    fn name(&self) -> &'static str;
+
+    /// One line on what it does.
+    fn summary(&self) -> &'static str;
+
+    /// Whether this is one of the rewrites that the project exists for. The
+    /// default pipeline gives a module back untouched where none of these
+    /// found anything to do.
+    fn is_heart(&self) -> bool {
+        false
+    }
+
+    /// Changes the module once, in one sweep, and returns how many changes
+    /// were made. It is called again until it makes none.
+    ///
+    /// # Errors
+    /// If an edit was refused, which is a bug of the pass.
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError>;
+}
+
+/// What a pass may look at, and where it reports.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The machine that costs are weighed on.
+    pub target: &'a Target,
+    /// Whether sums and products of floats must keep their order.
+    pub exact: bool,
+    /// How many more heart rewrites may be made.
+    pub fuel: &'a mut u64,
+    /// What was found and done, in plain words.
+    pub notes: &'a mut Vec<Note>,
+}
+
+impl Context<'_> {
+    /// Takes one unit of fuel; `false` once it is spent.
+    pub fn spend(&mut self) -> bool {
+        match self.fuel.checked_sub(1) {
+            Some(left) => {
+                *self.fuel = left;
+                true
+            }
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Dead code elimination: what nothing uses and acts on nothing is removed,
+//! and computations that nothing calls with it.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::{CompId, EditError, InstId, Module};
+
+use crate::pass::{Context, Pass};
+
+/// See the module.
+pub struct DeadCode;
+
+impl Pass for DeadCode {
+    fn name(&self) -> &'static str {
+        "dce"
+    }
+
+    fn summary(&self) -> &'static str {
+        "remove instructions and computations that nothing uses"
+    }
+
+    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let effectful = module.effectful_computations();
+        let mut removed = 0;
+        for computation in module.computations().to_vec() {
+            // Users stand after operands: backwards, one sweep is enough.
+            let backwards: Vec<InstId> = module.instructions(computation).rev().collect();
+            for id in backwards {
+                if module.is_removable(id) && !module.has_side_effect(id, &effectful) {
+                    module.remove(id)?;
+                    removed += 1;
+                }
+            }
+        }
+        Ok(removed + remove_uncalled(module))
+    }
+}
+
+fn remove_uncalled(module: &mut Module) -> usize {
+    let Some(entry) = module.entry() else { return 0 };
+    let called: FxHashSet<CompId> = module.call_order(entry).into_iter().collect();
+    let before = module.computations().len();
+    module.retain_computations(|id| called.contains(&id));
+    before - module.computations().len()
+}

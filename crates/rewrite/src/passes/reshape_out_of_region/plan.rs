@@ -1,0 +1,258 @@
+//! Plans how a region is computed in other dims, and weighs it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs};
+use tilewright_ir::{ArrayShape, Dims, InstId, Module, Op, Opcode, Patch, Shape, Value};
+
+use crate::analysis::cost::{Cost, CostModel, Operand};
+use crate::analysis::digits::{BroadcastPlan, Digits};
+use crate::analysis::reduce::{MonoidReduce, reshape_op, shape_like};
+use crate::analysis::region::{Exit, ExitKind, Leaf, LeafKind, Region};
+
+/// A region's computation in other dims.
+pub(super) struct Move {
+    /// Those dims.
+    pub(super) dims: Dims,
+    /// The edits.
+    pub(super) patch: Patch,
+    /// Modelled cycles of what goes.
+    pub(super) before: f64,
+    /// Modelled cycles of what comes.
+    pub(super) after: f64,
+    /// Uses that still need the old dims at full size.
+    pub(super) forced: Vec<Exit>,
+}
+
+impl Move {
+    /// The move of `region` to `dims`; `None` where the reshape between the
+    /// two cannot be analysed.
+    pub(super) fn plan(
+        module: &Module,
+        region: &Region,
+        dims: &Dims,
+        model: &CostModel<'_>,
+        exact: bool,
+    ) -> Option<Self> {
+        let mut planner = Planner {
+            module,
+            region,
+            digits: Digits::of_reshape(dims, &region.dims)?,
+            exact,
+            patch: Patch::new(),
+            moved: FxHashMap::default(),
+            gone: region.interior.iter().copied().collect(),
+            back: FxHashSet::default(),
+            forced: Vec::new(),
+        };
+        for leaf in &region.leaves {
+            let value = planner.leaf(leaf)?;
+            planner.moved.insert(leaf.id, value);
+        }
+        for &id in &region.interior {
+            planner.interior(id);
+        }
+        for exit in &region.exits {
+            planner.exit(exit);
+        }
+        planner.leaves_gone();
+        let before: Cost = planner.gone.iter().map(|&id| model.of(module, id)).sum();
+        let after = model.patch(module, &planner.patch);
+        let stored = |exit: &&Exit| {
+            let fuses = |user| matches!(module.opcode(user), Opcode::Reduce | Opcode::Broadcast);
+            model.is_fused(module, exit.value) && !exit.user.is_some_and(fuses)
+        };
+        let saved = stores_of_forced(module, model, planner.forced.iter().filter(stored));
+        Some(Self {
+            dims: dims.clone(),
+            patch: planner.patch,
+            before: before.cycles + saved,
+            after: after.cycles,
+            forced: planner.forced,
+        })
+    }
+}
+
+/// What users that cannot fuse pay now for storing a value that is fused; once
+/// it is reshaped for them, the reshape pays for that.
+fn stores_of_forced<'a>(
+    module: &Module,
+    model: &CostModel<'_>,
+    forced: impl Iterator<Item = &'a Exit>,
+) -> f64 {
+    let tuple = |exit: &Exit| {
+        let operand = Operand { shape: module.shape(exit.value), fused: true };
+        model.instruction(&Op::Tuple, module.shape(exit.value), &[operand]).cycles
+    };
+    forced.map(tuple).sum()
+}
+
+struct Planner<'a> {
+    module: &'a Module,
+    region: &'a Region,
+    /// From the new dims to the region's.
+    digits: Digits,
+    exact: bool,
+    patch: Patch,
+    /// What values of the region are in the new dims.
+    moved: FxHashMap<InstId, Value>,
+    /// The instructions that nothing needs any more.
+    gone: FxHashSet<InstId>,
+    /// The interior values that are reshaped back.
+    back: FxHashSet<InstId>,
+    forced: Vec<Exit>,
+}
+
+impl Planner<'_> {
+    /// A leaf in the new dims.
+    fn leaf(&mut self, leaf: &Leaf) -> Option<Value> {
+        match leaf.kind {
+            LeafKind::Reshape(source) if self.has_new_dims(source) => Some(Value::Old(source)),
+            LeafKind::Reshape(_) | LeafKind::Other => {
+                let (after, shape) =
+                    (self.module.next_instruction(leaf.id)?, self.new_shape(leaf.id)?);
+                let operand = [Value::Old(leaf.id)];
+                Some(self.patch.add_like(leaf.id, after, reshape_op(), shape, operand))
+            }
+            LeafKind::Broadcast(source) => {
+                let Op::Broadcast(attrs) = self.module.op(leaf.id) else { return None };
+                let dims = attrs.dimensions.clone();
+                self.broadcast(leaf.id, Value::Old(source), &dims)
+            }
+            LeafKind::Iota => {
+                let Op::Iota(attrs) = self.module.op(leaf.id) else { return None };
+                let dim = usize::try_from(attrs.dimension).ok()?;
+                let shape = shape_like(self.array(leaf.id)?, &[*self.region.dims.get(dim)?]);
+                let line = Op::Iota(Box::new(IotaAttrs { dimension: 0 }));
+                let dims = Dims::from_slice(&[attrs.dimension]);
+                let line = self.patch.add(leaf.id, line, shape, []);
+                self.broadcast(leaf.id, line, &dims)
+            }
+        }
+    }
+
+    /// `broadcast(source)` as broadcast, small reshape, broadcast.
+    fn broadcast(&mut self, leaf: InstId, source: Value, dims: &Dims) -> Option<Value> {
+        let places: Option<SmallVec<[usize; 6]>> =
+            dims.iter().map(|&d| usize::try_from(d).ok()).collect();
+        let plan: BroadcastPlan = self.digits.broadcast_through(&places?)?;
+        let like = self.array(leaf)?.clone();
+        let mut value = source;
+        if !plan.inner_is_trivial() {
+            let op = broadcast_op(&plan.inner_broadcast_dims);
+            value = self.patch.add(leaf, op, shape_like(&like, &plan.inner_dims), [value]);
+        }
+        if !plan.reshape_is_trivial() {
+            let shape = shape_like(&like, &plan.reshape_to);
+            value = self.patch.add(leaf, reshape_op(), shape, [value]);
+        }
+        let (op, shape) = (broadcast_op(&plan.outer_dims), self.new_shape(leaf)?);
+        Some(self.patch.add(leaf, op, shape, [value]))
+    }
+
+    /// An interior instruction in the new dims.
+    fn interior(&mut self, id: InstId) {
+        let operands: SmallVec<[Value; 3]> = self
+            .module
+            .operands(id)
+            .iter()
+            .map(|&operand| self.moved.get(&operand).copied().unwrap_or(Value::Old(operand)))
+            .collect();
+        if let Some(shape) = self.new_shape(id) {
+            let value = self.patch.add(id, self.module.op(id).clone(), shape, operands);
+            self.moved.insert(id, value);
+        }
+    }
+
+    /// What a use outside of the region gets.
+    fn exit(&mut self, exit: &Exit) {
+        let Some(&value) = self.moved.get(&exit.value) else { return };
+        match (exit.kind, exit.user) {
+            (ExitKind::Reshape, Some(user)) => self.reshape_exit(exit, user, value),
+            (ExitKind::Reduce, Some(user)) => {
+                let reduce = MonoidReduce::of(self.module, user, self.exact);
+                let through = reduce
+                    .and_then(|r| r.through(self.module, &self.digits, value, &mut self.patch));
+                match through {
+                    Some(result) => {
+                        self.patch.replace(user, result);
+                        self.gone.insert(user);
+                    }
+                    None => self.force(exit),
+                }
+            }
+            (ExitKind::Other | ExitKind::Reshape | ExitKind::Reduce, _) => self.force(exit),
+        }
+    }
+
+    fn reshape_exit(&mut self, exit: &Exit, user: InstId, value: Value) {
+        let Some(shape) = self.array(user) else { return };
+        if self.module.extras(user).is_some() || !shape.is_static() {
+            return self.force(exit);
+        }
+        let same = shape.dims() == self.digits.from_dims() && shape.has_default_layout();
+        let result = if same {
+            value
+        } else {
+            self.patch.add(user, reshape_op(), self.module.shape(user).clone(), [value])
+        };
+        self.patch.replace(user, result);
+        self.gone.insert(user);
+    }
+
+    /// The use needs the old dims. A leaf still has them; an interior value
+    /// is reshaped, once for all its uses.
+    fn force(&mut self, exit: &Exit) {
+        if !self.gone.contains(&exit.value) {
+            return;
+        }
+        if let (true, Some(&value)) = (self.back.insert(exit.value), self.moved.get(&exit.value)) {
+            let shape = self.module.shape(exit.value).clone();
+            let back = self.patch.add(exit.value, reshape_op(), shape, [value]);
+            self.patch.replace(exit.value, back);
+        }
+        self.forced.push(*exit);
+    }
+
+    /// Leaves that only gone instructions used are gone too.
+    fn leaves_gone(&mut self) {
+        for leaf in &self.region.leaves {
+            let module = self.module;
+            let needed = leaf.kind == LeafKind::Other
+                || module.is_root(leaf.id)
+                || module.uses(leaf.id).any(|u| !self.gone.contains(&u.user))
+                || !self.moved_without(leaf);
+            if !needed {
+                self.gone.insert(leaf.id);
+            }
+        }
+    }
+
+    /// Whether the leaf's new form does without the leaf itself.
+    fn moved_without(&self, leaf: &Leaf) -> bool {
+        match leaf.kind {
+            LeafKind::Reshape(source) => self.has_new_dims(source),
+            LeafKind::Broadcast(_) | LeafKind::Iota => true,
+            LeafKind::Other => false,
+        }
+    }
+
+    fn has_new_dims(&self, id: InstId) -> bool {
+        self.array(id)
+            .is_some_and(|s| s.dims() == self.digits.from_dims() && s.has_default_layout())
+    }
+
+    fn array(&self, id: InstId) -> Option<&ArrayShape> {
+        self.module.array_shape(id)
+    }
+
+    /// The shape of a value of the region in the new dims.
+    fn new_shape(&self, id: InstId) -> Option<Shape> {
+        Some(shape_like(self.array(id)?, self.digits.from_dims()))
+    }
+}
+
+fn broadcast_op(dims: &[usize]) -> Op {
+    let dimensions = dims.iter().filter_map(|&d| i64::try_from(d).ok()).collect();
+    Op::Broadcast(Box::new(BroadcastAttrs { dimensions }))
+}

@@ -1,0 +1,25 @@
+//! Every pass, one line each.
+
+use crate::pass::Pass;
+use crate::passes::{
+    broadcast::BroadcastCanonical, cse::CommonSubexpressions, dce::DeadCode, inline::Inline,
+    reduce_through_reshape::ReduceThroughReshape, reshape::ReshapeCanonical,
+    reshape_out_of_region::ReshapeOutOfRegion, tuple::TupleSimplify,
+};
+
+/// Every pass, in alphabetical order of its name.
+pub static PASSES: &[&dyn Pass] = &[
+    &BroadcastCanonical,
+    &CommonSubexpressions,
+    &DeadCode,
+    &Inline,
+    &ReduceThroughReshape,
+    &ReshapeCanonical,
+    &ReshapeOutOfRegion,
+    &TupleSimplify,
+];
+
+/// The pass of this name.
+pub fn pass(name: &str) -> Option<&'static dyn Pass> {
+    PASSES.iter().copied().find(|pass| pass.name() == name)
+}

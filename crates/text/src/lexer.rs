@@ -1,0 +1,240 @@
+//! A cursor over the bytes of the source: the words of HLO text.
+//!
+//! HLO is sensitive to context (`{` opens a body, a layout, a literal or an
+//! attribute, `a=` is not `a =`), so there are no tokens: the parser asks the
+//! cursor for what the grammar has at a place. Every step moves over ASCII or
+//! to a quote, hence the position is always on a character boundary.
+
+/// What ends every source: no byte of it is zero.
+pub(crate) const END: u8 = 0;
+
+const SPACE: u8 = 1;
+const NAME_START: u8 = 2;
+const NAME: u8 = 4;
+const NUMBER: u8 = 8;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0u8; 256];
+    let mut byte = 0usize;
+    while byte < 256 {
+        // In range: the loop ends at 256.
+        let b = byte as u8;
+        if matches!(b, b' ' | b'\t' | b'\n' | b'\r') {
+            classes[byte] |= SPACE;
+        }
+        if b.is_ascii_alphabetic() || b == b'_' {
+            classes[byte] |= NAME_START;
+        }
+        if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-') {
+            classes[byte] |= NAME;
+        }
+        if b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+') {
+            classes[byte] |= NUMBER;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+fn is(byte: u8, class: u8) -> bool {
+    CLASSES[usize::from(byte)] & class != 0
+}
+
+/// Whether a name may begin with this byte.
+pub(crate) fn starts_name(byte: u8) -> bool {
+    is(byte, NAME_START)
+}
+
+/// Whether this byte separates words.
+pub(crate) fn is_space(byte: u8) -> bool {
+    is(byte, SPACE)
+}
+
+/// A position in a source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'s> {
+    source: &'s str,
+    pos: usize,
+    /// Where a comment begins that nothing ends; all after it is comment.
+    open_comment: Option<usize>,
+}
+
+impl<'s> Cursor<'s> {
+    pub(crate) fn new(source: &'s str) -> Self {
+        Self { source, pos: 0, open_comment: None }
+    }
+
+    pub(crate) fn source(&self) -> &'s str {
+        self.source
+    }
+
+    pub(crate) fn pos(&self) -> usize {
+        self.pos
+    }
+
+    /// Moves to a position that the cursor had or was told of.
+    pub(crate) fn set_pos(&mut self, pos: usize) {
+        self.pos = pos;
+    }
+
+    pub(crate) fn open_comment(&self) -> Option<usize> {
+        self.open_comment
+    }
+
+    /// The text between two positions.
+    pub(crate) fn text(&self, start: usize, end: usize) -> &'s str {
+        self.source.get(start..end).unwrap_or("")
+    }
+
+    /// The text from a position to here.
+    pub(crate) fn since(&self, start: usize) -> &'s str {
+        self.text(start, self.pos)
+    }
+
+    pub(crate) fn byte(&self, at: usize) -> u8 {
+        self.source.as_bytes().get(at).copied().unwrap_or(END)
+    }
+
+    /// The byte here; [`END`] past the last.
+    #[inline]
+    pub(crate) fn peek(&self) -> u8 {
+        self.byte(self.pos)
+    }
+
+    /// The byte after the one here.
+    #[inline]
+    pub(crate) fn peek_second(&self) -> u8 {
+        self.byte(self.pos + 1)
+    }
+
+    /// Moves over the byte here, which must be ASCII.
+    #[inline]
+    pub(crate) fn bump(&mut self) {
+        if self.pos < self.source.len() {
+            self.pos += 1;
+        }
+    }
+
+    /// Moves over one character of any kind.
+    pub(crate) fn bump_char(&mut self) {
+        let rest = self.source.get(self.pos..).unwrap_or("");
+        self.pos += rest.chars().next().map_or(0, char::len_utf8);
+    }
+
+    /// Moves over whitespace and comments.
+    #[inline]
+    pub(crate) fn skip_space(&mut self) {
+        loop {
+            while is(self.peek(), SPACE) {
+                self.pos += 1;
+            }
+            if self.peek() != b'/' || !self.skip_comment() {
+                return;
+            }
+        }
+    }
+
+    /// `/* ... */` and `// ...`; `false` if none is here.
+    fn skip_comment(&mut self) -> bool {
+        let rest = |from: usize| self.source.as_bytes().get(from..).unwrap_or_default();
+        match self.peek_second() {
+            b'/' => {
+                let line = rest(self.pos).iter().position(|&b| b == b'\n');
+                self.pos = line.map_or(self.source.len(), |at| self.pos + at);
+                true
+            }
+            b'*' => {
+                let inside = self.pos + 2;
+                let length = rest(inside).windows(2).position(|pair| pair == b"*/");
+                if length.is_none() {
+                    self.open_comment.get_or_insert(self.pos);
+                }
+                self.pos = length.map_or(self.source.len(), |length| inside + length + 2);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Moves over a byte if it is here.
+    #[inline]
+    pub(crate) fn eat(&mut self, byte: u8) -> bool {
+        let here = self.peek() == byte;
+        if here {
+            self.pos += 1;
+        }
+        here
+    }
+
+    /// Moves over a text if it is here.
+    pub(crate) fn eat_text(&mut self, text: &str) -> bool {
+        let rest = self.source.as_bytes().get(self.pos..).unwrap_or_default();
+        let here = rest.starts_with(text.as_bytes());
+        if here {
+            self.pos += text.len();
+        }
+        here
+    }
+
+    /// `[A-Za-z_][A-Za-z0-9_.-]*`, or nothing.
+    #[inline]
+    pub(crate) fn word(&mut self) -> Option<&'s str> {
+        if !is(self.peek(), NAME_START) {
+            return None;
+        }
+        let start = self.pos;
+        self.pos += 1;
+        while is(self.peek(), NAME) {
+            self.pos += 1;
+        }
+        // `f32[]->` and `a->b`: the arrow is no part of the name.
+        if self.peek() == b'>' && self.byte(self.pos - 1) == b'-' {
+            self.pos -= 1;
+        }
+        Some(self.since(start))
+    }
+
+    /// A word where the cursor will be after whitespace, without moving.
+    pub(crate) fn peek_word(&self) -> Option<&'s str> {
+        let mut ahead = *self;
+        ahead.word()
+    }
+
+    /// The text of a number, `inf` or `nan`, with its sign: `[A-Za-z0-9.+-]*`.
+    #[inline]
+    pub(crate) fn number(&mut self) -> &'s str {
+        let start = self.pos;
+        while is(self.peek(), NUMBER) {
+            self.pos += 1;
+        }
+        self.since(start)
+    }
+
+    /// `[0-9_x-]*`: the text of `3x3`, `1_1x0_1` and the like.
+    pub(crate) fn sizes(&mut self) -> &'s str {
+        let start = self.pos;
+        while matches!(self.peek(), b'0'..=b'9' | b'_' | b'x' | b'-') {
+            self.pos += 1;
+        }
+        self.since(start)
+    }
+
+    /// A string in single or double quotes; moves past it and returns what
+    /// stands between the quotes. `None`, unmoved, if nothing ends it.
+    pub(crate) fn quoted(&mut self) -> Option<&'s str> {
+        let quote = self.peek();
+        let start = self.pos + 1;
+        let bytes = self.source.as_bytes();
+        let mut at = start;
+        loop {
+            match bytes.get(at) {
+                Some(b'\\') => at += 2,
+                Some(&b) if b == quote => break,
+                Some(_) => at += 1,
+                None => return None,
+            }
+        }
+        self.pos = at + 1;
+        Some(self.text(start, at))
+    }
+}

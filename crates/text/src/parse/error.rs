@@ -1,0 +1,114 @@
+//! Syntax errors as plain data.
+
+use std::fmt;
+
+use crate::span::{LineColumn, Span, line_column};
+
+/// How many errors are reported before the parser gives up.
+pub const MAX_ERRORS: usize = 100;
+
+/// One place where text is not HLO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// The bytes of the source that are wrong.
+    pub span: Span,
+    /// The line and column where they begin.
+    pub at: LineColumn,
+    /// What is wrong.
+    pub message: String,
+    /// What should stand there, where one thing should.
+    pub expected: Option<String>,
+    /// What may help to put it right.
+    pub help: Option<String>,
+}
+
+impl SyntaxError {
+    pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
+        let at = LineColumn { line: 1, column: 1 };
+        Self { span, at, message: message.into(), expected: None, help: None }
+    }
+
+    pub(crate) fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)?;
+        if let Some(expected) = &self.expected {
+            write!(f, "; expected {expected}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, " ({help})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+/// All that is wrong with a text, in its order; at least one error.
+///
+/// Draw it with [`crate::render`]; `Display` gives a line for each error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxErrors {
+    errors: Vec<SyntaxError>,
+    gave_up: bool,
+}
+
+impl SyntaxErrors {
+    /// Sorts errors found while parsing and finds their lines.
+    pub(crate) fn new(mut errors: Vec<SyntaxError>, gave_up: bool, source: &str) -> Self {
+        errors.sort_by_key(|error| error.span);
+        let mut line = 1;
+        let mut line_start = 0;
+        let mut seen = 0;
+        for error in &mut errors {
+            let start = error.span.start as usize;
+            let between = source.as_bytes().get(seen..start).unwrap_or_default();
+            line += between.iter().filter(|&&b| b == b'\n').count();
+            if let Some(newline) = between.iter().rposition(|&b| b == b'\n') {
+                line_start = seen + newline + 1;
+            }
+            let start_of_line = source.get(line_start..).unwrap_or("");
+            let column = line_column(start_of_line, start - line_start).column;
+            error.at = LineColumn { line, column };
+            seen = start;
+        }
+        Self { errors, gave_up }
+    }
+
+    /// The errors, in the order of the text.
+    pub fn errors(&self) -> &[SyntaxError] {
+        &self.errors
+    }
+
+    /// Whether there were so many errors that the rest was not looked at.
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+}
+
+impl fmt::Display for SyntaxErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.errors.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            error.fmt(f)?;
+        }
+        if self.gave_up {
+            write!(f, "\nmore errors follow; only the first {MAX_ERRORS} are reported")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SyntaxErrors {}

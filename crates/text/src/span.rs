@@ -1,0 +1,94 @@
+//! Places in source text.
+
+use tilewright_ir::{CompId, InstId, Place, SecondaryMap};
+
+/// A range of bytes of the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// The first byte past the end.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range between two byte offsets. Sources are shorter than 4 GiB, so
+    /// offsets fit.
+    pub fn new(start: usize, end: usize) -> Self {
+        let narrow = |offset| u32::try_from(offset).unwrap_or(u32::MAX);
+        Self { start: narrow(start), end: narrow(end.max(start)) }
+    }
+
+    /// The range as `usize`, for slicing.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// Whether nothing lies in it.
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// A place as people count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineColumn {
+    /// The line, from 1.
+    pub line: usize,
+    /// The character of the line, from 1.
+    pub column: usize,
+}
+
+impl std::fmt::Display for LineColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Line and column of a byte offset.
+pub fn line_column(source: &str, offset: usize) -> LineColumn {
+    let before = source.as_bytes().get(..offset).unwrap_or(source.as_bytes());
+    let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+    let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
+    // Bytes that continue a character do not count.
+    let column = before.iter().skip(line_start).filter(|&&b| b & 0xC0 != 0x80).count() + 1;
+    LineColumn { line, column }
+}
+
+/// Where the instructions and computations of a parsed module stand.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    instructions: SecondaryMap<InstId, Span>,
+    computations: SecondaryMap<CompId, Span>,
+}
+
+impl SourceMap {
+    /// From the name of an instruction to the end of its own attributes;
+    /// `None` if it does not come from text.
+    pub fn instruction(&self, id: InstId) -> Option<Span> {
+        Some(self.instructions[id]).filter(|span| !span.is_empty())
+    }
+
+    /// The name of a computation, or the brace that opens it if it has none;
+    /// `None` if it does not come from text.
+    pub fn computation(&self, id: CompId) -> Option<Span> {
+        Some(self.computations[id]).filter(|span| !span.is_empty())
+    }
+
+    /// Where a diagnostic's place stands, if it has a place of its own.
+    pub fn place(&self, place: Place) -> Option<Span> {
+        match place {
+            Place::Module => None,
+            Place::Computation(id) => self.computation(id),
+            Place::Instruction(id) => self.instruction(id),
+        }
+    }
+
+    pub(crate) fn set_instruction(&mut self, id: InstId, span: Span) {
+        self.instructions.set(id, span);
+    }
+
+    pub(crate) fn set_computation(&mut self, id: CompId, span: Span) {
+        self.computations.set(id, span);
+    }
+}

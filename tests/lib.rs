@@ -1,0 +1,1 @@
+//! Whole-pipeline tests live in `tests/`; there is no library here.

@@ -1,0 +1,47 @@
+"""What `tilewright convert` prints is, to XLA's parser, the same module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tool
+import xla
+
+# XLA's parser makes up the values of an elided constant, new ones each time.
+ELIDED = "constant({...})"
+FILES = tool.hlo_files("models", "real", "text/ok")
+
+
+@pytest.mark.parametrize("path", FILES, ids=tool.fixture_id)
+def test_original_is_a_fixed_point_of_xla(path: Path) -> None:
+    """XLA reads its own text of the fixture back as the same module."""
+    once = xla.print_full(xla.parse(path.read_text()))
+    twice = xla.print_full(xla.parse(once))
+    assert xla.resolve_frames(twice) == xla.resolve_frames(once)
+
+
+@pytest.mark.usefixtures("binary")
+@pytest.mark.parametrize("path", FILES, ids=tool.fixture_id)
+def test_convert_keeps_the_module(path: Path, tmp_path: Path) -> None:
+    """Text to text loses nothing that XLA can see."""
+    out = tmp_path / "out.hlo"
+    tool.tilewright("convert", path, "-o", out)
+    before, after = path.read_text(), out.read_text()
+    expected, actual = xla.parse(before), xla.parse(after)
+    assert xla.print_elided(actual) == xla.print_elided(expected)
+    assert after.count(ELIDED) == before.count(ELIDED)
+    if ELIDED not in before:
+        assert xla.print_full(actual) == xla.print_full(expected)
+        assert xla.proto_without_id(actual) == xla.proto_without_id(expected)
+
+
+@pytest.mark.usefixtures("binary")
+@pytest.mark.parametrize("path", FILES, ids=tool.fixture_id)
+def test_convert_is_a_fixed_point(path: Path, tmp_path: Path) -> None:
+    """Converting what convert printed changes no byte."""
+    once, twice = tmp_path / "once.hlo", tmp_path / "twice.hlo"
+    tool.tilewright("convert", path, "-o", once)
+    tool.tilewright("convert", once, "-o", twice)
+    assert twice.read_bytes() == once.read_bytes()

@@ -1,0 +1,39 @@
+"""The `tilewright` binary and the fixtures, as the tests and benches find them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "fixtures"
+
+
+def binary() -> Path:
+    """The binary: $TILEWRIGHT_BIN, or the release build in this repository."""
+    return Path(os.environ.get("TILEWRIGHT_BIN", ROOT / "target/release/tilewright"))
+
+
+def tilewright(*args: str | Path, timeout: float = 120.0) -> str:
+    """Runs the binary and returns its stdout; raises with its stderr if it fails."""
+    command = [str(binary()), *map(str, args)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False
+    )
+    if done.returncode != 0:
+        shown = " ".join(command)
+        raise RuntimeError(f"{shown}\nexit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def hlo_files(*folders: str) -> list[Path]:
+    """The .hlo files of fixture folders such as "models" or "text/ok", sorted."""
+    return [
+        path for folder in folders for path in sorted((FIXTURES / folder).glob("*.hlo"))
+    ]
+
+
+def fixture_id(path: Path) -> str:
+    """A readable test id: folder and name."""
+    return str(path.relative_to(FIXTURES).with_suffix(""))
