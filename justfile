@@ -1,0 +1,20 @@
+# Everything that CI runs.
+ci:
+    bash .ci/run
+
+# Tests that need only Rust.
+test:
+    cargo test --workspace
+
+# Accept changed snapshots, after reading them.
+bless:
+    INSTA_UPDATE=always cargo test --workspace
+
+# The fixtures from real JAX programs.
+fixtures:
+    .venv/bin/python fixtures/generate.py
+
+# Times of original and rewritten programs through XLA:CPU.
+real-effect:
+    cargo build --release -p tilewright-cli
+    .venv/bin/python benches/real_effect.py
