@@ -71,6 +71,23 @@ impl Module {
         id
     }
 
+    /// Adds an empty computation just before one that will call it.
+    pub fn add_computation_before(
+        &mut self,
+        name: impl Into<SmolStr>,
+        caller: CompId,
+    ) -> CompId {
+        let id = self.computations.push(Computation::new(name.into()));
+        let at = self.order.iter().rposition(|&c| c == caller).unwrap_or(self.order.len());
+        self.order.insert(at, id);
+        id
+    }
+
+    /// Renames a computation.
+    pub fn set_computation_name(&mut self, id: CompId, name: impl Into<SmolStr>) {
+        self.computations[id].name = name.into();
+    }
+
     /// Makes a computation the entry.
     pub fn set_entry(&mut self, computation: CompId) {
         self.entry = computation.into();

@@ -146,6 +146,41 @@ impl<'a> ShapeQuery<'a> {
             .ok_or_else(|| ShapeError::callee(format!("`{name}` has no instructions")))?;
         Ok(self.module.shape(root))
     }
+
+    /// Checks that a computation combines scalar accumulators with scalar
+    /// elements and yields accumulators, several in a tuple. Floats of another
+    /// width may come back, as in XLA.
+    pub(crate) fn check_reducer(
+        &self,
+        callee: CompId,
+        accumulators: &[ElementType],
+        elements: &[ElementType],
+    ) -> Result<&'a Shape, ShapeError> {
+        let parameters: SmallVec<[Shape; 4]> =
+            accumulators.iter().chain(elements).map(|&t| scalar(t)).collect();
+        let parameters: SmallVec<[&Shape; 4]> = parameters.iter().collect();
+        let result = self.check_callee(callee, &parameters)?;
+        let yielded = result.as_tuple().unwrap_or(std::slice::from_ref(result));
+        let fits = |shape: &Shape, wanted: ElementType| {
+            shape.as_array().is_some_and(|array| {
+                let given = array.element_type;
+                array.rank() == 0 && (given == wanted || given.is_float() && wanted.is_float())
+            })
+        };
+        if yielded.len() == accumulators.len()
+            && yielded.iter().zip(accumulators).all(|(shape, &wanted)| fits(shape, wanted))
+        {
+            return Ok(result);
+        }
+        let expected = match *accumulators {
+            [only] => scalar(only),
+            _ => Shape::Tuple(accumulators.iter().map(|&t| scalar(t)).collect()),
+        };
+        Err(ShapeError::callee(format!(
+            "the computation of `{}` accumulates {expected}, but yields {result}",
+            self.op.opcode()
+        )))
+    }
 }
 
 /// The result shape of an op, checked against `declared` where that is given.

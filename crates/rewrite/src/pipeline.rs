@@ -44,20 +44,40 @@ impl Options {
             exact: false,
             passes: Passes::Pipeline("default".into()),
             stop_after: None,
-            max_rounds: 32,
+            max_rounds: 100,
         }
     }
 }
 
-/// Pipelines by name: the passes that run first, once, and those that run
-/// until none changes anything.
-pub const PIPELINES: &[(&str, &[&str], &[&str])] = &[
-    (
-        "default",
-        &["inline", "tuple", "dce"],
-        &["reshape", "broadcast", "cse", "reshape-out-of-region", "reduce-through-reshape", "dce"],
-    ),
-    ("cleanup", &["inline", "tuple", "dce"], &["reshape", "broadcast", "cse", "dce"]),
+/// Passes by what they are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Pipeline {
+    /// What `--pipeline` calls it.
+    pub name: &'static str,
+    /// These run first, once.
+    pub first: &'static [&'static str],
+    /// These run until none changes anything, so that the heart sees modules
+    /// in their simplest form.
+    pub cleanup: &'static [&'static str],
+    /// These run then, once each, and all begins again until they find
+    /// nothing.
+    pub heart: &'static [&'static str],
+}
+
+/// Every pipeline.
+pub const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        name: "default",
+        first: &["inline", "tuple", "dce"],
+        cleanup: &["reshape", "broadcast", "cse", "degenerate", "dce"],
+        heart: &["reshape-out-of-region", "reduce-through-reshape"],
+    },
+    Pipeline {
+        name: "cleanup",
+        first: &["inline", "tuple", "dce"],
+        cleanup: &["reshape", "broadcast", "cse", "dce"],
+        heart: &[],
+    },
 ];
 
 /// Why a module could not be optimised.
@@ -88,7 +108,7 @@ pub enum OptimizeError {
 }
 
 fn pipeline_names() -> String {
-    PIPELINES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+    PIPELINES.iter().map(|pipeline| pipeline.name).collect::<Vec<_>>().join(", ")
 }
 
 /// An optimised module and what was done to it.
@@ -118,7 +138,7 @@ pub fn optimize_observed(
     options: &Options,
     observe: &mut dyn FnMut(&'static str, &Module),
 ) -> Result<Optimized, OptimizeError> {
-    let (first, repeated, guarded) = resolve(&options.passes)?;
+    let plan = Plan::of(&options.passes)?;
     let before = module_cost(&module, &options.target);
     let mut run = Run {
         module: (*module).clone(),
@@ -129,14 +149,18 @@ pub fn optimize_observed(
         heart: 0,
         observe,
     };
-    for pass in first {
-        run.pass(pass)?;
+    for pass in &plan.first {
+        run.pass(*pass)?;
     }
-    let stopped = run.rounds(&repeated)?;
+    let stopped = run.rounds(&plan)?;
     let Run { module: changed, passes, notes, heart, .. } = run;
-    let notes = relevant(notes);
+    let mut notes = relevant(notes);
     let after = module_cost(&changed, &options.target);
-    let pays = !guarded || (heart > 0 && cost_pays(before.cycles, after.cycles));
+    let pays = plan.heart.is_empty() || (heart > 0 && cost_pays(before.cycles, after.cycles));
+    if heart > 0 && !pays {
+        notes.retain(|note| note.verdict == Verdict::Left);
+        notes.push(whole_left(before.cycles, after.cycles, options));
+    }
     let (module, after) = if pays {
         let verified = verify(changed)
             .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?;
@@ -150,28 +174,41 @@ pub fn optimize_observed(
 
 type PassList = Vec<&'static dyn Pass>;
 
-/// The passes that run once, those that repeat, and whether the result is
-/// kept only where it pays.
-fn resolve(passes: &Passes) -> Result<(PassList, PassList, bool), OptimizeError> {
+/// The passes of a pipeline, found. A list of passes is all cleanup: it runs
+/// to its fixpoint, and the result is kept whatever it costs.
+struct Plan {
+    first: PassList,
+    cleanup: PassList,
+    heart: PassList,
+}
+
+impl Plan {
+    fn of(passes: &Passes) -> Result<Self, OptimizeError> {
+        match passes {
+            Passes::List(names) => Ok(Self {
+                first: Vec::new(),
+                cleanup: find(names.iter().map(String::as_str))?,
+                heart: Vec::new(),
+            }),
+            Passes::Pipeline(name) => {
+                let pipeline = PIPELINES.iter().find(|pipeline| pipeline.name == name);
+                let pipeline =
+                    pipeline.ok_or_else(|| OptimizeError::UnknownPipeline(name.clone()))?;
+                Ok(Self {
+                    first: find(pipeline.first.iter().copied())?,
+                    cleanup: find(pipeline.cleanup.iter().copied())?,
+                    heart: find(pipeline.heart.iter().copied())?,
+                })
+            }
+        }
+    }
+}
+
+fn find<'a>(names: impl Iterator<Item = &'a str>) -> Result<PassList, OptimizeError> {
     let find = |name: &str| {
         registry::pass(name).ok_or_else(|| OptimizeError::UnknownPass(name.to_owned()))
     };
-    let list =
-        |names: &[&str]| names.iter().map(|name| find(name)).collect::<Result<PassList, _>>();
-    match passes {
-        Passes::List(names) => {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            Ok((Vec::new(), list(&names)?, false))
-        }
-        Passes::Pipeline(name) => {
-            let pipeline = PIPELINES.iter().find(|(known, ..)| known == name);
-            let (_, first, repeated) =
-                pipeline.ok_or_else(|| OptimizeError::UnknownPipeline(name.clone()))?;
-            let repeated: PassList = list(repeated)?;
-            let guarded = repeated.iter().any(|pass| pass.is_heart());
-            Ok((list(first)?, repeated, guarded))
-        }
-    }
+    names.map(find).collect()
 }
 
 /// An optimisation under way.
@@ -186,16 +223,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Goes through the passes until none changes anything.
-    fn rounds(&mut self, passes: &[&'static dyn Pass]) -> Result<StopReason, OptimizeError> {
+    /// Cleans up and runs the heart, until neither changes anything.
+    fn rounds(&mut self, plan: &Plan) -> Result<StopReason, OptimizeError> {
         for _ in 0..self.options.max_rounds {
             // What was left may have become possible: only the last word counts.
             self.notes.retain(|note| note.verdict == Verdict::Done);
-            let mut changes = 0;
-            for &pass in passes {
-                changes += self.pass(pass)?;
-            }
+            let cleaned = self.all(&plan.cleanup)?;
+            // The heart waits for the fixpoint of the cleanup.
+            let changes =
+                if plan.heart.is_empty() || cleaned > 0 { cleaned } else { self.all(&plan.heart)? };
             if self.fuel == 0 {
+                self.all(&plan.cleanup)?;
                 return Ok(StopReason::StopAfter);
             }
             if changes == 0 {
@@ -203,6 +241,10 @@ impl Run<'_> {
             }
         }
         Ok(StopReason::Budget)
+    }
+
+    fn all(&mut self, passes: &[&'static dyn Pass]) -> Result<usize, OptimizeError> {
+        passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
     }
 
     fn pass(&mut self, pass: &'static dyn Pass) -> Result<usize, OptimizeError> {
@@ -244,6 +286,19 @@ impl Run<'_> {
             }
             Err(rejected) => Err(OptimizeError::Broken { pass: pass.name(), rejected }),
         }
+    }
+}
+
+/// Says that rewrites which paid one by one did not pay together.
+fn whole_left(before: f64, after: f64, options: &Options) -> Note {
+    Note {
+        pass: "pipeline",
+        verdict: Verdict::Left,
+        place: "the module".into(),
+        text: format!(
+            "rewritten as a whole it would cost {after:.0} cycles instead of {before:.0} on {}",
+            options.target.name
+        ),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::pass::Pass;
 use crate::passes::{
-    broadcast::BroadcastCanonical, cse::CommonSubexpressions, dce::DeadCode, inline::Inline,
-    reduce_through_reshape::ReduceThroughReshape, reshape::ReshapeCanonical,
-    reshape_out_of_region::ReshapeOutOfRegion, tuple::TupleSimplify,
+    broadcast::BroadcastCanonical, cse::CommonSubexpressions, dce::DeadCode,
+    degenerate::DegenerateDims, inline::Inline, reduce_through_reshape::ReduceThroughReshape,
+    reshape::ReshapeCanonical, reshape_out_of_region::ReshapeOutOfRegion, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
@@ -12,6 +12,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &BroadcastCanonical,
     &CommonSubexpressions,
     &DeadCode,
+    &DegenerateDims,
     &Inline,
     &ReduceThroughReshape,
     &ReshapeCanonical,

@@ -307,6 +307,9 @@ pub(super) fn after_all(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 }
 
 pub(super) fn add_dependency(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    if q.operand(1)? != &Shape::Token {
+        return Err(ShapeError::operand("the second operand of `add-dependency` is a token"));
+    }
     same_as_operand(q)
 }
 

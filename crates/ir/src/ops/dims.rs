@@ -61,7 +61,7 @@ impl WindowDim {
     /// moved over it; `None` where a parameter is out of range or the
     /// arithmetic overflows.
     pub fn output_size(&self, base: i64) -> Option<i64> {
-        if self.size < 0
+        if self.size < 1
             || self.stride < 1
             || self.base_dilation < 1
             || self.window_dilation < 1

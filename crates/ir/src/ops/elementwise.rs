@@ -73,20 +73,40 @@ fn without_layout(shape: &ArrayShape) -> ArrayShape {
     shape.clone().with_layout(None)
 }
 
+/// The first operand, whose elements are of a kind that the op takes.
+fn numbers<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
+    let (operand, opcode) = (q.array(0)?, q.op.opcode());
+    if opcode.takes(operand.element_type.class()) {
+        return Ok(operand);
+    }
+    let kinds = [
+        (NumberClass::Bool, "pred"),
+        (NumberClass::Signed, "integer"),
+        (NumberClass::Float, "float"),
+        (NumberClass::Complex, "complex"),
+    ];
+    let taken: Vec<&str> =
+        kinds.iter().filter(|(class, _)| opcode.takes(*class)).map(|(_, name)| *name).collect();
+    Err(ShapeError::operand(format!(
+        "`{opcode}` takes {} arrays, not {operand}",
+        taken.join(" or ")
+    )))
+}
+
 pub(super) fn unary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    Ok(without_layout(q.array(0)?).into())
+    Ok(without_layout(numbers(q)?).into())
 }
 
 /// `abs` of complex numbers is real.
 pub(super) fn abs(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    let operand = q.array(0)?;
+    let operand = numbers(q)?;
     let result = operand.element_type.complex_part().unwrap_or(operand.element_type);
     Ok(without_layout(operand).with_element_type(result).into())
 }
 
 pub(super) fn binary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    let shape = same_dims(q)?;
-    let other = q.array(1)?;
+    let (shape, other) = (same_dims(q)?, q.array(1)?);
+    numbers(q)?;
     if shape.element_type != other.element_type {
         return Err(ShapeError::operand(format!(
             "the operands of `{}` differ in type: {} and {}; convert one of them",
@@ -109,18 +129,12 @@ pub(super) fn stochastic_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError
 }
 
 pub(super) fn is_finite(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    let operand = q.array(0)?;
-    if !operand.element_type.is_float() {
-        return Err(ShapeError::operand(format!(
-            "`is-finite` takes a floating-point array, not {operand}"
-        )));
-    }
-    Ok(without_layout(operand).with_element_type(ElementType::Pred).into())
+    Ok(without_layout(numbers(q)?).with_element_type(ElementType::Pred).into())
 }
 
 /// `real` and `imag`; of a real array `real` is the array itself.
 pub(super) fn complex_part(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    let operand = q.array(0)?;
+    let operand = numbers(q)?;
     let part = operand.element_type.complex_part().unwrap_or(operand.element_type);
     Ok(without_layout(operand).with_element_type(part).into())
 }

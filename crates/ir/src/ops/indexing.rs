@@ -1,8 +1,11 @@
 //! Indexing by run-time values.
 
+use smallvec::SmallVec;
+
 use super::attr::attributes;
 use crate::entity::CompId;
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
+use crate::types::element::ElementType;
 use crate::types::shape::{ArrayShape, Dims, Shape};
 
 attributes! {
@@ -58,6 +61,9 @@ attributes! {
 /// Indices are scalars, one per dim, or one array of them.
 fn check_start_indices(q: &ShapeQuery<'_>, from: usize, rank: usize) -> Result<(), ShapeError> {
     let given = q.operands.len().saturating_sub(from);
+    for index in from..q.operands.len() {
+        check_integers(q, q.array(index)?)?;
+    }
     let vector = given == 1 && q.array(from)?.rank() == 1;
     if vector && q.array(from)?.dims() == [i64::try_from(rank).unwrap_or(-1)] {
         return Ok(());
@@ -101,16 +107,86 @@ pub(super) fn dynamic_update_slice(q: &ShapeQuery<'_>) -> Result<Shape, ShapeErr
     Ok(from.clone().with_layout(None).into())
 }
 
-/// The dims of the indices without the dim that holds one index's entries.
-fn index_dims(indices: &ArrayShape, index_vector_dim: i64) -> Result<Dims, ShapeError> {
-    let vector_dim = usize::try_from(index_vector_dim).unwrap_or(usize::MAX);
-    if vector_dim > indices.rank() {
-        return Err(ShapeError::attribute(format!(
-            "index_vector_dim {index_vector_dim} does not fit the indices {indices}"
-        )));
+fn check_integers(q: &ShapeQuery<'_>, indices: &ArrayShape) -> Result<(), ShapeError> {
+    if indices.element_type.is_integer() {
+        return Ok(());
     }
-    let dims = indices.dims().iter().enumerate();
-    Ok(dims.filter(|(i, _)| *i != vector_dim).map(|(_, &d)| d).collect())
+    let opcode = q.op.opcode();
+    Err(ShapeError::operand(format!("the indices of `{opcode}` are integers, not {indices}")))
+}
+
+fn contains(dims: &[i64], dim: usize) -> bool {
+    dims.iter().any(|&d| usize::try_from(d) == Ok(dim))
+}
+
+/// How indices refer to an array: what `gather` and `scatter` have in common.
+struct Indexing<'a> {
+    array: &'a ArrayShape,
+    indices: &'a ArrayShape,
+    /// Which of the indices' dims holds the entries of one index.
+    vector_dim: i64,
+    /// The array's dim of each entry, and what the attribute is called.
+    entries: (&'static str, &'a [i64]),
+    /// Dims of array and indices that run along with each other.
+    batching: [&'a [i64]; 2],
+}
+
+impl Indexing<'_> {
+    /// The sizes of the dims that count the indices, once they are checked.
+    fn index_dims(&self, q: &ShapeQuery<'_>) -> Result<Dims, ShapeError> {
+        let Self { array, indices, vector_dim, entries: (name, entries), .. } = *self;
+        let opcode = q.op.opcode();
+        check_integers(q, indices)?;
+        let at = usize::try_from(vector_dim).unwrap_or(usize::MAX);
+        if at > indices.rank() {
+            return Err(ShapeError::attribute(format!(
+                "index_vector_dim {vector_dim} does not fit the indices {indices}"
+            )));
+        }
+        check_dims(&format!("{name} of `{opcode}`"), entries, array.rank())?;
+        let size = indices.dims().get(at).copied().unwrap_or(1);
+        if size >= 0 && i64::try_from(entries.len()) != Ok(size) {
+            return Err(ShapeError::attribute(format!(
+                "{name} of `{opcode}` names {} dims, but an index has {size} entries",
+                entries.len()
+            )));
+        }
+        self.check_batching(q, at)?;
+        let dims = indices.dims().iter().enumerate();
+        Ok(dims.filter(|(i, _)| *i != at).map(|(_, &d)| d).collect())
+    }
+
+    fn check_batching(&self, q: &ShapeQuery<'_>, vector_dim: usize) -> Result<(), ShapeError> {
+        let [of_array, of_indices] = self.batching;
+        let what = format!("the batching dims of `{}`", q.op.opcode());
+        check_dims(&what, of_array, self.array.rank())?;
+        check_dims(&what, of_indices, self.indices.rank())?;
+        let size =
+            |shape: &ArrayShape, dim: i64| shape.dims().get(usize::try_from(dim).ok()?).copied();
+        let paired = of_array.len() == of_indices.len()
+            && of_array
+                .iter()
+                .zip(of_indices)
+                .all(|(&a, &i)| size(self.array, a) == size(self.indices, i));
+        let apart = !contains(of_indices, vector_dim)
+            && !self.entries.1.iter().any(|dim| of_array.contains(dim));
+        if paired && apart {
+            return Ok(());
+        }
+        Err(ShapeError::attribute(format!(
+            "{what} must pair dims of {} and {} of equal size, which no index entry names",
+            self.array, self.indices
+        )))
+    }
+}
+
+/// Checks dims that name, in their order, where other dims go.
+fn check_sorted_dims(what: &str, dims: &[i64], rank: usize) -> Result<(), ShapeError> {
+    check_dims(what, dims, rank)?;
+    if dims.is_sorted() {
+        return Ok(());
+    }
+    Err(ShapeError::attribute(format!("{what} must name dims in order, not {dims:?}")))
 }
 
 pub(super) fn gather(q: &ShapeQuery<'_>, attrs: &GatherAttrs) -> Result<Shape, ShapeError> {
@@ -118,22 +194,29 @@ pub(super) fn gather(q: &ShapeQuery<'_>, attrs: &GatherAttrs) -> Result<Shape, S
     let gone: Dims =
         attrs.collapsed_slice_dims.iter().chain(&attrs.operand_batching_dims).copied().collect();
     check_dims("collapsed and batching dims of `gather`", &gone, from.rank())?;
-    check_dims("start_index_map of `gather`", &attrs.start_index_map, from.rank())?;
     let sizes = &attrs.slice_sizes;
     let fits = sizes.len() == from.rank()
-        && sizes.iter().zip(from.dims()).all(|(&size, &whole)| (0..=whole).contains(&size));
+        && sizes.iter().zip(from.dims()).all(|(&size, &whole)| (0..=whole).contains(&size))
+        && sizes.iter().enumerate().all(|(dim, &size)| size <= 1 || !contains(&gone, dim));
     if !fits {
-        return Err(ShapeError::attribute(format!("slice_sizes {sizes:?} do not fit {from}")));
+        return Err(ShapeError::attribute(format!(
+            "slice_sizes {sizes:?} of `gather` do not fit {from}, where dims that vanish have size 1"
+        )));
     }
-    let mut batch = index_dims(indices, attrs.index_vector_dim)?.into_iter();
-    let kept = |dim: &usize| !gone.iter().any(|&g| usize::try_from(g) == Ok(*dim));
-    let mut window = (0..from.rank()).filter(kept).map(|d| sizes[d]);
+    let indexing = Indexing {
+        array: from,
+        indices,
+        vector_dim: attrs.index_vector_dim,
+        entries: ("start_index_map", &attrs.start_index_map),
+        batching: [&attrs.operand_batching_dims, &attrs.start_indices_batching_dims],
+    };
+    let mut batch = indexing.index_dims(q)?.into_iter();
+    let mut window = (0..from.rank()).filter(|&d| !contains(&gone, d)).map(|d| sizes[d]);
     let rank = batch.len() + window.clone().count();
-    check_dims("offset_dims of `gather`", &attrs.offset_dims, rank)?;
+    check_sorted_dims("offset_dims of `gather`", &attrs.offset_dims, rank)?;
     let mut dims = Dims::new();
     for dim in 0..rank {
-        let is_offset = attrs.offset_dims.iter().any(|&o| usize::try_from(o) == Ok(dim));
-        let next = if is_offset { window.next() } else { batch.next() };
+        let next = if contains(&attrs.offset_dims, dim) { window.next() } else { batch.next() };
         dims.push(next.ok_or_else(|| {
             ShapeError::attribute("offset_dims of `gather` do not match its slices")
         })?);
@@ -148,13 +231,17 @@ pub(super) fn scatter(q: &ShapeQuery<'_>, attrs: &ScatterAttrs) -> Result<Shape,
         return Err(ShapeError::operand("`scatter` takes arrays, indices, and as many updates"));
     }
     let first = q.array(0)?;
-    check_dims(
-        "scatter_dims_to_operand_dims of `scatter`",
-        &attrs.scatter_dims_to_operand_dims,
-        first.rank(),
-    )?;
-    index_dims(q.array(count)?, attrs.index_vector_dim)?;
+    let indexing = Indexing {
+        array: first,
+        indices: q.array(count)?,
+        vector_dim: attrs.index_vector_dim,
+        entries: ("scatter_dims_to_operand_dims", &attrs.scatter_dims_to_operand_dims),
+        batching: [&attrs.input_batching_dims, &attrs.scatter_indices_batching_dims],
+    };
+    let index_dims = indexing.index_dims(q)?;
+    let window = window_of(attrs, first)?;
     let mut results = Vec::with_capacity(count);
+    let mut types: SmallVec<[ElementType; 2]> = SmallVec::new();
     for index in 0..count {
         let (array, update) = (q.array(index)?, q.array(count + 1 + index)?);
         if !array.same_dims(first) || update.element_type != array.element_type {
@@ -162,11 +249,58 @@ pub(super) fn scatter(q: &ShapeQuery<'_>, attrs: &ScatterAttrs) -> Result<Shape,
                 "`scatter` cannot put {update} into {array}: types or dims differ"
             )));
         }
-        check_dims("update_window_dims of `scatter`", &attrs.update_window_dims, update.rank())?;
+        check_update(attrs, update, &index_dims, &window)?;
+        types.push(array.element_type);
         results.push(Shape::Array(array.clone().with_layout(None)));
     }
-    if let (1, Some(only)) = (results.len(), results.pop()) {
-        return Ok(only);
+    q.check_reducer(attrs.to_apply, &types, &types)?;
+    match results.pop() {
+        Some(only) if results.is_empty() => Ok(only),
+        last => Ok(Shape::Tuple(results.into_iter().chain(last).collect())),
     }
-    q.declared().map(Shape::without_layout)
+}
+
+/// The sizes of the array's dims that windows of updates walk along.
+fn window_of(attrs: &ScatterAttrs, array: &ArrayShape) -> Result<Dims, ShapeError> {
+    let without: Dims =
+        attrs.inserted_window_dims.iter().chain(&attrs.input_batching_dims).copied().collect();
+    check_dims("inserted and batching dims of `scatter`", &without, array.rank())?;
+    let window: Dims =
+        (0..array.rank()).filter(|&d| !contains(&without, d)).map(|d| array.dims()[d]).collect();
+    if window.len() == attrs.update_window_dims.len() {
+        return Ok(window);
+    }
+    Err(ShapeError::attribute(format!(
+        "`scatter` has {} update_window_dims, but {array} leaves {} window dims",
+        attrs.update_window_dims.len(),
+        window.len()
+    )))
+}
+
+/// An update has a window for each index.
+fn check_update(
+    attrs: &ScatterAttrs,
+    update: &ArrayShape,
+    index_dims: &[i64],
+    window: &[i64],
+) -> Result<(), ShapeError> {
+    let misfit = || {
+        ShapeError::operand(format!(
+            "an update of `scatter` has a window of at most {window:?} for each index of {index_dims:?}, not {update}"
+        ))
+    };
+    if update.rank() != index_dims.len() + window.len() {
+        return Err(misfit());
+    }
+    let window_dims = &attrs.update_window_dims;
+    check_sorted_dims("update_window_dims of `scatter`", window_dims, update.rank())?;
+    let (mut window, mut counted) = (window.iter(), index_dims.iter());
+    let fits = update.dims().iter().enumerate().all(|(dim, size)| {
+        if contains(window_dims, dim) {
+            window.next().is_some_and(|most| size <= most)
+        } else {
+            counted.next() == Some(size)
+        }
+    });
+    if fits { Ok(()) } else { Err(misfit()) }
 }

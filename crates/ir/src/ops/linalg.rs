@@ -113,17 +113,23 @@ pub(super) fn fft(q: &ShapeQuery<'_>, attrs: &FftAttrs) -> Result<Shape, ShapeEr
     q.declared().cloned()
 }
 
+/// The side of the right array that meets the matrix has its size.
 pub(super) fn triangular_solve(
     q: &ShapeQuery<'_>,
-    _attrs: &TriangularSolveAttrs,
+    attrs: &TriangularSolveAttrs,
 ) -> Result<Shape, ShapeError> {
     let (matrix, right) = (q.array(0)?, q.array(1)?);
-    match matrix.dims() {
-        [.., rows, columns] if rows == columns && matrix.rank() == right.rank() => {
-            Ok(right.clone().with_layout(None).into())
+    let fits = match (matrix.dims(), right.dims()) {
+        ([batch @ .., rows, columns], [same @ .., left, minor]) => {
+            let meets = if attrs.left_side { left } else { minor };
+            rows == columns && meets == rows && batch == same
         }
-        _ => Err(ShapeError::operand(format!(
-            "`triangular-solve` takes square matrices and right sides of their rank, not {matrix} and {right}"
-        ))),
+        _ => false,
+    };
+    if fits && matrix.element_type == right.element_type {
+        return Ok(right.clone().with_layout(None).into());
     }
+    Err(ShapeError::operand(format!(
+        "`triangular-solve` takes square matrices and right sides of their rank, size and type, not {matrix} and {right}"
+    )))
 }

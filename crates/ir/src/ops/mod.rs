@@ -21,6 +21,7 @@ use rustc_hash::FxHashMap;
 
 use crate::entity::CompId;
 use crate::infer::{ShapeError, ShapeQuery};
+use crate::types::element::NumberClass;
 use crate::types::literal::Literal;
 use crate::types::shape::Shape;
 use attr::{AttrError, AttrSpec, AttrValue, AttrValues, OpAttrs};
@@ -80,13 +81,22 @@ const fn at_least(count: usize) -> Arity {
 }
 
 /// Each result element depends on the operands' elements at the same index.
-const ELEMENTWISE: u8 = 1;
+const ELEMENTWISE: u16 = 1;
 /// `f(a, b) = f(b, a)`.
-const COMMUTATIVE: u8 = 2;
+const COMMUTATIVE: u16 = 2;
 /// `f(f(a, b), c) = f(a, f(b, c))`, up to rounding.
-const ASSOCIATIVE: u8 = 4;
+const ASSOCIATIVE: u16 = 4;
 /// It must not be removed, duplicated or merged.
-const SIDE_EFFECT: u8 = 8;
+const SIDE_EFFECT: u16 = 8;
+/// It takes truth values. A row with neither this nor the next three takes
+/// elements of any kind.
+const BOOL: u16 = 16;
+/// It takes integers.
+const INTEGER: u16 = 32;
+/// It takes floats.
+const FLOAT: u16 = 64;
+/// It takes complex numbers.
+const COMPLEX: u16 = 128;
 
 macro_rules! bind {
     ($name:ident $payload:ident) => {
@@ -128,7 +138,7 @@ macro_rules! define_ops {
                 }
             }
 
-            const fn flags(self) -> u8 {
+            const fn flags(self) -> u16 {
                 match self {
                     $(Self::$variant => 0 $(| $flag)*,)*
                 }
@@ -245,6 +255,18 @@ impl Opcode {
     /// rounding for sums and products of floats.
     pub const fn is_associative(self) -> bool {
         self.flags() & ASSOCIATIVE != 0
+    }
+
+    /// Whether it takes elements of this kind.
+    pub const fn takes(self, class: NumberClass) -> bool {
+        let kinds = self.flags() & (BOOL | INTEGER | FLOAT | COMPLEX);
+        let kind = match class {
+            NumberClass::Bool => BOOL,
+            NumberClass::Signed | NumberClass::Unsigned => INTEGER,
+            NumberClass::Float => FLOAT,
+            NumberClass::Complex => COMPLEX,
+        };
+        kinds == 0 || kinds & kind != 0
     }
 
     /// Whether the op itself acts on more than its result. An op that calls

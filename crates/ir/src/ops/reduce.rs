@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::attr::attributes;
+use super::shaping::single_dim;
 use crate::entity::CompId;
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
 use crate::types::element::ElementType;
@@ -58,7 +59,7 @@ pub(super) fn reduce(q: &ShapeQuery<'_>, attrs: &ReduceAttrs) -> Result<Shape, S
     }
     let first = q.array(0)?;
     check_dims("`reduce` dimensions", &attrs.dimensions, first.rank())?;
-    let mut parameters = Vec::with_capacity(2 * count);
+    let (mut accumulators, mut elements) = (Vec::new(), Vec::new());
     for index in 0..count {
         let (array, init) = (q.array(index)?, q.array(count + index)?);
         if !array.same_dims(first) {
@@ -71,35 +72,22 @@ pub(super) fn reduce(q: &ShapeQuery<'_>, attrs: &ReduceAttrs) -> Result<Shape, S
                 "initial values of `reduce` are scalars, not {init}"
             )));
         }
-        parameters.push(Shape::scalar(init.element_type));
+        accumulators.push(init.element_type);
+        elements.push(array.element_type);
     }
-    let elements = (0..count).map(|i| Ok(Shape::scalar(q.array(i)?.element_type)));
-    let elements: Vec<Shape> = elements.collect::<Result<_, ShapeError>>()?;
-    parameters.extend(elements);
-    let parameters: SmallVec<[&Shape; 4]> = parameters.iter().collect();
-    let result = q.check_callee(attrs.to_apply, &parameters)?;
+    let result = q.check_reducer(attrs.to_apply, &accumulators, &elements)?;
     let kept = |dim: usize| !attrs.dimensions.iter().any(|&d| usize::try_from(d) == Ok(dim));
     let dims: Dims = (0..first.rank()).filter(|&d| kept(d)).map(|d| first.dims()[d]).collect();
     let dynamic: SmallVec<[bool; 6]> =
         (0..first.rank()).filter(|&d| kept(d)).map(|d| first.dim_is_dynamic(d)).collect();
-    let array = |element_type: ElementType| {
+    let array = |result: &Shape| {
+        let element_type = result.as_array().map_or(first.element_type, |r| r.element_type);
         Shape::Array(ArrayShape::new(element_type, dims.iter().copied()).with_dynamic(&dynamic))
     };
-    let scalar_type = |shape: &Shape| match shape {
-        Shape::Array(array) if array.rank() == 0 => Ok(array.element_type),
-        _ => Err(ShapeError::callee(format!(
-            "the computation of `reduce` yields scalars, not {shape}"
-        ))),
-    };
-    match result {
-        Shape::Tuple(results) if results.len() == count => Ok(Shape::Tuple(
-            results.iter().map(|r| scalar_type(r).map(array)).collect::<Result<_, _>>()?,
-        )),
-        _ if count == 1 => scalar_type(result).map(array),
-        _ => Err(ShapeError::callee(format!(
-            "the computation of `reduce` over {count} arrays must yield as many values, not {result}"
-        ))),
-    }
+    Ok(match result.as_tuple() {
+        Some(results) => Shape::Tuple(results.iter().map(array).collect()),
+        None => array(result),
+    })
 }
 
 pub(super) fn scan(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<Shape, ShapeError> {
@@ -112,7 +100,7 @@ pub(super) fn scan(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<Shape, Shape
 /// Several operands of the same dims are sorted together, by the comparator.
 pub(super) fn sort(q: &ShapeQuery<'_>, attrs: &SortAttrs) -> Result<Shape, ShapeError> {
     let first = q.array(0)?;
-    check_dims("`sort` dimensions", &attrs.dimensions, first.rank())?;
+    single_dim("`sort` dimensions", &attrs.dimensions, first.rank())?;
     let mut parameters = Vec::with_capacity(2 * q.operands.len());
     for index in 0..q.operands.len() {
         let array = q.array(index)?;

@@ -327,7 +327,7 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
 }
 
 /// The only entry of a list of dims.
-fn single_dim(what: &str, dims: &[i64], rank: usize) -> Result<usize, ShapeError> {
+pub(super) fn single_dim(what: &str, dims: &[i64], rank: usize) -> Result<usize, ShapeError> {
     check_dims(what, dims, rank)?;
     match dims {
         [dim] => Ok(usize::try_from(*dim).unwrap_or(0)),

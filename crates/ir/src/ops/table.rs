@@ -7,6 +7,9 @@
 //! Variant(Attributes) "text" arity family::rule [FLAGS];
 //! ```
 //!
+//! Flags say how the op behaves, and which kinds of elements it takes; one that
+//! names no kind takes any.
+//!
 //! `family` is the file of that name on every floor of the house: in
 //! `ops/` here (where `rule` is the op's shape rule), in `eval/` of the
 //! interpreter. See `docs/add-an-op.md`.
@@ -17,64 +20,64 @@ macro_rules! for_each_op {
     ($callback:path) => {
         $callback! {
             // Elementwise, one operand.
-            Abs "abs" exactly(1) elementwise::abs [ELEMENTWISE];
-            Acos "acos" exactly(1) elementwise::unary [ELEMENTWISE];
-            Acosh "acosh" exactly(1) elementwise::unary [ELEMENTWISE];
-            Asin "asin" exactly(1) elementwise::unary [ELEMENTWISE];
-            Asinh "asinh" exactly(1) elementwise::unary [ELEMENTWISE];
-            Atanh "atanh" exactly(1) elementwise::unary [ELEMENTWISE];
-            Cbrt "cbrt" exactly(1) elementwise::unary [ELEMENTWISE];
-            Ceil "ceil" exactly(1) elementwise::unary [ELEMENTWISE];
-            Clz "count-leading-zeros" exactly(1) elementwise::unary [ELEMENTWISE];
+            Abs "abs" exactly(1) elementwise::abs [ELEMENTWISE INTEGER FLOAT COMPLEX];
+            Acos "acos" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Acosh "acosh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Asin "asin" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Asinh "asinh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Atanh "atanh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Cbrt "cbrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Ceil "ceil" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
+            Clz "count-leading-zeros" exactly(1) elementwise::unary [ELEMENTWISE INTEGER];
             Convert "convert" exactly(1) elementwise::convert [ELEMENTWISE];
-            Cos "cosine" exactly(1) elementwise::unary [ELEMENTWISE];
-            Cosh "cosh" exactly(1) elementwise::unary [ELEMENTWISE];
-            Erf "erf" exactly(1) elementwise::unary [ELEMENTWISE];
-            Exp "exponential" exactly(1) elementwise::unary [ELEMENTWISE];
-            Expm1 "exponential-minus-one" exactly(1) elementwise::unary [ELEMENTWISE];
-            Floor "floor" exactly(1) elementwise::unary [ELEMENTWISE];
-            Imag "imag" exactly(1) elementwise::complex_part [ELEMENTWISE];
-            IsFinite "is-finite" exactly(1) elementwise::is_finite [ELEMENTWISE];
-            Log "log" exactly(1) elementwise::unary [ELEMENTWISE];
-            Log1p "log-plus-one" exactly(1) elementwise::unary [ELEMENTWISE];
-            Logistic "logistic" exactly(1) elementwise::unary [ELEMENTWISE];
-            Negate "negate" exactly(1) elementwise::unary [ELEMENTWISE];
-            Not "not" exactly(1) elementwise::unary [ELEMENTWISE];
-            PopulationCount "popcnt" exactly(1) elementwise::unary [ELEMENTWISE];
-            Real "real" exactly(1) elementwise::complex_part [ELEMENTWISE];
-            ReducePrecision(ReducePrecisionAttrs) "reduce-precision" exactly(1) elementwise::reduce_precision [ELEMENTWISE];
-            RoundNearestAfz "round-nearest-afz" exactly(1) elementwise::unary [ELEMENTWISE];
-            RoundNearestEven "round-nearest-even" exactly(1) elementwise::unary [ELEMENTWISE];
-            Rsqrt "rsqrt" exactly(1) elementwise::unary [ELEMENTWISE];
-            Sign "sign" exactly(1) elementwise::unary [ELEMENTWISE];
-            Sin "sine" exactly(1) elementwise::unary [ELEMENTWISE];
-            Sinh "sinh" exactly(1) elementwise::unary [ELEMENTWISE];
-            Sqrt "sqrt" exactly(1) elementwise::unary [ELEMENTWISE];
-            Tan "tan" exactly(1) elementwise::unary [ELEMENTWISE];
-            Tanh "tanh" exactly(1) elementwise::unary [ELEMENTWISE];
+            Cos "cosine" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Cosh "cosh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Erf "erf" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Exp "exponential" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Expm1 "exponential-minus-one" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Floor "floor" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
+            Imag "imag" exactly(1) elementwise::complex_part [ELEMENTWISE FLOAT COMPLEX];
+            IsFinite "is-finite" exactly(1) elementwise::is_finite [ELEMENTWISE FLOAT];
+            Log "log" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Log1p "log-plus-one" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Logistic "logistic" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Negate "negate" exactly(1) elementwise::unary [ELEMENTWISE INTEGER FLOAT COMPLEX];
+            Not "not" exactly(1) elementwise::unary [ELEMENTWISE BOOL INTEGER];
+            PopulationCount "popcnt" exactly(1) elementwise::unary [ELEMENTWISE INTEGER];
+            Real "real" exactly(1) elementwise::complex_part [ELEMENTWISE FLOAT COMPLEX];
+            ReducePrecision(ReducePrecisionAttrs) "reduce-precision" exactly(1) elementwise::reduce_precision [ELEMENTWISE FLOAT];
+            RoundNearestAfz "round-nearest-afz" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
+            RoundNearestEven "round-nearest-even" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
+            Rsqrt "rsqrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Sign "sign" exactly(1) elementwise::unary [ELEMENTWISE INTEGER FLOAT COMPLEX];
+            Sin "sine" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Sinh "sinh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Sqrt "sqrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Tan "tan" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Tanh "tanh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
 
             // Elementwise, more operands.
             Add "add" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
-            And "and" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
-            Atan2 "atan2" exactly(2) elementwise::binary [ELEMENTWISE];
+            And "and" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE BOOL INTEGER];
+            Atan2 "atan2" exactly(2) elementwise::binary [ELEMENTWISE FLOAT COMPLEX];
             Clamp "clamp" exactly(3) elementwise::clamp [ELEMENTWISE];
             Compare(CompareAttrs) "compare" exactly(2) elementwise::compare [ELEMENTWISE];
             Complex "complex" exactly(2) elementwise::complex [ELEMENTWISE];
-            Divide "divide" exactly(2) elementwise::binary [ELEMENTWISE];
+            Divide "divide" exactly(2) elementwise::binary [ELEMENTWISE INTEGER FLOAT COMPLEX];
             Maximum "maximum" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
             Minimum "minimum" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
-            Mulhi "mulhi" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE];
+            Mulhi "mulhi" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE INTEGER];
             Multiply "multiply" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
-            Or "or" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
-            Power "power" exactly(2) elementwise::binary [ELEMENTWISE];
-            Remainder "remainder" exactly(2) elementwise::binary [ELEMENTWISE];
+            Or "or" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE BOOL INTEGER];
+            Power "power" exactly(2) elementwise::binary [ELEMENTWISE INTEGER FLOAT COMPLEX];
+            Remainder "remainder" exactly(2) elementwise::binary [ELEMENTWISE INTEGER FLOAT COMPLEX];
             Select "select" exactly(3) elementwise::select [ELEMENTWISE];
-            ShiftLeft "shift-left" exactly(2) elementwise::binary [ELEMENTWISE];
-            ShiftRightArithmetic "shift-right-arithmetic" exactly(2) elementwise::binary [ELEMENTWISE];
-            ShiftRightLogical "shift-right-logical" exactly(2) elementwise::binary [ELEMENTWISE];
+            ShiftLeft "shift-left" exactly(2) elementwise::binary [ELEMENTWISE INTEGER];
+            ShiftRightArithmetic "shift-right-arithmetic" exactly(2) elementwise::binary [ELEMENTWISE INTEGER];
+            ShiftRightLogical "shift-right-logical" exactly(2) elementwise::binary [ELEMENTWISE INTEGER];
             StochasticConvert "stochastic-convert" exactly(2) elementwise::stochastic_convert [ELEMENTWISE];
-            Subtract "subtract" exactly(2) elementwise::binary [ELEMENTWISE];
-            Xor "xor" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
+            Subtract "subtract" exactly(2) elementwise::binary [ELEMENTWISE INTEGER FLOAT COMPLEX];
+            Xor "xor" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE BOOL INTEGER];
 
             // Shaping: elements move or repeat, none is computed.
             Bitcast(BitcastAttrs) "bitcast" exactly(1) shaping::bitcast [];

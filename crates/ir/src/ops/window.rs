@@ -52,8 +52,7 @@ pub(super) fn reduce_window(
     let count = q.operands.len() / 2;
     let first = q.array(0)?;
     let dims = windowed(&attrs.window, first)?;
-    let mut parameters = Vec::with_capacity(2 * count);
-    let mut results = Vec::with_capacity(count);
+    let (mut accumulators, mut elements) = (Vec::new(), Vec::new());
     for index in 0..count {
         let (array, init) = (q.array(index)?, q.array(count + index)?);
         if !array.same_dims(first) || init.rank() != 0 {
@@ -61,20 +60,16 @@ pub(super) fn reduce_window(
                 "`reduce-window` takes arrays of the same dims and scalars, not {array} and {init}"
             )));
         }
-        parameters.push(scalar(init.element_type));
-        results.push(Shape::array(init.element_type, dims.iter().copied()));
+        accumulators.push(init.element_type);
+        elements.push(array.element_type);
     }
-    for index in 0..count {
-        parameters.push(scalar(q.array(index)?.element_type));
+    let result = q.check_reducer(attrs.to_apply, &accumulators, &elements)?;
+    let array = |&element_type: &ElementType| Shape::array(element_type, dims.iter().copied());
+    let mut results: Vec<Shape> = accumulators.iter().map(array).collect();
+    match results.pop() {
+        Some(only) if result.as_tuple().is_none() => Ok(only),
+        last => Ok(Shape::Tuple(results.into_iter().chain(last).collect())),
     }
-    let parameters: SmallVec<[&Shape; 4]> = parameters.iter().collect();
-    let result = q.check_callee(attrs.to_apply, &parameters)?;
-    if !matches!(result, Shape::Tuple(_))
-        && let (1, Some(only)) = (count, results.pop())
-    {
-        return Ok(only);
-    }
-    Ok(Shape::Tuple(results))
 }
 
 /// Operands: the array, the values to scatter, the initial value.
@@ -84,9 +79,12 @@ pub(super) fn select_and_scatter(
 ) -> Result<Shape, ShapeError> {
     let (base, source, init) = (q.array(0)?, q.array(1)?, q.array(2)?);
     let dims = windowed(&attrs.window, base)?;
-    if source.dims() != dims.as_slice() || init.rank() != 0 {
+    if source.dims() != dims.as_slice()
+        || source.element_type != base.element_type
+        || init.rank() != 0
+    {
         return Err(ShapeError::operand(format!(
-            "`select-and-scatter` over {base} takes one value for each window position {dims:?}, not {source}"
+            "`select-and-scatter` over {base} takes one value for each window position {dims:?} and a scalar, not {source} and {init}"
         )));
     }
     let element = scalar(base.element_type);
@@ -96,7 +94,6 @@ pub(super) fn select_and_scatter(
             "`select` of `select-and-scatter` yields pred[], not {chosen}"
         )));
     }
-    let value = scalar(source.element_type);
-    q.check_callee(attrs.scatter, &[&value, &value])?;
+    q.check_reducer(attrs.scatter, &[source.element_type], &[source.element_type])?;
     Ok(base.clone().with_layout(None).into())
 }

@@ -2,8 +2,8 @@
 //!
 //! The model is that of a backend that fuses: an elementwise op, broadcast,
 //! iota or scalar constant is computed where it is used and never stored; all
-//! other results are *stored*, which means they cross main memory once each
-//! way. A reader loads stored operands vector by vector. A reader that cannot
+//! other results are *stored*, which means that they cross main memory once
+//! each way unless they are small. A reader loads stored operands vector by vector. A reader that cannot
 //! fuse (a contraction, a realigning reshape, a tuple) first has its fused
 //! operands stored. The cost of an instruction thus depends on itself and its
 //! direct operands alone, and the cost of a rewrite can be weighed before it
@@ -14,6 +14,10 @@ use tilewright_ir::{
     ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value,
 };
 use tilewright_target::{Footprint, MoveKind, Target};
+
+/// An array of at most this part of vector memory stays there between its
+/// producer and its readers: one in 64, since many are live at once.
+const STAYS_ON_CHIP: u64 = 64;
 
 /// What something costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -199,6 +203,12 @@ impl CostModel<'_> {
 
     /// What all instructions that a patch would make cost together.
     pub fn patch(&self, module: &Module, patch: &Patch) -> Cost {
+        self.patch_with_fused(module, patch).0
+    }
+
+    /// What all instructions that a patch would make cost together, and which
+    /// of them are computed where they are used.
+    pub fn patch_with_fused(&self, module: &Module, patch: &Patch) -> (Cost, Vec<bool>) {
         let mut fused: Vec<bool> = Vec::with_capacity(patch.planned().len());
         let mut total = Cost::default();
         for planned in patch.planned() {
@@ -216,7 +226,7 @@ impl CostModel<'_> {
             fused.push(self.fuses(&planned.op, &planned.shape, &operands));
             total += self.instruction(&planned.op, &planned.shape, &operands);
         }
-        total
+        (total, fused)
     }
 
     /// What an instruction of a module costs.
@@ -281,7 +291,11 @@ impl CostModel<'_> {
             MoveKind::Realigns => {
                 let mut cost = self.opaque(result, operands);
                 cost.realigned_vectors = realigned_vectors;
-                cost.cycles += as_f64(realigned_vectors) * self.target.realign_cycles();
+                let whole = as_f64(realigned_vectors) * self.target.realign_cycles();
+                let shapes = operands.iter().map(|o| o.shape).chain([result]);
+                let rows = shapes.filter_map(|shape| self.occupied_rows(shape)).max();
+                let by_rows = rows.map(|rows| as_f64(rows) * self.target.lane_move_cycles);
+                cost.cycles += by_rows.map_or(whole, |cycles| cycles.min(whole));
                 cost
             }
         }
@@ -302,6 +316,17 @@ impl CostModel<'_> {
             cost.cycles += as_f64(groups) * self.target.cross_lane_reduce_cycles;
         }
         cost
+    }
+
+    /// Rows of vectors that hold elements, where the array lies row major: a
+    /// realignment moves no others, which matters for small arrays.
+    fn occupied_rows(&self, shape: &Shape) -> Option<u64> {
+        let array = shape.as_array().filter(|array| array.has_default_layout())?;
+        let (minor, major) = array.dims().split_last()?;
+        let lanes = u64::from(self.target.lanes.max(1));
+        let rows =
+            major.iter().fold(1, |rows: u64, &d| rows.saturating_mul(d.max(0).unsigned_abs()));
+        Some(rows.saturating_mul(minor.max(&0).unsigned_abs().div_ceil(lanes)))
     }
 
     /// An op that reads stored operands and stores its result.
@@ -330,11 +355,14 @@ impl CostModel<'_> {
         traffic(cycles, footprint)
     }
 
-    /// A store from registers, and the way to main memory and back.
-    fn stored(&self, shape: &Shape) -> Cost {
+    /// A store from registers and, unless it is small enough to stay in
+    /// vector memory, the way to main memory and back.
+    pub fn stored(&self, shape: &Shape) -> Cost {
         let footprint = self.footprint(shape);
         let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
-        traffic(store + 2.0 * self.crossing(footprint), footprint)
+        let stays = footprint.padded_bytes <= self.target.vector_memory_bytes / STAYS_ON_CHIP;
+        let crossings = if stays { 0.0 } else { 2.0 * self.crossing(footprint) };
+        traffic(store + crossings, footprint)
     }
 
     fn main_memory_read(&self, shape: &Shape) -> Cost {

@@ -77,11 +77,19 @@ pub struct Blocked {
     pub reason: &'static str,
 }
 
-/// The region around a value, which is a member or a reshape that goes in.
+/// The region around a value: an elementwise instruction, or a reshape that
+/// goes into one. A broadcast or iota is a region by itself, for the sake of
+/// the reshapes and reduces that read it; `None` around anything else.
 ///
 /// Linear in the instructions of the region and their uses.
 pub fn region_around(module: &Module, start: InstId) -> Option<Region> {
     let dims: Dims = module.array_shape(start)?.dims().into();
+    match module.opcode(start) {
+        Opcode::Broadcast | Opcode::Iota => return Some(describe(module, dims, &[start])),
+        Opcode::Reshape => {}
+        opcode if opcode.is_elementwise() => {}
+        _ => return None,
+    }
     let mut members = FxHashSet::default();
     let mut queue = VecDeque::from([start]);
     let mut reached: Vec<InstId> = Vec::new();

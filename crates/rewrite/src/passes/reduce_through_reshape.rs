@@ -25,6 +25,7 @@
 
 use tilewright_ir::{EditError, InstId, Module, Op, Opcode, Patch, Value};
 
+use super::region_move::same_but_ones;
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, is_plain};
@@ -91,6 +92,9 @@ impl ReduceThroughReshape {
             return Ok(false);
         };
         let Some(digits) = digits_of(module, reshape, source) else { return Ok(false) };
+        if same_but_ones(digits.from_dims(), digits.to_dims()) {
+            return Ok(false);
+        }
         let mut patch = Patch::new();
         let Some(result) = reduce.through(module, &digits, Value::Old(source), &mut patch) else {
             return Ok(false);
@@ -137,7 +141,7 @@ fn reshaped_operand(module: &Module, id: InstId) -> Option<(InstId, InstId)> {
 }
 
 /// The digits of a reshape between plain arrays with nothing attached.
-pub(super) fn digits_of(module: &Module, reshape: InstId, source: InstId) -> Option<Digits> {
+fn digits_of(module: &Module, reshape: InstId, source: InstId) -> Option<Digits> {
     let (from, to) = (module.array_shape(source)?, module.array_shape(reshape)?);
     if !is_plain(from) || !is_plain(to) || module.extras(reshape).is_some() {
         return None;

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs};
 use tilewright_ir::{ArrayShape, Dims, InstId, Module, Op, Opcode, Patch, Shape, Value};
 
-use crate::analysis::cost::{Cost, CostModel, Operand};
+use crate::analysis::cost::{Cost, CostModel};
 use crate::analysis::digits::{BroadcastPlan, Digits};
 use crate::analysis::reduce::{MonoidReduce, reshape_op, shape_like};
 use crate::analysis::region::{Exit, ExitKind, Leaf, LeafKind, Region};
@@ -42,7 +42,7 @@ impl Move {
             patch: Patch::new(),
             moved: FxHashMap::default(),
             gone: region.interior.iter().copied().collect(),
-            back: FxHashSet::default(),
+            back: FxHashMap::default(),
             forced: Vec::new(),
         };
         for leaf in &region.leaves {
@@ -57,34 +57,37 @@ impl Move {
         }
         planner.leaves_gone();
         let before: Cost = planner.gone.iter().map(|&id| model.of(module, id)).sum();
-        let after = model.patch(module, &planner.patch);
-        let stored = |exit: &&Exit| {
-            let fuses = |user| matches!(module.opcode(user), Opcode::Reduce | Opcode::Broadcast);
-            model.is_fused(module, exit.value) && !exit.user.is_some_and(fuses)
-        };
-        let saved = stores_of_forced(module, model, planner.forced.iter().filter(stored));
+        let (after, fused) = model.patch_with_fused(module, &planner.patch);
+        let mut cycles = (before.cycles, after.cycles);
+        // Users that cannot fuse pay for storing a value that is fused, now
+        // or once it is reshaped for them.
+        for exit in planner.forced.iter().filter(|exit| !fuses_operands(module, exit)) {
+            let store = model.stored(module.shape(exit.value)).cycles;
+            if model.is_fused(module, exit.value) {
+                cycles.0 += store;
+            }
+            if planner.back.get(&exit.value).is_some_and(|back| is_new_and(*back, &fused)) {
+                cycles.1 += store;
+            }
+        }
         Some(Self {
             dims: dims.clone(),
             patch: planner.patch,
-            before: before.cycles + saved,
-            after: after.cycles,
+            before: cycles.0,
+            after: cycles.1,
             forced: planner.forced,
         })
     }
 }
 
-/// What users that cannot fuse pay now for storing a value that is fused; once
-/// it is reshaped for them, the reshape pays for that.
-fn stores_of_forced<'a>(
-    module: &Module,
-    model: &CostModel<'_>,
-    forced: impl Iterator<Item = &'a Exit>,
-) -> f64 {
-    let tuple = |exit: &Exit| {
-        let operand = Operand { shape: module.shape(exit.value), fused: true };
-        model.instruction(&Op::Tuple, module.shape(exit.value), &[operand]).cycles
-    };
-    forced.map(tuple).sum()
+/// Whether the user of an exit computes fused operands where it needs them.
+fn fuses_operands(module: &Module, exit: &Exit) -> bool {
+    let fuses = |user| matches!(module.opcode(user), Opcode::Reduce | Opcode::Broadcast);
+    exit.user.is_some_and(fuses)
+}
+
+fn is_new_and(value: Value, flags: &[bool]) -> bool {
+    matches!(value, Value::New(index) if flags.get(index) == Some(&true))
 }
 
 struct Planner<'a> {
@@ -99,7 +102,7 @@ struct Planner<'a> {
     /// The instructions that nothing needs any more.
     gone: FxHashSet<InstId>,
     /// The interior values that are reshaped back.
-    back: FxHashSet<InstId>,
+    back: FxHashMap<InstId, Value>,
     forced: Vec<Exit>,
 }
 
@@ -206,10 +209,12 @@ impl Planner<'_> {
         if !self.gone.contains(&exit.value) {
             return;
         }
-        if let (true, Some(&value)) = (self.back.insert(exit.value), self.moved.get(&exit.value)) {
+        let known = self.back.contains_key(&exit.value);
+        if let (false, Some(&value)) = (known, self.moved.get(&exit.value)) {
             let shape = self.module.shape(exit.value).clone();
             let back = self.patch.add(exit.value, reshape_op(), shape, [value]);
             self.patch.replace(exit.value, back);
+            self.back.insert(exit.value, back);
         }
         self.forced.push(*exit);
     }

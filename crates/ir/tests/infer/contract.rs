@@ -1,0 +1,203 @@
+//! Dots and convolutions.
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
+use tilewright_ir::ops::dims::{ConvDims, WindowDim};
+use tilewright_ir::{Op, ShapeErrorKind::*};
+
+use super::of;
+use crate::common::dims;
+
+/// Batch dims and contracting dims of both sides.
+fn attrs(batch: [&[i64]; 2], contracting: [&[i64]; 2]) -> DotAttrs {
+    DotAttrs {
+        lhs_batch_dims: dims(batch[0]),
+        lhs_contracting_dims: dims(contracting[0]),
+        rhs_batch_dims: dims(batch[1]),
+        rhs_contracting_dims: dims(contracting[1]),
+        operand_precision: None,
+        algorithm: None,
+    }
+}
+
+fn dot(batch: [&[i64]; 2], contracting: [&[i64]; 2]) -> Op {
+    Op::Dot(Box::new(attrs(batch, contracting)))
+}
+
+#[test]
+fn dot_gives_batch_then_left_then_right() {
+    of(dot([&[], &[]], [&[1], &[0]]), &["f32[2,3]", "f32[3,4]"]).gives("f32[2,4]");
+    of(dot([&[], &[]], [&[0], &[0]]), &["f32[3]", "f32[3]"]).gives("f32[]");
+    of(dot([&[], &[]], [&[], &[]]), &["f32[2]", "f32[3]"]).gives("f32[2,3]");
+    // Batch dims 0 and 2 of the left pair with 3 and 0 of the right.
+    let batched = dot([&[0, 2], &[3, 0]], [&[1], &[1]]);
+    of(batched, &["f32[5,3,7,2]", "f32[7,3,4,5]"]).gives("f32[5,7,2,4]");
+    of(dot([&[], &[]], [&[0, 1], &[1, 0]]), &["f32[2,3]", "f32[3,2]"]).gives("f32[]");
+    of(dot([&[], &[]], [&[1], &[0]]), &["f32[2,0]", "f32[0,4]"]).gives("f32[2,4]");
+}
+
+#[test]
+fn dot_may_be_declared_in_a_wider_type() {
+    let op = dot([&[], &[]], [&[1], &[0]]);
+    let operands = ["bf16[2,3]", "bf16[3,4]"];
+    of(op.clone(), &operands).gives("bf16[2,4]");
+    of(op.clone(), &operands).declared("f32[2,4]").gives("f32[2,4]");
+    of(op.clone(), &operands).declared("f32[4,2]").fails(Result, "yields f32[2,4], not f32[4,2]");
+    of(op, &operands).declared("(f32[2,4])").fails(Result, "yields an array");
+}
+
+#[test]
+fn dot_pairs_dims_of_equal_size() {
+    let op = dot([&[], &[]], [&[1], &[0]]);
+    of(op.clone(), &["f32[2,3]", "f32[4,3]"]).fails(Attribute, "must pair dims of equal size");
+    of(op.clone(), &["f32[2]", "f32[3,4]"]).fails(Attribute, "left dims of `dot` names dim 1");
+    of(op, &["f32[2,3]", "f32[]"]).fails(Attribute, "right dims of `dot` names 1 dims");
+    let unpaired = dot([&[0], &[]], [&[1], &[0]]);
+    of(unpaired, &["f32[2,3]", "f32[3,4]"]).fails(Attribute, "must pair");
+    let twice = dot([&[1], &[0]], [&[1], &[0]]);
+    of(twice, &["f32[2,3]", "f32[3,4]"]).fails(Attribute, "names dim 1 twice");
+    // As many dims in all, but not pairwise.
+    let crossed = dot([&[0], &[]], [&[], &[0]]);
+    of(crossed, &["f32[2]", "f32[2]"]).fails(Attribute, "must pair");
+}
+
+#[test]
+fn scaled_and_ragged_dots() {
+    let scaled = Op::ScaledDot(Box::new(attrs([&[], &[]], [&[1], &[0]])));
+    let operands = ["f8e4m3fn[2,32]", "f8e8m0fnu[2,1]", "f8e4m3fn[32,4]", "f8e8m0fnu[1,4]"];
+    of(scaled, &operands).declared("f32[2,4]").gives("f32[2,4]");
+    let ragged = Op::RaggedDot(Box::new(RaggedDotAttrs {
+        lhs_batch_dims: dims(&[]),
+        lhs_contracting_dims: dims(&[1]),
+        rhs_batch_dims: dims(&[]),
+        rhs_contracting_dims: dims(&[1]),
+        lhs_ragged_dims: dims(&[0]),
+        rhs_group_dims: dims(&[0]),
+        operand_precision: None,
+    }));
+    let operands = ["f32[9,5]", "f32[3,5,7]", "s32[3]"];
+    of(ragged.clone(), &operands).declared("f32[9,7]").gives("f32[9,7]");
+    of(ragged, &operands).fails(NeedsShape, "`ragged-dot`");
+}
+
+/// The dims named by `b01f_01io->b01f` and its like.
+fn labels(text: &str) -> ConvDims {
+    let (input, rest) = text.split_once('_').unwrap();
+    let (kernel, output) = rest.split_once("->").unwrap();
+    let at = |part: &str, label: char| i64::try_from(part.find(label).unwrap()).unwrap();
+    let spatial = |part: &str| -> SmallVec<[i64; 3]> {
+        let digits = part.chars().filter(char::is_ascii_digit).count();
+        ('0'..='9').take(digits).map(|label| at(part, label)).collect()
+    };
+    ConvDims {
+        input_batch: at(input, 'b'),
+        input_feature: at(input, 'f'),
+        input_spatial: spatial(input),
+        kernel_input_feature: at(kernel, 'i'),
+        kernel_output_feature: at(kernel, 'o'),
+        kernel_spatial: spatial(kernel),
+        output_batch: at(output, 'b'),
+        output_feature: at(output, 'f'),
+        output_spatial: spatial(output),
+    }
+}
+
+fn convolution(text: &str, window: &[WindowDim], groups: (i64, i64)) -> Op {
+    Op::Convolution(Box::new(ConvolutionAttrs {
+        window: window.iter().copied().collect(),
+        dim_labels: labels(text),
+        feature_group_count: groups.0,
+        batch_group_count: groups.1,
+        operand_precision: None,
+        convolution_kind: None,
+        sparsity_config: None,
+    }))
+}
+
+/// One spatial dim over `base` elements: the extent that comes out.
+#[track_caller]
+fn extent(base: i64, window: WindowDim, expected: i64) {
+    let op = convolution("b0f_0io->b0f", &[window], (1, 1));
+    let (input, kernel) = (format!("f32[1,{base},1]"), format!("f32[{},1,1]", window.size));
+    of(op, &[&input, &kernel]).gives(&format!("f32[1,{expected},1]"));
+}
+
+#[test]
+fn convolution_output_sizes() {
+    let w = WindowDim::new;
+    extent(10, w(3), 8);
+    extent(10, WindowDim { stride: 2, ..w(3) }, 4);
+    extent(9, WindowDim { stride: 2, ..w(3) }, 4);
+    extent(10, WindowDim { padding_low: 1, padding_high: 1, ..w(3) }, 10);
+    extent(10, WindowDim { padding_low: -2, padding_high: -1, ..w(3) }, 5);
+    // A window dilated by 2 spans 5.
+    extent(10, WindowDim { window_dilation: 2, ..w(3) }, 6);
+    // A base dilated by 3 spans 28.
+    extent(10, WindowDim { base_dilation: 3, ..w(3) }, 26);
+    // All at once: (10-1)*2+1 + 1 + 2 = 22; window (3-1)*4+1 = 9; (22-9)/3+1 = 5.
+    let all = WindowDim {
+        stride: 3,
+        padding_low: 1,
+        padding_high: 2,
+        base_dilation: 2,
+        window_dilation: 4,
+        reversal: true,
+        ..w(3)
+    };
+    extent(10, all, 5);
+    extent(2, w(3), 0);
+    extent(0, w(3), 0);
+    extent(0, WindowDim { padding_low: 3, ..w(3) }, 1);
+}
+
+#[test]
+fn convolution_dims_are_where_the_labels_say() {
+    let w = WindowDim::new;
+    let window = [w(3), WindowDim { stride: 2, padding_low: 2, padding_high: 2, ..w(5) }];
+    let nhwc = convolution("b01f_01io->b01f", &window, (1, 1));
+    of(nhwc, &["f32[8,32,32,6]", "f32[3,5,6,12]"]).gives("f32[8,30,16,12]");
+    let mixed = convolution("bf01_oi01->1fb0", &window, (1, 1));
+    of(mixed, &["f32[8,6,32,32]", "f32[12,6,3,5]"]).gives("f32[16,12,8,30]");
+    let depthwise = convolution("b01f_01io->b01f", &[w(3), w(5)], (6, 1));
+    of(depthwise, &["f32[8,32,32,6]", "f32[3,5,1,12]"]).gives("f32[8,30,28,12]");
+    let batch_groups = convolution("b01f_01io->b01f", &[w(3), w(5)], (1, 4));
+    of(batch_groups, &["f32[8,32,32,6]", "f32[3,5,6,12]"]).gives("f32[2,30,28,12]");
+    let none = convolution("bf_io->bf", &[], (1, 1));
+    of(none.clone(), &["f32[8,6]", "f32[6,12]"]).gives("f32[8,12]");
+    of(none, &["bf16[8,6]", "bf16[6,12]"]).declared("f32[8,12]").gives("f32[8,12]");
+}
+
+#[test]
+fn wrong_convolutions() {
+    let w = WindowDim::new;
+    let of_nhwc = |window: &[WindowDim], groups, kernel: &str| {
+        of(convolution("b0f_0io->b0f", window, groups), &["f32[8,32,6]", kernel])
+    };
+    of_nhwc(&[w(3)], (1, 1), "f32[3,6,12]").gives("f32[8,30,12]");
+    of_nhwc(&[w(3)], (1, 1), "f32[3,5,12]").fails(Operand, "6 input features are not 1 groups");
+    of_nhwc(&[w(3)], (2, 1), "f32[3,3,11]").fails(Attribute, "do not divide");
+    of_nhwc(&[w(3)], (1, 3), "f32[3,6,12]").fails(Attribute, "do not divide");
+    of_nhwc(&[w(3)], (0, 1), "f32[3,6,12]").fails(Attribute, "must be 1 or more");
+    of_nhwc(&[w(4)], (1, 1), "f32[3,6,12]").fails(Attribute, "size 4 in spatial dim 0");
+    of_nhwc(&[w(3), w(3)], (1, 1), "f32[3,6,12]").fails(Attribute, "differ in spatial dims");
+    of_nhwc(&[w(3)], (1, 1), "f32[3,6,12,1]").fails(Operand, "takes arrays of rank 3");
+    of_nhwc(&[w(0)], (1, 1), "f32[0,6,12]").fails(Attribute, "malformed in spatial dim 0");
+    let malformed = [
+        WindowDim { stride: 0, ..w(3) },
+        WindowDim { base_dilation: 0, ..w(3) },
+        WindowDim { window_dilation: -1, ..w(3) },
+        WindowDim { padding_low: -40, ..w(3) },
+        WindowDim { padding_high: i64::MAX, ..w(3) },
+        WindowDim { window_dilation: i64::MAX, ..w(3) },
+    ];
+    for window in malformed {
+        of_nhwc(&[window], (1, 1), "f32[3,6,12]").fails(Attribute, "malformed in spatial dim 0");
+    }
+    let mut dim_labels = labels("b0f_0io->b0f");
+    dim_labels.output_feature = 0;
+    let Op::Convolution(mut twice) = convolution("b0f_0io->b0f", &[w(3)], (1, 1)) else {
+        return assert_eq!("a convolution", "something else");
+    };
+    twice.dim_labels = dim_labels;
+    of(Op::Convolution(twice), &["f32[8,32,6]", "f32[3,6,12]"]).fails(Attribute, "dim 0 twice");
+}

@@ -1,0 +1,98 @@
+//! The shape rule of every op: what the right operands yield, and what is said
+//! of wrong ones. Expected shapes are worked out by hand from XLA's operation
+//! semantics, not from the rules.
+#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod contract;
+mod control;
+mod elementwise;
+mod indexing;
+mod linalg;
+mod reduce;
+mod shaping;
+mod window;
+
+use tilewright_ir::{CompId, Module, Op, Shape, ShapeErrorKind, infer_shape};
+
+/// Where called computations are made.
+#[derive(Default)]
+struct Rules {
+    module: Module,
+}
+
+impl Rules {
+    /// A computation that takes and yields these.
+    fn callee(&mut self, parameters: &[&str], result: &str) -> CompId {
+        common::callee(&mut self.module, "callee", parameters, result)
+    }
+
+    fn of(&self, op: Op, operands: &[&str]) -> Case<'_> {
+        let operands = operands.iter().map(|text| common::shape(text)).collect();
+        Case { module: &self.module, op, operands, declared: None }
+    }
+}
+
+/// One question to a rule.
+struct Case<'a> {
+    module: &'a Module,
+    op: Op,
+    operands: Vec<Shape>,
+    declared: Option<Shape>,
+}
+
+impl Case<'_> {
+    fn declared(mut self, text: &str) -> Self {
+        self.declared = Some(common::shape(text));
+        self
+    }
+
+    #[track_caller]
+    fn gives(self, expected: &str) {
+        let operands: Vec<&Shape> = self.operands.iter().collect();
+        let what = format!("{:?} of {:?}", self.op, self.operands);
+        match infer_shape(self.module, &self.op, &operands, self.declared.as_ref()) {
+            Ok(shape) => assert_eq!(shape.to_string(), expected, "{what}"),
+            Err(error) => assert_eq!(error.to_string(), expected, "{what}"),
+        }
+    }
+
+    /// The rule refuses, with a message that has this part.
+    #[track_caller]
+    fn fails(self, kind: ShapeErrorKind, part: &str) {
+        let operands: Vec<&Shape> = self.operands.iter().collect();
+        let what = format!("{:?} of {:?}", self.op, self.operands);
+        let error =
+            infer_shape(self.module, &self.op, &operands, self.declared.as_ref()).expect_err(&what);
+        assert_eq!(error.kind, kind, "{error}: {what}");
+        assert!(error.message.contains(part), "{error}\nhas no `{part}`: {what}");
+    }
+}
+
+/// A rule without called computations.
+fn of(op: Op, operands: &[&str]) -> Case<'static> {
+    static NO_CALLEES: std::sync::OnceLock<Module> = std::sync::OnceLock::new();
+    let operands = operands.iter().map(|text| common::shape(text)).collect();
+    Case { module: NO_CALLEES.get_or_init(Module::default), op, operands, declared: None }
+}
+
+#[test]
+fn every_op_counts_its_operands() {
+    for &opcode in tilewright_ir::Opcode::ALL {
+        let arity = opcode.arity();
+        // Too few and too many; the count is checked before anything else.
+        let wrong = [arity.min.checked_sub(1), arity.max.map(|max| max + 1)];
+        let Some(op) = any_op(opcode) else { continue };
+        for count in wrong.into_iter().flatten() {
+            let part = format!("`{opcode}` takes {arity}, not {count}");
+            of(op.clone(), &vec!["f32[2]"; count]).fails(ShapeErrorKind::OperandCount, &part);
+        }
+    }
+}
+
+/// The op of an opcode with no attributes to speak of, if it needs none.
+fn any_op(opcode: tilewright_ir::Opcode) -> Option<Op> {
+    Op::from_attrs(opcode, &mut Default::default()).ok()
+}

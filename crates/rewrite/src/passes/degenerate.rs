@@ -1,0 +1,34 @@
+//! Degenerate dims: what is computed in dims with and without some of size 1
+//! is computed in those that cost less.
+//!
+//! `reshape(f(reshape(X), broadcast(Y))) = f(X, broadcast(Y))` where the
+//! reshapes only add and drop dims of size 1. JAX's `keepdims=True` leaves
+//! such regions on every norm: `[B,T,1]` fills one lane of 128, `[B,T]` all.
+//!
+//! The same moves as of [`super::reshape_out_of_region`], but not of the
+//! heart: compilers know how to drop such dims, and a module in which nothing
+//! else is found comes back untouched.
+
+use tilewright_ir::{EditError, Module};
+
+use super::region_move::{same_but_ones, sweep};
+use crate::pass::{Context, Pass};
+
+const NAME: &str = "degenerate";
+
+/// See the module.
+pub struct DegenerateDims;
+
+impl Pass for DegenerateDims {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        "compute without dims of size 1 where that costs less"
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        sweep(module, cx, NAME, |_| true, same_but_ones)
+    }
+}

@@ -1,0 +1,184 @@
+//! Moves elementwise regions to the dims of their reshapes, where that pays:
+//! the mechanism of [`super::reshape_out_of_region`] and [`super::degenerate`].
+
+mod plan;
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use tilewright_ir::{Dims, EditError, InstId, Module, Opcode};
+
+use crate::analysis::cost::{CostModel, pays};
+use crate::analysis::region::{Exit, ExitKind, LeafKind, Region, region_around};
+use crate::pass::Context;
+use crate::report::{Note, Verdict, place_of};
+use plan::Move;
+
+/// More dims than this are not tried for one region.
+const MOST_CANDIDATES: usize = 4;
+
+/// Whether two lists of dims differ only by dims of size 1.
+pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
+    from.iter().filter(|&&d| d != 1).eq(to.iter().filter(|&&d| d != 1))
+}
+
+/// What a sweep looks for.
+struct Sweep<'a, 'b> {
+    cx: &'a mut Context<'b>,
+    pass: &'static str,
+    /// Takes the fuel for one move.
+    spend: fn(&mut Context<'b>) -> bool,
+    /// Whether a region of the second dims may move to the first.
+    admits: fn(&[i64], &[i64]) -> bool,
+    visited: FxHashSet<InstId>,
+}
+
+/// Moves every region around a reshape for which that pays, once; the number
+/// of moves.
+pub(super) fn sweep<'b>(
+    module: &mut Module,
+    cx: &mut Context<'b>,
+    pass: &'static str,
+    spend: fn(&mut Context<'b>) -> bool,
+    admits: fn(&[i64], &[i64]) -> bool,
+) -> Result<usize, EditError> {
+    let mut sweep = Sweep { cx, pass, spend, admits, visited: FxHashSet::default() };
+    let mut changes = 0;
+    for computation in module.computations().to_vec() {
+        let seeds: Vec<InstId> = module.instructions(computation).collect();
+        for id in seeds {
+            if module.opcode(id) != Opcode::Reshape || !is_live(module, id) {
+                continue;
+            }
+            let Some(&operand) = module.operands(id).first() else { continue };
+            // The reshape leads into one region and out of another.
+            for start in [operand, id] {
+                if !sweep.visited.contains(&start) {
+                    changes += usize::from(sweep.rewrite_around(module, start)?);
+                }
+            }
+        }
+    }
+    Ok(changes)
+}
+
+fn is_live(module: &Module, id: InstId) -> bool {
+    module.instruction(id).use_count() > 0 || module.is_root(id)
+}
+
+impl Sweep<'_, '_> {
+    fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<bool, EditError> {
+        let Some(region) = region_around(module, start) else { return Ok(false) };
+        self.visited.insert(start);
+        self.visited.extend(region.interior.iter().copied());
+        self.visited.extend(reshape_leaves(&region));
+        let candidates = self.candidates(module, &region);
+        if candidates.is_empty() {
+            return Ok(false);
+        }
+        if let Some(blocked) = &region.blocked {
+            let name = module.name_of(blocked.id);
+            let text = format!("`{name}` keeps its dims: {}", blocked.reason);
+            self.note(module, &region, Verdict::Left, text);
+            return Ok(false);
+        }
+        let Some(best) = self.best(module, &region, &candidates) else { return Ok(false) };
+        let pays = pays(best.before, best.after);
+        let text = explain(module, &region, &best, &self.cx.target.name);
+        if !pays {
+            // What would change nothing is not worth a word.
+            if !region.interior.is_empty() && best.after > best.before {
+                self.note(module, &region, Verdict::Left, text);
+            }
+            return Ok(false);
+        }
+        if !(self.spend)(self.cx) {
+            return Ok(false);
+        }
+        self.note(module, &region, Verdict::Done, text);
+        best.patch.apply(module)?;
+        Ok(true)
+    }
+
+    /// The dims that the region's reshapes offer, each once.
+    fn candidates(&self, module: &Module, region: &Region) -> SmallVec<[Dims; MOST_CANDIDATES]> {
+        let sources = region.leaves.iter().filter_map(|leaf| match leaf.kind {
+            LeafKind::Reshape(source) => Some(source),
+            LeafKind::Broadcast(_) | LeafKind::Iota | LeafKind::Other => None,
+        });
+        let exits = region.exits.iter().filter(|exit| exit.kind == ExitKind::Reshape);
+        let mut candidates: SmallVec<[Dims; MOST_CANDIDATES]> = SmallVec::new();
+        for id in sources.chain(exits.filter_map(|exit| exit.user)) {
+            let Some(shape) = module.array_shape(id) else { continue };
+            let known = shape.dims() == region.dims.as_slice()
+                || candidates.iter().any(|dims| dims.as_slice() == shape.dims());
+            let admitted = !known && (self.admits)(shape.dims(), &region.dims);
+            if admitted && candidates.len() < MOST_CANDIDATES {
+                candidates.push(shape.dims().into());
+            }
+        }
+        candidates
+    }
+
+    /// The move that saves most.
+    fn best(&self, module: &Module, region: &Region, candidates: &[Dims]) -> Option<Move> {
+        let model = CostModel { target: self.cx.target };
+        let exact = self.cx.exact;
+        let moves =
+            candidates.iter().filter_map(|dims| Move::plan(module, region, dims, &model, exact));
+        moves.min_by(|a, b| (a.after - a.before).total_cmp(&(b.after - b.before)))
+    }
+
+    fn note(&mut self, module: &Module, region: &Region, verdict: Verdict, text: String) {
+        let place = place_of_region(module, region);
+        self.cx.notes.push(Note { pass: self.pass, verdict, place, text });
+    }
+}
+
+fn reshape_leaves(region: &Region) -> impl Iterator<Item = InstId> + '_ {
+    let reshapes = region.leaves.iter().filter(|leaf| matches!(leaf.kind, LeafKind::Reshape(_)));
+    reshapes.map(|leaf| leaf.id)
+}
+
+fn place_of_region(module: &Module, region: &Region) -> String {
+    let first = region.interior.first().copied();
+    let last = region.interior.last().copied();
+    match (first, last) {
+        (Some(first), Some(last)) if first != last => {
+            let (first, last) = (place_of(module, first), place_of(module, last));
+            if first == last { first } else { format!("{first} to {last}") }
+        }
+        (Some(only), _) => place_of(module, only),
+        _ => region.leaves.first().map_or_else(String::new, |leaf| place_of(module, leaf.id)),
+    }
+}
+
+fn explain(module: &Module, region: &Region, best: &Move, target: &str) -> String {
+    let ops = match region.interior.len() {
+        0 => "values".to_owned(),
+        1 => "1 elementwise op".to_owned(),
+        n => format!("{n} elementwise ops"),
+    };
+    let (from, to) = (list(&region.dims), list(&best.dims));
+    let costs = format!("{:.0} cycles instead of {:.0} on {target}", best.after, best.before);
+    if !pays(best.before, best.after) {
+        return format!("{ops} on {from} would cost {costs} on {to}");
+    }
+    let forced: Vec<String> = best.forced.iter().map(|exit| forced_use(module, exit)).collect();
+    let forced = match forced.as_slice() {
+        [] => String::new(),
+        uses => format!("; still reshaped to {from} for {}", uses.join(", ")),
+    };
+    format!("{ops} on {from} now work on {to}: {costs}{forced}")
+}
+
+fn forced_use(module: &Module, exit: &Exit) -> String {
+    match exit.user {
+        Some(user) => format!("{} {}", module.opcode(user), place_of(module, user)),
+        None => "the result of the computation".into(),
+    }
+}
+
+fn list(dims: &[i64]) -> String {
+    let sizes: Vec<String> = dims.iter().map(i64::to_string).collect();
+    format!("[{}]", sizes.join(","))
+}

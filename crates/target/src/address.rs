@@ -1,0 +1,80 @@
+//! Addresses as functions of the row-major index, in a form in which equal
+//! functions look alike.
+
+use tilewright_ir::layout::Tile;
+
+use crate::physical::{Digit, Physical};
+
+/// A digit and how far apart in memory its values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Step {
+    low: u64,
+    count: u64,
+    stride: u64,
+}
+
+/// Where elements lie: the digits of the row-major index, by `low`, with the
+/// stride of each. Neighbours that count on through the address are one.
+///
+/// Of arrays with equally many elements, those that are equal here have every
+/// element at the same address, because digits are read off the index by their
+/// `low` alone. The converse holds, too: the first digit ends where the address
+/// stops growing by the same amount, which is a property of the function, and
+/// so on with what follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address(Vec<(u64, u64)>);
+
+impl Physical {
+    /// The address of every element; `None` where the digits are not known or
+    /// addresses exceed `u64`.
+    pub(crate) fn address(&self) -> Option<Address> {
+        let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.axes.len());
+        for Step { low, stride, .. } in self.steps()? {
+            let continues = merged.last().is_some_and(|&(below, distance)| {
+                low.is_multiple_of(below) && distance.checked_mul(low / below) == Some(stride)
+            });
+            if !continues {
+                merged.push((low, stride));
+            }
+        }
+        Some(Address(merged))
+    }
+
+    /// The minor-most digit.
+    pub(crate) fn minor(&self) -> Option<Step> {
+        self.steps()?.into_iter().min_by_key(|step| step.stride)
+    }
+
+    /// The digits inside of a tile. Arrays cut by the same tiles in which
+    /// these are equal have the same elements in every tile, in the same
+    /// places; only whole tiles lie elsewhere. `None` where tiles combine dims
+    /// or cut more dims than the first one.
+    pub(crate) fn inside(&self) -> Option<Vec<Step>> {
+        let rank = self.tiles.first()?.dims.len();
+        let plain = |tile: &Tile| tile.dims.len() == rank && !tile.dims.contains(&Tile::COMBINE);
+        if !self.tiles.iter().all(plain) {
+            return None;
+        }
+        // Each tile turns the last `rank` axes into as many outer and inner ones.
+        let outside = self.axes.len().checked_sub(rank.checked_mul(self.tiles.len())?)?;
+        steps(&self.axes[outside..])
+    }
+
+    fn steps(&self) -> Option<Vec<Step>> {
+        if self.opaque { None } else { steps(&self.axes) }
+    }
+}
+
+/// The digits that vary, with their strides, in the order of the index.
+fn steps(axes: &[Digit]) -> Option<Vec<Step>> {
+    let mut steps = Vec::with_capacity(axes.len());
+    let mut stride = 1u64;
+    for &Digit { low, count, extent } in axes.iter().rev() {
+        if count > 1 {
+            steps.push(Step { low, count, stride });
+        }
+        stride = stride.checked_mul(extent)?;
+    }
+    steps.sort_unstable();
+    Some(steps)
+}

@@ -1,0 +1,189 @@
+//! Reading a target from TOML.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use toml::{Spanned, Value};
+
+use crate::rule::shorten;
+use crate::target::Target;
+
+/// Why there is no target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// No built-in target has the name.
+    #[error("no built-in target is called `{name}`; there are {known}, or write a target file")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The text is not TOML.
+    #[error("line {line}, column {column}: {message}")]
+    Syntax {
+        /// Counted from 1.
+        line: usize,
+        /// In characters, counted from 1.
+        column: usize,
+        /// What the TOML parser says.
+        message: String,
+    },
+    /// The text is TOML but not a target.
+    #[error("{}", list(.0))]
+    Problems(Vec<Problem>),
+}
+
+/// One thing wrong with a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line of the file, counted from 1, where there is one.
+    pub line: Option<usize>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// As many problems as a person reads.
+const SHOWN: usize = 20;
+
+fn list(problems: &[Problem]) -> String {
+    let mut lines: Vec<String> = problems.iter().take(SHOWN).map(Problem::to_string).collect();
+    if problems.len() > SHOWN {
+        lines.push(format!("and {} problems more", problems.len() - SHOWN));
+    }
+    lines.join("\n")
+}
+
+impl TargetError {
+    pub(crate) fn unknown(name: &str) -> Self {
+        let known: Vec<String> = Target::builtin_names().map(|name| format!("`{name}`")).collect();
+        Self::Unknown { name: shorten(name), known: known.join(", ") }
+    }
+
+    fn syntax(text: &str, error: &toml::de::Error) -> Self {
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.get(..start).unwrap_or(text);
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        Self::Syntax { line: line(text, start), column, message: error.message().to_owned() }
+    }
+}
+
+fn line(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|&b| b == b'\n').count() + 1
+}
+
+impl Target {
+    /// Reads a target file. Every key is required; unknown ones are errors.
+    ///
+    /// # Errors
+    /// If the text is not TOML, or with all of: keys that are unknown or
+    /// missing, values of the wrong type, numbers that make no sense.
+    pub fn from_toml(text: &str) -> Result<Self, TargetError> {
+        let entries: BTreeMap<Spanned<String>, Value> =
+            toml::from_str(text).map_err(|error| TargetError::syntax(text, &error))?;
+        let mut found: Vec<(usize, &str, &Value)> = entries
+            .iter()
+            .map(|(key, value)| (key.span().start, key.get_ref().as_str(), value))
+            .collect();
+        found.sort_unstable_by_key(|&(at, ..)| at);
+        let problems = problems(&found, |at| Some(line(text, at)));
+        if problems.is_empty() {
+            toml::from_str(text).map_err(|error| TargetError::syntax(text, &error))
+        } else {
+            Err(TargetError::Problems(problems))
+        }
+    }
+
+    /// Checks a target whose fields were set by hand.
+    ///
+    /// # Errors
+    /// With every field whose value makes no sense.
+    pub fn check(&self) -> Result<(), TargetError> {
+        let table = toml::Table::try_from(self)
+            .map_err(|error| problem(None, format!("not to be written as TOML: {error}")))
+            .map_err(|problem| TargetError::Problems(vec![problem]))?;
+        let found: Vec<_> = table.iter().map(|(key, value)| (0, key.as_str(), value)).collect();
+        let problems = problems(&found, |_| None);
+        if problems.is_empty() { Ok(()) } else { Err(TargetError::Problems(problems)) }
+    }
+}
+
+fn problem(line: Option<usize>, message: String) -> Problem {
+    Problem { line, message }
+}
+
+/// Everything wrong with these keys and values.
+fn problems(
+    found: &[(usize, &str, &Value)],
+    line: impl Fn(usize) -> Option<usize>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for &(at, key, value) in found {
+        // A hostile file has a million of them; explain those that are shown.
+        let shown = problems.len() < SHOWN;
+        let fault = match Target::KEYS.iter().position(|known| *known == key) {
+            None => Some(unknown_key(key, shown)),
+            Some(i) => Target::RULES[i].fault(value).map(|fault| format!("`{key}` {fault}")),
+        };
+        if let Some(message) = fault {
+            problems.push(problem(if shown { line(at) } else { None }, message));
+        }
+    }
+    problems.extend(packs_wide(found).map(|(at, message)| problem(line(at), message)));
+    for key in Target::KEYS {
+        if !found.iter().any(|(_, k, _)| k == key) {
+            problems.push(problem(None, format!("`{key}` is missing; every key is required")));
+        }
+    }
+    problems
+}
+
+/// The one rule that takes two keys.
+fn packs_wide(found: &[(usize, &str, &Value)]) -> Option<(usize, String)> {
+    let number = |key| {
+        let &(at, _, value) = found.iter().find(|(_, k, _)| *k == key)?;
+        Some((at, value.as_integer()?))
+    };
+    let ((_, lane), (at, pack)) = (number("lane_bits")?, number("pack_min_bits")?);
+    (pack > lane).then(|| {
+        let message =
+            format!("`pack_min_bits` is {pack}; give no more than `lane_bits`, which is {lane}");
+        (at, message)
+    })
+}
+
+fn unknown_key(key: &str, suggest: bool) -> String {
+    let known = if suggest { Target::KEYS } else { &[] };
+    let near = known.iter().map(|known| (distance(key, known), known)).min();
+    let advice = match near {
+        Some((1..=3, known)) => format!("did you mean `{known}`?"),
+        _ => "remove it".to_owned(),
+    };
+    format!("`{}` is no key of a target; {advice}", shorten(key))
+}
+
+/// How many characters to insert, delete or replace to make `b` of `a`.
+fn distance(a: &str, b: &str) -> usize {
+    const LONGEST: usize = 64;
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(LONGEST).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,183 @@
+//! The physical array behind a shape: its dims in the order of memory, cut
+//! into tiles.
+
+use smallvec::{SmallVec, smallvec};
+use tilewright_ir::layout::{Layout, Tile};
+use tilewright_ir::shape::ArrayShape;
+
+use crate::footprint::element_bits;
+use crate::target::{Alignment, Target};
+
+/// The size of a dim as costs see it; 1 where it is unbounded.
+pub(crate) fn size(dim: i64) -> u64 {
+    u64::try_from(dim).unwrap_or(1)
+}
+
+/// A digit of an array's row-major index, as one axis of its memory.
+///
+/// All digits together read an index as a clock reads seconds: divide by the
+/// greatest `low` for its digit, go on with the remainder and the next lower.
+/// Cutting a digit into tiles of `t` so makes two of it, at `low` and `t*low`,
+/// whether or not `t` divides its count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digit {
+    /// How far apart in the index neighbours along the axis are.
+    pub(crate) low: u64,
+    /// The values it takes.
+    pub(crate) count: u64,
+    /// The values there is room for.
+    pub(crate) extent: u64,
+}
+
+impl Digit {
+    /// An axis whose only value is 0.
+    fn constant(extent: u64) -> Self {
+        Self { low: 1, count: 1, extent }
+    }
+}
+
+pub(crate) type Tiles = SmallVec<[Tile; 1]>;
+
+/// An array as it lies in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Physical {
+    /// The axes, major to minor.
+    pub(crate) axes: SmallVec<[Digit; 8]>,
+    /// The tiles that cut them.
+    pub(crate) tiles: Tiles,
+    /// Whether the axes have the right extents but not the right digits:
+    /// tiles combine dims that do not follow each other.
+    pub(crate) opaque: bool,
+}
+
+impl Physical {
+    /// Where the elements of `shape` lie. The digits are right if the elements
+    /// can be counted in `u64`.
+    pub(crate) fn of(target: &Target, shape: &ArrayShape) -> Self {
+        Self::with_lows(target, shape, &lows(shape.dims()))
+    }
+
+    /// The same with the distance in the row-major index between neighbours
+    /// along each dim given: a transposed array can be told in terms of the
+    /// index of its operand.
+    pub(crate) fn with_lows(target: &Target, shape: &ArrayShape, lows: &[u64]) -> Self {
+        let padding = shape.layout.as_ref().and_then(|layout| layout.padding.as_ref());
+        let padded = match target.alignment {
+            Alignment::None => &[],
+            Alignment::Tiles => padding.map_or(&[][..], |padding| &padding.dims),
+        };
+        let axes = order(shape.layout.as_ref(), shape.rank()).into_iter().map(|dim| {
+            let count = size(shape.dims()[dim]);
+            let extent = padded.get(dim).map_or(count, |&padded| count.max(size(padded)));
+            Digit { low: lows[dim], count, extent }
+        });
+        let tiles = tiles(target, shape);
+        let mut physical = Self { axes: axes.collect(), tiles: SmallVec::new(), opaque: false };
+        for tile in &tiles {
+            physical.cut(tile);
+        }
+        physical.tiles = tiles;
+        physical
+    }
+
+    /// Cuts the minor-most axes by a tile: all outer axes come before all
+    /// inner ones.
+    fn cut(&mut self, tile: &Tile) {
+        let missing = tile.dims.len().saturating_sub(self.axes.len());
+        self.axes.insert_many(0, std::iter::repeat_n(Digit::constant(1), missing));
+        let first = self.axes.len() - tile.dims.len();
+        let tail: SmallVec<[Digit; 4]> = self.axes.drain(first..).collect();
+        let mut inner: SmallVec<[Digit; 4]> = SmallVec::new();
+        let mut combined: Option<Digit> = None;
+        for (axis, &along) in tail.into_iter().zip(&tile.dims) {
+            let axis = combined.take().map_or(axis, |major| self.combine(major, axis));
+            if along == Tile::COMBINE {
+                combined = Some(axis);
+            } else {
+                let (outside, inside) = split(axis, size(along).max(1));
+                self.axes.push(outside);
+                inner.push(inside);
+            }
+        }
+        self.axes.extend(combined);
+        self.axes.extend(inner);
+    }
+
+    /// One axis of two (`T(*,128)`).
+    fn combine(&mut self, major: Digit, minor: Digit) -> Digit {
+        let extent = major.extent.saturating_mul(minor.extent);
+        let follows = minor.low.checked_mul(minor.count) == Some(major.low);
+        if major.count == 1 {
+            Digit { extent, ..minor }
+        } else if minor.extent == 1 {
+            Digit { extent, ..major }
+        } else {
+            self.opaque |= !follows || minor.extent != minor.count;
+            let count = major.count.saturating_mul(minor.count);
+            Digit { low: minor.low, count, extent }
+        }
+    }
+}
+
+/// Splits an axis into blocks of `along` and what is inside of them.
+fn split(axis: Digit, along: u64) -> (Digit, Digit) {
+    let blocks = axis.extent.div_ceil(along);
+    if axis.count <= along {
+        (Digit::constant(blocks), Digit { extent: along, ..axis })
+    } else {
+        let low = axis.low.saturating_mul(along);
+        let outside = Digit { low, count: axis.count.div_ceil(along), extent: blocks };
+        (outside, Digit { count: along, extent: along, ..axis })
+    }
+}
+
+/// How far apart in the row-major index neighbours along each dim are.
+pub(crate) fn lows(dims: &[i64]) -> SmallVec<[u64; 6]> {
+    let mut lows: SmallVec<[u64; 6]> = smallvec![1; dims.len()];
+    let mut low = 1u64;
+    for (slot, &dim) in lows.iter_mut().zip(dims).rev() {
+        *slot = low;
+        low = low.saturating_mul(size(dim));
+    }
+    lows
+}
+
+/// The dims in the order of memory, the major-most first. What a layout does
+/// not name (in a verified module, nothing) is major.
+fn order(layout: Option<&Layout>, rank: usize) -> SmallVec<[usize; 6]> {
+    let Some(layout) = layout else {
+        return (0..rank).collect();
+    };
+    let mut unnamed: SmallVec<[bool; 6]> = smallvec![true; rank];
+    let mut order: SmallVec<[usize; 6]> = SmallVec::new();
+    for &dim in &layout.minor_to_major {
+        let dim = dim as usize;
+        if unnamed.get(dim).copied().unwrap_or(false) {
+            unnamed[dim] = false;
+            order.push(dim);
+        }
+    }
+    order.extend((0..rank).rev().filter(|&dim| unnamed[dim]));
+    order.reverse();
+    order
+}
+
+/// The tiles of a shape: those of its layout, else those of the target.
+fn tiles(target: &Target, shape: &ArrayShape) -> Tiles {
+    if target.alignment == Alignment::None {
+        return Tiles::new();
+    }
+    match &shape.layout {
+        Some(layout) if !layout.tiles.is_empty() => layout.tiles.clone(),
+        _ => {
+            let [rows, lanes] =
+                target.tile(element_bits(shape)).map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+            let dims = if shape.rank() < 2 {
+                smallvec![rows.saturating_mul(lanes)]
+            } else {
+                smallvec![rows, lanes]
+            };
+            smallvec![Tile { dims }]
+        }
+    }
+}

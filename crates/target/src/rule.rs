@@ -1,0 +1,82 @@
+//! What a key of a target file may hold.
+
+use toml::Value;
+
+/// The values that one key accepts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    /// A string that is not empty.
+    Text,
+    /// The name of an [`Alignment`](crate::Alignment).
+    Alignment,
+    /// A whole number from 1 to this.
+    Count(i64),
+    /// A power of two between these.
+    PowerOfTwo(i64, i64),
+    /// Something per cycle: a number that can be divided by.
+    Rate,
+    /// Cycles: a number that may be zero.
+    Cost,
+}
+
+/// The largest number of a rate or cost: far past any machine, yet small
+/// enough that no sum of costs becomes infinite.
+const MAX: f64 = 1e12;
+/// The smallest rate.
+const MIN_RATE: f64 = 1e-6;
+
+impl Rule {
+    /// What is wrong with `value`, as the end of a sentence; `None` if nothing.
+    pub(crate) fn fault(self, value: &Value) -> Option<String> {
+        let good = match self {
+            Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
+            Self::Alignment => matches!(value.as_str(), Some("none" | "tiles")),
+            Self::Count(max) => value.as_integer().is_some_and(|n| (1..=max).contains(&n)),
+            Self::PowerOfTwo(min, max) => value
+                .as_integer()
+                .is_some_and(|n| (min..=max).contains(&n) && n.unsigned_abs().is_power_of_two()),
+            Self::Rate => number(value).is_some_and(|x| (MIN_RATE..=MAX).contains(&x)),
+            Self::Cost => number(value).is_some_and(|x| (0.0..=MAX).contains(&x)),
+        };
+        (!good).then(|| format!("is {}; give {}", describe(value), self.wanted()))
+    }
+
+    fn wanted(self) -> String {
+        match self {
+            Self::Text => "a string that is not empty".to_owned(),
+            Self::Alignment => "\"none\" or \"tiles\"".to_owned(),
+            Self::Count(max) => format!("a whole number from 1 to {max}"),
+            Self::PowerOfTwo(min, max) => format!("a power of two from {min} to {max}"),
+            Self::Rate => format!("a number from {MIN_RATE} to {MAX}"),
+            Self::Cost => format!("a number from 0 to {MAX}"),
+        }
+    }
+}
+
+/// A number, written with a point or without; NaN is in no range.
+#[expect(clippy::cast_precision_loss, reason = "only compared with a range")]
+fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Integer(n) => n.to_string(),
+        Value::Float(x) => format!("{x:?}"),
+        Value::Boolean(b) => b.to_string(),
+        Value::String(s) => format!("the string \"{}\"", shorten(s)),
+        Value::Datetime(_) => "a date".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// The text on one short line, whatever a file put into it.
+pub(crate) fn shorten(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        short.push_str("...");
+    }
+    short
+}

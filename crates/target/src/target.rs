@@ -1,0 +1,154 @@
+//! The machine.
+
+use serde::{Deserialize, Serialize};
+
+use crate::file::TargetError;
+use crate::rule::Rule;
+
+/// Declares [`Target`]: one row per key of a target file, with what the key
+/// means, its type and the values it accepts.
+macro_rules! target {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $rule:expr;)*) => {
+        /// A vector machine, as far as costs depend on it.
+        ///
+        /// Every key of a target file is a field here. Units and sources of
+        /// the numbers are in `docs/targets.md`. [`Target::check`] holds for
+        /// every target that [`Target::from_toml`] and [`Target::builtin`]
+        /// return; call it after changing fields.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[non_exhaustive]
+        pub struct Target {
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        impl Target {
+            /// Every key of a target file; all are required.
+            pub const KEYS: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The values that a key accepts, in the order of [`Self::KEYS`].
+            pub(crate) const RULES: &'static [Rule] = &[$($rule),*];
+        }
+    };
+}
+
+target! {
+    /// What `--target` calls it.
+    name: String = Rule::Text;
+    /// One line on what it stands for.
+    description: String = Rule::Text;
+    /// How arrays lie in its memory.
+    alignment: Alignment = Rule::Alignment;
+    /// Lanes of a vector: how far the minor-most dim reaches in one vector.
+    /// Need not be a power of two.
+    lanes: u32 = Rule::Count(1 << 16);
+    /// Rows of a vector: how far the second-minor dim reaches in one vector.
+    /// 1 on a machine with plain, one-dimensional vectors.
+    sublanes: u32 = Rule::Count(1 << 12);
+    /// Bits of one lane in one row: the widest element that fits one.
+    lane_bits: u32 = Rule::PowerOfTwo(8, 128);
+    /// The narrowest elements that share a lane: `lane_bits` where none do.
+    pack_min_bits: u32 = Rule::PowerOfTwo(1, 128);
+    /// Vector registers.
+    vector_registers: u32 = Rule::Count(1 << 16);
+    /// Bytes of on-chip memory that vectors are loaded from.
+    vector_memory_bytes: u64 = Rule::Count(1 << 40);
+    /// Bytes per cycle between main memory and vector memory, both ways
+    /// together.
+    hbm_bytes_per_cycle: f64 = Rule::Rate;
+    /// Cycles from asking main memory for bytes to the first of them.
+    hbm_latency_cycles: f64 = Rule::Cost;
+    /// Elementwise operations on whole vectors per cycle.
+    vector_alu_slots: u32 = Rule::Count(1 << 10);
+    /// Vectors loaded from vector memory per cycle.
+    load_slots: u32 = Rule::Count(1 << 10);
+    /// Vectors stored to vector memory per cycle.
+    store_slots: u32 = Rule::Count(1 << 10);
+    /// Cycles to move one row of a vector to another place: rotate its lanes,
+    /// merge it under a mask. See [`Target::realign_cycles`].
+    lane_move_cycles: f64 = Rule::Cost;
+    /// Cycles per vector of a reshape or transpose that moves nothing inside
+    /// vectors. It is no work, but it ties the layouts on both sides together,
+    /// which a compiler may have to pay for elsewhere.
+    reshape_pin_cycles: f64 = Rule::Cost;
+    /// Cycles to reduce a vector across its lanes.
+    cross_lane_reduce_cycles: f64 = Rule::Cost;
+    /// Cycles of an exponential, logarithm, tanh, reciprocal, root or sine of
+    /// one vector.
+    transcendental_cycles: f64 = Rule::Cost;
+    /// Multiplications and additions per cycle of a matrix product.
+    matmul_flops_per_cycle: f64 = Rule::Rate;
+}
+
+/// How arrays lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Alignment {
+    /// One element after the other: a reshape is free.
+    None,
+    /// In whole vectors: the two minor dims are padded to rows and lanes.
+    Tiles,
+}
+
+const BUILTIN: &[(&str, &str)] = &[
+    ("linear", include_str!("builtin/linear.toml")),
+    ("tpu-like", include_str!("builtin/tpu-like.toml")),
+];
+
+impl Target {
+    /// The target that is meant where none is named.
+    pub const DEFAULT: &'static str = "tpu-like";
+
+    /// The names that [`Target::builtin`] knows, in alphabetical order.
+    pub fn builtin_names() -> impl ExactSizeIterator<Item = &'static str> {
+        BUILTIN.iter().map(|(name, _)| *name)
+    }
+
+    /// The built-in target of this name.
+    ///
+    /// # Errors
+    /// If there is none; the message lists those there are.
+    pub fn builtin(name: &str) -> Result<Self, TargetError> {
+        match BUILTIN.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Self::from_toml(text),
+            None => Err(TargetError::unknown(name)),
+        }
+    }
+
+    /// Bytes of a vector.
+    pub fn vector_bytes(&self) -> u64 {
+        (self.vector_bits() / 8).max(1)
+    }
+
+    pub(crate) fn vector_bits(&self) -> u64 {
+        self.tile(self.lane_bits).iter().product::<u64>().saturating_mul(self.lane_bits.into())
+    }
+
+    /// How many elements of this many bits share a lane of a row: 1 for those
+    /// as wide as a lane or wider, 2 for 16-bit elements in 32-bit lanes.
+    pub fn packing(&self, element_bits: u32) -> u32 {
+        (self.lane_bits / self.stored_bits(element_bits)).max(1)
+    }
+
+    /// Bits that an element of this many takes in a vector: the next power of
+    /// two, but no less than the narrowest packed width.
+    pub(crate) fn stored_bits(&self, element_bits: u32) -> u32 {
+        let bits = element_bits.max(self.pack_min_bits).max(1);
+        bits.checked_next_power_of_two().unwrap_or(bits)
+    }
+
+    /// Rows and lanes of the tile in which elements of this many bits are
+    /// stored: 8x128 on `tpu-like`, 16x128 for 16-bit elements. Its bytes are
+    /// those of one vector, or of several where elements are wider than a lane.
+    pub fn tile(&self, element_bits: u32) -> [u64; 2] {
+        let rows =
+            u64::from(self.sublanes.max(1)).saturating_mul(self.packing(element_bits).into());
+        [rows, self.lanes.max(1).into()]
+    }
+
+    /// Cycles to realign one vector. Its rows come from different places of
+    /// different vectors, so that each is moved by itself.
+    pub fn realign_cycles(&self) -> f64 {
+        f64::from(self.sublanes) * self.lane_move_cycles
+    }
+}

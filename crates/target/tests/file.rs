@@ -1,0 +1,189 @@
+//! Target files: what is read, and what is said about a bad one.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use tilewright_target::{Alignment, Target, TargetError};
+
+const TPU: &str = include_str!("../src/builtin/tpu-like.toml");
+
+fn error(text: &str) -> String {
+    Target::from_toml(text).unwrap_err().to_string()
+}
+
+/// The error about the built-in file with one line replaced.
+fn with(line: &str, replacement: &str) -> String {
+    assert!(TPU.contains(line), "{line}");
+    error(&TPU.replace(line, replacement))
+}
+
+#[test]
+fn builtins_are_read_by_name() {
+    let names: Vec<_> = Target::builtin_names().collect();
+    assert_eq!(names, ["linear", "tpu-like"]);
+    for name in names {
+        let target = Target::builtin(name).unwrap();
+        assert_eq!(target.name, name);
+        assert_eq!(target.check(), Ok(()));
+    }
+    assert!(Target::builtin(Target::DEFAULT).is_ok());
+    let tpu = Target::from_toml(TPU).unwrap();
+    assert_eq!(tpu.alignment, Alignment::Tiles);
+    assert_eq!((tpu.lanes, tpu.sublanes, tpu.vector_bytes()), (128, 8, 4096));
+    assert_eq!(tpu.reshape_pin_cycles, 2.0);
+}
+
+#[test]
+fn unknown_names_list_the_known() {
+    assert_eq!(
+        Target::builtin("gpu").unwrap_err().to_string(),
+        "no built-in target is called `gpu`; there are `linear`, `tpu-like`, or write a target file"
+    );
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_named() {
+    assert_eq!(
+        with("lanes = 128", "lanes = 0"),
+        "line 6: `lanes` is 0; give a whole number from 1 to 65536"
+    );
+    assert_eq!(
+        with("sublanes = 8", "sublanes = -8"),
+        "line 7: `sublanes` is -8; give a whole number from 1 to 4096"
+    );
+    assert_eq!(
+        with("load_slots = 2", "load_slots = 2.0"),
+        "line 15: `load_slots` is 2.0; give a whole number from 1 to 1024"
+    );
+    assert_eq!(
+        with("lane_move_cycles = 1", "lane_move_cycles = nan"),
+        "line 17: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
+    );
+    assert_eq!(
+        with("lane_move_cycles = 1", "lane_move_cycles = -0.5"),
+        "line 17: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
+    );
+    assert_eq!(
+        with("hbm_bytes_per_cycle = 546", "hbm_bytes_per_cycle = inf"),
+        "line 12: `hbm_bytes_per_cycle` is inf; give a number from 0.000001 to 1000000000000"
+    );
+    assert_eq!(
+        with("hbm_bytes_per_cycle = 546", "hbm_bytes_per_cycle = 0"),
+        "line 12: `hbm_bytes_per_cycle` is 0; give a number from 0.000001 to 1000000000000"
+    );
+    assert_eq!(
+        with("lane_bits = 32", "lane_bits = 24"),
+        "line 8: `lane_bits` is 24; give a power of two from 8 to 128"
+    );
+    assert_eq!(
+        with("pack_min_bits = 4", "pack_min_bits = 64"),
+        "line 9: `pack_min_bits` is 64; give no more than `lane_bits`, which is 32"
+    );
+}
+
+#[test]
+fn lanes_need_not_be_a_power_of_two() {
+    let odd = Target::from_toml(&TPU.replace("lanes = 128", "lanes = 100")).unwrap();
+    assert_eq!(odd.vector_bytes(), 3200);
+}
+
+#[test]
+fn values_of_the_wrong_type_are_named() {
+    assert_eq!(
+        with("lanes = 128", "lanes = '128'"),
+        "line 6: `lanes` is the string \"128\"; give a whole number from 1 to 65536"
+    );
+    assert_eq!(
+        with("alignment = \"tiles\"", "alignment = \"rows\""),
+        "line 5: `alignment` is the string \"rows\"; give \"none\" or \"tiles\""
+    );
+    assert_eq!(
+        with("name = \"tpu-like\"", "name = ' '"),
+        "line 3: `name` is the string \" \"; give a string that is not empty"
+    );
+    assert_eq!(
+        with("lanes = 128", "lanes = [128]"),
+        "line 6: `lanes` is an array; give a whole number from 1 to 65536"
+    );
+}
+
+#[test]
+fn unknown_and_missing_keys_are_all_named() {
+    assert_eq!(
+        with("lanes = 128", "lane = 128\nclock_ghz = 1.5"),
+        "line 6: `lane` is no key of a target; did you mean `lanes`?\n\
+         line 7: `clock_ghz` is no key of a target; remove it\n\
+         `lanes` is missing; every key is required"
+    );
+    assert!(
+        with("vector_registers", "vector_register").contains("did you mean `vector_registers`?")
+    );
+    let all = error("");
+    assert_eq!(all.lines().count(), Target::KEYS.len());
+    assert!(all.starts_with("`name` is missing; every key is required\n`description`"), "{all}");
+}
+
+#[test]
+fn bad_toml_is_located() {
+    assert!(with("lanes = 128", "lanes = ").starts_with("line 6, column 9: "));
+    assert_eq!(with("lanes = 128", "lanes = 128\nlanes = 4"), "line 7, column 1: duplicate key");
+    assert_eq!(error("a = [[["), "line 1, column 8: unclosed array, expected `]`");
+}
+
+#[test]
+fn hostile_files_give_short_answers() {
+    let deep = format!("a = {}", "[".repeat(100_000));
+    assert!(matches!(Target::from_toml(&deep), Err(TargetError::Syntax { .. })));
+    let many: String = (0..100_000).map(|i| format!("k{i} = {i}\n")).collect();
+    let said = error(&many);
+    assert_eq!(said.lines().count(), 21);
+    assert!(said.ends_with(&format!("and {} problems more", 100_000 + Target::KEYS.len() - 20)));
+    let long = format!("\"{}\\n\" = 1", "x".repeat(1_000_000));
+    assert!(error(&long).lines().next().unwrap().len() < 100);
+}
+
+#[test]
+fn fields_set_by_hand_are_checked() {
+    let mut target = Target::builtin("tpu-like").unwrap();
+    target.lanes = 0;
+    target.transcendental_cycles = f64::NAN;
+    assert_eq!(
+        target.check().unwrap_err().to_string(),
+        "`lanes` is 0; give a whole number from 1 to 65536\n\
+         `transcendental_cycles` is NaN; give a number from 0 to 1000000000000"
+    );
+    target.vector_memory_bytes = u64::MAX;
+    assert!(target.check().is_err());
+    // Unchecked, it still does not panic.
+    target.sublanes = 0;
+    target.lane_bits = 0;
+    let shape =
+        tilewright_ir::shape::ArrayShape::new(tilewright_ir::element::ElementType::F32, [9]);
+    assert_ne!(target.footprint(&shape).vectors, 0);
+}
+
+/// The table of fields in docs/targets.md has a row for each key with the
+/// numbers of the built-in targets.
+#[test]
+fn the_docs_have_every_key_and_number() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/targets.md");
+    let Ok(docs) = std::fs::read_to_string(docs) else {
+        return; // The package by itself has no docs folder.
+    };
+    let tables: Vec<toml::Table> = ["tpu-like", "linear"]
+        .map(|name| toml::Table::try_from(Target::builtin(name).unwrap()).unwrap())
+        .into();
+    for key in Target::KEYS {
+        let start = format!("| `{key}` |");
+        let row = docs.lines().find(|line| line.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("docs/targets.md has no row for {key}"));
+        if ["name", "description"].contains(key) {
+            continue;
+        }
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for (table, cell) in tables.iter().zip(&cells[4..]) {
+            let said = cell.replace(['_', '`'], "");
+            let value = table[*key].to_string().replace('"', "");
+            assert_eq!(said, value.trim_end_matches(".0"), "{row}");
+        }
+    }
+}
