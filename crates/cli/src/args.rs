@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tilewright::module::{LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
@@ -68,6 +69,34 @@ pub(crate) struct Optimisation {
     pub(crate) exact: bool,
 }
 
+/// How text is written.
+#[derive(Debug, Args)]
+pub(crate) struct Form {
+    /// What to do about padding in layouts, which XLA's text does not have:
+    /// fail, leave it out, or write it for Tilewright alone
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Padding::Refuse)]
+    padding: Padding,
+}
+
+/// What to do about padding in layouts.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Padding {
+    Refuse,
+    Strip,
+    Keep,
+}
+
+impl Form {
+    /// The options of the library.
+    pub(crate) fn options(&self) -> PrintOptions {
+        PrintOptions::new().with_padding(match self.padding {
+            Padding::Refuse => LayoutPadding::Refuse,
+            Padding::Strip => LayoutPadding::Strip,
+            Padding::Keep => LayoutPadding::Keep,
+        })
+    }
+}
+
 /// `tilewright opt`.
 #[derive(Debug, Args)]
 pub(crate) struct Opt {
@@ -95,9 +124,11 @@ pub(crate) struct Opt {
     /// Stop after this many rewrites, to find the one that matters
     #[arg(long, value_name = "N")]
     pub(crate) stop_after: Option<u64>,
-    /// Give the report of --stats as JSON
+    /// Give the report of --stats and --explain as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 /// `tilewright run`.
@@ -173,6 +204,8 @@ pub(crate) struct Convert {
     /// Write here: HLO text, `-` for stdout
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 /// `tilewright passes`, `ops` and `targets`.

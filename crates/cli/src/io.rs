@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result};
-use tilewright::{Error, Loaded, ModuleReader};
+use tilewright::{Error, Loaded};
 
 /// The path that means stdin or stdout.
 fn is_dash(path: &Path) -> bool {
@@ -15,16 +15,15 @@ fn is_dash(path: &Path) -> bool {
 
 /// Reads a module from a file or stdin.
 pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
-    let reader = ModuleReader::new();
     if is_dash(path) {
         let mut bytes = Vec::new();
         io::stdin()
             .lock()
             .read_to_end(&mut bytes)
             .map_err(|source| Error::read("<stdin>", source))?;
-        reader.bytes("<stdin>", bytes)
+        tilewright::load_bytes("<stdin>", bytes)
     } else {
-        reader.file(path)
+        tilewright::load_file(path)
     }
 }
 

@@ -35,9 +35,9 @@ mod value;
 use smallvec::SmallVec;
 use tilewright_ir::{Literal, Shape, Verified};
 
-pub use compare::{Comparison, Difference, Tolerance, compare};
+pub use compare::{CompareError, Comparison, Difference, Tolerance, compare};
 pub use error::EvalError;
-pub use inputs::{InputKind, inputs_for};
+pub use inputs::{InputError, InputKind, inputs_for, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};
 
 use error::Fault;

@@ -8,26 +8,34 @@ use tilewright_ir::{ArrayLiteral, Data, Dims, ElementType, Literal, LiteralError
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::limits::{Charge, Ledger};
 
-/// Calls the same code for whichever storage a [`Data`] has.
-///
-/// `with_data!(data, values => expr)` binds `values` to the typed vector; with
-/// `wrap`, the expression yields a vector of the same type and the result is a
-/// `Data` again.
+/// Calls the same code for whichever storage a [`Data`] has:
+/// `with_data!(data, values => expr)` binds `values` to the typed vector.
 macro_rules! with_data {
     ($data:expr, $values:ident => $body:expr) => {
-        $crate::value::with_data!(@arms $data, $values => $body, [Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 BF16 F32 F64 C64 C128])
+        $crate::value::with_data!(@ $data, $values => $body, [Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 BF16 F32 F64 C64 C128])
     };
-    ($data:expr, $values:ident => wrap $body:expr) => {
-        $crate::value::with_data!(@wrap $data, $values => $body, [Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 BF16 F32 F64 C64 C128])
-    };
-    (@arms $data:expr, $values:ident => $body:expr, [$($name:ident)*]) => {
+    (@ $data:expr, $values:ident => $body:expr, [$($name:ident)*]) => {
         match $data { $(tilewright_ir::Data::$name($values) => $body,)* }
-    };
-    (@wrap $data:expr, $values:ident => $body:expr, [$($name:ident)*]) => {
-        match $data { $(tilewright_ir::Data::$name($values) => tilewright_ir::Data::$name($body),)* }
     };
 }
 pub(crate) use with_data;
+
+/// As [`with_data`], for code that yields a vector of the same type: the
+/// result is a `Data` again.
+macro_rules! map_data {
+    ($data:expr, $values:ident => $body:expr) => {
+        $crate::value::map_data!(@ $data, $values => $body, [Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 BF16 F32 F64 C64 C128])
+    };
+    (@ $data:expr, $values:ident => $body:expr, [$($name:ident)*]) => {
+        match $data { $(tilewright_ir::Data::$name($values) => tilewright_ir::Data::$name($body),)* }
+    };
+}
+pub(crate) use map_data;
+
+/// The elements of `data`, which are of the type of others.
+pub(crate) fn alike<'a, T: Native>(_others: &[T], data: &'a Data) -> Outcome<&'a [T]> {
+    data.as_slice().ok_or(WRONG_STORAGE)
+}
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -48,7 +56,8 @@ pub(crate) struct Array {
 #[derive(Debug)]
 struct Buffer {
     data: Data,
-    charge: Charge,
+    /// Held as long as the data is.
+    _charge: Charge,
 }
 
 impl Array {
@@ -63,7 +72,7 @@ impl Array {
         if count != Some(data.len()) || !data.stores(element_type) {
             return Err(Fault::Internal("the op yields another number or type of elements"));
         }
-        Ok(Self { element_type, dims, buffer: Rc::new(Buffer { data, charge }) })
+        Ok(Self { element_type, dims, buffer: Rc::new(Buffer { data, _charge: charge }) })
     }
 
     /// A scalar, which is not counted as memory.
@@ -108,16 +117,30 @@ impl Array {
         Ok(self)
     }
 
-    /// The elements to be changed in place: the array's own if nobody else
-    /// has them, a copy otherwise.
-    pub(crate) fn into_owned(self, ledger: &Rc<Ledger>) -> Outcome<(Data, Charge)> {
-        match Rc::try_unwrap(self.buffer) {
-            Ok(buffer) => Ok((buffer.data, buffer.charge)),
-            Err(shared) => {
-                let charge = ledger.reserve(num_bytes(self.element_type, shared.data.len()))?;
-                Ok((shared.data.clone(), charge))
-            }
+    /// The same array with elements of its own: as it is if nobody else has
+    /// them, a copy otherwise.
+    pub(crate) fn detach(mut self, ledger: &Rc<Ledger>) -> Outcome<Self> {
+        if Rc::get_mut(&mut self.buffer).is_none() {
+            let charge = ledger.reserve(num_bytes(self.element_type, self.len()))?;
+            self.buffer = Rc::new(Buffer { data: self.buffer.data.clone(), _charge: charge });
         }
+        Ok(self)
+    }
+
+    /// The elements, to be changed; `None` while they are shared.
+    pub(crate) fn data_mut(&mut self) -> Option<&mut Data> {
+        Rc::get_mut(&mut self.buffer).map(|buffer| &mut buffer.data)
+    }
+
+    /// The array with elements changed, in place where nobody else has them.
+    pub(crate) fn modify(
+        self,
+        ledger: &Rc<Ledger>,
+        change: impl FnOnce(&mut Data) -> Outcome<()>,
+    ) -> Outcome<Value> {
+        let mut own = self.detach(ledger)?;
+        change(own.data_mut().ok_or(Fault::Internal("a result is shared"))?)?;
+        Ok(Value::Array(own))
     }
 }
 

@@ -1,6 +1,9 @@
 //! How front ends make modules: shapes are inferred, names are made up, and
 //! what comes out is verified.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
+
 use crate::edit::{EditError, Position};
 use crate::entity::{CompId, InstId};
 use crate::infer::{ShapeError, infer_shape};
@@ -55,6 +58,13 @@ pub struct Builder {
     module: Module,
     current: CompId,
     entry: CompId,
+    /// How many computations have their root. They stand first in the order,
+    /// callees before callers; after them those that are still being filled,
+    /// callers first.
+    finished: usize,
+    /// The next number to try for reducers of an op.
+    next_reducer: FxHashMap<Opcode, u64>,
+    computation_names: FxHashSet<SmolStr>,
 }
 
 impl Builder {
@@ -63,7 +73,14 @@ impl Builder {
         let mut module = Module::new(name);
         let entry = module.add_computation("main");
         module.set_entry(entry);
-        Self { module, current: entry, entry }
+        Self {
+            module,
+            current: entry,
+            entry,
+            finished: 0,
+            next_reducer: FxHashMap::default(),
+            computation_names: ["main".into()].into_iter().collect(),
+        }
     }
 
     /// The module so far.
@@ -75,21 +92,23 @@ impl Builder {
     /// in the calling computation, it can be called.
     ///
     /// # Errors
-    /// What `body` returns.
+    /// What `body` returns, or if the root lies in another computation; the
+    /// computation is not in the module then.
     pub fn computation(
         &mut self,
         name: &str,
         body: impl FnOnce(&mut Self) -> Result<InstId, BuildError>,
     ) -> Result<CompId, BuildError> {
         let id = self.module.add_computation(name);
+        self.computation_names.insert(name.into());
         let caller = std::mem::replace(&mut self.current, id);
         let root = body(self);
         self.current = caller;
-        self.module.set_root(root?)?;
-        // Callees stand before callers.
-        self.module.order.retain(|&c| c != id);
-        let at = self.module.order.iter().position(|&c| c == caller);
-        self.module.order.insert(at.unwrap_or(0), id);
+        // It is the last in the order: those it contains have left.
+        self.module.order.pop();
+        self.set_root(id, root?)?;
+        self.module.order.insert(self.finished, id);
+        self.finished += 1;
         Ok(id)
     }
 
@@ -227,7 +246,7 @@ impl Builder {
         opcode: Opcode,
         element_type: ElementType,
     ) -> Result<CompId, BuildError> {
-        let name = self.free_computation_name(opcode.name());
+        let name = self.free_computation_name(opcode);
         self.computation(&name, |b| {
             let lhs = b.parameter("lhs", Shape::scalar(element_type))?;
             let rhs = b.parameter("rhs", Shape::scalar(element_type))?;
@@ -253,10 +272,10 @@ impl Builder {
     /// Ends the entry computation with its root and verifies the module.
     ///
     /// # Errors
-    /// If the module breaks a rule of the verifier.
+    /// If the root lies in another computation, or the module breaks a rule of
+    /// the verifier.
     pub fn finish(mut self, root: InstId) -> Result<Verified, BuildError> {
-        self.module.set_root(root)?;
-        self.module.set_entry(self.entry);
+        self.set_root(self.entry, root)?;
         Ok(verify(self.module)?)
     }
 
@@ -287,15 +306,23 @@ impl Builder {
             .ok_or_else(|| BuildError::NotAnArray(self.module.name_of(id).into()))
     }
 
-    fn free_computation_name(&self, wanted: &str) -> String {
-        let taken = |name: &str| {
-            self.module.computations.iter().any(|(_, computation)| computation.name() == name)
-        };
-        let numbered = (1u64..).map(|n| format!("{wanted}.{n}"));
-        std::iter::once(wanted.to_owned())
-            .chain(numbered)
-            .find(|name| !taken(name))
-            .unwrap_or_default()
+    fn set_root(&mut self, computation: CompId, root: InstId) -> Result<(), EditError> {
+        self.module.check_operands(computation, &[root])?;
+        self.module.set_root(root)
+    }
+
+    fn free_computation_name(&mut self, opcode: Opcode) -> String {
+        let next = self.next_reducer.entry(opcode).or_default();
+        loop {
+            let name = match *next {
+                0 => opcode.name().to_owned(),
+                number => format!("{opcode}.{number}"),
+            };
+            *next += 1;
+            if !self.computation_names.contains(name.as_str()) {
+                return name;
+            }
+        }
     }
 }
 

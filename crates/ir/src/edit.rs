@@ -58,6 +58,9 @@ pub enum EditError {
         /// The number.
         number: i64,
     },
+    /// A patch refers to an instruction that it has not planned before.
+    #[error("the patch has planned no instruction {0} yet")]
+    Unplanned(usize),
     /// The module has as many instructions or operands as ids can tell apart.
     #[error("the module is too large: at most 2^32 - 2 instructions and operands")]
     TooLarge,
@@ -72,11 +75,7 @@ impl Module {
     }
 
     /// Adds an empty computation just before one that will call it.
-    pub fn add_computation_before(
-        &mut self,
-        name: impl Into<SmolStr>,
-        caller: CompId,
-    ) -> CompId {
+    pub fn add_computation_before(&mut self, name: impl Into<SmolStr>, caller: CompId) -> CompId {
         let id = self.computations.push(Computation::new(name.into()));
         let at = self.order.iter().rposition(|&c| c == caller).unwrap_or(self.order.len());
         self.order.insert(at, id);
@@ -110,7 +109,7 @@ impl Module {
     /// # Errors
     /// If the numbers are not 0, 1, 2 ... without gap or repetition.
     pub fn order_parameters(&mut self, computation: CompId) -> Result<(), EditError> {
-        let mut parameters = std::mem::take(&mut self.computations[computation].parameters);
+        let mut parameters = self.computations[computation].parameters.clone();
         parameters.sort_by_key(|&id| self.parameter_number(id));
         let wrong = parameters
             .iter()
@@ -118,13 +117,12 @@ impl Module {
             .map(|(i, &id)| (i, self.parameter_number(id)))
             .find(|&(i, number)| usize::try_from(number) != Ok(i));
         let computation = &mut self.computations[computation];
-        computation.parameters = parameters;
-        match wrong {
-            None => Ok(()),
-            Some((_, number)) => {
-                Err(EditError::ParameterNumber { computation: computation.name.clone(), number })
-            }
+        if let Some((_, number)) = wrong {
+            let computation = computation.name.clone();
+            return Err(EditError::ParameterNumber { computation, number });
         }
+        computation.parameters = parameters;
+        Ok(())
     }
 
     /// Interns a shape.
@@ -166,9 +164,7 @@ impl Module {
     ) -> Result<InstId, EditError> {
         let parent = match position {
             Position::End(parent) => parent,
-            Position::Before(next) => {
-                self.instructions[next].parent.get().ok_or(EditError::Removed(next))?
-            }
+            Position::Before(next) => self.parent_of(next)?,
         };
         self.check_operands(parent, operands)?;
         let is_parameter = matches!(op, Op::Parameter(_));
@@ -235,7 +231,7 @@ impl Module {
     /// # Errors
     /// If the instruction was removed.
     pub fn set_root(&mut self, id: InstId) -> Result<(), EditError> {
-        let parent = self.instructions[id].parent.get().ok_or(EditError::Removed(id))?;
+        let parent = self.parent_of(id)?;
         self.computations[parent].root = id.into();
         Ok(())
     }
@@ -250,7 +246,7 @@ impl Module {
         operand: usize,
         value: InstId,
     ) -> Result<(), EditError> {
-        let parent = self.instructions[user].parent.get().ok_or(EditError::Removed(user))?;
+        let parent = self.parent_of(user)?;
         self.check_operands(parent, &[value])?;
         let slot = (self.instructions[user].operands.indices().nth(operand))
             .ok_or_else(|| EditError::NoOperand(self.name_of(user).into(), operand))?;
@@ -288,7 +284,7 @@ impl Module {
     /// If it has users, is the root or a parameter, or another instruction
     /// must run after it.
     pub fn remove(&mut self, id: InstId) -> Result<(), EditError> {
-        let parent = self.instructions[id].parent.get().ok_or(EditError::Removed(id))?;
+        let parent = self.parent_of(id)?;
         if !self.is_removable(id) {
             return Err(EditError::InUse(self.name_of(id).into()));
         }
@@ -360,6 +356,7 @@ impl Module {
             if let Some(extras) = self.extras.get_mut(&predecessor) {
                 extras.control_successors.retain(|&successor| successor != id);
             }
+            self.drop_empty_extras(predecessor);
         }
         for &predecessor in &predecessors {
             self.extras.entry(predecessor).or_default().control_successors.push(id);
@@ -367,23 +364,53 @@ impl Module {
         if !predecessors.is_empty() {
             self.extras.entry(id).or_default().control_predecessors = predecessors;
         }
+        self.drop_empty_extras(id);
+    }
+
+    /// No extras rather than empty ones: passes take that for a plain one.
+    fn drop_empty_extras(&mut self, id: InstId) {
+        if self.extras.get(&id).is_some_and(|extras| extras.is_empty()) {
+            self.extras.remove(&id);
+        }
     }
 
     /// Whether `new` may take the place of `old`; their computation.
     pub(crate) fn check_replacement(&self, old: InstId, new: InstId) -> Result<CompId, EditError> {
-        let parent = self.instructions[old].parent.get().ok_or(EditError::Removed(old))?;
+        let parent = self.parent_of(old)?;
         self.check_operands(parent, &[new])?;
-        if !self.shape(old).compatible(self.shape(new)) {
-            return Err(EditError::ShapeChange {
-                old: self.name_of(old).into(),
-                old_shape: Box::new(self.shape(old).clone()),
-                new_shape: Box::new(self.shape(new).clone()),
-            });
-        }
+        self.check_same_shape(old, self.shape(new))?;
         Ok(parent)
     }
 
-    fn check_operands(&self, parent: CompId, operands: &[InstId]) -> Result<(), EditError> {
+    /// Whether a value of this shape may take the place of `old`.
+    pub(crate) fn check_same_shape(&self, old: InstId, new: &Shape) -> Result<(), EditError> {
+        if self.shape(old).compatible(new) {
+            return Ok(());
+        }
+        Err(EditError::ShapeChange {
+            old: self.name_of(old).into(),
+            old_shape: Box::new(self.shape(old).clone()),
+            new_shape: Box::new(new.clone()),
+        })
+    }
+
+    pub(crate) fn parent_of(&self, id: InstId) -> Result<CompId, EditError> {
+        self.instructions[id].parent.get().ok_or(EditError::Removed(id))
+    }
+
+    /// Whether there are ids left for so many more.
+    pub(crate) fn check_room(&self, instructions: usize, operands: usize) -> Result<(), EditError> {
+        let room = u32::MAX as usize - 1;
+        let fits = self.instructions.len() + instructions <= room
+            && self.operands.len() + operands <= room;
+        if fits { Ok(()) } else { Err(EditError::TooLarge) }
+    }
+
+    pub(crate) fn check_operands(
+        &self,
+        parent: CompId,
+        operands: &[InstId],
+    ) -> Result<(), EditError> {
         for &operand in operands {
             match self.instructions[operand].parent.get() {
                 Some(other) if other == parent => {}
@@ -391,11 +418,7 @@ impl Module {
                 None => return Err(EditError::Removed(operand)),
             }
         }
-        let room = u32::MAX as usize - 1;
-        if self.instructions.len() >= room || self.operands.len() + operands.len() >= room {
-            return Err(EditError::TooLarge);
-        }
-        Ok(())
+        self.check_room(1, operands.len())
     }
 
     fn append_operands(&mut self, id: InstId, operands: &[InstId]) {

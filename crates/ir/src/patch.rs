@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::edit::{EditError, Position};
-use crate::entity::InstId;
+use crate::entity::{CompId, InstId};
 use crate::module::Module;
 use crate::ops::Op;
 use crate::types::shape::Shape;
@@ -106,26 +106,21 @@ impl Patch {
     /// instructions stay, without users.
     ///
     /// # Errors
-    /// If an operand, an anchor or a replacement does not fit; what was made
-    /// until then is removed again.
+    /// If an operand, an anchor or a replacement does not fit; nothing is
+    /// changed then.
     pub fn apply(&self, module: &mut Module) -> Result<Vec<InstId>, EditError> {
-        let mut made = Vec::with_capacity(self.planned.len());
-        match self.try_apply(module, &mut made) {
-            Ok(()) => Ok(made),
-            Err(error) => {
-                for &id in made.iter().rev() {
-                    // Nothing but later instructions of the patch uses it.
-                    module.remove(id)?;
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn try_apply(&self, module: &mut Module, made: &mut Vec<InstId>) -> Result<(), EditError> {
+        self.check(module)?;
+        let mut made: Vec<InstId> = Vec::with_capacity(self.planned.len());
+        let made_of = |value: Value, made: &[InstId]| match value {
+            Value::Old(id) => Ok(id),
+            Value::New(index) => made.get(index).copied().ok_or(EditError::Unplanned(index)),
+        };
         for planned in &self.planned {
-            let operands: SmallVec<[InstId; 3]> =
-                planned.operands.iter().map(|&value| resolve(value, made)).collect();
+            let operands: SmallVec<[InstId; 3]> = planned
+                .operands
+                .iter()
+                .map(|&value| made_of(value, &made))
+                .collect::<Result<_, _>>()?;
             let name = module.fresh_name(planned.op.opcode().name());
             let position = Position::Before(planned.before);
             let op = planned.op.clone();
@@ -134,18 +129,48 @@ impl Patch {
             made.push(id);
         }
         for &(old, new) in &self.replaced {
-            module.check_replacement(old, resolve(new, made))?;
+            module.replace_uses(old, made_of(new, &made)?)?;
+        }
+        Ok(made)
+    }
+
+    /// Everything that could go wrong in [`Patch::apply`], before it begins.
+    fn check(&self, module: &Module) -> Result<(), EditError> {
+        let mut parents = Vec::with_capacity(self.planned.len());
+        for planned in &self.planned {
+            let parent = module.parent_of(planned.before)?;
+            for &operand in &planned.operands {
+                self.check_value(module, operand, parent, &parents)?;
+            }
+            parents.push(parent);
         }
         for &(old, new) in &self.replaced {
-            module.replace_uses(old, resolve(new, made))?;
+            self.check_value(module, new, module.parent_of(old)?, &parents)?;
+            module.check_same_shape(old, self.shape(module, new))?;
         }
-        Ok(())
+        let operands = self.planned.iter().map(|planned| planned.operands.len()).sum();
+        module.check_room(self.planned.len(), operands)
     }
-}
 
-fn resolve(value: Value, made: &[InstId]) -> InstId {
-    match value {
-        Value::Old(id) => id,
-        Value::New(index) => made[index],
+    /// Checks that a value lies in `user`, the computation of its user, given
+    /// the computations of what was planned before.
+    fn check_value(
+        &self,
+        module: &Module,
+        value: Value,
+        user: CompId,
+        parents: &[CompId],
+    ) -> Result<(), EditError> {
+        match value {
+            Value::Old(id) => module.check_operands(user, &[id]),
+            Value::New(index) => match parents.get(index) {
+                None => Err(EditError::Unplanned(index)),
+                Some(&parent) if parent == user => Ok(()),
+                Some(_) => {
+                    let name = self.planned[index].op.opcode().name();
+                    Err(EditError::ForeignOperand(name.into()))
+                }
+            },
+        }
     }
 }

@@ -17,6 +17,6 @@ mod report;
 pub use analysis::cost::{Cost, InstructionCost, instruction_costs, module_cost};
 pub use pass::{Context, Pass};
 pub use pipeline::{
-    OptimizeError, Optimized, Options, PIPELINES, Passes, optimize, optimize_observed,
+    OptimizeError, Optimized, Options, PIPELINES, Passes, Pipeline, optimize, optimize_observed,
 };
 pub use report::{Note, PassReport, Report, StopReason, Verdict};

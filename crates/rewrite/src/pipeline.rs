@@ -69,13 +69,13 @@ pub const PIPELINES: &[Pipeline] = &[
     Pipeline {
         name: "default",
         first: &["inline", "tuple", "dce"],
-        cleanup: &["reshape", "broadcast", "cse", "degenerate", "dce"],
+        cleanup: &["reshape", "broadcast", "reduce", "cse", "degenerate", "dce"],
         heart: &["reshape-out-of-region", "reduce-through-reshape"],
     },
     Pipeline {
         name: "cleanup",
         first: &["inline", "tuple", "dce"],
-        cleanup: &["reshape", "broadcast", "cse", "dce"],
+        cleanup: &["reshape", "broadcast", "reduce", "cse", "dce"],
         heart: &[],
     },
 ];

@@ -3,8 +3,9 @@
 use crate::pass::Pass;
 use crate::passes::{
     broadcast::BroadcastCanonical, cse::CommonSubexpressions, dce::DeadCode,
-    degenerate::DegenerateDims, inline::Inline, reduce_through_reshape::ReduceThroughReshape,
-    reshape::ReshapeCanonical, reshape_out_of_region::ReshapeOutOfRegion, tuple::TupleSimplify,
+    degenerate::DegenerateDims, inline::Inline, reduce::ReduceCanonical,
+    reduce_through_reshape::ReduceThroughReshape, reshape::ReshapeCanonical,
+    reshape_out_of_region::ReshapeOutOfRegion, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
@@ -14,6 +15,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &DeadCode,
     &DegenerateDims,
     &Inline,
+    &ReduceCanonical,
     &ReduceThroughReshape,
     &ReshapeCanonical,
     &ReshapeOutOfRegion,

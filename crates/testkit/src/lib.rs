@@ -1,1 +1,3 @@
-//! To be written.
+//! Fixtures for tests.
+
+pub mod fixture;

@@ -121,9 +121,22 @@ impl<'s> Cursor<'s> {
         self.pos += rest.chars().next().map_or(0, char::len_utf8);
     }
 
+    /// Moves over bytes of a class.
+    #[inline]
+    fn skip(&mut self, class: u8) {
+        let rest = self.source.as_bytes().get(self.pos..).unwrap_or_default();
+        self.pos += rest.iter().position(|&b| !is(b, class)).unwrap_or(rest.len());
+    }
+
     /// Moves over whitespace and comments.
     #[inline]
     pub(crate) fn skip_space(&mut self) {
+        if self.peek() <= b' ' || self.peek() == b'/' {
+            self.skip_some_space();
+        }
+    }
+
+    fn skip_some_space(&mut self) {
         loop {
             while is(self.peek(), SPACE) {
                 self.pos += 1;
@@ -166,7 +179,18 @@ impl<'s> Cursor<'s> {
         here
     }
 
+    /// Moves over whitespace and then a byte if it is there.
+    #[inline]
+    pub(crate) fn accept_after_space(&mut self, byte: u8) -> bool {
+        if self.eat(byte) {
+            return true;
+        }
+        self.skip_space();
+        self.eat(byte)
+    }
+
     /// Moves over a text if it is here.
+    #[inline]
     pub(crate) fn eat_text(&mut self, text: &str) -> bool {
         let rest = self.source.as_bytes().get(self.pos..).unwrap_or_default();
         let here = rest.starts_with(text.as_bytes());
@@ -184,9 +208,7 @@ impl<'s> Cursor<'s> {
         }
         let start = self.pos;
         self.pos += 1;
-        while is(self.peek(), NAME) {
-            self.pos += 1;
-        }
+        self.skip(NAME);
         // `f32[]->` and `a->b`: the arrow is no part of the name.
         if self.peek() == b'>' && self.byte(self.pos - 1) == b'-' {
             self.pos -= 1;
@@ -204,9 +226,7 @@ impl<'s> Cursor<'s> {
     #[inline]
     pub(crate) fn number(&mut self) -> &'s str {
         let start = self.pos;
-        while is(self.peek(), NUMBER) {
-            self.pos += 1;
-        }
+        self.skip(NUMBER);
         self.since(start)
     }
 
@@ -220,21 +240,42 @@ impl<'s> Cursor<'s> {
     }
 
     /// A string in single or double quotes; moves past it and returns what
-    /// stands between the quotes. `None`, unmoved, if nothing ends it.
-    pub(crate) fn quoted(&mut self) -> Option<&'s str> {
+    /// stands between the quotes and whether there are escapes in it. `None`,
+    /// unmoved, if nothing ends it.
+    pub(crate) fn quoted(&mut self) -> Option<(&'s str, bool)> {
         let quote = self.peek();
         let start = self.pos + 1;
         let bytes = self.source.as_bytes();
         let mut at = start;
+        let mut escapes = false;
         loop {
-            match bytes.get(at) {
-                Some(b'\\') => at += 2,
-                Some(&b) if b == quote => break,
-                Some(_) => at += 1,
-                None => return None,
+            at += find_either(bytes.get(at..)?, quote, b'\\')?;
+            if bytes.get(at) == Some(&quote) {
+                break;
             }
+            escapes = true;
+            at += 2;
         }
         self.pos = at + 1;
-        Some(self.text(start, at))
+        Some((self.text(start, at), escapes))
     }
+}
+
+/// Where the first of two bytes stands, eight bytes at a time.
+fn find_either(bytes: &[u8], a: u8, b: u8) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    // Nonzero in a byte, and perhaps in those above it, where `word` is zero.
+    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let (all_a, all_b) = (ONES * u64::from(a), ONES * u64::from(b));
+    let mut rest = bytes;
+    while let Some((chunk, more)) = rest.split_first_chunk() {
+        let word = u64::from_le_bytes(*chunk);
+        let found = zero_bytes(word ^ all_a) | zero_bytes(word ^ all_b);
+        if found != 0 {
+            return Some(bytes.len() - rest.len() + found.trailing_zeros() as usize / 8);
+        }
+        rest = more;
+    }
+    let at = rest.iter().position(|&byte| byte == a || byte == b)?;
+    Some(bytes.len() - rest.len() + at)
 }

@@ -1,1 +1,55 @@
-//! To be written.
+//! Read, check, rewrite and run XLA's HLO, without building XLA.
+//!
+//! ```text
+//!             load, parse            optimize             print
+//!  HLO text ──────────────► Verified ────────► Verified ────────► HLO text
+//!                            ▲     │ ╲            │ ╱
+//!   Builder (a front end) ───┘     │  ╲── check ──╱
+//!                                  │
+//!                 Literals ──────► run ──────► Literal       cost ──► report
+//!               (random, npz)                (npz)
+//! ```
+//!
+//! A reshape is free on a linear memory and moves every element on a vector
+//! machine. [`optimize`] takes such reshapes away from around reductions and
+//! broadcasts, where norms are written with them, and says what it did.
+//! [`check`] evaluates before and after and compares. Costs are a model of a
+//! [`target()`](target), not a measurement.
+//!
+//! A front end makes modules with a [`Builder`](ir::Builder), without any text:
+//!
+//! ```
+#![doc = include_str!("../examples/quickstart.rs")]
+//! ```
+//!
+//! [`prelude`] has what most programs need; the rooms of the house are here as
+//! [`ir`], [`text`], [`targets`], [`rewrite`] and [`interp`]. The semantic
+//! version of this crate covers what it defines itself and what it names.
+
+pub mod check;
+pub mod error;
+pub mod listing;
+pub mod module;
+pub mod pipeline;
+pub mod prelude;
+pub mod report;
+pub mod run;
+
+pub use tilewright_interp as interp;
+pub use tilewright_ir as ir;
+pub use tilewright_rewrite as rewrite;
+pub use tilewright_target as targets;
+pub use tilewright_text as text;
+
+pub use check::{Agreement, CheckOptions, OutputDifference, Witness, check};
+pub use error::Error;
+pub use interp::Limits;
+pub use ir::Verified;
+pub use module::{
+    Loaded, PrintOptions, Source, load, load_bytes, load_file, load_text, parse, print, print_with,
+};
+pub use pipeline::{
+    Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, target,
+};
+pub use run::{elements, outputs_to_npz, random_inputs, read_inputs, run};
+pub use targets::Target;

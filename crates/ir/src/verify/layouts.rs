@@ -22,10 +22,20 @@ pub(super) fn check(module: &Module, report: &mut Report) {
             }
         }
     }
+    let Some(entry) = &module.header.entry_layout else { return };
+    for shape in entry.parameters.iter().chain([&entry.result]) {
+        if let Some((code, message)) = judge(shape) {
+            report.add(code, Place::Module, format!("entry_computation_layout: {message}"));
+        }
+    }
 }
 
 fn judge(shape: &Shape) -> Option<(Code, String)> {
-    shape.leaves().into_iter().filter_map(Shape::as_array).find_map(judge_array)
+    shape.leaves().into_iter().find_map(|leaf| match leaf {
+        Shape::Array(array) => judge_array(array),
+        Shape::Buffer(inner) => judge(inner),
+        Shape::Tuple(_) | Shape::Token | Shape::Opaque => None,
+    })
 }
 
 fn judge_array(array: &ArrayShape) -> Option<(Code, String)> {
@@ -37,10 +47,11 @@ fn judge_array(array: &ArrayShape) -> Option<(Code, String)> {
         return Some((super::SHAPE, format!("{array} has more bytes than 64 bits can count")));
     }
     let layout = array.layout.as_ref()?;
-    judge_layout(layout, array.rank()).map(|message| (super::LAYOUT, message))
+    judge_layout(layout, array.dims()).map(|message| (super::LAYOUT, message))
 }
 
-fn judge_layout(layout: &Layout, rank: usize) -> Option<String> {
+fn judge_layout(layout: &Layout, dims: &[i64]) -> Option<String> {
+    let rank = dims.len();
     if layout.rank() != rank {
         return Some(format!("the layout orders {} dims, but the array has {rank}", layout.rank()));
     }
@@ -57,10 +68,14 @@ fn judge_layout(layout: &Layout, rank: usize) -> Option<String> {
     if layout.tiles.iter().flat_map(|t| &t.dims).any(|&d| d < 1 && d != Tile::COMBINE) {
         return Some("tile sizes must be 1 or more".into());
     }
-    match &layout.padding {
-        Some(padding) if padding.dims.len() != rank => {
-            Some(format!("padding names {} dims, but the array has {rank}", padding.dims.len()))
-        }
-        _ => None,
+    let padding = layout.padding.as_ref()?;
+    if padding.dims.len() != rank {
+        return Some(format!(
+            "padding names {} dims, but the array has {rank}",
+            padding.dims.len()
+        ));
     }
+    let mut sizes = dims.iter().zip(&padding.dims).enumerate();
+    let (dim, (size, padded)) = sizes.find(|(_, (size, padded))| padded < size)?;
+    Some(format!("dim {dim} of size {size} cannot be padded to {padded}"))
 }

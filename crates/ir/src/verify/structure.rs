@@ -8,7 +8,7 @@ use crate::entity::{CompId, InstId};
 use crate::module::Module;
 
 pub(super) fn check(module: &Module, report: &mut Report) {
-    if module.entry().is_none() {
+    if !module.entry().is_some_and(|entry| module.computations().contains(&entry)) {
         report.add(super::NO_ENTRY, Place::Module, "no computation is the entry; mark one `ENTRY`");
     }
     let mut names = FxHashSet::default();

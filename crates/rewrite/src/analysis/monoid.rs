@@ -2,7 +2,8 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use tilewright_ir::{ArrayLiteral, CompId, Data, ElementType, Literal, Module, Opcode};
+use tilewright_ir::ops::attr::AttrValues;
+use tilewright_ir::{ArrayLiteral, CompId, Data, ElementType, Literal, Module, Op, Opcode};
 
 use super::cost::regroups_exactly;
 
@@ -37,6 +38,11 @@ impl Monoid {
         let element_type = module.array_shape(root)?.element_type;
         let same_type = module.array_shape(first)?.element_type == element_type;
         (both && is_monoid && same_type).then_some(Self { opcode, element_type })
+    }
+
+    /// The op, to be applied elementwise.
+    pub fn op(self) -> Option<Op> {
+        Op::from_attrs(self.opcode, &mut AttrValues::default()).ok()
     }
 
     /// Whether regrouping its operands never changes a bit: so for integers,

@@ -5,6 +5,7 @@ pub mod cse;
 pub mod dce;
 pub mod degenerate;
 pub mod inline;
+pub mod reduce;
 pub mod reduce_through_reshape;
 mod region_move;
 pub mod reshape;

@@ -15,10 +15,12 @@ mod instruction;
 mod layout;
 mod literal;
 mod metadata;
+mod number;
 mod operand;
 mod recover;
 mod shape;
 mod short;
+mod small;
 mod string;
 mod suggest;
 mod verbatim;
@@ -52,7 +54,8 @@ pub fn parse(source: &str) -> Result<Parsed, SyntaxErrors> {
     if u32::try_from(source.len()).is_err() {
         return Err(single(source, source.len(), "the text is longer than 4 GiB"));
     }
-    if let Some(nul) = source.as_bytes().iter().position(|&b| b == END) {
+    if source.as_bytes().contains(&END) {
+        let nul = source.bytes().position(|b| b == END).unwrap_or(0);
         return Err(single(source, nul, "the text contains a NUL byte; is it HLO text?"));
     }
     let mut parser = Parser::new(source);
@@ -141,8 +144,7 @@ struct Parser<'s> {
     nameless: Vec<CompId>,
     /// Texts of shapes met before.
     shapes: FxHashMap<&'s str, ShapeId>,
-    /// Texts of metadata met before, each with an instruction that has it.
-    metadata: FxHashMap<&'s str, InstId>,
+    metadata: metadata::Recent<'s>,
     /// Empty maps for the names of the next computations.
     spare_names: Vec<Names<'s, InstId>>,
     /// How many more parts inferred shapes may have, see `infer`.
@@ -162,7 +164,7 @@ impl<'s> Parser<'s> {
             computations: Names::default(),
             nameless: Vec::new(),
             shapes: FxHashMap::default(),
-            metadata: FxHashMap::default(),
+            metadata: metadata::Recent::default(),
             spare_names: Vec::new(),
             inference_budget: source.len().saturating_mul(2).saturating_add(1 << 20),
         }
@@ -237,14 +239,12 @@ impl<'s> Parser<'s> {
 
     /// Reads a byte after whitespace.
     fn expect(&mut self, byte: u8, expected: &str) -> Parse<()> {
-        self.cursor.skip_space();
-        if self.cursor.eat(byte) { Ok(()) } else { self.unexpected(expected) }
+        if self.cursor.accept_after_space(byte) { Ok(()) } else { self.unexpected(expected) }
     }
 
     /// Reads a byte after whitespace if it is there.
     fn accept(&mut self, byte: u8) -> bool {
-        self.cursor.skip_space();
-        self.cursor.eat(byte)
+        self.cursor.accept_after_space(byte)
     }
 
     /// Runs a production that may contain itself, to a limited depth.
@@ -290,9 +290,9 @@ impl<'s> Parser<'s> {
         let mut value = Some(0i64);
         while let digit @ b'0'..=b'9' = self.cursor.peek() {
             let digit = i64::from(digit - b'0');
-            value = value.and_then(|v| v.checked_mul(10)).and_then(|v| {
-                if negative { v.checked_sub(digit) } else { v.checked_add(digit) }
-            });
+            value = value
+                .and_then(|v| v.checked_mul(10))
+                .and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
             self.cursor.bump();
         }
         if self.cursor.pos() == digits {

@@ -50,13 +50,11 @@ pub(super) fn push_bf16(out: &mut String, bits: u16) {
 }
 
 /// Types of 4 to 8 bits: their values have few digits, so they are written
-/// exactly (to the precision of `f32`), which is easier on the eye than the
-/// 450 that would do for 448.
+/// exactly, which is easier on the eye than the 450 that would do for 448.
 pub(super) fn push_small(out: &mut String, format: Format, bits: u8) {
     match format.decode(u16::from(bits)) {
         Value::Nan { negative, payload, quiet } => push_nan(out, negative, payload, quiet),
-        // In range: all these types are narrower than `f32`.
-        Value::Real(x) => push_f32(out, x as f32),
+        Value::Real(x) => push_f64(out, x),
     }
 }
 
@@ -67,18 +65,15 @@ fn push_half(out: &mut String, format: Format, bits: u16, precision: Precision) 
         Value::Real(x) if x.fract() == 0.0 && x.abs() <= 128.0 => push_whole(out, x),
         Value::Real(x) if x.is_infinite() => push_decimal(out, x, precision, format_args!("")),
         Value::Real(x) => {
-            let (above, below) = format.rounding_range(bits);
-            // Six digits tell all values of 16-bit types apart.
-            for digits in 0..6 {
+            let (low, high) = format.rounding_range(bits);
+            let reads_back = |&digits: &usize| {
                 let mut text = Text::default();
-                if write!(text, "{:.digits$e}", x.abs()).is_ok()
-                    && let Ok(read) = text.as_str().parse::<f64>()
-                    && above < read
-                    && read < below
-                {
-                    break push_decimal(out, x, precision, format_args!("{}", text.as_str()));
-                }
-            }
+                write!(text, "{:.digits$e}", x.abs()).is_ok()
+                    && text.as_str().parse().is_ok_and(|read| low < read && read < high)
+            };
+            // Six digits tell all values of 16-bit types apart.
+            let digits = (0..5).find(reads_back).unwrap_or(5);
+            push_decimal(out, x, precision, format_args!("{x:.digits$e}"));
         }
     }
 }
@@ -103,12 +98,7 @@ fn push_whole(out: &mut String, x: f64) {
 }
 
 /// Writes `x` with the digits of `scientific`, which has the form `1.25e-7`.
-fn push_decimal(
-    out: &mut String,
-    x: f64,
-    precision: Precision,
-    scientific: fmt::Arguments<'_>,
-) {
+fn push_decimal(out: &mut String, x: f64, precision: Precision, scientific: fmt::Arguments<'_>) {
     if x.is_sign_negative() {
         out.push('-');
     }
@@ -203,6 +193,7 @@ impl fmt::Write for Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_ir::ElementType;
 
     fn f32(x: f32) -> String {
         let mut out = String::new();
@@ -264,6 +255,24 @@ mod tests {
         assert_eq!(bf16(0x7f7f), "3.39e+38");
         assert_eq!(bf16(0x4380), "256");
         assert_eq!(bf16(0x3f80), "1");
+    }
+
+    #[test]
+    fn small_floats_are_exact() {
+        let small = |element_type, bits| {
+            let mut out = String::new();
+            push_small(&mut out, Format::of(element_type).unwrap(), bits);
+            out
+        };
+        assert_eq!(small(ElementType::F8E4M3FN, 0x7e), "448");
+        assert_eq!(small(ElementType::F8E4M3FN, 0x01), "0.001953125");
+        assert_eq!(small(ElementType::F8E4M3FN, 0xff), "-nan");
+        assert_eq!(small(ElementType::F8E5M2, 0x7d), "nan(0x1)");
+        assert_eq!(small(ElementType::F8E5M2, 0x01), "1.52587890625e-05");
+        assert_eq!(small(ElementType::F8E5M2FNUZ, 0x80), "nan");
+        assert_eq!(small(ElementType::F4E2M1FN, 0x8), "-0.0");
+        // XLA reads a decimal that is above the least value as the next one.
+        assert_eq!(small(ElementType::F8E8M0FNU, 0x00), "5.877471754111438e-39");
     }
 
     #[test]

@@ -10,6 +10,10 @@ use super::small_float::Format;
 /// XLA leaves out the values of arrays with more elements.
 const LARGE: usize = 10;
 
+/// How many braces an array without elements may take. XLA reads `{...}` for
+/// any such array, and `f32[1000000000,0]` should not fill the memory.
+const MOST_EMPTY_ROWS: i64 = 1 << 16;
+
 /// A literal holds a token, for which text has no word.
 pub(super) struct HoldsToken;
 
@@ -20,6 +24,9 @@ pub(super) fn push(out: &mut String, literal: &Literal, elide: bool) -> Result<(
         return Ok(());
     }
     match literal {
+        Literal::Array(array) if empty_rows(array.dims()) > MOST_EMPTY_ROWS => {
+            out.push_str("{...}");
+        }
         Literal::Array(array) => push_array(out, array),
         Literal::Tuple(elements) => {
             out.push_str("( ");
@@ -42,6 +49,14 @@ fn is_large(literal: &Literal) -> bool {
         Literal::Array(array) => array.len() > LARGE,
         // Their elements are elided one by one: `({...})` can be read back.
         Literal::Tuple(_) | Literal::Elided(_) | Literal::Token => false,
+    }
+}
+
+/// How many pairs of braces enclose nothing; 0 if there are elements.
+fn empty_rows(dims: &[i64]) -> i64 {
+    match dims.iter().position(|&size| size == 0) {
+        Some(empty) => dims[..empty].iter().fold(1, |rows, &size| rows.saturating_mul(size)),
+        None => 0,
     }
 }
 
@@ -165,7 +180,8 @@ mod tests {
     }
 
     fn count(dims: &[i64]) -> Literal {
-        let len = i16::try_from(dims.iter().product::<i64>()).unwrap();
+        let len = if dims.contains(&0) { 0 } else { dims.iter().product::<i64>() };
+        let len = i16::try_from(len).unwrap();
         let data = Data::F32((1..=len).map(f32::from).collect());
         ArrayLiteral::new(ElementType::F32, dims.iter().copied(), data).unwrap().into()
     }
@@ -191,10 +207,13 @@ mod tests {
             "{ { /*i0=0*/ { /*i1=0*/ { /*i2=0*/ {1}, {2} } } }, \
              { /*i0=1*/ { /*i1=0*/ { /*i2=0*/ {3}, {4} } } } }"
         );
-        assert_eq!(
-            text(&count(&[1, 1, 1, 0, 2])),
-            "{ { /*i0=0*/ { /*i1=0*/ { /*i2=0*/ } } } }"
-        );
+        assert_eq!(text(&count(&[1, 1, 1, 0, 2])), "{ { /*i0=0*/ { /*i1=0*/ { /*i2=0*/ } } } }");
+    }
+
+    #[test]
+    fn empty_arrays_stay_short() {
+        assert_eq!(text(&count(&[1 << 40, 1 << 40, 0, 5])), "{...}");
+        assert_eq!(text(&count(&[0, 1 << 40])), "{  }");
     }
 
     #[test]

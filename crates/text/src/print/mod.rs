@@ -67,11 +67,7 @@ pub struct PrintOptions {
 impl PrintOptions {
     /// XLA's default form with all constants in full.
     pub const fn new() -> Self {
-        Self {
-            form: Form::Default,
-            elide_large_constants: false,
-            padding: LayoutPadding::Refuse,
-        }
+        Self { form: Form::Default, elide_large_constants: false, padding: LayoutPadding::Refuse }
     }
 
     /// The same options in another form.

@@ -34,7 +34,9 @@ pub(super) fn push_list(out: &mut String, values: &[i64], sep: char) {
 
 /// Appends bytes that are known to be ASCII.
 pub(super) fn push_ascii(out: &mut String, bytes: &[u8]) {
-    out.extend(bytes.iter().map(|&byte| char::from(byte)));
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        out.push_str(text);
+    }
 }
 
 #[cfg(test)]

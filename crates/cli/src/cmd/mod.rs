@@ -1,0 +1,11 @@
+//! The verbs, one file each.
+
+pub(crate) mod check;
+pub(crate) mod convert;
+pub(crate) mod cost;
+pub(crate) mod ops;
+pub(crate) mod opt;
+pub(crate) mod passes;
+pub(crate) mod run;
+pub(crate) mod targets;
+pub(crate) mod verify;

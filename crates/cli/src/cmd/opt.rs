@@ -1,0 +1,96 @@
+//! `tilewright opt`: rewrite a module so that it costs less.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use tilewright::ir::Module;
+use tilewright::report::OptReport;
+use tilewright::{CheckOptions, Error, Options};
+
+use super::check::disagreement;
+use crate::args::Opt;
+use crate::{io, report};
+
+pub(crate) fn run(args: Opt) -> Result<ExitCode> {
+    let output = io::Output::of(args.output.clone()).expect_text()?;
+    let mut options = options(&args.optimisation)?;
+    options.stop_after = args.stop_after;
+    let before = io::load(&args.input.path)?.module;
+    let mut dump = args.dump_dir.as_deref().map(Dump::new).transpose()?;
+    if let Some(dump) = &mut dump {
+        dump.write("before", &before);
+    }
+    let original = args.check.then(|| before.clone());
+    let optimized = tilewright::optimize_observed(before, &options, &mut |pass, module| {
+        if let Some(dump) = &mut dump {
+            dump.write(pass, module);
+        }
+    })?;
+    dump.map_or(Ok(()), |dump| dump.failed)?;
+    let text = tilewright::print_with(&optimized.module, &args.form.options())?;
+    if let Some(original) = original {
+        let how = CheckOptions { exact: options.exact, ..CheckOptions::default() };
+        let agreement = tilewright::check(&original, &optimized.module, &how)?;
+        if !agreement.equal() {
+            io::to_stderr(&(disagreement(&agreement) + "nothing was written\n"));
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    output.write(text.as_bytes())?;
+    let summary = OptReport::from(&optimized.report);
+    if args.json {
+        io::to_stderr(&io::json(&summary)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.explain {
+        io::to_stderr(&report::explanation(&summary));
+    }
+    if args.stats {
+        let gap = if args.explain { "\n" } else { "" };
+        io::to_stderr(&format!("{gap}{}", report::statistics(&summary, &options.target.name)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The options of the library, from those of the command.
+pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {
+    let mut options = Options::new(tilewright::target(&args.target)?);
+    options.exact = args.exact;
+    if let Some(name) = &args.pipeline {
+        options.passes = tilewright::Passes::Pipeline(name.clone());
+    }
+    if let Some(names) = &args.passes {
+        options.passes = tilewright::Passes::List(names.clone());
+    }
+    Ok(options)
+}
+
+/// A folder that gets the module as it was after each pass.
+struct Dump<'a> {
+    folder: &'a Path,
+    next: usize,
+    /// The first thing that went wrong.
+    failed: Result<()>,
+}
+
+impl<'a> Dump<'a> {
+    fn new(folder: &'a Path) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self { folder, next: 0, failed: Ok(()) })
+    }
+
+    fn write(&mut self, stage: &str, module: &Module) {
+        if self.failed.is_ok() {
+            self.failed = self.try_write(stage, module);
+            self.next += 1;
+        }
+    }
+
+    fn try_write(&self, stage: &str, module: &Module) -> Result<()> {
+        let path = self.folder.join(format!("{:03}-{stage}.hlo", self.next));
+        let text = tilewright::print(module)?;
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}

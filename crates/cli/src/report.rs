@@ -1,0 +1,196 @@
+//! Reports for people: tables and sentences.
+
+use std::fmt::Write as _;
+
+use tilewright::ir::Literal;
+use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
+
+/// Rows in columns, each as wide as it needs to be.
+pub(crate) fn columns<const N: usize, T: AsRef<str>>(rows: &[[T; N]]) -> String {
+    aligned(rows, |_| false)
+}
+
+/// The same with some columns flush right, as numbers are.
+fn aligned<const N: usize, T: AsRef<str>>(rows: &[[T; N]], right: fn(usize) -> bool) -> String {
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].as_ref().chars().count()).max().unwrap_or(0)
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let gap = if column == 0 { "" } else { "  " };
+            let cell = cell.as_ref();
+            // Writing to a string cannot fail.
+            let _ = if right(column) {
+                write!(line, "{gap}{cell:>width$}")
+            } else {
+                write!(line, "{gap}{cell:<width$}")
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A count with its thousands apart: `1_234_567`.
+fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Cycles to the next whole one: the model knows them no better.
+fn cycles(cycles: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    count(cycles.round() as u64)
+}
+
+/// `cost`: a line for each instruction, the dearest first, then the total.
+pub(crate) fn costs(report: &CostReport) -> String {
+    const HEADER: [&str; 9] = [
+        "cycles",
+        "vectors",
+        "realigned",
+        "bytes",
+        "padded bytes",
+        "flops",
+        "instruction",
+        "opcode",
+        "shape",
+    ];
+    let row = |costs: &Costs, name: &str, opcode: &str, shape: &str| {
+        [
+            cycles(costs.cycles),
+            count(costs.vectors),
+            count(costs.realigned_vectors),
+            count(costs.bytes),
+            count(costs.padded_bytes),
+            count(costs.flops),
+            name.to_owned(),
+            opcode.to_owned(),
+            shape.to_owned(),
+        ]
+    };
+    let mut dearest: Vec<_> = report.instructions.iter().collect();
+    // Stable: equals stay in the order of the module.
+    dearest.sort_by(|a, b| {
+        let key = |costs: &Costs| (costs.realigned_vectors, costs.vectors, costs.padded_bytes);
+        b.costs.cycles.total_cmp(&a.costs.cycles).then(key(&b.costs).cmp(&key(&a.costs)))
+    });
+    let mut rows = vec![HEADER.map(str::to_owned)];
+    rows.extend(dearest.into_iter().map(|i| row(&i.costs, &i.name, i.opcode, &i.shape)));
+    rows.push(row(&report.total, "total", "", ""));
+    let CostReport { module, target, .. } = report;
+    format!("{module} on {target}. Costs are a model, not a measurement.\n\n")
+        + &aligned(&rows, |column| column < 6)
+}
+
+/// `opt --stats`: costs before and after, and what each pass did.
+pub(crate) fn statistics(report: &OptReport, target: &str) -> String {
+    let OptReport { before, after, passes, stopped, unchanged, .. } = report;
+    let mut rows = vec![["", "before", "after", "before / after"].map(str::to_owned)];
+    let mut counted = |name: &str, before: u64, after: u64| {
+        let quotient = ratio(as_f64(before), as_f64(after));
+        rows.push([name.to_owned(), count(before), count(after), quotient]);
+    };
+    counted("vectors", before.vectors, after.vectors);
+    counted("realigned vectors", before.realigned_vectors, after.realigned_vectors);
+    counted("bytes", before.bytes, after.bytes);
+    counted("padded bytes", before.padded_bytes, after.padded_bytes);
+    counted("flops", before.flops, after.flops);
+    let quotient = ratio(before.cycles, after.cycles);
+    rows.push(["cycles".to_owned(), cycles(before.cycles), cycles(after.cycles), quotient]);
+    let mut text = format!("on {target}. Costs are a model, not a measurement.\n\n");
+    text += &aligned(&rows, |column| column > 0);
+    if *unchanged {
+        text += "\nThe module was left as it is: nothing was found that pays on this target.\n";
+        return text;
+    }
+    let mut rows = vec![["pass", "changes", "ms"].map(str::to_owned)];
+    rows.extend(
+        passes.iter().map(|p| [p.name.to_owned(), p.changes.to_string(), format!("{:.2}", p.ms)]),
+    );
+    text.push('\n');
+    text += &aligned(&rows, |column| column > 0);
+    text += match *stopped {
+        "fixpoint" => "\nstopped: no pass finds anything more to do\n",
+        "budget" => "\nstopped: the limit on rounds was reached\n",
+        _ => "\nstopped: the number of rewrites asked for was made\n",
+    };
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a ratio of two digits")]
+fn as_f64(n: u64) -> f64 {
+    n as f64
+}
+
+fn ratio(before: f64, after: f64) -> String {
+    if before == after {
+        "1.00x".to_owned()
+    } else if after == 0.0 {
+        "all gone".to_owned()
+    } else {
+        format!("{:.2}x", before / after)
+    }
+}
+
+/// `opt --explain`: what was done, then what was left and why.
+pub(crate) fn explanation(report: &OptReport) -> String {
+    let mut text = String::new();
+    let (done, left): (Vec<_>, Vec<_>) =
+        report.notes.iter().partition(|note| note.verdict == "rewritten");
+    if report.unchanged && !done.is_empty() {
+        text += "These rewrites were tried, but taken back: together they do not pay.\n";
+    }
+    section(&mut text, "Rewritten", &done);
+    section(&mut text, "Left as it is", &left);
+    if text.is_empty() {
+        text += "Nothing was found to rewrite.\n";
+    }
+    text
+}
+
+/// A heading, and notes numbered under it.
+fn section(text: &mut String, heading: &str, notes: &[&NoteSummary]) {
+    if notes.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{heading}:");
+    for (i, note) in notes.iter().enumerate() {
+        let _ = writeln!(text, "  {}. at {} [{}]", i + 1, note.place, note.pass);
+        for line in note.text.lines() {
+            let _ = writeln!(text, "     {line}");
+        }
+    }
+}
+
+/// `run --stats`.
+pub(crate) fn run(report: &RunReport) -> String {
+    format!("{}: {:.3} ms\n", report.backend, report.wall_ms)
+}
+
+/// `run`: each output with its first elements.
+pub(crate) fn outputs(result: &Literal) -> String {
+    let mut text = String::new();
+    let leaves = result.leaves().into_iter().filter(|leaf| !matches!(leaf, Literal::Token));
+    for (i, leaf) in leaves.enumerate() {
+        let elements = tilewright::elements(leaf, SHOWN);
+        let more = leaf.as_array().is_some_and(|array| array.len() > SHOWN);
+        let dots = if more { ", ..." } else { "" };
+        let _ = writeln!(text, "out{i} {} = {{{}{dots}}}", leaf.shape(), elements.join(", "));
+    }
+    text
+}
+
+/// How many elements of an output are shown.
+const SHOWN: usize = 16;

@@ -1,0 +1,74 @@
+//! `run` and `check`.
+
+use std::fs;
+
+use crate::common::{add_constant, file, group_norm, model, tilewright, with_stdin};
+
+#[test]
+fn run_shows_outputs() {
+    let (_folder, path) = file("in.hlo", add_constant("1"));
+    let done = tilewright(["run", path.to_str().unwrap()]).ok();
+    assert!(done.stdout.starts_with("out0 f32[2,3] = {"), "{}", done.stdout);
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn seeds_decide_the_inputs() {
+    let text = add_constant("1");
+    let run = |seed: &str| with_stdin(["run", "-", "--seed", seed], text.as_bytes()).ok().stdout;
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+    assert_eq!(run("0"), with_stdin(["run", "-"], text.as_bytes()).ok().stdout);
+}
+
+#[test]
+fn run_reads_and_writes_npz() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("1.npz"), folder.path().join("2.npz"));
+    let (hlo, npz) = (group_norm(), model("group_norm_nhwc.npz"));
+    for out in [&first, &second] {
+        let args = ["run", hlo.to_str().unwrap(), "--inputs", npz.to_str().unwrap(), "-o"];
+        let done = tilewright(args.into_iter().chain([out.to_str().unwrap()])).ok();
+        assert_eq!(done.stdout, "");
+    }
+    let bytes = fs::read(&first).unwrap();
+    assert!(bytes.starts_with(b"PK"));
+    assert_eq!(bytes, fs::read(&second).unwrap());
+}
+
+#[test]
+fn run_takes_every_model() {
+    for entry in fs::read_dir(model("")).unwrap() {
+        let npz = entry.unwrap().path();
+        if npz.extension().is_none_or(|extension| extension != "npz") {
+            continue;
+        }
+        let hlo = npz.with_extension("hlo");
+        tilewright(["run", hlo.to_str().unwrap(), "--inputs", npz.to_str().unwrap()]).ok();
+    }
+}
+
+#[test]
+fn a_module_equals_itself_optimised() {
+    let input = group_norm();
+    let done = tilewright(["check", input.to_str().unwrap()]).ok();
+    assert!(done.stdout.starts_with("equal: 1 outputs on "), "{}", done.stdout);
+}
+
+#[test]
+fn check_finds_a_planted_difference() {
+    let (_a, a) = file("a.hlo", add_constant("1"));
+    let (_b, b) = file("b.hlo", add_constant("1.001"));
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    tilewright(["check", a, a]).ok();
+    let done = tilewright(["check", a, b]).failed(1).says("the outputs differ").says("out0");
+    drop(done);
+}
+
+#[test]
+fn check_refuses_other_parameters() {
+    let (_a, a) = file("a.hlo", add_constant("1"));
+    let (_b, b) = file("b.hlo", add_constant("1").replace("2,3", "3,2"));
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    tilewright(["check", a, b]).failed(1).says("f32[2,3]").says("f32[3,2]");
+}

@@ -1,0 +1,146 @@
+//! The keys and types of every `--json` report, which others build on.
+
+use crate::common::{add_constant, assert_keys, file, group_norm, tilewright};
+use serde_json::Value;
+
+const COSTS: [&str; 6] =
+    ["cycles", "vectors", "realigned_vectors", "bytes", "padded_bytes", "flops"];
+
+fn assert_costs(value: &Value) {
+    assert!(value["cycles"].is_f64(), "{value}");
+    for key in &COSTS[1..] {
+        assert!(value[key].is_u64(), "{key} in {value}");
+    }
+}
+
+#[test]
+fn cost() {
+    let input = group_norm();
+    let report = tilewright(["cost", input.to_str().unwrap(), "--json"]).ok().stdout_json();
+    assert_keys(&report, &["module", "target", "total", "instructions"]);
+    assert_eq!(report["module"], "jit_group_norm_nhwc");
+    assert_eq!(report["target"], "tpu-like");
+    assert_keys(&report["total"], &COSTS);
+    assert_costs(&report["total"]);
+    let instructions = report["instructions"].as_array().unwrap();
+    assert!(!instructions.is_empty());
+    let mut keys = vec!["name", "opcode", "shape"];
+    keys.extend(COSTS);
+    for instruction in instructions {
+        assert_keys(instruction, &keys);
+        assert!(instruction["name"].is_string() && instruction["opcode"].is_string());
+        assert_costs(instruction);
+    }
+}
+
+#[test]
+fn opt() {
+    let input = group_norm();
+    let done = tilewright(["opt", input.to_str().unwrap(), "--stats", "--json"]).ok();
+    assert!(done.stdout.starts_with("HloModule"));
+    let report = done.stderr_json();
+    assert_keys(&report, &["before", "after", "passes", "stopped", "unchanged", "notes"]);
+    for key in ["before", "after"] {
+        assert_keys(&report[key], &COSTS);
+        assert_costs(&report[key]);
+    }
+    assert_eq!(report["stopped"], "fixpoint");
+    assert_eq!(report["unchanged"], false);
+    for pass in report["passes"].as_array().unwrap() {
+        assert_keys(pass, &["name", "changes", "ms"]);
+        assert!(pass["name"].is_string() && pass["changes"].is_u64() && pass["ms"].is_f64());
+    }
+    for note in report["notes"].as_array().unwrap() {
+        assert_keys(note, &["pass", "verdict", "place", "text"]);
+        assert!(note["verdict"] == "rewritten" || note["verdict"] == "left");
+    }
+}
+
+#[test]
+fn run() {
+    let (_folder, path) = file("in.hlo", add_constant("1"));
+    let done = tilewright(["run", path.to_str().unwrap(), "--stats", "--json"]).ok();
+    let report = done.stderr_json();
+    let counters = [
+        "cycles",
+        "hbm_read_bytes",
+        "hbm_write_bytes",
+        "workspace_bytes",
+        "vmem_peak_bytes",
+        "vector_ops",
+        "realign_ops",
+        "host_calls",
+    ];
+    let keys: Vec<&str> = ["backend", "wall_ms"].into_iter().chain(counters).collect();
+    assert_keys(&report, &keys);
+    assert_eq!(report["backend"], "interp");
+    assert!(report["wall_ms"].is_f64());
+    for key in counters {
+        assert!(report[key].is_null(), "the interpreter counts no {key}");
+    }
+}
+
+#[test]
+fn check() {
+    let (_a, a) = file("a.hlo", add_constant("1"));
+    let (_b, b) = file("b.hlo", add_constant("2"));
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    let same = tilewright(["check", a, "--json"]).ok().stdout_json();
+    let other = tilewright(["check", a, b, "--json"]);
+    assert_eq!(other.code, 1);
+    let other = other.stdout_json();
+    for (report, equal) in [(&same, true), (&other, false)] {
+        assert_keys(report, &["equal", "outputs", "seeds"]);
+        assert_eq!(report["equal"], equal);
+        assert!(report["seeds"].as_u64().unwrap() > 0);
+        let outputs = report["outputs"].as_array().unwrap();
+        assert_eq!(outputs.len(), 1);
+        assert_keys(&outputs[0], &["index", "max_abs", "max_ulp", "at"]);
+        assert_eq!(outputs[0]["index"], 0);
+    }
+    assert_eq!(same["outputs"][0]["max_abs"], 0.0);
+    assert!(other["outputs"][0]["max_ulp"].as_u64().unwrap() > 0);
+    assert_eq!(other["outputs"][0]["at"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn verify() {
+    let (_good, good) = file("good.hlo", add_constant("1"));
+    let (_syntax, syntax) = file("syntax.hlo", add_constant("1").replace("ENTRY", "ENTRY ENTRY"));
+    let (_types, types) =
+        file("types.hlo", add_constant("1").replace("ROOT y = f32", "ROOT y = s32"));
+    let paths = [&good, &syntax, &types].map(|path| path.to_str().unwrap());
+    let done = tilewright(["verify", "--json", paths[0], paths[1], paths[2]]);
+    assert_eq!(done.code, 1);
+    assert_eq!(done.stderr, "");
+    let report = done.stdout_json();
+    assert_keys(&report, &["modules"]);
+    let modules = report["modules"].as_array().unwrap();
+    for (module, path) in modules.iter().zip(paths) {
+        assert_keys(module, &["path", "ok", "errors"]);
+        assert_eq!(module["path"], path);
+        for error in module["errors"].as_array().unwrap() {
+            assert_keys(error, &["code", "line", "column", "message"]);
+        }
+    }
+    assert_eq!(modules[0]["ok"], true);
+    assert_eq!(modules[0]["errors"], Value::Array(Vec::new()));
+    assert!(modules[1]["errors"][0]["code"].is_null());
+    assert_eq!(modules[1]["errors"][0]["line"], 3);
+    assert_eq!(modules[2]["errors"][0]["code"], "V014");
+    assert_eq!(modules[2]["errors"][0]["line"], 7);
+}
+
+#[test]
+fn lists() {
+    let passes = tilewright(["passes", "--json"]).ok().stdout_json();
+    assert_keys(&passes, &["passes", "pipelines"]);
+    assert_keys(&passes["passes"][0], &["name", "summary"]);
+    assert_keys(&passes["pipelines"][0], &["name", "first", "cleanup", "heart"]);
+    let ops = tilewright(["ops", "--json"]).ok().stdout_json();
+    assert_eq!(ops["ops"].as_array().unwrap().len(), 133);
+    assert_keys(&ops["ops"][0], &["name", "family", "min_operands", "max_operands", "attributes"]);
+    let targets = tilewright(["targets", "--json"]).ok().stdout_json();
+    assert_keys(&targets, &["default", "targets"]);
+    assert!(targets["targets"][0]["lanes"].is_u64());
+}

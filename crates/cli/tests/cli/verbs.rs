@@ -1,0 +1,199 @@
+//! What each verb does when all is well.
+
+use std::fs;
+use std::process::Stdio;
+
+use crate::common::{add_constant, command, file, group_norm, model, tilewright, with_stdin};
+
+#[test]
+fn help_and_version() {
+    assert!(tilewright(["--help"]).ok().stdout.contains("convert"));
+    assert!(tilewright(["--version"]).ok().stdout.starts_with("tilewright "));
+    for verb in ["opt", "run", "check", "verify", "cost", "convert", "passes", "ops", "targets"] {
+        assert!(tilewright([verb, "--help"]).ok().stdout.contains("Usage"));
+    }
+}
+
+#[test]
+fn convert_is_stable() {
+    let input = group_norm();
+    let once = tilewright(["convert", input.to_str().unwrap()]).ok().stdout;
+    let twice = with_stdin(["convert", "-"], once.as_bytes()).ok().stdout;
+    assert_eq!(once, twice);
+}
+
+#[test]
+fn convert_refuses_other_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.pb");
+    let input = group_norm();
+    tilewright(["convert", input.to_str().unwrap(), "-o", out.to_str().unwrap()])
+        .failed(1)
+        .says("proto output comes with a later version");
+    tilewright(["opt", input.to_str().unwrap(), "-o", out.to_str().unwrap()]).failed(1);
+    assert!(!out.exists());
+}
+
+#[test]
+fn opt_rewrites_group_norm() {
+    let input = group_norm();
+    let done = tilewright(["opt", input.to_str().unwrap(), "--check", "--stats", "--explain"]).ok();
+    assert_ne!(done.stdout, tilewright(["convert", input.to_str().unwrap()]).ok().stdout);
+    assert!(done.stdout.starts_with("HloModule"));
+    let done = done.says("Rewritten:").says("realigned vectors").says("Costs are a model");
+    // The result can be read again, and there is nothing more to do.
+    let again = with_stdin(["opt", "-"], done.stdout.as_bytes()).ok();
+    assert_eq!(again.stdout, done.stdout);
+}
+
+#[test]
+fn opt_leaves_alone_what_has_no_pattern() {
+    for name in ["mlp.hlo", "batch_norm.hlo"] {
+        let input = model(name);
+        let done = tilewright(["opt", input.to_str().unwrap(), "--stats"]).ok();
+        assert_eq!(done.stdout, tilewright(["convert", input.to_str().unwrap()]).ok().stdout);
+        done.says("The module was left as it is");
+    }
+}
+
+#[test]
+fn opt_is_deterministic() {
+    let input = group_norm();
+    let run = || tilewright(["opt", input.to_str().unwrap(), "--explain"]).ok();
+    let (first, second) = (run(), run());
+    assert_eq!(first.stdout, second.stdout);
+    assert_eq!(first.stderr, second.stderr);
+}
+
+#[test]
+fn opt_options() {
+    let input = group_norm();
+    let input = input.to_str().unwrap();
+    let unchanged = tilewright(["convert", input]).ok().stdout;
+    // Reshapes cost nothing on a linear memory.
+    assert_eq!(tilewright(["opt", input, "--target", "linear"]).ok().stdout, unchanged);
+    assert_eq!(tilewright(["opt", input, "--stop-after", "0"]).ok().stdout, unchanged);
+    let one = tilewright(["opt", input, "--stop-after", "1", "--stats", "--json"]).ok();
+    assert_eq!(one.stderr_json()["stopped"], "stop-after");
+    tilewright(["opt", input, "--passes", "inline,dce", "--check"]).ok();
+    tilewright(["opt", input, "--pipeline", "cleanup", "--check"]).ok();
+    tilewright(["opt", input, "--exact", "--check"]).ok();
+}
+
+#[test]
+fn dump_dir_has_every_stage() {
+    let folder = tempfile::tempdir().unwrap();
+    let dumps = folder.path().join("a/b");
+    let input = group_norm();
+    let input = input.to_str().unwrap();
+    let done = tilewright(["opt", input, "--dump-dir", dumps.to_str().unwrap()]).ok();
+    let mut names: Vec<String> = fs::read_dir(&dumps)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names[0], "000-before.hlo");
+    assert!(names.len() > 2, "{names:?}");
+    let text = |name: &String| fs::read_to_string(dumps.join(name)).unwrap();
+    assert_eq!(text(&names[0]), tilewright(["convert", input]).ok().stdout);
+    assert_eq!(&text(names.last().unwrap()), &done.stdout);
+}
+
+#[test]
+fn output_files() {
+    let (folder, path) = file("in.hlo", add_constant("1"));
+    let input = path.to_str().unwrap();
+    let out = folder.path().join("out.hlo");
+    let done = tilewright(["opt", input, "-o", out.to_str().unwrap()]).ok();
+    assert_eq!(done.stdout, "");
+    assert!(fs::read_to_string(&out).unwrap().starts_with("HloModule shifted"));
+    // The input may be the output.
+    tilewright(["convert", input, "-o", input]).ok();
+    assert_eq!(fs::read(&out).unwrap(), fs::read(&path).unwrap());
+    // Nothing else is left in the folder, and `-` is stdout.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert!(tilewright(["convert", input, "-o", "-"]).ok().stdout.starts_with("HloModule"));
+    let nowhere = folder.path().join("no/out.hlo");
+    tilewright(["convert", input, "-o", nowhere.to_str().unwrap()]).failed(1).says("cannot write");
+}
+
+#[cfg(unix)]
+#[test]
+fn output_to_links_and_devices() {
+    let (folder, path) = file("in.hlo", add_constant("1"));
+    let input = path.to_str().unwrap();
+    let (real, link) = (folder.path().join("real.hlo"), folder.path().join("link.hlo"));
+    fs::write(&real, "old").unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    tilewright(["convert", input, "-o", link.to_str().unwrap()]).ok();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().starts_with("HloModule"));
+    tilewright(["convert", input, "-o", "/dev/null"]).ok();
+}
+
+#[test]
+fn closed_pipes_are_no_error() {
+    let input = group_norm();
+    for args in [&["convert", input.to_str().unwrap()][..], &["ops"]] {
+        let mut child =
+            command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert!(output.status.success());
+    }
+}
+
+#[test]
+fn verify_reads_many() {
+    let (_good, good) = file("good.hlo", add_constant("1"));
+    let (_bad, bad) = file("bad.hlo", "HloModule");
+    let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
+    let done = tilewright(["verify", good, good]).ok();
+    assert!(
+        done.stdout.contains("good.hlo: ok, 4 instructions in 1 computation"),
+        "{}",
+        done.stdout
+    );
+    let done = tilewright(["verify", bad, good]);
+    assert_eq!(done.code, 1);
+    assert!(done.stdout.contains("good.hlo: ok"));
+    assert!(done.stderr.contains("bad.hlo:1:"));
+}
+
+#[test]
+fn cost_is_a_sorted_table() {
+    let input = group_norm();
+    let input = input.to_str().unwrap();
+    let tpu = tilewright(["cost", input]).ok().stdout;
+    assert!(tpu.contains("on tpu-like. Costs are a model"));
+    assert!(tpu.lines().last().unwrap().contains("total"));
+    let cycles = |line: &str| {
+        let cell = line.split_whitespace().next()?;
+        cell.replace('_', "").parse::<u64>().ok()
+    };
+    let rows: Vec<u64> = tpu.lines().filter_map(cycles).collect();
+    assert!(rows.len() > 10);
+    assert!(rows[..rows.len() - 1].is_sorted_by(|a, b| a >= b), "{tpu}");
+    assert_ne!(tpu, tilewright(["cost", input, "--target", "linear"]).ok().stdout);
+}
+
+#[test]
+fn targets_can_be_files() {
+    let toml = include_str!("../../../target/src/builtin/tpu-like.toml");
+    let (_folder, path) = file("mine.toml", toml.replace("name = \"tpu-like\"", "name = \"mine\""));
+    let input = group_norm();
+    let done = tilewright(["cost", input.to_str().unwrap(), "--target", path.to_str().unwrap()]);
+    assert!(done.ok().stdout.contains("on mine."));
+}
+
+#[test]
+fn lists() {
+    let passes = tilewright(["passes"]).ok().stdout;
+    assert!(passes.contains("reduce-through-reshape") && passes.contains("pipeline `default`"));
+    let ops = tilewright(["ops"]).ok().stdout;
+    assert_eq!(ops.lines().count(), 133);
+    assert!(ops.contains("reduce-window"));
+    let targets = tilewright(["targets"]).ok().stdout;
+    assert!(targets.contains("linear") && targets.contains("(default)"));
+}

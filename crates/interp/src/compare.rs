@@ -1,0 +1,303 @@
+//! How far two values are apart, and whether that is close enough.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use tilewright_ir::{ArrayLiteral, Dims, ElementType, Literal};
+
+use crate::value::with_data;
+
+/// How far apart two elements may be and still count as equal.
+///
+/// Elements are equal if they are within `ulps` of each other, or differ by no
+/// more than `relative` times the larger of `floor` and the largest finite
+/// magnitude among the expected elements of the array. NaN equals NaN and an
+/// infinity itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// Allowed difference as a fraction of the array's largest magnitude.
+    pub relative: f64,
+    /// A magnitude below which differences are judged as if it were there:
+    /// what cancels to almost nothing is as inexact as what it was made of.
+    pub floor: f64,
+    /// Allowed difference in units in the last place of the element itself;
+    /// for integers, in ones.
+    pub ulps: u64,
+    /// Whether zeros of different signs differ.
+    pub signed_zeros: bool,
+}
+
+impl Tolerance {
+    /// Nothing but the same value, where zeros of both signs are the same.
+    pub const EXACT: Self = Self { relative: 0.0, floor: 0.0, ulps: 0, signed_zeros: false };
+
+    /// What two correct programs may differ by: rounding, and another order of
+    /// sums. Everything but floats must be equal.
+    ///
+    /// | type | relative | ulps |
+    /// |---|---|---|
+    /// | `f64`, `c128` | 1e-11 | 8 |
+    /// | `f32`, `c64` | 3e-5 | 8 |
+    /// | `f16` | 4e-3 | 4 |
+    /// | `bf16` | 2e-2 | 2 |
+    ///
+    /// The floor is 1, so that results that are zero but for rounding pass.
+    pub fn of(element_type: ElementType) -> Self {
+        let (relative, ulps) = match element_type {
+            ElementType::F64 | ElementType::C128 => (1e-11, 8),
+            ElementType::F32 | ElementType::C64 => (3e-5, 8),
+            ElementType::F16 => (4e-3, 4),
+            ElementType::BF16 => (2e-2, 2),
+            _ => return Self::EXACT,
+        };
+        Self { relative, floor: 1.0, ulps, signed_zeros: false }
+    }
+}
+
+/// An element that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it is in its array.
+    pub index: Dims,
+    /// What was expected, as text.
+    pub expected: String,
+    /// What was found, as text.
+    pub actual: String,
+}
+
+/// The outcome of comparing one array of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Which array: its number among the value's leaves, depth first.
+    pub index: usize,
+    /// Whether all elements are close enough.
+    pub equal: bool,
+    /// The largest difference between finite elements; infinite where one is
+    /// finite and the other is not.
+    pub max_abs: f64,
+    /// The largest difference in units in the last place (for integers: in
+    /// ones; `u64::MAX` where one is NaN and the other is not).
+    pub max_ulp: u64,
+    /// The first element that is not close enough.
+    pub at: Option<Difference>,
+}
+
+/// Why two values cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// One has more arrays than the other.
+    #[error("{expected} arrays were expected, but there are {actual}")]
+    Count {
+        /// Leaves of the expected value.
+        expected: usize,
+        /// Leaves of the other.
+        actual: usize,
+    },
+    /// Two arrays differ in shape.
+    #[error("array {index} was expected to be {expected}, but is {actual}")]
+    Shape {
+        /// Which leaf.
+        index: usize,
+        /// The shape expected.
+        expected: String,
+        /// The shape found.
+        actual: String,
+    },
+}
+
+/// Compares two values leaf by leaf, with the [`Tolerance`] for each type.
+///
+/// # Errors
+/// If they are not of the same shape.
+pub fn compare(
+    expected: &Literal,
+    actual: &Literal,
+    tolerance: impl Fn(ElementType) -> Tolerance,
+) -> Result<Vec<Comparison>, CompareError> {
+    let (expected, actual) = (expected.leaves(), actual.leaves());
+    if expected.len() != actual.len() {
+        return Err(CompareError::Count { expected: expected.len(), actual: actual.len() });
+    }
+    let mut comparisons = Vec::with_capacity(expected.len());
+    for (index, (expected, actual)) in expected.into_iter().zip(actual).enumerate() {
+        if !expected.shape().compatible(&actual.shape()) {
+            let (expected, actual) = (expected.shape().to_string(), actual.shape().to_string());
+            return Err(CompareError::Shape { index, expected, actual });
+        }
+        comparisons.push(match (expected, actual) {
+            (Literal::Array(expected), Literal::Array(actual)) => {
+                compare_arrays(index, expected, actual, tolerance(expected.element_type()))
+            }
+            _ => Comparison { index, equal: true, max_abs: 0.0, max_ulp: 0, at: None },
+        });
+    }
+    Ok(comparisons)
+}
+
+fn compare_arrays(
+    index: usize,
+    expected: &ArrayLiteral,
+    actual: &ArrayLiteral,
+    tolerance: Tolerance,
+) -> Comparison {
+    let worst = with_data!(expected.data(), expected => match actual.data().as_slice() {
+        Some(actual) => Worst::of(expected, actual, tolerance),
+        None => Worst { max_abs: f64::INFINITY, max_ulp: u64::MAX, at: None },
+    });
+    Comparison {
+        index,
+        equal: worst.at.is_none(),
+        max_abs: worst.max_abs,
+        max_ulp: worst.max_ulp,
+        at: worst.at.map(|(place, expected, actual_element)| Difference {
+            index: position(place, actual.dims()),
+            expected,
+            actual: actual_element,
+        }),
+    }
+}
+
+/// The index of the element at a place of a row-major array.
+fn position(mut place: usize, dims: &[i64]) -> Dims {
+    let mut index: Dims = dims.into();
+    for (slot, &size) in index.iter_mut().zip(dims).rev() {
+        let size = usize::try_from(size).unwrap_or(1).max(1);
+        *slot = i64::try_from(place % size).unwrap_or(0);
+        place /= size;
+    }
+    index
+}
+
+struct Worst {
+    max_abs: f64,
+    max_ulp: u64,
+    at: Option<(usize, String, String)>,
+}
+
+impl Worst {
+    fn of<T: Distance>(expected: &[T], actual: &[T], tolerance: Tolerance) -> Self {
+        let magnitudes = expected.iter().map(|e| e.magnitude());
+        let largest = magnitudes.filter(|m| m.is_finite()).fold(tolerance.floor, f64::max);
+        let allowed = tolerance.relative * largest;
+        let mut worst = Self { max_abs: 0.0, max_ulp: 0, at: None };
+        for (place, (&e, &a)) in expected.iter().zip(actual).enumerate() {
+            let gap = e.gap(a);
+            worst.max_abs = worst.max_abs.max(gap.abs);
+            worst.max_ulp = worst.max_ulp.max(gap.ulp);
+            let close = gap.abs <= allowed || gap.ulp <= tolerance.ulps;
+            let close = close && !(tolerance.signed_zeros && gap.zero_signs);
+            if !close && worst.at.is_none() {
+                worst.at = Some((place, e.text(), a.text()));
+            }
+        }
+        worst
+    }
+}
+
+/// How far two elements are apart.
+#[derive(Clone, Copy)]
+struct Gap {
+    abs: f64,
+    ulp: u64,
+    /// They are zeros of different signs.
+    zero_signs: bool,
+}
+
+impl Gap {
+    const NONE: Self = Self { abs: 0.0, ulp: 0, zero_signs: false };
+    const WIDEST: Self = Self { abs: f64::INFINITY, ulp: u64::MAX, zero_signs: false };
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            abs: self.abs.max(other.abs),
+            ulp: self.ulp.max(other.ulp),
+            zero_signs: self.zero_signs || other.zero_signs,
+        }
+    }
+}
+
+/// An element type with a distance.
+trait Distance: Copy {
+    fn gap(self, other: Self) -> Gap;
+    fn magnitude(self) -> f64;
+    fn text(self) -> String;
+}
+
+macro_rules! integers {
+    ($($type:ident)*) => {$(
+        impl Distance for $type {
+            fn gap(self, other: Self) -> Gap {
+                let difference = self.abs_diff(other);
+                Gap { abs: difference as f64, ulp: u64::from(difference), zero_signs: false }
+            }
+            fn magnitude(self) -> f64 {
+                (self as f64).abs()
+            }
+            fn text(self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+impl Distance for bool {
+    fn gap(self, other: Self) -> Gap {
+        if self == other { Gap::NONE } else { Gap { abs: 1.0, ulp: 1, zero_signs: false } }
+    }
+    fn magnitude(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+    fn text(self) -> String {
+        self.to_string()
+    }
+}
+
+macro_rules! floats {
+    ($($type:ident $sign:literal;)*) => {$(
+        impl Distance for $type {
+            fn gap(self, other: Self) -> Gap {
+                if self.is_nan() || other.is_nan() {
+                    return if self.is_nan() == other.is_nan() { Gap::NONE } else { Gap::WIDEST };
+                }
+                if self == other {
+                    let zero_signs = self.is_sign_negative() != other.is_sign_negative();
+                    return Gap { zero_signs, ..Gap::NONE };
+                }
+                // Numbers in order; negative ones count down from zero.
+                let rank = |x: Self| {
+                    let size = i128::from(x.to_bits() & !$sign);
+                    if x.is_sign_negative() { -size } else { size }
+                };
+                let ulp = u64::try_from(rank(self).abs_diff(rank(other))).unwrap_or(u64::MAX);
+                let abs = (f64::from(self) - f64::from(other)).abs();
+                Gap { abs, ulp, zero_signs: false }
+            }
+            fn magnitude(self) -> f64 {
+                f64::from(self).abs()
+            }
+            fn text(self) -> String {
+                format!("{self:?}")
+            }
+        }
+    )*};
+}
+
+floats! {
+    f16 0x8000;
+    bf16 0x8000;
+    f32 0x8000_0000;
+    f64 0x8000_0000_0000_0000;
+}
+
+impl<T: Distance> Distance for Complex<T> {
+    fn gap(self, other: Self) -> Gap {
+        self.re.gap(other.re).and(self.im.gap(other.im))
+    }
+    fn magnitude(self) -> f64 {
+        self.re.magnitude().max(self.im.magnitude())
+    }
+    fn text(self) -> String {
+        format!("({}, {})", self.re.text(), self.im.text())
+    }
+}

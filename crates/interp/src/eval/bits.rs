@@ -1,0 +1,131 @@
+//! Values as bits in memory: `bitcast` and `bitcast-convert`.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use tilewright_ir::index::{AddressMap, PositionIterator};
+use tilewright_ir::{ArrayShape, Data, ElementType};
+
+use super::{Cx, unsupported};
+use crate::error::{Fault, Outcome, WRONG_STORAGE};
+use crate::lanes::fill;
+use crate::value::{Value, map_data};
+
+/// A bitcast between layouts, or between types: elements go to memory as the
+/// one layout says and are read back as the other says.
+pub(super) fn bitcast(cx: &Cx<'_, '_>, from: &ArrayShape, to: &ArrayShape) -> Outcome<Value> {
+    let allocation = cx.allocate_result()?;
+    let source = cx.array(0)?.data();
+    let stored = addresses(from)?;
+    let _buffer = cx.scratch(from.element_type.bytes() as usize, stored.buffer)?;
+    let _places = cx.scratch(size_of::<usize>(), stored.places.len())?;
+    let memory = in_memory(source, &stored)?;
+    let memory = reinterpret(&memory, from.element_type, to.element_type)?;
+    let read = addresses(to)?;
+    if read.places.iter().any(|&place| place >= memory.len()) {
+        return Err(unsupported(format!("{to} needs a larger buffer than {from}")));
+    }
+    let mut out = Data::zeros(to.element_type, 0);
+    fill(&mut out, &memory, read.places.into_iter())?;
+    allocation.with(out)
+}
+
+/// Where the elements of an array lie, in row-major order.
+struct Addresses {
+    places: Vec<usize>,
+    /// Elements of the buffer.
+    buffer: usize,
+}
+
+fn addresses(shape: &ArrayShape) -> Outcome<Addresses> {
+    let map = AddressMap::new(shape).map_err(|error| unsupported(error.to_string()))?;
+    let out_of_range = || Fault::Internal("an address is out of range");
+    let buffer = usize::try_from(map.buffer_elements()).map_err(|_| out_of_range())?;
+    let mut walk = PositionIterator::over(shape.dims()).map_err(|_| out_of_range())?;
+    let mut places = Vec::new();
+    while let Some(position) = walk.current() {
+        let place = map.linear(position).map_err(|_| out_of_range())?;
+        places.push(usize::try_from(place).map_err(|_| out_of_range())?);
+        walk.advance();
+    }
+    Ok(Addresses { places, buffer })
+}
+
+fn in_memory(source: &Data, stored: &Addresses) -> Outcome<Data> {
+    Ok(map_data!(source, values => {
+        let padding = values.first().copied().into_iter().cycle();
+        let mut memory: Vec<_> = padding.take(stored.buffer).collect();
+        for (&value, &place) in values.iter().zip(&stored.places) {
+            *memory.get_mut(place).ok_or(Fault::Internal("an address is out of range"))? = value;
+        }
+        memory
+    }))
+}
+
+/// The same bits as elements of another type, the lowest bits first.
+pub(super) fn reinterpret(data: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
+    if from == to {
+        return Ok(data.clone());
+    }
+    let whole = |t: ElementType| t.bits().is_multiple_of(8);
+    if !whole(from) || !whole(to) {
+        return Err(unsupported(format!("{from} or {to} is narrower than a byte")));
+    }
+    from_bytes(&to_bytes(data), to)
+}
+
+fn to_bytes(data: &Data) -> Vec<u8> {
+    match data {
+        Data::Pred(v) => v.iter().map(|&x| u8::from(x)).collect(),
+        Data::S8(v) => v.iter().map(|&x| x.cast_unsigned()).collect(),
+        Data::U8(v) => v.clone(),
+        Data::S16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::S32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::S64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::U16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::U32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::U64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::F16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::BF16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::F32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::F64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Data::C64(v) => {
+            v.iter().flat_map(|x| [x.re.to_le_bytes(), x.im.to_le_bytes()].concat()).collect()
+        }
+        Data::C128(v) => {
+            v.iter().flat_map(|x| [x.re.to_le_bytes(), x.im.to_le_bytes()].concat()).collect()
+        }
+    }
+}
+
+fn words<const N: usize, T>(bytes: &[u8], of: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks::<N>().0.iter().map(|&word| of(word)).collect()
+}
+
+fn from_bytes(bytes: &[u8], to: ElementType) -> Outcome<Data> {
+    let complex64 = |w: [u8; 8]| {
+        let [a, b, c, d, e, f, g, h] = w;
+        Complex::new(f32::from_le_bytes([a, b, c, d]), f32::from_le_bytes([e, f, g, h]))
+    };
+    let doubles: Vec<f64>;
+    Ok(match Data::zeros(to, 0) {
+        Data::Pred(_) => return Err(WRONG_STORAGE),
+        Data::S8(_) => Data::S8(words(bytes, i8::from_le_bytes)),
+        Data::U8(_) => Data::U8(bytes.to_vec()),
+        Data::S16(_) => Data::S16(words(bytes, i16::from_le_bytes)),
+        Data::S32(_) => Data::S32(words(bytes, i32::from_le_bytes)),
+        Data::S64(_) => Data::S64(words(bytes, i64::from_le_bytes)),
+        Data::U16(_) => Data::U16(words(bytes, u16::from_le_bytes)),
+        Data::U32(_) => Data::U32(words(bytes, u32::from_le_bytes)),
+        Data::U64(_) => Data::U64(words(bytes, u64::from_le_bytes)),
+        Data::F16(_) => Data::F16(words(bytes, f16::from_le_bytes)),
+        Data::BF16(_) => Data::BF16(words(bytes, bf16::from_le_bytes)),
+        Data::F32(_) => Data::F32(words(bytes, f32::from_le_bytes)),
+        Data::F64(_) => Data::F64(words(bytes, f64::from_le_bytes)),
+        Data::C64(_) => Data::C64(words(bytes, complex64)),
+        Data::C128(_) => {
+            doubles = words(bytes, f64::from_le_bytes);
+            let pairs = doubles.as_chunks::<2>().0.iter();
+            Data::C128(pairs.map(|&[re, im]| Complex::new(re, im)).collect())
+        }
+    })
+}

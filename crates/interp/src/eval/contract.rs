@@ -1,0 +1,316 @@
+//! Contractions: dots and convolutions.
+//!
+//! Both bring their operands into one form and leave the sums to
+//! [`matmul`](super::matmul). Floats of all types are multiplied and added in
+//! `f64` and rounded once, integers in 64 bits and wrapped once; precision and
+//! algorithm attributes ask for less than that and are ignored.
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
+use tilewright_ir::{Data, ElementType};
+
+use super::matmul::{self, Product, Rows, Visitor};
+use super::taps::{Tap, taps, walk_taps};
+use super::{Cx, elementwise, unsupported};
+use crate::error::{Fault, Outcome};
+use crate::limits::Charge;
+use crate::strides::{Level, Nest, collect, dim_numbers, extent, row_major};
+use crate::value::{Array, Value};
+
+/// An operand in the type in which products are summed, its dims in the order
+/// in which they are needed.
+fn arranged(
+    cx: &Cx<'_, '_>,
+    operand: &Array,
+    to: ElementType,
+    order: &[usize],
+) -> Outcome<(Data, Charge)> {
+    let charge = cx.scratch(to.bytes() as usize * 2, operand.len())?;
+    cx.spend(operand.len())?;
+    let strides = row_major(operand.dims());
+    let levels = order.iter().map(|&dim| {
+        let size = operand.dims().get(dim).copied().unwrap_or(0);
+        Level { size: extent(size), strides: [strides.get(dim).copied().unwrap_or(0)] }
+    });
+    let moved = collect(operand.data(), &Nest::new(levels), 0);
+    let mut converted = Data::zeros(to, 0);
+    elementwise::convert_kernel(operand.element_type(), to)?(
+        &[&moved],
+        operand.len(),
+        &mut converted,
+    )?;
+    Ok((converted, charge))
+}
+
+/// The type in which products of these types are summed.
+fn sum_type(types: &[ElementType]) -> ElementType {
+    if types.iter().any(|t| t.is_complex()) {
+        ElementType::C128
+    } else if types.iter().any(|t| t.is_float()) {
+        ElementType::F64
+    } else {
+        ElementType::S64
+    }
+}
+
+/// Sums as elements of the result's type.
+fn rounded(sums: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
+    let mut out = Data::zeros(to, 0);
+    elementwise::convert_kernel(from, to)?(&[sums], sums.len(), &mut out)?;
+    Ok(out)
+}
+
+pub(super) fn dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value> {
+    let [left, right] = cx.operands.as_slice() else {
+        return Err(unsupported("structured sparsity"));
+    };
+    let (left, right) = (left.array()?, right.array()?);
+    let result = cx.allocate_result()?;
+    let sizes = DotSizes::new(left, right, attrs);
+    cx.spend(sizes.products())?;
+    let types = [left.element_type(), right.element_type(), result.element_type];
+    let sum_type = sum_type(&types);
+    let (x, _x) = arranged(cx, left, sum_type, &sizes.left_order)?;
+    let (y, _y) = arranged(cx, right, sum_type, &sizes.right_order)?;
+    let _sums = cx.scratch(sum_type.bytes() as usize, result.len)?;
+    let sums = matmul::visit(sum_type, Batches { x: &x, y: &y, sizes: &sizes })?;
+    let data = rounded(&sums, sum_type, result.element_type)?;
+    result.with(data)
+}
+
+/// A dot as products of matrices: `batches` times `rows x inner x columns`.
+struct DotSizes {
+    batches: usize,
+    rows: usize,
+    inner: usize,
+    columns: usize,
+    /// Batch, free, contracted.
+    left_order: SmallVec<[usize; 6]>,
+    /// Batch, contracted, free.
+    right_order: SmallVec<[usize; 6]>,
+}
+
+impl DotSizes {
+    fn new(left: &Array, right: &Array, attrs: &DotAttrs) -> Self {
+        let left_batch = dim_numbers(&attrs.lhs_batch_dims);
+        let left_inner = dim_numbers(&attrs.lhs_contracting_dims);
+        let right_batch = dim_numbers(&attrs.rhs_batch_dims);
+        let right_inner = dim_numbers(&attrs.rhs_contracting_dims);
+        let free = |rank: usize, a: &[usize], b: &[usize]| -> SmallVec<[usize; 6]> {
+            (0..rank).filter(|d| !a.contains(d) && !b.contains(d)).collect()
+        };
+        let left_free = free(left.rank(), &left_batch, &left_inner);
+        let right_free = free(right.rank(), &right_batch, &right_inner);
+        let count = |array: &Array, dims: &[usize]| {
+            dims.iter().filter_map(|&d| array.dims().get(d)).map(|&d| extent(d)).product()
+        };
+        Self {
+            batches: count(left, &left_batch),
+            rows: count(left, &left_free),
+            inner: count(left, &left_inner),
+            columns: count(right, &right_free),
+            left_order: [left_batch, left_free, left_inner].into_iter().flatten().collect(),
+            right_order: [right_batch, right_inner, right_free].into_iter().flatten().collect(),
+        }
+    }
+
+    fn products(&self) -> usize {
+        let sides = [self.batches, self.rows, self.inner, self.columns];
+        sides.into_iter().fold(1, usize::saturating_mul)
+    }
+}
+
+struct Batches<'a> {
+    x: &'a Data,
+    y: &'a Data,
+    sizes: &'a DotSizes,
+}
+
+impl Visitor for Batches<'_> {
+    fn visit<T: Product>(self) -> Outcome<Data> {
+        let DotSizes { batches, rows, inner, columns, .. } = *self.sizes;
+        let (x, y) = (matmul::view::<T>(self.x)?, matmul::view::<T>(self.y)?);
+        let mut sums = vec![T::ZERO; batches * rows * columns];
+        if !sums.is_empty() && inner > 0 {
+            for batch in 0..batches {
+                let rows =
+                    Rows { count: rows, x_stride: inner, sum_stride: columns, y_stride: columns };
+                matmul::add_product(
+                    &x[batch * rows.count * inner..],
+                    &y[batch * inner * columns..],
+                    &mut sums[batch * rows.count * columns..],
+                    rows,
+                    inner,
+                    columns,
+                );
+            }
+        }
+        Ok(T::wrap(sums))
+    }
+}
+
+/// For every tap of the window, the input's rows of features that it meets are
+/// multiplied by the tap's matrix of features.
+pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outcome<Value> {
+    let result = cx.allocate_result()?;
+    let (input, kernel) = (cx.array(0)?, cx.array(1)?);
+    let plan = ConvPlan::new(cx, input, kernel, &result.dims, attrs)?;
+    let types = [input.element_type(), kernel.element_type(), result.element_type];
+    let sum_type = sum_type(&types);
+    let (x, _x) = arranged(cx, input, sum_type, &plan.input_order)?;
+    let (y, _y) = arranged(cx, kernel, sum_type, &plan.kernel_order)?;
+    let _sums = cx.scratch(2 * sum_type.bytes() as usize, result.len)?;
+    let sums = matmul::visit(sum_type, Convolve { x: &x, y: &y, plan: &plan, cx })?;
+    // From batch, spatial, feature to the result's order.
+    let strides = row_major(&plan.output_dims);
+    let levels = plan.output_order.iter().map(|&dim| Level {
+        size: extent(plan.output_dims[dim]),
+        strides: [strides[dim]],
+    });
+    let sums = collect(&sums, &Nest::new(levels), 0);
+    let data = rounded(&sums, sum_type, result.element_type)?;
+    result.with(data)
+}
+
+/// A convolution with its dims in one order: batch, spatial, feature for input
+/// and output; spatial, input feature, output feature for the kernel.
+struct ConvPlan {
+    input_order: SmallVec<[usize; 6]>,
+    kernel_order: SmallVec<[usize; 6]>,
+    /// For each dim of the result, which of ours it is.
+    output_order: SmallVec<[usize; 6]>,
+    input_dims: SmallVec<[i64; 6]>,
+    output_dims: SmallVec<[i64; 6]>,
+    /// Input features that an output feature sees.
+    inner: usize,
+    feature_groups: usize,
+    batch_groups: usize,
+    taps: Vec<Vec<Tap>>,
+    window: SmallVec<[usize; 4]>,
+}
+
+impl ConvPlan {
+    fn new(
+        cx: &Cx<'_, '_>,
+        input: &Array,
+        kernel: &Array,
+        result: &[i64],
+        attrs: &ConvolutionAttrs,
+    ) -> Outcome<Self> {
+        let labels = &attrs.dim_labels;
+        let order = |first: &[i64], middle: &[i64], last: &[i64]| -> SmallVec<[usize; 6]> {
+            [first, middle, last].into_iter().flat_map(dim_numbers).collect()
+        };
+        let input_order =
+            order(&[labels.input_batch], &labels.input_spatial, &[labels.input_feature]);
+        let kernel_order = order(
+            &labels.kernel_spatial,
+            &[labels.kernel_input_feature],
+            &[labels.kernel_output_feature],
+        );
+        let from_result =
+            order(&[labels.output_batch], &labels.output_spatial, &[labels.output_feature]);
+        let dims = |dims: &[i64], order: &[usize]| -> SmallVec<[i64; 6]> {
+            order.iter().filter_map(|&d| dims.get(d).copied()).collect()
+        };
+        let input_dims = dims(input.dims(), &input_order);
+        let output_dims = dims(result, &from_result);
+        let mut output_order: SmallVec<[usize; 6]> = from_result.iter().map(|_| 0).collect();
+        for (ours, &theirs) in from_result.iter().enumerate() {
+            output_order[theirs] = ours;
+        }
+        let mut all_taps = Vec::new();
+        for (i, window) in attrs.window.iter().enumerate() {
+            all_taps.push(taps(cx, window, input_dims[i + 1], output_dims[i + 1])?);
+        }
+        let features = dim_numbers(&[labels.kernel_input_feature]);
+        let inner = kernel.dims().get(features[0]).copied();
+        Ok(Self {
+            inner: extent(inner.ok_or(Fault::Internal("no such dim"))?),
+            feature_groups: extent(attrs.feature_group_count),
+            batch_groups: extent(attrs.batch_group_count),
+            taps: all_taps,
+            window: attrs.window.iter().map(|w| extent(w.size)).collect(),
+            input_order,
+            kernel_order,
+            output_order,
+            input_dims,
+            output_dims,
+        })
+    }
+
+    /// Where a group of output features finds its part of the input.
+    fn group_start(&self, group: usize, strides: &[isize]) -> isize {
+        let group = group.cast_signed();
+        if self.batch_groups > 1 {
+            return group * self.output_dims[0] as isize * strides[0];
+        }
+        group * self.inner.cast_signed()
+    }
+}
+
+struct Convolve<'a, 'e, 'm> {
+    x: &'a Data,
+    y: &'a Data,
+    plan: &'a ConvPlan,
+    cx: &'a Cx<'e, 'm>,
+}
+
+impl Visitor for Convolve<'_, '_, '_> {
+    fn visit<T: Product>(self) -> Outcome<Data> {
+        let plan = self.plan;
+        let (x, y) = (matmul::view::<T>(self.x)?, matmul::view::<T>(self.y)?);
+        let total = plan.output_dims.iter().map(|&d| extent(d)).product();
+        let mut sums = vec![T::ZERO; total];
+        let columns = plan.output_dims.last().map_or(0, |&d| extent(d));
+        let groups = plan.feature_groups.max(plan.batch_groups).max(1);
+        let group_columns = columns / groups;
+        let (from, to) = (row_major(&plan.input_dims), row_major(&plan.output_dims));
+        if total == 0 || plan.inner == 0 {
+            return Ok(T::wrap(sums));
+        }
+        walk_taps(&plan.taps, |taps| {
+            let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::new();
+            levels.push(Level { size: extent(plan.output_dims[0]), strides: [to[0], from[0]] });
+            let mut start = [0, 0];
+            let mut matrix = 0;
+            for (dim, tap) in taps.iter().enumerate() {
+                let (to, from) = (to[dim + 1], from[dim + 1]);
+                levels.push(tap.level(to, from));
+                start[0] += tap.output.cast_signed() * to;
+                start[1] += tap.input.cast_signed() * from;
+                matrix = matrix * plan.window[dim] + tap.number;
+            }
+            let nest = Nest::new(levels);
+            let positions = taps.iter().map(|tap| tap.count).product::<usize>();
+            let products = positions.saturating_mul(extent(plan.output_dims[0]));
+            self.cx.spend(products.saturating_mul(plan.inner).saturating_mul(columns))?;
+            let Level { size, strides: [sum_stride, x_stride] } = nest.inner();
+            let [Ok(sum_stride), Ok(x_stride)] = [sum_stride, x_stride].map(usize::try_from) else {
+                return Err(Fault::Internal("a window walks backwards"));
+            };
+            let rows = Rows { count: size, x_stride, sum_stride, y_stride: columns };
+            for group in 0..groups {
+                let column = group * group_columns;
+                let shift = [column.cast_signed(), plan.group_start(group, &from)];
+                let y = &y[matrix * plan.inner * columns + column..];
+                nest.for_each([start[0] + shift[0], start[1] + shift[1]], |[to, from]| {
+                    let (sums, x) =
+                        (&mut sums[to.cast_unsigned()..], &x[from.cast_unsigned()..]);
+                    matmul::add_product(x, y, sums, rows, plan.inner, group_columns);
+                });
+            }
+            Ok(())
+        })?;
+        Ok(T::wrap(sums))
+    }
+}
+
+/// `ragged-dot`.
+pub(super) fn declared(_cx: &mut Cx<'_, '_>, _attrs: &RaggedDotAttrs) -> Outcome<Value> {
+    Err(unsupported("it is not implemented"))
+}
+
+pub(super) fn scaled_dot(_cx: &mut Cx<'_, '_>, _attrs: &DotAttrs) -> Outcome<Value> {
+    Err(unsupported("it is not implemented"))
+}

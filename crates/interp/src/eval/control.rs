@@ -1,0 +1,137 @@
+//! Calls, loops, branches, tuples and tokens.
+
+use smallvec::{SmallVec, smallvec};
+use tilewright_ir::ops::control::{
+    AsyncAttrs, CallAttrs, ConditionalAttrs, CopyStartAttrs, CustomCallAttrs, DomainAttrs,
+    FusionAttrs, GetTupleElementAttrs, InfeedAttrs, MapAttrs, OutfeedAttrs, TransferAttrs,
+    WhileAttrs,
+};
+use tilewright_ir::{CompId, Data};
+
+use super::{Cx, unsupported};
+use crate::error::{Fault, Outcome};
+use crate::lanes::append;
+use crate::value::{Value, with_data};
+
+pub(super) fn call(cx: &mut Cx<'_, '_>, attrs: &CallAttrs) -> Outcome<Value> {
+    let arguments = std::mem::take(&mut cx.operands);
+    cx.call(attrs.to_apply, arguments)
+}
+
+pub(super) fn fusion(cx: &mut Cx<'_, '_>, attrs: &FusionAttrs) -> Outcome<Value> {
+    let arguments = std::mem::take(&mut cx.operands);
+    cx.call(attrs.calls, arguments)
+}
+
+pub(super) fn while_loop(cx: &mut Cx<'_, '_>, attrs: &WhileAttrs) -> Outcome<Value> {
+    let mut state = cx.take(0)?;
+    loop {
+        let go_on = cx.call(attrs.condition, smallvec![state.clone()])?;
+        if go_on.array()?.slice::<bool>()? != [true] {
+            return Ok(state);
+        }
+        cx.spend(0)?;
+        state = cx.call(attrs.body, smallvec![state])?;
+    }
+}
+
+/// An index out of range chooses the last branch; of a predicate, true is the
+/// first.
+pub(super) fn conditional(cx: &mut Cx<'_, '_>, attrs: &ConditionalAttrs) -> Outcome<Value> {
+    let branches: SmallVec<[CompId; 2]> = match (attrs.true_computation, attrs.false_computation) {
+        (Some(on_true), Some(on_false)) => smallvec![on_true, on_false],
+        _ => attrs.branch_computations.clone(),
+    };
+    let last = branches.len().checked_sub(1).ok_or(Fault::Internal("it has no branches"))?;
+    let branch = match cx.array(0)?.data() {
+        Data::Pred(values) => usize::from(values.first() == Some(&false)),
+        Data::S32(values) => {
+            let index = values.first().and_then(|&index| usize::try_from(index).ok());
+            index.map_or(last, |index| index.min(last))
+        }
+        _ => return Err(unsupported("it chooses by pred or s32")),
+    };
+    let argument = cx.take(branch + 1)?;
+    cx.call(branches[branch], smallvec![argument])
+}
+
+/// How many elements a mapped computation runs over at once.
+const MAP_LANES: usize = 1024;
+
+pub(super) fn map(cx: &mut Cx<'_, '_>, attrs: &MapAttrs) -> Outcome<Value> {
+    let allocation = cx.allocate_result()?;
+    let mut callee = cx.callee(attrs.to_apply, MAP_LANES.min(allocation.len))?;
+    let mut out = Data::zeros(allocation.element_type, 0);
+    for first in (0..allocation.len).step_by(MAP_LANES) {
+        let lanes = MAP_LANES.min(allocation.len - first);
+        for (index, operand) in cx.operands.iter().enumerate() {
+            let lane = callee.parameter(index)?;
+            with_data!(lane, values => values.clear());
+            append(lane, operand.array()?.data(), first, lanes)?;
+        }
+        callee.run(cx.evaluator, lanes)?;
+        append(&mut out, callee.result(0)?, 0, lanes)?;
+    }
+    allocation.with(out)
+}
+
+pub(super) fn tuple(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    Ok(super::tuple(std::mem::take(&mut cx.operands)))
+}
+
+pub(super) fn get_tuple_element(
+    cx: &mut Cx<'_, '_>,
+    attrs: &GetTupleElementAttrs,
+) -> Outcome<Value> {
+    let Value::Tuple(elements) = cx.operand(0)? else {
+        return Err(Fault::Internal("its operand is not a tuple"));
+    };
+    let element = usize::try_from(attrs.index).ok().and_then(|index| elements.get(index));
+    element.cloned().ok_or(Fault::Internal("the tuple has no such element"))
+}
+
+pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outcome<Value> {
+    let _ = cx;
+    Err(unsupported(format!("the custom call target `{}` is not known", attrs.custom_call_target)))
+}
+
+pub(super) fn same_as_operand(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    cx.take(0)
+}
+
+pub(super) fn domain(cx: &mut Cx<'_, '_>, _attrs: &DomainAttrs) -> Outcome<Value> {
+    cx.take(0)
+}
+
+pub(super) fn add_dependency(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    cx.take(0)
+}
+
+pub(super) fn after_all(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    Ok(Value::Token)
+}
+
+pub(super) fn copy_start(_cx: &mut Cx<'_, '_>, _attrs: &CopyStartAttrs) -> Outcome<Value> {
+    Err(unsupported("asynchronous copies"))
+}
+
+/// `copy-done`.
+pub(super) fn declared(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    Err(unsupported("asynchronous copies"))
+}
+
+pub(super) fn async_op(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
+    Err(unsupported("asynchronous ops"))
+}
+
+pub(super) fn infeed(_cx: &mut Cx<'_, '_>, _attrs: &InfeedAttrs) -> Outcome<Value> {
+    Err(unsupported("there is no infeed"))
+}
+
+pub(super) fn outfeed(_cx: &mut Cx<'_, '_>, _attrs: &OutfeedAttrs) -> Outcome<Value> {
+    Err(unsupported("there is no outfeed"))
+}
+
+pub(super) fn transfer(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
+    Err(unsupported("transfers between devices or with the host"))
+}

@@ -1,0 +1,182 @@
+//! Conversions between element types.
+//!
+//! Integers wrap, floats to integers saturate with NaN as 0, to floats is to
+//! nearest with ties to even in one rounding, to `pred` is "not zero", complex
+//! to real drops the imaginary part.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use tilewright_ir::{Data, ElementType, Native};
+
+use super::float::Float;
+use super::kernel::{Kernel, map1};
+use super::types::narrow;
+use crate::value::with_data;
+
+/// Any element's value, exactly.
+#[derive(Clone, Copy)]
+pub(crate) enum Number {
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Complex(f64, f64),
+}
+
+/// A type that converts to and from [`Number`]. Inlined, the number's kind is
+/// known and nothing of it remains.
+pub(crate) trait Convert: Native {
+    fn number(self) -> Number;
+    fn of(number: Number) -> Self;
+}
+
+macro_rules! integer {
+    ($kind:ident $wide:ident: $($type:ident)*) => {$(
+        impl Convert for $type {
+            #[inline(always)]
+            fn number(self) -> Number {
+                Number::$kind($wide::from(self))
+            }
+            #[inline(always)]
+            fn of(number: Number) -> Self {
+                match number {
+                    Number::Signed(value) => value as Self,
+                    Number::Unsigned(value) => value as Self,
+                    Number::Float(value) | Number::Complex(value, _) => value as Self,
+                }
+            }
+        }
+    )*};
+}
+
+integer!(Signed i64: i8 i16 i32 i64);
+integer!(Unsigned u64: u8 u16 u32 u64);
+
+impl Convert for bool {
+    #[inline(always)]
+    fn number(self) -> Number {
+        Number::Unsigned(u64::from(self))
+    }
+    #[inline(always)]
+    fn of(number: Number) -> Self {
+        match number {
+            Number::Signed(value) => value != 0,
+            Number::Unsigned(value) => value != 0,
+            Number::Float(value) => value != 0.0,
+            Number::Complex(re, im) => re != 0.0 || im != 0.0,
+        }
+    }
+}
+
+macro_rules! float {
+    ($($type:ident)*) => {$(
+        impl Convert for $type {
+            #[inline(always)]
+            fn number(self) -> Number {
+                Number::Float(f64::from(self))
+            }
+            #[inline(always)]
+            fn of(number: Number) -> Self {
+                match number {
+                    Number::Signed(value) => value as Self,
+                    Number::Unsigned(value) => value as Self,
+                    Number::Float(value) | Number::Complex(value, _) => value as Self,
+                }
+            }
+        }
+
+        impl Convert for Complex<$type> {
+            #[inline(always)]
+            fn number(self) -> Number {
+                Number::Complex(f64::from(self.re), f64::from(self.im))
+            }
+            #[inline(always)]
+            fn of(number: Number) -> Self {
+                match number {
+                    Number::Complex(re, im) => Self::new(re as $type, im as $type),
+                    Number::Signed(_) | Number::Unsigned(_) | Number::Float(_) => {
+                        Self::new(<$type as Convert>::of(number), 0.0)
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+float!(f32 f64);
+
+macro_rules! half {
+    ($($type:ident)*) => {$(
+        impl Convert for $type {
+            #[inline(always)]
+            fn number(self) -> Number {
+                Number::Float(f64::from(self.to_f32()))
+            }
+            #[inline(always)]
+            fn of(number: Number) -> Self {
+                Self::from_f32(match number {
+                    Number::Signed(value) => {
+                        let size = magnitude_to_odd(value.unsigned_abs());
+                        if value < 0 { -size } else { size }
+                    }
+                    Number::Unsigned(value) => magnitude_to_odd(value),
+                    Number::Float(value) | Number::Complex(value, _) => to_odd(value),
+                })
+            }
+        }
+    )*};
+}
+
+half!(f16 bf16);
+
+/// The `f32` next to a number towards zero, made odd if it is not exact: such
+/// a number rounds to 16 bits as the number itself would.
+fn to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    let back = f64::from(nearest);
+    if back == value || value.is_nan() {
+        return nearest;
+    }
+    let toward_zero = if back.abs() > value.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
+    f32::from_bits(toward_zero | 1)
+}
+
+/// As [`to_odd`], of an integer.
+fn magnitude_to_odd(value: u64) -> f32 {
+    let excess = (64 - value.leading_zeros()).saturating_sub(24);
+    let kept = value >> excess;
+    let inexact = kept << excess != value;
+    let scale = 2f32.powi(excess.cast_signed());
+    (kept | u64::from(inexact)) as f32 * scale
+}
+
+/// A float of a type that is stored, in one rounding.
+pub(crate) fn round_to<T: Float>(value: f64) -> T {
+    T::of(Number::Float(value))
+}
+
+/// The kernel that converts between two types.
+pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
+    if matches!(from, narrow!()) || matches!(to, narrow!()) {
+        return None;
+    }
+    Some(of_types(from, to))
+}
+
+fn of_types(from: ElementType, to: ElementType) -> Kernel {
+    // Conversions that need no intermediate.
+    match (from, to) {
+        (ElementType::BF16, ElementType::F32) => return map1(bf16::to_f32),
+        (ElementType::F32, ElementType::BF16) => return map1(bf16::from_f32),
+        (ElementType::F16, ElementType::F32) => return map1(f16::to_f32),
+        (ElementType::F32, ElementType::F16) => return map1(f16::from_f32),
+        _ => {}
+    }
+    with_data!(&Data::zeros(from, 0), values => convert_from(values, to))
+}
+
+fn convert_from<T: Convert>(_: &[T], to: ElementType) -> Kernel {
+    fn convert<T: Convert, R: Convert>(_: &[R]) -> Kernel {
+        map1(|value: T| R::of(value.number()))
+    }
+    with_data!(&Data::zeros(to, 0), values => convert::<T, _>(values))
+}

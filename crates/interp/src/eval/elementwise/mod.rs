@@ -1,0 +1,153 @@
+//! Ops that compute each result element from the operands' elements at the
+//! same index.
+//!
+//! Every op becomes a [`Kernel`]: a typed loop over lanes. Arrays are one run of
+//! lanes; computations of scalars run the same kernels, see [`crate::lanes`].
+
+mod complex;
+mod convert;
+mod float;
+mod float_math;
+mod function;
+mod int;
+mod kernel;
+mod order;
+mod precision;
+mod types;
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::elementwise::{CompareAttrs, ReducePrecisionAttrs};
+use tilewright_ir::{ElementType, Op};
+
+use super::{Cx, unsupported};
+use crate::error::{Fault, Outcome};
+use crate::value::Value;
+pub(crate) use convert::round_to;
+pub(crate) use float::{Float, Real};
+pub(crate) use function::{Binary, Function};
+pub(crate) use int::Int;
+pub(crate) use kernel::{Kernel, repeat};
+pub(crate) use order::keys;
+pub(crate) use types::narrow;
+
+/// The kernel of an op on these types.
+pub(crate) fn kernel(
+    op: &Op,
+    operands: &[ElementType],
+    result: ElementType,
+) -> Outcome<Option<Kernel>> {
+    let Some(function) = Function::of(op) else { return Ok(None) };
+    let missing = || Fault::Internal("an operand is missing");
+    let first = *operands.first().ok_or_else(missing)?;
+    let kernel = match function {
+        Function::Unary(f) => types::unary(f, first),
+        Function::Binary(f) => types::binary(f, first),
+        Function::Convert => convert::kernel(first, result),
+        Function::Real => complex::real(first),
+        Function::Imag => complex::imag(first),
+        Function::Complex => complex::make(first),
+        Function::IsFinite => types::is_finite(first),
+        Function::Compare(direction, order) => order::compare(first, direction, order),
+        Function::Select => Some(kernel::select(*operands.get(1).ok_or_else(missing)?)),
+        Function::Clamp => order::clamp(first),
+        Function::ReducePrecision { exponent, mantissa } => {
+            precision::reduce(first, exponent, mantissa)
+        }
+        Function::StochasticConvert => None,
+    };
+    kernel.map(Some).ok_or_else(|| unsupported(format!("it takes no {first} operands")))
+}
+
+/// The kernel that converts between two types.
+pub(crate) fn convert_kernel(from: ElementType, to: ElementType) -> Outcome<Kernel> {
+    convert::kernel(from, to).ok_or_else(|| unsupported(format!("{from} to {to}")))
+}
+
+/// Runs the instruction's kernel over whole arrays.
+fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
+    let shape = cx.array_shape()?;
+    let mut types: SmallVec<[ElementType; 3]> = SmallVec::new();
+    let mut inputs = SmallVec::<[_; 3]>::new();
+    for operand in &cx.operands {
+        let operand = operand.array()?;
+        types.push(operand.element_type());
+        inputs.push(operand.data());
+    }
+    let kernel = kernel(cx.module().op(cx.id), &types, shape.element_type)?;
+    let kernel = kernel.ok_or(Fault::Internal("it is not an elementwise op"))?;
+    let allocation = cx.allocate_result()?;
+    let mut out = kernel::empty(shape.element_type, allocation.len);
+    kernel(&inputs, allocation.len, &mut out)?;
+    allocation.with(out)
+}
+
+pub(super) fn unary(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn abs(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn binary(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn complex(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn complex_part(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn is_finite(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn stochastic_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn compare(cx: &mut Cx<'_, '_>, _attrs: &CompareAttrs) -> Outcome<Value> {
+    apply(cx)
+}
+
+pub(super) fn reduce_precision(
+    cx: &mut Cx<'_, '_>,
+    _attrs: &ReducePrecisionAttrs,
+) -> Outcome<Value> {
+    apply(cx)
+}
+
+/// A conversion to the type that the operand has moves nothing.
+pub(super) fn convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    if cx.array(0)?.element_type() == cx.array_shape()?.element_type {
+        return cx.take(0);
+    }
+    apply(cx)
+}
+
+/// A scalar condition chooses one operand as a whole; it may be a tuple.
+pub(super) fn select(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    let condition = cx.array(0)?;
+    if condition.rank() == 0 {
+        let chosen = if condition.slice::<bool>()? == [true] { 1 } else { 2 };
+        return cx.take(chosen);
+    }
+    apply(cx)
+}
+
+/// Scalar bounds are repeated to the value's size.
+pub(super) fn clamp(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    for bound in [0, 2] {
+        let array = cx.array(bound)?;
+        if array.rank() == 0 && cx.array(1)?.rank() != 0 {
+            let shape = cx.array_shape()?;
+            let allocation = cx.allocate(shape)?;
+            let data = kernel::repeat(array.data(), allocation.len);
+            cx.operands[bound] = allocation.with(data)?;
+        }
+    }
+    apply(cx)
+}

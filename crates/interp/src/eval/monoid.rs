@@ -1,0 +1,274 @@
+//! The usual reducers as typed folds, for reductions and windows.
+//!
+//! Sums and products of floats accumulate in `f64`, whatever their type, and
+//! are rounded once at the end.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use tilewright_ir::{CompId, ElementType, Native, Op, Verified};
+
+use super::elementwise::{Binary, Float, Function, Int, Real, narrow, round_to};
+use crate::lanes::single_op;
+
+/// An associative op with an identity, over elements stored as `T`.
+pub(super) trait Monoid<T: Native> {
+    /// What is accumulated.
+    type Accumulator: Copy;
+    /// Changes nothing it is joined with.
+    const IDENTITY: Self::Accumulator;
+    fn lift(element: T) -> Self::Accumulator;
+    fn join(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
+    fn lower(accumulator: Self::Accumulator) -> T;
+}
+
+/// Code that is the same for every monoid.
+pub(super) trait Visitor {
+    /// What it yields.
+    type Output;
+    fn visit<T: Native, M: Monoid<T>>(self) -> Self::Output;
+}
+
+/// Runs code for the monoid that a reducer is; `None` if it is none of ours.
+pub(super) fn visit<V: Visitor>(
+    module: &Verified,
+    reducer: CompId,
+    element_type: ElementType,
+    visitor: V,
+) -> Option<V::Output> {
+    let root = single_op(module, reducer)?;
+    let parameters = module.computation(reducer).parameters();
+    let same_type = |&id: &_| module.array_shape(id).map(|s| s.element_type) == Some(element_type);
+    if !parameters.iter().chain([&root]).all(same_type) {
+        return None;
+    }
+    let function = binary(module.op(root))?;
+    match element_type {
+        ElementType::Pred => of_pred(function, visitor),
+        ElementType::S8 => of_int::<i8, V>(function, visitor),
+        ElementType::S16 => of_int::<i16, V>(function, visitor),
+        ElementType::S32 => of_int::<i32, V>(function, visitor),
+        ElementType::S64 => of_int::<i64, V>(function, visitor),
+        ElementType::U8 => of_int::<u8, V>(function, visitor),
+        ElementType::U16 => of_int::<u16, V>(function, visitor),
+        ElementType::U32 => of_int::<u32, V>(function, visitor),
+        ElementType::U64 => of_int::<u64, V>(function, visitor),
+        ElementType::F16 => of_float::<f16, V>(function, visitor),
+        ElementType::BF16 => of_float::<bf16, V>(function, visitor),
+        ElementType::F32 => of_float::<f32, V>(function, visitor),
+        ElementType::F64 => of_float::<f64, V>(function, visitor),
+        ElementType::C64 => of_complex::<f32, V>(function, visitor),
+        ElementType::C128 => of_complex::<f64, V>(function, visitor),
+        narrow!() => None,
+    }
+}
+
+fn binary(op: &Op) -> Option<Binary> {
+    match Function::of(op)? {
+        Function::Binary(function) => Some(function),
+        _ => None,
+    }
+}
+
+fn of_int<T: Int, V: Visitor>(function: Binary, visitor: V) -> Option<V::Output> {
+    match function {
+        Binary::Add => Some(visitor.visit::<T, Sum>()),
+        Binary::Multiply => Some(visitor.visit::<T, Product>()),
+        Binary::Maximum => Some(visitor.visit::<T, Greatest>()),
+        Binary::Minimum => Some(visitor.visit::<T, Least>()),
+        Binary::And => Some(visitor.visit::<T, All>()),
+        Binary::Or => Some(visitor.visit::<T, Any>()),
+        Binary::Xor => Some(visitor.visit::<T, Odd>()),
+        _ => None,
+    }
+}
+
+fn of_pred<V: Visitor>(function: Binary, visitor: V) -> Option<V::Output> {
+    match function {
+        Binary::And | Binary::Minimum | Binary::Multiply => Some(visitor.visit::<bool, All>()),
+        Binary::Or | Binary::Maximum | Binary::Add => Some(visitor.visit::<bool, Any>()),
+        Binary::Xor => Some(visitor.visit::<bool, Odd>()),
+        _ => None,
+    }
+}
+
+fn of_float<T: Float, V: Visitor>(function: Binary, visitor: V) -> Option<V::Output> {
+    match function {
+        Binary::Add => Some(visitor.visit::<T, FloatSum>()),
+        Binary::Multiply => Some(visitor.visit::<T, FloatProduct>()),
+        Binary::Maximum => Some(visitor.visit::<T, FloatGreatest>()),
+        Binary::Minimum => Some(visitor.visit::<T, FloatLeast>()),
+        _ => None,
+    }
+}
+
+fn of_complex<T: Real, V: Visitor>(function: Binary, visitor: V) -> Option<V::Output>
+where
+    Complex<T>: Native,
+{
+    match function {
+        Binary::Add => Some(visitor.visit::<Complex<T>, ComplexSum>()),
+        Binary::Multiply => Some(visitor.visit::<Complex<T>, ComplexProduct>()),
+        _ => None,
+    }
+}
+
+/// A monoid of integers that accumulates in their own type.
+macro_rules! int_monoid {
+    ($($name:ident $identity:ident $join:ident;)*) => {$(
+        struct $name;
+
+        impl<T: Int> Monoid<T> for $name {
+            type Accumulator = T;
+            const IDENTITY: T = T::$identity;
+            fn lift(element: T) -> T {
+                element
+            }
+            fn join(a: T, b: T) -> T {
+                T::$join(a, b)
+            }
+            fn lower(accumulator: T) -> T {
+                accumulator
+            }
+        }
+    )*};
+}
+
+int_monoid! {
+    Sum ZERO add;
+    Product ONE multiply;
+    Greatest LEAST max;
+    Least GREATEST min;
+    All ALL_BITS and;
+    Any ZERO or;
+    Odd ZERO xor;
+}
+
+/// A monoid of truth values.
+macro_rules! pred_monoid {
+    ($($name:ident $identity:literal $op:tt;)*) => {$(
+        impl Monoid<bool> for $name {
+            type Accumulator = bool;
+            const IDENTITY: bool = $identity;
+            fn lift(element: bool) -> bool {
+                element
+            }
+            fn join(a: bool, b: bool) -> bool {
+                a $op b
+            }
+            fn lower(accumulator: bool) -> bool {
+                accumulator
+            }
+        }
+    )*};
+}
+
+pred_monoid! {
+    All true &;
+    Any false |;
+    Odd false ^;
+}
+
+/// A monoid of floats that accumulates in `f64`.
+macro_rules! wide_monoid {
+    ($($name:ident $identity:literal $op:tt;)*) => {$(
+        struct $name;
+
+        impl<T: Float> Monoid<T> for $name {
+            type Accumulator = f64;
+            const IDENTITY: f64 = $identity;
+            fn lift(element: T) -> f64 {
+                element.wide().to_f64()
+            }
+            fn join(a: f64, b: f64) -> f64 {
+                a $op b
+            }
+            fn lower(accumulator: f64) -> T {
+                round_to(accumulator)
+            }
+        }
+    )*};
+}
+
+// Not +0.0, which would lose the sign of a sum of negative zeros.
+wide_monoid! {
+    FloatSum -0.0 +;
+    FloatProduct 1.0 *;
+}
+
+/// A choice between floats.
+macro_rules! choice_monoid {
+    ($($name:ident $identity:ident $join:ident;)*) => {$(
+        struct $name;
+
+        impl<T: Float> Monoid<T> for $name {
+            type Accumulator = T::Wide;
+            const IDENTITY: T::Wide = <T::Wide as Real>::$identity;
+            fn lift(element: T) -> T::Wide {
+                element.wide()
+            }
+            fn join(a: T::Wide, b: T::Wide) -> T::Wide {
+                a.$join(b)
+            }
+            fn lower(accumulator: T::Wide) -> T {
+                T::narrow(accumulator)
+            }
+        }
+    )*};
+}
+
+choice_monoid! {
+    FloatGreatest MINUS_INFINITY maximum;
+    FloatLeast INFINITY minimum;
+}
+
+/// A monoid of complex numbers that accumulates in `f64` parts.
+macro_rules! complex_monoid {
+    ($($name:ident $re:literal $im:literal $op:tt;)*) => {$(
+        struct $name;
+
+        impl<T: Real> Monoid<Complex<T>> for $name
+        where
+            Complex<T>: Native,
+        {
+            type Accumulator = Complex<f64>;
+            const IDENTITY: Complex<f64> = Complex::new($re, $im);
+            fn lift(element: Complex<T>) -> Complex<f64> {
+                Complex::new(element.re.to_f64(), element.im.to_f64())
+            }
+            fn join(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
+                a $op b
+            }
+            fn lower(accumulator: Complex<f64>) -> Complex<T> {
+                Complex::new(T::from_f64(accumulator.re), T::from_f64(accumulator.im))
+            }
+        }
+    )*};
+}
+
+complex_monoid! {
+    ComplexSum -0.0 -0.0 +;
+    ComplexProduct 1.0 0.0 *;
+}
+
+/// How many partial results a long row is folded into: enough for the machine
+/// to work on several at once. It is part of the fixed order of float sums.
+const PARTS: usize = 8;
+
+/// Folds a row: element `i` into part `i % 8`, then the parts in order.
+pub(super) fn fold_row<T: Native, M: Monoid<T>>(
+    accumulator: M::Accumulator,
+    row: &[T],
+) -> M::Accumulator {
+    let (blocks, rest) = row.as_chunks::<PARTS>();
+    let mut total = accumulator;
+    if !blocks.is_empty() {
+        let mut parts = [M::IDENTITY; PARTS];
+        for block in blocks {
+            for (part, &element) in parts.iter_mut().zip(block) {
+                *part = M::join(*part, M::lift(element));
+            }
+        }
+        total = parts.into_iter().fold(total, M::join);
+    }
+    rest.iter().fold(total, |total, &element| M::join(total, M::lift(element)))
+}

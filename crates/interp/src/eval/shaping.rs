@@ -1,0 +1,206 @@
+//! Ops that move, repeat or name elements and compute none.
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::shaping::{
+    BitcastAttrs, BroadcastAttrs, ConcatenateAttrs, GetDimensionSizeAttrs, IotaAttrs, PadAttrs,
+    ParameterAttrs, ReshapeAttrs, ReverseAttrs, SetDimensionSizeAttrs, SliceAttrs, TransposeAttrs,
+};
+use tilewright_ir::{Data, ElementType, Literal};
+
+use super::{Cx, bits, elementwise, unsupported};
+use crate::error::{Fault, Outcome};
+use crate::strides::{Level, Nest, collect, dim_numbers, place, row_major, extent};
+use crate::value::{Value, alike, map_data};
+
+pub(super) fn parameter(_cx: &mut Cx<'_, '_>, _attrs: &ParameterAttrs) -> Outcome<Value> {
+    Err(Fault::Internal("a parameter is evaluated by its frame"))
+}
+
+pub(super) fn constant(cx: &mut Cx<'_, '_>, _value: &Literal) -> Outcome<Value> {
+    cx.evaluator.constant(cx.id)
+}
+
+pub(super) fn copy(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    cx.take(0)
+}
+
+pub(super) fn reshape(cx: &mut Cx<'_, '_>, _attrs: &ReshapeAttrs) -> Outcome<Value> {
+    let dims = cx.array_shape()?.dims();
+    Ok(Value::Array(cx.take(0)?.into_array()?.reshaped(dims)?))
+}
+
+/// Row major to row major, a bitcast is a reshape; otherwise elements go where
+/// the two layouts say.
+pub(super) fn bitcast(cx: &mut Cx<'_, '_>, _attrs: &BitcastAttrs) -> Outcome<Value> {
+    let to = cx.array_shape()?;
+    let operand = cx.module().operands(cx.id).first().copied();
+    let from = operand.and_then(|id| cx.module().array_shape(id));
+    let from = from.ok_or(Fault::Internal("its operand is not an array"))?;
+    let same_order = from.layout_or_default() == to.layout_or_default() && from.same_dims(to)
+        || from.has_default_layout() && to.has_default_layout();
+    if same_order && from.element_type == to.element_type {
+        return Ok(Value::Array(cx.take(0)?.into_array()?.reshaped(to.dims())?));
+    }
+    bits::bitcast(cx, from, to)
+}
+
+pub(super) fn bitcast_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    let from = cx.array(0)?.element_type();
+    let allocation = cx.allocate_result()?;
+    let data = bits::reinterpret(cx.array(0)?.data(), from, allocation.element_type)?;
+    allocation.with(data)
+}
+
+/// A result whose dims have these strides in the operand.
+fn strided(
+    cx: &Cx<'_, '_>,
+    start: isize,
+    strides: impl IntoIterator<Item = isize>,
+) -> Outcome<Value> {
+    let allocation = cx.allocate_result()?;
+    let levels = allocation.dims.iter().zip(strides);
+    let nest =
+        Nest::new(levels.map(|(&size, stride)| Level { size: extent(size), strides: [stride] }));
+    let data = collect(cx.array(0)?.data(), &nest, start);
+    allocation.with(data)
+}
+
+pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &BroadcastAttrs) -> Outcome<Value> {
+    let shape = cx.array_shape()?;
+    let operand = cx.array(0)?;
+    if operand.dims() == shape.dims() && attrs.dimensions.is_sorted() {
+        return cx.take(0);
+    }
+    let mut strides: SmallVec<[isize; 6]> = shape.dims().iter().map(|_| 0).collect();
+    for (stride, dim) in row_major(operand.dims()).into_iter().zip(dim_numbers(&attrs.dimensions)) {
+        strides[dim] = stride;
+    }
+    strided(cx, 0, strides)
+}
+
+pub(super) fn transpose(cx: &mut Cx<'_, '_>, attrs: &TransposeAttrs) -> Outcome<Value> {
+    if attrs.dimensions.is_sorted() {
+        return cx.take(0);
+    }
+    let from = row_major(cx.array(0)?.dims());
+    strided(cx, 0, dim_numbers(&attrs.dimensions).into_iter().map(|dim| from[dim]))
+}
+
+pub(super) fn reverse(cx: &mut Cx<'_, '_>, attrs: &ReverseAttrs) -> Outcome<Value> {
+    let operand = cx.array(0)?;
+    let mut strides = row_major(operand.dims());
+    let mut start = 0;
+    for dim in dim_numbers(&attrs.dimensions) {
+        start += strides[dim] * (operand.dims()[dim] as isize - 1);
+        strides[dim] = -strides[dim];
+    }
+    strided(cx, start, strides)
+}
+
+pub(super) fn slice(cx: &mut Cx<'_, '_>, attrs: &SliceAttrs) -> Outcome<Value> {
+    let strides = row_major(cx.array(0)?.dims());
+    let mut start = 0;
+    for (stride, part) in strides.iter().zip(&attrs.slice) {
+        start += stride * part.start as isize;
+    }
+    let steps = strides.iter().zip(&attrs.slice);
+    let steps: SmallVec<[isize; 6]> =
+        steps.map(|(stride, part)| stride.saturating_mul(part.stride as isize)).collect();
+    strided(cx, start, steps)
+}
+
+/// `0, 1, 2 ...` in the result's type, repeated over the other dims.
+pub(super) fn iota(cx: &mut Cx<'_, '_>, attrs: &IotaAttrs) -> Outcome<Value> {
+    let allocation = cx.allocate_result()?;
+    let dim = usize::try_from(attrs.dimension).unwrap_or(usize::MAX);
+    let size = allocation.dims.get(dim).copied().ok_or(Fault::Internal("it has no such dim"))?;
+    if allocation.len == 0 {
+        let data = Data::zeros(allocation.element_type, 0);
+        return allocation.with(data);
+    }
+    let convert = elementwise::convert_kernel(ElementType::S64, allocation.element_type)?;
+    let mut counts = Data::zeros(allocation.element_type, 0);
+    convert(&[&Data::S64((0..size).collect())], extent(size), &mut counts)?;
+    let levels = allocation.dims.iter().enumerate();
+    let nest = Nest::new(
+        levels.map(|(d, &size)| Level { size: extent(size), strides: [isize::from(d == dim)] }),
+    );
+    let data = collect(&counts, &nest, 0);
+    allocation.with(data)
+}
+
+pub(super) fn concatenate(cx: &mut Cx<'_, '_>, attrs: &ConcatenateAttrs) -> Outcome<Value> {
+    let allocation = cx.allocate_result()?;
+    let dim = attrs.dimensions.first().map_or(0, |&d| extent(d));
+    // From this dim on, every operand has a run of elements for each position
+    // of the dims before.
+    let runs = allocation.dims.iter().take(dim).map(|&d| extent(d)).product::<usize>();
+    let data = map_data!(cx.array(0)?.data(), first => {
+        let mut parts = Vec::with_capacity(cx.operands.len());
+        for operand in &cx.operands {
+            let operand = operand.array()?;
+            let values = alike(first, operand.data())?;
+            parts.push((values, operand.len() / runs.max(1)));
+        }
+        let mut out = Vec::with_capacity(allocation.len);
+        if !first.is_empty() || allocation.len > 0 {
+            for run in 0..runs {
+                for (values, length) in &parts {
+                    out.extend_from_slice(&values[run * length..(run + 1) * length]);
+                }
+            }
+        }
+        out
+    });
+    allocation.with(data)
+}
+
+/// Negative padding cuts off; what lies outside the result is not copied.
+pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
+    let allocation = cx.allocate_result()?;
+    let operand = cx.array(0)?;
+    let (to, from) = (row_major(&allocation.dims), row_major(operand.dims()));
+    let mut start = [0, 0];
+    let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::new();
+    for (dim, pad) in attrs.padding.iter().enumerate() {
+        let (size, room) = (operand.dims()[dim], allocation.dims[dim]);
+        let (low, step) = (i128::from(pad.low), i128::from(pad.interior) + 1);
+        // The elements i with 0 <= low + i * step < room.
+        let first = (-low).max(0).unsigned_abs().div_ceil(step.unsigned_abs()).cast_signed();
+        let end = (i128::from(room) - low).max(0).unsigned_abs().div_ceil(step.unsigned_abs());
+        let end = end.cast_signed().min(i128::from(size));
+        let count = usize::try_from(end - first).unwrap_or(0);
+        // Where nothing is copied, starts and steps do not matter.
+        let narrow = |value: i128| if count == 0 { 0 } else { value as isize };
+        start[0] += to[dim] * narrow(low + first * step);
+        start[1] += from[dim] * narrow(first);
+        let step = if count < 2 { 0 } else { step as isize };
+        levels.push(Level { size: count, strides: [to[dim] * step, from[dim]] });
+    }
+    let mut out = elementwise::repeat(cx.array(1)?.data(), allocation.len);
+    place(&mut out, operand.data(), &Nest::new(levels), start)?;
+    allocation.with(out)
+}
+
+/// The size is that of the shape, which is static here.
+pub(super) fn get_dimension_size(
+    cx: &mut Cx<'_, '_>,
+    attrs: &GetDimensionSizeAttrs,
+) -> Outcome<Value> {
+    let dim = attrs.dimensions.first().map_or(usize::MAX, |&d| extent(d));
+    let size = cx.array(0)?.dims().get(dim).copied().ok_or(Fault::Internal("no such dim"))?;
+    let size = i32::try_from(size).map_err(|_| unsupported("a dim of more than 2^31 elements"))?;
+    cx.allocate_result()?.of(vec![size])
+}
+
+pub(super) fn set_dimension_size(
+    _cx: &mut Cx<'_, '_>,
+    _attrs: &SetDimensionSizeAttrs,
+) -> Outcome<Value> {
+    Err(unsupported("dims of a size known only at run time"))
+}
+
+/// `dynamic-reshape`.
+pub(super) fn declared(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    Err(unsupported("dims of a size known only at run time"))
+}

@@ -1,0 +1,283 @@
+//! Inputs for a module's entry parameters, made from a seed.
+//!
+//! The same seed makes the same inputs on every machine. Every parameter has
+//! a stream of random numbers of its own, so that its elements do not depend
+//! on the parameters before it.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Native, Shape, Verified};
+
+use crate::limits::Limits;
+use crate::value::num_bytes;
+
+/// Which kind of numbers inputs are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputKind {
+    /// Floats: normally distributed. Integers: -100 to 100.
+    Normal,
+    /// Floats: evenly from -1 to 1. Integers: 0 to 7.
+    Uniform,
+    /// Few different numbers, so that many are equal: halves from -2 to 2.
+    Ties,
+    /// Zeros of both signs, denormals, numbers next to 1, small and large
+    /// ones of both signs; the least and greatest integers.
+    Edges,
+    /// As `Edges`, with infinities, NaN and the greatest finite numbers. Sums
+    /// in another order may rightly differ on these.
+    NonFinite,
+}
+
+impl InputKind {
+    /// Every kind.
+    pub const ALL: &'static [Self] =
+        &[Self::Normal, Self::Uniform, Self::Ties, Self::Edges, Self::NonFinite];
+
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Uniform => "uniform",
+            Self::Ties => "ties",
+            Self::Edges => "edges",
+            Self::NonFinite => "non-finite",
+        }
+    }
+}
+
+/// Why inputs could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// Values of this shape cannot be made.
+    #[error("parameter {parameter} is {shape}, of which no input can be made")]
+    Shape {
+        /// The parameter's number.
+        parameter: usize,
+        /// Its shape.
+        shape: String,
+    },
+    /// They would take too much memory.
+    #[error("the inputs would need {needed} bytes; the limit is {limit} (raise `max_bytes`)")]
+    Memory {
+        /// Bytes of all inputs together.
+        needed: u64,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// Inputs for the entry computation, within the default [`Limits`].
+///
+/// # Errors
+/// If a parameter has a shape without values (dynamic dims, opaque), or the
+/// inputs are too large.
+pub fn inputs_for(
+    module: &Verified,
+    seed: u64,
+    kind: InputKind,
+) -> Result<Vec<Literal>, InputError> {
+    inputs_within(module, seed, kind, &Limits::default())
+}
+
+/// As [`inputs_for`], with other limits.
+///
+/// # Errors
+/// As for [`inputs_for`].
+pub fn inputs_within(
+    module: &Verified,
+    seed: u64,
+    kind: InputKind,
+    limits: &Limits,
+) -> Result<Vec<Literal>, InputError> {
+    let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
+    let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
+    check_size(&shapes, limits)?;
+    let mut stream = 0;
+    let values = shapes.iter().enumerate().map(|(parameter, shape)| {
+        let bad_shape = || InputError::Shape { parameter, shape: shape.to_string() };
+        make(shape, seed, kind, &mut stream).ok_or_else(bad_shape)
+    });
+    values.collect()
+}
+
+fn check_size(shapes: &[&Shape], limits: &Limits) -> Result<(), InputError> {
+    let leaves = shapes.iter().flat_map(|shape| shape.leaves()).filter_map(Shape::as_array);
+    let bytes = leaves.map(|array| {
+        let count = array.num_elements().and_then(|count| usize::try_from(count).ok());
+        count.map_or(u64::MAX, |count| num_bytes(array.element_type, count))
+    });
+    let needed = bytes.fold(0, u64::saturating_add);
+    if needed > limits.max_bytes {
+        return Err(InputError::Memory { needed, limit: limits.max_bytes });
+    }
+    Ok(())
+}
+
+fn make(shape: &Shape, seed: u64, kind: InputKind, stream: &mut u64) -> Option<Literal> {
+    match shape {
+        Shape::Array(array) => {
+            let mut source = Source::new(seed, kind, *stream);
+            *stream += 1;
+            make_array(array, &mut source).map(Literal::Array)
+        }
+        Shape::Tuple(elements) => {
+            let elements = elements.iter().map(|e| make(e, seed, kind, stream));
+            elements.collect::<Option<_>>().map(Literal::Tuple)
+        }
+        Shape::Token => Some(Literal::Token),
+        Shape::Buffer(_) | Shape::Opaque => None,
+    }
+}
+
+fn make_array(shape: &ArrayShape, source: &mut Source) -> Option<ArrayLiteral> {
+    let count = shape.num_elements().filter(|_| shape.is_static())?;
+    let count = usize::try_from(count).ok()?;
+    let data = source.elements(shape.element_type, count);
+    ArrayLiteral::new(shape.element_type, shape.dims().iter().copied(), data).ok()
+}
+
+/// Random numbers of a kind.
+struct Source {
+    rng: ChaCha8Rng,
+    kind: InputKind,
+}
+
+impl Source {
+    fn new(seed: u64, kind: InputKind, stream: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
+        Self { rng, kind }
+    }
+
+    fn many<T: Native>(&mut self, count: usize, mut one: impl FnMut(&mut Self) -> T) -> Data {
+        T::wrap((0..count).map(|_| one(self)).collect())
+    }
+
+    fn elements(&mut self, element_type: ElementType, count: usize) -> Data {
+        let bits = element_type.bits();
+        match Data::zeros(element_type, 0) {
+            Data::Pred(_) => self.many(count, |s| s.rng.next_u32() & 1 == 1),
+            Data::S8(_) => self.many(count, |s| s.integer(bits, true) as i8),
+            Data::S16(_) => self.many(count, |s| s.integer(bits, true) as i16),
+            Data::S32(_) => self.many(count, |s| s.integer(bits, true) as i32),
+            Data::S64(_) => self.many(count, |s| s.integer(bits, true) as i64),
+            // Small floats are any bits that are theirs.
+            Data::U8(_) if element_type.is_float() => {
+                self.many(count, |s| s.below(1 << bits) as u8)
+            }
+            Data::U8(_) => self.many(count, |s| s.integer(bits, false) as u8),
+            Data::U16(_) => self.many(count, |s| s.integer(bits, false) as u16),
+            Data::U32(_) => self.many(count, |s| s.integer(bits, false) as u32),
+            Data::U64(_) => self.many(count, |s| s.integer(bits, false) as u64),
+            Data::F16(_) => self.many(count, |s| f16::from_f64(s.float(&F16))),
+            Data::BF16(_) => self.many(count, |s| bf16::from_f64(s.float(&BF16))),
+            Data::F32(_) => self.many(count, |s| s.float(&F32) as f32),
+            Data::F64(_) => self.many(count, |s| s.float(&F64)),
+            Data::C64(_) => self.many(count, |s| {
+                Complex::new(s.float(&F32) as f32, s.float(&F32) as f32)
+            }),
+            Data::C128(_) => self.many(count, |s| Complex::new(s.float(&F64), s.float(&F64))),
+        }
+    }
+
+    /// A number from 0 to `limit - 1`; the slight bias does not matter here.
+    fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.rng.next_u64()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// A number from 0 to 1, without 0.
+    fn unit(&mut self) -> f64 {
+        ((self.rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    fn integer(&mut self, bits: u32, signed: bool) -> i128 {
+        let greatest = (1i128 << (bits - u32::from(signed))) - 1;
+        let least = if signed { -greatest - 1 } else { 0 };
+        let drawn = match self.kind {
+            InputKind::Normal => i128::from(self.below(201)) - if signed { 100 } else { 0 },
+            InputKind::Uniform => i128::from(self.below(8)),
+            InputKind::Ties => i128::from(self.below(3)) - i128::from(signed),
+            InputKind::Edges | InputKind::NonFinite => {
+                let choices = [0, 1, -1, 2, greatest, greatest - 1, least, least + 1];
+                choices[self.below(8) as usize]
+            }
+        };
+        drawn.clamp(least, greatest)
+    }
+
+    fn float(&mut self, range: &Range) -> f64 {
+        match self.kind {
+            InputKind::Normal => {
+                // Box and Muller's method.
+                let radius = (-2.0 * libm::log(self.unit())).sqrt();
+                radius * libm::cos(std::f64::consts::TAU * self.unit())
+            }
+            InputKind::Uniform => 2.0 * self.unit() - 1.0,
+            InputKind::Ties => self.below(9) as f64 / 2.0 - 2.0,
+            InputKind::Edges => self.edge(range, 8),
+            InputKind::NonFinite => self.edge(range, 11),
+        }
+    }
+
+    fn edge(&mut self, range: &Range, choices: u64) -> f64 {
+        let size = match self.below(choices) {
+            0 => 0.0,
+            1 => 1.0,
+            2 => 1.0 + range.step,
+            3 => range.least,
+            4 => range.least * (1u32 << range.denormal_bits) as f64 / 2.0,
+            5 => range.least * (1u32 << range.denormal_bits) as f64,
+            6 => range.large,
+            7 => return 2.0 * self.unit() - 1.0,
+            8 => range.greatest,
+            9 => f64::INFINITY,
+            _ => f64::NAN,
+        };
+        if self.rng.next_u32() & 1 == 1 { -size } else { size }
+    }
+}
+
+/// Notable numbers of a float type.
+struct Range {
+    /// From 1 to the next number.
+    step: f64,
+    /// The least positive number.
+    least: f64,
+    /// By how many doublings that is below the least normal number.
+    denormal_bits: u32,
+    /// A number whose square, summed a thousand times, is still finite.
+    large: f64,
+    greatest: f64,
+}
+
+const F16: Range = Range {
+    step: 1.0 / 1024.0,
+    least: 5.960_464_477_539_063e-8,
+    denormal_bits: 10,
+    large: 7.0,
+    greatest: 65504.0,
+};
+const BF16: Range = Range {
+    step: 1.0 / 128.0,
+    least: 9.183_549_615_799_121e-41,
+    denormal_bits: 7,
+    large: 1e8,
+    greatest: 3.389_531_389_251_535_5e38,
+};
+const F32: Range = Range {
+    step: f32::EPSILON as f64,
+    least: 1.401_298_464_324_817e-45,
+    denormal_bits: 23,
+    large: 1e8,
+    greatest: f32::MAX as f64,
+};
+const F64: Range = Range {
+    step: f64::EPSILON,
+    least: 5e-324,
+    // 2^52 does not fit where it is used: a smaller denormal will do.
+    denormal_bits: 30,
+    large: 1e100,
+    greatest: f64::MAX,
+};

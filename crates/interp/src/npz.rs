@@ -1,0 +1,345 @@
+//! Arrays in `.npz` files, as NumPy writes and reads them.
+//!
+//! Inputs are `in0, in1, ...` and outputs `out0, out1, ...`: the arrays of the
+//! entry's parameters or result, tuples flattened in order. Types that NumPy
+//! lacks travel as raw bits: `bf16` as 16-bit integers, small floats and
+//! integers as one byte per element. What type the bits are, the program says:
+//! a file is always read against shapes.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::path::Path;
+
+use half::{bf16, f16};
+use npyz::WriterBuilder;
+use npyz::npz::{NpzArchive, NpzWriter};
+use num_complex::Complex;
+use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Shape, Verified};
+
+mod header;
+
+use header::Header;
+
+/// Why arrays could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum NpzError {
+    /// The file cannot be read or written, or is not an `.npz`.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// An array is malformed or not what the program wants.
+    #[error("array `{name}`: {what}")]
+    Array {
+        /// Its name in the file.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file has more or fewer arrays than the program has.
+    #[error("{expected} arrays `{prefix}0`, `{prefix}1` ... are wanted, but the file has {found}")]
+    Count {
+        /// How their names begin.
+        prefix: String,
+        /// Arrays the program has.
+        expected: usize,
+        /// Arrays the file has.
+        found: usize,
+    },
+}
+
+/// Reads the entry's inputs from a file.
+///
+/// # Errors
+/// If the file cannot be read or does not fit the program.
+pub fn read_inputs(path: &Path, module: &Verified) -> Result<Vec<Literal>, NpzError> {
+    let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
+    let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
+    read(BufReader::new(File::open(path)?), "in", &shapes)
+}
+
+/// Reads what a file says the entry's result is.
+///
+/// # Errors
+/// If the file cannot be read or does not fit the program.
+pub fn read_outputs(path: &Path, module: &Verified) -> Result<Literal, NpzError> {
+    let root = module.entry().and_then(|c| module.computation(c).root());
+    let shapes: Vec<&Shape> = root.iter().map(|&r| module.shape(r)).collect();
+    let mut values = read(BufReader::new(File::open(path)?), "out", &shapes)?;
+    values.pop().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput).into())
+}
+
+/// Reads the arrays whose names begin with `prefix` as values of these shapes.
+///
+/// # Errors
+/// If the file cannot be read or does not fit the shapes. Nothing is allocated
+/// for what a file claims, only for what it has.
+pub fn read<R: Read + Seek>(
+    reader: R,
+    prefix: &str,
+    shapes: &[&Shape],
+) -> Result<Vec<Literal>, NpzError> {
+    let mut archive = NpzArchive::new(reader)?;
+    let leaves = shapes.iter().flat_map(|shape| shape.leaves());
+    let expected = leaves.filter(|leaf| leaf.as_array().is_some()).count();
+    let is_ours = |name: &&str| {
+        let number = name.strip_prefix(prefix).unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    };
+    let found = archive.array_names().filter(is_ours).count();
+    if found != expected {
+        return Err(NpzError::Count { prefix: prefix.to_owned(), expected, found });
+    }
+    let mut number = 0;
+    shapes.iter().map(|shape| read_value(&mut archive, prefix, &mut number, shape)).collect()
+}
+
+fn read_value<R: Read + Seek>(
+    archive: &mut NpzArchive<R>,
+    prefix: &str,
+    number: &mut usize,
+    shape: &Shape,
+) -> Result<Literal, NpzError> {
+    match shape {
+        Shape::Array(array) => {
+            let name = format!("{prefix}{number}");
+            *number += 1;
+            let read = read_array(archive, &name, array);
+            read.map(Literal::Array).map_err(|error| match error {
+                ReadError::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
+                    NpzError::Io(error)
+                }
+                ReadError::Io(error) => NpzError::Array { name, what: error.to_string() },
+                ReadError::Array(what) => NpzError::Array { name, what },
+            })
+        }
+        Shape::Tuple(elements) => {
+            let elements = elements.iter().map(|e| read_value(archive, prefix, number, e));
+            elements.collect::<Result<_, _>>().map(Literal::Tuple)
+        }
+        Shape::Token => Ok(Literal::Token),
+        Shape::Buffer(_) | Shape::Opaque => Err(NpzError::Array {
+            name: format!("{prefix}{number}"),
+            what: format!("a value of shape {shape} is not an array"),
+        }),
+    }
+}
+
+/// As [`NpzError`], before the array's name is known.
+enum ReadError {
+    Io(io::Error),
+    Array(String),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn read_array<R: Read + Seek>(
+    archive: &mut NpzArchive<R>,
+    name: &str,
+    shape: &ArrayShape,
+) -> Result<ArrayLiteral, ReadError> {
+    let file = npyz::npz::file_name_from_array_name(name);
+    let entry = archive.zip_archive().by_name(&file);
+    let mut entry = entry.map_err(|error| ReadError::Array(error.to_string()))?;
+    let header = Header::read(&mut entry)?;
+    let wrong = |what: String| Err(ReadError::Array(what));
+    if *header.dims != *shape.dims() || !shape.is_static() {
+        return wrong(format!("its dims are {:?}, but the program has {shape}", header.dims));
+    }
+    let element_type = shape.element_type;
+    if !kinds(element_type).contains(&&*header.kind) {
+        let kind = &header.kind;
+        return wrong(format!("its type is `{kind}`, but the program has {element_type}"));
+    }
+    let Some(expected) = shape.num_bytes().and_then(|bytes| u64::try_from(bytes).ok()) else {
+        return wrong(format!("{shape} is too large"));
+    };
+    let mut bytes = Vec::new();
+    entry.take(expected.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()) != Ok(expected) {
+        return wrong(format!("its elements take {} bytes, not {expected}", bytes.len()));
+    }
+    if header.big_endian {
+        swap_words(&mut bytes, element_type);
+    }
+    let mut data = decode(&bytes, element_type);
+    if header.fortran_order {
+        data = data.gather(fortran_places(shape.dims()).into_iter());
+    }
+    if !in_range(&data, element_type) {
+        return wrong(format!("an element is out of the range of {element_type}"));
+    }
+    let array = ArrayLiteral::new(element_type, shape.dims().iter().copied(), data);
+    array.map_err(|error| ReadError::Array(error.to_string()))
+}
+
+/// How NumPy may write a type, without its byte order; the first is ours.
+fn kinds(element_type: ElementType) -> &'static [&'static str] {
+    match element_type {
+        ElementType::Pred => &["b1"],
+        ElementType::S8 => &["i1"],
+        ElementType::S16 => &["i2"],
+        ElementType::S32 => &["i4"],
+        ElementType::S64 => &["i8"],
+        ElementType::U8 => &["u1"],
+        ElementType::U16 => &["u2"],
+        ElementType::U32 => &["u4"],
+        ElementType::U64 => &["u8"],
+        ElementType::F16 => &["f2"],
+        // NumPy writes types that it does not know as bytes.
+        ElementType::BF16 => &["u2", "V2"],
+        ElementType::F32 => &["f4"],
+        ElementType::F64 => &["f8"],
+        ElementType::C64 => &["c8"],
+        ElementType::C128 => &["c16"],
+        ElementType::S1 | ElementType::S2 | ElementType::S4 => &["i1", "V1"],
+        ElementType::U1
+        | ElementType::U2
+        | ElementType::U4
+        | ElementType::F4E2M1FN
+        | ElementType::F6E2M3FN
+        | ElementType::F6E3M2FN
+        | ElementType::F8E3M4
+        | ElementType::F8E4M3
+        | ElementType::F8E4M3FN
+        | ElementType::F8E4M3B11FNUZ
+        | ElementType::F8E4M3FNUZ
+        | ElementType::F8E5M2
+        | ElementType::F8E5M2FNUZ
+        | ElementType::F8E8M0FNU => &["u1", "V1"],
+    }
+}
+
+fn swap_words(bytes: &mut [u8], element_type: ElementType) {
+    let part = element_type.complex_part().unwrap_or(element_type);
+    for word in bytes.chunks_mut(part.bytes() as usize) {
+        word.reverse();
+    }
+}
+
+fn words<const N: usize, T>(bytes: &[u8], of: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks::<N>().0.iter().map(|&word| of(word)).collect()
+}
+
+fn decode(bytes: &[u8], element_type: ElementType) -> Data {
+    match Data::zeros(element_type, 0) {
+        Data::Pred(_) => Data::Pred(bytes.iter().map(|&b| b != 0).collect()),
+        Data::S8(_) => Data::S8(words(bytes, i8::from_le_bytes)),
+        Data::S16(_) => Data::S16(words(bytes, i16::from_le_bytes)),
+        Data::S32(_) => Data::S32(words(bytes, i32::from_le_bytes)),
+        Data::S64(_) => Data::S64(words(bytes, i64::from_le_bytes)),
+        Data::U8(_) => Data::U8(bytes.to_vec()),
+        Data::U16(_) => Data::U16(words(bytes, u16::from_le_bytes)),
+        Data::U32(_) => Data::U32(words(bytes, u32::from_le_bytes)),
+        Data::U64(_) => Data::U64(words(bytes, u64::from_le_bytes)),
+        Data::F16(_) => Data::F16(words(bytes, f16::from_le_bytes)),
+        Data::BF16(_) => Data::BF16(words(bytes, bf16::from_le_bytes)),
+        Data::F32(_) => Data::F32(words(bytes, f32::from_le_bytes)),
+        Data::F64(_) => Data::F64(words(bytes, f64::from_le_bytes)),
+        Data::C64(_) => Data::C64(pairs(words(bytes, f32::from_le_bytes))),
+        Data::C128(_) => Data::C128(pairs(words(bytes, f64::from_le_bytes))),
+    }
+}
+
+fn pairs<T: Copy>(parts: Vec<T>) -> Vec<Complex<T>> {
+    parts.as_chunks::<2>().0.iter().map(|&[re, im]| Complex::new(re, im)).collect()
+}
+
+/// Where the elements of a row-major array lie in a column-major one.
+fn fortran_places(dims: &[i64]) -> Vec<usize> {
+    let mut places = vec![0];
+    let mut stride = 1;
+    let mut strides = Vec::new();
+    for &size in dims {
+        strides.push(stride);
+        stride *= usize::try_from(size).unwrap_or(0);
+    }
+    for (&size, stride) in dims.iter().zip(strides) {
+        let size = usize::try_from(size).unwrap_or(0);
+        places = places.iter().flat_map(|at| (0..size).map(move |i| at + i * stride)).collect();
+    }
+    places
+}
+
+/// Whether every element of a type narrower than its storage fits.
+fn in_range(data: &Data, element_type: ElementType) -> bool {
+    let bits = element_type.bits();
+    match data {
+        Data::S8(values) if bits < 8 => {
+            let limit = 1i8 << (bits - 1);
+            values.iter().all(|v| (-limit..limit).contains(v))
+        }
+        Data::U8(values) if bits < 8 => values.iter().all(|&v| u32::from(v) < 1 << bits),
+        _ => true,
+    }
+}
+
+/// Writes groups of values: each group's arrays are named by its prefix and
+/// numbered from 0, tuples flattened in order.
+///
+/// # Errors
+/// If the file cannot be written, or a constant's value is unknown.
+pub fn write<W: Write + Seek>(
+    writer: W,
+    groups: &[(&str, &[Literal])],
+) -> Result<(), NpzError> {
+    let mut archive = NpzWriter::new(writer);
+    for (prefix, values) in groups {
+        let arrays = values.iter().flat_map(Literal::leaves);
+        let arrays = arrays.filter(|leaf| !matches!(leaf, Literal::Token));
+        for (number, leaf) in arrays.enumerate() {
+            let name = format!("{prefix}{number}");
+            let Literal::Array(array) = leaf else {
+                let what = "its value was left out (`{...}`)".to_owned();
+                return Err(NpzError::Array { name, what });
+            };
+            write_array(&mut archive, &name, array)?;
+        }
+    }
+    let finished = archive.zip_writer().finish();
+    finished.map_err(|error| io::Error::other(error.to_string()))?.flush()?;
+    Ok(())
+}
+
+/// Writes groups of values to a file; see [`write`].
+///
+/// # Errors
+/// As for [`write`].
+pub fn write_file(path: &Path, groups: &[(&str, &[Literal])]) -> Result<(), NpzError> {
+    write(BufWriter::new(File::create(path)?), groups)
+}
+
+fn write_array<W: Write + Seek>(
+    archive: &mut NpzWriter<W>,
+    name: &str,
+    array: &ArrayLiteral,
+) -> io::Result<()> {
+    let dims: Vec<u64> = array.dims().iter().map(|&d| d.cast_unsigned()).collect();
+    macro_rules! put {
+        ($type:ty, $values:expr) => {{
+            let builder = archive.array::<$type>(name, Default::default())?;
+            let mut writer = builder.default_dtype().shape(&dims).begin_nd()?;
+            writer.extend($values)?;
+            writer.finish()
+        }};
+    }
+    match array.data() {
+        Data::Pred(v) => put!(bool, v.iter().copied()),
+        Data::S8(v) => put!(i8, v.iter().copied()),
+        Data::S16(v) => put!(i16, v.iter().copied()),
+        Data::S32(v) => put!(i32, v.iter().copied()),
+        Data::S64(v) => put!(i64, v.iter().copied()),
+        Data::U8(v) => put!(u8, v.iter().copied()),
+        Data::U16(v) => put!(u16, v.iter().copied()),
+        Data::U32(v) => put!(u32, v.iter().copied()),
+        Data::U64(v) => put!(u64, v.iter().copied()),
+        Data::F16(v) => put!(f16, v.iter().copied()),
+        Data::BF16(v) => put!(u16, v.iter().map(|x| x.to_bits())),
+        Data::F32(v) => put!(f32, v.iter().copied()),
+        Data::F64(v) => put!(f64, v.iter().copied()),
+        Data::C64(v) => put!(Complex<f32>, v.iter().copied()),
+        Data::C128(v) => put!(Complex<f64>, v.iter().copied()),
+    }
+}

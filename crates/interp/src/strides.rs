@@ -1,0 +1,307 @@
+//! Walks over dims: an odometer over the outer dims, a tight loop inside.
+//!
+//! All ops that move or fold elements describe what they do as strides of
+//! several arrays over common dims, and leave the loop to a [`Nest`].
+
+use smallvec::SmallVec;
+use tilewright_ir::Data;
+
+use crate::error::{Fault, Outcome};
+use crate::value::{alike, map_data, with_data};
+
+/// One dim of a walk: its size, and how far each array moves per step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Level<const N: usize> {
+    pub(crate) size: usize,
+    pub(crate) strides: [isize; N],
+}
+
+/// A walk over dims for `N` arrays at once: dims of size 1 are dropped, dims
+/// that all arrays walk through without a jump are one.
+#[derive(Clone, Debug)]
+pub(crate) struct Nest<const N: usize> {
+    outer: SmallVec<[Level<N>; 5]>,
+    inner: Level<N>,
+}
+
+impl<const N: usize> Nest<N> {
+    /// A walk over these dims, the outermost first.
+    pub(crate) fn new(levels: impl IntoIterator<Item = Level<N>>) -> Self {
+        let mut outer: SmallVec<[Level<N>; 5]> = SmallVec::new();
+        let mut empty = false;
+        for level in levels {
+            empty |= level.size == 0;
+            if level.size == 1 {
+                continue;
+            }
+            match outer.last_mut() {
+                Some(last) if continues(last, &level) => {
+                    *last = Level { size: last.size * level.size, strides: level.strides };
+                }
+                _ => outer.push(level),
+            }
+        }
+        if empty {
+            outer.clear();
+            outer.push(Level { size: 0, strides: [0; N] });
+        }
+        let inner = outer.pop().unwrap_or(Level { size: 1, strides: [1; N] });
+        Self { outer, inner }
+    }
+
+    /// The innermost dim.
+    pub(crate) fn inner(&self) -> Level<N> {
+        self.inner
+    }
+
+    /// Calls `f` for every position of the outer dims, in order, with where
+    /// each array then is.
+    pub(crate) fn for_each(&self, start: [isize; N], mut f: impl FnMut([isize; N])) {
+        let infallible = self.try_for_each(start, |at| {
+            f(at);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        match infallible {
+            Ok(()) => {}
+        }
+    }
+
+    /// As [`Nest::for_each`], stopping at the first error.
+    pub(crate) fn try_for_each<E>(
+        &self,
+        start: [isize; N],
+        mut f: impl FnMut([isize; N]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.inner.size == 0 {
+            return Ok(());
+        }
+        let mut counts: SmallVec<[usize; 5]> = self.outer.iter().map(|_| 0).collect();
+        let mut at = start;
+        loop {
+            f(at)?;
+            let mut carried = true;
+            for (count, level) in counts.iter_mut().zip(&self.outer).rev() {
+                *count += 1;
+                if *count < level.size {
+                    step(&mut at, level, 1);
+                    carried = false;
+                    break;
+                }
+                step(&mut at, level, 1 - level.size.cast_signed());
+                *count = 0;
+            }
+            if carried {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn continues<const N: usize>(outer: &Level<N>, inner: &Level<N>) -> bool {
+    let steps = |stride: isize| stride.checked_mul(inner.size.cast_signed());
+    outer.strides.iter().zip(inner.strides).all(|(&o, i)| steps(i) == Some(o))
+}
+
+fn step<const N: usize>(at: &mut [isize; N], level: &Level<N>, times: isize) {
+    for (at, stride) in at.iter_mut().zip(level.strides) {
+        *at += stride * times;
+    }
+}
+
+/// The strides of a row-major array, in elements.
+pub(crate) fn row_major(dims: &[i64]) -> SmallVec<[isize; 6]> {
+    let mut strides: SmallVec<[isize; 6]> = dims.iter().map(|_| 1).collect();
+    let mut stride: isize = 1;
+    for (slot, &size) in strides.iter_mut().zip(dims).rev() {
+        *slot = stride;
+        // The product of the dims of an array that exists fits. An empty dim
+        // counts as one element, so that no two dims have the same stride.
+        stride = stride.saturating_mul(extent(size).max(1).cast_signed());
+    }
+    strides
+}
+
+/// A dim's size, which is not negative.
+pub(crate) fn extent(size: i64) -> usize {
+    usize::try_from(size).unwrap_or(0)
+}
+
+/// Element numbers of an attribute's dims.
+pub(crate) fn dim_numbers(dims: &[i64]) -> SmallVec<[usize; 6]> {
+    dims.iter().map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect()
+}
+
+/// The elements that a walk over one array meets, in a row.
+pub(crate) fn collect(data: &Data, nest: &Nest<1>, start: isize) -> Data {
+    map_data!(data, values => collect_typed(values, nest, start))
+}
+
+fn collect_typed<T: Copy + Default>(values: &[T], nest: &Nest<1>, start: isize) -> Vec<T> {
+    if let Some(tiles) = Tiles::of(nest) {
+        return tiles.collect(values, start);
+    }
+    let total = nest.outer.iter().map(|l| l.size).product::<usize>() * nest.inner.size;
+    let mut out = Vec::with_capacity(total);
+    let Level { size, strides: [stride] } = nest.inner;
+    nest.for_each([start], |[at]| extend_row(&mut out, values, at, size, stride));
+    out
+}
+
+/// Appends a row of elements that are `stride` apart.
+pub(crate) fn extend_row<T: Copy>(
+    out: &mut Vec<T>,
+    values: &[T],
+    at: isize,
+    size: usize,
+    stride: isize,
+) {
+    let first = at.cast_unsigned();
+    match stride {
+        1 => out.extend_from_slice(&values[first..first + size]),
+        0 => out.extend(std::iter::repeat_n(values[first], size)),
+        2.. => {
+            out.extend(values[first..].iter().step_by(stride.cast_unsigned()).take(size));
+        }
+        _ => {
+            let back = stride.unsigned_abs();
+            out.extend(values[..=first].iter().rev().step_by(back).take(size));
+        }
+    }
+}
+
+/// A transpose done in square tiles, so that both reads and writes stay within
+/// few cache lines.
+struct Tiles {
+    /// The other dims, for source and result.
+    rest: Nest<2>,
+    /// The dim that is contiguous in the source.
+    rows: Level<2>,
+    /// The dim that is contiguous in the result.
+    columns: Level<2>,
+    total: usize,
+}
+
+impl Tiles {
+    const SIDE: usize = 16;
+
+    /// The tiles of a walk whose innermost dim is not the source's.
+    fn of(nest: &Nest<1>) -> Option<Self> {
+        let levels: SmallVec<[Level<1>; 6]> =
+            nest.outer.iter().copied().chain([nest.inner]).collect();
+        let [inner] = nest.inner.strides;
+        let contiguous = levels.iter().position(|l| l.strides == [1] && l.size >= 4)?;
+        if inner.unsigned_abs() < 2 || nest.inner.size < 4 || contiguous + 1 == levels.len() {
+            return None;
+        }
+        let mut stride = 1;
+        let mut both: SmallVec<[Level<2>; 6]> = SmallVec::new();
+        for level in levels.iter().rev() {
+            both.push(Level { size: level.size, strides: [level.strides[0], stride] });
+            stride *= level.size.cast_signed();
+        }
+        both.reverse();
+        let columns = both.pop()?;
+        let rows = both.remove(contiguous);
+        Some(Self { rest: Nest::single_steps(both), rows, columns, total: stride.cast_unsigned() })
+    }
+
+    fn collect<T: Copy + Default>(&self, values: &[T], start: isize) -> Vec<T> {
+        let mut out = vec![T::default(); self.total];
+        self.rest.for_each([start, 0], |[from, to]| {
+            for row in (0..self.rows.size).step_by(Self::SIDE) {
+                for column in (0..self.columns.size).step_by(Self::SIDE) {
+                    self.tile(values, &mut out, from, to, row, column);
+                }
+            }
+        });
+        out
+    }
+
+    fn tile<T: Copy>(
+        &self,
+        values: &[T],
+        out: &mut [T],
+        from: isize,
+        to: isize,
+        first_row: usize,
+        first_column: usize,
+    ) {
+        let (row_strides, column_strides) = (self.rows.strides, self.columns.strides);
+        let last_column = self.columns.size.min(first_column + Self::SIDE);
+        for row in first_row..self.rows.size.min(first_row + Self::SIDE) {
+            let row = row.cast_signed();
+            let mut at = from + row * row_strides[0];
+            at += first_column.cast_signed() * column_strides[0];
+            let to = (to + row * row_strides[1]).cast_unsigned();
+            for slot in &mut out[to + first_column..to + last_column] {
+                *slot = values[at.cast_unsigned()];
+                at += column_strides[0];
+            }
+        }
+    }
+}
+
+impl Nest<2> {
+    /// A walk whose every step is at a single position: no inner loop.
+    pub(crate) fn single_steps(levels: impl IntoIterator<Item = Level<2>>) -> Self {
+        let outer: SmallVec<[Level<2>; 5]> = levels.into_iter().filter(|l| l.size != 1).collect();
+        let size = usize::from(outer.iter().all(|l| l.size != 0));
+        Self { outer, inner: Level { size, strides: [1; 2] } }
+    }
+
+    /// The same walk with the two arrays in the other order.
+    pub(crate) fn swapped(&self) -> Self {
+        let swap = |level: &Level<2>| {
+            let [a, b] = level.strides;
+            Level { size: level.size, strides: [b, a] }
+        };
+        Self { outer: self.outer.iter().map(swap).collect(), inner: swap(&self.inner) }
+    }
+}
+
+/// Copies elements of one array to places of another: `nest` walks the target
+/// first, the source second.
+pub(crate) fn place(
+    target: &mut Data,
+    source: &Data,
+    nest: &Nest<2>,
+    start: [isize; 2],
+) -> Outcome<()> {
+    place_many(target, source, nest, &[start])
+}
+
+/// As [`place`], the same walk from several starts.
+pub(crate) fn place_many(
+    target: &mut Data,
+    source: &Data,
+    nest: &Nest<2>,
+    starts: &[[isize; 2]],
+) -> Outcome<()> {
+    with_data!(target, out => {
+        let values = alike(out, source)?;
+        starts.iter().try_for_each(|&start| place_typed(out, values, nest, start))
+    })
+}
+
+fn place_typed<T: Copy>(
+    out: &mut [T],
+    values: &[T],
+    nest: &Nest<2>,
+    start: [isize; 2],
+) -> Outcome<()> {
+    let Level { size, strides } = nest.inner;
+    nest.try_for_each(start, |[to, from]| {
+        let (first, from) = (to.cast_unsigned(), from.cast_unsigned());
+        if strides == [1, 1] {
+            out[first..first + size].copy_from_slice(&values[from..from + size]);
+            return Ok(());
+        }
+        let [Ok(to_step), Ok(from_step)] = strides.map(usize::try_from) else {
+            return Err(Fault::Internal("a copy walks backwards"));
+        };
+        for i in 0..size {
+            out[first + i * to_step] = values[from + i * from_step];
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,46 @@
+//! Every op fixture evaluates to what XLA:CPU (or NumPy) computed.
+//!
+//! A comment line `tolerance: ulps=4 relative=1e-6 signed zeros, why` says by
+//! how much; without it the outputs are equal, but for the sign of zeros.
+
+use tilewright_interp::{Limits, Tolerance, compare, evaluate, npz};
+use tilewright_testkit::fixture::{Fixture, fixtures};
+
+#[test]
+fn ops_evaluate_to_what_xla_computed() {
+    let all = fixtures("ops").unwrap();
+    let failures: Vec<String> = all
+        .iter()
+        .filter_map(|f| check(f).err().map(|error| format!("{}: {error}", f.name)))
+        .collect();
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), all.len(), failures.join("\n"));
+}
+
+fn tolerance(text: &str) -> Tolerance {
+    let mut tolerance = Tolerance::EXACT;
+    let line = text.lines().find_map(|line| line.strip_prefix("// tolerance: "));
+    let values = line.unwrap_or_default().split(',').next().unwrap_or_default();
+    tolerance.signed_zeros = values.contains("signed zeros");
+    for word in values.split_whitespace() {
+        match word.split_once('=') {
+            Some(("ulps", value)) => tolerance.ulps = value.parse().unwrap(),
+            Some(("relative", value)) => tolerance.relative = value.parse().unwrap(),
+            _ => assert!(["signed", "zeros"].contains(&word), "unknown tolerance `{word}`"),
+        }
+    }
+    tolerance
+}
+
+fn check(fixture: &Fixture) -> Result<(), String> {
+    let text = fixture.text().map_err(|e| e.to_string())?;
+    let module = tilewright_text::parse_and_verify(&text).map_err(|e| format!("{e:?}"))?;
+    let arrays = fixture.npz.as_ref().ok_or("it has no .npz")?;
+    let inputs = npz::read_inputs(arrays, &module).map_err(|e| e.to_string())?;
+    let expected = npz::read_outputs(arrays, &module).map_err(|e| e.to_string())?;
+    let actual = evaluate(&module, &inputs, &Limits::default()).map_err(|e| e.to_string())?;
+    let tolerance = tolerance(&text);
+    let comparisons = compare(&expected, &actual, |_| tolerance).map_err(|e| e.to_string())?;
+    let different: Vec<String> =
+        comparisons.iter().filter(|c| !c.equal).map(|c| format!("{c:?}")).collect();
+    if different.is_empty() { Ok(()) } else { Err(different.join("\n    ")) }
+}

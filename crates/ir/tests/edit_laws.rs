@@ -1,0 +1,236 @@
+//! Whatever is edited in whatever order, the lists agree with each other.
+#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{add, custom_call, parameter, picture, shape};
+use proptest::prelude::*;
+use tilewright_ir::{
+    CompId, EditError, InstId, Module, Patch, Position, Use, Value, verify::check,
+};
+
+/// An edit of a computation; numbers pick instructions, modulo what there is.
+#[derive(Clone, Debug)]
+enum Edit {
+    Insert {
+        at: usize,
+        operands: Vec<usize>,
+    },
+    SetOperand {
+        user: usize,
+        operand: usize,
+        value: usize,
+    },
+    ReplaceUses {
+        old: usize,
+        new: usize,
+    },
+    Remove(usize),
+    Copy {
+        id: usize,
+        at: usize,
+    },
+    SetRoot(usize),
+    SetControl {
+        id: usize,
+        predecessors: Vec<usize>,
+    },
+    Patch {
+        at: usize,
+        operand: usize,
+        length: usize,
+        old: usize,
+    },
+    /// Edits that must be refused.
+    Foreign {
+        user: usize,
+        kind: usize,
+    },
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let n = 0..64usize;
+    let some = || prop::collection::vec(0..64usize, 0..4);
+    prop_oneof![
+        4 => (n.clone(), some()).prop_map(|(at, operands)| Edit::Insert { at, operands }),
+        2 => (n.clone(), n.clone(), n.clone())
+            .prop_map(|(user, operand, value)| Edit::SetOperand { user, operand, value }),
+        2 => (n.clone(), n.clone()).prop_map(|(old, new)| Edit::ReplaceUses { old, new }),
+        3 => n.clone().prop_map(Edit::Remove),
+        1 => (n.clone(), n.clone()).prop_map(|(id, at)| Edit::Copy { id, at }),
+        1 => n.clone().prop_map(Edit::SetRoot),
+        1 => (n.clone(), some())
+            .prop_map(|(id, predecessors)| Edit::SetControl { id, predecessors }),
+        1 => (n.clone(), n.clone(), 0..4usize, n.clone())
+            .prop_map(|(at, operand, length, old)| Edit::Patch { at, operand, length, old }),
+        1 => (n, 0..4usize).prop_map(|(user, kind)| Edit::Foreign { user, kind }),
+    ]
+}
+
+struct World {
+    module: Module,
+    main: CompId,
+    far: InstId,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut module = Module::new("laws");
+        let other = module.add_computation("other");
+        let far = add(&mut module, other, parameter(0), "f32[]", &[], "far");
+        let main = module.add_computation("main");
+        module.set_entry(main);
+        for number in 0..3 {
+            let name = format!("p{number}");
+            add(&mut module, main, parameter(number), "f32[]", &[], &name);
+        }
+        Self { module, main, far }
+    }
+
+    fn order(&self) -> Vec<InstId> {
+        self.module.instructions(self.main).collect()
+    }
+
+    /// The instruction that `at` picks and its place in the order.
+    fn pick(&self, at: usize) -> (usize, InstId) {
+        let order = self.order();
+        (at % order.len(), order[at % order.len()])
+    }
+
+    /// An instruction before place `limit`, if there is one.
+    fn before(&self, limit: usize, at: usize) -> Option<InstId> {
+        (limit > 0).then(|| self.order()[at % limit])
+    }
+
+    fn apply(&mut self, edit: &Edit) -> Result<(), EditError> {
+        match edit {
+            Edit::Insert { at, operands } => {
+                // One place in three is the end.
+                let (place, next) = self.pick(*at);
+                let (limit, position) = if at % 3 == 0 {
+                    (self.order().len(), Position::End(self.main))
+                } else {
+                    (place, Position::Before(next))
+                };
+                let operands: Vec<InstId> =
+                    operands.iter().filter_map(|&o| self.before(limit, o)).collect();
+                let name = self.module.fresh_name("new");
+                self.module.insert(position, custom_call(), shape("f32[]"), &operands, name)?;
+            }
+            Edit::SetOperand { user, operand, value } => {
+                let (place, user) = self.pick(*user);
+                let Some(value) = self.before(place, *value) else { return Ok(()) };
+                self.module.set_operand(user, *operand % 3, value)?;
+            }
+            Edit::ReplaceUses { old, new } => {
+                let (place, old) = self.pick(*old);
+                let Some(new) = self.before(place + 1, *new) else { return Ok(()) };
+                self.module.replace_uses(old, new)?;
+            }
+            Edit::Remove(id) => self.module.remove(self.pick(*id).1)?,
+            Edit::Copy { id, at } => {
+                let (_, id) = self.pick(*id);
+                let parameters = self.module.computation(self.main).parameters().to_vec();
+                if parameters.contains(&id) {
+                    return Ok(()); // Its number twice would be wrong.
+                }
+                let position = Position::End(self.main);
+                let map = |old| (at % 2 == 0 && old == parameters[1]).then_some(parameters[0]);
+                self.module.copy_instruction(id, position, map)?;
+            }
+            Edit::SetRoot(id) => self.module.set_root(self.pick(*id).1)?,
+            Edit::SetControl { id, predecessors } => {
+                let (place, id) = self.pick(*id);
+                let before = predecessors.iter().filter_map(|&p| self.before(place, p)).collect();
+                self.module.set_control_predecessors(id, before);
+            }
+            Edit::Patch { at, operand, length, old } => {
+                let (place, next) = self.pick(*at);
+                let Some(operand) = self.before(place, *operand) else { return Ok(()) };
+                let mut patch = Patch::new();
+                let mut value = Value::Old(operand);
+                for _ in 0..*length {
+                    let operands = [value, Value::Old(operand)];
+                    value = patch.add(next, custom_call(), shape("f32[]"), operands);
+                }
+                // What stands at `next` or after may be replaced.
+                let (_, old) = self.pick(place + old % (self.order().len() - place));
+                patch.replace(old, value);
+                patch.apply(&mut self.module)?;
+            }
+            Edit::Foreign { user, kind } => {
+                let (_, user) = self.pick(*user);
+                let refused = match kind {
+                    0 => self.module.set_operand(user, 0, self.far),
+                    1 => self.module.replace_uses(user, self.far),
+                    2 => self.module.set_operand(user, 99, user),
+                    _ => {
+                        let mut patch = Patch::new();
+                        let operand = Value::Old(user);
+                        let new = patch.add(user, custom_call(), shape("f32[]"), [operand]);
+                        patch.replace(self.far, new);
+                        patch.apply(&mut self.module).map(|_| ())
+                    }
+                };
+                return Err(refused.expect_err("a foreign value was taken"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Use lists and control successors as operands and predecessors have them.
+    fn check_lists(&self) {
+        let module = &self.module;
+        let mut uses: BTreeMap<InstId, Vec<Use>> = BTreeMap::new();
+        let mut successors: BTreeMap<InstId, Vec<InstId>> = BTreeMap::new();
+        for user in self.order() {
+            for (operand, &value) in module.operands(user).iter().enumerate() {
+                uses.entry(value).or_default().push(Use { user, operand });
+            }
+            for &before in module.extras(user).map_or(&[][..], |e| &e.control_predecessors) {
+                successors.entry(before).or_default().push(user);
+            }
+        }
+        for id in self.order() {
+            let key = |u: &Use| (u.user, u.operand);
+            let mut kept: Vec<Use> = module.uses(id).collect();
+            assert_eq!(kept.len(), module.instruction(id).use_count());
+            kept.sort_by_key(key);
+            let mut expected = uses.remove(&id).unwrap_or_default();
+            expected.sort_by_key(key);
+            assert_eq!(kept, expected, "uses of {id:?}");
+            let mut kept =
+                module.extras(id).map_or(Vec::new(), |e| e.control_successors().to_vec());
+            kept.sort();
+            let mut expected = successors.remove(&id).unwrap_or_default();
+            expected.sort();
+            assert_eq!(kept, expected, "successors of {id:?}");
+            assert!(module.extras(id).is_none_or(|e| !e.is_empty()));
+            assert_eq!(module.instruction(id).parent(), Some(self.main));
+        }
+        let mut backwards: Vec<InstId> = module.instructions(self.main).rev().collect();
+        backwards.reverse();
+        assert_eq!(backwards, self.order());
+        assert_eq!(module.computation(self.main).len(), self.order().len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn edits_keep_all_lists(edits in prop::collection::vec(edit(), 1..60)) {
+        let mut world = World::new();
+        for edit in &edits {
+            let before = picture(&world.module);
+            if world.apply(edit).is_err() {
+                prop_assert_eq!(picture(&world.module), before, "a refused edit: {:?}", edit);
+            }
+            world.check_lists();
+        }
+        // Names, order, uses, control edges, shapes: nothing is out of joint.
+        prop_assert_eq!(check(&world.module), vec![]);
+    }
+}

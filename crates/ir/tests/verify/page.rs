@@ -1,0 +1,1 @@
+//! `docs/verifier.md` says what the code says.

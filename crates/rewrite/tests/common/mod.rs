@@ -1,0 +1,72 @@
+//! What several tests share: modules from text and back, passes by name.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod fixture;
+pub(crate) mod values;
+
+use tilewright_ir::{Module, Verified};
+use tilewright_rewrite::{Optimized, Options, Passes, optimize};
+use tilewright_target::Target;
+use tilewright_text::{Form, PrintOptions, parse_and_verify, print};
+
+/// The module that this text is.
+#[track_caller]
+pub(crate) fn module(text: &str) -> Verified {
+    match parse_and_verify(text) {
+        Ok(module) => module,
+        Err(invalid) => panic!("{invalid}\n{text}"),
+    }
+}
+
+/// All of a module, as `opt` prints it.
+#[track_caller]
+pub(crate) fn text(module: &Module) -> String {
+    print(module, &PrintOptions::new()).expect("a module that can be printed")
+}
+
+/// A module in the form that is easiest to read.
+#[track_caller]
+pub(crate) fn short(module: &Module) -> String {
+    print(module, &PrintOptions::new().with_form(Form::Short)).expect("a printable module")
+}
+
+/// A built-in target.
+pub(crate) fn target(name: &str) -> Target {
+    Target::builtin(name).expect("a built-in target")
+}
+
+/// Options for these passes, by name.
+pub(crate) fn passes(names: &[&str], target_name: &str, exact: bool) -> Options {
+    let mut options = Options::new(target(target_name));
+    options.passes = Passes::List(names.iter().map(|&name| name.to_owned()).collect());
+    options.exact = exact;
+    options
+}
+
+/// Options for a pipeline.
+pub(crate) fn pipeline(name: &str, target_name: &str) -> Options {
+    let mut options = Options::new(target(target_name));
+    options.passes = Passes::Pipeline(name.to_owned());
+    options
+}
+
+/// Optimises a copy of a module.
+#[track_caller]
+pub(crate) fn optimized(module: &Verified, options: &Options) -> Optimized {
+    match optimize(module.clone(), options) {
+        Ok(optimized) => optimized,
+        Err(error) => panic!("{error}\n{}", short(module)),
+    }
+}
+
+/// The default pipeline for `tpu-like`.
+#[track_caller]
+pub(crate) fn optimized_by_default(module: &Verified) -> Optimized {
+    optimized(module, &pipeline("default", Target::DEFAULT))
+}
+
+/// How many changes a pass made.
+pub(crate) fn changes(optimized: &Optimized, pass: &str) -> usize {
+    let reports = optimized.report.passes.iter();
+    reports.filter(|report| report.name == pass).map(|report| report.changes).sum()
+}

@@ -1,0 +1,171 @@
+//! Every fixture in `fixtures/rewrite/<pass>/`: what the pass makes of it is a
+//! snapshot, or nothing changes to the byte; what it computes stays the same;
+//! what has been rewritten is not rewritten again.
+
+mod common;
+
+use common::fixture::{Expect, Fixture};
+use common::values::{KINDS, difference, evaluated};
+use common::{changes, module, optimized, passes, short, text};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tilewright_ir::Verified;
+use tilewright_rewrite::{Optimized, Options, StopReason, registry};
+use tilewright_testkit::fixture::fixtures;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let files = fixtures("rewrite").expect("a folder of fixtures");
+    let read: Vec<(String, Result<Fixture, String>)> = files
+        .into_iter()
+        .map(|file| {
+            let pass = file.name.split('/').next().unwrap_or_default();
+            let fixture = match (file.text(), &file.npz) {
+                (_, Some(npz)) => Err(format!("nothing reads {}", npz.display())),
+                (Err(error), None) => Err(error.to_string()),
+                (Ok(source), None) => Fixture::read(pass, &source),
+            };
+            (file.name, fixture)
+        })
+        .collect();
+    let folders = read.clone();
+    let mut trials = vec![Trial::test("every pass has fixtures", move || check_folders(&folders))];
+    trials.extend(
+        read.into_iter().map(|(name, fixture)| {
+            Trial::test(name.clone(), move || check_fixture(&name, &fixture?))
+        }),
+    );
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Every registered pass has a fixture where it fires and one where it must
+/// not, and there are no fixtures of anything else.
+fn check_folders(read: &[(String, Result<Fixture, String>)]) -> Result<(), Failed> {
+    let pass_of = |name: &str| name.split_once('/').map(|(pass, _)| pass.to_owned());
+    for (name, _) in read {
+        if pass_of(name).is_none_or(|pass| registry::pass(&pass).is_none()) {
+            return Err(format!("fixtures/rewrite/{name}.hlo is in no folder of a pass").into());
+        }
+    }
+    for pass in registry::PASSES.iter().map(|pass| pass.name()) {
+        for expect in [Expect::Fires, Expect::Unchanged] {
+            let found = read.iter().any(|(name, fixture)| {
+                let fits = fixture.as_ref().is_ok_and(|fixture| fixture.expect == expect);
+                fits && pass_of(name).is_some_and(|folder| folder == pass)
+            });
+            if !found {
+                return Err(format!("`{pass}` has no fixture that expects {expect:?}").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_fixture(name: &str, fixture: &Fixture) -> Result<(), Failed> {
+    let (pass, name) = name.split_once('/').ok_or("it is in no folder")?;
+    let before = module(&fixture.source);
+    let names: Vec<&str> = fixture.passes.iter().map(String::as_str).collect();
+    let options = passes(&names, &fixture.target, fixture.exact);
+    let after = optimized(&before, &options);
+    check_notes(fixture, &after)?;
+    match fixture.expect {
+        Expect::Fires => {
+            if changes(&after, pass) == 0 {
+                return Err(format!("`{pass}` did not fire; notes:\n{}", notes(&after)).into());
+            }
+            if after.report.stopped != StopReason::Fixpoint {
+                return Err(format!("it stopped: {}", after.report.stopped.name()).into());
+            }
+            check_snapshot(pass, name, fixture, &after);
+        }
+        Expect::Unchanged => check_unchanged(&before, &after)?,
+    }
+    check_values(fixture, &before, &after.module, fixture.exact)?;
+    check_idempotent(&after.module, &options)?;
+    check_other_passes(fixture, &before)
+}
+
+fn check_notes(fixture: &Fixture, after: &Optimized) -> Result<(), Failed> {
+    let notes = notes(after);
+    match fixture.notes.iter().find(|part| !notes.contains(part.as_str())) {
+        Some(part) => Err(format!("no note says `{part}`:\n{notes}").into()),
+        None => Ok(()),
+    }
+}
+
+fn notes(after: &Optimized) -> String {
+    after.report.notes.iter().map(|note| format!("{note}\n")).collect()
+}
+
+fn check_snapshot(pass: &str, name: &str, fixture: &Fixture, after: &Optimized) {
+    let notes: String = notes(after).lines().map(|note| format!("// {note}\n")).collect();
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.set_description(&fixture.sentence);
+    settings.bind(|| {
+        let rewritten = format!("{notes}{}", short(&after.module));
+        insta::assert_snapshot!(format!("{pass}__{name}"), rewritten);
+    });
+}
+
+fn check_unchanged(before: &Verified, after: &Optimized) -> Result<(), Failed> {
+    if let Some(report) = after.report.passes.iter().find(|report| report.changes > 0) {
+        let (now, notes) = (short(&after.module), notes(after));
+        return Err(format!("`{}` must not fire:\n{notes}{now}", report.name).into());
+    }
+    if text(before) != text(&after.module) {
+        return Err("nothing was changed, yet it is printed differently".into());
+    }
+    Ok(())
+}
+
+/// The module computes what it did; where it cannot be run, it says why.
+fn check_values(
+    fixture: &Fixture,
+    before: &Verified,
+    after: &Verified,
+    exact: bool,
+) -> Result<(), Failed> {
+    for kind in KINDS {
+        let expected = match (evaluated(before, 1, kind), &fixture.not_run) {
+            (Ok(expected), None) => expected,
+            (Err(_), Some(_)) => return Ok(()),
+            (Ok(_), Some(_)) => return Err("it can be run: take `// not-run:` away".into()),
+            (Err(error), None) => return Err(format!("before: {error}").into()),
+        };
+        let actual = evaluated(after, 1, kind).map_err(|error| format!("after: {error}"))?;
+        if let Some(what) = difference(&expected, &actual, exact) {
+            return Err(format!("{} inputs: {what}\n{}", kind.name(), short(after)).into());
+        }
+    }
+    Ok(())
+}
+
+fn check_idempotent(module: &Verified, options: &Options) -> Result<(), Failed> {
+    let again = optimized(module, options);
+    match again.report.passes.iter().find(|report| report.changes > 0) {
+        Some(report) => {
+            Err(format!("`{}` fires again:\n{}", report.name, short(&again.module)).into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// What every other pass, alone, makes of the fixture is right as well, and
+/// done once.
+fn check_other_passes(fixture: &Fixture, before: &Verified) -> Result<(), Failed> {
+    for pass in registry::PASSES {
+        for exact in [false, true] {
+            let options = passes(&[pass.name()], &fixture.target, exact);
+            let after = optimized(before, &options);
+            let blame = |failed: Failed| match failed.message() {
+                Some(what) => format!("`{}` alone, exact {exact}: {what}", pass.name()).into(),
+                None => failed,
+            };
+            check_values(fixture, before, &after.module, exact).map_err(blame)?;
+            check_idempotent(&after.module, &options).map_err(blame)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! Attributes, read by their kind: nothing here knows a single op.
+
+use smallvec::SmallVec;
+use smol_str::SmolStr;
+use tilewright_ir::ops::attr::{AttrKind, AttrValue, AttrValues, Real, Verbatim};
+use tilewright_ir::{CompId, Extras, InstId, Opcode};
+
+use super::computation::Scope;
+use super::header::MAX_ATTRIBUTES;
+use super::metadata::Metadata;
+use super::suggest::nearest;
+use super::verbatim::Extent;
+use super::{Failed, Parse, Parser, SyntaxError};
+use crate::span::Span;
+
+/// The attributes of one instruction. It is large: pass it by reference.
+#[derive(Default)]
+pub(super) struct Attributes<'s> {
+    /// Those of the op.
+    pub(super) values: AttrValues,
+    /// Where they stand.
+    spans: SmallVec<[(&'static str, Span); 4]>,
+    extras: Option<Box<Extras>>,
+    metadata: Option<Metadata<'s>>,
+    /// Where the operands and the op's own attributes end.
+    pub(super) own_end: u32,
+}
+
+impl Attributes<'_> {
+    /// Where an attribute of the op stands.
+    pub(super) fn span_of(&self, name: &str) -> Option<Span> {
+        self.spans.iter().find(|(n, _)| *n == name).map(|&(_, span)| span)
+    }
+
+    /// The names of attributes that the op does not have.
+    pub(super) fn other_names(&self) -> impl Iterator<Item = &str> {
+        self.extras.iter().flat_map(|extras| &extras.other).map(|(name, _)| name.as_str())
+    }
+
+    fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+}
+
+impl<'s> Parser<'s> {
+    /// `attributes := ("," word "=" value)*`
+    pub(super) fn attributes(
+        &mut self,
+        scope: &mut Scope<'s>,
+        opcode: Opcode,
+        attributes: &mut Attributes<'s>,
+    ) -> Parse<()> {
+        attributes.own_end = Span::new(0, self.cursor.pos()).end;
+        let specs = opcode.attrs();
+        while self.accept(b',') {
+            let (name, span) = self.attribute_word()?;
+            let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
+                self.common_attribute(scope, name, span, attributes)?;
+                continue;
+            };
+            self.cursor.skip_space();
+            let start = self.cursor.pos();
+            let value = self.value(scope, spec.kind)?;
+            if !attributes.values.insert(spec.name, value) {
+                return self.repeated(name, span);
+            }
+            let value_span = self.span_since(start);
+            attributes.spans.push((spec.name, value_span));
+            attributes.own_end = value_span.end;
+        }
+        Ok(())
+    }
+
+    /// The name of an attribute and its `=`.
+    pub(super) fn attribute_word(&mut self) -> Parse<(&'s str, Span)> {
+        self.cursor.skip_space();
+        let start = self.cursor.pos();
+        let Some(name) = self.cursor.word() else {
+            return self.unexpected("an attribute, as `dimensions={0}`");
+        };
+        let span = self.span_since(start);
+        self.expect(b'=', "`=` and the value of the attribute")?;
+        Ok((name, span))
+    }
+
+    /// The value of an attribute of an op.
+    fn value(&mut self, scope: &mut Scope<'s>, kind: AttrKind) -> Parse<AttrValue> {
+        Ok(match kind {
+            AttrKind::Int => AttrValue::Int(self.integer("an integer")?),
+            AttrKind::Bool => AttrValue::Bool(self.boolean()?),
+            AttrKind::Float => AttrValue::Float(self.real()?),
+            AttrKind::Str => AttrValue::Str(self.string("a string in quotes")?),
+            AttrKind::Word => AttrValue::Word(self.plain_word()?),
+            AttrKind::Dims => AttrValue::Dims(self.integers()?),
+            AttrKind::Computation => AttrValue::Computation(self.called(scope)?),
+            AttrKind::Computations => AttrValue::Computations(self.all_called(scope)?),
+            AttrKind::Slices => AttrValue::Slices(self.slices()?),
+            AttrKind::Padding => AttrValue::Padding(self.padding()?),
+            AttrKind::Window => AttrValue::Window(self.window()?),
+            AttrKind::ConvDims => AttrValue::ConvDims(self.conv_dims()?),
+            AttrKind::Verbatim => AttrValue::Verbatim(self.verbatim(Extent::Attribute)?),
+        })
+    }
+
+    /// An attribute that any instruction may have, or that is not known.
+    fn common_attribute(
+        &mut self,
+        scope: &mut Scope<'s>,
+        name: &'s str,
+        span: Span,
+        attributes: &mut Attributes<'s>,
+    ) -> Parse<()> {
+        match name {
+            "metadata" => {
+                let metadata = self.metadata()?;
+                if attributes.metadata.replace(metadata).is_some() {
+                    return self.repeated(name, span);
+                }
+            }
+            "sharding" => {
+                let value = self.verbatim(Extent::Attribute)?;
+                self.once(&mut attributes.extras().sharding, value, name, span)?;
+            }
+            "frontend_attributes" => {
+                let value = self.verbatim(Extent::Json)?;
+                self.once(&mut attributes.extras().frontend_attributes, value, name, span)?;
+            }
+            "backend_config" => {
+                let value = self.verbatim(Extent::Json)?;
+                self.once(&mut attributes.extras().backend_config, value, name, span)?;
+            }
+            "control-predecessors" => {
+                let predecessors = self.predecessors(scope)?;
+                let slot = &mut attributes.extras().control_predecessors;
+                if !slot.is_empty() {
+                    return self.repeated(name, span);
+                }
+                *slot = predecessors;
+            }
+            _ => return self.other_attribute(name, span, attributes),
+        }
+        Ok(())
+    }
+
+    fn once(
+        &mut self,
+        slot: &mut Option<Verbatim>,
+        value: Verbatim,
+        name: &str,
+        span: Span,
+    ) -> Parse<()> {
+        if slot.replace(value).is_some() { self.repeated(name, span) } else { Ok(()) }
+    }
+
+    fn other_attribute(
+        &mut self,
+        name: &'s str,
+        span: Span,
+        attributes: &mut Attributes<'s>,
+    ) -> Parse<()> {
+        let value = self.verbatim(Extent::Attribute)?;
+        let other = &mut attributes.extras().other;
+        if other.iter().any(|(n, _)| n == name) {
+            return self.repeated(name, span);
+        }
+        if other.len() >= MAX_ATTRIBUTES {
+            return self.fail(SyntaxError::new(span, "too many attributes"));
+        }
+        other.push((name.into(), value));
+        Ok(())
+    }
+
+    /// Gives an instruction what is not part of its op.
+    pub(super) fn attach(&mut self, id: InstId, attributes: &mut Attributes<'s>) {
+        match attributes.metadata.take() {
+            None => {}
+            Some(Metadata::SameAs(other)) => self.module.copy_metadata(other, id),
+            Some(Metadata::New { metadata, text }) => {
+                self.module.set_metadata(id, *metadata);
+                self.metadata.insert(text, id);
+            }
+        }
+        if let Some(extras) = attributes.extras.take() {
+            self.module.set_extras(id, *extras);
+        }
+    }
+
+    /// `boolean := "true" | "false"`
+    pub(super) fn boolean(&mut self) -> Parse<bool> {
+        let value = match self.cursor.peek_word() {
+            Some("true") => true,
+            Some("false") => false,
+            _ => return self.unexpected("`true` or `false`"),
+        };
+        self.cursor.word();
+        Ok(value)
+    }
+
+    fn real(&mut self) -> Parse<Real> {
+        self.cursor.skip_space();
+        let start = self.cursor.pos();
+        match self.cursor.number().parse() {
+            Ok(value) => Ok(Real(value)),
+            Err(_) => {
+                self.cursor.set_pos(start);
+                self.unexpected("a number, as `0.001`")
+            }
+        }
+    }
+
+    fn plain_word(&mut self) -> Parse<SmolStr> {
+        match self.cursor.word() {
+            Some(word) => Ok(word.into()),
+            None => self.unexpected("a word"),
+        }
+    }
+
+    /// `called := name | body`
+    fn called(&mut self, scope: &Scope<'s>) -> Parse<CompId> {
+        self.cursor.skip_space();
+        if self.cursor.peek() == b'{' {
+            return self.inline_computation(scope);
+        }
+        let (name, span) = self.name("the name of a computation, or one in braces")?;
+        match self.computations.get(name) {
+            Some(&Some(id)) => Ok(id),
+            // There is an error in it, and that was said there.
+            Some(None) => Err(Failed),
+            None => self.unknown_computation(name, span),
+        }
+    }
+
+    /// `all_called := "{" [called ("," called)*] "}"`
+    fn all_called(&mut self, scope: &Scope<'s>) -> Parse<SmallVec<[CompId; 2]>> {
+        self.expect(b'{', "`{` and names of computations")?;
+        let mut called = SmallVec::new();
+        while !self.accept(b'}') {
+            if !called.is_empty() {
+                self.expect(b',', "`,` or `}`")?;
+            }
+            called.push(self.called(scope)?);
+        }
+        Ok(called)
+    }
+
+    #[cold]
+    fn unknown_computation(&mut self, name: &str, span: Span) -> Parse<CompId> {
+        const MOST_NAMES: usize = 10_000;
+        let message = format!("no computation `{name}` ends before this");
+        let mut error = SyntaxError::new(span, message);
+        let known = self.computations.len();
+        match nearest(name, self.computations.keys().copied().take(MOST_NAMES)) {
+            Some(other) if known <= MOST_NAMES => {
+                error = error.help(format!("did you mean `{other}`?"));
+            }
+            _ => error = error.help("a computation stands before those that call it"),
+        }
+        self.fail(error)
+    }
+
+    /// `predecessors := "{" [name ("," name)*] "}"`
+    fn predecessors(&mut self, scope: &Scope<'s>) -> Parse<Vec<InstId>> {
+        self.expect(b'{', "`{` and names of instructions")?;
+        let mut predecessors = Vec::new();
+        while !self.accept(b'}') {
+            if !predecessors.is_empty() {
+                self.expect(b',', "`,` or `}`")?;
+            }
+            let (name, span) = self.name("the name of an instruction")?;
+            predecessors.push(self.instruction_named(scope, name, span)?);
+        }
+        Ok(predecessors)
+    }
+}

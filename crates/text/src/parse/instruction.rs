@@ -1,0 +1,261 @@
+//! Instructions.
+
+use smallvec::SmallVec;
+use smol_str::SmolStr;
+use tilewright_ir::ops::attr::AttrError;
+use tilewright_ir::ops::shaping::ParameterAttrs;
+use tilewright_ir::{InstId, Op, Opcode, Position, Shape, ShapeId, infer_shape};
+
+use super::attribute::Attributes;
+use super::computation::Scope;
+use super::suggest::nearest;
+use super::{Failed, Parse, Parser, SyntaxError};
+use crate::span::{Span, line_column};
+
+/// Operands as they are collected.
+pub(super) type Operands = SmallVec<[InstId; 8]>;
+
+/// What stands before the parentheses.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    pub(super) shape: Option<ShapeId>,
+    pub(super) opcode: Opcode,
+    /// Where the opcode stands.
+    pub(super) span: Span,
+}
+
+impl<'s> Parser<'s> {
+    /// `instruction := ["ROOT"] name "=" expression`
+    pub(super) fn instruction(&mut self, scope: &mut Scope<'s>) -> Parse<()> {
+        let root = self.root_keyword();
+        let (name, span) = self.name("an instruction, as `y = f32[2] negate(x)`, or `}`")?;
+        let result = match self.expect(b'=', "`=` and what the instruction computes") {
+            Ok(()) => self.expression(scope, name.into(), span),
+            Err(failed) => Err(failed),
+        };
+        match result {
+            Ok(id) => {
+                if let Some(previous) = scope.names.insert(name, Some(id)) {
+                    return self.duplicate_name(name, span, previous);
+                }
+                match root {
+                    Some(root) => self.set_root(scope, id, root),
+                    None => Ok(()),
+                }
+            }
+            Err(failed) => {
+                scope.names.entry(name).or_insert(None);
+                Err(failed)
+            }
+        }
+    }
+
+    /// `ROOT`, unless it is the name of an instruction.
+    fn root_keyword(&mut self) -> Option<Span> {
+        if self.cursor.peek() != b'R' || self.cursor.peek_word() != Some("ROOT") {
+            return None;
+        }
+        let start = self.cursor.pos();
+        self.cursor.word();
+        let span = self.span_since(start);
+        self.cursor.skip_space();
+        Some(span)
+    }
+
+    fn set_root(&mut self, scope: &mut Scope<'s>, id: InstId, span: Span) -> Parse<()> {
+        if let Some(first) = scope.root {
+            let line = line_column(self.cursor.source(), first.start as usize).line;
+            let error = SyntaxError::new(span, "a second root in this computation")
+                .help(format!("the first stands on line {line}"));
+            return self.fail(error);
+        }
+        scope.root = Some(span);
+        // It was inserted just now, so it cannot have been removed.
+        self.module.set_root(id).map_err(|_| Failed)
+    }
+
+    #[cold]
+    fn duplicate_name(&mut self, name: &str, span: Span, previous: Option<InstId>) -> Parse<()> {
+        let message = format!("a second instruction named `{name}` in this computation");
+        let mut error = SyntaxError::new(span, message);
+        if let Some(first) = previous.and_then(|id| self.spans.instruction(id)) {
+            let line = line_column(self.cursor.source(), first.start as usize).line;
+            error = error.help(format!("the first stands on line {line}"));
+        }
+        self.fail(error)
+    }
+
+    /// ```text
+    /// expression := [shape] opcode "(" arguments ")" ("," attribute)*
+    /// ```
+    pub(super) fn expression(
+        &mut self,
+        scope: &mut Scope<'s>,
+        name: SmolStr,
+        at: Span,
+    ) -> Parse<InstId> {
+        let head = self.head()?;
+        let mut operands = Operands::new();
+        let value = match head.opcode {
+            Opcode::Parameter => Some(self.parameter()?),
+            Opcode::Constant => Some(self.constant(&head)?),
+            _ => {
+                self.operands(scope, &mut operands)?;
+                None
+            }
+        };
+        let mut attributes = Attributes::default();
+        self.attributes(scope, head.opcode, &mut attributes)?;
+        let op = match value {
+            Some(op) => op,
+            None => match Op::from_attrs(head.opcode, &mut attributes.values) {
+                Ok(op) => op,
+                Err(error) => return self.attribute_error(&head, &error, &attributes),
+            },
+        };
+        let id = self.insert(scope, &head, op, &operands, name)?;
+        self.spans.set_instruction(id, Span { start: at.start, end: attributes.own_end });
+        self.attach(id, &mut attributes);
+        Ok(id)
+    }
+
+    /// `head := [shape] opcode`, up to its `(`.
+    pub(super) fn head(&mut self) -> Parse<Head> {
+        self.cursor.skip_space();
+        let shape = self.optional_shape()?;
+        self.cursor.skip_space();
+        let start = self.cursor.pos();
+        let Some(word) = self.cursor.word() else {
+            let what = if shape.is_some() { "an opcode, as `add`" } else { "a shape or an opcode" };
+            return self.unexpected(what);
+        };
+        self.opcode(word, start, shape)
+    }
+
+    /// The head whose opcode was just read.
+    pub(super) fn opcode(
+        &mut self,
+        word: &str,
+        start: usize,
+        shape: Option<ShapeId>,
+    ) -> Parse<Head> {
+        let span = self.span_since(start);
+        match Opcode::from_name(word) {
+            Some(opcode) => Ok(Head { shape, opcode, span }),
+            None => self.unknown_opcode(word, span),
+        }
+    }
+
+    #[cold]
+    fn unknown_opcode<T>(&mut self, word: &str, span: Span) -> Parse<T> {
+        let mut error = SyntaxError::new(span, format!("unknown opcode `{word}`"));
+        if let Some(name) = nearest(word, Opcode::ALL.iter().map(|opcode| opcode.name())) {
+            error = error.help(format!("did you mean `{name}`?"));
+        }
+        self.fail(error)
+    }
+
+    /// `arguments := integer`, of a parameter.
+    fn parameter(&mut self) -> Parse<Op> {
+        self.expect(b'(', "`(` and the number of the parameter")?;
+        self.cursor.skip_space();
+        let start = self.cursor.pos();
+        let number = self.integer("the number of the parameter")?;
+        if number < 0 {
+            let span = self.span_since(start);
+            return self.fail(SyntaxError::new(span, "parameter numbers begin at 0"));
+        }
+        self.expect(b')', "`)`")?;
+        Ok(Op::Parameter(Box::new(ParameterAttrs { number })))
+    }
+
+    /// `arguments := literal`, of a constant.
+    fn constant(&mut self, head: &Head) -> Parse<Op> {
+        let Some(shape) = head.shape else {
+            let error = SyntaxError::new(head.span, "a constant without a shape")
+                .expected("a shape before it, as `f32[2] constant({1, 2})`");
+            return self.fail(error);
+        };
+        self.expect(b'(', "`(` and the value of the constant")?;
+        let value = self.literal_of(shape)?;
+        self.expect(b')', "`)` after the value")?;
+        Ok(Op::Constant(Box::new(value)))
+    }
+
+    #[cold]
+    fn attribute_error<T>(
+        &mut self,
+        head: &Head,
+        error: &AttrError,
+        attributes: &Attributes<'_>,
+    ) -> Parse<T> {
+        let reported = match error {
+            AttrError::Missing(name) => {
+                let message = format!("`{}` needs the attribute `{name}`", head.opcode);
+                let error = SyntaxError::new(head.span, message);
+                match nearest(name, attributes.other_names()) {
+                    Some(other) => error.help(format!("did you mean it by `{other}`?")),
+                    None => error,
+                }
+            }
+            AttrError::Value { name, expected } => {
+                let span = attributes.span_of(name).unwrap_or(head.span);
+                SyntaxError::new(span, format!("`{name}` cannot have this value"))
+                    .expected(expected)
+            }
+        };
+        self.fail(reported)
+    }
+
+    /// Puts an instruction at the end of its computation; its shape is
+    /// inferred where it was not written.
+    pub(super) fn insert(
+        &mut self,
+        scope: &Scope<'s>,
+        head: &Head,
+        op: Op,
+        operands: &[InstId],
+        name: SmolStr,
+    ) -> Parse<InstId> {
+        let shape = match head.shape {
+            Some(shape) => shape,
+            None => self.infer(head, &op, operands)?,
+        };
+        let position = Position::End(scope.id);
+        match self.module.insert_interned(position, op, shape, operands, name) {
+            Ok(id) => Ok(id),
+            Err(error) => self.fail(SyntaxError::new(head.span, error.to_string())),
+        }
+    }
+
+    fn infer(&mut self, head: &Head, op: &Op, operands: &[InstId]) -> Parse<ShapeId> {
+        // A tuple of a tuple of a tuple, each twice, is twice as large with
+        // every line: what is inferred must stay in proportion to the text.
+        let tuples = operands.iter().filter_map(|&id| self.module.shape(id).as_tuple());
+        let parts = tuples.map(<[Shape]>::len).sum::<usize>();
+        let parts = if parts == 0 || matches!(op, Op::GetTupleElement(_)) {
+            0
+        } else {
+            operands.iter().map(|&id| parts_of(self.module.shape(id))).sum::<usize>()
+        };
+        if parts > self.inference_budget {
+            let error = SyntaxError::new(head.span, "too many and too large tuple shapes to infer")
+                .help("write the shape of the instruction");
+            return self.fail(error);
+        }
+        self.inference_budget -= parts;
+        let shapes: SmallVec<[&Shape; 8]> =
+            operands.iter().map(|&id| self.module.shape(id)).collect();
+        let inferred = infer_shape(&self.module, op, &shapes, None);
+        drop(shapes);
+        match inferred {
+            Ok(shape) => Ok(self.module.intern_shape(shape)),
+            Err(error) => self.fail(SyntaxError::new(head.span, error.message)),
+        }
+    }
+}
+
+/// The number of arrays and tuples that a shape is made of.
+fn parts_of(shape: &Shape) -> usize {
+    1 + shape.as_tuple().map_or(0, |elements| elements.iter().map(parts_of).sum())
+}

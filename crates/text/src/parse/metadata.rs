@@ -1,0 +1,149 @@
+//! Where instructions come from.
+
+use smol_str::SmolStr;
+use tilewright_ir::{InstId, OpMetadata};
+
+use super::header::MAX_ATTRIBUTES;
+use super::verbatim::Extent;
+use super::{Parse, Parser, SyntaxError};
+use crate::span::Span;
+
+/// What the value of a `metadata` attribute is.
+pub(super) enum Metadata<'s> {
+    /// Word for word that of another instruction.
+    SameAs(InstId),
+    /// Not met before, with its text.
+    New { metadata: Box<OpMetadata>, text: &'s str },
+}
+
+/// The texts of metadata met last, each with an instruction that has it.
+/// Instructions that come from one line of a program mostly stand together.
+#[derive(Default)]
+pub(super) struct Recent<'s> {
+    texts: [Option<(&'s str, InstId)>; 8],
+    next: usize,
+}
+
+impl<'s> Recent<'s> {
+    /// The one that the rest of the source begins with: its text ends with the
+    /// brace that closes it, so nothing can follow that belongs to it.
+    fn find(&self, rest: &str) -> Option<(usize, InstId)> {
+        let mut met = self.texts.iter().flatten();
+        met.find(|(text, _)| rest.starts_with(text)).map(|&(text, id)| (text.len(), id))
+    }
+
+    pub(super) fn insert(&mut self, text: &'s str, id: InstId) {
+        if let Some(slot) = self.texts.get_mut(self.next) {
+            *slot = Some((text, id));
+        }
+        self.next = (self.next + 1) % self.texts.len();
+    }
+}
+
+/// A field that has a place of its own.
+#[derive(Clone, Copy)]
+enum Field {
+    OpType,
+    OpName,
+    SourceFile,
+    SourceLine,
+    StackFrame,
+}
+
+impl<'s> Parser<'s> {
+    /// `metadata := "{" (field ","?)* "}"`
+    pub(super) fn metadata(&mut self) -> Parse<Metadata<'s>> {
+        self.cursor.skip_space();
+        let start = self.cursor.pos();
+        let rest = self.cursor.source().get(start..).unwrap_or("");
+        if let Some((length, id)) = self.metadata.find(rest) {
+            self.cursor.set_pos(start + length);
+            return Ok(Metadata::SameAs(id));
+        }
+        let metadata = Box::new(self.metadata_fields()?);
+        Ok(Metadata::New { metadata, text: self.cursor.since(start) })
+    }
+
+    fn metadata_fields(&mut self) -> Parse<OpMetadata> {
+        self.expect(b'{', "`{`, as in `{op_name=\"add\"}`")?;
+        let mut metadata = OpMetadata::default();
+        // A bit for each field.
+        let mut seen = 0u8;
+        while !self.accept(b'}') {
+            let start = self.cursor.pos();
+            match self.known_field() {
+                Some((name, field)) => {
+                    let span = Span::new(start, start + name.len());
+                    self.field(field, &mut metadata, &mut seen, name, span)?;
+                }
+                None => {
+                    let (name, span) = self.attribute_word()?;
+                    self.other_field(name, span, &mut metadata)?;
+                }
+            }
+            self.accept(b',');
+        }
+        Ok(metadata)
+    }
+
+    /// The name of a field and its `=`, if the field is one of those that have
+    /// a place of their own. Metadata is half of a dump: this is worth it.
+    #[inline]
+    fn known_field(&mut self) -> Option<(&'static str, Field)> {
+        let known = [
+            ("op_name", "op_name=", Field::OpName),
+            ("stack_frame_id", "stack_frame_id=", Field::StackFrame),
+            ("source_file", "source_file=", Field::SourceFile),
+            ("source_line", "source_line=", Field::SourceLine),
+            ("op_type", "op_type=", Field::OpType),
+        ];
+        for (name, text, field) in known {
+            if self.cursor.eat_text(text) {
+                return Some((name, field));
+            }
+        }
+        None
+    }
+
+    /// `field := word "=" (string | integer | verbatim)`, after its `=`.
+    fn field(
+        &mut self,
+        field: Field,
+        metadata: &mut OpMetadata,
+        seen: &mut u8,
+        name: &str,
+        span: Span,
+    ) -> Parse<()> {
+        let bit = 1 << field as u8;
+        if *seen & bit != 0 {
+            return self.repeated(name, span);
+        }
+        *seen |= bit;
+        match field {
+            Field::OpType => metadata.op_type = self.string_field()?,
+            Field::OpName => metadata.op_name = self.string_field()?,
+            Field::SourceFile => metadata.source_file = self.string_field()?,
+            Field::SourceLine => metadata.source_line = self.integer("a line number")?,
+            Field::StackFrame => {
+                metadata.stack_frame_id = self.integer("the number of a stack frame")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn string_field(&mut self) -> Parse<SmolStr> {
+        self.string("a string in quotes")
+    }
+
+    fn other_field(&mut self, name: &str, span: Span, metadata: &mut OpMetadata) -> Parse<()> {
+        let value = self.verbatim(Extent::Field)?;
+        if metadata.other.iter().any(|(other, _)| other == name) {
+            return self.repeated(name, span);
+        }
+        if metadata.other.len() >= MAX_ATTRIBUTES {
+            return self.fail(SyntaxError::new(span, "too many fields"));
+        }
+        metadata.other.push((name.into(), value));
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! Operands.
+
+use smol_str::{SmolStr, format_smolstr};
+use tilewright_ir::{InstId, Op, ShapeId};
+
+use super::computation::Scope;
+use super::instruction::Operands;
+use super::suggest::nearest;
+use super::{Failed, Parse, Parser, SyntaxError};
+use crate::span::{Span, line_column};
+
+impl<'s> Parser<'s> {
+    /// `operands := "(" [operand ("," operand)*] ")"`
+    pub(super) fn operands(&mut self, scope: &mut Scope<'s>, operands: &mut Operands) -> Parse<()> {
+        self.expect(b'(', "`(` and the operands")?;
+        if self.accept(b')') {
+            return Ok(());
+        }
+        loop {
+            operands.push(self.operand(scope)?);
+            if self.accept(b',') {
+                continue;
+            }
+            return self.expect(b')', "`,` or `)`");
+        }
+    }
+
+    /// `operand := [shape] name | [shape] opcode operands`
+    fn operand(&mut self, scope: &mut Scope<'s>) -> Parse<InstId> {
+        self.cursor.skip_space();
+        if self.cursor.peek() == b'%' {
+            return self.named_operand(scope, None);
+        }
+        let start = self.cursor.pos();
+        let shape = match self.optional_shape()? {
+            Some(id) => {
+                let span = self.span_since(start);
+                self.cursor.skip_space();
+                Some((id, span))
+            }
+            None => None,
+        };
+        let start = self.cursor.pos();
+        let mut ahead = self.cursor;
+        if let Some(word) = ahead.word() {
+            ahead.skip_space();
+            if ahead.peek() == b'(' {
+                self.cursor.word();
+                let shape = shape.map(|(id, _)| id);
+                return self.nested(|parser| parser.nested_instruction(scope, word, start, shape));
+            }
+        }
+        match shape {
+            Some((id, span)) if scope.makes_parameters => self.argument(scope, id, span),
+            _ => self.named_operand(scope, shape),
+        }
+    }
+
+    fn named_operand(
+        &mut self,
+        scope: &Scope<'s>,
+        shape: Option<(ShapeId, Span)>,
+    ) -> Parse<InstId> {
+        let (name, span) = self.name("an operand, as `x` or `f32[2] x`")?;
+        let id = self.instruction_named(scope, name, span)?;
+        if let Some((declared, at)) = shape {
+            self.check_operand_shape(id, declared, at)?;
+        }
+        Ok(id)
+    }
+
+    /// The instruction with a name, in this computation.
+    pub(super) fn instruction_named(
+        &mut self,
+        scope: &Scope<'s>,
+        name: &'s str,
+        span: Span,
+    ) -> Parse<InstId> {
+        match scope.names.get(name) {
+            Some(&Some(id)) => Ok(id),
+            // Its definition is wrong, and that was said there.
+            Some(None) => Err(Failed),
+            None => match scope.made_up.get(name) {
+                Some(&id) => Ok(id),
+                None => self.unknown_name(scope, name, span),
+            },
+        }
+    }
+
+    #[cold]
+    fn unknown_name(&mut self, scope: &Scope<'s>, name: &str, span: Span) -> Parse<InstId> {
+        const MOST_NAMES: usize = 10_000;
+        let mut error =
+            SyntaxError::new(span, format!("no instruction `{name}` stands before this"));
+        if let Some(at) = self.definition_after(name) {
+            let line = line_column(self.cursor.source(), at).line;
+            error = error.help(format!(
+                "line {line} defines `{name}`; operands stand before their users, in the same computation"
+            ));
+        } else if scope.names.len() <= MOST_NAMES
+            && let Some(other) = nearest(name, scope.names.keys().copied())
+        {
+            error = error.help(format!("did you mean `{other}`?"));
+        }
+        self.fail(error)
+    }
+
+    /// Where a name is defined further on, within reason.
+    fn definition_after(&self, name: &str) -> Option<usize> {
+        const FURTHEST: usize = 1 << 20;
+        let start = self.cursor.pos();
+        let source = self.cursor.source();
+        let bytes = source.as_bytes();
+        let end = bytes.len().min(start + FURTHEST);
+        let mut from = start;
+        while let Some(found) = find(bytes.get(from..end)?, name.as_bytes()) {
+            let at = from + found;
+            from = at + name.len();
+            let free = |b: u8| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'));
+            let rest = bytes.get(from..end)?;
+            if at > 0 && free(self.cursor.byte(at - 1)) && rest.starts_with(b" =") {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    pub(super) fn check_operand_shape(
+        &mut self,
+        id: InstId,
+        declared: ShapeId,
+        at: Span,
+    ) -> Parse<()> {
+        if self.module.instruction(id).shape_id() == declared {
+            return Ok(());
+        }
+        let (actual, wanted) = (self.module.shape(id), self.module.shape_of(declared));
+        if actual.compatible(wanted) {
+            return Ok(());
+        }
+        let message = format!(
+            "operand `{}` is {}, not {}",
+            self.module.name_of(id),
+            actual.without_layout(),
+            wanted.without_layout()
+        );
+        self.fail(SyntaxError::new(at, message))
+    }
+
+    /// `opcode operands` without attributes: an instruction with a made-up name.
+    fn nested_instruction(
+        &mut self,
+        scope: &mut Scope<'s>,
+        word: &str,
+        start: usize,
+        shape: Option<ShapeId>,
+    ) -> Parse<InstId> {
+        let head = self.opcode(word, start, shape)?;
+        let mut operands = Operands::new();
+        self.operands(scope, &mut operands)?;
+        let op = match Op::from_attrs(head.opcode, &mut Default::default()) {
+            Ok(op) => op,
+            Err(_) => {
+                let message = format!("`{}` cannot stand inside of operands", head.opcode);
+                let error = SyntaxError::new(head.span, message)
+                    .help("it needs attributes: give it a line and a name of its own");
+                return self.fail(error);
+            }
+        };
+        let name = free_name(scope, word);
+        let id = self.insert(scope, &head, op, &operands, name.clone())?;
+        let span = self.span_since(start);
+        self.spans.set_instruction(id, span);
+        scope.made_up.insert(name, id);
+        Ok(id)
+    }
+}
+
+/// `multiply.anon`, `multiply.anon.1` ... as XLA calls nested instructions.
+fn free_name(scope: &Scope<'_>, opcode: &str) -> SmolStr {
+    let taken = |name: &SmolStr| {
+        scope.names.contains_key(name.as_str()) || scope.made_up.contains_key(name)
+    };
+    let plain = format_smolstr!("{opcode}.anon");
+    if !taken(&plain) {
+        return plain;
+    }
+    // Names are made in order, so one of the next few is free.
+    let from = scope.made_up.len();
+    (from..)
+        .map(|number| format_smolstr!("{opcode}.anon.{number}"))
+        .find(|name| !taken(name))
+        .unwrap_or(plain)
+}
+
+fn find(text: &[u8], word: &[u8]) -> Option<usize> {
+    let first = *word.first()?;
+    let mut from = 0;
+    loop {
+        let at = from + text.get(from..)?.iter().position(|&b| b == first)?;
+        if text.get(at..)?.starts_with(word) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}

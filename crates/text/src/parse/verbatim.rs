@@ -1,0 +1,115 @@
+//! Text that is carried as it stands.
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::attr::Verbatim;
+
+use super::{MAX_DEPTH, Parse, Parser, SyntaxError};
+use crate::lexer::{END, is_space};
+use crate::span::Span;
+
+/// Where a value that is not understood ends, besides `,` and the bracket
+/// around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// At whitespace, unless a bracket follows it: `mesh['x'=2] {'x'}`.
+    Attribute,
+    /// As an attribute, but `'` is a letter, not a quote, as in JSON.
+    Json,
+    /// At whitespace: fields need no comma between them.
+    Field,
+}
+
+impl Parser<'_> {
+    /// ```text
+    /// verbatim := (word | number | string | "{" ... "}" | "[" ... "]" | "(" ... ")")+
+    /// ```
+    pub(super) fn verbatim(&mut self, extent: Extent) -> Parse<Verbatim> {
+        self.cursor.skip_space();
+        let start = self.cursor.pos();
+        let end = self.balanced(extent)?;
+        let text = self.cursor.text(start, end);
+        if text.is_empty() {
+            return self.unexpected("a value");
+        }
+        Ok(Verbatim(text.into()))
+    }
+
+    /// Moves over a value whose brackets match; returns where it ends.
+    fn balanced(&mut self, extent: Extent) -> Parse<usize> {
+        let mut open: SmallVec<[(u8, usize); 16]> = SmallVec::new();
+        loop {
+            let at = self.cursor.pos();
+            match self.cursor.peek() {
+                END => return self.end_inside(open.last().copied()),
+                quote @ (b'"' | b'\'') if quote == b'"' || extent != Extent::Json => {
+                    if self.cursor.quoted().is_none() {
+                        return self.open_string();
+                    }
+                }
+                b'{' | b'[' | b'(' if open.len() >= MAX_DEPTH => return self.too_deep(),
+                bracket @ (b'{' | b'[' | b'(') => {
+                    open.push((bracket, at));
+                    self.cursor.bump();
+                }
+                bracket @ (b'}' | b']' | b')') => match open.pop() {
+                    None => return Ok(at),
+                    Some((opened, _)) if closes(bracket, opened) => self.cursor.bump(),
+                    Some((opened, from)) => return self.mismatched(opened, from),
+                },
+                b',' if open.is_empty() => return Ok(at),
+                b'/' => {
+                    self.cursor.skip_space();
+                    if self.cursor.pos() == at {
+                        self.cursor.bump();
+                    } else if open.is_empty() && !self.goes_on(extent) {
+                        return Ok(at);
+                    }
+                }
+                byte if open.is_empty() && is_space(byte) => {
+                    self.cursor.skip_space();
+                    if !self.goes_on(extent) {
+                        return Ok(at);
+                    }
+                }
+                _ => self.cursor.bump(),
+            }
+        }
+    }
+
+    /// Whether what follows whitespace still belongs to the value.
+    fn goes_on(&self, extent: Extent) -> bool {
+        extent != Extent::Field
+            && match self.cursor.peek() {
+                b'{' | b'[' | b'(' | b'<' => true,
+                b'T' => self.cursor.peek_second() == b'(',
+                _ => false,
+            }
+    }
+
+    fn end_inside(&mut self, open: Option<(u8, usize)>) -> Parse<usize> {
+        match open {
+            None => Ok(self.cursor.pos()),
+            Some((bracket, at)) => {
+                // What follows is looked at as if the bracket were not there.
+                self.cursor.set_pos(at + 1);
+                let message = format!("this `{}` is never closed", char::from(bracket));
+                self.fail(SyntaxError::new(Span::new(at, at + 1), message))
+            }
+        }
+    }
+
+    fn mismatched(&mut self, opened: u8, from: usize) -> Parse<usize> {
+        let found = char::from(self.cursor.peek());
+        let opened = char::from(opened);
+        let span = Span::new(self.cursor.pos(), self.cursor.pos() + 1);
+        self.cursor.set_pos(from + 1);
+        self.fail(SyntaxError::new(
+            span,
+            format!("`{found}` does not close the `{opened}` before it"),
+        ))
+    }
+}
+
+fn closes(close: u8, open: u8) -> bool {
+    matches!((open, close), (b'{', b'}') | (b'[', b']') | (b'(', b')'))
+}

@@ -1,0 +1,215 @@
+//! The attributes of ops, by the kind of their value; no op is named here.
+
+use tilewright_ir::entity::CompId;
+use tilewright_ir::ops::attr::AttrValue;
+use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
+
+use super::float::push_f32;
+use super::number::{push_i64, push_list};
+use super::string::push_quoted;
+
+/// Appends a value; `computation` writes the name of one.
+pub(super) fn push(out: &mut String, value: &AttrValue, computation: impl Fn(&mut String, CompId)) {
+    match value {
+        AttrValue::Int(value) => push_i64(out, *value),
+        AttrValue::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        AttrValue::Float(value) => push_f32(out, value.0),
+        AttrValue::Str(text) => push_quoted(out, text),
+        AttrValue::Word(word) => out.push_str(word),
+        AttrValue::Dims(dims) => {
+            out.push('{');
+            push_list(out, dims, ',');
+            out.push('}');
+        }
+        AttrValue::Computation(id) => computation(out, *id),
+        AttrValue::Computations(ids) => {
+            out.push('{');
+            separated(out, ids, ", ", |out, id| computation(out, *id));
+            out.push('}');
+        }
+        AttrValue::Slices(dims) => push_slices(out, dims),
+        AttrValue::Padding(dims) => push_padding(out, dims),
+        AttrValue::Window(dims) => push_window(out, dims),
+        AttrValue::ConvDims(dims) => push_conv_dims(out, dims),
+        AttrValue::Verbatim(text) => out.push_str(&text.0),
+    }
+}
+
+fn separated<T>(
+    out: &mut String,
+    items: &[T],
+    separator: &str,
+    mut push: impl FnMut(&mut String, &T),
+) {
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.push_str(separator);
+        }
+        push(out, item);
+    }
+}
+
+/// XLA writes the strides of all dims or, if all are 1, of none.
+fn push_slices(out: &mut String, dims: &[SliceDim]) {
+    let strided = dims.iter().any(|dim| dim.stride != 1);
+    out.push('{');
+    separated(out, dims, ", ", |out, dim| {
+        out.push('[');
+        push_list(out, &[dim.start, dim.limit], ':');
+        if strided {
+            out.push(':');
+            push_i64(out, dim.stride);
+        }
+        out.push(']');
+    });
+    out.push('}');
+}
+
+/// XLA writes the interior padding of all dims or, if all are 0, of none.
+fn push_padding(out: &mut String, dims: &[PadDim]) {
+    let interior = dims.iter().any(|dim| dim.interior != 0);
+    separated(out, dims, "x", |out, dim| {
+        push_list(out, &[dim.low, dim.high], '_');
+        if interior {
+            out.push('_');
+            push_i64(out, dim.interior);
+        }
+    });
+}
+
+fn push_window(out: &mut String, dims: &[WindowDim]) {
+    out.push('{');
+    if !dims.is_empty() {
+        out.push_str("size=");
+        separated(out, dims, "x", |out, dim| push_i64(out, dim.size));
+    }
+    let mut part = |name: &str, is_default: fn(&WindowDim) -> bool, value: WindowPart| {
+        if !dims.iter().all(is_default) {
+            out.push_str(name);
+            separated(out, dims, "x", value);
+        }
+    };
+    part(" stride=", |dim| dim.stride == 1, |out, dim| push_i64(out, dim.stride));
+    part(
+        " pad=",
+        |dim| dim.padding_low == 0 && dim.padding_high == 0,
+        |out, dim| push_list(out, &[dim.padding_low, dim.padding_high], '_'),
+    );
+    part(" lhs_dilate=", |dim| dim.base_dilation == 1, |out, dim| push_i64(out, dim.base_dilation));
+    part(
+        " rhs_dilate=",
+        |dim| dim.window_dilation == 1,
+        |out, dim| push_i64(out, dim.window_dilation),
+    );
+    part(
+        " rhs_reversal=",
+        |dim| !dim.reversal,
+        |out, dim| out.push(if dim.reversal { '1' } else { '0' }),
+    );
+    out.push('}');
+}
+
+type WindowPart = fn(&mut String, &WindowDim);
+
+/// `b01f_01io->b01f`: the label of each dim, in dim order.
+fn push_conv_dims(out: &mut String, dims: &ConvDims) {
+    push_labels(out, ('b', dims.input_batch), ('f', dims.input_feature), &dims.input_spatial);
+    out.push('_');
+    push_labels(
+        out,
+        ('i', dims.kernel_input_feature),
+        ('o', dims.kernel_output_feature),
+        &dims.kernel_spatial,
+    );
+    out.push_str("->");
+    push_labels(out, ('b', dims.output_batch), ('f', dims.output_feature), &dims.output_spatial);
+}
+
+fn push_labels(out: &mut String, first: (char, i64), second: (char, i64), spatial: &[i64]) {
+    for dim in 0..spatial.len() + 2 {
+        let is_here = |at: i64| usize::try_from(at) == Ok(dim);
+        if is_here(first.1) {
+            out.push(first.0);
+        } else if is_here(second.1) {
+            out.push(second.0);
+        } else if let Some(number) = spatial.iter().position(|&at| is_here(at)) {
+            push_i64(out, number as i64);
+        } else {
+            // A dim that nothing names, as XLA writes it.
+            out.push('?');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+    use tilewright_ir::ops::attr::Real;
+
+    fn text(value: &AttrValue) -> String {
+        let mut out = String::new();
+        push(&mut out, value, |out, _| out.push_str("%f"));
+        out
+    }
+
+    /// The right-hand sides were printed by XLA.
+    #[test]
+    fn slices_and_padding_write_all_parts_or_none() {
+        let slice = |start, limit, stride| SliceDim { start, limit, stride };
+        let dense = AttrValue::Slices(smallvec![slice(0, 2, 1), slice(2, 4, 1)]);
+        assert_eq!(text(&dense), "{[0:2], [2:4]}");
+        let strided = AttrValue::Slices(smallvec![slice(0, 4, 2), slice(2, 4, 1)]);
+        assert_eq!(text(&strided), "{[0:4:2], [2:4:1]}");
+        let pad = |low, high, interior| PadDim { low, high, interior };
+        assert_eq!(text(&AttrValue::Padding(smallvec![pad(1, 0, 0), pad(-1, 0, 0)])), "1_0x-1_0");
+        let interior = AttrValue::Padding(smallvec![pad(1, 0, 1), pad(1, 0, 0)]);
+        assert_eq!(text(&interior), "1_0_1x1_0_0");
+    }
+
+    #[test]
+    fn windows_leave_defaults_out() {
+        assert_eq!(text(&AttrValue::Window(smallvec![])), "{}");
+        let plain = WindowDim::new(3);
+        assert_eq!(text(&AttrValue::Window(smallvec![plain, plain])), "{size=3x3}");
+        let other = WindowDim {
+            size: 2,
+            stride: 2,
+            padding_low: -1,
+            padding_high: 1,
+            base_dilation: 2,
+            window_dilation: 3,
+            reversal: true,
+        };
+        assert_eq!(
+            text(&AttrValue::Window(smallvec![plain, other])),
+            "{size=3x2 stride=1x2 pad=0_0x-1_1 lhs_dilate=1x2 rhs_dilate=1x3 rhs_reversal=0x1}"
+        );
+    }
+
+    #[test]
+    fn convolution_labels() {
+        let dims = ConvDims {
+            input_batch: 0,
+            input_feature: 3,
+            input_spatial: smallvec![1, 2],
+            kernel_input_feature: 2,
+            kernel_output_feature: 3,
+            kernel_spatial: smallvec![0, 1],
+            output_batch: 0,
+            output_feature: 1,
+            output_spatial: smallvec![3, 2],
+        };
+        assert_eq!(text(&AttrValue::ConvDims(dims)), "b01f_01io->bf10");
+    }
+
+    #[test]
+    fn plain_kinds() {
+        assert_eq!(text(&AttrValue::Int(-3)), "-3");
+        assert_eq!(text(&AttrValue::Bool(true)), "true");
+        assert_eq!(text(&AttrValue::Float(Real(0.001))), "0.001");
+        assert_eq!(text(&AttrValue::Str("a\"b".into())), r#""a\"b""#);
+        assert_eq!(text(&AttrValue::Word("LT".into())), "LT");
+        assert_eq!(text(&AttrValue::Dims(smallvec![0, 2])), "{0,2}");
+    }
+}

@@ -1,0 +1,180 @@
+//! The module as a whole: header, stack tables, computations.
+
+use tilewright_ir::entity::{CompId, InstId};
+use tilewright_ir::metadata::{Header, ProgramShape, StackTables};
+
+use super::instruction::{checked, push_name};
+use super::metadata::push_attribute;
+use super::number::{push_i64, push_u64};
+use super::string::push_quoted;
+use super::{Form, PrintError, Printer, shape};
+
+/// Header attributes that XLA writes before the entry's layout, in order.
+const BEFORE_LAYOUT: &[&str] = &["input_output_alias", "buffer_donor", "alias_passthrough_params"];
+
+/// Those it writes after the entry's layout, in order.
+const AFTER_LAYOUT: &[&str] = &[
+    "allow_spmd_sharding_propagation_to_parameters",
+    "allow_spmd_sharding_propagation_to_output",
+    "replica_count",
+    "num_partitions",
+    "frontend_attributes",
+    "origin_recovery_table",
+];
+
+impl Printer<'_> {
+    pub(super) fn module(&mut self) -> Result<(), PrintError> {
+        let module = self.module;
+        self.out.push_str("HloModule ");
+        push_name(self.out, checked(&module.name)?, Form::Short);
+        self.header(&module.header)?;
+        self.out.push_str("\n\n");
+        if self.options.form == Form::Default
+            && let Some(tables) = &module.header.stack_tables
+        {
+            self.stack_tables(tables);
+            self.out.push('\n');
+        }
+        for (i, &computation) in module.computations().iter().enumerate() {
+            if i > 0 {
+                self.out.push('\n');
+            }
+            self.computation(computation)?;
+        }
+        Ok(())
+    }
+
+    /// What follows the module's name on its line.
+    fn header(&mut self, header: &Header) -> Result<(), PrintError> {
+        if header.is_scheduled {
+            self.out.push_str(", is_scheduled=true");
+        }
+        self.header_attributes(header, BEFORE_LAYOUT);
+        if let Some(layout) = &header.entry_layout {
+            self.entry_layout(layout)?;
+        }
+        self.header_attributes(header, AFTER_LAYOUT);
+        for (name, text) in &header.other {
+            if !BEFORE_LAYOUT.contains(&name.as_str()) && !AFTER_LAYOUT.contains(&name.as_str()) {
+                push_attribute(self.out, name, &text.0);
+            }
+        }
+        Ok(())
+    }
+
+    fn header_attributes(&mut self, header: &Header, names: &[&str]) {
+        for &wanted in names {
+            for (name, text) in header.other.iter().filter(|(name, _)| name == wanted) {
+                push_attribute(self.out, name, &text.0);
+            }
+        }
+    }
+
+    fn entry_layout(&mut self, layout: &ProgramShape) -> Result<(), PrintError> {
+        let refused = |_| PrintError::Padding("entry_computation_layout".into());
+        self.out.push_str(", entry_computation_layout={(");
+        for (i, parameter) in layout.parameters.iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(", ");
+                if i % 5 == 0 {
+                    self.out.push_str("/*index=");
+                    push_u64(self.out, i as u64);
+                    self.out.push_str("*/");
+                }
+            }
+            shape::push(self.out, parameter, self.options.padding).map_err(refused)?;
+        }
+        self.out.push_str(")->");
+        shape::push(self.out, &layout.result, self.options.padding).map_err(refused)?;
+        self.out.push('}');
+        Ok(())
+    }
+
+    /// The four tables; their rows are numbered from 1.
+    fn stack_tables(&mut self, tables: &StackTables) {
+        self.table("FileNames", &tables.file_names, |out, name| push_quoted(out, name));
+        self.table("FunctionNames", &tables.function_names, |out, name| push_quoted(out, name));
+        self.table("FileLocations", &tables.file_locations, |out, location| {
+            let fields = [
+                ("{file_name_id=", location.file_name_id),
+                (" function_name_id=", location.function_name_id),
+                (" line=", location.line),
+                (" end_line=", location.end_line),
+                (" column=", location.column),
+                (" end_column=", location.end_column),
+            ];
+            push_fields(out, &fields);
+        });
+        self.table("StackFrames", &tables.stack_frames, |out, frame| {
+            let fields = [
+                ("{file_location_id=", frame.file_location_id),
+                (" parent_frame_id=", frame.parent_frame_id),
+            ];
+            push_fields(out, &fields);
+        });
+    }
+
+    fn table<T>(&mut self, name: &str, rows: &[T], push: impl Fn(&mut String, &T)) {
+        self.out.push_str(name);
+        self.out.push('\n');
+        for (number, row) in (1..).zip(rows) {
+            push_u64(self.out, number);
+            self.out.push(' ');
+            push(self.out, row);
+            self.out.push('\n');
+        }
+        self.out.push('\n');
+    }
+
+    fn computation(&mut self, id: CompId) -> Result<(), PrintError> {
+        let module = self.module;
+        let computation = module.computation(id);
+        let Some(root) = computation.root() else {
+            return Err(PrintError::EmptyComputation(computation.name().into()));
+        };
+        if module.entry() == Some(id) {
+            self.out.push_str("ENTRY ");
+        }
+        push_name(self.out, checked(computation.name())?, self.options.form);
+        if self.options.form == Form::Default {
+            self.program_shape(computation.parameters(), root);
+        }
+        self.out.push_str(" {\n");
+        for instruction in module.instructions(id) {
+            self.instruction(instruction, instruction == root)?;
+        }
+        self.out.push('}');
+        if let Some(thread) = computation.execution_thread() {
+            self.out.push_str(", execution_thread=");
+            push_quoted(self.out, thread);
+        }
+        self.out.push('\n');
+        Ok(())
+    }
+
+    /// ` (name: shape, ...) -> shape`, without layouts.
+    fn program_shape(&mut self, parameters: &[InstId], root: InstId) {
+        let module = self.module;
+        self.out.push_str(" (");
+        for (i, &parameter) in parameters.iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(", ");
+            }
+            self.out.push_str(module.name_of(parameter));
+            self.out.push_str(": ");
+            let shape = module.instruction(parameter).shape_id();
+            self.out.push_str(self.shapes.bare(module, shape));
+        }
+        self.out.push_str(") -> ");
+        let result = module.instruction(root).shape_id();
+        self.out.push_str(self.shapes.bare(module, result));
+    }
+}
+
+fn push_fields(out: &mut String, fields: &[(&str, i64)]) {
+    for &(name, value) in fields {
+        out.push_str(name);
+        push_i64(out, value);
+    }
+    out.push('}');
+}

@@ -1,0 +1,234 @@
+//! Draws what is wrong, with a caret below it.
+//!
+//! ```text
+//! error: unknown opcode `ad`
+//!  --> model.hlo:4:12
+//!   |
+//! 4 |   ROOT r = f32[2] ad(x, y)
+//!   |                   ^^
+//!   |
+//!   = help: did you mean `add`?
+//! ```
+//!
+//! The drawing depends on nothing but its input. Long lines are cut around
+//! the caret, so that a megabyte on one line is drawn as quickly as a short one.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
+use tilewright_ir::{Diagnostic, Module, Place};
+
+use crate::parse::{Invalid, MAX_ERRORS, SyntaxError, SyntaxErrors};
+use crate::print::print_instruction;
+use crate::span::{LineColumn, SourceMap, Span, line_column};
+
+/// How many bytes of a line are shown before and after the caret.
+const BEFORE: usize = 60;
+const AFTER: usize = 60;
+/// The most bytes that are underlined.
+const UNDERLINED: usize = 80;
+/// Wide enough that nothing is cut that is not cut here already.
+const WIDTH: usize = 400;
+
+/// Draws errors as text for people.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Renderer {
+    colour: bool,
+}
+
+/// Syntax errors, drawn without colour.
+pub fn render(source_name: &str, source: &str, errors: &SyntaxErrors) -> String {
+    Renderer::new().syntax_errors(source_name, source, errors)
+}
+
+impl Renderer {
+    /// A renderer without colour.
+    pub const fn new() -> Self {
+        Self { colour: false }
+    }
+
+    /// The same renderer with colour for terminals, or without.
+    #[must_use]
+    pub const fn with_colour(mut self, colour: bool) -> Self {
+        self.colour = colour;
+        self
+    }
+
+    /// All that is wrong with a text that gave no verified module.
+    pub fn invalid(&self, source_name: &str, source: &str, invalid: &Invalid) -> String {
+        match invalid {
+            Invalid::Syntax(errors) => self.syntax_errors(source_name, source, errors),
+            Invalid::Rejected { rejected, spans } => self.diagnostics(
+                source_name,
+                Some((source, spans)),
+                &rejected.module,
+                &rejected.diagnostics,
+            ),
+        }
+    }
+
+    /// Syntax errors, one drawing below the other.
+    pub fn syntax_errors(&self, source_name: &str, source: &str, errors: &SyntaxErrors) -> String {
+        let mut drawings: Vec<String> = errors
+            .errors()
+            .iter()
+            .map(|error| self.syntax_error(source_name, source, error))
+            .collect();
+        if errors.gave_up() {
+            let note = format!("only the first {MAX_ERRORS} errors are shown");
+            drawings.push(self.draw(&[Group::with_title(Level::NOTE.primary_title(note))]));
+        }
+        join(drawings)
+    }
+
+    fn syntax_error(&self, source_name: &str, source: &str, error: &SyntaxError) -> String {
+        let title = Level::ERROR.primary_title(error.message.as_str());
+        let label = error.expected.as_ref().map(|expected| format!("expected {expected}"));
+        let excerpt = Excerpt::of(source, error.span);
+        let snippet = excerpt.snippet(error.at.line, label).path(source_name);
+        let mut group = Group::with_title(title).element(snippet);
+        if let Some(help) = &error.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        excerpt.with_true_column(self.draw(&[group]), error.at)
+    }
+
+    /// What the verifier found, in the text that the module was read from. A
+    /// place without text is drawn as it would be printed.
+    pub fn diagnostics(
+        &self,
+        source_name: &str,
+        source: Option<(&str, &SourceMap)>,
+        module: &Module,
+        diagnostics: &[Diagnostic],
+    ) -> String {
+        let mut places = Places { source, line: 1, offset: 0 };
+        let drawings = diagnostics
+            .iter()
+            .map(|diagnostic| self.diagnostic(source_name, &mut places, module, diagnostic));
+        join(drawings.collect())
+    }
+
+    fn diagnostic(
+        &self,
+        source_name: &str,
+        places: &mut Places<'_>,
+        module: &Module,
+        diagnostic: &Diagnostic,
+    ) -> String {
+        let title =
+            Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code.to_string());
+        let group = Group::with_title(title);
+        if let Some((source, span, at)) = places.find(diagnostic.place) {
+            let excerpt = Excerpt::of(source, span);
+            let snippet = excerpt.snippet(at.line, None).path(source_name);
+            return excerpt.with_true_column(self.draw(&[group.element(snippet)]), at);
+        }
+        let printed = match diagnostic.place {
+            Place::Instruction(id) => print_instruction(module, id),
+            Place::Computation(id) => format!("computation {}", module.computation(id).name()),
+            Place::Module => format!("HloModule {}", module.name),
+        };
+        let excerpt = Excerpt::of(&printed, Span::new(0, printed.len()));
+        self.draw(&[group.element(excerpt.snippet(1, None).line_numbering(false))])
+    }
+
+    fn draw(&self, groups: &[Group<'_>]) -> String {
+        use annotate_snippets::Renderer as Drawer;
+        let drawer = if self.colour { Drawer::styled() } else { Drawer::plain() };
+        drawer.term_width(WIDTH).decor_style(DecorStyle::Ascii).render(groups)
+    }
+}
+
+/// One drawing below the other, with a line between them.
+fn join(drawings: Vec<String>) -> String {
+    let mut text = drawings.join("\n\n");
+    text.push('\n');
+    text
+}
+
+/// Finds the lines of places in the order in which they mostly come.
+struct Places<'a> {
+    source: Option<(&'a str, &'a SourceMap)>,
+    /// The number of a line and the offset of a byte in it.
+    line: usize,
+    offset: usize,
+}
+
+impl<'a> Places<'a> {
+    fn find(&mut self, place: Place) -> Option<(&'a str, Span, LineColumn)> {
+        let (source, spans) = self.source?;
+        let span = spans.place(place)?;
+        let start = span.start as usize;
+        if start < self.offset {
+            (self.line, self.offset) = (1, 0);
+        }
+        let between = source.as_bytes().get(self.offset..start)?;
+        self.line += between.iter().filter(|&&b| b == b'\n').count();
+        self.offset = start;
+        let line_start = source.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
+        let column = line_column(source.get(line_start..)?, start - line_start).column;
+        Some((source, span, LineColumn { line: self.line, column }))
+    }
+}
+
+/// The part of a line that is shown, and the part of that which is underlined.
+struct Excerpt {
+    text: String,
+    underlined: std::ops::Range<usize>,
+}
+
+impl Excerpt {
+    fn of(source: &str, span: Span) -> Self {
+        let start = floor(source, (span.start as usize).min(source.len()));
+        let line_start = source.get(..start).and_then(|s| s.rfind('\n')).map_or(0, |at| at + 1);
+        let rest = source.get(start..).unwrap_or("");
+        let line_end = start + rest.find('\n').unwrap_or(rest.len());
+        let end = floor(source, (span.end as usize).min(line_end).min(start + UNDERLINED));
+        let end = end.max(start);
+        let from = floor(source, line_start.max(start.saturating_sub(BEFORE)));
+        let to = floor(source, line_end.min(end + AFTER)).max(end);
+        let part = |a: usize, b: usize| source.get(a..b).unwrap_or("");
+        let mut text = String::from(if from > line_start { "..." } else { "" });
+        text.push_str(part(from, start));
+        let underlined_start = text.len();
+        text.push_str(part(start, end));
+        let underlined_end = text.len();
+        text.push_str(part(end, to).trim_end());
+        text.push_str(if to < line_end { "..." } else { "" });
+        // At the end of the text there is nothing to underline but the end.
+        if underlined_start == underlined_end && underlined_end == text.len() {
+            text.push(' ');
+        }
+        let underlined = underlined_start..underlined_end.max(underlined_start + 1);
+        Self { text, underlined }
+    }
+
+    fn snippet(&self, line: usize, label: Option<String>) -> Snippet<'_, Annotation<'_>> {
+        let mut annotation = AnnotationKind::Primary.span(self.underlined.clone());
+        if let Some(label) = label {
+            annotation = annotation.label(label);
+        }
+        Snippet::source(self.text.as_str()).line_start(line).annotation(annotation)
+    }
+
+    /// A drawing of this excerpt with the column of the whole line in place of
+    /// that of the excerpt.
+    fn with_true_column(&self, drawing: String, at: LineColumn) -> String {
+        let before = self.text.get(..self.underlined.start).unwrap_or("");
+        let shown = LineColumn { line: at.line, column: before.chars().count() + 1 };
+        let Some((title, rest)) = drawing.split_once("--> ") else { return drawing };
+        if shown == at {
+            return drawing;
+        }
+        let rest = rest.replacen(&format!(":{shown}"), &format!(":{at}"), 1);
+        format!("{title}--> {rest}")
+    }
+}
+
+/// The last character boundary up to an offset.
+fn floor(source: &str, mut offset: usize) -> usize {
+    while !source.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}

@@ -1,0 +1,199 @@
+//! What can go wrong, said so that somebody can put it right.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tilewright_interp::npz::NpzError;
+use tilewright_interp::{EvalError, InputError};
+use tilewright_ir::Diagnostic;
+use tilewright_ir::verify::Rejected;
+use tilewright_rewrite::OptimizeError;
+use tilewright_target::TargetError;
+use tilewright_text::render::Renderer;
+use tilewright_text::span::line_column;
+use tilewright_text::{LineColumn, PrintError, SourceMap, SyntaxError, SyntaxErrors};
+
+use crate::module::Source;
+use crate::report::ProblemSummary;
+
+/// Why something could not be done.
+///
+/// `Display` gives plain text, one line for each thing that is wrong;
+/// [`Error::render`] draws the source with carets where there is one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or stdin could not be read.
+    #[error("cannot read {name}: {message}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What is wrong and what to do.
+        message: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The bytes are neither text nor a module in binary form.
+    #[error(
+        "{name}: byte {offset} (line {line}) is not UTF-8, so this is no HLO text; \
+         the file may be damaged or of another kind"
+    )]
+    NotText {
+        /// The file.
+        name: String,
+        /// The first byte that is wrong, from 0.
+        offset: usize,
+        /// Its line, from 1.
+        line: usize,
+    },
+    /// A module in binary form.
+    #[error(
+        "{name}: this is a binary proto; proto input comes with a later version: \
+         convert it to HLO text first, for example with `as_text()` in JAX"
+    )]
+    Proto {
+        /// The file.
+        name: String,
+    },
+    /// Output in a form that cannot be written yet.
+    #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo or .txt", path.display())]
+    OutputForm {
+        /// The file.
+        path: PathBuf,
+        /// The form that its name asks for.
+        what: &'static str,
+    },
+    /// The text is not HLO.
+    #[error("{}: {errors}", source_text.name)]
+    Syntax {
+        /// The text.
+        source_text: Source,
+        /// What is wrong with it.
+        errors: SyntaxErrors,
+    },
+    /// The text is HLO, but not of a module that makes sense.
+    #[error("{}: {rejected}", source_text.name)]
+    Rejected {
+        /// The text.
+        source_text: Source,
+        /// Where its instructions stand.
+        spans: Box<SourceMap>,
+        /// The module, with what is wrong.
+        rejected: Box<Rejected>,
+    },
+    /// The module cannot be written as text.
+    #[error(transparent)]
+    Print(#[from] PrintError),
+    /// The module could not be optimised.
+    #[error(transparent)]
+    Optimize(#[from] OptimizeError),
+    /// There is no such target.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A target file is wrong.
+    #[error("{name}: {error}")]
+    TargetFile {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        error: TargetError,
+    },
+    /// The module could not be evaluated.
+    #[error(transparent)]
+    Evaluate(#[from] EvalError),
+    /// No inputs could be made for the module.
+    #[error(transparent)]
+    Inputs(#[from] InputError),
+    /// An `.npz` file could not be read or written.
+    #[error("{name}: {error}")]
+    Npz {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        error: NpzError,
+    },
+    /// Two modules that do not take or give the same values.
+    #[error("the modules cannot be compared: {0}")]
+    NotComparable(String),
+}
+
+impl Error {
+    /// A file that cannot be read.
+    pub fn read(name: impl Into<String>, source: io::Error) -> Self {
+        let message = match source.kind() {
+            io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a folder; name a file in it".to_owned(),
+            io::ErrorKind::PermissionDenied => "its permissions do not allow it".to_owned(),
+            _ => source.to_string(),
+        };
+        Self::Read { name: name.into(), message, source }
+    }
+
+    /// Fails if the name of an output asks for another form than HLO text.
+    ///
+    /// # Errors
+    /// [`Error::OutputForm`].
+    pub fn unless_text(path: &Path) -> Result<(), Self> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        let what = match extension.to_ascii_lowercase().as_str() {
+            "pb" | "pbtxt" | "proto" | "binpb" => "proto",
+            "mlir" => "MLIR",
+            _ => return Ok(()),
+        };
+        Err(Self::OutputForm { path: path.to_owned(), what })
+    }
+
+    /// The error as people read it: with the lines of the source that are
+    /// meant and carets under them, where there are any.
+    pub fn render(&self, colours: bool) -> String {
+        let renderer = Renderer::new().with_colour(colours);
+        match self {
+            Self::Syntax { source_text: Source { name, text }, errors } => {
+                renderer.syntax_errors(name, text, errors)
+            }
+            Self::Rejected { source_text: Source { name, text }, spans, rejected } => {
+                let source = Some((&**text, &**spans));
+                renderer.diagnostics(name, source, &rejected.module, &rejected.diagnostics)
+            }
+            _ => format!("error: {self}\n"),
+        }
+    }
+
+    /// Everything that is wrong with a module, with line and column where they
+    /// are known.
+    pub fn problems(&self) -> Vec<ProblemSummary> {
+        match self {
+            Self::Syntax { errors, .. } => errors.errors().iter().map(syntax_problem).collect(),
+            Self::Rejected { source_text, spans, rejected } => {
+                let diagnostics = rejected.diagnostics.iter();
+                diagnostics.map(|d| verifier_problem(d, source_text, spans)).collect()
+            }
+            _ => vec![ProblemSummary {
+                code: None,
+                line: None,
+                column: None,
+                message: self.to_string(),
+            }],
+        }
+    }
+}
+
+fn syntax_problem(error: &SyntaxError) -> ProblemSummary {
+    let LineColumn { line, column } = error.at;
+    let mut message = error.message.clone();
+    if let Some(expected) = &error.expected {
+        message += "; expected ";
+        message += expected;
+    }
+    ProblemSummary { code: None, line: Some(line), column: Some(column), message }
+}
+
+fn verifier_problem(found: &Diagnostic, source: &Source, spans: &SourceMap) -> ProblemSummary {
+    let at = spans.place(found.place).map(|span| line_column(&source.text, span.range().start));
+    ProblemSummary {
+        code: Some(found.code.to_string()),
+        line: at.map(|at| at.line),
+        column: at.map(|at| at.column),
+        message: found.message.clone(),
+    }
+}

@@ -1,0 +1,121 @@
+//! What there is: passes, pipelines, ops and targets, as data.
+
+use serde::Serialize;
+use tilewright_ir::Opcode;
+use tilewright_target::Target;
+
+use crate::error::Error;
+use crate::pipeline::{PIPELINES, passes, target};
+
+/// Every pass and pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PassList {
+    /// The passes, in alphabetical order.
+    pub passes: Vec<PassEntry>,
+    /// The pipelines, the default first.
+    pub pipelines: Vec<PipelineEntry>,
+}
+
+/// A pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PassEntry {
+    /// The name for `--passes`.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+}
+
+/// A pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PipelineEntry {
+    /// The name for `--pipeline`.
+    pub name: &'static str,
+    /// The passes that run first, once.
+    pub first: &'static [&'static str],
+    /// The passes that tidy up, before and after each of the heart.
+    pub cleanup: &'static [&'static str],
+    /// The rewrites that the project exists for.
+    pub heart: &'static [&'static str],
+}
+
+impl PassList {
+    /// All there are.
+    pub fn new() -> Self {
+        let passes = passes().map(|pass| PassEntry { name: pass.name(), summary: pass.summary() });
+        let pipelines = PIPELINES.iter().map(|pipeline| PipelineEntry {
+            name: pipeline.name,
+            first: pipeline.first,
+            cleanup: pipeline.cleanup,
+            heart: pipeline.heart,
+        });
+        Self { passes: passes.collect(), pipelines: pipelines.collect() }
+    }
+}
+
+impl Default for PassList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Every op of HLO.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpList {
+    /// The ops, in the order of the table of ops.
+    pub ops: Vec<OpEntry>,
+}
+
+/// An op.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpEntry {
+    /// The name in HLO text.
+    pub name: &'static str,
+    /// The family it belongs to.
+    pub family: &'static str,
+    /// The least number of operands.
+    pub min_operands: usize,
+    /// The greatest number of operands; `null` where there is none.
+    pub max_operands: Option<usize>,
+    /// The attributes it has, besides those that every op has.
+    pub attributes: Vec<&'static str>,
+}
+
+impl OpList {
+    /// All there are.
+    pub fn new() -> Self {
+        let ops = Opcode::ALL.iter().map(|op| OpEntry {
+            name: op.name(),
+            family: op.family(),
+            min_operands: op.arity().min,
+            max_operands: op.arity().max,
+            attributes: op.attrs().iter().map(|spec| spec.name).collect(),
+        });
+        Self { ops: ops.collect() }
+    }
+}
+
+impl Default for OpList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Every built-in target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetList {
+    /// The target that is meant where none is named.
+    pub default: &'static str,
+    /// The targets, in alphabetical order, with every key of their files.
+    pub targets: Vec<Target>,
+}
+
+impl TargetList {
+    /// All there are.
+    ///
+    /// # Errors
+    /// If a built-in target is wrong, which is a bug.
+    pub fn new() -> Result<Self, Error> {
+        let targets = Target::builtin_names().map(target).collect::<Result<_, _>>()?;
+        Ok(Self { default: Target::DEFAULT, targets })
+    }
+}

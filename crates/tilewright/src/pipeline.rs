@@ -1,0 +1,70 @@
+//! Optimising: the passes, the targets they weigh costs on, and the report.
+
+use std::path::Path;
+
+use tilewright_ir::{Module, Verified};
+use tilewright_target::Target;
+
+use crate::error::Error;
+
+pub use tilewright_rewrite::{
+    Note, Optimized, Options, PIPELINES, Pass, PassReport, Passes, Report, StopReason, Verdict,
+};
+
+/// Optimises a module.
+///
+/// A module in which nothing is found that pays on the target comes back as it
+/// was.
+///
+/// # Errors
+/// If a pass or pipeline of that name does not exist, or a pass has a bug.
+pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error> {
+    Ok(tilewright_rewrite::optimize(module, options)?)
+}
+
+/// Optimises a module and shows it to `observe` after every pass that changed
+/// it, with the name of the pass.
+///
+/// # Errors
+/// If a pass or pipeline of that name does not exist, or a pass has a bug.
+pub fn optimize_observed(
+    module: Verified,
+    options: &Options,
+    observe: &mut dyn FnMut(&'static str, &Module),
+) -> Result<Optimized, Error> {
+    Ok(tilewright_rewrite::optimize_observed(module, options, observe)?)
+}
+
+/// Every pass, in alphabetical order of its name.
+pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
+    tilewright_rewrite::registry::PASSES.iter().copied()
+}
+
+/// The target of this name: a built-in one, or else a TOML file.
+///
+/// ```
+/// # fn main() -> Result<(), tilewright::Error> {
+/// assert_eq!(tilewright::target("tpu-like")?.lanes, 128);
+/// assert!(tilewright::target("abacus").is_err());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// If there is neither, or the file is no target; the message says which
+/// targets there are, or everything that is wrong with the file.
+pub fn target(name_or_path: &str) -> Result<Target, Error> {
+    if Target::builtin_names().any(|name| name == name_or_path) {
+        return Ok(Target::builtin(name_or_path)?);
+    }
+    let path = Path::new(name_or_path);
+    let names_a_file = path.exists()
+        || path.extension().is_some_and(|extension| extension == "toml")
+        || path.components().count() > 1;
+    if !names_a_file {
+        return Ok(Target::builtin(name_or_path)?);
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| Error::read(name_or_path, error))?;
+    Target::from_toml(&text)
+        .map_err(|error| Error::TargetFile { name: name_or_path.to_owned(), error })
+}

@@ -1,0 +1,13 @@
+//! What a program that uses this library needs most, in one line:
+//! `use tilewright::prelude::*;`.
+
+pub use tilewright_interp::Limits;
+pub use tilewright_ir::{
+    ArrayLiteral, ArrayShape, BuildError, Builder, CompId, Data, ElementType, InstId, Literal,
+    Module, Op, Opcode, Shape, Verified,
+};
+pub use tilewright_target::Target;
+
+pub use crate::check::{Agreement, CheckOptions};
+pub use crate::error::Error;
+pub use crate::pipeline::{Optimized, Options, Passes, Report};

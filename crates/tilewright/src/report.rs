@@ -1,0 +1,273 @@
+//! Reports as data, to be shown or given out as JSON. The keys are promised:
+//! none is renamed or removed within a major version.
+
+use serde::Serialize;
+use tilewright_ir::Module;
+use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
+use tilewright_target::Target;
+
+use crate::check::Agreement;
+use crate::error::Error;
+
+/// What a module or an instruction costs: a model's figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Costs {
+    /// Cycles.
+    pub cycles: f64,
+    /// Vectors loaded and stored.
+    pub vectors: u64,
+    /// Vectors taken apart and put together by reshapes and transposes.
+    pub realigned_vectors: u64,
+    /// Bytes loaded and stored, without padding.
+    pub bytes: u64,
+    /// Bytes loaded and stored, padding included.
+    pub padded_bytes: u64,
+    /// Arithmetic operations on elements.
+    pub flops: u64,
+}
+
+impl From<Cost> for Costs {
+    fn from(cost: Cost) -> Self {
+        let Cost { cycles, vectors, realigned_vectors, bytes, padded_bytes, flops } = cost;
+        Self { cycles, vectors, realigned_vectors, bytes, padded_bytes, flops }
+    }
+}
+
+/// What each instruction of a module costs on a target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostReport {
+    /// The module's name.
+    pub module: String,
+    /// The target's name.
+    pub target: String,
+    /// The whole module.
+    pub total: Costs,
+    /// The instructions of the entry computation, in order; each with what it
+    /// calls.
+    pub instructions: Vec<InstructionCosts>,
+}
+
+/// What one instruction costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InstructionCosts {
+    /// Its name.
+    pub name: String,
+    /// Its op.
+    pub opcode: &'static str,
+    /// Its result.
+    pub shape: String,
+    /// What it costs.
+    #[serde(flatten)]
+    pub costs: Costs,
+}
+
+impl CostReport {
+    /// The costs of a module on a target.
+    pub fn new(module: &Module, target: &Target) -> Self {
+        let instructions = instruction_costs(module, target).into_iter().map(|instruction| {
+            let id = instruction.id;
+            InstructionCosts {
+                name: module.name_of(id).to_owned(),
+                opcode: module.opcode(id).name(),
+                shape: module.shape(id).to_string(),
+                costs: instruction.cost.into(),
+            }
+        });
+        Self {
+            module: module.name.to_string(),
+            target: target.name.clone(),
+            total: module_cost(module, target).into(),
+            instructions: instructions.collect(),
+        }
+    }
+}
+
+/// What an optimisation did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OptReport {
+    /// The module's cost before.
+    pub before: Costs,
+    /// The module's cost after.
+    pub after: Costs,
+    /// Each pass, in order of first run.
+    pub passes: Vec<PassSummary>,
+    /// Why it stopped: `fixpoint`, `budget` or `stop-after`.
+    pub stopped: &'static str,
+    /// Whether the module came back as it was.
+    pub unchanged: bool,
+    /// What was found, done and left.
+    pub notes: Vec<NoteSummary>,
+}
+
+/// What one pass did, over all its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PassSummary {
+    /// Its name.
+    pub name: &'static str,
+    /// How many changes it made.
+    pub changes: usize,
+    /// How many milliseconds it took.
+    pub ms: f64,
+}
+
+/// One thing that a pass found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoteSummary {
+    /// The pass.
+    pub pass: &'static str,
+    /// `rewritten` or `left`.
+    pub verdict: &'static str,
+    /// Where, by the framework's names and source lines.
+    pub place: String,
+    /// What was found, what was done or why not, what it saves.
+    pub text: String,
+}
+
+impl From<&Report> for OptReport {
+    fn from(report: &Report) -> Self {
+        let passes = report.passes.iter().map(|pass| PassSummary {
+            name: pass.name,
+            changes: pass.changes,
+            ms: pass.time.as_secs_f64() * 1e3,
+        });
+        Self {
+            before: report.before.into(),
+            after: report.after.into(),
+            passes: passes.collect(),
+            stopped: report.stopped.name(),
+            unchanged: report.unchanged,
+            notes: report.notes.iter().map(NoteSummary::from).collect(),
+        }
+    }
+}
+
+impl From<&Note> for NoteSummary {
+    fn from(note: &Note) -> Self {
+        let verdict = match note.verdict {
+            tilewright_rewrite::Verdict::Done => "rewritten",
+            tilewright_rewrite::Verdict::Left => "left",
+        };
+        Self { pass: note.pass, verdict, place: note.place.clone(), text: note.text.clone() }
+    }
+}
+
+/// What a run took. What a backend does not count is `null` in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    /// What ran the module: `interp`.
+    pub backend: &'static str,
+    /// Milliseconds by the clock.
+    pub wall_ms: f64,
+    /// Cycles of the machine.
+    pub cycles: Option<f64>,
+    /// Bytes read from main memory.
+    pub hbm_read_bytes: Option<u64>,
+    /// Bytes written to main memory.
+    pub hbm_write_bytes: Option<u64>,
+    /// Bytes of main memory for intermediates.
+    pub workspace_bytes: Option<u64>,
+    /// The most bytes of vector memory in use at one time.
+    pub vmem_peak_bytes: Option<u64>,
+    /// Operations on vectors.
+    pub vector_ops: Option<u64>,
+    /// Operations that take vectors apart.
+    pub realign_ops: Option<u64>,
+    /// Ops that the host did.
+    pub host_calls: Option<u64>,
+}
+
+impl RunReport {
+    /// The report of the interpreter, which counts nothing.
+    pub fn interpreter(time: std::time::Duration) -> Self {
+        Self {
+            backend: "interp",
+            wall_ms: time.as_secs_f64() * 1e3,
+            cycles: None,
+            hbm_read_bytes: None,
+            hbm_write_bytes: None,
+            workspace_bytes: None,
+            vmem_peak_bytes: None,
+            vector_ops: None,
+            realign_ops: None,
+            host_calls: None,
+        }
+    }
+}
+
+/// Whether two modules agree.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckReport {
+    /// Whether all outputs were the same on all inputs, within the tolerance
+    /// of their type.
+    pub equal: bool,
+    /// Each output, with the greatest difference that was seen.
+    pub outputs: Vec<OutputSummary>,
+    /// On how many inputs both were evaluated.
+    pub seeds: usize,
+}
+
+/// How far apart two outputs were.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutputSummary {
+    /// Which output, tuples flattened in order.
+    pub index: usize,
+    /// The greatest absolute difference; `null` where one is not finite.
+    pub max_abs: Option<f64>,
+    /// The greatest difference in units of the last place; the greatest
+    /// 64-bit number where only one is a NaN.
+    pub max_ulp: u64,
+    /// The index of an element that differs by more than it may; `null` where
+    /// none does.
+    pub at: Option<Vec<i64>>,
+}
+
+impl From<&Agreement> for CheckReport {
+    fn from(agreement: &Agreement) -> Self {
+        let outputs = agreement.outputs.iter().enumerate().map(|(index, output)| OutputSummary {
+            index,
+            max_abs: Some(output.max_abs).filter(|difference| difference.is_finite()),
+            max_ulp: output.max_ulp,
+            at: output.witness.as_ref().map(|witness| witness.index.clone()),
+        });
+        Self { equal: agreement.equal(), outputs: outputs.collect(), seeds: agreement.inputs_tried }
+    }
+}
+
+/// Whether modules are well formed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// Each module, in the order given.
+    pub modules: Vec<VerifySummary>,
+}
+
+/// Whether one module is well formed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerifySummary {
+    /// The file.
+    pub path: String,
+    /// Whether it is.
+    pub ok: bool,
+    /// What is wrong, in the order of the text.
+    pub errors: Vec<ProblemSummary>,
+}
+
+/// One thing that is wrong with a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProblemSummary {
+    /// The verifier's code, such as `V012`; `null` where the text is no HLO.
+    pub code: Option<String>,
+    /// The line, from 1, where it is known.
+    pub line: Option<usize>,
+    /// The character of the line, from 1, where it is known.
+    pub column: Option<usize>,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl VerifySummary {
+    /// What became of reading a file.
+    pub fn new<T>(path: &str, read: &Result<T, Error>) -> Self {
+        let errors = read.as_ref().err().map(Error::problems).unwrap_or_default();
+        Self { path: path.to_owned(), ok: read.is_ok(), errors }
+    }
+}
