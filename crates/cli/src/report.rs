@@ -35,6 +35,12 @@ fn aligned<const N: usize, T: AsRef<str>>(rows: &[[T; N]], right: fn(usize) -> b
     text
 }
 
+/// `1 output`, `2 outputs`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// A count with its thousands apart: `1_234_567`.
 fn count(n: u64) -> String {
     let digits = n.to_string();

@@ -2,7 +2,9 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use tilewright_ir::{ArrayLiteral, Dims, ElementType, Literal};
+use tilewright_ir::{
+    ArrayLiteral, Dims, ElementType, InstId, Literal, Module, Opcode, Shape,
+};
 
 use crate::value::with_data;
 
@@ -50,6 +52,47 @@ impl Tolerance {
             _ => return Self::EXACT,
         };
         Self { relative, floor: 1.0, ulps, signed_zeros: false }
+    }
+}
+
+/// The [`Tolerance`]s that fit a module: of what was rounded to a narrow float
+/// on the way, no float result is more exact than that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerances {
+    /// The largest relative tolerance of the float types that the module
+    /// rounds to.
+    relative: f64,
+}
+
+impl Tolerances {
+    /// The tolerances for results of a module.
+    pub fn of_module(module: &Module) -> Self {
+        let mut relative: f64 = 0.0;
+        for &computation in module.computations() {
+            for id in module.instructions(computation).filter(|&id| rounds(module, id)) {
+                let arrays = module.shape(id).leaves().into_iter().filter_map(Shape::as_array);
+                let types = arrays.map(|array| Tolerance::of(array.element_type).relative);
+                relative = types.fold(relative, f64::max);
+            }
+        }
+        Self { relative }
+    }
+
+    /// The tolerance for results of a type.
+    pub fn of(&self, element_type: ElementType) -> Tolerance {
+        let tolerance = Tolerance::of(element_type);
+        if tolerance == Tolerance::EXACT {
+            return tolerance;
+        }
+        Tolerance { relative: tolerance.relative.max(self.relative), ..tolerance }
+    }
+}
+
+/// Whether an instruction computes elements anew, rather than moving them.
+fn rounds(module: &Module, id: InstId) -> bool {
+    match module.opcode(id).family() {
+        "shaping" | "control" | "indexing" | "collective" => false,
+        _ => module.opcode(id) != Opcode::Select,
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct LaneProgram {
     constants: Vec<(usize, Data)>,
     steps: Vec<Step>,
     results: Vec<usize>,
+    /// Instructions compiled so far.
+    length: usize,
 }
 
 struct Step {
@@ -36,8 +38,9 @@ struct Step {
     output: usize,
 }
 
-/// The most values a program may have.
-const MAX_REGISTERS: usize = 4096;
+/// The most instructions a program may have: calls within calls can double
+/// them at every level.
+const MAX_LENGTH: usize = 4096;
 
 /// What an instruction's value is while a program is compiled.
 #[derive(Clone)]
@@ -56,6 +59,7 @@ impl LaneProgram {
             constants: Vec::new(),
             steps: Vec::new(),
             results: Vec::new(),
+            length: 0,
         };
         let mut arguments = Vec::new();
         for &parameter in module.computation(computation).parameters() {
@@ -80,12 +84,6 @@ impl LaneProgram {
         self.registers.len() - 1
     }
 
-    /// Whether the program has become too long: calls within calls can double
-    /// it at every level.
-    fn is_full(&self) -> bool {
-        self.registers.len() > MAX_REGISTERS
-    }
-
     fn inline(
         &mut self,
         module: &Verified,
@@ -99,7 +97,8 @@ impl LaneProgram {
         let root = module.computation(computation).root()?;
         let mut slots: FxHashMap<InstId, Slot> = FxHashMap::default();
         for id in module.post_order(root) {
-            if self.is_full() {
+            self.length += 1;
+            if self.length > MAX_LENGTH {
                 return None;
             }
             let operands: Option<Vec<Slot>> =

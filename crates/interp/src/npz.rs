@@ -12,7 +12,8 @@ use std::path::Path;
 
 use half::{bf16, f16};
 use npyz::WriterBuilder;
-use npyz::npz::{NpzArchive, NpzWriter};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use num_complex::Complex;
 use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Shape, Verified};
 
@@ -77,14 +78,16 @@ pub fn read<R: Read + Seek>(
     prefix: &str,
     shapes: &[&Shape],
 ) -> Result<Vec<Literal>, NpzError> {
-    let mut archive = NpzArchive::new(reader)?;
+    let mut archive = ZipArchive::new(reader).map_err(io::Error::from)?;
     let leaves = shapes.iter().flat_map(|shape| shape.leaves());
     let expected = leaves.filter(|leaf| leaf.as_array().is_some()).count();
-    let is_ours = |name: &&str| {
+    let is_ours = |file: &str| {
+        let name = file.strip_suffix(".npy").unwrap_or_default();
         let number = name.strip_prefix(prefix).unwrap_or_default();
         !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
     };
-    let found = archive.array_names().filter(is_ours).count();
+    let names = archive.file_names().filter_map(Result::ok);
+    let found = names.filter(|name| is_ours(name)).count();
     if found != expected {
         return Err(NpzError::Count { prefix: prefix.to_owned(), expected, found });
     }
@@ -93,7 +96,7 @@ pub fn read<R: Read + Seek>(
 }
 
 fn read_value<R: Read + Seek>(
-    archive: &mut NpzArchive<R>,
+    archive: &mut ZipArchive<R>,
     prefix: &str,
     number: &mut usize,
     shape: &Shape,
@@ -136,12 +139,11 @@ impl From<io::Error> for ReadError {
 }
 
 fn read_array<R: Read + Seek>(
-    archive: &mut NpzArchive<R>,
+    archive: &mut ZipArchive<R>,
     name: &str,
     shape: &ArrayShape,
 ) -> Result<ArrayLiteral, ReadError> {
-    let file = npyz::npz::file_name_from_array_name(name);
-    let entry = archive.zip_archive().by_name(&file);
+    let entry = archive.by_name(&format!("{name}.npy"));
     let mut entry = entry.map_err(|error| ReadError::Array(error.to_string()))?;
     let header = Header::read(&mut entry)?;
     let wrong = |what: String| Err(ReadError::Array(what));
@@ -285,7 +287,7 @@ pub fn write<W: Write + Seek>(
     writer: W,
     groups: &[(&str, &[Literal])],
 ) -> Result<(), NpzError> {
-    let mut archive = NpzWriter::new(writer);
+    let mut archive = ZipWriter::new(writer);
     for (prefix, values) in groups {
         let arrays = values.iter().flat_map(Literal::leaves);
         let arrays = arrays.filter(|leaf| !matches!(leaf, Literal::Token));
@@ -298,8 +300,7 @@ pub fn write<W: Write + Seek>(
             write_array(&mut archive, &name, array)?;
         }
     }
-    let finished = archive.zip_writer().finish();
-    finished.map_err(|error| io::Error::other(error.to_string()))?.flush()?;
+    archive.finish().map_err(io::Error::from)?.flush()?;
     Ok(())
 }
 
@@ -312,15 +313,20 @@ pub fn write_file(path: &Path, groups: &[(&str, &[Literal])]) -> Result<(), NpzE
 }
 
 fn write_array<W: Write + Seek>(
-    archive: &mut NpzWriter<W>,
+    archive: &mut ZipWriter<W>,
     name: &str,
     array: &ArrayLiteral,
 ) -> io::Result<()> {
     let dims: Vec<u64> = array.dims().iter().map(|&d| d.cast_unsigned()).collect();
+    // As NumPy's `savez` does; past 4 GiB an entry needs the longer form.
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .large_file(array.shape().num_bytes().is_none_or(|bytes| bytes >= 1 << 31));
+    archive.start_file(format!("{name}.npy"), options).map_err(io::Error::from)?;
     macro_rules! put {
         ($type:ty, $values:expr) => {{
-            let builder = archive.array::<$type>(name, Default::default())?;
-            let mut writer = builder.default_dtype().shape(&dims).begin_nd()?;
+            let builder = npyz::WriteOptions::<$type>::new().default_dtype();
+            let mut writer = builder.shape(&dims).writer(&mut *archive).begin_nd()?;
             writer.extend($values)?;
             writer.finish()
         }};

@@ -58,11 +58,17 @@ pub fn line_column(source: &str, offset: usize) -> LineColumn {
 /// Where the instructions and computations of a parsed module stand.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
+    module: Span,
     instructions: SecondaryMap<InstId, Span>,
     computations: SecondaryMap<CompId, Span>,
 }
 
 impl SourceMap {
+    /// The name of the module; `None` if the text has no header.
+    pub fn module(&self) -> Option<Span> {
+        Some(self.module).filter(|span| !span.is_empty())
+    }
+
     /// From the name of an instruction to the end of its own attributes;
     /// `None` if it does not come from text.
     pub fn instruction(&self, id: InstId) -> Option<Span> {
@@ -78,10 +84,14 @@ impl SourceMap {
     /// Where a diagnostic's place stands, if it has a place of its own.
     pub fn place(&self, place: Place) -> Option<Span> {
         match place {
-            Place::Module => None,
+            Place::Module => self.module(),
             Place::Computation(id) => self.computation(id),
             Place::Instruction(id) => self.instruction(id),
         }
+    }
+
+    pub(crate) fn set_module(&mut self, span: Span) {
+        self.module = span;
     }
 
     pub(crate) fn set_instruction(&mut self, id: InstId, span: Span) {

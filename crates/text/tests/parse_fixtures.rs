@@ -1,4 +1,5 @@
 //! Every fixture parses and verifies.
+#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use std::path::{Path, PathBuf};
 

@@ -30,6 +30,7 @@ pub mod check;
 pub mod error;
 pub mod listing;
 pub mod module;
+mod nudge;
 pub mod pipeline;
 pub mod prelude;
 pub mod report;

@@ -10,6 +10,7 @@ use tilewright::{Agreement, CheckOptions};
 use super::opt::options;
 use crate::args::Check;
 use crate::io;
+use crate::report::counted;
 
 pub(crate) fn run(args: Check) -> Result<ExitCode> {
     let options = options(&args.optimisation)?;
@@ -31,14 +32,11 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
 }
 
 fn agreed(agreement: &Agreement) -> String {
-    let (outputs, inputs) = (agreement.outputs.len(), agreement.inputs_tried);
-    let greatest = agreement.outputs.iter().map(|output| output.max_abs).fold(0.0, f64::max);
-    let how = if greatest == 0.0 {
-        "bit for bit, but for the sign of zero and what is in a NaN".to_owned()
-    } else {
-        format!("within tolerance, at most {greatest:.3e} apart")
-    };
-    format!("equal: {outputs} outputs on {inputs} inputs, {how}\n")
+    let same = agreement.outputs.iter().all(|output| output.max_ulp == 0);
+    let how = if same { "equal" } else { "equal but for rounding" };
+    let outputs = counted(agreement.outputs.len(), "output");
+    let inputs = counted(agreement.inputs_tried, "set");
+    format!("{how}: {outputs} on {inputs} of inputs\n")
 }
 
 /// Which outputs differ, where and by how much.

@@ -25,6 +25,7 @@ fn as_text(list: &PassList) -> String {
             ["  heart:", &pipeline.heart.join(", ")],
             ["  to tidy up:", &pipeline.cleanup.join(", ")],
         ];
+        let stages: Vec<_> = stages.into_iter().filter(|stage| !stage[1].is_empty()).collect();
         text.push_str(&report::columns(&stages));
     }
     text

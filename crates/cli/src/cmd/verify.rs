@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use tilewright::Loaded;
 use tilewright::report::{VerifyReport, VerifySummary};
 
 use crate::args::Verify;
 use crate::io;
+use crate::report::counted;
 
 pub(crate) fn run(args: Verify) -> Result<ExitCode> {
     let mut report = VerifyReport::default();
@@ -15,7 +17,7 @@ pub(crate) fn run(args: Verify) -> Result<ExitCode> {
         let name = path.display().to_string();
         if !args.json {
             match &read {
-                Ok(loaded) => io::to_stdout(accepted(&name, &loaded.module).as_bytes())?,
+                Ok(loaded) => io::to_stdout(accepted(loaded).as_bytes())?,
                 Err(error) => io::to_stderr(&error.render(io::colours())),
             }
         }
@@ -28,7 +30,9 @@ pub(crate) fn run(args: Verify) -> Result<ExitCode> {
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn accepted(name: &str, module: &tilewright::ir::Module) -> String {
-    let (computations, instructions) = (module.computations().len(), module.instruction_count());
-    format!("{name}: ok, {instructions} instructions in {computations} computations\n")
+fn accepted(loaded: &Loaded) -> String {
+    let Loaded { module, source, .. } = loaded;
+    let instructions = counted(module.instruction_count(), "instruction");
+    let computations = counted(module.computations().len(), "computation");
+    format!("{}: ok, {instructions} in {computations}\n", source.name)
 }

@@ -6,6 +6,7 @@ mod collective;
 mod contract;
 mod control;
 pub(crate) mod elementwise;
+mod fft;
 mod gather;
 mod indexing;
 mod linalg;
@@ -17,6 +18,7 @@ mod scatter;
 mod shaping;
 mod sort;
 mod taps;
+mod triangular;
 mod window;
 
 use std::rc::Rc;

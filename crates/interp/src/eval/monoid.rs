@@ -35,31 +35,63 @@ pub(super) fn visit<V: Visitor>(
     element_type: ElementType,
     visitor: V,
 ) -> Option<V::Output> {
+    let function = function(module, reducer, element_type)?;
+    match element_type {
+        ElementType::S8 => of_int::<i8, V>(function, visitor),
+        ElementType::S16 => of_int::<i16, V>(function, visitor),
+        ElementType::S64 => of_int::<i64, V>(function, visitor),
+        ElementType::U8 => of_int::<u8, V>(function, visitor),
+        ElementType::U16 => of_int::<u16, V>(function, visitor),
+        ElementType::U32 => of_int::<u32, V>(function, visitor),
+        ElementType::U64 => of_int::<u64, V>(function, visitor),
+        ElementType::C64 => of_complex::<f32, V>(function, visitor),
+        ElementType::C128 => of_complex::<f64, V>(function, visitor),
+        ElementType::Pred
+        | ElementType::S32
+        | ElementType::F16
+        | ElementType::BF16
+        | ElementType::F32
+        | ElementType::F64 => of_common(function, element_type, visitor),
+        narrow!() => None,
+    }
+}
+
+/// As [`visit`], for the commoner types only: floats, `s32` and `pred`. The
+/// others would add much code and little speed.
+pub(super) fn visit_common<V: Visitor>(
+    module: &Verified,
+    reducer: CompId,
+    element_type: ElementType,
+    visitor: V,
+) -> Option<V::Output> {
+    of_common(function(module, reducer, element_type)?, element_type, visitor)
+}
+
+fn of_common<V: Visitor>(
+    function: Binary,
+    element_type: ElementType,
+    visitor: V,
+) -> Option<V::Output> {
+    match element_type {
+        ElementType::Pred => of_pred(function, visitor),
+        ElementType::S32 => of_int::<i32, V>(function, visitor),
+        ElementType::F16 => of_float::<f16, V>(function, visitor),
+        ElementType::BF16 => of_float::<bf16, V>(function, visitor),
+        ElementType::F32 => of_float::<f32, V>(function, visitor),
+        ElementType::F64 => of_float::<f64, V>(function, visitor),
+        _ => None,
+    }
+}
+
+/// The only function of a reducer, if its values are all of this type.
+fn function(module: &Verified, reducer: CompId, element_type: ElementType) -> Option<Binary> {
     let root = single_op(module, reducer)?;
     let parameters = module.computation(reducer).parameters();
     let same_type = |&id: &_| module.array_shape(id).map(|s| s.element_type) == Some(element_type);
     if !parameters.iter().chain([&root]).all(same_type) {
         return None;
     }
-    let function = binary(module.op(root))?;
-    match element_type {
-        ElementType::Pred => of_pred(function, visitor),
-        ElementType::S8 => of_int::<i8, V>(function, visitor),
-        ElementType::S16 => of_int::<i16, V>(function, visitor),
-        ElementType::S32 => of_int::<i32, V>(function, visitor),
-        ElementType::S64 => of_int::<i64, V>(function, visitor),
-        ElementType::U8 => of_int::<u8, V>(function, visitor),
-        ElementType::U16 => of_int::<u16, V>(function, visitor),
-        ElementType::U32 => of_int::<u32, V>(function, visitor),
-        ElementType::U64 => of_int::<u64, V>(function, visitor),
-        ElementType::F16 => of_float::<f16, V>(function, visitor),
-        ElementType::BF16 => of_float::<bf16, V>(function, visitor),
-        ElementType::F32 => of_float::<f32, V>(function, visitor),
-        ElementType::F64 => of_float::<f64, V>(function, visitor),
-        ElementType::C64 => of_complex::<f32, V>(function, visitor),
-        ElementType::C128 => of_complex::<f64, V>(function, visitor),
-        narrow!() => None,
-    }
+    binary(module.op(root))
 }
 
 fn binary(op: &Op) -> Option<Binary> {

@@ -1,6 +1,6 @@
-//! Random numbers.
+//! Random numbers: the counter-based generators, bit for bit as XLA has them.
 
-use tilewright_ir::ops::random::{RngAttrs, RngBitGeneratorAttrs, RngStateAttrs};
+use tilewright_ir::ops::random::{RngAlgorithm, RngAttrs, RngBitGeneratorAttrs, RngStateAttrs};
 
 use super::{Cx, unsupported};
 use crate::error::Outcome;
@@ -12,9 +12,12 @@ pub(super) fn rng(_cx: &mut Cx<'_, '_>, _attrs: &RngAttrs) -> Outcome<Value> {
 
 pub(super) fn rng_bit_generator(
     _cx: &mut Cx<'_, '_>,
-    _attrs: &RngBitGeneratorAttrs,
+    attrs: &RngBitGeneratorAttrs,
 ) -> Outcome<Value> {
-    Err(unsupported("no algorithm is implemented"))
+    Err(unsupported(match attrs.algorithm {
+        RngAlgorithm::Default => "the backend chooses its algorithm",
+        RngAlgorithm::ThreeFry | RngAlgorithm::Philox => "its algorithm is not implemented",
+    }))
 }
 
 pub(super) fn rng_state(_cx: &mut Cx<'_, '_>, _attrs: &RngStateAttrs) -> Outcome<Value> {

@@ -120,7 +120,7 @@ fn fold_monoid(
     }
     let _scratch = cx.scratch(2 * size_of::<f64>(), result.len)?;
     let fold = Fold { operand: cx.array(0)?.data(), updates: cx.array(2)?.data(), places };
-    let folded = monoid::visit(cx.module(), reducer, result.element_type, fold);
+    let folded = monoid::visit_common(cx.module(), reducer, result.element_type, fold);
     folded.transpose()?.map(|data| result.with(data)).transpose()
 }
 

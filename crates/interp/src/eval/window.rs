@@ -108,7 +108,7 @@ fn fold_monoid(
         return Ok(None);
     }
     let fold = Fold { cx, windows, len: result.len };
-    monoid::visit(cx.module(), reducer, result.element_type, fold).transpose()
+    monoid::visit_common(cx.module(), reducer, result.element_type, fold).transpose()
 }
 
 struct Fold<'a, 'e, 'm> {
@@ -198,7 +198,7 @@ pub(super) fn select_and_scatter(
     let _scratch = cx.scratch(4 * size_of::<usize>(), source.len())?;
     let chosen = select(cx, attrs.select, &windows)?;
     let scatter = Scatter { cx, chosen: &chosen, len: result.len };
-    let folded = monoid::visit(cx.module(), attrs.scatter, result.element_type, scatter);
+    let folded = monoid::visit_common(cx.module(), attrs.scatter, result.element_type, scatter);
     let data = match folded.transpose()? {
         Some(data) => data,
         None => scatter_general(cx, attrs.scatter, &chosen, result.len)?,

@@ -41,10 +41,10 @@ attributes! {
     pub struct FusionAttrs {
         /// How the fused computation is emitted.
         kind: FusionKind = "kind",
-        /// The fused computation.
-        calls: CompId = "calls",
         /// Results that share a buffer with an operand.
         output_to_operand_aliasing: Option<Verbatim> = "output_to_operand_aliasing",
+        /// The fused computation.
+        calls: CompId = "calls",
     }
 
     /// Attributes of `map`.
@@ -81,10 +81,10 @@ attributes! {
         operand_layout_constraints: Option<Verbatim> = "operand_layout_constraints",
         /// Whether it does more than compute its result.
         custom_call_has_side_effect: bool = "custom_call_has_side_effect" or false,
-        /// Results that share a buffer with an operand.
-        output_to_operand_aliasing: Option<Verbatim> = "output_to_operand_aliasing",
         /// A constant that is passed along.
         literal: Option<Verbatim> = "literal",
+        /// Results that share a buffer with an operand.
+        output_to_operand_aliasing: Option<Verbatim> = "output_to_operand_aliasing",
         /// Where it goes in the schedule.
         schedule: Option<Verbatim> = "schedule",
         /// The calling convention.

@@ -35,8 +35,8 @@ attributes! {
         lower: bool = "lower" or false,
         /// Whether its diagonal is taken to be ones.
         unit_diagonal: bool = "unit_diagonal" or false,
-        /// How it is transposed.
-        transpose_a: TransposeA = "transpose_a" or TransposeA::No,
+        /// How it is transposed; not at all if absent.
+        transpose_a: Option<TransposeA> = "transpose_a",
     }
 }
 

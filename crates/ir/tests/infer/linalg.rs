@@ -2,7 +2,7 @@
 
 use tilewright_ir::ops::attr::Real;
 use tilewright_ir::ops::linalg::{
-    BatchNormAttrs, CholeskyAttrs, FftAttrs, FftType, TransposeA, TriangularSolveAttrs,
+    BatchNormAttrs, CholeskyAttrs, FftAttrs, FftType, TriangularSolveAttrs,
 };
 use tilewright_ir::ops::random::{
     Distribution, RngAlgorithm, RngAttrs, RngBitGeneratorAttrs, RngStateAttrs,
@@ -42,7 +42,7 @@ fn square_matrices() {
             left_side,
             lower: true,
             unit_diagonal: false,
-            transpose_a: TransposeA::No,
+            transpose_a: None,
         }))
     };
     of(solve(true), &["f32[5,3,3]", "f32[5,3,2]"]).gives("f32[5,3,2]");

@@ -2,7 +2,7 @@
 
 use tilewright_interp::compare::{Tolerance, compare};
 use tilewright_interp::inputs::{InputKind, inputs_for};
-use tilewright_interp::{EvalError, Limits, evaluate};
+use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ElementType, Literal, Verified};
 
 /// The inputs that modules are run on: from evenly spread numbers, sums lose
@@ -10,9 +10,13 @@ use tilewright_ir::{ElementType, Literal, Verified};
 pub(crate) const KINDS: [InputKind; 3] = [InputKind::Uniform, InputKind::Normal, InputKind::Ties];
 
 /// Evaluates a module on inputs from a seed.
-pub(crate) fn evaluated(module: &Verified, seed: u64, kind: InputKind) -> Result<Literal, EvalError> {
-    let inputs = inputs_for(module, seed, kind).expect("inputs for the entry");
-    evaluate(module, &inputs, &Limits::default())
+pub(crate) fn evaluated(
+    module: &Verified,
+    seed: u64,
+    kind: InputKind,
+) -> Result<Literal, String> {
+    let inputs = inputs_for(module, seed, kind).map_err(|error| error.to_string())?;
+    evaluate(module, &inputs, &Limits::default()).map_err(|error| error.to_string())
 }
 
 /// How far apart results may be, relative to the largest magnitude of the

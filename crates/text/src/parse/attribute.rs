@@ -68,7 +68,17 @@ impl<'s> Parser<'s> {
             attributes.spans.push((spec.name, value_span));
             attributes.own_end = value_span.end;
         }
-        Ok(())
+        if self.attribute_follows() {
+            self.unexpected("`,` before the next attribute")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether `word=` is here, which nothing but an attribute begins with.
+    fn attribute_follows(&self) -> bool {
+        let mut ahead = self.cursor;
+        ahead.word().is_some() && ahead.peek() == b'='
     }
 
     /// The name of an attribute and its `=`.
@@ -223,10 +233,10 @@ impl<'s> Parser<'s> {
         }
         let (name, span) = self.name("the name of a computation, or one in braces")?;
         match self.computations.get(name) {
-            Some(&Some(id)) => Ok(id),
+            Some(Some(id)) => Ok(id),
             // There is an error in it, and that was said there.
             Some(None) => Err(Failed),
-            None => self.unknown_computation(name, span),
+            None => self.unknown_computation(scope, name, span),
         }
     }
 
@@ -244,12 +254,15 @@ impl<'s> Parser<'s> {
     }
 
     #[cold]
-    fn unknown_computation(&mut self, name: &str, span: Span) -> Parse<CompId> {
+    fn unknown_computation(&mut self, scope: &Scope<'s>, name: &str, span: Span) -> Parse<CompId> {
         const MOST_NAMES: usize = 10_000;
-        let message = format!("no computation `{name}` ends before this");
+        let message = format!("no computation `{name}` stands before this");
         let mut error = SyntaxError::new(span, message);
+        if self.module.computation(scope.id).name() == name {
+            return self.fail(error.help("a computation cannot call itself"));
+        }
         let known = self.computations.len();
-        match nearest(name, self.computations.keys().copied().take(MOST_NAMES)) {
+        match nearest(name, self.computations.iter().take(MOST_NAMES)) {
             Some(other) if known <= MOST_NAMES => {
                 error = error.help(format!("did you mean `{other}`?"));
             }

@@ -188,9 +188,7 @@ impl<'s> Parser<'s> {
             scope.broken = self.finish_body(&scope, open).is_err();
         }
         let broken = broken || scope.broken;
-        // Clearing a large map costs as much as its size: keep only small ones.
-        if scope.names.capacity() <= 4096 {
-            scope.names.clear();
+        if scope.names.clear() {
             self.spare_names.push(scope.names);
         }
         closed?;
@@ -274,9 +272,10 @@ impl<'s> Parser<'s> {
     pub(super) fn inline_computation(&mut self, scope: &Scope<'s>) -> Parse<CompId> {
         let start = self.cursor.pos();
         let id = self.module.add_computation_before("_", scope.id);
-        self.nameless.push(id);
         self.spans.set_computation(id, Span::new(start, start + 1));
         let body = self.nested(|parser| parser.body(id))?;
+        // XLA numbers the inner ones of nested bodies first.
+        self.nameless.push(id);
         if body.broken { Err(super::Failed) } else { Ok(id) }
     }
 
@@ -284,9 +283,8 @@ impl<'s> Parser<'s> {
     pub(super) fn name_the_nameless(&mut self) {
         let taken = &self.computations;
         let numbered = (1u64..).map(|number| format!("_.{number}"));
-        let mut names = std::iter::once("_".to_owned())
-            .chain(numbered)
-            .filter(|name| !taken.contains_key(name.as_str()));
+        let mut names =
+            std::iter::once("_".to_owned()).chain(numbered).filter(|name| !taken.contains(name));
         for &id in &self.nameless {
             if let Some(name) = names.next() {
                 self.module.set_computation_name(id, name);

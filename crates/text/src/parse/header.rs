@@ -34,8 +34,9 @@ impl Parser<'_> {
     /// ```
     pub(super) fn header(&mut self) -> Parse<()> {
         self.cursor.word();
-        let (name, _) = self.name("the name of the module")?;
+        let (name, span) = self.name("the name of the module")?;
         self.module.name = name.into();
+        self.spans.set_module(span);
         while self.accept(b',') {
             self.header_attribute()?;
         }
@@ -178,8 +179,7 @@ impl Parser<'_> {
 
     fn row_field_error<Row, T>(&mut self, missing: &[&Field<Row>]) -> Parse<T> {
         let names: Vec<String> = missing.iter().map(|(name, _)| format!("`{name}=`")).collect();
-        let expected =
-            if names.is_empty() { "`}`".to_owned() } else { format!("{} here", names.join(", ")) };
+        let expected = if names.is_empty() { "`}`".to_owned() } else { names.join(", ") };
         self.unexpected(&expected)
     }
 }

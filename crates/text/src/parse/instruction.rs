@@ -44,7 +44,9 @@ impl<'s> Parser<'s> {
                 }
             }
             Err(failed) => {
-                scope.names.entry(name).or_insert(None);
+                if !scope.names.contains(name) {
+                    scope.names.insert(name, None);
+                }
                 Err(failed)
             }
         }
@@ -194,7 +196,7 @@ impl<'s> Parser<'s> {
                 let message = format!("`{}` needs the attribute `{name}`", head.opcode);
                 let error = SyntaxError::new(head.span, message);
                 match nearest(name, attributes.other_names()) {
-                    Some(other) => error.help(format!("did you mean it by `{other}`?")),
+                    Some(other) => error.help(format!("is `{other}` meant to be it?")),
                     None => error,
                 }
             }

@@ -15,6 +15,7 @@ mod instruction;
 mod layout;
 mod literal;
 mod metadata;
+mod names;
 mod number;
 mod operand;
 mod recover;
@@ -32,6 +33,8 @@ use tilewright_ir::{CompId, Dims, InstId, Module, ShapeId, Verified, verify};
 
 use crate::lexer::{Cursor, END, starts_name};
 use crate::span::{SourceMap, Span};
+use names::Names;
+
 pub use error::{MAX_ERRORS, SyntaxError, SyntaxErrors};
 
 /// How deep brackets of one kind or another may nest.
@@ -124,10 +127,6 @@ struct Failed;
 
 type Parse<T> = Result<T, Failed>;
 
-/// What a name stands for; `None` where its definition had an error, so that
-/// its uses are not reported as well.
-type Names<'s, Id> = FxHashMap<&'s str, Option<Id>>;
-
 /// The state of a parse.
 struct Parser<'s> {
     cursor: Cursor<'s>,
@@ -147,6 +146,8 @@ struct Parser<'s> {
     metadata: metadata::Recent<'s>,
     /// Empty maps for the names of the next computations.
     spare_names: Vec<Names<'s, InstId>>,
+    /// Whether some brace of an inline computation is known to be open.
+    unbalanced: bool,
     /// How many more parts inferred shapes may have, see `infer`.
     inference_budget: usize,
 }
@@ -166,6 +167,7 @@ impl<'s> Parser<'s> {
             shapes: FxHashMap::default(),
             metadata: metadata::Recent::default(),
             spare_names: Vec::new(),
+            unbalanced: false,
             inference_budget: source.len().saturating_mul(2).saturating_add(1 << 20),
         }
     }

@@ -83,8 +83,8 @@ impl<'s> Parser<'s> {
             parsed => match self.special(start, F32)? {
                 // In range: these are 32 bits.
                 Some(bits) => Ok(f32::from_bits(u32::try_from(bits).unwrap_or_default())),
-                None if parsed.is_ok() => {
-                    self.out_of_range(start, ElementType::F32, &f32::MIN, &f32::MAX)
+                None if parsed.is_ok() && has_digit(text) => {
+                    self.out_of_range(start, ElementType::F32, &"-3.4e38", &"3.4e38")
                 }
                 None => self.not_a_number(start, A_NUMBER),
             },
@@ -97,7 +97,7 @@ impl<'s> Parser<'s> {
             Ok(value) if value.is_finite() => Ok(value),
             parsed => match self.special(start, F64)? {
                 Some(bits) => Ok(f64::from_bits(bits)),
-                None if parsed.is_ok() => {
+                None if parsed.is_ok() && has_digit(text) => {
                     self.out_of_range(start, ElementType::F64, &"-1.8e308", &"1.8e308")
                 }
                 None => self.not_a_number(start, A_NUMBER),
@@ -111,13 +111,16 @@ impl<'s> Parser<'s> {
         if let Some(bits) = format.round(text) {
             return Ok(bits);
         }
-        let is_number = text.parse::<f64>().is_ok();
+        let is_number = text.parse::<f64>().is_ok() && has_digit(text);
         match self.special(start, format)? {
             // In range: these are 16 bits.
             Some(bits) => Ok(u16::try_from(bits).unwrap_or_default()),
             None if is_number => {
-                let largest = format.largest();
-                self.out_of_range(start, format.element_type, &-largest, &largest)
+                let largest = match format.largest() {
+                    x if x < 1e6 => x.to_string(),
+                    x => format!("{x:.2e}"),
+                };
+                self.out_of_range(start, format.element_type, &format!("-{largest}"), &largest)
             }
             None => self.not_a_number(start, A_NUMBER),
         }
@@ -149,7 +152,8 @@ impl<'s> Parser<'s> {
 
     #[cold]
     fn not_small(&mut self, start: usize, element_type: ElementType) -> Parse<u8> {
-        if self.cursor.since(start).parse::<f64>().is_err() {
+        let text = self.cursor.since(start);
+        if text.parse::<f64>().is_err() || !has_digit(text) {
             return self.not_a_number(start, A_NUMBER);
         }
         let largest = small::largest(element_type);
@@ -206,6 +210,12 @@ impl<'s> Parser<'s> {
             None => self.not_a_number(start, "the payload of the NaN, as `0x1`"),
         }
     }
+}
+
+/// What the standard library reads without a digit, as `infinity`, is no
+/// number of HLO.
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_digit())
 }
 
 fn sign_and_word(text: &str) -> (bool, &str) {

@@ -77,7 +77,7 @@ impl<'s> Parser<'s> {
         span: Span,
     ) -> Parse<InstId> {
         match scope.names.get(name) {
-            Some(&Some(id)) => Ok(id),
+            Some(Some(id)) => Ok(id),
             // Its definition is wrong, and that was said there.
             Some(None) => Err(Failed),
             None => match scope.made_up.get(name) {
@@ -98,7 +98,7 @@ impl<'s> Parser<'s> {
                 "line {line} defines `{name}`; operands stand before their users, in the same computation"
             ));
         } else if scope.names.len() <= MOST_NAMES
-            && let Some(other) = nearest(name, scope.names.keys().copied())
+            && let Some(other) = nearest(name, scope.names.iter())
         {
             error = error.help(format!("did you mean `{other}`?"));
         }
@@ -178,9 +178,7 @@ impl<'s> Parser<'s> {
 
 /// `multiply.anon`, `multiply.anon.1` ... as XLA calls nested instructions.
 fn free_name(scope: &Scope<'_>, opcode: &str) -> SmolStr {
-    let taken = |name: &SmolStr| {
-        scope.names.contains_key(name.as_str()) || scope.made_up.contains_key(name)
-    };
+    let taken = |name: &SmolStr| scope.names.contains(name) || scope.made_up.contains_key(name);
     let plain = format_smolstr!("{opcode}.anon");
     if !taken(&plain) {
         return plain;

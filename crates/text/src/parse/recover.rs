@@ -21,6 +21,7 @@ impl Parser<'_> {
             let here = self.cursor.pos();
             match self.cursor.peek() {
                 END => return,
+                b'{' => self.skip_inline_body(),
                 b'}' if self.closes_computation(fresh_line) => return,
                 b'"' | b'\'' if here >= no_string_before => {
                     no_string_before = self.skip_string();
@@ -78,12 +79,35 @@ impl Parser<'_> {
         match ahead.peek() {
             END => true,
             _ if fresh_line => !glued,
-            b'%' => !begins_definition(ahead),
-            byte if starts_name(byte) => {
-                ahead.peek_word() == Some("ENTRY") || !begins_definition(ahead)
-            }
-            _ => false,
+            byte => (byte == b'%' || starts_name(byte)) && begins_computation(ahead),
         }
+    }
+
+    /// Moves over a brace and, if it holds instructions and is closed, over all
+    /// that it holds.
+    fn skip_inline_body(&mut self) {
+        self.cursor.bump();
+        let mut ahead = self.cursor;
+        ahead.skip_space();
+        if self.unbalanced || !begins_definition(ahead) {
+            return;
+        }
+        let mut depth = 1usize;
+        while depth > 0 {
+            match ahead.peek() {
+                END => {
+                    // What follows would be looked through in vain, too.
+                    self.unbalanced = true;
+                    return;
+                }
+                b'"' if ahead.quoted().is_some() => continue,
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                _ => {}
+            }
+            ahead.bump();
+        }
+        self.cursor.set_pos(ahead.pos());
     }
 
     /// Moves over a string that ends on its line, or else over its quote and
@@ -117,7 +141,7 @@ impl Parser<'_> {
     pub(super) fn recover_header(&mut self) {
         while !self.stopped && self.cursor.peek() != END {
             self.next_line();
-            if self.begins_computation() {
+            if self.computation_on_line() {
                 return;
             }
         }
@@ -153,7 +177,7 @@ impl Parser<'_> {
     }
 
     /// Whether the line here looks like the first of a computation.
-    fn begins_computation(&self) -> bool {
+    fn computation_on_line(&self) -> bool {
         let line = self.rest_of_line().trim();
         line.ends_with('{')
             && line.starts_with(|c: char| c == '%' || c.is_ascii_alphabetic() || c == '_')
@@ -161,7 +185,7 @@ impl Parser<'_> {
 }
 
 /// `["ROOT"] name "="`, with whitespace before the `=` unlike attributes.
-fn begins_definition(mut ahead: Cursor<'_>) -> bool {
+pub(super) fn begins_definition(mut ahead: Cursor<'_>) -> bool {
     if ahead.peek_word() == Some("ROOT") {
         ahead.word();
         ahead.skip_space();
@@ -175,4 +199,16 @@ fn begins_definition(mut ahead: Cursor<'_>) -> bool {
         ahead.bump();
     }
     ahead.peek() == b'=' && (sigil || ahead.pos() > end)
+}
+
+/// `"ENTRY" | name ("{" | " ("`: operands have no space before their `(`.
+fn begins_computation(mut ahead: Cursor<'_>) -> bool {
+    if ahead.peek_word() == Some("ENTRY") {
+        return true;
+    }
+    ahead.eat(b'%');
+    let named = ahead.word().is_some();
+    let spaced = ahead.peek() == b' ';
+    ahead.skip_space();
+    named && (ahead.peek() == b'{' || (spaced && ahead.peek() == b'('))
 }

@@ -19,7 +19,13 @@ impl<'s> Parser<'s> {
             self.computations();
             let entry = self.module.entry().map(|id| self.module.computation(id).name());
             self.module.name = format_smolstr!("module_{}", entry.unwrap_or(""));
-        } else if self.single_instruction().is_ok() {
+        } else if self.single_instruction().is_err() {
+            if let Some(error) = self.errors.first_mut()
+                && error.help.is_none()
+            {
+                error.help = Some("the text of a module begins with `HloModule`".into());
+            }
+        } else {
             self.cursor.skip_space();
             if self.cursor.peek() != END {
                 let _ =

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 use tilewright_ir::ops::attr::Verbatim;
 
+use super::recover::begins_definition;
 use super::{MAX_DEPTH, Parse, Parser, SyntaxError};
 use crate::lexer::{END, is_space};
 use crate::span::Span;
@@ -11,7 +12,8 @@ use crate::span::Span;
 /// around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// At whitespace, unless a bracket follows it: `mesh['x'=2] {'x'}`.
+    /// At whitespace, unless a bracket or number follows it:
+    /// `mesh['x'=2] {'x'}`, `f32[] 1.5`.
     Attribute,
     /// As an attribute, but `'` is a letter, not a quote, as in JSON.
     Json,
@@ -65,6 +67,9 @@ impl Parser<'_> {
                         return Ok(at);
                     }
                 }
+                b'\n' if extent == Extent::Attribute && self.definition_on_next_line() => {
+                    return self.end_inside(open.last().copied());
+                }
                 byte if open.is_empty() && is_space(byte) => {
                     self.cursor.skip_space();
                     if !self.goes_on(extent) {
@@ -82,8 +87,21 @@ impl Parser<'_> {
             && match self.cursor.peek() {
                 b'{' | b'[' | b'(' | b'<' => true,
                 b'T' => self.cursor.peek_second() == b'(',
-                _ => false,
+                // `literal=f32[] 1.5`, which may also be one of these words.
+                b'0'..=b'9' | b'-' => true,
+                _ => {
+                    matches!(self.cursor.peek_word(), Some("inf" | "nan" | "true" | "false"))
+                        && !begins_definition(self.cursor)
+                }
             }
+    }
+
+    /// Whether the next line begins like an instruction: then a bracket before
+    /// it was forgotten.
+    fn definition_on_next_line(&self) -> bool {
+        let mut ahead = self.cursor;
+        ahead.skip_space();
+        begins_definition(ahead)
     }
 
     fn end_inside(&mut self, open: Option<(u8, usize)>) -> Parse<usize> {

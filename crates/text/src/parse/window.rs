@@ -8,7 +8,16 @@ use super::{Parse, Parser, SyntaxError};
 /// The numbers of one dim in `1_1x0_1`.
 type PerDim = SmallVec<[i64; 3]>;
 
-impl Parser<'_> {
+/// A part of a window: its name, its numbers and where they stand.
+struct Field<'s> {
+    name: &'s str,
+    values: SmallVec<[PerDim; 4]>,
+    at: usize,
+}
+
+const FIELDS: [&str; 6] = ["size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"];
+
+impl<'s> Parser<'s> {
     /// ```text
     /// slices := "{" [slice ("," slice)*] "}"
     /// slice  := "[" integer ":" integer [":" integer] "]"
@@ -79,32 +88,16 @@ impl Parser<'_> {
     /// field  := "size" | "stride" | "pad" | "lhs_dilate" | "rhs_dilate" | "rhs_reversal"
     /// ```
     pub(super) fn window(&mut self) -> Parse<SmallVec<[WindowDim; 2]>> {
-        const FIELDS: [&str; 6] =
-            ["size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"];
         self.expect(b'{', "`{`, as in `{size=3x3 pad=1_1x1_1}`")?;
-        let mut fields: SmallVec<[(&str, SmallVec<[PerDim; 4]>, usize); 6]> = SmallVec::new();
+        let mut fields: SmallVec<[Field<'_>; 6]> = SmallVec::new();
         while !self.accept(b'}') {
-            let start = self.cursor.pos();
-            let name = self.cursor.word().unwrap_or("");
-            if !FIELDS.contains(&name) {
-                self.cursor.set_pos(start);
-                return self.unexpected(
-                    "`size`, `stride`, `pad`, `lhs_dilate`, `rhs_dilate` or `rhs_reversal`",
-                );
-            }
-            if fields.iter().any(|(field, ..)| *field == name) {
-                let span = self.span_since(start);
-                return self.repeated(name, span);
-            }
-            self.expect(b'=', "`=`")?;
-            let (values, at) = self.per_dim("numbers, as `3x3`")?;
-            fields.push((name, values, at));
+            let field = self.window_field(&fields)?;
+            fields.push(field);
             self.accept(b',');
         }
-        let rank = fields.first().map_or(0, |(_, values, _)| values.len());
-        let mut dims: SmallVec<[WindowDim; 2]> =
-            fields.iter().take(1).flat_map(|(_, v, _)| v).map(|_| WindowDim::new(1)).collect();
-        for (name, values, at) in &fields {
+        let rank = fields.first().map_or(0, |field| field.values.len());
+        let mut dims: SmallVec<[WindowDim; 2]> = (0..rank).map(|_| WindowDim::new(1)).collect();
+        for Field { name, values, at } in &fields {
             let fits = values.len() == rank
                 && dims.iter_mut().zip(values).all(|(dim, value)| set_field(dim, name, value));
             if !fits {
@@ -114,6 +107,23 @@ impl Parser<'_> {
             }
         }
         Ok(dims)
+    }
+
+    fn window_field(&mut self, before: &[Field<'s>]) -> Parse<Field<'s>> {
+        let start = self.cursor.pos();
+        let name = self.cursor.word().unwrap_or("");
+        if !FIELDS.contains(&name) {
+            self.cursor.set_pos(start);
+            let names: Vec<String> = FIELDS.iter().map(|name| format!("`{name}`")).collect();
+            return self.unexpected(&format!("one of {}", names.join(", ")));
+        }
+        if before.iter().any(|field| field.name == name) {
+            let span = self.span_since(start);
+            return self.repeated(name, span);
+        }
+        self.expect(b'=', "`=`")?;
+        let (values, at) = self.per_dim("numbers, as `3x3`")?;
+        Ok(Field { name, values, at })
     }
 }
 

@@ -45,11 +45,11 @@ where
 {
     Some(match f {
         Unary::Abs => map1(|a: Complex<T>| T::from_f64(libm::hypot(a.re.to_f64(), a.im.to_f64()))),
-        Unary::Acos => wide1::<T>(|z| z.acos()),
-        Unary::Acosh => wide1::<T>(|z| z.acosh()),
-        Unary::Asin => wide1::<T>(|z| z.asin()),
-        Unary::Asinh => wide1::<T>(|z| z.asinh()),
-        Unary::Atanh => wide1::<T>(|z| z.atanh()),
+        Unary::Acos => wide1::<T>(acos),
+        Unary::Acosh => wide1::<T>(acosh),
+        Unary::Asin => wide1::<T>(asin),
+        Unary::Asinh => wide1::<T>(|z| times_minus_i(asin(times_i(z)))),
+        Unary::Atanh => wide1::<T>(atanh),
         Unary::Cos => wide1::<T>(|z| cosh(Wide::new(-z.im, z.re))),
         Unary::Cosh => wide1::<T>(cosh),
         Unary::Exp => wide1::<T>(exp),
@@ -260,14 +260,45 @@ fn tanh(z: Wide) -> Wide {
     Wide::new(secant2 * cosh * sinh / down, tan / down)
 }
 
-/// `exp(w log z)`; 0 to a positive power is 0, anything to the power 0 is 1.
+/// Kahan's forms: right on both sides of the branch cuts, by the signs of
+/// zeros, and without cancellation.
+fn acos(z: Wide) -> Wide {
+    let (minus, plus) = (sqrt(Wide::new(1.0 - z.re, -z.im)), sqrt(Wide::new(1.0 + z.re, z.im)));
+    let im = libm::asinh((plus.conj() * minus).im);
+    Wide::new(2.0 * libm::atan2(minus.re, plus.re), im)
+}
+
+fn asin(z: Wide) -> Wide {
+    let (minus, plus) = (sqrt(Wide::new(1.0 - z.re, -z.im)), sqrt(Wide::new(1.0 + z.re, z.im)));
+    let im = libm::asinh((minus.conj() * plus).im);
+    Wide::new(libm::atan2(z.re, (minus * plus).re), im)
+}
+
+fn acosh(z: Wide) -> Wide {
+    let (minus, plus) = (sqrt(Wide::new(z.re - 1.0, z.im)), sqrt(Wide::new(z.re + 1.0, z.im)));
+    let re = libm::asinh((minus.conj() * plus).re);
+    Wide::new(re, 2.0 * libm::atan2(minus.im, plus.re))
+}
+
+fn atanh(z: Wide) -> Wide {
+    let (x, y) = (z.re, z.im);
+    let distance = (1.0 - x) * (1.0 - x) + y * y;
+    let re = 0.25 * libm::log1p(4.0 * x / distance);
+    Wide::new(re, 0.5 * libm::atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y))
+}
+
+/// `exp(w log z)`; 0 to a positive real power is 0, anything to the power 0 is
+/// 1.
 fn power(z: Wide, w: Wide) -> Wide {
     if w.re == 0.0 && w.im == 0.0 {
         return ONE;
     }
     if z.re == 0.0 && z.im == 0.0 {
-        let zero = if w.re > 0.0 { 0.0 } else { f64::INFINITY };
-        return Wide::new(zero, if w.im == 0.0 { 0.0 } else { f64::NAN });
+        return match w.re {
+            _ if w.im != 0.0 => Wide::new(f64::NAN, f64::NAN),
+            0.0.. => Wide::new(0.0, 0.0),
+            _ => Wide::new(f64::INFINITY, 0.0),
+        };
     }
     exp(w * log(z))
 }

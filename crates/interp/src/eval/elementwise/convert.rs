@@ -4,13 +4,17 @@
 //! nearest with ties to even in one rounding, to `pred` is "not zero", complex
 //! to real drops the imaginary part.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 use num_complex::Complex;
+use tilewright_ir::element::NumberClass;
 use tilewright_ir::{Data, ElementType, Native};
 
 use super::float::Float;
 use super::kernel::{Kernel, map1};
 use super::types::narrow;
+use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::value::with_data;
 
 /// Any element's value, exactly.
@@ -155,28 +159,77 @@ pub(crate) fn round_to<T: Float>(value: f64) -> T {
 }
 
 /// The kernel that converts between two types.
+///
+/// All but the commonest pairs go by way of the widest type of the kind that
+/// is converted from, a block at a time: a loop for every pair would be most of
+/// the interpreter's code.
 pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
     if matches!(from, narrow!()) || matches!(to, narrow!()) {
         return None;
     }
-    Some(of_types(from, to))
-}
-
-fn of_types(from: ElementType, to: ElementType) -> Kernel {
-    // Conversions that need no intermediate.
     match (from, to) {
-        (ElementType::BF16, ElementType::F32) => return map1(bf16::to_f32),
-        (ElementType::F32, ElementType::BF16) => return map1(bf16::from_f32),
-        (ElementType::F16, ElementType::F32) => return map1(f16::to_f32),
-        (ElementType::F32, ElementType::F16) => return map1(f16::from_f32),
+        (ElementType::BF16, ElementType::F32) => return Some(map1(bf16::to_f32)),
+        (ElementType::F32, ElementType::BF16) => return Some(map1(bf16::from_f32)),
+        (ElementType::F16, ElementType::F32) => return Some(map1(f16::to_f32)),
+        (ElementType::F32, ElementType::F16) => return Some(map1(f16::from_f32)),
+        (ElementType::F32, ElementType::F64) => return Some(map1(|x: f32| f64::from(x))),
+        (ElementType::F64, ElementType::F32) => return Some(map1(|x: f64| x as f32)),
+        (ElementType::Pred, ElementType::F32) => return Some(map1(|x: bool| f32::from(u8::from(x)))),
+        (ElementType::S32, ElementType::F32) => return Some(map1(|x: i32| x as f32)),
         _ => {}
     }
-    with_data!(&Data::zeros(from, 0), values => convert_from(values, to))
+    Some(match from.class() {
+        NumberClass::Signed => through(from, to, |x: i64| Number::Signed(x)),
+        NumberClass::Unsigned | NumberClass::Bool => {
+            through(from, to, |x: u64| Number::Unsigned(x))
+        }
+        NumberClass::Float => through(from, to, |x: f64| Number::Float(x)),
+        NumberClass::Complex => {
+            through(from, to, |x: Complex<f64>| Number::Complex(x.re, x.im))
+        }
+    })
 }
 
-fn convert_from<T: Convert>(_: &[T], to: ElementType) -> Kernel {
-    fn convert<T: Convert, R: Convert>(_: &[R]) -> Kernel {
-        map1(|value: T| R::of(value.number()))
-    }
-    with_data!(&Data::zeros(to, 0), values => convert::<T, _>(values))
+/// How many elements are converted at a time.
+const BLOCK: usize = 1024;
+
+/// A conversion by way of `W`, which `from` converts to exactly.
+fn through<W: Convert>(
+    from: ElementType,
+    to: ElementType,
+    number: impl Fn(W) -> Number + Copy + 'static,
+) -> Kernel {
+    let widen = with_data!(&Data::zeros(from, 0), values => widen::<_, W>(values));
+    with_data!(&Data::zeros(to, 0), values => narrow_to(values, widen, number))
+}
+
+/// Appends elements of a range in another type.
+type Widen<W> = Box<dyn Fn(&Data, Range<usize>, &mut Vec<W>) -> Outcome<()>>;
+
+fn widen<T: Convert, W: Convert>(_: &[T]) -> Widen<W> {
+    Box::new(|data, range, wide| {
+        let values: &[T] = data.as_slice().ok_or(WRONG_STORAGE)?;
+        let values = values.get(range).ok_or(Fault::Internal("an operand has too few elements"))?;
+        wide.clear();
+        wide.extend(values.iter().map(|value| W::of(value.number())));
+        Ok(())
+    })
+}
+
+fn narrow_to<R: Convert, W: Convert>(
+    _: &[R],
+    widen: Widen<W>,
+    number: impl Fn(W) -> Number + Copy + 'static,
+) -> Kernel {
+    Box::new(move |operands, lanes, out| {
+        let operand = operands.first().ok_or(WRONG_STORAGE)?;
+        let out = R::view_mut(out).ok_or(WRONG_STORAGE)?;
+        out.clear();
+        let mut wide = Vec::with_capacity(BLOCK.min(lanes));
+        for first in (0..lanes).step_by(BLOCK) {
+            widen(operand, first..lanes.min(first + BLOCK), &mut wide)?;
+            out.extend(wide.iter().map(|&value| R::of(number(value))));
+        }
+        Ok(())
+    })
 }

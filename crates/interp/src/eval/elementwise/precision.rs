@@ -13,10 +13,6 @@ struct Format {
 }
 
 impl Format {
-    fn bits(self) -> u32 {
-        1 + self.exponent + self.mantissa
-    }
-
     fn sign(self) -> u64 {
         1 << (self.exponent + self.mantissa)
     }
@@ -61,13 +57,11 @@ pub(super) fn reduce(element_type: ElementType, exponent: i64, mantissa: i64) ->
 /// Rounds the bits of a number to nearest even; what is too large becomes
 /// infinite, what would be denormal becomes zero, NaN stays.
 fn rounded(bits: u64, from: Format, to: Format) -> u64 {
-    if bits & !from.sign() & (from.sign() | (from.sign() - 1)) > from.infinity() {
-        // Without mantissa bits a NaN looks like an infinity.
-        return if to.mantissa == 0 { (bits & from.sign()) | from.infinity() } else { bits };
+    let size = bits & (from.sign() - 1);
+    if size > from.infinity() {
+        return bits;
     }
-    debug_assert!(from.bits() <= 64);
-    let bits = round_mantissa(bits, from, to);
-    limit_exponent(bits, from, to)
+    limit_exponent(round_mantissa(bits, from, to), from, to)
 }
 
 fn round_mantissa(bits: u64, from: Format, to: Format) -> u64 {

@@ -96,6 +96,7 @@ impl Sweep<'_, '_> {
         }
         self.note(module, &region, Verdict::Done, text);
         best.patch.apply(module)?;
+        remove_unused(module, &region, &best)?;
         Ok(true)
     }
 
@@ -132,6 +133,21 @@ impl Sweep<'_, '_> {
         let place = place_of_region(module, region);
         self.cx.notes.push(Note { pass: self.pass, verdict, place, text });
     }
+}
+
+/// Removes what a move leaves without use: a dead region would be found and
+/// moved again, as often as the pass is run.
+fn remove_unused(module: &mut Module, region: &Region, done: &Move) -> Result<(), EditError> {
+    let leaves = region.leaves.iter().filter(|leaf| leaf.kind != LeafKind::Other);
+    let interior = leaves.map(|leaf| leaf.id).chain(region.interior.iter().copied());
+    let ends = done.patch.replaced().iter().map(|&(old, _)| old);
+    // Users before operands.
+    for id in interior.chain(ends).rev() {
+        if module.is_removable(id) {
+            module.remove(id)?;
+        }
+    }
+    Ok(())
 }
 
 fn reshape_leaves(region: &Region) -> impl Iterator<Item = InstId> + '_ {

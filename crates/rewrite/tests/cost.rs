@@ -1,0 +1,296 @@
+//! Costs computed by hand, on small modules.
+//!
+//! `tpu-like`: vectors of 8x128 lanes of 32 bits (4096 bytes), 546 bytes a
+//! cycle to main memory, 2 loads, 1 store and 4 operations a cycle.
+//! `linear`: vectors of 32 bytes, 16 bytes a cycle, 2 loads, 1 store, 2 operations.
+
+mod common;
+
+use common::{module, target};
+use tilewright_ir::{Module, Opcode, Verified};
+use tilewright_rewrite::analysis::cost::pays;
+use tilewright_rewrite::{Cost, instruction_costs, module_cost};
+
+/// The cost of the first instruction with this opcode.
+#[track_caller]
+fn cost(text: &str, opcode: Opcode, target_name: &str) -> Cost {
+    let module = module(text);
+    let costs = instruction_costs(&module, &target(target_name));
+    let found = costs.iter().find(|cost| module.opcode(cost.id) == opcode);
+    found.expect("an instruction of this opcode").cost
+}
+
+#[track_caller]
+fn assert_cost(actual: Cost, expected: Cost) {
+    let close = (actual.cycles - expected.cycles).abs() < 1e-9 * expected.cycles.max(1.0);
+    assert!(close, "{} cycles, not {}", actual.cycles, expected.cycles);
+    assert_eq!(Cost { cycles: 0.0, ..actual }, Cost { cycles: 0.0, ..expected });
+}
+
+/// Vectors loaded and stored on `tpu-like`, and the bytes that are no padding.
+fn tpu(cycles: f64, vectors: u64, bytes: u64) -> Cost {
+    Cost { cycles, vectors, bytes, padded_bytes: vectors * 4096, ..Cost::default() }
+}
+
+/// One vector's way to main memory or back.
+const CROSSING: f64 = 4096.0 / 546.0;
+/// A vector stored: one store, and the way there and back.
+const STORED: f64 = 1.0 + 2.0 * CROSSING;
+
+const ADD: &str = "HloModule add
+ENTRY main {
+  x = f32[8,128] parameter(0)
+  y = f32[8,128] parameter(1)
+  ROOT sum = f32[8,128] add(x, y)
+}";
+
+#[test]
+fn an_add_loads_two_vectors_and_stores_one() {
+    let add = cost(ADD, Opcode::Add, "tpu-like");
+    let expected = tpu(2.0 * 0.5 + 0.25 + STORED, 3, 3 * 4096);
+    assert_cost(add, Cost { flops: 1024, ..expected });
+    // Parameters come from main memory; their loads are their reader's.
+    let parameter = cost(ADD, Opcode::Parameter, "tpu-like");
+    assert_cost(parameter, Cost { cycles: CROSSING, ..Cost::default() });
+    let total = module_cost(&module(ADD), &target("tpu-like"));
+    assert_cost(total, Cost { cycles: expected.cycles + 2.0 * CROSSING, flops: 1024, ..expected });
+}
+
+#[test]
+fn an_add_on_linear_memory() {
+    let add = cost(ADD, Opcode::Add, "linear");
+    let vectors = 4096.0 / 32.0;
+    let stored = vectors + 2.0 * 4096.0 / 16.0;
+    let expected = Cost {
+        cycles: 2.0 * vectors / 2.0 + vectors / 2.0 + stored,
+        vectors: 3 * 128,
+        bytes: 3 * 4096,
+        padded_bytes: 3 * 4096,
+        flops: 1024,
+        ..Cost::default()
+    };
+    assert_cost(add, expected);
+}
+
+#[test]
+fn what_is_fused_is_neither_stored_nor_loaded() {
+    let text = "HloModule chain
+ENTRY main {
+  x = f32[8,128] parameter(0)
+  y = f32[8,128] negate(x)
+  ROOT z = f32[8,128] abs(y)
+}";
+    let negate = cost(text, Opcode::Negate, "tpu-like");
+    assert_cost(negate, Cost { flops: 1024, ..tpu(0.5 + 0.25, 1, 4096) });
+    let abs = cost(text, Opcode::Abs, "tpu-like");
+    assert_cost(abs, Cost { flops: 1024, ..tpu(0.25 + STORED, 1, 4096) });
+}
+
+#[test]
+fn a_root_takes_longer_to_compute_than_a_sum() {
+    let text = "HloModule root
+ENTRY main {
+  x = f32[8,128] parameter(0)
+  y = f32[8,128] rsqrt(x)
+  ROOT z = f32[8,128] abs(y)
+}";
+    let rsqrt = cost(text, Opcode::Rsqrt, "tpu-like");
+    assert_cost(rsqrt, Cost { flops: 1024, ..tpu(0.5 + 2.0, 1, 4096) });
+}
+
+#[test]
+fn a_broadcast_computes_no_elements_of_its_own() {
+    let text = "HloModule spread
+ENTRY main {
+  x = f32[128] parameter(0)
+  y = f32[16,128] broadcast(x), dimensions={1}
+  ROOT z = f32[16,128] abs(y)
+}";
+    let broadcast = cost(text, Opcode::Broadcast, "tpu-like");
+    assert_cost(broadcast, tpu(0.5 + 2.0 * 0.25, 1, 128 * 4));
+}
+
+#[test]
+fn a_reshape_that_realigns_moves_every_row_of_the_wider_side() {
+    let text = "HloModule split
+ENTRY main {
+  x = f32[8,32] parameter(0)
+  ROOT y = f32[8,8,4] reshape(x)
+}";
+    // One vector in, eight out: each row of the eight is moved by itself.
+    let reshape = cost(text, Opcode::Reshape, "tpu-like");
+    let expected = tpu(0.5 + 8.0 * STORED + 8.0 * 8.0, 1 + 8, 2 * 1024);
+    assert_cost(reshape, Cost { realigned_vectors: 8, ..expected });
+    // On linear memory it is free.
+    assert_cost(cost(text, Opcode::Reshape, "linear"), Cost::default());
+}
+
+#[test]
+fn a_reshape_of_major_dims_pins_layouts() {
+    let text = "HloModule split
+ENTRY main {
+  x = f32[64,8,128] parameter(0)
+  ROOT y = f32[8,8,8,128] reshape(x)
+}";
+    let reshape = cost(text, Opcode::Reshape, "tpu-like");
+    assert_cost(reshape, Cost { cycles: 64.0 * 0.25, ..Cost::default() });
+}
+
+#[test]
+fn a_reshape_by_dims_of_size_one_is_free() {
+    let text = "HloModule ones
+ENTRY main {
+  x = f32[64,8,128] parameter(0)
+  ROOT y = f32[64,1,8,128] reshape(x)
+}";
+    assert_cost(cost(text, Opcode::Reshape, "tpu-like"), Cost::default());
+}
+
+#[test]
+fn a_realigning_reshape_first_has_its_fused_operand_stored() {
+    let text = "HloModule split
+ENTRY main {
+  x = f32[8,32] parameter(0)
+  y = f32[8,32] negate(x)
+  ROOT z = f32[8,8,4] reshape(y)
+}";
+    let reshape = cost(text, Opcode::Reshape, "tpu-like");
+    let expected = tpu(STORED + 0.5 + 8.0 * STORED + 64.0, 1 + 1 + 8, 3 * 1024);
+    assert_cost(reshape, Cost { realigned_vectors: 8, ..expected });
+}
+
+const ADD_F32: &str = "
+add_f32 {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+";
+
+fn reduce(dims: &str, result: &str) -> String {
+    format!(
+        "HloModule sum
+{ADD_F32}
+ENTRY main {{
+  x = f32[2,16,128] parameter(0)
+  zero = f32[] constant(0)
+  ROOT y = f32[{result}] reduce(x, zero), dimensions={{{dims}}}, to_apply=add_f32
+}}"
+    )
+}
+
+#[test]
+fn a_reduce_along_the_lanes_costs_a_cross_lane_step_per_eight_results() {
+    // Four vectors in; 32 results take one vector of rank 1, and 4 groups.
+    let along = cost(&reduce("0,2", "16"), Opcode::Reduce, "tpu-like");
+    let expected = tpu(4.0 * 0.5 + 4.0 * 0.25 + STORED + 2.0 * 4.0, 5, 4 * 4096 + 16 * 4);
+    assert_cost(along, Cost { flops: 4096, ..expected });
+}
+
+#[test]
+fn a_reduce_across_rows_costs_none() {
+    let across = cost(&reduce("0,1", "128"), Opcode::Reduce, "tpu-like");
+    let expected = tpu(4.0 * 0.5 + 4.0 * 0.25 + STORED, 5, 4 * 4096 + 128 * 4);
+    assert_cost(across, Cost { flops: 4096, ..expected });
+}
+
+#[test]
+fn a_matrix_product_counts_a_multiplication_and_an_addition_each() {
+    let text = "HloModule product
+ENTRY main {
+  x = f32[8,64] parameter(0)
+  y = f32[64,128] parameter(1)
+  ROOT z = f32[8,128] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}";
+    let flops = 2 * 8 * 128 * 64;
+    // One vector of x, eight of y, one of the result.
+    let cycles = 0.5 + 8.0 * 0.5 + STORED + f64::from(flops) / 131_072.0;
+    let expected = tpu(cycles, 10, 4 * (8 * 64 + 64 * 128 + 8 * 128));
+    let flops = u64::try_from(flops).expect("a small number");
+    assert_cost(cost(text, Opcode::Dot, "tpu-like"), Cost { flops, ..expected });
+}
+
+#[test]
+fn scalar_constants_are_free_and_larger_ones_are_read() {
+    let scalar = "HloModule scalar
+ENTRY main {
+  c = f32[] constant(3)
+  ROOT x = f32[8,128] broadcast(c), dimensions={}
+}";
+    assert_cost(cost(scalar, Opcode::Constant, "tpu-like"), Cost::default());
+    let larger = "HloModule larger
+ENTRY main {
+  c = f32[4] constant({1, 2, 3, 4})
+  ROOT x = f32[8,4] broadcast(c), dimensions={1}
+}";
+    let constant = cost(larger, Opcode::Constant, "tpu-like");
+    assert_cost(constant, Cost { cycles: CROSSING, ..Cost::default() });
+}
+
+#[test]
+fn a_tuple_stores_what_is_not_stored_yet() {
+    let text = "HloModule pair
+ENTRY main {
+  x = f32[8,128] parameter(0)
+  y = f32[8,128] negate(x)
+  ROOT t = (f32[8,128], f32[8,128]) tuple(x, y)
+}";
+    assert_cost(cost(text, Opcode::Tuple, "tpu-like"), tpu(STORED, 1, 4096));
+}
+
+fn total(module: &Verified, name: &str) -> Cost {
+    module_cost(module, &target(name))
+}
+
+#[test]
+fn calls_cost_what_they_call_and_reducers_nothing() {
+    let called = module(
+        "HloModule called
+double {
+  x = f32[8,128] parameter(0)
+  ROOT y = f32[8,128] add(x, x)
+}
+ENTRY main {
+  x = f32[8,128] parameter(0)
+  ROOT y = f32[8,128] call(x), to_apply=double
+}",
+    );
+    // The addition, and the call, which hands over stored values.
+    let call = cost_of(&called, Opcode::Call);
+    assert_eq!(call.flops, 1024);
+    assert!(call.cycles > 0.25 + STORED);
+    let reduced = module(&reduce("0,1", "128"));
+    assert_eq!(total(&reduced, "tpu-like").flops, 4096);
+}
+
+fn cost_of(module: &Module, opcode: Opcode) -> Cost {
+    let costs = instruction_costs(module, &target("tpu-like"));
+    costs.iter().find(|c| module.opcode(c.id) == opcode).expect("an instruction").cost
+}
+
+#[test]
+fn the_whole_is_the_sum_of_its_instructions() {
+    let module = module(include_str!("../../../fixtures/models/unet_block_grad.hlo"));
+    for name in ["tpu-like", "linear"] {
+        let sum: Cost = instruction_costs(&module, &target(name)).iter().map(|c| c.cost).sum();
+        assert_cost(total(&module, name), sum);
+    }
+}
+
+#[test]
+fn packed_types_take_fewer_vectors() {
+    let add = |element: &str| {
+        let text = ADD.replace("f32[8,128]", &format!("{element}[32,128]"));
+        cost(&text, Opcode::Add, "tpu-like").vectors
+    };
+    assert_eq!((add("f32"), add("bf16"), add("s8"), add("f64")), (12, 6, 3, 24));
+}
+
+#[test]
+fn a_saving_within_rounding_is_none() {
+    assert!(pays(100.0, 99.0));
+    assert!(!pays(100.0, 100.0));
+    assert!(!pays(100.0, 100.0 - 1e-10));
+    assert!(!pays(0.0, 0.0));
+    assert!(!pays(100.0, 101.0));
+}

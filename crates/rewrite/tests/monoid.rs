@@ -1,0 +1,159 @@
+//! What computations are taken for, and that identities are identities: by
+//! the interpreter, on the numbers that are hardest.
+
+mod common;
+
+use common::module;
+use common::values::difference;
+use tilewright_interp::inputs::{InputKind, inputs_for};
+use tilewright_interp::{Limits, evaluate};
+use tilewright_ir::{Builder, ElementType, Literal, Opcode, Shape, Verified};
+use tilewright_rewrite::analysis::monoid::Monoid;
+
+const OPCODES: [Opcode; 7] = [
+    Opcode::Add,
+    Opcode::Multiply,
+    Opcode::Maximum,
+    Opcode::Minimum,
+    Opcode::And,
+    Opcode::Or,
+    Opcode::Xor,
+];
+
+/// The monoid of a computation with this body.
+fn monoid_of(parameters: &str, body: &str) -> Option<Monoid> {
+    let text = format!("HloModule m\nENTRY f {{\n{parameters}\n{body}\n}}");
+    let module = module(&text);
+    Monoid::of(&module, module.entry().expect("an entry"))
+}
+
+fn scalars(element_type: &str) -> String {
+    format!("  a = {element_type}[] parameter(0)\n  b = {element_type}[] parameter(1)")
+}
+
+#[test]
+fn the_known_ops_of_two_parameters_are_monoids() {
+    for opcode in OPCODES {
+        let element_type = if matches!(opcode, Opcode::And | Opcode::Or | Opcode::Xor) {
+            "s32"
+        } else {
+            "f32"
+        };
+        let expected = Monoid {
+            opcode,
+            element_type: ElementType::from_name(element_type).expect("a type"),
+        };
+        for operands in ["a, b", "b, a"] {
+            let body = format!("  ROOT r = {element_type}[] {opcode}({operands})");
+            assert_eq!(monoid_of(&scalars(element_type), &body), Some(expected), "{opcode}");
+        }
+    }
+}
+
+#[test]
+fn nothing_else_is() {
+    let cases = [
+        ("a difference", "  ROOT r = f32[] subtract(a, b)"),
+        ("a quotient", "  ROOT r = f32[] divide(a, b)"),
+        ("a power", "  ROOT r = f32[] power(a, b)"),
+        ("one parameter twice", "  ROOT r = f32[] add(a, a)"),
+        ("the other twice", "  ROOT r = f32[] add(b, b)"),
+        ("a constant", "  c = f32[] constant(1)\n  ROOT r = f32[] add(a, c)"),
+        ("more than one op", "  c = f32[] negate(b)\n  ROOT r = f32[] add(a, c)"),
+        ("a parameter", "  ROOT r = f32[] negate(a)"),
+    ];
+    for (what, body) in cases {
+        assert_eq!(monoid_of(&scalars("f32"), body), None, "{what}");
+    }
+}
+
+#[test]
+fn parameters_of_other_numbers_or_types_are_not() {
+    let three = format!("{}\n  c = f32[] parameter(2)", scalars("f32"));
+    assert_eq!(monoid_of(&three, "  ROOT r = f32[] add(a, b)"), None);
+    let one = "  a = f32[] parameter(0)";
+    assert_eq!(monoid_of(one, "  ROOT r = f32[] add(a, a)"), None);
+    let compare = "  ROOT r = pred[] compare(a, b), direction=LT";
+    assert_eq!(monoid_of(&scalars("f32"), compare), None);
+}
+
+#[test]
+fn only_sums_and_products_of_floats_depend_on_their_order() {
+    use ElementType::{BF16, C64, F8E4M3FN, F32, Pred, S32, U8};
+    for element_type in [BF16, C64, F8E4M3FN, F32, Pred, S32, U8] {
+        for opcode in OPCODES {
+            let float = element_type.is_float() || element_type.is_complex();
+            let choice = matches!(opcode, Opcode::Maximum | Opcode::Minimum);
+            let monoid = Monoid { opcode, element_type };
+            assert_eq!(monoid.regroups_exactly(), choice || !float, "{opcode} of {element_type}");
+        }
+    }
+}
+
+/// `op(identity, x)`; `None` where the verifier refuses it.
+fn combined(monoid: Monoid, identity: Literal) -> Option<Verified> {
+    let mut b = Builder::new("combined");
+    let x = b.parameter("x", Shape::array(monoid.element_type, [512])).ok()?;
+    let identity = b.constant(identity).ok()?;
+    let spread = b.broadcast(identity, &[512], &[]).ok()?;
+    let r = b.binary(monoid.opcode, spread, x).ok()?;
+    b.finish(r).ok()
+}
+
+#[test]
+fn combining_with_an_identity_changes_no_bit() {
+    let mut checked = 0;
+    for &element_type in ElementType::ALL {
+        for opcode in OPCODES {
+            let monoid = Monoid { opcode, element_type };
+            let Some(identity) = monoid.identity() else { continue };
+            let Some(module) = combined(monoid, identity.clone()) else { continue };
+            assert!(monoid.is_neutral(&identity), "{monoid:?}");
+            for kind in InputKind::ALL {
+                let inputs = inputs_for(&module, 1, *kind).expect("inputs");
+                let result = evaluate(&module, &inputs, &Limits::default());
+                let result = match result {
+                    Ok(result) => result,
+                    Err(error) => panic!("{monoid:?}: {error}"),
+                };
+                assert_eq!(difference(&inputs[0], &result, true), None, "{monoid:?}, {kind:?}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked >= 75, "{checked} monoids");
+}
+
+#[test]
+fn small_floats_have_no_identity() {
+    for element_type in [ElementType::F8E4M3FN, ElementType::F8E5M2, ElementType::F4E2M1FN] {
+        for opcode in OPCODES {
+            let monoid = Monoid { opcode, element_type };
+            assert_eq!(monoid.identity(), None, "{monoid:?}");
+            let zero = Literal::scalar(element_type, 0u8).expect("a literal");
+            assert!(!monoid.is_neutral(&zero), "{monoid:?}");
+        }
+    }
+}
+
+#[test]
+fn inits_that_may_be_applied_twice() {
+    let f32 = |opcode, value: f32| {
+        let monoid = Monoid { opcode, element_type: ElementType::F32 };
+        monoid.is_neutral(&Literal::scalar(ElementType::F32, value).expect("a literal"))
+    };
+    assert!(f32(Opcode::Add, 0.0) && f32(Opcode::Add, -0.0));
+    assert!(!f32(Opcode::Add, 3.0) && !f32(Opcode::Add, f32::MIN_POSITIVE));
+    assert!(f32(Opcode::Multiply, 1.0) && !f32(Opcode::Multiply, 2.0));
+    assert!(!f32(Opcode::Multiply, 0.0) && !f32(Opcode::Multiply, -1.0));
+    assert!(f32(Opcode::Maximum, f32::NEG_INFINITY) && !f32(Opcode::Maximum, f32::MIN));
+    assert!(f32(Opcode::Minimum, f32::INFINITY) && !f32(Opcode::Minimum, f32::NEG_INFINITY));
+    let s32 = |opcode, value: i32| {
+        let monoid = Monoid { opcode, element_type: ElementType::S32 };
+        monoid.is_neutral(&Literal::scalar(ElementType::S32, value).expect("a literal"))
+    };
+    assert!(s32(Opcode::Maximum, i32::MIN) && !s32(Opcode::Maximum, 0));
+    assert!(s32(Opcode::Minimum, i32::MAX) && !s32(Opcode::Minimum, 0));
+    assert!(s32(Opcode::And, -1) && !s32(Opcode::And, 1));
+    assert!(s32(Opcode::Or, 0) && s32(Opcode::Xor, 0) && !s32(Opcode::Xor, 1));
+}

@@ -1,0 +1,223 @@
+//! Pipelines: why they stop, what they leave alone, that they never do harm.
+
+mod common;
+
+use common::{
+    changes, module, optimized, optimized_by_default, passes, pipeline, short, target, text,
+};
+use tilewright_ir::Verified;
+use tilewright_rewrite::{
+    OptimizeError, Options, Passes, StopReason, Verdict, module_cost, optimize, registry,
+};
+use tilewright_target::Target;
+use tilewright_testkit::fixture::fixtures;
+
+/// A group norm in `[B,H,W,G,C/G]`: one rewrite of T2, which does what T1
+/// would, so that T1 finds nothing more.
+const GROUP_NORM: &str = include_str!(
+    "../../../fixtures/rewrite/reshape-out-of-region/group_norm.hlo"
+);
+
+/// Two reduces of reshapes: two rewrites of T1.
+const TWO_REDUCES: &str = include_str!(
+    "../../../fixtures/rewrite/reduce-through-reshape/several_readers.hlo"
+);
+
+/// Every model, small and real, with its name.
+fn models() -> Vec<(String, Verified)> {
+    let files = ["models", "real"].into_iter().flat_map(|folder| {
+        fixtures(folder).expect("a folder of fixtures").into_iter().map(move |file| {
+            let source = file.text().expect("a readable file");
+            (format!("{folder}/{}", file.name), module(&source))
+        })
+    });
+    files.collect()
+}
+
+// --- Why it stops ---
+
+#[test]
+fn stops_at_the_fixpoint() {
+    let after = optimized_by_default(&module(GROUP_NORM));
+    assert_eq!(after.report.stopped, StopReason::Fixpoint);
+    assert!(!after.report.unchanged);
+}
+
+#[test]
+fn stops_at_the_budget() {
+    let before = module(GROUP_NORM);
+    for rounds in [0, 1] {
+        let options = Options { max_rounds: rounds, ..pipeline("default", "tpu-like") };
+        let after = optimized(&before, &options);
+        assert_eq!(after.report.stopped, StopReason::Budget, "{rounds} rounds");
+    }
+    // What has nothing to do is done in one round.
+    let done = optimized_by_default(&before).module;
+    let options = Options { max_rounds: 1, ..pipeline("default", "tpu-like") };
+    assert_eq!(optimized(&done, &options).report.stopped, StopReason::Fixpoint);
+}
+
+#[test]
+fn a_budget_of_nothing_changes_nothing() {
+    let before = module(GROUP_NORM);
+    let options = Options { max_rounds: 0, ..pipeline("default", "tpu-like") };
+    let after = optimized(&before, &options);
+    assert!(after.report.unchanged);
+    assert_eq!(text(&before), text(&after.module));
+}
+
+/// How many rewrites of the heart were made, and how many notes say so.
+fn heart(after: &tilewright_rewrite::Optimized) -> (usize, usize) {
+    let hearts = registry::PASSES.iter().filter(|pass| pass.is_heart());
+    let names: Vec<&str> = hearts.map(|pass| pass.name()).collect();
+    let made = names.iter().map(|name| changes(after, name)).sum();
+    let notes = after.report.notes.iter();
+    let done = notes.filter(|n| n.verdict == Verdict::Done && names.contains(&n.pass)).count();
+    (made, done)
+}
+
+#[test]
+fn stops_after_so_many_rewrites() {
+    let before = module(TWO_REDUCES);
+    let mut texts = Vec::new();
+    for wanted in 0..3 {
+        let names = ["reduce-through-reshape", "dce"];
+        let options = Options { stop_after: Some(wanted), ..passes(&names, "tpu-like", false) };
+        let after = optimized(&before, &options);
+        let wanted = usize::try_from(wanted).expect("a small number");
+        assert_eq!(heart(&after), (wanted, wanted), "{:?}", after.report.notes);
+        assert_eq!(after.report.stopped, StopReason::StopAfter);
+        texts.push(text(&after.module));
+    }
+    assert_eq!(texts[0], text(&before));
+    assert!(texts[0] != texts[1] && texts[1] != texts[2]);
+    // There are no more than two.
+    let names = ["reduce-through-reshape", "dce"];
+    let options = Options { stop_after: Some(3), ..passes(&names, "tpu-like", false) };
+    let after = optimized(&before, &options);
+    assert_eq!(heart(&after), (2, 2));
+    assert_eq!(after.report.stopped, StopReason::Fixpoint);
+    assert_eq!(text(&after.module), texts[2]);
+}
+
+#[test]
+fn every_number_of_rewrites_of_a_real_program_is_right() {
+    let source = fixtures("models").expect("models");
+    let file = source.iter().find(|f| f.name == "unet_block_grad").expect("the U-Net");
+    let before = module(&file.text().expect("a readable file"));
+    let (all, _) = heart(&optimized_by_default(&before));
+    assert!(all > 4, "{all} rewrites");
+    for wanted in 0..=all {
+        let stop_after = u64::try_from(wanted).ok();
+        let options = Options { stop_after, ..pipeline("default", "tpu-like") };
+        let after = optimized(&before, &options);
+        assert_eq!(heart(&after).0, wanted);
+        assert_eq!(after.report.unchanged, after.report.before == after.report.after);
+    }
+}
+
+// --- What does not exist ---
+
+#[test]
+fn unknown_passes_are_named() {
+    let before = module(GROUP_NORM);
+    let error = optimize(before, &passes(&["dce", "no-such-pass"], "tpu-like", false));
+    let Err(OptimizeError::UnknownPass(name)) = error else { panic!("no error") };
+    assert_eq!(name, "no-such-pass");
+    let message = OptimizeError::UnknownPass(name).to_string();
+    assert_eq!(message, "there is no pass `no-such-pass`; `tilewright passes` lists them");
+}
+
+#[test]
+fn unknown_pipelines_are_named_beside_the_known() {
+    let before = module(GROUP_NORM);
+    let error = optimize(before, &pipeline("no-such", "tpu-like")).expect_err("an error");
+    let message = error.to_string();
+    assert!(message.starts_with("there is no pipeline `no-such`; there are: default, "), "{message}");
+}
+
+#[test]
+fn a_name_in_another_case_is_unknown() {
+    let options = Options { passes: Passes::List(vec!["DCE".into()]), ..Options::new(target("linear")) };
+    assert!(matches!(optimize(module(GROUP_NORM), &options), Err(OptimizeError::UnknownPass(_))));
+}
+
+// --- What is left alone ---
+
+#[test]
+fn modules_without_the_patterns_come_back_as_they_are() {
+    let without = |name: &str| {
+        let name = name.split_once('/').map_or(name, |(_, name)| name);
+        name.starts_with("batch_norm") || name.starts_with("mlp")
+    };
+    let models: Vec<_> = models().into_iter().filter(|(name, _)| without(name)).collect();
+    assert!(models.len() >= 10, "{} models", models.len());
+    for (name, before) in models {
+        for target in Target::builtin_names() {
+            let after = optimized(&before, &pipeline("default", target));
+            assert!(after.report.unchanged, "{name} on {target}: {:?}", after.report.notes);
+            assert!(text(&before) == text(&after.module), "{name} on {target}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_found_in_what_was_made() {
+    for (name, before) in models() {
+        let once = optimized_by_default(&before);
+        assert_eq!(once.report.stopped, StopReason::Fixpoint, "{name}");
+        let twice = optimized_by_default(&once.module);
+        assert!(twice.report.unchanged, "{name}: {:?}", twice.report.notes);
+        assert!(text(&once.module) == text(&twice.module), "{name}");
+    }
+}
+
+#[test]
+fn no_model_costs_more_than_before() {
+    for (name, before) in models() {
+        for target_name in Target::builtin_names() {
+            for exact in [false, true] {
+                let options = Options { exact, ..pipeline("default", target_name) };
+                let after = optimized(&before, &options);
+                let target = target(target_name);
+                let (old, new) =
+                    (module_cost(&before, &target), module_cost(&after.module, &target));
+                assert!(new.cycles <= old.cycles, "{name} on {target_name}: {old:?}, now {new:?}");
+                // The report says what is true.
+                assert_eq!((after.report.before, after.report.after), (old, new), "{name}");
+                let same = text(&before) == text(&after.module);
+                assert_eq!(same, after.report.unchanged, "{name} on {target_name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_runs_make_the_same_text() {
+    for (name, before) in models() {
+        let again = module(&text(&before));
+        let (first, second) = (optimized_by_default(&before), optimized_by_default(&again));
+        assert!(text(&first.module) == text(&second.module), "{name}");
+        assert_eq!(first.report.notes, second.report.notes, "{name}");
+    }
+}
+
+// --- Extras of the report ---
+
+#[test]
+fn every_pass_that_ran_is_in_the_report_once() {
+    let after = optimized_by_default(&module(GROUP_NORM));
+    let mut names: Vec<&str> = after.report.passes.iter().map(|report| report.name).collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    assert!(names.contains(&"reshape-out-of-region") && names.contains(&"dce"), "{names:?}");
+}
+
+#[test]
+fn a_cleanup_finds_no_reshape_to_move() {
+    let before = module(GROUP_NORM);
+    let after = optimized(&before, &pipeline("cleanup", "tpu-like"));
+    assert_eq!(heart(&after), (0, 0), "{}", short(&after.module));
+}
