@@ -2,9 +2,7 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use tilewright_ir::{
-    ArrayLiteral, Dims, ElementType, InstId, Literal, Module, Opcode, Shape,
-};
+use tilewright_ir::{ArrayLiteral, Dims, ElementType, InstId, Literal, Module, Opcode, Shape};
 
 use crate::value::with_data;
 

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Op, Verified};
 
-use crate::error::{EvalError, Fault, Outcome};
+use crate::error::{Fault, Outcome};
 use crate::eval::{self, Cx, Operands};
 use crate::lanes::LaneProgram;
 use crate::limits::{Ledger, Limits, MAX_DEPTH};
@@ -64,7 +64,7 @@ impl<'m> Evaluator<'m> {
         &mut self,
         computation: CompId,
         arguments: SmallVec<[Value; 4]>,
-    ) -> Result<Value, Fault> {
+    ) -> Outcome<Value> {
         if self.depth >= MAX_DEPTH {
             return Err(Fault::Depth { limit: MAX_DEPTH });
         }
@@ -72,36 +72,25 @@ impl<'m> Evaluator<'m> {
         self.depth += 1;
         let result = self.run_plan(&plan, arguments);
         self.depth -= 1;
-        Ok(result?)
+        result
     }
 
-    fn run_plan(
-        &mut self,
-        plan: &Plan,
-        arguments: SmallVec<[Value; 4]>,
-    ) -> Result<Value, EvalError> {
-        let mut arguments: SmallVec<[Option<Value>; 4]> =
-            arguments.into_iter().map(Some).collect();
+    fn run_plan(&mut self, plan: &Plan, arguments: SmallVec<[Value; 4]>) -> Outcome<Value> {
+        let mut arguments: SmallVec<[Option<Value>; 4]> = arguments.into_iter().map(Some).collect();
         let mut values: Vec<Option<Value>> = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
-            let value = match self.module.op(step.id) {
-                Op::Parameter(parameter) => usize::try_from(parameter.number)
-                    .ok()
-                    .and_then(|number| arguments.get_mut(number))
-                    .and_then(Option::take)
-                    .ok_or(Fault::Internal("an argument is missing")),
-                _ => self.run_step(step, &mut values),
+            let value = if let Op::Parameter(parameter) = self.module.op(step.id) {
+                let number = usize::try_from(parameter.number).ok();
+                let argument = number.and_then(|number| arguments.get_mut(number));
+                argument.and_then(Option::take).ok_or(Fault::Internal("an argument is missing"))
+            } else {
+                self.run_step(step, &mut values)
             };
             let value = value.map_err(|fault| fault.at(self.module, step.id))?;
             values.push((!step.unused).then_some(value));
         }
         let root = values.get_mut(plan.root).and_then(Option::take);
-        let missing = || Fault::Internal("the root has no value");
-        let name = || self.module.entry().and_then(|c| self.module.computation(c).root());
-        root.ok_or_else(|| match plan.steps.get(plan.root).map(|s| s.id).or_else(name) {
-            Some(id) => missing().at(self.module, id),
-            None => EvalError::Internal { instruction: String::new(), what: "no root" },
-        })
+        root.ok_or(Fault::Internal("the root has no value"))
     }
 
     fn run_step(&mut self, step: &Step, values: &mut [Option<Value>]) -> Outcome<Value> {
@@ -148,11 +137,7 @@ impl<'m> Evaluator<'m> {
 }
 
 impl Plan {
-    fn new(
-        module: &Verified,
-        computation: CompId,
-        effectful: &FxHashSet<CompId>,
-    ) -> Outcome<Self> {
+    fn new(module: &Verified, computation: CompId, effectful: &FxHashSet<CompId>) -> Outcome<Self> {
         let root = module.computation(computation).root();
         let root = root.ok_or(Fault::Internal("a computation has no instructions"))?;
         let order = order(module, computation, root, effectful);

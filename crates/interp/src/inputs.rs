@@ -8,7 +8,9 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Native, Shape, Verified};
+use tilewright_ir::{
+    ArrayLiteral, ArrayShape, Data, ElementType, Literal, Native, Shape, Verified,
+};
 
 use crate::limits::Limits;
 use crate::value::num_bytes;
@@ -175,9 +177,9 @@ impl Source {
             Data::BF16(_) => self.many(count, |s| bf16::from_f64(s.float(&BF16))),
             Data::F32(_) => self.many(count, |s| s.float(&F32) as f32),
             Data::F64(_) => self.many(count, |s| s.float(&F64)),
-            Data::C64(_) => self.many(count, |s| {
-                Complex::new(s.float(&F32) as f32, s.float(&F32) as f32)
-            }),
+            Data::C64(_) => {
+                self.many(count, |s| Complex::new(s.float(&F32) as f32, s.float(&F32) as f32))
+            }
             Data::C128(_) => self.many(count, |s| Complex::new(s.float(&F64), s.float(&F64))),
         }
     }

@@ -10,9 +10,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tilewright_ir::{
-    ArrayShape, CompId, Data, ElementType, InstId, Literal, Op, Shape, Verified,
-};
+use tilewright_ir::{ArrayShape, CompId, Data, ElementType, InstId, Literal, Op, Shape, Verified};
 
 use crate::error::{Fault, Outcome};
 use crate::eval::elementwise::{Kernel, kernel};
@@ -340,11 +338,7 @@ pub(crate) fn append(to: &mut Data, from: &Data, first: usize, count: usize) -> 
 }
 
 /// Fills lanes with the elements at these places.
-pub(crate) fn fill(
-    to: &mut Data,
-    from: &Data,
-    places: impl Iterator<Item = usize>,
-) -> Outcome<()> {
+pub(crate) fn fill(to: &mut Data, from: &Data, places: impl Iterator<Item = usize>) -> Outcome<()> {
     with_data!(to, out => {
         let values = alike(out, from)?;
         out.clear();

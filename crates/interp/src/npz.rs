@@ -12,10 +12,10 @@ use std::path::Path;
 
 use half::{bf16, f16};
 use npyz::WriterBuilder;
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use num_complex::Complex;
 use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Shape, Verified};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 mod header;
 
@@ -283,10 +283,7 @@ fn in_range(data: &Data, element_type: ElementType) -> bool {
 ///
 /// # Errors
 /// If the file cannot be written, or a constant's value is unknown.
-pub fn write<W: Write + Seek>(
-    writer: W,
-    groups: &[(&str, &[Literal])],
-) -> Result<(), NpzError> {
+pub fn write<W: Write + Seek>(writer: W, groups: &[(&str, &[Literal])]) -> Result<(), NpzError> {
     let mut archive = ZipWriter::new(writer);
     for (prefix, values) in groups {
         let arrays = values.iter().flat_map(Literal::leaves);

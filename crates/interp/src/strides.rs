@@ -305,3 +305,52 @@ fn place_typed<T: Copy>(
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A transpose by the definition.
+    fn permuted(dims: &[i64], order: &[usize]) -> Vec<i32> {
+        let strides = row_major(dims);
+        let mut places = vec![0isize];
+        for &dim in order {
+            let steps = 0..dims[dim] as isize;
+            places = places
+                .iter()
+                .flat_map(|at| steps.clone().map(move |i| (at, i)))
+                .map(|(at, i)| at + i * strides[dim])
+                .collect();
+        }
+        places.into_iter().map(|at| at as i32).collect()
+    }
+
+    #[test]
+    fn collects_in_any_order_of_dims() {
+        let dims = [5, 1, 18, 33];
+        let count: i64 = dims.iter().product();
+        let data = Data::S32((0..count as i32).collect());
+        let strides = row_major(&dims);
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1], [0, 3, 2, 1], [1, 0, 3, 2]] {
+            let levels =
+                order.map(|d: usize| Level { size: extent(dims[d]), strides: [strides[d]] });
+            let found = collect(&data, &Nest::new(levels), 0);
+            assert_eq!(found.as_slice::<i32>(), Some(&*permuted(&dims, &order)), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn dims_without_a_jump_are_one() {
+        let level = |size, stride| Level { size, strides: [stride] };
+        let nest = Nest::new([level(2, 12), level(3, 4), level(1, 99), level(4, 1)]);
+        assert_eq!((nest.outer.len(), nest.inner), (0, level(24, 1)));
+        let nest = Nest::new([level(2, 0), level(3, 4), level(4, 1)]);
+        assert_eq!((nest.outer.len(), nest.inner), (1, level(12, 1)));
+        let nest = Nest::new([level(2, 3), level(0, 1)]);
+        assert_eq!(nest.inner.size, 0);
+        nest.for_each([0], |_| panic!("there is nothing to visit"));
+        let mut visits = 0;
+        Nest::<1>::new([]).for_each([7], |at| visits += at[0]);
+        assert_eq!(visits, 7);
+    }
+}

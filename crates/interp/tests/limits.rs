@@ -1,5 +1,7 @@
 //! What is too much is an error that says so, before it is done.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
+
 use tilewright_interp::{EvalError, Limits, evaluate, inputs_for};
 use tilewright_interp::{InputError, InputKind};
 use tilewright_ir::{ElementType, Literal, Verified};
@@ -45,7 +47,9 @@ ENTRY e {
 }";
     // Nobody needs it: it is not computed.
     assert!(run(text, &Limits::default()).is_ok());
-    let needed = text.replace("ROOT z", "z").replace("k = f32[] slice(z), slice={}", "ROOT k = f32[1048576,1048576] negate(y)");
+    let needed = text
+        .replace("ROOT z", "z")
+        .replace("k = f32[] slice(z), slice={}", "ROOT k = f32[1048576,1048576] negate(y)");
     let error = run(&needed, &Limits::default()).unwrap_err();
     let EvalError::Memory { instruction, needed, .. } = error else { panic!("{error}") };
     assert_eq!((instruction.as_str(), needed), ("y", 1 << 42));
@@ -110,7 +114,8 @@ fn deep_calls_are_an_error_and_not_a_crash() {
             i - 1
         );
     }
-    text += "ENTRY e {\n  x = f32[3] constant({1,2,3})\n  ROOT y = f32[3] call(x), to_apply=f1999\n}";
+    text +=
+        "ENTRY e {\n  x = f32[3] constant({1,2,3})\n  ROOT y = f32[3] call(x), to_apply=f1999\n}";
     let error = run(&text, &Limits::default()).unwrap_err();
     assert!(matches!(error, EvalError::Depth { .. }), "{error}");
     let shallow = text.replace("to_apply=f1999", "to_apply=f200");
@@ -119,7 +124,9 @@ fn deep_calls_are_an_error_and_not_a_crash() {
 
 #[test]
 fn calls_that_double_at_every_level_stay_bounded() {
-    let mut text = String::from("HloModule m\nf0 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT x = f32[] add(a, b)\n}\n");
+    let mut text = String::from(
+        "HloModule m\nf0 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT x = f32[] add(a, b)\n}\n",
+    );
     for i in 1..60 {
         text += &format!(
             "f{i} {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] call(a, b), to_apply=f{0}\n  ROOT d = f32[] call(c, b), to_apply=f{0}\n}}\n",

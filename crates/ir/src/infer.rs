@@ -148,8 +148,7 @@ impl<'a> ShapeQuery<'a> {
     }
 
     /// Checks that a computation combines scalar accumulators with scalar
-    /// elements and yields accumulators, several in a tuple. Floats of another
-    /// width may come back, as in XLA.
+    /// elements and yields accumulators, several in a tuple.
     pub(crate) fn check_reducer(
         &self,
         callee: CompId,
@@ -158,23 +157,17 @@ impl<'a> ShapeQuery<'a> {
     ) -> Result<&'a Shape, ShapeError> {
         let parameters: SmallVec<[Shape; 4]> =
             accumulators.iter().chain(elements).map(|&t| scalar(t)).collect();
-        let parameters: SmallVec<[&Shape; 4]> = parameters.iter().collect();
-        let result = self.check_callee(callee, &parameters)?;
+        let given: SmallVec<[&Shape; 4]> = parameters.iter().collect();
+        let result = self.check_callee(callee, &given)?;
         let yielded = result.as_tuple().unwrap_or(std::slice::from_ref(result));
-        let fits = |shape: &Shape, wanted: ElementType| {
-            shape.as_array().is_some_and(|array| {
-                let given = array.element_type;
-                array.rank() == 0 && (given == wanted || given.is_float() && wanted.is_float())
-            })
-        };
         if yielded.len() == accumulators.len()
-            && yielded.iter().zip(accumulators).all(|(shape, &wanted)| fits(shape, wanted))
+            && yielded.iter().zip(&parameters).all(|(given, wanted)| given.compatible(wanted))
         {
             return Ok(result);
         }
-        let expected = match *accumulators {
-            [only] => scalar(only),
-            _ => Shape::Tuple(accumulators.iter().map(|&t| scalar(t)).collect()),
+        let expected = match &parameters[..accumulators.len()] {
+            [only] => only.clone(),
+            several => Shape::Tuple(several.to_vec()),
         };
         Err(ShapeError::callee(format!(
             "the computation of `{}` accumulates {expected}, but yields {result}",

@@ -56,7 +56,8 @@ fn ops_types_operands_and_roots_do() {
     for (other, expected) in others.iter().zip(expected) {
         assert_eq!(same(SUM, &g(other)), expected, "{other}");
     }
-    let root_first = "  ROOT a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  r = f32[] add(a, b)";
+    let root_first =
+        "  ROOT a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  r = f32[] add(a, b)";
     assert!(!same(SUM, &g(root_first)));
 }
 
@@ -71,7 +72,9 @@ fn constants_are_compared_by_their_bits() {
 #[test]
 fn what_is_attached_makes_a_computation_unlike_all_others() {
     let f = |name: &str| {
-        format!("{name} {{\n  a = f32[] parameter(0)\n  ROOT r = f32[] negate(a), sharding={{replicated}}\n}}")
+        format!(
+            "{name} {{\n  a = f32[] parameter(0)\n  ROOT r = f32[] negate(a), sharding={{replicated}}\n}}"
+        )
     };
     assert!(!same(&f("f"), &f("g")));
 }

@@ -34,15 +34,10 @@ fn scalars(element_type: &str) -> String {
 #[test]
 fn the_known_ops_of_two_parameters_are_monoids() {
     for opcode in OPCODES {
-        let element_type = if matches!(opcode, Opcode::And | Opcode::Or | Opcode::Xor) {
-            "s32"
-        } else {
-            "f32"
-        };
-        let expected = Monoid {
-            opcode,
-            element_type: ElementType::from_name(element_type).expect("a type"),
-        };
+        let element_type =
+            if matches!(opcode, Opcode::And | Opcode::Or | Opcode::Xor) { "s32" } else { "f32" };
+        let expected =
+            Monoid { opcode, element_type: ElementType::from_name(element_type).expect("a type") };
         for operands in ["a, b", "b, a"] {
             let body = format!("  ROOT r = {element_type}[] {opcode}({operands})");
             assert_eq!(monoid_of(&scalars(element_type), &body), Some(expected), "{opcode}");

@@ -46,7 +46,16 @@ fn offenders(module: &Module) -> Vec<String> {
         of_image_size && (shape.dims() != image || module.opcode(id) == Opcode::Reshape)
     };
     let found = module.instructions(entry).filter(|&id| offends(id));
-    found.map(|id| format!("{} {} `{}`", module.opcode(id), module.shape(id).without_layout(), module.name_of(id))).collect()
+    found
+        .map(|id| {
+            format!(
+                "{} {} `{}`",
+                module.opcode(id),
+                module.shape(id).without_layout(),
+                module.name_of(id)
+            )
+        })
+        .collect()
 }
 
 fn notes(after: &Optimized) -> String {
@@ -114,12 +123,18 @@ fn patch_norm_keeps_its_patches() {
         let alone = optimized(&before, &alone);
         let by_default = optimized_by_default(&before);
         for after in [alone, by_default] {
-            let moved = after.report.notes.iter().any(|note| {
-                note.pass == "reshape-out-of-region" && note.verdict == Verdict::Done
-            });
+            let moved =
+                after.report.notes.iter().any(|note| {
+                    note.pass == "reshape-out-of-region" && note.verdict == Verdict::Done
+                });
             assert!(!moved, "{name}: {}", notes(&after));
             if !after.report.unchanged {
-                assert_eq!(changes(&after, "reshape-out-of-region"), 0, "{name}: {}", short(&after.module));
+                assert_eq!(
+                    changes(&after, "reshape-out-of-region"),
+                    0,
+                    "{name}: {}",
+                    short(&after.module)
+                );
             }
         }
     }

@@ -14,14 +14,12 @@ use tilewright_testkit::fixture::fixtures;
 
 /// A group norm in `[B,H,W,G,C/G]`: one rewrite of T2, which does what T1
 /// would, so that T1 finds nothing more.
-const GROUP_NORM: &str = include_str!(
-    "../../../fixtures/rewrite/reshape-out-of-region/group_norm.hlo"
-);
+const GROUP_NORM: &str =
+    include_str!("../../../fixtures/rewrite/reshape-out-of-region/group_norm.hlo");
 
 /// Two reduces of reshapes: two rewrites of T1.
-const TWO_REDUCES: &str = include_str!(
-    "../../../fixtures/rewrite/reduce-through-reshape/several_readers.hlo"
-);
+const TWO_REDUCES: &str =
+    include_str!("../../../fixtures/rewrite/reduce-through-reshape/several_readers.hlo");
 
 /// Every model, small and real, with its name.
 fn models() -> Vec<(String, Verified)> {
@@ -133,12 +131,16 @@ fn unknown_pipelines_are_named_beside_the_known() {
     let before = module(GROUP_NORM);
     let error = optimize(before, &pipeline("no-such", "tpu-like")).expect_err("an error");
     let message = error.to_string();
-    assert!(message.starts_with("there is no pipeline `no-such`; there are: default, "), "{message}");
+    assert!(
+        message.starts_with("there is no pipeline `no-such`; there are: default, "),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_name_in_another_case_is_unknown() {
-    let options = Options { passes: Passes::List(vec!["DCE".into()]), ..Options::new(target("linear")) };
+    let options =
+        Options { passes: Passes::List(vec!["DCE".into()]), ..Options::new(target("linear")) };
     assert!(matches!(optimize(module(GROUP_NORM), &options), Err(OptimizeError::UnknownPass(_))));
 }
 

@@ -67,7 +67,8 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let mut fired = [false; COUNTED.len()];
     for (number, pass) in registry::PASSES.iter().enumerate() {
         let exact = (seed as usize + number) % 4 == 0;
-        let after = case.run(&format!("pass `{}`", pass.name()), &passes(&[pass.name()], target, exact));
+        let after =
+            case.run(&format!("pass `{}`", pass.name()), &passes(&[pass.name()], target, exact));
         if let Some(counted) = COUNTED.iter().position(|&name| name == pass.name()) {
             fired[counted] = changes(&after, pass.name()) > 0;
         }

@@ -102,7 +102,8 @@ fn what_goes_in_and_comes_out() {
     let region = around(&module, "e");
     assert_eq!(region.dims.as_slice(), [4, 2, 3]);
     assert_eq!(leaves(&module, &region), ["b spread", "i number", "o w", "r in"]);
-    let expected = ["o d -> turned", "o f -> spread_again", "o f -> t", "r f -> back", "s e -> sum"];
+    let expected =
+        ["o d -> turned", "o f -> spread_again", "o f -> t", "r f -> back", "s e -> sum"];
     assert_eq!(exits(&module, &region), expected);
     assert_eq!(region.blocked, None);
 }
@@ -297,7 +298,7 @@ fn regions(count: usize) -> Verified {
 
 #[test]
 fn a_row_of_twenty_thousand_regions_takes_seconds() {
-    let count = 20_000;
+    let count = std::env::var("COUNT").ok().and_then(|c| c.parse().ok()).unwrap_or(20_000);
     let after = common::optimized_by_default(&regions(count));
     let reshapes = |module: &Module| {
         let entry = module.entry().expect("an entry");

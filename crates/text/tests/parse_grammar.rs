@@ -283,6 +283,8 @@ fn operands_nested_and_with_shapes() {
     let inner = module.operands(module.operands(id)[1])[0];
     assert_eq!(module.name_of(inner), "multiply.anon.1");
     assert_eq!(module.shape(inner).to_string(), "f32[4,6]");
+    let module = with_lines("ROOT r = f32[] add(z, f32[] constant(1))");
+    assert_eq!(module.instruction_count(), 3 + 3 + 4 + 2);
 }
 
 #[test]
@@ -330,6 +332,26 @@ fn entries_roots_and_threads() {
     assert_eq!(module.entry(), Some(*g), "the last is the entry");
     let parameters = module.computation(*g).parameters();
     assert_eq!(module.name_of(parameters[0]), "r", "parameters are in the order of their numbers");
+}
+
+#[test]
+fn asynchronous_forms_of_any_op() {
+    let module = with_lines(
+        "s = ((f32[4,6]), f32[8], s32[]) custom-call-start(x), custom_call_target=\"t\", async_execution_thread=\"host\", metadata={op_name=\"n\"}\n\
+         u = ((f32[4,6]), f32[8], s32[]) custom-call-update(s)\n\
+         ROOT d = f32[8] custom-call-done(u)",
+    );
+    let start = named(&module, "s");
+    let Op::AsyncStart(attrs) = module.op(start) else { panic!("not an async-start") };
+    assert_eq!(attrs.async_execution_thread.as_deref(), Some("host"));
+    assert!(module.metadata(start).is_some());
+    let wrapped = module.computation(attrs.calls.unwrap());
+    assert_eq!((wrapped.name(), wrapped.execution_thread()), ("async_wrapped", Some("host")));
+    let inner = wrapped.root().unwrap();
+    assert_eq!(module.opcode(inner), Opcode::CustomCall);
+    assert_eq!(module.shape(inner).to_string(), "f32[8]");
+    assert_eq!(module.opcode(root(&module)), Opcode::AsyncDone);
+    tilewright_ir::verify(module).unwrap();
 }
 
 #[test]

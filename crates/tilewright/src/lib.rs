@@ -13,7 +13,7 @@
 //! A reshape is free on a linear memory and moves every element on a vector
 //! machine. [`optimize`] takes such reshapes away from around reductions and
 //! broadcasts, where norms are written with them, and says what it did.
-//! [`check`] evaluates before and after and compares. Costs are a model of a
+//! [`check()`] evaluates before and after and compares. Costs are a model of a
 //! [`target()`](target), not a measurement.
 //!
 //! A front end makes modules with a [`Builder`](ir::Builder), without any text:

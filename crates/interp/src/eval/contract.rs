@@ -163,10 +163,10 @@ pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outc
     let sums = matmul::visit(sum_type, Convolve { x: &x, y: &y, plan: &plan, cx })?;
     // From batch, spatial, feature to the result's order.
     let strides = row_major(&plan.output_dims);
-    let levels = plan.output_order.iter().map(|&dim| Level {
-        size: extent(plan.output_dims[dim]),
-        strides: [strides[dim]],
-    });
+    let levels = plan
+        .output_order
+        .iter()
+        .map(|&dim| Level { size: extent(plan.output_dims[dim]), strides: [strides[dim]] });
     let sums = collect(&sums, &Nest::new(levels), 0);
     let data = rounded(&sums, sum_type, result.element_type)?;
     result.with(data)
@@ -295,8 +295,7 @@ impl Visitor for Convolve<'_, '_, '_> {
                 let shift = [column.cast_signed(), plan.group_start(group, &from)];
                 let y = &y[matrix * plan.inner * columns + column..];
                 nest.for_each([start[0] + shift[0], start[1] + shift[1]], |[to, from]| {
-                    let (sums, x) =
-                        (&mut sums[to.cast_unsigned()..], &x[from.cast_unsigned()..]);
+                    let (sums, x) = (&mut sums[to.cast_unsigned()..], &x[from.cast_unsigned()..]);
                     matmul::add_product(x, y, sums, rows, plan.inner, group_columns);
                 });
             }

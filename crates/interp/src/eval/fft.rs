@@ -20,7 +20,12 @@ pub(super) fn fft(cx: &mut Cx<'_, '_>, attrs: &FftAttrs) -> Outcome<Value> {
     let half = last / 2 + 1;
     let stored = if attrs.fft_type == FftType::Irfft { half } else { last };
     let minor = dims.len() - lengths.len();
-    if dims[minor..dims.len() - 1] != *others || dims[dims.len() - 1] != stored {
+    let yielded = if attrs.fft_type == FftType::Rfft { half } else { last };
+    let result: Vec<usize> = cx.array_shape()?.dims().iter().map(|&d| extent(d)).collect();
+    let fits = dims[minor..dims.len() - 1] == *others
+        && dims[dims.len() - 1] == stored
+        && result.split_last() == Some((&yielded, &dims[..dims.len() - 1]));
+    if !fits {
         return Err(unsupported(format!("dims {dims:?} are not of the transform's length")));
     }
     let length: usize = lengths.iter().product();

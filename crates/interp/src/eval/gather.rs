@@ -62,8 +62,7 @@ impl WindowPlaces {
         let window_dims = dim_numbers(indexing.window_dims);
         let moved_strides = row_major(moved);
         // The dims that walk over windows, in the indices and in what is moved.
-        let over: SmallVec<[usize; 6]> =
-            (0..indices.rank()).filter(|&d| d != vector_dim).collect();
+        let over: SmallVec<[usize; 6]> = (0..indices.rank()).filter(|&d| d != vector_dim).collect();
         let moved_over: SmallVec<[usize; 6]> =
             (0..moved.len()).filter(|d| !window_dims.contains(d)).collect();
         let same_sizes = over.len() == moved_over.len()

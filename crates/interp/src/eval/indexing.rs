@@ -67,8 +67,7 @@ pub(super) fn dynamic_slice(cx: &mut Cx<'_, '_>, attrs: &DynamicSliceAttrs) -> O
     let start = clamped_start(cx, 1, operand.dims(), &attrs.dynamic_slice_sizes)?;
     let strides = row_major(operand.dims());
     let levels = attrs.dynamic_slice_sizes.iter().zip(&strides);
-    let nest =
-        Nest::new(levels.map(|(&size, &s)| Level { size: extent(size), strides: [s] }));
+    let nest = Nest::new(levels.map(|(&size, &s)| Level { size: extent(size), strides: [s] }));
     let data = collect(operand.data(), &nest, offset(&start, &strides));
     result.with(data)
 }

@@ -103,10 +103,7 @@ impl Norm {
     }
 }
 
-fn batch_norm_training(
-    cx: &mut Cx<'_, '_>,
-    attrs: &BatchNormAttrs,
-) -> Outcome<Value> {
+fn batch_norm_training(cx: &mut Cx<'_, '_>, attrs: &BatchNormAttrs) -> Outcome<Value> {
     let norm = Norm::new(cx, attrs)?;
     let (scale, offset) = (as_f64(cx.array(1)?)?, as_f64(cx.array(2)?)?);
     let mean = norm.means(norm.sums(|i, _| norm.x[i]));
@@ -122,10 +119,7 @@ fn batch_norm_training(
 }
 
 /// Operands: x, scale, offset, mean, variance.
-fn batch_norm_inference(
-    cx: &mut Cx<'_, '_>,
-    attrs: &BatchNormAttrs,
-) -> Outcome<Value> {
+fn batch_norm_inference(cx: &mut Cx<'_, '_>, attrs: &BatchNormAttrs) -> Outcome<Value> {
     let norm = Norm::new(cx, attrs)?;
     let (scale, offset) = (as_f64(cx.array(1)?)?, as_f64(cx.array(2)?)?);
     let (mean, variance) = (as_f64(cx.array(3)?)?, as_f64(cx.array(4)?)?);
@@ -140,8 +134,7 @@ fn batch_norm_grad(cx: &mut Cx<'_, '_>, attrs: &BatchNormAttrs) -> Outcome<Value
     let norm = Norm::new(cx, attrs)?;
     let (scale, mean) = (as_f64(cx.array(1)?)?, as_f64(cx.array(2)?)?);
     let (variance, gradient) = (as_f64(cx.array(3)?)?, as_f64(cx.array(4)?)?);
-    let inverse: Vec<f64> =
-        variance.iter().map(|v| 1.0 / (v + norm.epsilon).sqrt()).collect();
+    let inverse: Vec<f64> = variance.iter().map(|v| 1.0 / (v + norm.epsilon).sqrt()).collect();
     let centred = |i: usize, c: usize| (norm.x[i] - mean[c]) * inverse[c];
     let grad_offset = norm.sums(|i, _| gradient[i]);
     let grad_scale = norm.sums(|i, c| gradient[i] * centred(i, c));

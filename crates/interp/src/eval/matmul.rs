@@ -107,14 +107,7 @@ fn add_row<T: Product>(x: &[T], y: &[T], y_stride: usize, sums: &mut [T]) {
 }
 
 /// Four rows at once, so that every row of `y` is read once for all of them.
-fn add_rows<T: Product>(
-    x: &[T],
-    y: &[T],
-    sums: &mut [T],
-    rows: Rows,
-    inner: usize,
-    width: usize,
-) {
+fn add_rows<T: Product>(x: &[T], y: &[T], sums: &mut [T], rows: Rows, inner: usize, width: usize) {
     let stride = rows.sum_stride;
     let (a, rest) = sums.split_at_mut(stride);
     let (b, rest) = rest.split_at_mut(stride);

@@ -8,7 +8,7 @@ use super::monoid::{self, Monoid, Visitor, fold_row};
 use super::{Allocation, Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::{append, fill};
-use crate::strides::{Level, Nest, dim_numbers, row_major, extent};
+use crate::strides::{Level, Nest, dim_numbers, extent, row_major};
 use crate::value::Value;
 
 pub(super) use super::sort::{sort, topk};
@@ -151,11 +151,8 @@ fn general(
         }
     }
     let _scratch = cx.scratch(size_of::<usize>(), cx.array(0)?.len().max(len))?;
-    let (kept, reduced) = if len == 0 {
-        (Vec::new(), Vec::new())
-    } else {
-        (walk.offsets(true), walk.offsets(false))
-    };
+    let (kept, reduced) =
+        if len == 0 { (Vec::new(), Vec::new()) } else { (walk.offsets(true), walk.offsets(false)) };
     let mut out: Vec<Data> = types.iter().map(|&t| Data::zeros(t, 0)).collect();
     let mut callee = cx.callee(reducer, LANES.min(len))?;
     for block in kept.chunks(LANES) {

@@ -57,11 +57,9 @@ impl Places {
         updates: &Array,
         attrs: &ScatterAttrs,
     ) -> Outcome<Self> {
-        let gone = [
-            dim_numbers(&attrs.inserted_window_dims),
-            dim_numbers(&attrs.input_batching_dims),
-        ]
-        .concat();
+        let gone =
+            [dim_numbers(&attrs.inserted_window_dims), dim_numbers(&attrs.input_batching_dims)]
+                .concat();
         let mut window_dims = dim_numbers(&attrs.update_window_dims).into_iter();
         let sizes: Option<Dims> = (0..operand.rank())
             .map(|dim| {
@@ -104,16 +102,10 @@ fn replace(cx: &mut Cx<'_, '_>, places: &Places) -> Outcome<Value> {
     let nest = places.nest.swapped();
     let starts: Vec<[isize; 2]> = places.starts.iter().map(|&[from, to]| [to, from]).collect();
     let operand = cx.take(0)?.into_array()?;
-    operand.modify(&cx.evaluator.ledger, |data| {
-        place_many(data, updates.data(), &nest, &starts)
-    })
+    operand.modify(&cx.evaluator.ledger, |data| place_many(data, updates.data(), &nest, &starts))
 }
 
-fn fold_monoid(
-    cx: &Cx<'_, '_>,
-    reducer: CompId,
-    places: &Places,
-) -> Outcome<Option<Value>> {
+fn fold_monoid(cx: &Cx<'_, '_>, reducer: CompId, places: &Places) -> Outcome<Option<Value>> {
     let result = cx.allocate(cx.leaf_shape(0)?)?;
     if cx.array(2)?.element_type() != result.element_type {
         return Ok(None);

@@ -9,7 +9,7 @@ use tilewright_ir::{Data, ElementType, Literal};
 
 use super::{Cx, bits, elementwise, unsupported};
 use crate::error::{Fault, Outcome};
-use crate::strides::{Level, Nest, collect, dim_numbers, place, row_major, extent};
+use crate::strides::{Level, Nest, collect, dim_numbers, extent, place, row_major};
 use crate::value::{Value, alike, map_data};
 
 pub(super) fn parameter(_cx: &mut Cx<'_, '_>, _attrs: &ParameterAttrs) -> Outcome<Value> {

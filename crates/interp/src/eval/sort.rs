@@ -7,7 +7,7 @@ use tilewright_ir::{CompId, Data, Op};
 use super::{Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::lanes::{Callee, fill};
-use crate::strides::{row_major, extent};
+use crate::strides::{extent, row_major};
 use crate::value::Value;
 
 /// Sorts stably, which is right for sorts that need not be stable too.
@@ -168,9 +168,7 @@ pub(super) fn topk(cx: &mut Cx<'_, '_>, attrs: &TopKAttrs) -> Outcome<Value> {
     for start in (0..operand.len()).step_by(size.max(1)) {
         cx.spend(size)?;
         let line = (start..start + size).collect();
-        let before = |a, b| {
-            Ok(if attrs.largest { keys.is_less(b, a) } else { keys.is_less(a, b) })
-        };
+        let before = |a, b| Ok(if attrs.largest { keys.is_less(b, a) } else { keys.is_less(a, b) });
         places.extend(merge_sort(line, before)?.into_iter().take(k));
     }
     let numbers = places.iter().map(|&place| i32::try_from(place % size.max(1)).unwrap_or(-1));

@@ -102,7 +102,8 @@ pub(super) fn walk_taps(
     dims: &[Vec<Tap>],
     mut f: impl FnMut(&[Tap]) -> Outcome<()>,
 ) -> Outcome<()> {
-    let Some(mut chosen) = dims.iter().map(|taps| taps.first().copied()).collect::<Option<Vec<_>>>()
+    let Some(mut chosen) =
+        dims.iter().map(|taps| taps.first().copied()).collect::<Option<Vec<_>>>()
     else {
         return Ok(());
     };
@@ -160,7 +161,8 @@ mod tests {
                         let expected = pairs(&window, number, input, output);
                         let tap = tap(&window, number, input, output);
                         let found: Vec<(i64, i64)> = tap.map_or_else(Vec::new, |t| {
-                            let at = |first: usize, step: usize, i: usize| (first + step * i) as i64;
+                            let at =
+                                |first: usize, step: usize, i: usize| (first + step * i) as i64;
                             (0..t.count)
                                 .map(|i| {
                                     (at(t.output, t.output_step, i), at(t.input, t.input_step, i))

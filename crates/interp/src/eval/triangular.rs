@@ -112,17 +112,21 @@ struct System<'a> {
 }
 
 impl System<'_> {
+    fn is_transposed(&self) -> bool {
+        matches!(self.attrs.transpose_a, Some(TransposeA::Transpose | TransposeA::Adjoint))
+    }
+
     /// An element of the matrix that multiplies a column of unknowns.
     fn element(&self, a: &[Number], i: usize, j: usize) -> Number {
-        let transposed = self.attrs.transpose_a != TransposeA::No;
+        let transposed = self.is_transposed();
         let (i, j) = if transposed == self.attrs.left_side { (j, i) } else { (i, j) };
         let value = a[i * self.n + j];
-        if self.attrs.transpose_a == TransposeA::Adjoint { value.conj() } else { value }
+        if self.attrs.transpose_a == Some(TransposeA::Adjoint) { value.conj() } else { value }
     }
 
     /// Replaces the right side at `first`, `first + step` ... by the solution.
     fn solve(&self, a: &[Number], x: &mut [Number], first: usize, step: usize) {
-        let transposed = self.attrs.transpose_a != TransposeA::No;
+        let transposed = self.is_transposed();
         // Transposed once (either way), a lower triangle is an upper one.
         let lower = self.attrs.lower == (transposed != self.attrs.left_side);
         for turn in 0..self.n {

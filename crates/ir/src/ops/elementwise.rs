@@ -79,14 +79,20 @@ fn numbers<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     if opcode.takes(operand.element_type.class()) {
         return Ok(operand);
     }
+    let takes = |class| opcode.takes(class);
+    let integer = match (takes(NumberClass::Signed), takes(NumberClass::Unsigned)) {
+        (true, true) => Some("integer"),
+        (true, false) => Some("signed integer"),
+        (false, true) => Some("unsigned integer"),
+        (false, false) => None,
+    };
     let kinds = [
-        (NumberClass::Bool, "pred"),
-        (NumberClass::Signed, "integer"),
-        (NumberClass::Float, "float"),
-        (NumberClass::Complex, "complex"),
+        takes(NumberClass::Bool).then_some("pred"),
+        integer,
+        takes(NumberClass::Float).then_some("float"),
+        takes(NumberClass::Complex).then_some("complex"),
     ];
-    let taken: Vec<&str> =
-        kinds.iter().filter(|(class, _)| opcode.takes(*class)).map(|(_, name)| *name).collect();
+    let taken: Vec<&str> = kinds.into_iter().flatten().collect();
     Err(ShapeError::operand(format!(
         "`{opcode}` takes {} arrays, not {operand}",
         taken.join(" or ")

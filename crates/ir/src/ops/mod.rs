@@ -88,15 +88,19 @@ const COMMUTATIVE: u16 = 2;
 const ASSOCIATIVE: u16 = 4;
 /// It must not be removed, duplicated or merged.
 const SIDE_EFFECT: u16 = 8;
-/// It takes truth values. A row with neither this nor the next three takes
+/// It takes truth values. A row with none of the kinds from here on takes
 /// elements of any kind.
 const BOOL: u16 = 16;
+/// It takes signed integers.
+const SIGNED: u16 = 32;
+/// It takes unsigned integers.
+const UNSIGNED: u16 = 64;
 /// It takes integers.
-const INTEGER: u16 = 32;
+const INTEGER: u16 = SIGNED | UNSIGNED;
 /// It takes floats.
-const FLOAT: u16 = 64;
+const FLOAT: u16 = 128;
 /// It takes complex numbers.
-const COMPLEX: u16 = 128;
+const COMPLEX: u16 = 256;
 
 macro_rules! bind {
     ($name:ident $payload:ident) => {
@@ -262,7 +266,8 @@ impl Opcode {
         let kinds = self.flags() & (BOOL | INTEGER | FLOAT | COMPLEX);
         let kind = match class {
             NumberClass::Bool => BOOL,
-            NumberClass::Signed | NumberClass::Unsigned => INTEGER,
+            NumberClass::Signed => SIGNED,
+            NumberClass::Unsigned => UNSIGNED,
             NumberClass::Float => FLOAT,
             NumberClass::Complex => COMPLEX,
         };

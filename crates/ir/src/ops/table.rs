@@ -20,19 +20,19 @@ macro_rules! for_each_op {
     ($callback:path) => {
         $callback! {
             // Elementwise, one operand.
-            Abs "abs" exactly(1) elementwise::abs [ELEMENTWISE INTEGER FLOAT COMPLEX];
+            Abs "abs" exactly(1) elementwise::abs [ELEMENTWISE SIGNED FLOAT COMPLEX];
             Acos "acos" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Acosh "acosh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Asin "asin" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Asinh "asinh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Atanh "atanh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Cbrt "cbrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Cbrt "cbrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             Ceil "ceil" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             Clz "count-leading-zeros" exactly(1) elementwise::unary [ELEMENTWISE INTEGER];
             Convert "convert" exactly(1) elementwise::convert [ELEMENTWISE];
             Cos "cosine" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Cosh "cosh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Erf "erf" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Erf "erf" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             Exp "exponential" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Expm1 "exponential-minus-one" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Floor "floor" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
@@ -49,7 +49,7 @@ macro_rules! for_each_op {
             RoundNearestAfz "round-nearest-afz" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             RoundNearestEven "round-nearest-even" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             Rsqrt "rsqrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Sign "sign" exactly(1) elementwise::unary [ELEMENTWISE INTEGER FLOAT COMPLEX];
+            Sign "sign" exactly(1) elementwise::unary [ELEMENTWISE SIGNED FLOAT COMPLEX];
             Sin "sine" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Sinh "sinh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Sqrt "sqrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];

@@ -9,18 +9,22 @@ use super::of;
 use crate::common::plain;
 
 /// Opcodes by the types that XLA lets them have.
-const FLOAT_ONLY: &[Opcode] =
-    &[Opcode::Ceil, Opcode::Floor, Opcode::RoundNearestAfz, Opcode::RoundNearestEven];
+const FLOAT_ONLY: &[Opcode] = &[
+    Opcode::Cbrt,
+    Opcode::Ceil,
+    Opcode::Erf,
+    Opcode::Floor,
+    Opcode::RoundNearestAfz,
+    Opcode::RoundNearestEven,
+];
 const FLOAT_OR_COMPLEX: &[Opcode] = &[
     Opcode::Acos,
     Opcode::Acosh,
     Opcode::Asin,
     Opcode::Asinh,
     Opcode::Atanh,
-    Opcode::Cbrt,
     Opcode::Cos,
     Opcode::Cosh,
-    Opcode::Erf,
     Opcode::Exp,
     Opcode::Expm1,
     Opcode::Log,
@@ -69,7 +73,9 @@ fn one_operand_gives_its_shape() {
     of(Op::Negate, &["pred[3]"]).fails(Operand, "`negate` takes");
     of(Op::Sign, &["f64[3]"]).gives("f64[3]");
     of(Op::Sign, &["s16[3]"]).gives("s16[3]");
-    of(Op::Sign, &["pred[3]"]).fails(Operand, "`sign` takes");
+    for wrong in ["pred[3]", "u8[3]"] {
+        of(Op::Sign, &[wrong]).fails(Operand, "`sign` takes");
+    }
     of(Op::Not, &["pred[3]"]).gives("pred[3]");
     of(Op::Not, &["u4[3]"]).gives("u4[3]");
     of(Op::Not, &["f32[3]"]).fails(Operand, "`not` takes");
@@ -83,7 +89,8 @@ fn the_type_changes_where_it_must() {
     of(Op::Abs, &["s64[2]"]).gives("s64[2]");
     of(Op::Abs, &["c64[2]"]).gives("f32[2]");
     of(Op::Abs, &["c128[2]"]).gives("f64[2]");
-    of(Op::Abs, &["pred[2]"]).fails(Operand, "`abs` takes");
+    of(Op::Abs, &["pred[2]"]).fails(Operand, "`abs` takes signed integer or float or complex");
+    of(Op::Abs, &["u32[2]"]).fails(Operand, "not u32[2]");
     for op in [Op::Real, Op::Imag] {
         of(op.clone(), &["c64[2]"]).gives("f32[2]");
         of(op.clone(), &["c128[]"]).gives("f64[]");

@@ -1,8 +1,6 @@
 //! Elementwise regions: what is computed element by element on arrays of the
 //! same dims, with what goes in and what comes out.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashSet;
 use tilewright_ir::{Dims, InstId, Module, Op, Opcode, Shape};
 
@@ -83,31 +81,60 @@ pub struct Blocked {
 ///
 /// Linear in the instructions of the region and their uses.
 pub fn region_around(module: &Module, start: InstId) -> Option<Region> {
+    unseen_region_around(module, start, &mut FxHashSet::default())
+}
+
+/// As [`region_around`], for a sweep over many: `None` also where the region
+/// reaches an instruction of `seen`. What was looked at is then `seen` itself,
+/// so that a sweep looks at no instruction twice, however its regions meet.
+pub fn unseen_region_around(
+    module: &Module,
+    start: InstId,
+    seen: &mut FxHashSet<InstId>,
+) -> Option<Region> {
     let dims: Dims = module.array_shape(start)?.dims().into();
+    if !seen.insert(start) {
+        return None;
+    }
     match module.opcode(start) {
         Opcode::Broadcast | Opcode::Iota => return Some(describe(module, dims, &[start])),
         Opcode::Reshape => {}
         opcode if opcode.is_elementwise() => {}
         _ => return None,
     }
+    let reached = explore(module, start, &dims, seen)?;
+    Some(describe(module, dims, &reached))
+}
+
+/// The members of a region and the reshapes that go into it, in order of
+/// discovery; `None` where one of `seen` is met.
+fn explore(
+    module: &Module,
+    start: InstId,
+    dims: &Dims,
+    seen: &mut FxHashSet<InstId>,
+) -> Option<Vec<InstId>> {
     let mut members = FxHashSet::default();
-    let mut queue = VecDeque::from([start]);
-    let mut reached: Vec<InstId> = Vec::new();
     members.insert(start);
-    while let Some(id) = queue.pop_front() {
-        reached.push(id);
-        let users = users_within(module, id, &dims);
-        let operands = if is_interior(module, id, &dims) { module.operands(id) } else { &[] };
+    let mut reached = vec![start];
+    let mut next = 0;
+    while let Some(&id) = reached.get(next) {
+        next += 1;
+        let users = users_within(module, id, dims);
+        let operands = if is_interior(module, id, dims) { module.operands(id) } else { &[] };
         // A reshape that goes in ties together all that reads it; other
         // leaves do not: each reader can have its own.
-        let operands = operands.iter().copied().filter(|&o| belongs(module, o, &dims));
-        for next in operands.chain(users) {
-            if members.insert(next) {
-                queue.push_back(next);
+        let operands = operands.iter().copied().filter(|&o| belongs(module, o, dims));
+        for neighbour in operands.chain(users) {
+            if members.insert(neighbour) {
+                if !seen.insert(neighbour) {
+                    return None;
+                }
+                reached.push(neighbour);
             }
         }
     }
-    Some(describe(module, dims, &reached))
+    Some(reached)
 }
 
 /// The users of a value that compute element by element on the same dims.

@@ -10,11 +10,7 @@ use tilewright_ir::{ElementType, Literal, Verified};
 pub(crate) const KINDS: [InputKind; 3] = [InputKind::Uniform, InputKind::Normal, InputKind::Ties];
 
 /// Evaluates a module on inputs from a seed.
-pub(crate) fn evaluated(
-    module: &Verified,
-    seed: u64,
-    kind: InputKind,
-) -> Result<Literal, String> {
+pub(crate) fn evaluated(module: &Verified, seed: u64, kind: InputKind) -> Result<Literal, String> {
     let inputs = inputs_for(module, seed, kind).map_err(|error| error.to_string())?;
     evaluate(module, &inputs, &Limits::default()).map_err(|error| error.to_string())
 }

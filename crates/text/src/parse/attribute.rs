@@ -8,6 +8,7 @@ use tilewright_ir::{CompId, Extras, InstId, Opcode};
 use super::computation::Scope;
 use super::header::MAX_ATTRIBUTES;
 use super::metadata::Metadata;
+use super::string::unescape;
 use super::suggest::nearest;
 use super::verbatim::Extent;
 use super::{Failed, Parse, Parser, SyntaxError};
@@ -35,6 +36,16 @@ impl Attributes<'_> {
     /// The names of attributes that the op does not have.
     pub(super) fn other_names(&self) -> impl Iterator<Item = &str> {
         self.extras.iter().flat_map(|extras| &extras.other).map(|(name, _)| name.as_str())
+    }
+
+    /// Takes out an attribute that the op does not have, if it is a string.
+    pub(super) fn take_string(&mut self, name: &str) -> Option<SmolStr> {
+        let other = &mut self.extras.as_mut()?.other;
+        let at = other.iter().position(|(n, _)| n == name)?;
+        let quoted = other.get(at)?.1.0.strip_prefix('"')?.strip_suffix('"')?;
+        let text = unescape(quoted)?;
+        other.remove(at);
+        Some(text.into())
     }
 
     fn extras(&mut self) -> &mut Extras {
@@ -186,7 +197,7 @@ impl<'s> Parser<'s> {
             None => {}
             Some(Metadata::SameAs(other)) => self.module.copy_metadata(other, id),
             Some(Metadata::New { metadata, text }) => {
-                self.module.set_metadata(id, *metadata);
+                self.module.set_metadata(id, metadata);
                 self.metadata.insert(text, id);
             }
         }

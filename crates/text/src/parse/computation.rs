@@ -1,7 +1,7 @@
 //! Computations and the module they make up.
 
 use rustc_hash::FxHashMap;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 use tilewright_ir::{CompId, EditError, InstId, Op, Shape};
 
 use super::{Names, Parse, Parser, SyntaxError};
@@ -275,20 +275,31 @@ impl<'s> Parser<'s> {
         self.spans.set_computation(id, Span::new(start, start + 1));
         let body = self.nested(|parser| parser.body(id))?;
         // XLA numbers the inner ones of nested bodies first.
-        self.nameless.push(id);
+        self.nameless.push((id, "_"));
         if body.broken { Err(super::Failed) } else { Ok(id) }
     }
 
     /// Gives inline computations names that are free: `_`, `_.1`, `_.2` ...
     pub(super) fn name_the_nameless(&mut self) {
-        let taken = &self.computations;
-        let numbered = (1u64..).map(|number| format!("_.{number}"));
-        let mut names =
-            std::iter::once("_".to_owned()).chain(numbered).filter(|name| !taken.contains(name));
-        for &id in &self.nameless {
-            if let Some(name) = names.next() {
-                self.module.set_computation_name(id, name);
+        // How many names were tried of each kind; there are few kinds.
+        let mut tried: Vec<(&str, u64)> = Vec::new();
+        for &(id, stem) in &self.nameless {
+            let kind = tried.iter().position(|(other, _)| *other == stem).unwrap_or(tried.len());
+            if kind == tried.len() {
+                tried.push((stem, 0));
             }
+            let Some((_, number)) = tried.get_mut(kind) else { continue };
+            let name = loop {
+                let name = match *number {
+                    0 => SmolStr::new_static(stem),
+                    number => format_smolstr!("{stem}.{number}"),
+                };
+                *number += 1;
+                if !self.computations.contains(&name) {
+                    break name;
+                }
+            };
+            self.module.set_computation_name(id, name);
         }
     }
 }

@@ -8,6 +8,7 @@ use tilewright_ir::{InstId, Op, Opcode, Position, Shape, ShapeId, infer_shape};
 
 use super::attribute::Attributes;
 use super::computation::Scope;
+use super::sugar::asynchronous;
 use super::suggest::nearest;
 use super::{Failed, Parse, Parser, SyntaxError};
 use crate::span::{Span, line_column};
@@ -20,6 +21,8 @@ pub(super) type Operands = SmallVec<[InstId; 8]>;
 pub(super) struct Head {
     pub(super) shape: Option<ShapeId>,
     pub(super) opcode: Opcode,
+    /// The opcode that this `async-start` wraps, where it is not a computation.
+    pub(super) wrapped: Option<Opcode>,
     /// Where the opcode stands.
     pub(super) span: Span,
 }
@@ -88,7 +91,7 @@ impl<'s> Parser<'s> {
     }
 
     /// ```text
-    /// expression := [shape] opcode "(" arguments ")" ("," attribute)*
+    /// expression := [shape] opcode arguments ("," attribute)*
     /// ```
     pub(super) fn expression(
         &mut self,
@@ -98,19 +101,15 @@ impl<'s> Parser<'s> {
     ) -> Parse<InstId> {
         let head = self.head()?;
         let mut operands = Operands::new();
-        let value = match head.opcode {
-            Opcode::Parameter => Some(self.parameter()?),
-            Opcode::Constant => Some(self.constant(&head)?),
-            _ => {
-                self.operands(scope, &mut operands)?;
-                None
-            }
-        };
+        let value = self.arguments(scope, &head, &mut operands)?;
         let mut attributes = Attributes::default();
-        self.attributes(scope, head.opcode, &mut attributes)?;
-        let op = match value {
-            Some(op) => op,
-            None => match Op::from_attrs(head.opcode, &mut attributes.values) {
+        self.attributes(scope, head.wrapped.unwrap_or(head.opcode), &mut attributes)?;
+        let op = match (value, head.wrapped) {
+            (Some(op), _) => op,
+            (None, Some(wrapped)) => {
+                self.wrapping(scope, &head, wrapped, &operands, &mut attributes)?
+            }
+            (None, None) => match Op::from_attrs(head.opcode, &mut attributes.values) {
                 Ok(op) => op,
                 Err(error) => return self.attribute_error(&head, &error, &attributes),
             },
@@ -119,6 +118,22 @@ impl<'s> Parser<'s> {
         self.spans.set_instruction(id, Span { start: at.start, end: attributes.own_end });
         self.attach(id, &mut attributes);
         Ok(id)
+    }
+
+    /// `arguments := "(" integer ")" | "(" literal ")" | operands`
+    ///
+    /// What stands between the parentheses; the op itself, if its value does.
+    pub(super) fn arguments(
+        &mut self,
+        scope: &mut Scope<'s>,
+        head: &Head,
+        operands: &mut Operands,
+    ) -> Parse<Option<Op>> {
+        match head.opcode {
+            Opcode::Parameter => self.parameter().map(Some),
+            Opcode::Constant => self.constant(head).map(Some),
+            _ => self.operands(scope, operands).map(|()| None),
+        }
     }
 
     /// `head := [shape] opcode`, up to its `(`.
@@ -143,8 +158,16 @@ impl<'s> Parser<'s> {
     ) -> Parse<Head> {
         let span = self.span_since(start);
         match Opcode::from_name(word) {
-            Some(opcode) => Ok(Head { shape, opcode, span }),
-            None => self.unknown_opcode(word, span),
+            Some(opcode) => Ok(Head { shape, opcode, wrapped: None, span }),
+            None => match asynchronous(word) {
+                Some((opcode, wrapped)) => Ok(Head {
+                    shape,
+                    opcode,
+                    wrapped: Some(wrapped).filter(|_| opcode == Opcode::AsyncStart),
+                    span,
+                }),
+                None => self.unknown_opcode(word, span),
+            },
         }
     }
 
@@ -157,7 +180,7 @@ impl<'s> Parser<'s> {
         self.fail(error)
     }
 
-    /// `arguments := integer`, of a parameter.
+    /// `"(" integer ")"`, of a parameter.
     fn parameter(&mut self) -> Parse<Op> {
         self.expect(b'(', "`(` and the number of the parameter")?;
         self.cursor.skip_space();
@@ -171,7 +194,7 @@ impl<'s> Parser<'s> {
         Ok(Op::Parameter(Box::new(ParameterAttrs { number })))
     }
 
-    /// `arguments := literal`, of a constant.
+    /// `"(" literal ")"`, of a constant.
     fn constant(&mut self, head: &Head) -> Parse<Op> {
         let Some(shape) = head.shape else {
             let error = SyntaxError::new(head.span, "a constant without a shape")
@@ -185,7 +208,7 @@ impl<'s> Parser<'s> {
     }
 
     #[cold]
-    fn attribute_error<T>(
+    pub(super) fn attribute_error<T>(
         &mut self,
         head: &Head,
         error: &AttrError,

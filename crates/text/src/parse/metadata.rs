@@ -13,7 +13,7 @@ pub(super) enum Metadata<'s> {
     /// Word for word that of another instruction.
     SameAs(InstId),
     /// Not met before, with its text.
-    New { metadata: Box<OpMetadata>, text: &'s str },
+    New { metadata: OpMetadata, text: &'s str },
 }
 
 /// The texts of metadata met last, each with an instruction that has it.
@@ -60,7 +60,7 @@ impl<'s> Parser<'s> {
             self.cursor.set_pos(start + length);
             return Ok(Metadata::SameAs(id));
         }
-        let metadata = Box::new(self.metadata_fields()?);
+        let metadata = self.metadata_fields()?;
         Ok(Metadata::New { metadata, text: self.cursor.since(start) })
     }
 

@@ -23,6 +23,7 @@ mod shape;
 mod short;
 mod small;
 mod string;
+mod sugar;
 mod suggest;
 mod verbatim;
 mod window;
@@ -139,8 +140,9 @@ struct Parser<'s> {
     gave_up: bool,
     depth: usize,
     computations: Names<'s, CompId>,
-    /// Inline computations, which get their names last.
-    nameless: Vec<CompId>,
+    /// Computations that the text does not name, with names for them to which
+    /// numbers are added where others have them.
+    nameless: Vec<(CompId, &'static str)>,
     /// Texts of shapes met before.
     shapes: FxHashMap<&'s str, ShapeId>,
     metadata: metadata::Recent<'s>,

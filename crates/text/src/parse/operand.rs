@@ -25,7 +25,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `operand := [shape] name | [shape] opcode operands`
+    /// `operand := [shape] name | [shape] opcode arguments`
     fn operand(&mut self, scope: &mut Scope<'s>) -> Parse<InstId> {
         self.cursor.skip_space();
         if self.cursor.peek() == b'%' {
@@ -147,7 +147,7 @@ impl<'s> Parser<'s> {
         self.fail(SyntaxError::new(at, message))
     }
 
-    /// `opcode operands` without attributes: an instruction with a made-up name.
+    /// `opcode arguments` without attributes: an instruction with a made-up name.
     fn nested_instruction(
         &mut self,
         scope: &mut Scope<'s>,
@@ -157,10 +157,14 @@ impl<'s> Parser<'s> {
     ) -> Parse<InstId> {
         let head = self.opcode(word, start, shape)?;
         let mut operands = Operands::new();
-        self.operands(scope, &mut operands)?;
-        let op = match Op::from_attrs(head.opcode, &mut Default::default()) {
-            Ok(op) => op,
-            Err(_) => {
+        let value = self.arguments(scope, &head, &mut operands)?;
+        let plain = || match head.wrapped {
+            None => Op::from_attrs(head.opcode, &mut Default::default()).ok(),
+            Some(_) => None,
+        };
+        let op = match value.or_else(plain) {
+            Some(op) => op,
+            None => {
                 let message = format!("`{}` cannot stand inside of operands", head.opcode);
                 let error = SyntaxError::new(head.span, message)
                     .help("it needs attributes: give it a line and a name of its own");

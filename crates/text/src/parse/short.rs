@@ -103,7 +103,7 @@ impl<'s> Parser<'s> {
         };
         let number = i64::try_from(number).unwrap_or(i64::MAX);
         let op = Op::Parameter(Box::new(ParameterAttrs { number }));
-        let head = Head { shape: Some(shape), opcode: Opcode::Parameter, span };
+        let head = Head { shape: Some(shape), opcode: Opcode::Parameter, wrapped: None, span };
         let id = self.insert(scope, &head, op, &[], name.clone())?;
         self.spans.set_instruction(id, self.span_since(span.start as usize));
         scope.made_up.insert(name, id);

@@ -37,7 +37,7 @@ impl Parser<'_> {
 }
 
 /// What a string with C escapes stands for.
-fn unescape(raw: &str) -> Option<String> {
+pub(super) fn unescape(raw: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.bytes().peekable();
     while let Some(byte) = rest.next() {

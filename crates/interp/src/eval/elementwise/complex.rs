@@ -82,9 +82,9 @@ where
     Complex<T>: Native,
 {
     Some(match f {
-        Binary::Add => map2(|a: Complex<T>, b: Complex<T>| {
-            Complex::new(a.re.add(b.re), a.im.add(b.im))
-        }),
+        Binary::Add => {
+            map2(|a: Complex<T>, b: Complex<T>| Complex::new(a.re.add(b.re), a.im.add(b.im)))
+        }
         Binary::Subtract => map2(|a: Complex<T>, b: Complex<T>| {
             Complex::new(a.re.subtract(b.re), a.im.subtract(b.im))
         }),

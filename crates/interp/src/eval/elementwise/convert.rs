@@ -140,7 +140,8 @@ fn to_odd(value: f64) -> f32 {
     if back == value || value.is_nan() {
         return nearest;
     }
-    let toward_zero = if back.abs() > value.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
+    let toward_zero =
+        if back.abs() > value.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
     f32::from_bits(toward_zero | 1)
 }
 
@@ -174,7 +175,9 @@ pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
         (ElementType::F32, ElementType::F16) => return Some(map1(f16::from_f32)),
         (ElementType::F32, ElementType::F64) => return Some(map1(|x: f32| f64::from(x))),
         (ElementType::F64, ElementType::F32) => return Some(map1(|x: f64| x as f32)),
-        (ElementType::Pred, ElementType::F32) => return Some(map1(|x: bool| f32::from(u8::from(x)))),
+        (ElementType::Pred, ElementType::F32) => {
+            return Some(map1(|x: bool| f32::from(u8::from(x))));
+        }
         (ElementType::S32, ElementType::F32) => return Some(map1(|x: i32| x as f32)),
         _ => {}
     }
@@ -184,9 +187,7 @@ pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
             through(from, to, |x: u64| Number::Unsigned(x))
         }
         NumberClass::Float => through(from, to, |x: f64| Number::Float(x)),
-        NumberClass::Complex => {
-            through(from, to, |x: Complex<f64>| Number::Complex(x.re, x.im))
-        }
+        NumberClass::Complex => through(from, to, |x: Complex<f64>| Number::Complex(x.re, x.im)),
     })
 }
 

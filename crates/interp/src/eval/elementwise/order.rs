@@ -87,16 +87,16 @@ pub(crate) fn keys(array: &Array, total: bool) -> Option<Data> {
         Data::U8(v) => int(v),
         Data::U16(v) => int(v),
         Data::U32(v) => int(v),
-        Data::U64(v) => {
-            Some(Data::S64(v.iter().map(|&v| v.cast_signed() ^ i64::MIN).collect()))
-        }
+        Data::U64(v) => Some(Data::S64(v.iter().map(|&v| v.cast_signed() ^ i64::MIN).collect())),
         Data::F16(v) if total => {
             Some(Data::S64(v.iter().map(|v| total_key16(v.to_bits()).into()).collect()))
         }
         Data::BF16(v) if total => {
             Some(Data::S64(v.iter().map(|v| total_key16(v.to_bits()).into()).collect()))
         }
-        Data::F32(v) if total => Some(Data::S64(v.iter().map(|&v| total_key32(v).into()).collect())),
+        Data::F32(v) if total => {
+            Some(Data::S64(v.iter().map(|&v| total_key32(v).into()).collect()))
+        }
         Data::F64(v) if total => Some(Data::S64(v.iter().map(|&v| total_key64(v)).collect())),
         Data::F16(v) => Some(Data::F64(v.iter().map(|v| v.to_f64()).collect())),
         Data::BF16(v) => Some(Data::F64(v.iter().map(|v| v.to_f64()).collect())),

@@ -38,18 +38,20 @@ pub(super) fn reduce(element_type: ElementType, exponent: i64, mantissa: i64) ->
     let mantissa = u32::try_from(mantissa).ok()?;
     let to = Format { mantissa, exponent: exponent.max(1) };
     match element_type {
-        ElementType::F16 => Some(map1(move |x: f16| {
-            f16::from_bits(rounded(u64::from(x.to_bits()), F16, to) as u16)
-        })),
+        ElementType::F16 => {
+            Some(map1(
+                move |x: f16| f16::from_bits(rounded(u64::from(x.to_bits()), F16, to) as u16),
+            ))
+        }
         ElementType::BF16 => Some(map1(move |x: bf16| {
             bf16::from_bits(rounded(u64::from(x.to_bits()), BF16, to) as u16)
         })),
-        ElementType::F32 => Some(map1(move |x: f32| {
-            f32::from_bits(rounded(u64::from(x.to_bits()), F32, to) as u32)
-        })),
-        ElementType::F64 => {
-            Some(map1(move |x: f64| f64::from_bits(rounded(x.to_bits(), F64, to))))
+        ElementType::F32 => {
+            Some(map1(
+                move |x: f32| f32::from_bits(rounded(u64::from(x.to_bits()), F32, to) as u32),
+            ))
         }
+        ElementType::F64 => Some(map1(move |x: f64| f64::from_bits(rounded(x.to_bits(), F64, to)))),
         _ => None,
     }
 }

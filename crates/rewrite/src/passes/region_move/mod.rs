@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Opcode};
 
 use crate::analysis::cost::{CostModel, pays};
-use crate::analysis::region::{Exit, ExitKind, LeafKind, Region, region_around};
+use crate::analysis::region::{Exit, ExitKind, LeafKind, Region, unseen_region_around};
 use crate::pass::Context;
 use crate::report::{Note, Verdict, place_of};
 use plan::Move;
@@ -29,7 +29,7 @@ struct Sweep<'a, 'b> {
     spend: fn(&mut Context<'b>) -> bool,
     /// Whether a region of the second dims may move to the first.
     admits: fn(&[i64], &[i64]) -> bool,
-    visited: FxHashSet<InstId>,
+    seen: FxHashSet<InstId>,
 }
 
 /// Moves every region around a reshape for which that pays, once; the number
@@ -41,7 +41,7 @@ pub(super) fn sweep<'b>(
     spend: fn(&mut Context<'b>) -> bool,
     admits: fn(&[i64], &[i64]) -> bool,
 ) -> Result<usize, EditError> {
-    let mut sweep = Sweep { cx, pass, spend, admits, visited: FxHashSet::default() };
+    let mut sweep = Sweep { cx, pass, spend, admits, seen: FxHashSet::default() };
     let mut changes = 0;
     for computation in module.computations().to_vec() {
         let seeds: Vec<InstId> = module.instructions(computation).collect();
@@ -52,9 +52,7 @@ pub(super) fn sweep<'b>(
             let Some(&operand) = module.operands(id).first() else { continue };
             // The reshape leads into one region and out of another.
             for start in [operand, id] {
-                if !sweep.visited.contains(&start) {
-                    changes += usize::from(sweep.rewrite_around(module, start)?);
-                }
+                changes += usize::from(sweep.rewrite_around(module, start)?);
             }
         }
     }
@@ -67,10 +65,8 @@ fn is_live(module: &Module, id: InstId) -> bool {
 
 impl Sweep<'_, '_> {
     fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<bool, EditError> {
-        let Some(region) = region_around(module, start) else { return Ok(false) };
-        self.visited.insert(start);
-        self.visited.extend(region.interior.iter().copied());
-        self.visited.extend(reshape_leaves(&region));
+        let region = unseen_region_around(module, start, &mut self.seen);
+        let Some(region) = region else { return Ok(false) };
         let candidates = self.candidates(module, &region);
         if candidates.is_empty() {
             return Ok(false);
@@ -95,7 +91,8 @@ impl Sweep<'_, '_> {
             return Ok(false);
         }
         self.note(module, &region, Verdict::Done, text);
-        best.patch.apply(module)?;
+        // What was made waits for the next sweep.
+        self.seen.extend(best.patch.apply(module)?);
         remove_unused(module, &region, &best)?;
         Ok(true)
     }
@@ -148,11 +145,6 @@ fn remove_unused(module: &mut Module, region: &Region, done: &Move) -> Result<()
         }
     }
     Ok(())
-}
-
-fn reshape_leaves(region: &Region) -> impl Iterator<Item = InstId> + '_ {
-    let reshapes = region.leaves.iter().filter(|leaf| matches!(leaf.kind, LeafKind::Reshape(_)));
-    reshapes.map(|leaf| leaf.id)
 }
 
 fn place_of_region(module: &Module, region: &Region) -> String {
