@@ -174,7 +174,7 @@ impl World {
                         patch.apply(&mut self.module).map(|_| ())
                     }
                 };
-                return Err(refused.expect_err("a foreign value was taken"));
+                return Err(refused.unwrap_err());
             }
         }
         Ok(())

@@ -144,7 +144,7 @@ fn compatible_shapes_may_differ_in_layout_alone() {
 #[test]
 fn leaves_come_in_order() {
     let nested = shape("(f32[1], (s32[2], (), (token[])), pred[3])");
-    let leaves: Vec<String> = nested.leaves().iter().map(|s| s.to_string()).collect();
+    let leaves: Vec<String> = nested.leaves().iter().map(ToString::to_string).collect();
     assert_eq!(leaves, ["f32[1]", "s32[2]", "token[]", "pred[3]"]);
     assert_eq!(shape("f32[2]").leaves(), [&shape("f32[2]")]);
     assert_eq!(shape("()").leaves(), Vec::<&Shape>::new());
@@ -244,11 +244,11 @@ fn rare_layouts_are_written_as_xla_writes_them() {
     });
     written("f32[16,256]", sparse, "{1,0:#(u32)*(u64)}");
     let split = rare(|r| r.splits = vec![(1, vec![64, 128])]);
-    let mut with_space = move |layout: &mut Layout| {
+    let with_space = move |layout: &mut Layout| {
         split(layout);
         layout.memory_space = 5;
     };
-    written("f32[16,256]", &mut with_space, "{1,0:S(5)SC(1:64,128)}");
+    written("f32[16,256]", with_space, "{1,0:S(5)SC(1:64,128)}");
     let prefix = rare(|r| r.dynamic_shape_metadata_prefix_bytes = 16);
     written("f32[<=16,256]", prefix, "{1,0:M(16)}");
     let physical = rare(|r| r.physical_shape = Some(Shape::array(ElementType::F32, [2])));

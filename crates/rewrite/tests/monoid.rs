@@ -101,7 +101,13 @@ fn combining_with_an_identity_changes_no_bit() {
     for &element_type in ElementType::ALL {
         for opcode in OPCODES {
             let monoid = Monoid { opcode, element_type };
-            let Some(identity) = monoid.identity() else { continue };
+            // What is narrower than a byte has no arithmetic in the interpreter.
+            let Some(identity) = monoid
+                .identity()
+                .filter(|_| element_type.bits() != 1 || element_type == ElementType::Pred)
+            else {
+                continue;
+            };
             let Some(module) = combined(monoid, identity.clone()) else { continue };
             assert!(monoid.is_neutral(&identity), "{monoid:?}");
             for kind in InputKind::ALL {

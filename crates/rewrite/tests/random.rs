@@ -66,7 +66,7 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let target = if seed % 5 == 4 { "linear" } else { "tpu-like" };
     let mut fired = [false; COUNTED.len()];
     for (number, pass) in registry::PASSES.iter().enumerate() {
-        let exact = (seed as usize + number) % 4 == 0;
+        let exact = (seed as usize + number).is_multiple_of(4);
         let after =
             case.run(&format!("pass `{}`", pass.name()), &passes(&[pass.name()], target, exact));
         if let Some(counted) = COUNTED.iter().position(|&name| name == pass.name()) {
@@ -75,7 +75,7 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     }
     let mut rewritten = [false; 2];
     for (number, known) in PIPELINES.iter().enumerate() {
-        let exact = (seed as usize + number) % 4 == 0;
+        let exact = (seed as usize + number).is_multiple_of(4);
         let mut options = pipeline(known.name, target);
         options.exact = exact;
         let after = case.run(&format!("pipeline `{}`", known.name), &options);
@@ -142,7 +142,6 @@ impl Case {
 /// test to mean anything.
 #[track_caller]
 fn assert_fired(tally: &Tally, percent: [usize; COUNTED.len()], rewritten: usize) {
-    println!("{tally:?}");
     for ((name, fired), least) in COUNTED.iter().zip(tally.fired).zip(percent) {
         assert!(fired * 100 >= tally.modules * least, "`{name}` fired on {fired}: {tally:?}");
     }

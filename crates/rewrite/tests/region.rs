@@ -8,7 +8,7 @@ use tilewright_ir::{Builder, ElementType, InstId, Module, Opcode, Shape, Verifie
 use tilewright_rewrite::analysis::region::{Exit, ExitKind, LeafKind, Region, region_around};
 
 fn named(module: &Module, name: &str) -> InstId {
-    let mut ids = module.computations().iter().flat_map(|&c| module.instructions(c));
+    let mut ids = module.instructions(module.entry().expect("an entry"));
     ids.find(|&id| module.name_of(id) == name).expect("an instruction of this name")
 }
 

@@ -71,7 +71,7 @@ pub struct Weights {
     pub norm: u32,
     /// A computation of its own and a call of it.
     pub call: u32,
-    /// An instruction that is there already.
+    /// An instruction that is there already, or a value through a tuple.
     pub duplicate: u32,
 }
 

@@ -1,3 +1,4 @@
 //! Fixtures for tests.
 
 pub mod fixture;
+pub mod generate;

@@ -9,8 +9,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tilewright_text::parse_and_verify;
 use tilewright_text::render::Renderer;
+use tilewright_text::{Invalid, parse_and_verify};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/text/err")
@@ -50,4 +50,28 @@ fn every_error_is_drawn_as_its_snapshot_says() {
             insta::assert_snapshot!(name, drawing);
         }
     });
+}
+
+#[test]
+fn a_module_without_text_is_drawn_as_it_would_be_printed() {
+    let text = "HloModule m\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[3] negate(p)\n}";
+    let Err(Invalid::Rejected { rejected, .. }) = parse_and_verify(text) else {
+        panic!("it verifies")
+    };
+    let drawn = Renderer::new().diagnostics("m", None, &rejected.module, &rejected.diagnostics);
+    let expected = "\
+error[V014]: `negate` of these operands yields f32[2], not f32[3]
+ |
+ | %r = f32[3] negate(%p)
+ | ^^^^^^^^^^^^^^^^^^^^^^
+";
+    assert_eq!(drawn, expected);
+}
+
+#[test]
+fn colour_is_drawn_when_it_is_asked_for() {
+    let Err(invalid) = parse_and_verify("HloModule") else { panic!("it parses") };
+    let plain = Renderer::new().invalid("m", "HloModule", &invalid);
+    let colour = Renderer::new().with_colour(true).invalid("m", "HloModule", &invalid);
+    assert!(!plain.contains('\u{1b}') && colour.contains('\u{1b}'));
 }

@@ -59,7 +59,9 @@ fn simpler(module: &Module, id: InstId) -> Option<Patch> {
         {
             patch.add(id, reshape_op(), module.shape(id).clone(), [Value::Old(*source)])
         }
-        (Op::Broadcast(_), [source]) if module.array_shape(*source)?.rank() == 0 => {
+        (Op::Broadcast(_), [source])
+            if module.array_shape(*source)?.rank() == 0 && module.extras(*operand).is_none() =>
+        {
             let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
             patch.add(id, op, module.shape(id).clone(), [Value::Old(*source)])
         }

@@ -1,7 +1,7 @@
 //! The steps of which a random computation is made.
 
 use tilewright_ir::element::NumberClass;
-use tilewright_ir::ops::control::CallAttrs;
+use tilewright_ir::ops::control::{CallAttrs, GetTupleElementAttrs};
 use tilewright_ir::ops::elementwise::Direction;
 use tilewright_ir::{Dims, ElementType, InstId, Op, Opcode, Shape};
 
@@ -306,9 +306,13 @@ impl Graph<'_, '_> {
         last.map_or_else(|| self.scalar(ElementType::F32, 0.0), Ok)
     }
 
-    /// An instruction that is there already, once more.
+    /// An instruction that is there already, once more; or a value by way of a
+    /// tuple.
     fn duplicate(&mut self) -> Made<()> {
         let Some(value) = self.pick(|_| true) else { return self.leaf() };
+        if self.rng.chance(20) {
+            return self.through_tuple(&value);
+        }
         let module = self.b.module();
         let op = module.op(value.id).clone();
         if matches!(op, Op::Parameter(_)) {
@@ -319,6 +323,16 @@ impl Graph<'_, '_> {
         let id = self.b.op_with_shape(op, shape, &operands)?;
         let again = self.value(id, value.bound, value.exact)?;
         self.keep(again);
+        Ok(())
+    }
+
+    fn through_tuple(&mut self, value: &Value) -> Made<()> {
+        let other = self.pick(|_| true).unwrap_or_else(|| value.clone());
+        let pair = self.b.op(Op::Tuple, &[other.id, value.id])?;
+        let second = GetTupleElementAttrs { index: 1 };
+        let id = self.b.op(Op::GetTupleElement(Box::new(second)), &[pair])?;
+        let result = self.value(id, value.bound, value.exact)?;
+        self.keep(result);
         Ok(())
     }
 

@@ -136,7 +136,7 @@ impl<'s> Parser<'s> {
     }
 
     /// ```text
-    /// parameters := "(" [name ":" shape ("," name ":" shape)*] ")"
+    /// parameters := "(" [name [":"] shape ("," name [":"] shape)*] ")"
     /// ```
     /// Only the result counts: parameters are what the instructions say.
     fn program_shape_of_computation(&mut self) -> Parse<Option<(Shape, Span)>> {
@@ -149,8 +149,7 @@ impl<'s> Parser<'s> {
                 self.expect(b',', "`,` or `)`")?;
             }
             self.name("the name of a parameter")?;
-            self.expect(b':', "`:` and the shape of the parameter")?;
-            self.cursor.skip_space();
+            self.accept(b':');
             self.shape()?;
         }
         self.arrow()?;

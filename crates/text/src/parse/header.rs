@@ -66,7 +66,9 @@ impl Parser<'_> {
                 self.module.header.entry_layout = Some(layout);
             }
             _ => {
-                let value = self.verbatim(Extent::Attribute)?;
+                let json = name == "frontend_attributes";
+                let extent = if json { Extent::Json } else { Extent::Attribute };
+                let value = self.verbatim(extent)?;
                 self.module.header.other.push((name.into(), value));
             }
         }

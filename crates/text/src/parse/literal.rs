@@ -51,7 +51,7 @@ impl Parser<'_> {
 
     /// ```text
     /// array    := element | brace                       as the rank says
-    /// brace    := "{" (array ","?)* "}" | "{" "..." "}"
+    /// brace    := "{" (array ","*)* "}" | "{" "..." "}"
     /// ```
     fn array_literal(&mut self, element_type: ElementType, dims: &[i64]) -> Parse<Literal> {
         if self.elided(dims) {
@@ -153,7 +153,7 @@ impl Parser<'_> {
                 if counts.is_empty() {
                     return Ok(values);
                 }
-                self.accept(b',');
+                while self.accept(b',') {}
                 continue;
             }
             if *count == size {
@@ -162,7 +162,7 @@ impl Parser<'_> {
             *count += 1;
             if level == dims.len() {
                 values.push(element(self)?);
-                self.accept(b',');
+                while self.accept(b',') {}
             } else {
                 self.expect(b'{', "`{` and the elements of the next dim")?;
                 counts.push(0);

@@ -10,18 +10,20 @@ use super::{Failed, Parse, Parser, SyntaxError};
 use crate::span::{Span, line_column};
 
 impl<'s> Parser<'s> {
-    /// `operands := "(" [operand ("," operand)*] ")"`
+    /// `operands := "(" ","* [operand (","+ operand)* ","*] ")"`
+    ///
+    /// XLA's parser does not mind a comma too many here.
     pub(super) fn operands(&mut self, scope: &mut Scope<'s>, operands: &mut Operands) -> Parse<()> {
         self.expect(b'(', "`(` and the operands")?;
-        if self.accept(b')') {
-            return Ok(());
-        }
         loop {
-            operands.push(self.operand(scope)?);
-            if self.accept(b',') {
-                continue;
+            while self.accept(b',') {}
+            if self.accept(b')') {
+                return Ok(());
             }
-            return self.expect(b')', "`,` or `)`");
+            operands.push(self.operand(scope)?);
+            if !self.accept(b',') {
+                return self.expect(b')', "`,` or `)`");
+            }
         }
     }
 

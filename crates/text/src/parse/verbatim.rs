@@ -5,7 +5,7 @@ use tilewright_ir::ops::attr::Verbatim;
 
 use super::recover::begins_definition;
 use super::{MAX_DEPTH, Parse, Parser, SyntaxError};
-use crate::lexer::{END, is_space};
+use crate::lexer::{END, is_space, starts_name};
 use crate::span::Span;
 
 /// Where a value that is not understood ends, besides `,` and the bracket
@@ -15,7 +15,8 @@ pub(super) enum Extent {
     /// At whitespace, unless a bracket or number follows it:
     /// `mesh['x'=2] {'x'}`, `f32[] 1.5`.
     Attribute,
-    /// As an attribute, but `'` is a letter, not a quote, as in JSON.
+    /// As an attribute, but only braces and double quotes mean anything, as
+    /// XLA reads JSON.
     Json,
     /// At whitespace: fields need no comma between them.
     Field,
@@ -48,6 +49,9 @@ impl Parser<'_> {
                         return self.open_string();
                     }
                 }
+                b'[' | b'(' | b']' | b')' if extent == Extent::Json && !open.is_empty() => {
+                    self.cursor.bump();
+                }
                 b'{' | b'[' | b'(' if open.len() >= MAX_DEPTH => return self.too_deep(),
                 bracket @ (b'{' | b'[' | b'(') => {
                     open.push((bracket, at));
@@ -55,8 +59,16 @@ impl Parser<'_> {
                 }
                 bracket @ (b'}' | b']' | b')') => match open.pop() {
                     None => return Ok(at),
-                    Some((opened, _)) if closes(bracket, opened) => self.cursor.bump(),
-                    Some((opened, from)) => return self.mismatched(opened, from),
+                    Some((opened, from)) if !closes(bracket, opened) => {
+                        return self.mismatched(opened, from);
+                    }
+                    Some(_) => {
+                        self.cursor.bump();
+                        // `{...}ROOT` and the like: the next thing, glued on.
+                        if open.is_empty() && self.at_name() && !self.goes_on(extent) {
+                            return Ok(self.cursor.pos());
+                        }
+                    }
                 },
                 b',' if open.is_empty() => return Ok(at),
                 b'/' => {
@@ -79,6 +91,10 @@ impl Parser<'_> {
                 _ => self.cursor.bump(),
             }
         }
+    }
+
+    fn at_name(&self) -> bool {
+        self.cursor.peek() == b'%' || starts_name(self.cursor.peek())
     }
 
     /// Whether what follows whitespace still belongs to the value.
