@@ -211,6 +211,14 @@ fn find<'a>(names: impl Iterator<Item = &'a str>) -> Result<PassList, OptimizeEr
     names.map(find).collect()
 }
 
+/// A module in its simplest form, between two runs of the heart.
+struct Snapshot {
+    module: Module,
+    cycles: f64,
+    notes: Vec<Note>,
+    heart: usize,
+}
+
 /// An optimisation under way.
 struct Run<'a> {
     module: Module,
@@ -223,15 +231,27 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Cleans up and runs the heart, until neither changes anything.
+    /// Cleans up and runs the heart, until neither changes anything. What the
+    /// heart did in a round is undone where the whole does not cost less for
+    /// it, so that moves which pay one by one cannot go round in circles.
     fn rounds(&mut self, plan: &Plan) -> Result<StopReason, OptimizeError> {
+        let mut best: Option<Snapshot> = None;
         for _ in 0..self.options.max_rounds {
             // What was left may have become possible: only the last word counts.
             self.notes.retain(|note| note.verdict == Verdict::Done);
             let cleaned = self.all(&plan.cleanup)?;
             // The heart waits for the fixpoint of the cleanup.
-            let changes =
-                if plan.heart.is_empty() || cleaned > 0 { cleaned } else { self.all(&plan.heart)? };
+            let changes = if plan.heart.is_empty() || cleaned > 0 {
+                cleaned
+            } else {
+                let now = self.snapshot();
+                if let Some(best) = best.take().filter(|best| !cost_pays(best.cycles, now.cycles)) {
+                    self.restore(best);
+                    return Ok(StopReason::Fixpoint);
+                }
+                best = Some(now);
+                self.all(&plan.heart)?
+            };
             if self.fuel == 0 {
                 self.all(&plan.cleanup)?;
                 return Ok(StopReason::StopAfter);
@@ -241,6 +261,21 @@ impl Run<'_> {
             }
         }
         Ok(StopReason::Budget)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            module: self.module.clone(),
+            cycles: module_cost(&self.module, &self.options.target).cycles,
+            notes: self.notes.clone(),
+            heart: self.heart,
+        }
+    }
+
+    fn restore(&mut self, best: Snapshot) {
+        self.module = best.module;
+        self.notes = best.notes;
+        self.heart = best.heart;
     }
 
     fn all(&mut self, passes: &[&'static dyn Pass]) -> Result<usize, OptimizeError> {

@@ -104,7 +104,7 @@ fn every_number_of_rewrites_of_a_real_program_is_right() {
     let file = source.iter().find(|f| f.name == "unet_block_grad").expect("the U-Net");
     let before = module(&file.text().expect("a readable file"));
     let (all, _) = heart(&optimized_by_default(&before));
-    assert!(all > 4, "{all} rewrites");
+    assert!(all >= 4, "{all} rewrites");
     for wanted in 0..=all {
         let stop_after = u64::try_from(wanted).ok();
         let options = Options { stop_after, ..pipeline("default", "tpu-like") };

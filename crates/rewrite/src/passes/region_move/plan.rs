@@ -3,9 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs};
-use tilewright_ir::{ArrayShape, Dims, InstId, Module, Op, Opcode, Patch, Shape, Value};
+use tilewright_ir::{ArrayShape, Dims, InstId, Module, Op, Patch, Shape, Value};
 
-use crate::analysis::cost::{Cost, CostModel};
+use crate::analysis::cost::{Cost, CostModel, Operand};
 use crate::analysis::digits::{BroadcastPlan, Digits};
 use crate::analysis::reduce::{MonoidReduce, reshape_op, shape_like};
 use crate::analysis::region::{Exit, ExitKind, Leaf, LeafKind, Region};
@@ -42,7 +42,7 @@ impl Move {
             patch: Patch::new(),
             moved: FxHashMap::default(),
             gone: region.interior.iter().copied().collect(),
-            back: FxHashMap::default(),
+            back: FxHashSet::default(),
             forced: Vec::new(),
         };
         for leaf in &region.leaves {
@@ -58,36 +58,15 @@ impl Move {
         planner.leaves_gone();
         let before: Cost = planner.gone.iter().map(|&id| model.of(module, id)).sum();
         let (after, fused) = model.patch_with_fused(module, &planner.patch);
-        let mut cycles = (before.cycles, after.cycles);
-        // Users that cannot fuse pay for storing a value that is fused, now
-        // or once it is reshaped for them.
-        for exit in planner.forced.iter().filter(|exit| !fuses_operands(module, exit)) {
-            let store = model.stored(module.shape(exit.value)).cycles;
-            if model.is_fused(module, exit.value) {
-                cycles.0 += store;
-            }
-            if planner.back.get(&exit.value).is_some_and(|back| is_new_and(*back, &fused)) {
-                cycles.1 += store;
-            }
-        }
+        let users = planner.users_cost_more_by(model, &fused);
         Some(Self {
             dims: dims.clone(),
             patch: planner.patch,
-            before: cycles.0,
-            after: cycles.1,
+            before: before.cycles + (-users).max(0.0),
+            after: after.cycles + users.max(0.0),
             forced: planner.forced,
         })
     }
-}
-
-/// Whether the user of an exit computes fused operands where it needs them.
-fn fuses_operands(module: &Module, exit: &Exit) -> bool {
-    let fuses = |user| matches!(module.opcode(user), Opcode::Reduce | Opcode::Broadcast);
-    exit.user.is_some_and(fuses)
-}
-
-fn is_new_and(value: Value, flags: &[bool]) -> bool {
-    matches!(value, Value::New(index) if flags.get(index) == Some(&true))
 }
 
 struct Planner<'a> {
@@ -102,7 +81,7 @@ struct Planner<'a> {
     /// The instructions that nothing needs any more.
     gone: FxHashSet<InstId>,
     /// The interior values that are reshaped back.
-    back: FxHashMap<InstId, Value>,
+    back: FxHashSet<InstId>,
     forced: Vec<Exit>,
 }
 
@@ -209,12 +188,10 @@ impl Planner<'_> {
         if !self.gone.contains(&exit.value) {
             return;
         }
-        let known = self.back.contains_key(&exit.value);
-        if let (false, Some(&value)) = (known, self.moved.get(&exit.value)) {
+        if let (true, Some(&value)) = (self.back.insert(exit.value), self.moved.get(&exit.value)) {
             let shape = self.module.shape(exit.value).clone();
             let back = self.patch.add(exit.value, reshape_op(), shape, [value]);
             self.patch.replace(exit.value, back);
-            self.back.insert(exit.value, back);
         }
         self.forced.push(*exit);
     }
@@ -240,6 +217,42 @@ impl Planner<'_> {
             LeafKind::Broadcast(_) | LeafKind::Iota => true,
             LeafKind::Other => false,
         }
+    }
+
+    /// By how many cycles what is left costs more than now for reading what is
+    /// made: a user that fuses saves the load of a value that is fused, any
+    /// other one has it stored first. `fused` says which of the patch are.
+    fn users_cost_more_by(&self, model: &CostModel<'_>, fused: &[bool]) -> f64 {
+        let (module, patch) = (self.module, &self.patch);
+        let new: FxHashMap<InstId, Value> = patch.replaced().iter().copied().collect();
+        let now =
+            |id: InstId| Operand { shape: module.shape(id), fused: model.is_fused(module, id) };
+        let then = |id: InstId| match new.get(&id) {
+            Some(&Value::New(index)) => {
+                Operand { shape: patch.shape(module, Value::New(index)), fused: fused[index] }
+            }
+            Some(&Value::Old(id)) => now(id),
+            None => now(id),
+        };
+        let result = module.entry().and_then(|entry| module.computation(entry).root());
+        let mut seen = FxHashSet::default();
+        let mut more = 0.0;
+        for &(old, _) in patch.replaced() {
+            if result == Some(old) && then(old).fused != now(old).fused {
+                let store = model.stored(module.shape(old)).cycles;
+                more += if now(old).fused { -store } else { store };
+            }
+            for user in module.users(old) {
+                if !self.gone.contains(&user) && seen.insert(user) {
+                    let operands: SmallVec<[Operand<'_>; 4]> =
+                        module.operands(user).iter().map(|&operand| then(operand)).collect();
+                    let (op, shape) = (module.op(user), module.shape(user));
+                    more += model.instruction(op, shape, &operands).cycles;
+                    more -= model.of(module, user).cycles;
+                }
+            }
+        }
+        more
     }
 
     fn has_new_dims(&self, id: InstId) -> bool {
