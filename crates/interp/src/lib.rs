@@ -9,7 +9,7 @@
 //!                      └── lanes: scalar computations run over many elements at once
 //! ```
 //!
-//! [`compare`] says how far two results are apart, [`inputs`] makes inputs from
+//! [`compare()`] says how far two results are apart, [`inputs`] makes inputs from
 //! a seed, [`npz`] reads and writes them.
 //!
 //! # Accuracy

@@ -301,10 +301,10 @@ pub fn write<W: Write + Seek>(writer: W, groups: &[(&str, &[Literal])]) -> Resul
     Ok(())
 }
 
-/// Writes groups of values to a file; see [`write`].
+/// Writes groups of values to a file; see [`write()`].
 ///
 /// # Errors
-/// As for [`write`].
+/// As for [`write()`].
 pub fn write_file(path: &Path, groups: &[(&str, &[Literal])]) -> Result<(), NpzError> {
     write(BufWriter::new(File::create(path)?), groups)
 }

@@ -12,7 +12,7 @@
 //! - [`Module`] and [`edit`]: the graph, and the only way to change it.
 //! - [`walk`]: post-order and call graph, through petgraph's visit traits.
 //! - [`infer_shape`]: the one shape rule of each op.
-//! - [`verify`]: what must hold; [`Verified`] is a type of its own.
+//! - [`mod@verify`]: what must hold; [`Verified`] is a type of its own.
 //! - [`Builder`]: how front ends make modules.
 //!
 //! This crate knows no characters, files or targets.

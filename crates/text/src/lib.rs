@@ -1,7 +1,7 @@
 //! HLO text in and out.
 //!
 //! [`parse`] reads a module from text and remembers where its parts stand;
-//! [`print`] writes one as text that XLA reads back;
+//! [`print()`] writes one as text that XLA reads back;
 //! [`render`] draws what is wrong with a caret below it.
 
 mod lexer;
