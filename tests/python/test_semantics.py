@@ -52,7 +52,7 @@ def test_interpreter_agrees_with_xla(path: Path, tmp_path: Path) -> None:
     shape = xla.program_shape(xla.parse(path.read_text()))
     types = tuple(leaf.numpy_dtype() for leaf in xla.flatten(shape.result_shape()))
     actual, expected = stored_outputs(out, types), stored_outputs(values, types)
-    xla.assert_close(actual, expected, path.stem)
+    xla.assert_close(actual, expected, path.stem, xla.rounding_of(path.read_text()))
 
 
 @pytest.mark.usefixtures("binary")

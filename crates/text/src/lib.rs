@@ -3,6 +3,18 @@
 //! [`parse`] reads a module from text and remembers where its parts stand;
 //! [`print()`] writes one as text that XLA reads back;
 //! [`render`] draws what is wrong with a caret below it.
+//!
+//! ```
+//! use tilewright_text::{parse, parse_and_verify, render::render};
+//!
+//! let text = "HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] negat(x)\n}\n";
+//! let Err(errors) = parse(text) else { return };
+//! assert_eq!(errors.errors()[0].at.line, 5);
+//! assert!(render("m.hlo", text, &errors).contains("did you mean `negate`?"));
+//!
+//! let text = text.replace("negat(", "negate(");
+//! assert!(parse_and_verify(&text).is_ok());
+//! ```
 
 mod lexer;
 mod parse;

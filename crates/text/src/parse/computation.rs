@@ -6,7 +6,7 @@ use tilewright_ir::{CompId, EditError, InstId, Op, Shape};
 
 use super::{Names, Parse, Parser, SyntaxError};
 use crate::lexer::END;
-use crate::span::{Span, line_column};
+use crate::span::Span;
 
 /// The computation whose instructions are being read.
 pub(super) struct Scope<'s> {
@@ -88,20 +88,23 @@ impl<'s> Parser<'s> {
         let is_entry = self.keyword("ENTRY");
         let entry_span = self.span_since(start);
         let (name, span) = self.name("a computation, as `ENTRY main { ... }`")?;
+        let result = self.named_computation(name, span);
+        match result {
+            Ok(id) if is_entry => self.claim_entry(entry, id, entry_span),
+            Ok(_) => {}
+            // What calls it has no error for that.
+            Err(_) if self.computations.contains(name) => {}
+            Err(_) => {
+                self.computations.insert(name, None);
+            }
+        }
+        result
+    }
+
+    fn named_computation(&mut self, name: &'s str, span: Span) -> Parse<CompId> {
         let result = self.program_shape_of_computation()?;
         let id = self.module.add_computation(name);
         self.spans.set_computation(id, span);
-        if is_entry {
-            match *entry {
-                None => *entry = Some((id, entry_span)),
-                Some((_, first)) => {
-                    let line = line_column(self.cursor.source(), first.start as usize).line;
-                    let error = SyntaxError::new(entry_span, "a second entry computation")
-                        .help(format!("the first stands on line {line}"));
-                    let _ = self.fail::<()>(error);
-                }
-            }
-        }
         let body = self.body(id)?;
         self.check_result(id, result, &body);
         self.define_computation(name, span, id, &body);
@@ -111,6 +114,16 @@ impl<'s> Parser<'s> {
         Ok(id)
     }
 
+    fn claim_entry(&mut self, entry: &mut Option<(CompId, Span)>, id: CompId, span: Span) {
+        match *entry {
+            None => *entry = Some((id, span)),
+            Some((_, first)) => {
+                let error = SyntaxError::new(span, "a second entry computation");
+                let _ = self.fail::<()>(error.help(self.first_stands(first)));
+            }
+        }
+    }
+
     fn define_computation(&mut self, name: &'s str, span: Span, id: CompId, body: &Body) {
         let defined = (!body.broken).then_some(id);
         if let Some(previous) = self.computations.insert(name, defined) {
@@ -118,8 +131,7 @@ impl<'s> Parser<'s> {
             let message = format!("a second computation named `{name}`");
             let mut error = SyntaxError::new(span, message);
             if let Some(first) = first {
-                let line = line_column(self.cursor.source(), first.start as usize).line;
-                error = error.help(format!("the first stands on line {line}"));
+                error = error.help(self.first_stands(first));
             }
             let _ = self.fail::<()>(error);
         }

@@ -11,7 +11,7 @@ use super::computation::Scope;
 use super::sugar::asynchronous;
 use super::suggest::nearest;
 use super::{Failed, Parse, Parser, SyntaxError};
-use crate::span::{Span, line_column};
+use crate::span::Span;
 
 /// Operands as they are collected.
 pub(super) type Operands = SmallVec<[InstId; 8]>;
@@ -69,10 +69,8 @@ impl<'s> Parser<'s> {
 
     fn set_root(&mut self, scope: &mut Scope<'s>, id: InstId, span: Span) -> Parse<()> {
         if let Some(first) = scope.root {
-            let line = line_column(self.cursor.source(), first.start as usize).line;
-            let error = SyntaxError::new(span, "a second root in this computation")
-                .help(format!("the first stands on line {line}"));
-            return self.fail(error);
+            let error = SyntaxError::new(span, "a second root in this computation");
+            return self.fail(error.help(self.first_stands(first)));
         }
         scope.root = Some(span);
         // It was inserted just now, so it cannot have been removed.
@@ -84,8 +82,7 @@ impl<'s> Parser<'s> {
         let message = format!("a second instruction named `{name}` in this computation");
         let mut error = SyntaxError::new(span, message);
         if let Some(first) = previous.and_then(|id| self.spans.instruction(id)) {
-            let line = line_column(self.cursor.source(), first.start as usize).line;
-            error = error.help(format!("the first stands on line {line}"));
+            error = error.help(self.first_stands(first));
         }
         self.fail(error)
     }

@@ -33,7 +33,7 @@ use tilewright_ir::verify::Rejected;
 use tilewright_ir::{CompId, Dims, InstId, Module, ShapeId, Verified, verify};
 
 use crate::lexer::{Cursor, END, starts_name};
-use crate::span::{SourceMap, Span};
+use crate::span::{SourceMap, Span, line_column};
 use names::Names;
 
 pub use error::{MAX_ERRORS, SyntaxError, SyntaxErrors};
@@ -218,6 +218,12 @@ impl<'s> Parser<'s> {
         let span = self.found();
         let found = self.cursor.text(start, span.end as usize);
         self.fail(SyntaxError::new(span, format!("unexpected `{found}`")).expected(expected))
+    }
+
+    /// Where the first of two things stands of which there may be one.
+    fn first_stands(&self, first: Span) -> String {
+        let at = line_column(self.cursor.source(), first.start as usize);
+        format!("the first stands on line {}", at.line)
     }
 
     /// The extent of the word, number or character here.
