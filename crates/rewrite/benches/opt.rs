@@ -39,15 +39,14 @@ fn without_patterns(instructions: usize) -> Result<Verified, BuildError> {
 
 fn optimizing(c: &mut Criterion) {
     let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
-    let kinds: [(&str, fn(usize) -> Verified); 2] = [
-        ("with_patterns", |size| large_module(size, 1)),
-        ("without_patterns", |size| without_patterns(size).expect("a module")),
-    ];
-    for (name, make) in kinds {
+    for name in ["with_patterns", "without_patterns"] {
         let mut group = c.benchmark_group(format!("optimize_{name}"));
         group.sample_size(10);
         for size in SIZES {
-            let module = make(size);
+            let module = match name {
+                "with_patterns" => large_module(size, 1),
+                _ => without_patterns(size).expect("a module"),
+            };
             group.throughput(Throughput::Elements(module.instruction_count() as u64));
             group.bench_function(BenchmarkId::from_parameter(size), |b| {
                 let copy = || module.clone();
