@@ -5,7 +5,7 @@
 mod common;
 
 use common::fixture::{Expect, Fixture};
-use common::values::{KINDS, difference, evaluated};
+use common::values::{KINDS, bit_difference, difference, evaluated};
 use common::{changes, module, optimized, passes, short, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright_ir::Verified;
@@ -135,7 +135,12 @@ fn check_values(
             (Err(error), None) => return Err(format!("before: {error}").into()),
         };
         let actual = evaluated(after, 1, kind).map_err(|error| format!("after: {error}"))?;
-        if let Some(what) = difference(&expected, &actual, exact) {
+        let apart = if exact {
+            bit_difference(&expected, &actual)
+        } else {
+            difference(before, &expected, &actual)
+        };
+        if let Some(what) = apart {
             return Err(format!("{} inputs: {what}\n{}", kind.name(), short(after)).into());
         }
     }

@@ -6,7 +6,7 @@ mod common;
 
 use std::sync::Mutex;
 
-use common::values::{difference, evaluated};
+use common::values::{bit_difference, difference, evaluated};
 use common::{changes, optimized, passes, pipeline, short, text};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::{Literal, Verified};
@@ -114,7 +114,12 @@ impl Case {
             Ok(actual) => actual,
             Err(error) => panic!("{error}: {}", place()),
         };
-        if let Some(what) = difference(&self.expected, &actual, options.exact) {
+        let apart = if options.exact {
+            bit_difference(&self.expected, &actual)
+        } else {
+            difference(&self.module, &self.expected, &actual)
+        };
+        if let Some(what) = apart {
             panic!("{what}: {}", place());
         }
         let again = optimized(&after.module, options);
