@@ -326,10 +326,7 @@ impl Builder {
     }
 }
 
-/// The op of an opcode that has no attributes.
+/// The op of an opcode without attributes, or with those it has by default.
 fn plain(opcode: Opcode) -> Result<Op, BuildError> {
-    if !opcode.attrs().is_empty() {
-        return Err(BuildError::NeedsAttributes(opcode));
-    }
     Op::from_attrs(opcode, &mut Default::default()).map_err(|_| BuildError::NeedsAttributes(opcode))
 }

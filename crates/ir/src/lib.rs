@@ -48,5 +48,6 @@ pub use types::element::ElementType;
 pub use types::layout::{Layout, Padding, PaddingValue, Tile};
 pub use types::literal::{ArrayLiteral, Data, Literal, LiteralError, Native};
 pub use types::shape::{ArrayShape, Dims, Shape};
-pub use types::{element, index, layout, literal, shape};
+pub use types::sharding::Sharding;
+pub use types::{devices, element, index, layout, literal, shape, sharding};
 pub use verify::{Verified, verify};

@@ -3,8 +3,9 @@
 use smol_str::SmolStr;
 
 use crate::entity::InstId;
-use crate::ops::attr::Verbatim;
-use crate::types::shape::Shape;
+use crate::ops::attr::{Real64, Verbatim};
+use crate::types::shape::{Dims, Shape};
+use crate::types::sharding::Sharding;
 
 /// Where an instruction comes from (XLA's `OpMetadata`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,6 +20,27 @@ pub struct OpMetadata {
     pub source_line: i64,
     /// The frame in the module's [`StackTables`], from 1; 0 if unknown.
     pub stack_frame_id: i64,
+    /// What few instructions have.
+    pub rare: Option<Box<RareMetadata>>,
+}
+
+/// Fields of [`OpMetadata`] that few instructions have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RareMetadata {
+    /// The last line; 0 if unknown.
+    pub source_end_line: i64,
+    /// The first column, from 1; 0 if unknown.
+    pub source_column: i64,
+    /// The last column; 0 if unknown.
+    pub source_end_column: i64,
+    /// Kinds of profiles that guided optimisation, by their numbers in XLA.
+    pub profile_type: Vec<i64>,
+    /// The name of the instruction of which this is a copy.
+    pub deduplicated_name: SmolStr,
+    /// A name that stays the same through scheduling.
+    pub scheduling_name: SmolStr,
+    /// Anything.
+    pub metadata_payload: SmolStr,
     /// Fields that are carried, not understood, as `name`, text.
     pub other: Vec<(SmolStr, Verbatim)>,
 }
@@ -27,17 +49,23 @@ pub struct OpMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// `sharding={...}`.
-    pub sharding: Option<Verbatim>,
+    pub sharding: Option<Box<Sharding>>,
     /// `frontend_attributes={...}`.
-    pub frontend_attributes: Option<Verbatim>,
+    pub frontend_attributes: FrontendAttributes,
+    /// `parameter_replication={true,false}`: for each array of a parameter,
+    /// whether it is the same on all devices.
+    pub parameter_replication: Vec<bool>,
+    /// `statistics={...}`.
+    pub statistics: Option<Box<Statistics>>,
+    /// `origin={...}`.
+    pub origin: Option<Box<Origin>>,
     /// `backend_config=...`, with its quotes or braces.
     pub backend_config: Option<Verbatim>,
     /// `control-predecessors={...}`: these run first.
     pub control_predecessors: Vec<InstId>,
     /// The other end of the control predecessors; kept by the module.
     pub(crate) control_successors: Vec<InstId>,
-    /// Attributes that are carried, not understood, as `name`, text: known
-    /// ones of XLA (`statistics`, `origin` ...) and unknown ones alike.
+    /// Attributes that are carried, not understood, as `name`, text.
     pub other: Vec<(SmolStr, Verbatim)>,
 }
 
@@ -51,6 +79,46 @@ impl Extras {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What front ends say to themselves: names and values, in order.
+pub type FrontendAttributes = Vec<(SmolStr, Box<str>)>;
+
+/// Numbers to show beside an instruction (XLA's `StatisticsViz`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Which of them to show as a colour.
+    pub visualizing_index: i64,
+    /// Names and values.
+    pub values: Vec<(SmolStr, Real64)>,
+}
+
+/// Which values of the original program an instruction computes (XLA's
+/// `OriginalValue`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `{[synthetic_call]}`: a call that was not in the program.
+    SyntheticCall,
+    /// For each array.
+    Value(OriginTree),
+}
+
+/// The [`Origin`] of a value, in the form of its shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OriginTree {
+    /// Of an array: `{"x" {0}}`; `None` if it has none.
+    Array(Option<OriginalArray>),
+    /// Of a tuple: `({"x"}, {"y"})`.
+    Tuple(Vec<OriginTree>),
+}
+
+/// An array of the original program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginalArray {
+    /// The instruction that computed it.
+    pub instruction: SmolStr,
+    /// Which part of its result.
+    pub part: Dims,
 }
 
 /// The types of a computation's parameters and result, layouts included.
@@ -69,10 +137,41 @@ pub struct Header {
     pub entry_layout: Option<ProgramShape>,
     /// Whether the instructions' order is the order of execution.
     pub is_scheduled: bool,
+    /// Results of the entry that lie in the buffer of a parameter.
+    pub input_output_alias: Vec<InputOutputAlias>,
+    /// Parameters, or parts of them, whose buffers may be used for results.
+    pub buffer_donors: Vec<(i64, Dims)>,
+    /// Whether parameters that are results lie in the same buffer.
+    pub alias_passthrough_params: bool,
+    /// For each parameter, or one for all, whether a partitioner may choose
+    /// the sharding.
+    pub allow_sharding_propagation_to_parameters: Vec<bool>,
+    /// The same for the arrays of the result.
+    pub allow_sharding_propagation_to_output: Vec<bool>,
+    /// Copies of the program that run on different data; 1 if absent.
+    pub replica_count: Option<i64>,
+    /// Parts into which the program is cut; 1 if absent.
+    pub num_partitions: Option<i64>,
+    /// `frontend_attributes={...}`.
+    pub frontend_attributes: FrontendAttributes,
     /// Header attributes that are carried, not understood, as `name`, text.
     pub other: Vec<(SmolStr, Verbatim)>,
     /// Call stacks that metadata refers to.
     pub stack_tables: Option<StackTables>,
+}
+
+/// A part of the entry's result that lies in the buffer of a part of a
+/// parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputOutputAlias {
+    /// Which part of the result.
+    pub output: Dims,
+    /// The number of the parameter.
+    pub parameter: i64,
+    /// Which part of it.
+    pub parameter_part: Dims,
+    /// Whether it must, rather than may.
+    pub must: bool,
 }
 
 /// The call stacks of a module: each table is numbered from 1.

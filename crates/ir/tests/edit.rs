@@ -5,6 +5,8 @@
 mod common;
 
 use common::{Small, add, names, parameter, picture, shape, small, uses};
+use tilewright_ir::Sharding;
+use tilewright_ir::sharding::Placement;
 use tilewright_ir::{EditError, Extras, InstId, Layout, Module, Op, OpMetadata, Position, Shape};
 
 /// The edit is refused with this error, and nothing has changed.
@@ -256,7 +258,7 @@ fn control_edges_are_kept_at_both_ends() {
     assert_eq!(after(&module, sum), [twice]);
     // Other attributes change without touching the edges at the other end.
     let mut extras = Extras::default();
-    extras.sharding = Some(tilewright_ir::ops::attr::Verbatim("{replicated}".into()));
+    extras.sharding = Some(Box::new(Sharding::Leaf(Placement::Replicated.into())));
     module.set_extras(y, extras);
     assert_eq!(after(&module, y), [root, twice]);
     module.set_extras(twice, Extras::default());

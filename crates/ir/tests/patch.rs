@@ -15,7 +15,7 @@ fn a_patch_makes_its_instructions_and_moves_the_users() {
     let mut patch = Patch::new();
     assert!(patch.is_empty());
     let wide = patch.add(twice, reshape(), shape("f32[2,2]"), [Value::Old(sum)]);
-    let exp = patch.add_like(root, twice, Op::Exp, shape("f32[2,2]"), [wide]);
+    let exp = patch.add_like(root, twice, Op::Sinh, shape("f32[2,2]"), [wide]);
     let back = patch.add(twice, reshape(), shape("f32[4]"), [exp]);
     patch.replace(twice, back);
     patch.replace(root, Value::Old(x));
@@ -25,7 +25,7 @@ fn a_patch_makes_its_instructions_and_moves_the_users() {
     assert_eq!((patch.planned().len(), patch.replaced().len()), (3, 2));
 
     let made = patch.apply(&mut module).unwrap();
-    let expected = ["x", "y", "sum", "reshape", "exponential", "reshape.1", "twice", "root"];
+    let expected = ["x", "y", "sum", "reshape", "sinh", "reshape.1", "twice", "root"];
     assert_eq!(names(&module, main), expected);
     assert_eq!(module.operands(root), [made[2], x]);
     assert_eq!(uses(&module, sum), ["twice.0", "twice.1", "reshape.0"]);

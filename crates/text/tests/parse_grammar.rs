@@ -1,9 +1,12 @@
 //! What XLA's parser takes, ours takes: one line or form after the other.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
+use tilewright_ir::Dims;
+use tilewright_ir::metadata::{Origin, OriginTree, OriginalArray};
+use tilewright_ir::ops::attr::Real64;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::{Extras, InstId, Literal, Module, Op, Opcode, Shape};
-use tilewright_text::{parse, parse_bytes};
+use tilewright_text::{PrintOptions, parse, parse_bytes, print};
 
 fn module(text: &str) -> Module {
     match parse(text) {
@@ -184,8 +187,8 @@ fn values_of_attributes() {
     assert_eq!((metadata.op_type.as_str(), metadata.op_name.as_str()), ("t", "a\"b"));
     assert_eq!((metadata.source_file.as_str(), metadata.source_line), ("f.py", 7));
     assert_eq!(metadata.stack_frame_id, 3);
-    let other: Vec<_> = metadata.other.iter().map(|(n, v)| (n.as_str(), &*v.0)).collect();
-    assert_eq!(other, [("source_end_line", "8"), ("profile_type", "{1}")]);
+    let rare = metadata.rare.as_ref().unwrap();
+    assert_eq!((rare.source_end_line, rare.profile_type.as_slice()), (8, &[1][..]));
 }
 
 #[test]
@@ -209,23 +212,16 @@ fn common_attributes_are_carried() {
          control-predecessors={%z, i}, statistics={visualizing_index=0,stat-1=33}, \
          origin={{\"x\"}}, brand_new=b01f_01io->b01f",
     );
-    let text = |value: &Option<_>| -> String {
-        let value: &Option<tilewright_ir::ops::attr::Verbatim> = value;
-        value.as_ref().unwrap().0.to_string()
-    };
-    assert_eq!(text(&found.sharding), "{devices=[2,1,2]0,1,2,3 last_tile_dim_replicate}");
-    assert_eq!(text(&found.frontend_attributes), "{k=\"v}\",k2={\"j\":[1,{}]}}");
-    assert_eq!(text(&found.backend_config), "{\"a\":\"it's }\"}");
+    let frontend = found.frontend_attributes.iter().map(|(n, v)| (n.as_str(), &**v));
+    assert!(frontend.eq([("k", "v}"), ("k2", "{\"j\":[1,{}]}")]));
+    assert_eq!(&*found.backend_config.unwrap().0, "{\"a\":\"it's }\"}");
     assert_eq!(found.control_predecessors.len(), 2);
     let other: Vec<_> = found.other.iter().map(|(n, v)| (n.as_str(), &*v.0)).collect();
-    assert_eq!(
-        other,
-        [
-            ("statistics", "{visualizing_index=0,stat-1=33}"),
-            ("origin", "{{\"x\"}}"),
-            ("brand_new", "b01f_01io->b01f"),
-        ]
-    );
+    assert_eq!(other, [("brand_new", "b01f_01io->b01f")]);
+    let statistics = found.statistics.unwrap();
+    assert_eq!(statistics.values, [("stat-1".into(), Real64(33.0))]);
+    let x = OriginalArray { instruction: "x".into(), part: Dims::new() };
+    assert_eq!(*found.origin.unwrap(), Origin::Value(OriginTree::Array(Some(x))));
 }
 
 #[test]
@@ -239,11 +235,12 @@ fn shardings_of_every_generation_stay_as_they_are() {
         "{{replicated}, {devices=[2]0,1}}",
         "{}",
         "{mesh['x'=2,'y'=4], [{'x'}, {'y', ?}], replicated={'y'}}",
-        "{mesh['x'=8], [{'x':(1)2}], device_ids=([2,4]T(1,0))}",
+        "{mesh['x'=8], device_ids=([2,4]T(1,0)), [{'x':(1)2}]}",
     ];
     for sharding in shardings {
-        let found = extras(&format!("ROOT r = f32[4,6] negate(x), sharding={sharding}"));
-        assert_eq!(&*found.sharding.unwrap().0, sharding);
+        let module = with_lines(&format!("ROOT r = f32[4,6] negate(x), sharding={sharding}"));
+        let text = print(&module, &PrintOptions::new()).unwrap();
+        assert!(text.contains(&format!(", sharding={sharding}\n")), "{sharding} became {text}");
     }
 }
 
@@ -261,11 +258,11 @@ fn header_attributes_and_tables() {
     assert!(header.is_scheduled);
     let layout = header.entry_layout.as_ref().unwrap();
     assert_eq!(layout.parameters[1].to_string(), "(s32[], token[])");
-    let names: Vec<_> = header.other.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["input_output_alias", "buffer_donor", "replica_count", "frontend_attributes"]
-    );
+    let aliased = header.input_output_alias.iter().map(|alias| (alias.output[0], alias.parameter));
+    assert!(aliased.eq([(0, 0), (1, 1)]));
+    assert_eq!(header.buffer_donors, [(0, Dims::new()), (1, Dims::from_slice(&[0]))]);
+    assert_eq!(header.replica_count, Some(2));
+    assert_eq!(header.frontend_attributes, [("k".into(), "v".into())]);
     let tables = header.stack_tables.as_ref().unwrap();
     assert_eq!(tables.source_of(2), Some(("c.py", 3)));
     assert_eq!((tables.file_names.len(), tables.stack_frames.len()), (2, 2));
@@ -368,7 +365,7 @@ fn comments_and_whitespace_anywhere() {
         ENTRY//x\n e\t{ ROOT/**/p/**/=/**/f32[]/**/parameter(/*0*/ 0 )/*,*/, metadata={ /* none */ } } // end";
     let module = module(text);
     assert_eq!(module.instruction_count(), 1);
-    assert_eq!(&*module.header.other[0].1.0, "2");
+    assert_eq!(module.header.replica_count, Some(2));
 }
 
 #[test]

@@ -4,14 +4,21 @@
 use smallvec::smallvec;
 use smol_str::SmolStr;
 use tilewright_ir::entity::InstId;
-use tilewright_ir::ops::attr::Verbatim;
-use tilewright_ir::ops::control::{CustomCallAttrs, FusionAttrs, FusionKind};
+use tilewright_ir::metadata::{
+    InputOutputAlias, Origin, OriginTree, OriginalArray, RareMetadata, Statistics,
+};
+use tilewright_ir::ops::attr::{Real64, Verbatim};
+use tilewright_ir::ops::control::{
+    ApiVersion, CustomCallAttrs, CustomCallSchedule, FusionAttrs, FusionKind, PaddingType,
+};
 use tilewright_ir::ops::dims::WindowDim;
 use tilewright_ir::ops::shaping::ParameterAttrs;
+use tilewright_ir::sharding::Placement;
 use tilewright_ir::{
     ArrayShape, Builder, ElementType, Extras, Layout, Module, Op, OpMetadata, Opcode, Position,
     ProgramShape, Shape,
 };
+use tilewright_ir::{Dims, Sharding};
 use tilewright_text::{Form, PrintOptions, print, print_instruction};
 
 const DEFAULT: PrintOptions = PrintOptions::new();
@@ -47,17 +54,21 @@ fn header_attributes_stand_in_the_order_of_xla() {
     module.header.is_scheduled = true;
     module.header.entry_layout =
         Some(ProgramShape { parameters: vec![f32(&[])], result: f32(&[]) });
-    module.header.other = carried(&[
-        ("frontend_attributes", r#"{a="b"}"#),
-        ("num_partitions", "4"),
-        ("replica_count", "2"),
-        ("vendor", "{x}"),
-        ("allow_spmd_sharding_propagation_to_output", "{true}"),
-        ("allow_spmd_sharding_propagation_to_parameters", "{true}"),
-        ("alias_passthrough_params", "true"),
-        ("buffer_donor", "{ (0, {}) }"),
-        ("input_output_alias", "{ {}: (0, {}, may-alias) }"),
-    ]);
+    let header = &mut module.header;
+    header.frontend_attributes = vec![("a".into(), "b".into())];
+    header.num_partitions = Some(4);
+    header.replica_count = Some(2);
+    header.allow_sharding_propagation_to_output = vec![true];
+    header.allow_sharding_propagation_to_parameters = vec![true];
+    header.alias_passthrough_params = true;
+    header.buffer_donors = vec![(0, Dims::new())];
+    header.input_output_alias = vec![InputOutputAlias {
+        output: Dims::new(),
+        parameter: 0,
+        parameter_part: Dims::new(),
+        must: false,
+    }];
+    header.other = carried(&[("vendor", "{x}")]);
     let text = print(&module, &SHORT).unwrap();
     assert_eq!(
         text.lines().next().unwrap(),
@@ -77,15 +88,17 @@ fn common_attributes_stand_in_the_order_of_xla() {
     let entry = module.entry().unwrap();
     let negate = module.insert(Position::End(entry), Op::Negate, f32(&[8, 8]), &[p], "n").unwrap();
     let mut extras = Extras::default();
-    extras.sharding = Some(verbatim("{replicated}"));
-    extras.frontend_attributes = Some(verbatim(r#"{a="b",c={x=1}}"#));
+    extras.sharding = Some(Box::new(Sharding::Leaf(Placement::Replicated.into())));
+    extras.frontend_attributes = vec![("a".into(), "b".into()), ("c".into(), "{x=1}".into())];
     extras.backend_config = Some(verbatim(r#"{"a":{"b":1}}"#));
     extras.control_predecessors = vec![p];
-    extras.other = carried(&[
-        ("origin", r#"{{"x"}}"#),
-        ("statistics", "{visualizing_index=0,stat-1=33}"),
-        ("parameter_replication", "{true}"),
-    ]);
+    extras.parameter_replication = vec![true];
+    extras.statistics = Some(Box::new(Statistics {
+        visualizing_index: 0,
+        values: vec![("stat-1".into(), Real64(33.0))],
+    }));
+    let x = OriginalArray { instruction: "x".into(), part: Dims::new() };
+    extras.origin = Some(Box::new(Origin::Value(OriginTree::Array(Some(x)))));
     module.set_extras(negate, extras);
     module.set_metadata(
         negate,
@@ -95,12 +108,13 @@ fn common_attributes_stand_in_the_order_of_xla() {
             source_file: "f.py".into(),
             source_line: 3,
             stack_frame_id: 7,
-            other: carried(&[
-                ("source_end_line", "4"),
-                ("profile_type", "{1}"),
-                ("metadata_payload", "\"x\""),
-                ("scheduling_name", "\"s\""),
-            ]),
+            rare: Some(Box::new(RareMetadata {
+                source_end_line: 4,
+                profile_type: vec![1],
+                metadata_payload: "x".into(),
+                scheduling_name: "s".into(),
+                ..RareMetadata::default()
+            })),
         },
     );
     let text = print(&module, &DEFAULT).unwrap();
@@ -126,7 +140,7 @@ fn attributes_of_ops() {
     let fusion = Op::Fusion(Box::new(FusionAttrs {
         kind: FusionKind::Loop,
         calls: fused,
-        output_to_operand_aliasing: None,
+        output_to_operand_aliasing: Vec::new(),
     }));
     let fusion = b.op_with_shape(fusion, f32(&[2]), &[x]).unwrap();
     let call = Op::CustomCall(Box::new(CustomCallAttrs {
@@ -134,15 +148,15 @@ fn attributes_of_ops() {
         dim_labels: None,
         feature_group_count: 2,
         batch_group_count: 1,
-        operand_precision: None,
-        padding_type: None,
+        operand_precision: Vec::new(),
+        padding_type: PaddingType::Invalid,
         custom_call_target: "a\"b".into(),
-        operand_layout_constraints: Some(verbatim("{f32[2]{0}}")),
+        operand_layout_constraints: Some(vec![f32(&[2])]),
         custom_call_has_side_effect: true,
-        output_to_operand_aliasing: None,
+        output_to_operand_aliasing: Vec::new(),
         literal: None,
-        schedule: None,
-        api_version: Some(verbatim("API_VERSION_TYPED_FFI")),
+        schedule: CustomCallSchedule::None,
+        api_version: ApiVersion::TypedFfi,
         to_apply: None,
         called_computations: smallvec![fused, fused],
     }));

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::shaping::{
-    BitcastAttrs, BroadcastAttrs, ConcatenateAttrs, GetDimensionSizeAttrs, IotaAttrs, PadAttrs,
-    ParameterAttrs, ReshapeAttrs, ReverseAttrs, SetDimensionSizeAttrs, SliceAttrs, TransposeAttrs,
+    BroadcastAttrs, ConcatenateAttrs, GetDimensionSizeAttrs, IotaAttrs, PadAttrs, ParameterAttrs,
+    ReshapeAttrs, ReverseAttrs, SetDimensionSizeAttrs, SliceAttrs, TransposeAttrs,
 };
 use tilewright_ir::{Data, ElementType, Literal};
 
@@ -31,7 +31,7 @@ pub(super) fn reshape(cx: &mut Cx<'_, '_>, _attrs: &ReshapeAttrs) -> Outcome<Val
 
 /// Row major to row major, a bitcast is a reshape; otherwise elements go where
 /// the two layouts say.
-pub(super) fn bitcast(cx: &mut Cx<'_, '_>, _attrs: &BitcastAttrs) -> Outcome<Value> {
+pub(super) fn bitcast(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     let to = cx.array_shape()?;
     let operand = cx.module().operands(cx.id).first().copied();
     let from = operand.and_then(|id| cx.module().array_shape(id));

@@ -1,35 +1,300 @@
 //! Ops between devices.
 
-use super::attr::{Verbatim, attributes};
+use super::attr::attributes;
 use crate::entity::CompId;
-use crate::infer::{ShapeError, ShapeQuery, scalar};
+use crate::infer::{ShapeError, ShapeQuery, check_dims, scalar};
+use crate::types::devices::ReplicaGroups;
 use crate::types::element::ElementType;
-use crate::types::shape::{Dims, Shape};
+use crate::types::shape::{ArrayShape, Dims, Shape};
 
 attributes! {
-    /// Attributes of all collectives; each has some of them.
-    pub struct CollectiveAttrs {
+    /// Attributes of `all-gather` and its start.
+    pub struct AllGatherAttrs {
         /// The channel, where devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
         /// Which devices work together.
-        replica_groups: Option<Verbatim> = "replica_groups",
-        /// Sender and receiver of each transfer.
-        source_target_pairs: Option<Verbatim> = "source_target_pairs",
-        /// The sizes of the slices sent.
-        slice_sizes: Option<Verbatim> = "slice_sizes",
+        replica_groups: Box<ReplicaGroups> = "replica_groups",
+        /// Whether layouts must be kept.
+        constrain_layout: bool = "constrain_layout" or false,
+        /// The one dim along which data is joined.
+        dimensions: Dims = "dimensions",
+        /// Whether the groups number devices rather than replicas.
+        use_global_device_ids: bool = "use_global_device_ids" or false,
+    }
+
+    /// Attributes of `all-reduce` and its start.
+    pub struct AllReduceAttrs {
+        /// The channel, where devices of several partitions take part.
+        channel_id: Option<i64> = "channel_id",
+        /// Which devices work together.
+        replica_groups: Box<ReplicaGroups> = "replica_groups",
         /// Whether layouts must be kept.
         constrain_layout: bool = "constrain_layout" or false,
         /// Whether the groups number devices rather than replicas.
         use_global_device_ids: bool = "use_global_device_ids" or false,
-        /// The dim along which data is joined or split.
+        /// Combines elements of two devices.
+        to_apply: CompId = "to_apply",
+    }
+
+    /// Attributes of `reduce-scatter`.
+    pub struct ReduceScatterAttrs {
+        /// The channel, where devices of several partitions take part.
+        channel_id: Option<i64> = "channel_id",
+        /// Which devices work together.
+        replica_groups: Box<ReplicaGroups> = "replica_groups",
+        /// Whether layouts must be kept.
+        constrain_layout: bool = "constrain_layout" or false,
+        /// Whether the groups number devices rather than replicas.
+        use_global_device_ids: bool = "use_global_device_ids" or false,
+        /// The one dim that is split between the devices.
+        dimensions: Dims = "dimensions",
+        /// Combines elements of two devices.
+        to_apply: CompId = "to_apply",
+    }
+
+    /// Attributes of `all-to-all`.
+    pub struct AllToAllAttrs {
+        /// The channel, where devices of several partitions take part.
+        channel_id: Option<i64> = "channel_id",
+        /// Which devices work together.
+        replica_groups: Box<ReplicaGroups> = "replica_groups",
+        /// Whether layouts must be kept.
+        constrain_layout: bool = "constrain_layout" or false,
+        /// The one dim that is split and joined; absent: each operand is a part.
         dimensions: Option<Dims> = "dimensions",
-        /// Combines elements of different devices.
-        to_apply: Option<CompId> = "to_apply",
+    }
+
+    /// Attributes of `collective-broadcast` and `ragged-all-to-all`.
+    pub struct GroupAttrs {
+        /// The channel, where devices of several partitions take part.
+        channel_id: Option<i64> = "channel_id",
+        /// Which devices work together.
+        replica_groups: Box<ReplicaGroups> = "replica_groups",
+    }
+
+    /// Attributes of `collective-permute` and its start.
+    pub struct PermuteAttrs {
+        /// The channel, where devices of several partitions take part.
+        channel_id: Option<i64> = "channel_id",
+        /// Sender and receiver of each transfer.
+        source_target_pairs: Vec<(i64, i64)> = "source_target_pairs",
+        /// The sizes of the slices sent, where it works in place.
+        slice_sizes: Vec<Dims> = "slice_sizes" or Vec::new(),
     }
 }
 
-pub(super) fn declared(q: &ShapeQuery<'_>, _attrs: &CollectiveAttrs) -> Result<Shape, ShapeError> {
+/// One shape as it is, several as a tuple.
+fn together(mut shapes: Vec<Shape>) -> Shape {
+    if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
+}
+
+fn operands(q: &ShapeQuery<'_>) -> Shape {
+    together(q.operands.iter().map(|shape| shape.without_layout()).collect())
+}
+
+/// The computation combines two scalars of one type into a third.
+fn check_combiner(q: &ShapeQuery<'_>, computation: CompId) -> Result<(), ShapeError> {
+    let first = q.module.computation(computation).parameters().first();
+    let element = match first.map(|&parameter| q.module.shape(parameter)) {
+        Some(Shape::Array(array)) if array.rank() == 0 => array.element_type,
+        _ => q.array(0)?.element_type,
+    };
+    q.check_reducer(computation, &[element], &[element]).map(|_| ())
+}
+
+/// The one dim in `dims`, which each operand has.
+fn one_dim(q: &ShapeQuery<'_>, dims: &[i64]) -> Result<usize, ShapeError> {
+    let opcode = q.op.opcode();
+    let &[dim] = dims else {
+        return Err(ShapeError::attribute(format!("`{opcode}` takes one dim, not {}", dims.len())));
+    };
+    for index in 0..q.operands.len() {
+        check_dims(&format!("`{opcode}` dimensions"), dims, q.array(index)?.rank())?;
+    }
+    Ok(usize::try_from(dim).unwrap_or(0))
+}
+
+/// Checks that results differ from their operands by one factor along one dim:
+/// `large` are the shapes with more elements there.
+fn check_parts(
+    q: &ShapeQuery<'_>,
+    large: &[&Shape],
+    small: &[&Shape],
+    dim: usize,
+) -> Result<(), ShapeError> {
+    let mut factor = None;
+    let parts = |large: &ArrayShape, small: &ArrayShape| -> Option<i64> {
+        let (whole, part) = (*large.dims().get(dim)?, *small.dims().get(dim)?);
+        let others = |shape: &ArrayShape| -> Dims {
+            let dims = shape.dims().iter().enumerate();
+            dims.filter(|&(at, _)| at != dim).map(|(_, &size)| size).collect()
+        };
+        let alike = others(large) == others(small) && large.element_type == small.element_type;
+        match (whole, part) {
+            _ if !alike => None,
+            (0, 0) => Some(0),
+            (whole, part) if part > 0 && whole % part == 0 => Some(whole / part),
+            _ => None,
+        }
+    };
+    for (large, small) in large.iter().zip(small) {
+        let found = large.as_array().zip(small.as_array()).and_then(|(l, s)| parts(l, s));
+        if !found.is_some_and(|found| found == 0 || *factor.get_or_insert(found) == found) {
+            return Err(ShapeError::result(format!(
+                "`{}` of dim {dim} cannot relate {small} and {large}: all other dims must be \
+                 the same, and all its arrays grow by one factor",
+                q.op.opcode()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The declared result of an op with as many arrays as operands.
+fn declared_arrays<'a>(q: &ShapeQuery<'a>) -> Result<Vec<&'a Shape>, ShapeError> {
+    let shape = q.declared()?;
+    arrays_of(q, shape)
+}
+
+fn arrays_of<'a>(q: &ShapeQuery<'_>, shape: &'a Shape) -> Result<Vec<&'a Shape>, ShapeError> {
+    let arrays: Vec<&Shape> = match shape {
+        Shape::Tuple(elements) => elements.iter().collect(),
+        other => vec![other],
+    };
+    let (opcode, operands) = (q.op.opcode(), q.operands.len());
+    if arrays.len() == operands {
+        return Ok(arrays);
+    }
+    let count = arrays.len();
+    Err(ShapeError::result(format!("`{opcode}` of {operands} operands yields {count} arrays")))
+}
+
+/// Along the dim, the parts of all devices one after the other.
+pub(super) fn all_gather(q: &ShapeQuery<'_>, attrs: &AllGatherAttrs) -> Result<Shape, ShapeError> {
+    let dim = one_dim(q, &attrs.dimensions)?;
+    check_parts(q, &declared_arrays(q)?, q.operands, dim)?;
     q.declared().cloned()
+}
+
+/// The operands, then what `all-gather` yields.
+pub(super) fn all_gather_start(
+    q: &ShapeQuery<'_>,
+    attrs: &AllGatherAttrs,
+) -> Result<Shape, ShapeError> {
+    let dim = one_dim(q, &attrs.dimensions)?;
+    let shape = q.declared()?;
+    let [given, gathered, ..] = shape.as_tuple().unwrap_or_default() else {
+        return Err(ShapeError::result(format!(
+            "`all-gather-start` yields its operands and the result, not {shape}"
+        )));
+    };
+    check_given(q, given)?;
+    check_parts(q, &arrays_of(q, gathered)?, q.operands, dim)?;
+    Ok(shape.clone())
+}
+
+/// The first element of what a start yields: its operands.
+fn check_given(q: &ShapeQuery<'_>, given: &Shape) -> Result<(), ShapeError> {
+    let expected = operands(q);
+    if given.compatible(&expected) {
+        return Ok(());
+    }
+    let opcode = q.op.opcode();
+    Err(ShapeError::result(format!("`{opcode}` yields {expected} first, not {given}")))
+}
+
+pub(super) fn all_reduce(q: &ShapeQuery<'_>, attrs: &AllReduceAttrs) -> Result<Shape, ShapeError> {
+    check_combiner(q, attrs.to_apply)?;
+    Ok(operands(q))
+}
+
+pub(super) fn all_reduce_start(
+    q: &ShapeQuery<'_>,
+    attrs: &AllReduceAttrs,
+) -> Result<Shape, ShapeError> {
+    all_reduce(q, attrs)
+}
+
+pub(super) fn all_reduce_done(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    Ok(q.operand(0)?.without_layout())
+}
+
+/// The second element of what the start yielded.
+pub(super) fn done(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let operand = q.operand(0)?;
+    match operand.as_tuple() {
+        Some([_, result, ..]) => Ok(result.without_layout()),
+        _ => Err(ShapeError::operand(format!(
+            "`{}` takes what its start yields, a tuple of operands and results, not {operand}",
+            q.op.opcode()
+        ))),
+    }
+}
+
+pub(super) fn reduce_scatter(
+    q: &ShapeQuery<'_>,
+    attrs: &ReduceScatterAttrs,
+) -> Result<Shape, ShapeError> {
+    check_combiner(q, attrs.to_apply)?;
+    let dim = one_dim(q, &attrs.dimensions)?;
+    check_parts(q, q.operands, &declared_arrays(q)?, dim)?;
+    q.declared().cloned()
+}
+
+pub(super) fn all_to_all(q: &ShapeQuery<'_>, attrs: &AllToAllAttrs) -> Result<Shape, ShapeError> {
+    let Some(dims) = &attrs.dimensions else {
+        return Ok(Shape::Tuple(q.operands.iter().map(|shape| shape.without_layout()).collect()));
+    };
+    one_dim(q, dims)?;
+    match q.operands {
+        [operand] => Ok(operand.without_layout()),
+        _ => Err(ShapeError::operand("`all-to-all` along a dim takes one operand")),
+    }
+}
+
+pub(super) fn broadcast(q: &ShapeQuery<'_>, _attrs: &GroupAttrs) -> Result<Shape, ShapeError> {
+    Ok(operands(q))
+}
+
+/// Operands: input, output, and offsets and sizes of what is sent and received.
+pub(super) fn ragged_all_to_all(
+    q: &ShapeQuery<'_>,
+    _attrs: &GroupAttrs,
+) -> Result<Shape, ShapeError> {
+    let (input, output) = (q.array(0)?, q.array(1)?);
+    if input.element_type != output.element_type {
+        return Err(ShapeError::operand(format!(
+            "input {input} and output {output} of `ragged-all-to-all` must have one element type"
+        )));
+    }
+    Ok(q.operand(1)?.without_layout())
+}
+
+/// In place, operands are input, output, and where in each the slices begin.
+pub(super) fn permute(q: &ShapeQuery<'_>, attrs: &PermuteAttrs) -> Result<Shape, ShapeError> {
+    if attrs.slice_sizes.is_empty() {
+        return Ok(operands(q));
+    }
+    if q.operands.len() != 4 {
+        return Err(ShapeError::operand(format!(
+            "`{}` with slice_sizes takes input, output and the starts in each, not {} operands",
+            q.op.opcode(),
+            q.operands.len()
+        )));
+    }
+    Ok(q.operand(1)?.without_layout())
+}
+
+/// The operands, what `collective-permute` yields, and what the device needs.
+pub(super) fn permute_start(q: &ShapeQuery<'_>, attrs: &PermuteAttrs) -> Result<Shape, ShapeError> {
+    let expected = permute(q, attrs)?;
+    let shape = q.declared()?;
+    match shape.as_tuple() {
+        Some([_, result, ..]) if result.compatible(&expected) => Ok(shape.clone()),
+        _ => Err(ShapeError::result(format!(
+            "`collective-permute-start` yields its operands and {expected}, not {shape}"
+        ))),
+    }
 }
 
 /// `partition-id` and `replica-id`.

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::attr::{Verbatim, attributes};
+use super::attr::{attributes, words};
 use super::dims::{ConvDims, WindowDim};
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
 use crate::types::shape::{ArrayShape, Dims, Shape};
@@ -19,9 +19,9 @@ attributes! {
         /// Dims of the right operand that are summed.
         rhs_contracting_dims: Dims = "rhs_contracting_dims" or Dims::new(),
         /// The precision wanted for each operand.
-        operand_precision: Option<Verbatim> = "operand_precision",
+        operand_precision: Vec<Precision> = "operand_precision",
         /// The algorithm wanted.
-        algorithm: Option<Verbatim> = "algorithm",
+        algorithm: Option<DotAlgorithm> = "algorithm",
     }
 
     /// Attributes of `ragged-dot`.
@@ -39,7 +39,7 @@ attributes! {
         /// The dim of the right operand that counts the groups.
         rhs_group_dims: Dims = "rhs_group_dims" or Dims::new(),
         /// The precision wanted for each operand.
-        operand_precision: Option<Verbatim> = "operand_precision",
+        operand_precision: Vec<Precision> = "operand_precision",
     }
 
     /// Attributes of `convolution`.
@@ -53,12 +53,88 @@ attributes! {
         /// Groups into which the batch is split.
         batch_group_count: i64 = "batch_group_count" or 1,
         /// The precision wanted for each operand.
-        operand_precision: Option<Verbatim> = "operand_precision",
+        operand_precision: Vec<Precision> = "operand_precision",
         /// What it computes in training: `fprop`, `dgrad` or `wgrad`.
-        convolution_kind: Option<Verbatim> = "convolution_kind",
+        convolution_kind: ConvolutionKind = "convolution_kind" or ConvolutionKind::Unset,
         /// Structured sparsity of the operands.
-        sparsity_config: Option<Verbatim> = "sparsity_config",
+        sparsity_config: Option<SparsityConfig> = "sparsity_config",
     }
+}
+
+words! {
+    /// How exactly an operand is to be taken (`PrecisionConfig.Precision`).
+    pub enum Precision {
+        /// As fast as the device can.
+        Default = "default",
+        /// In between.
+        High = "high",
+        /// As exactly as the type allows.
+        Highest = "highest",
+    }
+
+    /// The types in which `dot` multiplies and adds: left, right, sum.
+    pub enum DotAlgorithm {
+        /// Any 8-bit floats, summed as f32.
+        AnyF8AnyF8F32 = "dot_any_f8_any_f8_f32",
+        /// The same, in fewer steps of accumulation.
+        AnyF8AnyF8F32FastAccum = "dot_any_f8_any_f8_f32_fast_accum",
+        /// All f16.
+        F16F16F16 = "dot_f16_f16_f16",
+        /// f16, summed as f32.
+        F16F16F32 = "dot_f16_f16_f32",
+        /// All bf16.
+        Bf16Bf16Bf16 = "dot_bf16_bf16_bf16",
+        /// bf16, summed as f32.
+        Bf16Bf16F32 = "dot_bf16_bf16_f32",
+        /// Each operand as a sum of bf16: three products.
+        Bf16Bf16F32X3 = "dot_bf16_bf16_f32_x3",
+        /// Six products.
+        Bf16Bf16F32X6 = "dot_bf16_bf16_f32_x6",
+        /// Nine products.
+        Bf16Bf16F32X9 = "dot_bf16_bf16_f32_x9",
+        /// tf32, summed as f32.
+        Tf32Tf32F32 = "dot_tf32_tf32_f32",
+        /// Each operand as a sum of tf32: three products.
+        Tf32Tf32F32X3 = "dot_tf32_tf32_f32_x3",
+        /// All f32.
+        F32F32F32 = "dot_f32_f32_f32",
+        /// All f64.
+        F64F64F64 = "dot_f64_f64_f64",
+    }
+
+    /// What a convolution computes in training.
+    pub enum ConvolutionKind {
+        /// It does not say.
+        Unset = "unset",
+        /// The activations.
+        Fprop = "fprop",
+        /// The gradient of the input.
+        Dgrad = "dgrad",
+        /// The gradient of the kernel.
+        Wgrad = "wgrad",
+    }
+}
+
+/// Structured sparsity of the operands of a convolution.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SparsityConfig {
+    /// Of the input.
+    pub lhs: Option<Sparsity>,
+    /// Of the kernel.
+    pub rhs: Option<Sparsity>,
+}
+
+/// So many elements of each block are not zero: `sparsity=2x4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sparsity {
+    /// How many of a block are not zero.
+    pub non_zero: i64,
+    /// Elements of a block.
+    pub block_size: i64,
+    /// The dim along which blocks lie.
+    pub dimension: i64,
+    /// Distance between the elements of a block.
+    pub stride: i64,
 }
 
 pub(super) fn declared(q: &ShapeQuery<'_>, _attrs: &RaggedDotAttrs) -> Result<Shape, ShapeError> {

@@ -3,12 +3,15 @@
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 
-use super::attr::{Verbatim, attributes, words};
+use super::attr::{attributes, words};
+use super::contract::Precision;
 use super::dims::{ConvDims, WindowDim};
 use crate::entity::CompId;
 use crate::infer::{ShapeError, ShapeQuery, check_dims, scalar};
 use crate::types::element::ElementType;
+use crate::types::literal::Literal;
 use crate::types::shape::{Dims, Shape};
+use crate::types::sharding::Sharding;
 
 attributes! {
     /// Attributes of `call`.
@@ -42,7 +45,7 @@ attributes! {
         /// How the fused computation is emitted.
         kind: FusionKind = "kind",
         /// Results that share a buffer with an operand.
-        output_to_operand_aliasing: Option<Verbatim> = "output_to_operand_aliasing",
+        output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
         /// The fused computation.
         calls: CompId = "calls",
     }
@@ -72,23 +75,23 @@ attributes! {
         /// Batch groups, for calls that stand for a convolution.
         batch_group_count: i64 = "batch_group_count" or 1,
         /// The precision wanted for each operand.
-        operand_precision: Option<Verbatim> = "operand_precision",
+        operand_precision: Vec<Precision> = "operand_precision",
         /// How a convolution pads.
-        padding_type: Option<Verbatim> = "padding_type",
+        padding_type: PaddingType = "padding_type" or PaddingType::Invalid,
         /// The name of what is called.
         custom_call_target: SmolStr = "custom_call_target",
         /// The layouts in which operands are passed.
-        operand_layout_constraints: Option<Verbatim> = "operand_layout_constraints",
+        operand_layout_constraints: Option<Vec<Shape>> = "operand_layout_constraints",
         /// Whether it does more than compute its result.
         custom_call_has_side_effect: bool = "custom_call_has_side_effect" or false,
         /// A constant that is passed along.
-        literal: Option<Verbatim> = "literal",
+        literal: Option<Box<Literal>> = "literal",
         /// Results that share a buffer with an operand.
-        output_to_operand_aliasing: Option<Verbatim> = "output_to_operand_aliasing",
+        output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
         /// Where it goes in the schedule.
-        schedule: Option<Verbatim> = "schedule",
+        schedule: CustomCallSchedule = "schedule" or CustomCallSchedule::None,
         /// The calling convention.
-        api_version: Option<Verbatim> = "api_version",
+        api_version: ApiVersion = "api_version" or ApiVersion::Original,
         /// The computation it calls.
         to_apply: Option<CompId> = "to_apply",
         /// The computations it calls.
@@ -112,7 +115,7 @@ attributes! {
     /// Attributes of `domain`.
     pub struct DomainAttrs {
         /// The metadata on its two sides.
-        domain: Verbatim = "domain",
+        domain: Box<DomainMetadata> = "domain",
     }
 
     /// Attributes of `infeed`.
@@ -124,7 +127,7 @@ attributes! {
     /// Attributes of `outfeed`.
     pub struct OutfeedAttrs {
         /// The shape, with layout, of what is sent.
-        outfeed_shape: Option<Verbatim> = "outfeed_shape",
+        outfeed_shape: Option<Shape> = "outfeed_shape",
         /// Handed to the outfeed.
         outfeed_config: Option<SmolStr> = "outfeed_config",
     }
@@ -150,6 +153,63 @@ words! {
         /// As its backend config says.
         Custom = "kCustom",
     }
+
+    /// How a custom call that stands for a convolution pads.
+    pub enum PaddingType {
+        /// It does not say.
+        Invalid = "PADDING_INVALID",
+        /// Not at all.
+        Valid = "PADDING_VALID",
+        /// So that the result has the size of the input.
+        Same = "PADDING_SAME",
+    }
+
+    /// Where a custom call goes in the schedule.
+    pub enum CustomCallSchedule {
+        /// Anywhere.
+        None = "SCHEDULE_NONE",
+        /// As late as its users allow.
+        Latest = "SCHEDULE_LATEST",
+        /// As early as its operands allow.
+        Earliest = "SCHEDULE_EARLIEST",
+    }
+
+    /// The calling convention of a custom call.
+    pub enum ApiVersion {
+        /// None is known.
+        Unspecified = "API_VERSION_UNSPECIFIED",
+        /// `void f(void* out, const void** in)`
+        Original = "API_VERSION_ORIGINAL",
+        /// With a status on failure.
+        StatusReturning = "API_VERSION_STATUS_RETURNING",
+        /// With an opaque string and a status on all platforms.
+        StatusReturningUnified = "API_VERSION_STATUS_RETURNING_UNIFIED",
+        /// XLA's foreign function interface.
+        TypedFfi = "API_VERSION_TYPED_FFI",
+    }
+}
+
+/// A result, or a part of it, that lies in the buffer of an operand:
+/// `{0}: (1, {})`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OutputAlias {
+    /// Which part of the result; empty: all of it.
+    pub output: Dims,
+    /// The number of the operand.
+    pub operand: i64,
+    /// Which part of the operand.
+    pub operand_part: Dims,
+}
+
+/// What `domain` says of its two sides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DomainMetadata {
+    /// What kind of metadata: `sharding`.
+    pub kind: SmolStr,
+    /// On the side of the operand.
+    pub entry: Sharding,
+    /// On the side of the users.
+    pub exit: Sharding,
 }
 
 pub(super) fn call(q: &ShapeQuery<'_>, attrs: &CallAttrs) -> Result<Shape, ShapeError> {

@@ -1,7 +1,7 @@
 //! Ops that compute each result element from the operands' elements at the
 //! same index.
 
-use super::attr::{attributes, words};
+use super::attr::{Real64, attributes, words};
 use crate::infer::{ShapeError, ShapeQuery, scalar};
 use crate::types::element::{ElementType, NumberClass};
 use crate::types::shape::{ArrayShape, Shape};
@@ -22,6 +22,31 @@ attributes! {
         /// Bits of the mantissa that stay.
         mantissa_bits: i64 = "mantissa_bits",
     }
+
+    /// Attributes of functions that devices compute with different accuracy.
+    pub struct AccuracyAttrs {
+        /// The accuracy asked for.
+        result_accuracy: ResultAccuracy = "result_accuracy" or ResultAccuracy::Default,
+    }
+}
+
+/// How exact a result must be (XLA's `ResultAccuracy`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ResultAccuracy {
+    /// As the device does it.
+    #[default]
+    Default,
+    /// `{mode=highest}`
+    Highest,
+    /// `{tolerance={atol=0.1,rtol=0,ulps=2}}`
+    Tolerance {
+        /// Absolute.
+        atol: Real64,
+        /// Relative.
+        rtol: Real64,
+        /// In units in the last place.
+        ulps: i64,
+    },
 }
 
 words! {
@@ -227,4 +252,9 @@ pub(super) fn clamp(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
         }
     }
     Ok(without_layout(value).into())
+}
+
+/// As [`unary`], with an accuracy.
+pub(super) fn approximate(q: &ShapeQuery<'_>, _attrs: &AccuracyAttrs) -> Result<Shape, ShapeError> {
+    unary(q)
 }

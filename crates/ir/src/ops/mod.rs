@@ -25,21 +25,23 @@ use crate::types::element::NumberClass;
 use crate::types::literal::Literal;
 use crate::types::shape::Shape;
 use attr::{AttrError, AttrSpec, AttrValue, AttrValues, OpAttrs};
-use collective::CollectiveAttrs;
+use collective::{
+    AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
+};
 use contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
 use control::{
     AsyncAttrs, CallAttrs, ConditionalAttrs, CopyStartAttrs, CustomCallAttrs, DomainAttrs,
     FusionAttrs, GetTupleElementAttrs, InfeedAttrs, MapAttrs, OutfeedAttrs, TransferAttrs,
     WhileAttrs,
 };
-use elementwise::{CompareAttrs, ReducePrecisionAttrs};
+use elementwise::{AccuracyAttrs, CompareAttrs, ReducePrecisionAttrs};
 use indexing::{DynamicSliceAttrs, GatherAttrs, ScatterAttrs};
 use linalg::{BatchNormAttrs, CholeskyAttrs, FftAttrs, TriangularSolveAttrs};
 use random::{RngAttrs, RngBitGeneratorAttrs, RngStateAttrs};
 use reduce::{ReduceAttrs, ScanAttrs, SortAttrs, TopKAttrs};
 use shaping::{
-    BitcastAttrs, BroadcastAttrs, ConcatenateAttrs, GetDimensionSizeAttrs, IotaAttrs, PadAttrs,
-    ParameterAttrs, ReshapeAttrs, ReverseAttrs, SetDimensionSizeAttrs, SliceAttrs, TransposeAttrs,
+    BroadcastAttrs, ConcatenateAttrs, GetDimensionSizeAttrs, IotaAttrs, PadAttrs, ParameterAttrs,
+    ReshapeAttrs, ReverseAttrs, SetDimensionSizeAttrs, SliceAttrs, TransposeAttrs,
 };
 use window::{ReduceWindowAttrs, SelectAndScatterAttrs};
 

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::attr::{Verbatim, attributes};
+use super::attr::attributes;
 use super::dims::{PadDim, SliceDim};
 use crate::infer::{ShapeError, ShapeQuery, check_dims, scalar};
 use crate::types::element::ElementType;
@@ -14,12 +14,6 @@ attributes! {
     pub struct ParameterAttrs {
         /// Which of the computation's parameters it is.
         number: i64 = "parameter_number",
-    }
-
-    /// Attributes of `bitcast`.
-    pub struct BitcastAttrs {
-        /// How the result's layout follows from the operand's.
-        result_layout: Option<Verbatim> = "result_layout",
     }
 
     /// Attributes of `broadcast`.
@@ -100,7 +94,7 @@ pub(super) fn copy(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 }
 
 /// A bitcast reads the same bytes under another shape.
-pub(super) fn bitcast(q: &ShapeQuery<'_>, _attrs: &BitcastAttrs) -> Result<Shape, ShapeError> {
+pub(super) fn bitcast(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (from, to) = (q.array(0)?, q.declared_array()?);
     let bits = |s: &ArrayShape| s.num_elements()?.checked_mul(i64::from(s.element_type.bits()));
     // Tiled or padded buffers hold more than their elements.

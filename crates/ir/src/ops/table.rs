@@ -26,21 +26,21 @@ macro_rules! for_each_op {
             Asin "asin" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Asinh "asinh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
             Atanh "atanh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Cbrt "cbrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
+            Cbrt(AccuracyAttrs) "cbrt" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT];
             Ceil "ceil" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             Clz "count-leading-zeros" exactly(1) elementwise::unary [ELEMENTWISE INTEGER];
             Convert "convert" exactly(1) elementwise::convert [ELEMENTWISE];
-            Cos "cosine" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Cos(AccuracyAttrs) "cosine" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
             Cosh "cosh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Erf "erf" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
-            Exp "exponential" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Expm1 "exponential-minus-one" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Erf(AccuracyAttrs) "erf" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT];
+            Exp(AccuracyAttrs) "exponential" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
+            Expm1(AccuracyAttrs) "exponential-minus-one" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
             Floor "floor" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             Imag "imag" exactly(1) elementwise::complex_part [ELEMENTWISE FLOAT COMPLEX];
             IsFinite "is-finite" exactly(1) elementwise::is_finite [ELEMENTWISE FLOAT];
-            Log "log" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Log1p "log-plus-one" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Logistic "logistic" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Log(AccuracyAttrs) "log" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
+            Log1p(AccuracyAttrs) "log-plus-one" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
+            Logistic(AccuracyAttrs) "logistic" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
             Negate "negate" exactly(1) elementwise::unary [ELEMENTWISE INTEGER FLOAT COMPLEX];
             Not "not" exactly(1) elementwise::unary [ELEMENTWISE BOOL INTEGER];
             PopulationCount "popcnt" exactly(1) elementwise::unary [ELEMENTWISE INTEGER];
@@ -48,13 +48,13 @@ macro_rules! for_each_op {
             ReducePrecision(ReducePrecisionAttrs) "reduce-precision" exactly(1) elementwise::reduce_precision [ELEMENTWISE FLOAT];
             RoundNearestAfz "round-nearest-afz" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
             RoundNearestEven "round-nearest-even" exactly(1) elementwise::unary [ELEMENTWISE FLOAT];
-            Rsqrt "rsqrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Rsqrt(AccuracyAttrs) "rsqrt" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
             Sign "sign" exactly(1) elementwise::unary [ELEMENTWISE SIGNED FLOAT COMPLEX];
-            Sin "sine" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Sin(AccuracyAttrs) "sine" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
             Sinh "sinh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Sqrt "sqrt" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Tan "tan" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
-            Tanh "tanh" exactly(1) elementwise::unary [ELEMENTWISE FLOAT COMPLEX];
+            Sqrt(AccuracyAttrs) "sqrt" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
+            Tan(AccuracyAttrs) "tan" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
+            Tanh(AccuracyAttrs) "tanh" exactly(1) elementwise::approximate [ELEMENTWISE FLOAT COMPLEX];
 
             // Elementwise, more operands.
             Add "add" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE];
@@ -80,7 +80,7 @@ macro_rules! for_each_op {
             Xor "xor" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE BOOL INTEGER];
 
             // Shaping: elements move or repeat, none is computed.
-            Bitcast(BitcastAttrs) "bitcast" exactly(1) shaping::bitcast [];
+            Bitcast "bitcast" exactly(1) shaping::bitcast [];
             BitcastConvert "bitcast-convert" exactly(1) shaping::bitcast_convert [];
             Broadcast(BroadcastAttrs) "broadcast" exactly(1) shaping::broadcast [];
             Concatenate(ConcatenateAttrs) "concatenate" at_least(1) shaping::concatenate [];
@@ -145,20 +145,20 @@ macro_rules! for_each_op {
             While(WhileAttrs) "while" exactly(1) control::while_loop [];
 
             // Collectives.
-            AllGather(CollectiveAttrs) "all-gather" at_least(1) collective::declared [SIDE_EFFECT];
-            AllGatherDone(CollectiveAttrs) "all-gather-done" exactly(1) collective::declared [SIDE_EFFECT];
-            AllGatherStart(CollectiveAttrs) "all-gather-start" at_least(1) collective::declared [SIDE_EFFECT];
-            AllReduce(CollectiveAttrs) "all-reduce" at_least(1) collective::declared [SIDE_EFFECT];
-            AllReduceDone(CollectiveAttrs) "all-reduce-done" exactly(1) collective::declared [SIDE_EFFECT];
-            AllReduceStart(CollectiveAttrs) "all-reduce-start" at_least(1) collective::declared [SIDE_EFFECT];
-            AllToAll(CollectiveAttrs) "all-to-all" at_least(1) collective::declared [SIDE_EFFECT];
-            CollectiveBroadcast(CollectiveAttrs) "collective-broadcast" at_least(1) collective::declared [SIDE_EFFECT];
-            CollectivePermute(CollectiveAttrs) "collective-permute" at_least(1) collective::declared [SIDE_EFFECT];
-            CollectivePermuteDone(CollectiveAttrs) "collective-permute-done" exactly(1) collective::declared [SIDE_EFFECT];
-            CollectivePermuteStart(CollectiveAttrs) "collective-permute-start" at_least(1) collective::declared [SIDE_EFFECT];
+            AllGather(AllGatherAttrs) "all-gather" at_least(1) collective::all_gather [SIDE_EFFECT];
+            AllGatherDone "all-gather-done" exactly(1) collective::done [SIDE_EFFECT];
+            AllGatherStart(AllGatherAttrs) "all-gather-start" at_least(1) collective::all_gather_start [SIDE_EFFECT];
+            AllReduce(AllReduceAttrs) "all-reduce" at_least(1) collective::all_reduce [SIDE_EFFECT];
+            AllReduceDone "all-reduce-done" exactly(1) collective::all_reduce_done [SIDE_EFFECT];
+            AllReduceStart(AllReduceAttrs) "all-reduce-start" at_least(1) collective::all_reduce_start [SIDE_EFFECT];
+            AllToAll(AllToAllAttrs) "all-to-all" at_least(1) collective::all_to_all [SIDE_EFFECT];
+            CollectiveBroadcast(GroupAttrs) "collective-broadcast" at_least(1) collective::broadcast [SIDE_EFFECT];
+            CollectivePermute(PermuteAttrs) "collective-permute" at_least(1) collective::permute [SIDE_EFFECT];
+            CollectivePermuteDone "collective-permute-done" exactly(1) collective::done [SIDE_EFFECT];
+            CollectivePermuteStart(PermuteAttrs) "collective-permute-start" at_least(1) collective::permute_start [SIDE_EFFECT];
             PartitionId "partition-id" exactly(0) collective::device_id [];
-            RaggedAllToAll(CollectiveAttrs) "ragged-all-to-all" exactly(6) collective::declared [SIDE_EFFECT];
-            ReduceScatter(CollectiveAttrs) "reduce-scatter" at_least(1) collective::declared [SIDE_EFFECT];
+            RaggedAllToAll(GroupAttrs) "ragged-all-to-all" exactly(6) collective::ragged_all_to_all [SIDE_EFFECT];
+            ReduceScatter(ReduceScatterAttrs) "reduce-scatter" at_least(1) collective::reduce_scatter [SIDE_EFFECT];
             ReplicaId "replica-id" exactly(0) collective::device_id [];
 
             // Random numbers.

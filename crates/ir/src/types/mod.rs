@@ -1,8 +1,11 @@
-//! What values are: element types, shapes, layouts, literals.
+//! What values are: element types, shapes, layouts, literals; and on which
+//! devices they lie.
 
+pub mod devices;
 mod display;
 pub mod element;
 pub mod index;
 pub mod layout;
 pub mod literal;
 pub mod shape;
+pub mod sharding;

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test panics where it fails")]
 
-use tilewright_ir::ops::control::CustomCallAttrs;
+use tilewright_ir::ops::attr::{AttrValue, AttrValues};
 use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
 use tilewright_ir::ops::shaping::{BroadcastAttrs, ParameterAttrs, ReshapeAttrs};
 use tilewright_ir::types::shape::UNBOUNDED;
@@ -74,24 +74,9 @@ pub(crate) fn compare(direction: Direction) -> Op {
 
 /// A custom call, which may have any operands and any shape.
 pub(crate) fn custom_call() -> Op {
-    let custom_call_target = "opaque".into();
-    Op::CustomCall(Box::new(CustomCallAttrs {
-        window: None,
-        dim_labels: None,
-        feature_group_count: 1,
-        batch_group_count: 1,
-        operand_precision: None,
-        padding_type: None,
-        custom_call_target,
-        operand_layout_constraints: None,
-        custom_call_has_side_effect: false,
-        output_to_operand_aliasing: None,
-        literal: None,
-        schedule: None,
-        api_version: None,
-        to_apply: None,
-        called_computations: [].into_iter().collect(),
-    }))
+    let mut values = AttrValues::default();
+    values.insert("custom_call_target", AttrValue::Str("opaque".into()));
+    Op::from_attrs(Opcode::CustomCall, &mut values).unwrap()
 }
 
 /// A scalar constant.

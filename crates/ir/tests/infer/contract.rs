@@ -1,7 +1,7 @@
 //! Dots and convolutions.
 
 use smallvec::SmallVec;
-use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
+use tilewright_ir::ops::contract::{ConvolutionAttrs, ConvolutionKind, DotAttrs, RaggedDotAttrs};
 use tilewright_ir::ops::dims::{ConvDims, WindowDim};
 use tilewright_ir::{Op, ShapeErrorKind::*};
 
@@ -15,7 +15,7 @@ fn attrs(batch: [&[i64]; 2], contracting: [&[i64]; 2]) -> DotAttrs {
         lhs_contracting_dims: dims(contracting[0]),
         rhs_batch_dims: dims(batch[1]),
         rhs_contracting_dims: dims(contracting[1]),
-        operand_precision: None,
+        operand_precision: Vec::new(),
         algorithm: None,
     }
 }
@@ -73,7 +73,7 @@ fn scaled_and_ragged_dots() {
         rhs_contracting_dims: dims(&[1]),
         lhs_ragged_dims: dims(&[0]),
         rhs_group_dims: dims(&[0]),
-        operand_precision: None,
+        operand_precision: Vec::new(),
     }));
     let operands = ["f32[9,5]", "f32[3,5,7]", "s32[3]"];
     of(ragged.clone(), &operands).declared("f32[9,7]").gives("f32[9,7]");
@@ -108,8 +108,8 @@ fn convolution(text: &str, window: &[WindowDim], groups: (i64, i64)) -> Op {
         dim_labels: labels(text),
         feature_group_count: groups.0,
         batch_group_count: groups.1,
-        operand_precision: None,
-        convolution_kind: None,
+        operand_precision: Vec::new(),
+        convolution_kind: ConvolutionKind::Unset,
         sparsity_config: None,
     }))
 }

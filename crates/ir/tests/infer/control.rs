@@ -2,11 +2,12 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::control::{
-    AsyncAttrs, CallAttrs, ConditionalAttrs, CopyStartAttrs, DomainAttrs, FusionAttrs, FusionKind,
-    GetTupleElementAttrs, InfeedAttrs, MapAttrs, OutfeedAttrs, TransferAttrs, WhileAttrs,
+    AsyncAttrs, CallAttrs, ConditionalAttrs, CopyStartAttrs, DomainAttrs, DomainMetadata,
+    FusionAttrs, FusionKind, GetTupleElementAttrs, InfeedAttrs, MapAttrs, OutfeedAttrs,
+    TransferAttrs, WhileAttrs,
 };
-use tilewright_ir::ops::{attr::Verbatim, collective::CollectiveAttrs};
-use tilewright_ir::{CompId, Op, Opcode, ShapeErrorKind::*};
+use tilewright_ir::sharding::Placement;
+use tilewright_ir::{CompId, Op, ShapeErrorKind::*, Sharding};
 
 use super::{Rules, of};
 use crate::common::{custom_call, dims};
@@ -19,7 +20,7 @@ fn calls_yield_what_the_computation_does() {
     let fusion = Op::Fusion(Box::new(FusionAttrs {
         kind: FusionKind::Loop,
         calls: f,
-        output_to_operand_aliasing: None,
+        output_to_operand_aliasing: Vec::new(),
     }));
     for op in [call, fusion] {
         rules.of(op.clone(), &["f32[2]", "s32[]"]).gives("(f32[2], pred[])");
@@ -132,7 +133,14 @@ fn tokens() {
 #[test]
 fn ops_that_hand_their_operand_on() {
     of(Op::OptimizationBarrier, &["(f32[2], token[])"]).gives("(f32[2], token[])");
-    let domain = Op::Domain(Box::new(DomainAttrs { domain: Verbatim("{}".into()) }));
+    let replicated = || Sharding::Leaf(Placement::Replicated.into());
+    let domain = Op::Domain(Box::new(DomainAttrs {
+        domain: Box::new(DomainMetadata {
+            kind: "sharding".into(),
+            entry: replicated(),
+            exit: replicated(),
+        }),
+    }));
     of(domain, &["f32[2]"]).gives("f32[2]");
     let attrs = CopyStartAttrs { cross_program_prefetch_index: None };
     of(Op::CopyStart(Box::new(attrs)), &["f32[2]"]).gives("(f32[2], f32[2], u32[])");
@@ -158,30 +166,5 @@ fn declared_shapes_are_believed() {
     for (op, operands) in table {
         of(op.clone(), operands).declared("(f32[2], u32[])").gives("(f32[2], u32[])");
         of(op, operands).fails(NeedsShape, "write it");
-    }
-}
-
-#[test]
-fn collectives_are_declared() {
-    let attrs = || {
-        Box::new(CollectiveAttrs {
-            channel_id: None,
-            replica_groups: None,
-            source_target_pairs: None,
-            slice_sizes: None,
-            constrain_layout: false,
-            use_global_device_ids: false,
-            dimensions: None,
-            to_apply: None,
-        })
-    };
-    of(Op::AllReduce(attrs()), &["f32[2]"]).declared("f32[2]").gives("f32[2]");
-    of(Op::AllGather(attrs()), &["f32[2]"]).declared("f32[8]").gives("f32[8]");
-    of(Op::AllGather(attrs()), &["f32[2]"]).fails(NeedsShape, "`all-gather`");
-    of(Op::PartitionId, &[]).gives("u32[]");
-    of(Op::ReplicaId, &[]).gives("u32[]");
-    let quiet = ["partition-id", "replica-id"];
-    for &opcode in Opcode::ALL.iter().filter(|o| o.family() == "collective") {
-        assert_eq!(opcode.has_side_effect(), !quiet.contains(&opcode.name()), "{opcode}");
     }
 }

@@ -79,8 +79,8 @@ fn one_operand_gives_its_shape() {
     of(Op::Not, &["pred[3]"]).gives("pred[3]");
     of(Op::Not, &["u4[3]"]).gives("u4[3]");
     of(Op::Not, &["f32[3]"]).fails(Operand, "`not` takes");
-    of(Op::Tanh, &["(f32[2])"]).fails(Operand, "must be an array, not (f32[2])");
-    of(Op::Tanh, &["token[]"]).fails(Operand, "must be an array, not token[]");
+    of(Op::Sinh, &["(f32[2])"]).fails(Operand, "must be an array, not (f32[2])");
+    of(Op::Sinh, &["token[]"]).fails(Operand, "must be an array, not token[]");
 }
 
 #[test]

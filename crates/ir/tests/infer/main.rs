@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod collective;
 mod contract;
 mod control;
 mod elementwise;

@@ -166,7 +166,7 @@ impl CostModel<'_> {
     /// What an instruction costs, called computations aside.
     pub fn instruction(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> Cost {
         match op {
-            Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast(_) => {
+            Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast => {
                 Cost::default()
             }
             Op::Constant(_) if self.fuses(op, result, operands) => Cost::default(),

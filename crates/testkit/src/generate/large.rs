@@ -174,7 +174,7 @@ impl Chain {
             lhs_contracting_dims: Dims::from_slice(&[1]),
             rhs_batch_dims: Dims::new(),
             rhs_contracting_dims: Dims::from_slice(&[0]),
-            operand_precision: None,
+            operand_precision: Vec::new(),
             algorithm: None,
         }));
         let product = self.b.op(dot, &[rows, self.weights])?;

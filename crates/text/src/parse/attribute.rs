@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
-use tilewright_ir::ops::attr::{AttrKind, AttrValue, AttrValues, Real, Verbatim};
+use tilewright_ir::ops::attr::{AttrKind, AttrValue, AttrValues, Real};
 use tilewright_ir::{CompId, Extras, InstId, Opcode};
 
 use super::computation::Scope;
@@ -119,7 +119,21 @@ impl<'s> Parser<'s> {
             AttrKind::Padding => AttrValue::Padding(self.padding()?),
             AttrKind::Window => AttrValue::Window(self.window()?),
             AttrKind::ConvDims => AttrValue::ConvDims(self.conv_dims()?),
-            AttrKind::Verbatim => AttrValue::Verbatim(self.verbatim(Extent::Attribute)?),
+            AttrKind::Words => AttrValue::Words(self.words()?),
+            AttrKind::DimsLists => {
+                AttrValue::DimsLists(self.braced("`{` and lists of sizes", Self::integers)?)
+            }
+            AttrKind::Pairs => AttrValue::Pairs(self.pairs()?),
+            AttrKind::Sparsity => AttrValue::Sparsity(self.sparsity_config()?),
+            AttrKind::Accuracy => AttrValue::Accuracy(self.accuracy()?),
+            AttrKind::Shape => AttrValue::Shape(self.shape()?),
+            AttrKind::Shapes => {
+                AttrValue::Shapes(self.braced("`{` and shapes, as `{f32[2]{0}}`", Self::shape)?)
+            }
+            AttrKind::Literal => AttrValue::Literal(Box::new(self.shaped_literal()?)),
+            AttrKind::Aliasing => AttrValue::Aliasing(self.aliasing()?),
+            AttrKind::ReplicaGroups => AttrValue::ReplicaGroups(Box::new(self.replica_groups()?)),
+            AttrKind::Domain => AttrValue::Domain(Box::new(self.domain()?)),
         })
     }
 
@@ -139,38 +153,49 @@ impl<'s> Parser<'s> {
                 }
             }
             "sharding" => {
-                let value = self.verbatim(Extent::Attribute)?;
+                let value = Box::new(self.sharding()?);
                 self.once(&mut attributes.extras().sharding, value, name, span)?;
             }
             "frontend_attributes" => {
-                let value = self.verbatim(Extent::Json)?;
-                self.once(&mut attributes.extras().frontend_attributes, value, name, span)?;
+                let value = self.frontend_attributes()?;
+                self.filled(&mut attributes.extras().frontend_attributes, value, name, span)?;
+            }
+            "parameter_replication" => {
+                let value = self.booleans()?;
+                self.filled(&mut attributes.extras().parameter_replication, value, name, span)?;
+            }
+            "statistics" => {
+                let value = Box::new(self.statistics()?);
+                self.once(&mut attributes.extras().statistics, value, name, span)?;
+            }
+            "origin" => {
+                let value = Box::new(self.origin()?);
+                self.once(&mut attributes.extras().origin, value, name, span)?;
             }
             "backend_config" => {
                 let value = self.verbatim(Extent::Json)?;
                 self.once(&mut attributes.extras().backend_config, value, name, span)?;
             }
             "control-predecessors" => {
-                let predecessors = self.predecessors(scope)?;
-                let slot = &mut attributes.extras().control_predecessors;
-                if !slot.is_empty() {
-                    return self.repeated(name, span);
-                }
-                *slot = predecessors;
+                let value = self.predecessors(scope)?;
+                self.filled(&mut attributes.extras().control_predecessors, value, name, span)?;
             }
             _ => return self.other_attribute(name, span, attributes),
         }
         Ok(())
     }
 
-    fn once(
-        &mut self,
-        slot: &mut Option<Verbatim>,
-        value: Verbatim,
-        name: &str,
-        span: Span,
-    ) -> Parse<()> {
+    fn once<T>(&mut self, slot: &mut Option<T>, value: T, name: &str, span: Span) -> Parse<()> {
         if slot.replace(value).is_some() { self.repeated(name, span) } else { Ok(()) }
+    }
+
+    /// As [`Self::once`], where no items mean the same as no attribute.
+    fn filled<T>(&mut self, slot: &mut Vec<T>, value: Vec<T>, name: &str, span: Span) -> Parse<()> {
+        if slot.is_empty() {
+            *slot = value;
+            return Ok(());
+        }
+        self.repeated(name, span)
     }
 
     fn other_attribute(
@@ -229,7 +254,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn plain_word(&mut self) -> Parse<SmolStr> {
+    pub(super) fn plain_word(&mut self) -> Parse<SmolStr> {
         match self.cursor.word() {
             Some(word) => Ok(word.into()),
             None => self.unexpected("a word"),

@@ -28,7 +28,7 @@ const FRAME_FIELDS: [Field<StackFrame>; 2] = [
     ("parent_frame_id", |row| &mut row.parent_frame_id),
 ];
 
-impl Parser<'_> {
+impl<'s> Parser<'s> {
     /// ```text
     /// header := "HloModule" name ("," word "=" value)* [tables]
     /// ```
@@ -45,18 +45,13 @@ impl Parser<'_> {
 
     fn header_attribute(&mut self) -> Parse<()> {
         let (name, span) = self.attribute_word()?;
-        let header = &self.module.header;
-        let repeated = match name {
-            "is_scheduled" => header.is_scheduled,
-            "entry_computation_layout" => header.entry_layout.is_some(),
-            _ => header.other.iter().any(|(other, _)| other == name),
-        };
-        if repeated {
+        if self.header_names.iter().any(|&other| other == name) {
             return self.repeated(name, span);
         }
-        if header.other.len() >= MAX_ATTRIBUTES {
+        if self.header_names.len() >= MAX_ATTRIBUTES {
             return self.fail(SyntaxError::new(span, "too many attributes"));
         }
+        self.header_names.push(name);
         match name {
             "is_scheduled" => self.module.header.is_scheduled = self.boolean()?,
             "entry_computation_layout" => {
@@ -65,10 +60,32 @@ impl Parser<'_> {
                 self.expect(b'}', "`}`")?;
                 self.module.header.entry_layout = Some(layout);
             }
+            "input_output_alias" => {
+                self.module.header.input_output_alias = self.input_output_alias()?;
+            }
+            "buffer_donor" => self.module.header.buffer_donors = self.buffer_donors()?,
+            "alias_passthrough_params" => {
+                self.module.header.alias_passthrough_params = self.boolean()?;
+            }
+            "allow_spmd_sharding_propagation_to_parameters" => {
+                let allowed = self.one_or_more_booleans()?;
+                self.module.header.allow_sharding_propagation_to_parameters = allowed;
+            }
+            "allow_spmd_sharding_propagation_to_output" => {
+                let allowed = self.one_or_more_booleans()?;
+                self.module.header.allow_sharding_propagation_to_output = allowed;
+            }
+            "replica_count" => {
+                self.module.header.replica_count = Some(self.integer("a number of replicas")?);
+            }
+            "num_partitions" => {
+                self.module.header.num_partitions = Some(self.integer("a number of partitions")?);
+            }
+            "frontend_attributes" => {
+                self.module.header.frontend_attributes = self.frontend_attributes()?;
+            }
             _ => {
-                let json = name == "frontend_attributes";
-                let extent = if json { Extent::Json } else { Extent::Attribute };
-                let value = self.verbatim(extent)?;
+                let value = self.verbatim(Extent::Attribute)?;
                 self.module.header.other.push((name.into(), value));
             }
         }

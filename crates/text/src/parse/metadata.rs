@@ -64,7 +64,8 @@ impl<'s> Parser<'s> {
         Ok(Metadata::New { metadata, text: self.cursor.since(start) })
     }
 
-    fn metadata_fields(&mut self) -> Parse<OpMetadata> {
+    /// `metadata`, whatever stood before.
+    pub(super) fn metadata_fields(&mut self) -> Parse<OpMetadata> {
         self.expect(b'{', "`{`, as in `{op_name=\"add\"}`")?;
         let mut metadata = OpMetadata::default();
         // A bit for each field.
@@ -135,15 +136,35 @@ impl<'s> Parser<'s> {
         self.string("a string in quotes")
     }
 
+    /// A field that few instructions have.
     fn other_field(&mut self, name: &str, span: Span, metadata: &mut OpMetadata) -> Parse<()> {
-        let value = self.verbatim(Extent::Field)?;
-        if metadata.other.iter().any(|(other, _)| other == name) {
+        let rare = metadata.rare.get_or_insert_default();
+        let is_set = match name {
+            "source_end_line" => rare.source_end_line != 0,
+            "source_column" => rare.source_column != 0,
+            "source_end_column" => rare.source_end_column != 0,
+            "profile_type" => !rare.profile_type.is_empty(),
+            "deduplicated_name" => !rare.deduplicated_name.is_empty(),
+            "scheduling_name" => !rare.scheduling_name.is_empty(),
+            "metadata_payload" => !rare.metadata_payload.is_empty(),
+            _ => rare.other.iter().any(|(other, _)| other == name),
+        };
+        if is_set {
             return self.repeated(name, span);
         }
-        if metadata.other.len() >= MAX_ATTRIBUTES {
-            return self.fail(SyntaxError::new(span, "too many fields"));
+        match name {
+            "source_end_line" => rare.source_end_line = self.integer("a line number")?,
+            "source_column" => rare.source_column = self.integer("a column")?,
+            "source_end_column" => rare.source_end_column = self.integer("a column")?,
+            "profile_type" => rare.profile_type = self.integers()?.to_vec(),
+            "deduplicated_name" => rare.deduplicated_name = self.string_field()?,
+            "scheduling_name" => rare.scheduling_name = self.string_field()?,
+            "metadata_payload" => rare.metadata_payload = self.string_field()?,
+            _ if rare.other.len() >= MAX_ATTRIBUTES => {
+                return self.fail(SyntaxError::new(span, "too many fields"));
+            }
+            _ => rare.other.push((name.into(), self.verbatim(Extent::Field)?)),
         }
-        metadata.other.push((name.into(), value));
         Ok(())
     }
 }

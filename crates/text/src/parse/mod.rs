@@ -9,7 +9,9 @@ mod attribute;
 mod computation;
 mod convolution;
 mod decimal;
+mod devices;
 mod error;
+mod extras;
 mod header;
 mod instruction;
 mod layout;
@@ -20,11 +22,13 @@ mod number;
 mod operand;
 mod recover;
 mod shape;
+mod sharding;
 mod short;
 mod small;
 mod string;
 mod sugar;
 mod suggest;
+mod value;
 mod verbatim;
 mod window;
 
@@ -143,6 +147,8 @@ struct Parser<'s> {
     /// Computations that the text does not name, with names for them to which
     /// numbers are added where others have them.
     nameless: Vec<(CompId, &'static str)>,
+    /// Attributes of the header that were met.
+    header_names: Vec<&'s str>,
     /// Texts of shapes met before.
     shapes: FxHashMap<&'s str, ShapeId>,
     metadata: metadata::Recent<'s>,
@@ -166,6 +172,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             computations: Names::default(),
             nameless: Vec::new(),
+            header_names: Vec::new(),
             shapes: FxHashMap::default(),
             metadata: metadata::Recent::default(),
             spare_names: Vec::new(),

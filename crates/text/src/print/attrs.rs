@@ -2,11 +2,15 @@
 
 use tilewright_ir::entity::CompId;
 use tilewright_ir::ops::attr::AttrValue;
+use tilewright_ir::ops::contract::SparsityConfig;
+use tilewright_ir::ops::control::OutputAlias;
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
+use tilewright_ir::ops::elementwise::ResultAccuracy;
 
-use super::float::push_f32;
+use super::float::{push_f32, push_f64};
 use super::number::{push_i64, push_list};
 use super::string::push_quoted;
+use super::{devices, literal, shape, sharding};
 
 /// Appends a value; `computation` writes the name of one.
 pub(super) fn push(out: &mut String, value: &AttrValue, computation: impl Fn(&mut String, CompId)) {
@@ -31,11 +35,46 @@ pub(super) fn push(out: &mut String, value: &AttrValue, computation: impl Fn(&mu
         AttrValue::Padding(dims) => push_padding(out, dims),
         AttrValue::Window(dims) => push_window(out, dims),
         AttrValue::ConvDims(dims) => push_conv_dims(out, dims),
-        AttrValue::Verbatim(text) => out.push_str(&text.0),
+        AttrValue::Words(words) => {
+            out.push('{');
+            separated(out, words, ",", |out, word| out.push_str(word));
+            out.push('}');
+        }
+        AttrValue::DimsLists(lists) => push_lists(out, lists),
+        AttrValue::Pairs(pairs) => {
+            let lists: Vec<[i64; 2]> = pairs.iter().map(|&(a, b)| [a, b]).collect();
+            push_lists(out, &lists);
+        }
+        AttrValue::Sparsity(config) => push_sparsity(out, config),
+        AttrValue::Accuracy(accuracy) => push_accuracy(out, accuracy),
+        AttrValue::Shape(shape) => shape::push_display(out, shape),
+        AttrValue::Shapes(shapes) => {
+            out.push('{');
+            separated(out, shapes, ", ", shape::push_display);
+            out.push('}');
+        }
+        AttrValue::Literal(value) => {
+            shape::push_display(out, &value.shape());
+            out.push(' ');
+            // What holds a token was not read as a literal.
+            let _ = literal::push(out, value, false);
+        }
+        AttrValue::Aliasing(aliases) => push_aliasing(out, aliases),
+        AttrValue::ReplicaGroups(groups) => devices::push_groups(out, groups),
+        AttrValue::Domain(domain) => {
+            out.push_str("{kind=");
+            push_quoted(out, &domain.kind);
+            out.push_str(", entry=");
+            sharding::push(out, &domain.entry);
+            out.push_str(", exit=");
+            sharding::push(out, &domain.exit);
+            out.push('}');
+        }
     }
 }
 
-fn separated<T>(
+/// Appends items with something between them.
+pub(super) fn separated<T>(
     out: &mut String,
     items: &[T],
     separator: &str,
@@ -46,6 +85,69 @@ fn separated<T>(
             out.push_str(separator);
         }
         push(out, item);
+    }
+}
+
+/// `{{0,1},{2,3}}`
+pub(super) fn push_lists<L: AsRef<[i64]>>(out: &mut String, lists: &[L]) {
+    out.push('{');
+    separated(out, lists, ",", |out, list| push_index(out, list.as_ref()));
+    out.push('}');
+}
+
+/// `{0,1}`
+pub(super) fn push_index(out: &mut String, index: &[i64]) {
+    out.push('{');
+    push_list(out, index, ',');
+    out.push('}');
+}
+
+/// `{{0}: (1, {})}`
+fn push_aliasing(out: &mut String, aliases: &[OutputAlias]) {
+    out.push('{');
+    separated(out, aliases, ", ", |out, alias| {
+        push_index(out, &alias.output);
+        out.push_str(": (");
+        push_i64(out, alias.operand);
+        out.push_str(", ");
+        push_index(out, &alias.operand_part);
+        out.push(')');
+    });
+    out.push('}');
+}
+
+fn push_sparsity(out: &mut String, config: &SparsityConfig) {
+    out.push('{');
+    for (name, sparsity) in [("lhs", &config.lhs), ("rhs", &config.rhs)] {
+        let Some(sparsity) = sparsity else { continue };
+        if !out.ends_with('{') {
+            out.push_str(", ");
+        }
+        out.push_str(name);
+        out.push_str("={sparsity=");
+        push_list(out, &[sparsity.non_zero, sparsity.block_size], 'x');
+        out.push_str(" dimension=");
+        push_i64(out, sparsity.dimension);
+        out.push_str(" stride=");
+        push_i64(out, sparsity.stride);
+        out.push('}');
+    }
+    out.push('}');
+}
+
+fn push_accuracy(out: &mut String, accuracy: &ResultAccuracy) {
+    match accuracy {
+        ResultAccuracy::Default => out.push_str("{mode=default}"),
+        ResultAccuracy::Highest => out.push_str("{mode=highest}"),
+        ResultAccuracy::Tolerance { atol, rtol, ulps } => {
+            out.push_str("{tolerance={atol=");
+            push_f64(out, atol.0);
+            out.push_str(",rtol=");
+            push_f64(out, rtol.0);
+            out.push_str(",ulps=");
+            push_i64(out, *ulps);
+            out.push_str("}}");
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 //! All of it appends to one `String`; nothing is allocated per instruction.
 
 mod attrs;
+mod devices;
 mod float;
 mod instruction;
 mod literal;
@@ -20,6 +21,7 @@ mod module;
 mod name;
 mod number;
 mod shape;
+mod sharding;
 pub(crate) mod small_float;
 mod string;
 

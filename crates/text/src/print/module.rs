@@ -1,26 +1,15 @@
 //! The module as a whole: header, stack tables, computations.
 
+use tilewright_ir::Dims;
 use tilewright_ir::entity::{CompId, InstId};
-use tilewright_ir::metadata::{Header, ProgramShape, StackTables};
+use tilewright_ir::metadata::{Header, InputOutputAlias, ProgramShape, StackTables};
 
+use super::attrs::{push_index, separated};
 use super::instruction::{checked, push_name};
-use super::metadata::push_attribute;
+use super::metadata::{attribute, push_attribute, push_booleans, push_frontend_attributes};
 use super::number::{push_i64, push_u64};
 use super::string::push_quoted;
 use super::{Form, PrintError, Printer, shape};
-
-/// Header attributes that XLA writes before the entry's layout, in order.
-const BEFORE_LAYOUT: &[&str] = &["input_output_alias", "buffer_donor", "alias_passthrough_params"];
-
-/// Those it writes after the entry's layout, in order.
-const AFTER_LAYOUT: &[&str] = &[
-    "allow_spmd_sharding_propagation_to_parameters",
-    "allow_spmd_sharding_propagation_to_output",
-    "replica_count",
-    "num_partitions",
-    "frontend_attributes",
-    "origin_recovery_table",
-];
 
 impl Printer<'_> {
     pub(super) fn module(&mut self) -> Result<(), PrintError> {
@@ -49,24 +38,44 @@ impl Printer<'_> {
         if header.is_scheduled {
             self.out.push_str(", is_scheduled=true");
         }
-        self.header_attributes(header, BEFORE_LAYOUT);
+        let out = &mut *self.out;
+        if !header.input_output_alias.is_empty() {
+            push_aliases(attribute(out, "input_output_alias"), &header.input_output_alias);
+        }
+        if !header.buffer_donors.is_empty() {
+            push_donors(attribute(out, "buffer_donor"), &header.buffer_donors);
+        }
+        if header.alias_passthrough_params {
+            push_attribute(out, "alias_passthrough_params", "true");
+        }
         if let Some(layout) = &header.entry_layout {
             self.entry_layout(layout)?;
         }
-        self.header_attributes(header, AFTER_LAYOUT);
-        for (name, text) in &header.other {
-            if !BEFORE_LAYOUT.contains(&name.as_str()) && !AFTER_LAYOUT.contains(&name.as_str()) {
-                push_attribute(self.out, name, &text.0);
-            }
-        }
+        self.after_layout(header);
         Ok(())
     }
 
-    fn header_attributes(&mut self, header: &Header, names: &[&str]) {
-        for &wanted in names {
-            for (name, text) in header.other.iter().filter(|(name, _)| name == wanted) {
-                push_attribute(self.out, name, &text.0);
-            }
+    fn after_layout(&mut self, header: &Header) {
+        let out = &mut *self.out;
+        let allowed = [
+            ("parameters", &header.allow_sharding_propagation_to_parameters),
+            ("output", &header.allow_sharding_propagation_to_output),
+        ];
+        for (what, allowed) in allowed.iter().filter(|(_, allowed)| !allowed.is_empty()) {
+            out.push_str(", allow_spmd_sharding_propagation_to_");
+            out.push_str(what);
+            out.push('=');
+            push_booleans(out, allowed);
+        }
+        if let Some(count) = header.replica_count {
+            push_i64(attribute(out, "replica_count"), count);
+        }
+        if let Some(count) = header.num_partitions {
+            push_i64(attribute(out, "num_partitions"), count);
+        }
+        push_frontend_attributes(out, &header.frontend_attributes);
+        for (name, text) in &header.other {
+            push_attribute(out, name, &text.0);
         }
     }
 
@@ -177,4 +186,34 @@ fn push_fields(out: &mut String, fields: &[(&str, i64)]) {
         push_i64(out, value);
     }
     out.push('}');
+}
+
+/// `{ {0}: (1, {}, may-alias) }`
+fn push_aliases(out: &mut String, aliases: &[InputOutputAlias]) {
+    out.push_str("{ ");
+    separated(out, aliases, ", ", |out, alias| {
+        push_index(out, &alias.output);
+        out.push_str(": ");
+        push_parameter_part(out, alias.parameter, &alias.parameter_part);
+        out.push_str(if alias.must { ", must-alias)" } else { ", may-alias)" });
+    });
+    out.push_str(" }");
+}
+
+/// `{ (0, {}), (1, {0}) }`
+fn push_donors(out: &mut String, donors: &[(i64, Dims)]) {
+    out.push_str("{ ");
+    separated(out, donors, ", ", |out, (parameter, part)| {
+        push_parameter_part(out, *parameter, part);
+        out.push(')');
+    });
+    out.push_str(" }");
+}
+
+/// `(1, {0}`
+fn push_parameter_part(out: &mut String, parameter: i64, part: &Dims) {
+    out.push('(');
+    push_i64(out, parameter);
+    out.push_str(", ");
+    push_index(out, part);
 }

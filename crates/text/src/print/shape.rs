@@ -81,7 +81,8 @@ pub(super) fn push(out: &mut String, shape: &Shape, padding: LayoutPadding) -> R
     Ok(())
 }
 
-fn push_display(out: &mut String, shape: &Shape) {
+/// Appends a shape as it is.
+pub(super) fn push_display(out: &mut String, shape: &Shape) {
     // Writing to a string cannot fail.
     let _ = write!(out, "{shape}");
 }

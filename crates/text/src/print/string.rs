@@ -23,6 +23,13 @@ pub(super) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Appends `text` in single quotes.
+pub(super) fn push_in_single_quotes(out: &mut String, text: &str) {
+    out.push('\'');
+    text.bytes().for_each(|byte| push_byte(out, byte));
+    out.push('\'');
+}
+
 fn push_byte(out: &mut String, byte: u8) {
     match byte {
         b'\n' => out.push_str("\\n"),

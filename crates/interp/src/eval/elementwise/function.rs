@@ -84,6 +84,9 @@ macro_rules! function {
     (elementwise abs $variant:ident $attrs:ident) => {
         Some(Function::Unary(Unary::$variant))
     };
+    (elementwise approximate $variant:ident $attrs:ident) => {
+        Some(Function::Unary(Unary::$variant))
+    };
     (elementwise binary $variant:ident $attrs:ident) => {
         Some(Function::Binary(Binary::$variant))
     };

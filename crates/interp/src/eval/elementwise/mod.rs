@@ -16,7 +16,7 @@ mod precision;
 mod types;
 
 use smallvec::SmallVec;
-use tilewright_ir::ops::elementwise::{CompareAttrs, ReducePrecisionAttrs};
+use tilewright_ir::ops::elementwise::{AccuracyAttrs, CompareAttrs, ReducePrecisionAttrs};
 use tilewright_ir::{ElementType, Op};
 
 use super::{Cx, unsupported};
@@ -82,6 +82,11 @@ fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
 }
 
 pub(super) fn unary(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    apply(cx)
+}
+
+/// Computed as exactly as the type allows, whatever was asked for.
+pub(super) fn approximate(cx: &mut Cx<'_, '_>, _attrs: &AccuracyAttrs) -> Outcome<Value> {
     apply(cx)
 }
 

@@ -6,12 +6,19 @@
 //! single op, so that a new op with attributes of known kinds needs no change
 //! there.
 
+mod fields;
+
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 
+use super::contract::SparsityConfig;
+use super::control::{DomainMetadata, OutputAlias};
 use super::dims::{ConvDims, PadDim, SliceDim, WindowDim};
+use super::elementwise::ResultAccuracy;
 use crate::entity::CompId;
-use crate::types::shape::Dims;
+use crate::types::devices::ReplicaGroups;
+use crate::types::literal::Literal;
+use crate::types::shape::{Dims, Shape};
 
 /// How an attribute's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +33,14 @@ pub enum AttrKind {
     Str,
     /// One word of a closed set, as `LT` or `kLoop`.
     Word,
+    /// `{high,default}`
+    Words,
     /// `{0,2}`
     Dims,
+    /// `{{0,1},{2}}`
+    DimsLists,
+    /// `{{0,1},{1,0}}`
+    Pairs,
     /// `%name`
     Computation,
     /// `{%a, %b}`
@@ -40,8 +53,22 @@ pub enum AttrKind {
     Window,
     /// `b01f_01io->b01f`
     ConvDims,
-    /// Anything: kept and written back as it stands.
-    Verbatim,
+    /// `{lhs={sparsity=2x4 dimension=1 stride=1}}`
+    Sparsity,
+    /// `{mode=highest}`
+    Accuracy,
+    /// `f32[2]{0}`
+    Shape,
+    /// `{f32[2]{0}, s32[]}`
+    Shapes,
+    /// `f32[2]{0} {1,2}`
+    Literal,
+    /// `{{0}: (1, {})}`
+    Aliasing,
+    /// `{{0,1},{2,3}}`, `[2,2]<=[4]` or `mesh['x'=2] {'x'}`
+    ReplicaGroups,
+    /// `{kind="sharding", entry={replicated}, exit={maximal device=0}}`
+    Domain,
 }
 
 /// The value of an attribute, of the [`AttrKind`] of the same name.
@@ -57,8 +84,14 @@ pub enum AttrValue {
     Str(SmolStr),
     /// See [`AttrKind::Word`].
     Word(SmolStr),
+    /// See [`AttrKind::Words`].
+    Words(Vec<SmolStr>),
     /// See [`AttrKind::Dims`].
     Dims(Dims),
+    /// See [`AttrKind::DimsLists`].
+    DimsLists(Vec<Dims>),
+    /// See [`AttrKind::Pairs`].
+    Pairs(Vec<(i64, i64)>),
     /// See [`AttrKind::Computation`].
     Computation(CompId),
     /// See [`AttrKind::Computations`].
@@ -71,8 +104,22 @@ pub enum AttrValue {
     Window(SmallVec<[WindowDim; 2]>),
     /// See [`AttrKind::ConvDims`].
     ConvDims(ConvDims),
-    /// See [`AttrKind::Verbatim`].
-    Verbatim(Verbatim),
+    /// See [`AttrKind::Sparsity`].
+    Sparsity(SparsityConfig),
+    /// See [`AttrKind::Accuracy`].
+    Accuracy(ResultAccuracy),
+    /// See [`AttrKind::Shape`].
+    Shape(Shape),
+    /// See [`AttrKind::Shapes`].
+    Shapes(Vec<Shape>),
+    /// See [`AttrKind::Literal`].
+    Literal(Box<Literal>),
+    /// See [`AttrKind::Aliasing`].
+    Aliasing(Vec<OutputAlias>),
+    /// See [`AttrKind::ReplicaGroups`].
+    ReplicaGroups(Box<ReplicaGroups>),
+    /// See [`AttrKind::Domain`].
+    Domain(Box<DomainMetadata>),
 }
 
 /// A single-precision number compared and hashed by its bits.
@@ -88,6 +135,24 @@ impl PartialEq for Real {
 impl Eq for Real {}
 
 impl std::hash::Hash for Real {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// A double-precision number compared and hashed by its bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Real64(pub f64);
+
+impl PartialEq for Real64 {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+
+impl Eq for Real64 {}
+
+impl std::hash::Hash for Real64 {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.0.to_bits().hash(state);
     }
@@ -176,6 +241,16 @@ pub trait AttrField: Sized {
     fn map_computations(&mut self, _f: &mut dyn FnMut(CompId) -> CompId) {}
 }
 
+/// A closed set of words, made by `words!`.
+pub trait Word: Copy {
+    /// What to write where something else stood.
+    const EXPECTED: &'static str;
+    /// The value that a word means.
+    fn from_name(word: &str) -> Option<Self>;
+    /// The word.
+    fn name(self) -> &'static str;
+}
+
 /// A struct of attributes, made by `attributes!`.
 pub trait OpAttrs: Sized {
     /// The fields, in the order they are written.
@@ -191,98 +266,6 @@ pub trait OpAttrs: Sized {
     fn for_each_computation(&self, f: &mut dyn FnMut(CompId));
     /// Replaces every computation called.
     fn map_computations(&mut self, f: &mut dyn FnMut(CompId) -> CompId);
-}
-
-macro_rules! plain_field {
-    ($type:ty, $kind:ident) => {
-        impl AttrField for $type {
-            const KIND: AttrKind = AttrKind::$kind;
-            fn from_value(value: AttrValue) -> Result<Self, String> {
-                match value {
-                    AttrValue::$kind(value) => Ok(value),
-                    _ => Err(format!("of kind {:?}", AttrKind::$kind)),
-                }
-            }
-            fn to_value(&self) -> Option<AttrValue> {
-                Some(AttrValue::$kind(self.clone()))
-            }
-        }
-    };
-}
-
-plain_field!(i64, Int);
-plain_field!(bool, Bool);
-plain_field!(Real, Float);
-plain_field!(SmolStr, Str);
-plain_field!(Dims, Dims);
-plain_field!(SmallVec<[SliceDim; 4]>, Slices);
-plain_field!(SmallVec<[PadDim; 4]>, Padding);
-plain_field!(SmallVec<[WindowDim; 2]>, Window);
-plain_field!(ConvDims, ConvDims);
-plain_field!(Verbatim, Verbatim);
-
-impl AttrField for CompId {
-    const KIND: AttrKind = AttrKind::Computation;
-    fn from_value(value: AttrValue) -> Result<Self, String> {
-        match value {
-            AttrValue::Computation(id) => Ok(id),
-            _ => Err("a computation".into()),
-        }
-    }
-    fn to_value(&self) -> Option<AttrValue> {
-        Some(AttrValue::Computation(*self))
-    }
-    fn for_each_computation(&self, f: &mut dyn FnMut(CompId)) {
-        f(*self);
-    }
-    fn map_computations(&mut self, f: &mut dyn FnMut(CompId) -> CompId) {
-        *self = f(*self);
-    }
-}
-
-impl AttrField for SmallVec<[CompId; 2]> {
-    const KIND: AttrKind = AttrKind::Computations;
-    fn from_value(value: AttrValue) -> Result<Self, String> {
-        match value {
-            AttrValue::Computations(ids) => Ok(ids),
-            _ => Err("a list of computations".into()),
-        }
-    }
-    fn to_value(&self) -> Option<AttrValue> {
-        (!self.is_empty()).then(|| AttrValue::Computations(self.clone()))
-    }
-    fn absent() -> Option<Self> {
-        Some(Self::new())
-    }
-    fn for_each_computation(&self, f: &mut dyn FnMut(CompId)) {
-        self.iter().copied().for_each(f);
-    }
-    fn map_computations(&mut self, f: &mut dyn FnMut(CompId) -> CompId) {
-        self.iter_mut().for_each(|id| *id = f(*id));
-    }
-}
-
-impl<T: AttrField> AttrField for Option<T> {
-    const KIND: AttrKind = T::KIND;
-    fn from_value(value: AttrValue) -> Result<Self, String> {
-        T::from_value(value).map(Some)
-    }
-    fn to_value(&self) -> Option<AttrValue> {
-        self.as_ref().and_then(T::to_value)
-    }
-    fn absent() -> Option<Self> {
-        Some(None)
-    }
-    fn for_each_computation(&self, f: &mut dyn FnMut(CompId)) {
-        if let Some(inner) = self {
-            inner.for_each_computation(f);
-        }
-    }
-    fn map_computations(&mut self, f: &mut dyn FnMut(CompId) -> CompId) {
-        if let Some(inner) = self {
-            inner.map_computations(f);
-        }
-    }
 }
 
 /// Declares structs of attributes: `field: Type = "name in text" [or default],`.
@@ -369,17 +352,28 @@ macro_rules! words {
             }
         }
 
+        impl $crate::ops::attr::Word for $name {
+            const EXPECTED: &'static str = concat!("one of", $(" `", $text, "`"),*);
+            fn from_name(word: &str) -> Option<Self> {
+                match word {
+                    $($text => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+            fn name(self) -> &'static str {
+                self.name()
+            }
+        }
+
         impl $crate::ops::attr::AttrField for $name {
             const KIND: $crate::ops::attr::AttrKind = $crate::ops::attr::AttrKind::Word;
             fn from_value(value: $crate::ops::attr::AttrValue) -> Result<Self, String> {
-                const EXPECTED: &str = concat!("one of", $(" `", $text, "`"),*);
-                match value {
-                    $crate::ops::attr::AttrValue::Word(word) => match word.as_str() {
-                        $($text => Ok(Self::$variant),)*
-                        _ => Err(EXPECTED.into()),
-                    },
-                    _ => Err(EXPECTED.into()),
-                }
+                let word = match value {
+                    $crate::ops::attr::AttrValue::Word(word) => word,
+                    _ => smol_str::SmolStr::default(),
+                };
+                let expected = <Self as $crate::ops::attr::Word>::EXPECTED;
+                $crate::ops::attr::Word::from_name(&word).ok_or_else(|| expected.into())
             }
             fn to_value(&self) -> Option<$crate::ops::attr::AttrValue> {
                 Some($crate::ops::attr::AttrValue::Word(smol_str::SmolStr::new_static(self.name())))
