@@ -6,11 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result};
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
 use tilewright::{Error, Loaded};
+
+use crate::args::Cli;
 
 /// The path that means stdin or stdout.
 fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Ends with a usage error if stdin is named more than once.
+pub(crate) fn stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
+    if paths.into_iter().filter(|path| is_dash(path)).count() > 1 {
+        let message = "stdin (`-`) can be read only once; name a file for the other";
+        Cli::command().error(ErrorKind::ArgumentConflict, message).exit();
+    }
 }
 
 /// Reads a module from a file or stdin.

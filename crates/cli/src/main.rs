@@ -29,7 +29,10 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         io::to_stderr(&describe(&error));
-        ExitCode::FAILURE
+        match error.downcast_ref::<tilewright::Error>() {
+            Some(error) if error.is_usage() => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
     })
 }
 

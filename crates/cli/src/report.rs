@@ -1,9 +1,21 @@
 //! Reports for people: tables and sentences.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use tilewright::ir::Literal;
 use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
+
+/// The longest text of a shape that a table shows in full.
+const LONGEST_SHAPE: usize = 120;
+
+/// Text cut to a length that fits a line.
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST_SHAPE) {
+        None => text.into(),
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+    }
+}
 
 /// Rows in columns, each as wide as it needs to be.
 pub(crate) fn columns<const N: usize, T: AsRef<str>>(rows: &[[T; N]]) -> String {
@@ -22,12 +34,9 @@ fn aligned<const N: usize, T: AsRef<str>>(rows: &[[T; N]], right: fn(usize) -> b
         for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
             let gap = if column == 0 { "" } else { "  " };
             let cell = cell.as_ref();
-            // Writing to a string cannot fail.
-            let _ = if right(column) {
-                write!(line, "{gap}{cell:>width$}")
-            } else {
-                write!(line, "{gap}{cell:<width$}")
-            };
+            let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
+            let (before, after) = if right(column) { (&*blanks, "") } else { ("", &*blanks) };
+            line.extend([gap, before, cell, after]);
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -83,7 +92,7 @@ pub(crate) fn costs(report: &CostReport) -> String {
             count(costs.flops),
             name.to_owned(),
             opcode.to_owned(),
-            shape.to_owned(),
+            shortened(shape).into_owned(),
         ]
     };
     let mut dearest: Vec<_> = report.instructions.iter().collect();
@@ -155,9 +164,6 @@ pub(crate) fn explanation(report: &OptReport) -> String {
     let mut text = String::new();
     let (done, left): (Vec<_>, Vec<_>) =
         report.notes.iter().partition(|note| note.verdict == "rewritten");
-    if report.unchanged && !done.is_empty() {
-        text += "These rewrites were tried, but taken back: together they do not pay.\n";
-    }
     section(&mut text, "Rewritten", &done);
     section(&mut text, "Left as it is", &left);
     if text.is_empty() {

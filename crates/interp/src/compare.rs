@@ -154,6 +154,19 @@ pub fn compare(
     actual: &Literal,
     tolerance: impl Fn(ElementType) -> Tolerance,
 ) -> Result<Vec<Comparison>, CompareError> {
+    compare_with(expected, actual, tolerance, &Slack::default())
+}
+
+/// As [`compare`], where elements may differ by their own slack, too.
+///
+/// # Errors
+/// If they are not of the same shape.
+pub fn compare_with(
+    expected: &Literal,
+    actual: &Literal,
+    tolerance: impl Fn(ElementType) -> Tolerance,
+    slack: &Slack,
+) -> Result<Vec<Comparison>, CompareError> {
     let (expected, actual) = (expected.leaves(), actual.leaves());
     if expected.len() != actual.len() {
         return Err(CompareError::Count { expected: expected.len(), actual: actual.len() });
@@ -166,7 +179,8 @@ pub fn compare(
         }
         comparisons.push(match (expected, actual) {
             (Literal::Array(expected), Literal::Array(actual)) => {
-                compare_arrays(index, expected, actual, tolerance(expected.element_type()))
+                let tolerance = tolerance(expected.element_type());
+                compare_arrays(index, expected, actual, tolerance, slack.of(index))
             }
             _ => Comparison { index, equal: true, max_abs: 0.0, max_ulp: 0, at: None },
         });
@@ -179,9 +193,10 @@ fn compare_arrays(
     expected: &ArrayLiteral,
     actual: &ArrayLiteral,
     tolerance: Tolerance,
+    slack: &[f64],
 ) -> Comparison {
     let worst = with_data!(expected.data(), expected => match actual.data().as_slice() {
-        Some(actual) => Worst::of(expected, actual, tolerance),
+        Some(actual) => Worst::of(expected, actual, tolerance, slack),
         None => Worst { max_abs: f64::INFINITY, max_ulp: u64::MAX, at: None },
     });
     Comparison {
@@ -208,6 +223,50 @@ fn position(mut place: usize, dims: &[i64]) -> Dims {
     index
 }
 
+/// Infinite slack explains nothing but that a number is not finite.
+fn explains(slack: f64, gap: f64) -> bool {
+    gap <= slack && gap.is_finite() == slack.is_finite()
+}
+
+/// How far each element may be off beyond what the tolerance allows: as far as
+/// the same program moves it by rounding.
+#[derive(Clone, Debug, Default)]
+pub struct Slack {
+    /// For each array of a value, for each element.
+    leaves: Vec<Vec<f64>>,
+}
+
+impl Slack {
+    /// Widens it to `factor` times the distance between two results of one
+    /// program.
+    pub fn widen(&mut self, expected: &Literal, moved: &Literal, factor: f64) {
+        let (expected, moved) = (expected.leaves(), moved.leaves());
+        self.leaves.resize_with(expected.len(), Vec::new);
+        let pairs = expected.into_iter().zip(moved);
+        for (slack, (expected, moved)) in self.leaves.iter_mut().zip(pairs) {
+            if let (Literal::Array(expected), Literal::Array(moved)) = (expected, moved) {
+                let gaps = gaps(expected, moved);
+                slack.resize(gaps.len(), 0.0);
+                for (slack, gap) in slack.iter_mut().zip(gaps) {
+                    *slack = slack.max(factor * gap);
+                }
+            }
+        }
+    }
+
+    fn of(&self, leaf: usize) -> &[f64] {
+        self.leaves.get(leaf).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The distance between each two elements.
+fn gaps(a: &ArrayLiteral, b: &ArrayLiteral) -> Vec<f64> {
+    with_data!(a.data(), a => match b.data().as_slice() {
+        Some(b) => a.iter().zip(b).map(|(&a, &b)| Distance::gap(a, b).abs).collect(),
+        None => Vec::new(),
+    })
+}
+
 struct Worst {
     max_abs: f64,
     max_ulp: u64,
@@ -215,7 +274,7 @@ struct Worst {
 }
 
 impl Worst {
-    fn of<T: Distance>(expected: &[T], actual: &[T], tolerance: Tolerance) -> Self {
+    fn of<T: Distance>(expected: &[T], actual: &[T], tolerance: Tolerance, slack: &[f64]) -> Self {
         let magnitudes = expected.iter().map(|e| e.magnitude());
         let largest = magnitudes.filter(|m| m.is_finite()).fold(tolerance.floor, f64::max);
         let allowed = tolerance.relative * largest;
@@ -224,7 +283,9 @@ impl Worst {
             let gap = e.gap(a);
             worst.max_abs = worst.max_abs.max(gap.abs);
             worst.max_ulp = worst.max_ulp.max(gap.ulp);
-            let close = gap.abs <= allowed || gap.ulp <= tolerance.ulps;
+            let close = gap.abs <= allowed
+                || gap.ulp <= tolerance.ulps
+                || slack.get(place).is_some_and(|&slack| explains(slack, gap.abs));
             let close = close && !(tolerance.signed_zeros && gap.zero_signs);
             if !close && worst.at.is_none() {
                 worst.at = Some((place, e.text(), a.text()));

@@ -20,6 +20,9 @@ use crate::value::num_bytes;
 pub enum InputKind {
     /// Floats: normally distributed. Integers: -100 to 100.
     Normal,
+    /// Floats: normally distributed around 3, so that a mean is something.
+    /// Integers: 100 to 120.
+    Offset,
     /// Floats: evenly from -1 to 1. Integers: 0 to 7.
     Uniform,
     /// Few different numbers, so that many are equal: halves from -2 to 2.
@@ -35,12 +38,13 @@ pub enum InputKind {
 impl InputKind {
     /// Every kind.
     pub const ALL: &'static [Self] =
-        &[Self::Normal, Self::Uniform, Self::Ties, Self::Edges, Self::NonFinite];
+        &[Self::Normal, Self::Offset, Self::Uniform, Self::Ties, Self::Edges, Self::NonFinite];
 
     /// The name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
+            Self::Offset => "offset",
             Self::Uniform => "uniform",
             Self::Ties => "ties",
             Self::Edges => "edges",
@@ -199,6 +203,7 @@ impl Source {
         let least = if signed { -greatest - 1 } else { 0 };
         let drawn = match self.kind {
             InputKind::Normal => i128::from(self.below(201)) - if signed { 100 } else { 0 },
+            InputKind::Offset => i128::from(self.below(21)) + 100,
             InputKind::Uniform => i128::from(self.below(8)),
             InputKind::Ties => i128::from(self.below(3)) - i128::from(signed),
             InputKind::Edges | InputKind::NonFinite => {
@@ -211,16 +216,19 @@ impl Source {
 
     fn float(&mut self, range: &Range) -> f64 {
         match self.kind {
-            InputKind::Normal => {
-                // Box and Muller's method.
-                let radius = (-2.0 * libm::log(self.unit())).sqrt();
-                radius * libm::cos(std::f64::consts::TAU * self.unit())
-            }
+            InputKind::Normal => self.normal(),
+            InputKind::Offset => 3.0 + self.normal(),
             InputKind::Uniform => 2.0 * self.unit() - 1.0,
             InputKind::Ties => self.below(9) as f64 / 2.0 - 2.0,
             InputKind::Edges => self.edge(range, 8),
             InputKind::NonFinite => self.edge(range, 11),
         }
+    }
+
+    /// Box and Muller's method.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * libm::log(self.unit())).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
     fn edge(&mut self, range: &Range, choices: u64) -> f64 {

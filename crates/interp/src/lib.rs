@@ -35,7 +35,9 @@ mod value;
 use smallvec::SmallVec;
 use tilewright_ir::{Literal, Shape, Verified};
 
-pub use compare::{CompareError, Comparison, Difference, Tolerance, Tolerances, compare};
+pub use compare::{
+    CompareError, Comparison, Difference, Slack, Tolerance, Tolerances, compare, compare_with,
+};
 pub use error::EvalError;
 pub use inputs::{InputError, InputKind, inputs_for, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};

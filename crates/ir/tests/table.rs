@@ -229,8 +229,8 @@ fn one_attribute_at_a_time_may_be_missing() {
             let mut fewer = list.clone();
             let (name, _) = fewer.remove(absent);
             match Op::from_attrs(opcode, &mut values(&fewer)) {
-                // As XLA does, no groups are written as such.
-                Ok(op) if name == "replica_groups" => {
+                // As XLA does, what is empty is written as such.
+                Ok(op) if name == "replica_groups" || opcode == Opcode::Broadcast => {
                     assert_eq!(written(&op).len(), list.len(), "{opcode}");
                 }
                 // A default takes its place, and is not written.
@@ -264,7 +264,13 @@ fn required_attributes() {
     assert_eq!(required(Opcode::Sort), ["dimensions", "to_apply"]);
     assert_eq!(required(Opcode::TopK), ["k"]);
     assert_eq!(required(Opcode::BatchNormGrad), ["epsilon", "feature_index"]);
-    let gather = ["offset_dims", "start_index_map", "index_vector_dim", "slice_sizes"];
+    let gather = [
+        "offset_dims",
+        "collapsed_slice_dims",
+        "start_index_map",
+        "index_vector_dim",
+        "slice_sizes",
+    ];
     assert_eq!(required(Opcode::Gather), gather);
 }
 

@@ -13,9 +13,9 @@ pub trait Pass: Sync {
     /// One line on what it does.
     fn summary(&self) -> &'static str;
 
-    /// Whether this is one of the rewrites that the project exists for. The
-    /// default pipeline gives a module back untouched where none of these
-    /// found anything to do.
+    /// Whether this is one of the rewrites that the project exists for,
+    /// wherever a pipeline has it. The default one gives a module back
+    /// untouched where none of these found anything to do.
     fn is_heart(&self) -> bool {
         false
     }

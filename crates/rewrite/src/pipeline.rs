@@ -59,9 +59,9 @@ pub struct Pipeline {
     /// These run until none changes anything, so that the heart sees modules
     /// in their simplest form.
     pub cleanup: &'static [&'static str],
-    /// These run then, once each, and all begins again until they find
-    /// nothing.
-    pub heart: &'static [&'static str],
+    /// Then the passes of the first of these groups that changes anything, once
+    /// each; and all begins again until none does.
+    pub heart: &'static [&'static [&'static str]],
 }
 
 /// Every pipeline.
@@ -69,8 +69,8 @@ pub const PIPELINES: &[Pipeline] = &[
     Pipeline {
         name: "default",
         first: &["inline", "tuple", "dce"],
-        cleanup: &["reshape", "broadcast", "reduce", "cse", "degenerate", "dce"],
-        heart: &["reshape-out-of-region", "reduce-through-reshape"],
+        cleanup: &["reshape", "broadcast", "reduce", "cse", "dce"],
+        heart: &[&["degenerate"], &["reshape-out-of-region", "reduce-through-reshape"]],
     },
     Pipeline {
         name: "cleanup",
@@ -179,7 +179,7 @@ type PassList = Vec<&'static dyn Pass>;
 struct Plan {
     first: PassList,
     cleanup: PassList,
-    heart: PassList,
+    heart: Vec<PassList>,
 }
 
 impl Plan {
@@ -197,7 +197,11 @@ impl Plan {
                 Ok(Self {
                     first: find(pipeline.first.iter().copied())?,
                     cleanup: find(pipeline.cleanup.iter().copied())?,
-                    heart: find(pipeline.heart.iter().copied())?,
+                    heart: pipeline
+                        .heart
+                        .iter()
+                        .map(|group| find(group.iter().copied()))
+                        .collect::<Result<_, _>>()?,
                 })
             }
         }
@@ -216,6 +220,8 @@ struct Snapshot {
     module: Module,
     cycles: f64,
     notes: Vec<Note>,
+    /// What each pass had done.
+    changes: Vec<(&'static str, usize)>,
     heart: usize,
 }
 
@@ -246,11 +252,11 @@ impl Run<'_> {
             } else {
                 let now = self.snapshot();
                 if let Some(best) = best.take().filter(|best| !cost_pays(best.cycles, now.cycles)) {
-                    self.restore(best);
+                    self.take_back(best, now.cycles);
                     return Ok(StopReason::Fixpoint);
                 }
                 best = Some(now);
-                self.all(&plan.heart)?
+                self.first_that_changes(&plan.heart)?
             };
             if self.fuel == 0 {
                 self.all(&plan.cleanup)?;
@@ -268,18 +274,38 @@ impl Run<'_> {
             module: self.module.clone(),
             cycles: module_cost(&self.module, &self.options.target).cycles,
             notes: self.notes.clone(),
+            changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             heart: self.heart,
         }
     }
 
-    fn restore(&mut self, best: Snapshot) {
+    /// Undoes what was done since, and says so; what was left stays said.
+    fn take_back(&mut self, best: Snapshot, cycles: f64) {
+        let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
+        let mut notes = best.notes;
+        notes.extend(left);
+        notes.push(whole_left(best.cycles, cycles, self.options));
+        self.notes = notes;
         self.module = best.module;
-        self.notes = best.notes;
         self.heart = best.heart;
+        for report in &mut self.passes {
+            let before = best.changes.iter().find(|(name, _)| *name == report.name);
+            report.changes = before.map_or(0, |&(_, changes)| changes);
+        }
     }
 
     fn all(&mut self, passes: &[&'static dyn Pass]) -> Result<usize, OptimizeError> {
         passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
+    }
+
+    fn first_that_changes(&mut self, groups: &[PassList]) -> Result<usize, OptimizeError> {
+        for group in groups {
+            let changes = self.all(group)?;
+            if changes > 0 {
+                return Ok(changes);
+            }
+        }
+        Ok(0)
     }
 
     fn pass(&mut self, pass: &'static dyn Pass) -> Result<usize, OptimizeError> {
@@ -331,7 +357,8 @@ fn whole_left(before: f64, after: f64, options: &Options) -> Note {
         verdict: Verdict::Left,
         place: "the module".into(),
         text: format!(
-            "rewritten as a whole it would cost {after:.0} cycles instead of {before:.0} on {}",
+            "rewrites that pay one by one were taken back: together they would cost {after:.0} \
+             cycles instead of {before:.0} on {}",
             options.target.name
         ),
     }

@@ -1,4 +1,4 @@
-//! What the issue promises of norms, on the programs as JAX writes them: after
+//! What is promised of norms, on the programs as JAX writes them: after
 //! the default pipeline no reshape of the image's size is left in the entry
 //! computation, and no tensor of that size has other dims than the image. What
 //! is reshaped is `[B,C]`-sized.
@@ -78,29 +78,44 @@ fn group_norm_works_on_the_image_as_it_is() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A reshape of the image's size may be left in a gradient only where a use
-/// forces it, and then a note names that use.
+/// Other dims of the image may be left in a gradient only where a use forces
+/// them or where they cost less, as small images do whose minor dims fill few
+/// lanes; and then a note says so of those dims.
 #[test]
-fn gradients_too_unless_a_use_forces_it() {
+fn gradients_too_unless_a_note_says_why_not() {
     let mut failed = Vec::new();
     let models = models(&["group_norm", "instance_norm", "ghost_batch_norm"]);
     let gradients: Vec<_> = models.into_iter().filter(|(name, _)| is_gradient(name)).collect();
     assert!(gradients.len() >= 25, "{} models", gradients.len());
     for (name, before) in gradients {
         let after = optimized_by_default(&before);
-        let offenders = offenders(&after.module);
-        let named = after.report.notes.iter().any(|note| note.text.contains("still reshaped"));
-        if !offenders.is_empty() && !named {
+        let mut offenders = offenders(&after.module);
+        offenders.retain(|offender| !is_explained(offender, &after));
+        if !offenders.is_empty() {
             failed.push(format!("{name}: {offenders:?}\n{}", notes(&after)));
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Whether a note says why something works on its dims, or why those of a
+/// reshape's operand stay.
+fn is_explained(offender: &str, after: &Optimized) -> bool {
+    let dims = offender.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let Some((dims, _)) = dims else { return false };
+    after.report.notes.iter().any(|note| {
+        let kept = note.text.contains("still reshaped to") || note.verdict == Verdict::Left;
+        kept && note.text.contains(&format!("[{dims}]"))
+    })
+}
+
 #[test]
 fn ghost_batch_norm_works_on_the_image_as_it_is() {
     let mut failed = Vec::new();
-    for (name, before) in models(&["ghost_batch_norm"]) {
+    let models = models(&["ghost_batch_norm"]);
+    let forward = models.iter().filter(|(name, _)| !is_gradient(name)).count();
+    assert!(forward >= 4, "{forward} models");
+    for (name, before) in models {
         let after = optimized_by_default(&before);
         let offenders = offenders(&after.module);
         if !is_gradient(&name) && !offenders.is_empty() {

@@ -57,7 +57,9 @@ struct Case {
 
 fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let module = random_module(seed, recipe);
-    let kind = [InputKind::Uniform, InputKind::Normal, InputKind::Ties][seed as usize % 3];
+    let kind = InputKind::ALL[seed as usize % InputKind::ALL.len()];
+    // Sums in another order may rightly overflow where the first did not.
+    let always_exact = matches!(kind, InputKind::Edges | InputKind::NonFinite);
     let expected = match evaluated(&module, seed, kind) {
         Ok(expected) => expected,
         Err(error) => panic!("seed {seed}: {error}\n{}", short(&module)),
@@ -66,7 +68,7 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let target = if seed % 5 == 4 { "linear" } else { "tpu-like" };
     let mut fired = [false; COUNTED.len()];
     for (number, pass) in registry::PASSES.iter().enumerate() {
-        let exact = (seed as usize + number).is_multiple_of(4);
+        let exact = always_exact || (seed as usize + number).is_multiple_of(4);
         let after =
             case.run(&format!("pass `{}`", pass.name()), &passes(&[pass.name()], target, exact));
         if let Some(counted) = COUNTED.iter().position(|&name| name == pass.name()) {
@@ -75,7 +77,7 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     }
     let mut rewritten = [false; 2];
     for (number, known) in PIPELINES.iter().enumerate() {
-        let exact = (seed as usize + number).is_multiple_of(4);
+        let exact = always_exact || (seed as usize + number).is_multiple_of(4);
         let mut options = pipeline(known.name, target);
         options.exact = exact;
         let after = case.run(&format!("pipeline `{}`", known.name), &options);
@@ -165,7 +167,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
 fn norms_keep_their_meaning() {
     let recipe = Recipe { instructions: 40, max_elements: 512, ..Recipe::norms() };
     let tally = check_all(&recipe, 10_000..10_500);
-    assert_fired(&tally, [25, 40, 5], 40);
+    assert_fired(&tally, [20, 40, 5], 40);
 }
 
 #[test]

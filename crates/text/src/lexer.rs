@@ -152,7 +152,7 @@ impl<'s> Cursor<'s> {
         let rest = |from: usize| self.source.as_bytes().get(from..).unwrap_or_default();
         match self.peek_second() {
             b'/' => {
-                let line = rest(self.pos).iter().position(|&b| b == b'\n');
+                let line = rest(self.pos).iter().position(|&b| matches!(b, b'\n' | b'\r'));
                 self.pos = line.map_or(self.source.len(), |at| self.pos + at);
                 true
             }

@@ -118,6 +118,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether what was asked for does not exist, rather than that the input
+    /// is bad.
+    pub fn is_usage(&self) -> bool {
+        use OptimizeError::{UnknownPass, UnknownPipeline};
+        matches!(
+            self,
+            Self::Optimize(UnknownPass(_) | UnknownPipeline(_))
+                | Self::Target(TargetError::Unknown { .. })
+        )
+    }
+
     /// A file that cannot be read.
     pub fn read(name: impl Into<String>, source: io::Error) -> Self {
         let message = match source.kind() {

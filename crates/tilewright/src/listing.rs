@@ -35,7 +35,7 @@ pub struct PipelineEntry {
     /// The passes that tidy up, before and after each of the heart.
     pub cleanup: &'static [&'static str],
     /// The rewrites that the project exists for.
-    pub heart: &'static [&'static str],
+    pub heart: Vec<&'static str>,
 }
 
 impl PassList {
@@ -46,7 +46,7 @@ impl PassList {
             name: pipeline.name,
             first: pipeline.first,
             cleanup: pipeline.cleanup,
-            heart: pipeline.heart,
+            heart: pipeline.heart.concat(),
         });
         Self { passes: passes.collect(), pipelines: pipelines.collect() }
     }

@@ -72,11 +72,66 @@ fn check_lets_pass_what_magnifies_rounding() {
     };
     let left = sum("s = f32[64] add(x, y) ROOT r = f32[64] add(s, z)");
     let right = sum("s = f32[64] add(y, z) ROOT r = f32[64] add(x, s)");
-    assert!(check(&left, &right, &CheckOptions::default()).unwrap().equal());
+    let found = check(&left, &right, &CheckOptions::default()).unwrap();
+    assert!(found.equal(), "{found:?}");
     let exact = CheckOptions { exact: true, ..CheckOptions::default() };
     assert!(!check(&left, &right, &exact).unwrap().equal());
     let wrong = sum("s = f32[64] subtract(y, z) ROOT r = f32[64] add(x, s)");
     assert!(!check(&left, &wrong, &CheckOptions::default()).unwrap().equal());
+}
+
+/// What magnifies rounding in one element excuses no other.
+#[test]
+fn check_excuses_element_by_element() {
+    let beside = |what: &str| {
+        let text = format!(
+            "HloModule m
+             ENTRY e {{
+               x = f32[64] parameter(0)
+               c = f32[] constant(1e30)
+               large = f32[64] broadcast(c), dimensions={{}}
+               scaled = f32[64] multiply(x, large)
+               wild = f32[64] sine(scaled)
+               tame = f32[64] {what}
+               ROOT r = f32[128] concatenate(wild, tame), dimensions={{0}}
+             }}"
+        );
+        parse(&text).unwrap()
+    };
+    let (plain, squared) = (beside("copy(x)"), beside("multiply(x, x)"));
+    assert!(check(&plain, &plain, &CheckOptions::default()).unwrap().equal());
+    assert!(!check(&plain, &squared, &CheckOptions::default()).unwrap().equal());
+}
+
+/// A mean left out of bf16 data shows where the data have a mean.
+#[test]
+fn check_sees_what_a_mean_is_for() {
+    let centred = |how: &str| {
+        let text = format!(
+            "HloModule m
+             add {{
+               a = f32[] parameter(0)
+               b = f32[] parameter(1)
+               ROOT c = f32[] add(a, b)
+             }}
+             ENTRY e {{
+               x = bf16[4,512] parameter(0)
+               wide = f32[4,512] convert(x)
+               zero = f32[] constant(0)
+               sum = f32[4] reduce(wide, zero), dimensions={{1}}, to_apply=add
+               n = f32[] constant(512)
+               ns = f32[4] broadcast(n), dimensions={{}}
+               mean = f32[4] divide(sum, ns)
+               means = f32[4,512] broadcast(mean), dimensions={{0}}
+               d = f32[4,512] {how}(wide, means)
+               ROOT r = bf16[4,512] convert(d)
+             }}"
+        );
+        parse(&text).unwrap()
+    };
+    let (right, wrong) = (centred("subtract"), centred("add"));
+    assert!(check(&right, &right, &CheckOptions::default()).unwrap().equal());
+    assert!(!check(&right, &wrong, &CheckOptions::default()).unwrap().equal());
 }
 
 #[test]

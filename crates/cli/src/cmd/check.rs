@@ -13,6 +13,7 @@ use crate::io;
 use crate::report::counted;
 
 pub(crate) fn run(args: Check) -> Result<ExitCode> {
+    io::stdin_once([&args.a].into_iter().chain(&args.b));
     let options = options(&args.optimisation)?;
     let a = io::load(&args.a)?.module;
     let b = match &args.b {

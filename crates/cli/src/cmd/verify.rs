@@ -11,6 +11,7 @@ use crate::io;
 use crate::report::counted;
 
 pub(crate) fn run(args: Verify) -> Result<ExitCode> {
+    io::stdin_once(&args.paths);
     let mut report = VerifyReport::default();
     for path in &args.paths {
         let read = io::load(path);

@@ -19,7 +19,7 @@ attributes! {
     /// Attributes of `broadcast`.
     pub struct BroadcastAttrs {
         /// For each operand dim, the result dim that it becomes.
-        dimensions: Dims = "dimensions",
+        dimensions: Dims = "dimensions" or_absent Dims::new(),
     }
 
     /// Attributes of `concatenate`.

@@ -318,6 +318,16 @@ impl ArrayLiteral {
 }
 
 impl Literal {
+    /// Whether the text left a part of it out, so that nothing is known of it:
+    /// not even that it equals another one that was left out.
+    pub fn is_elided(&self) -> bool {
+        match self {
+            Self::Elided(_) => true,
+            Self::Tuple(elements) => elements.iter().any(Self::is_elided),
+            Self::Array(_) | Self::Token => false,
+        }
+    }
+
     /// A scalar of a type stored as `T`.
     ///
     /// # Errors

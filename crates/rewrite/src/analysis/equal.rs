@@ -51,8 +51,10 @@ fn body_of(
     let mut numbers: FxHashMap<InstId, usize> = FxHashMap::default();
     let mut instructions = Vec::with_capacity(computation.len());
     for (number, inst) in module.instructions(id).enumerate() {
-        // Shardings and the like are part of what a computation does.
-        if module.extras(inst).is_some() {
+        // Shardings and the like are part of what a computation does, and what
+        // was left out of a constant is not known.
+        let elided = matches!(module.op(inst), Op::Constant(value) if value.is_elided());
+        if elided || module.extras(inst).is_some() {
             return None;
         }
         let operands = module.operands(inst).iter();

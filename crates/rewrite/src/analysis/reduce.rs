@@ -22,14 +22,32 @@ impl MonoidReduce {
     /// nothing attached that a rewrite could not carry over; under `exact`,
     /// only if regrouping it changes no bit.
     pub fn of(module: &Module, id: InstId, exact: bool) -> Option<Self> {
-        let Op::Reduce(attrs) = module.op(id) else { return None };
-        let [array, _init] = *module.operands(id) else { return None };
+        Self::or_why_not(module, id, exact).ok()
+    }
+
+    /// As [`Self::of`].
+    ///
+    /// # Errors
+    /// What is in the way, in words that follow `it`.
+    pub fn or_why_not(module: &Module, id: InstId, exact: bool) -> Result<Self, &'static str> {
+        let Op::Reduce(attrs) = module.op(id) else { return Err("is no reduce") };
+        let [array, _init] = *module.operands(id) else {
+            return Err("reduces several arrays at once");
+        };
         let plain = |id| module.array_shape(id).is_some_and(is_plain);
-        if !plain(id) || !plain(array) || module.extras(id).is_some() {
-            return None;
+        if !plain(id) || !plain(array) {
+            return Err("has dynamic dims or does not lie row major");
         }
-        let monoid = Monoid::of(module, attrs.to_apply)?;
-        (!exact || monoid.regroups_exactly()).then_some(Self { id, monoid })
+        if module.extras(id).is_some() {
+            return Err("has a sharding, control edges or other attributes that would be lost");
+        }
+        let monoid = Monoid::of(module, attrs.to_apply).ok_or(
+            "reduces by a computation that is no plain sum, product, minimum, maximum, and, or, xor",
+        )?;
+        if exact && !monoid.regroups_exactly() {
+            return Err("adds or multiplies floats, whose order --exact keeps");
+        }
+        Ok(Self { id, monoid })
     }
 
     /// The dims that vanish.
@@ -51,9 +69,7 @@ impl MonoidReduce {
         patch: &mut Patch,
     ) -> Option<Value> {
         let Op::Reduce(attrs) = module.op(self.id) else { return None };
-        let reduced: Option<SmallVec<[usize; 6]>> =
-            attrs.dimensions.iter().map(|&d| usize::try_from(d).ok()).collect();
-        let plan = digits.reduce_first(&reduced?)?;
+        let plan = first_stage(digits, &attrs.dimensions)?;
         let result = module.array_shape(self.id)?;
         let init = *module.operands(self.id).get(1)?;
         // The reduce's own init must be applied once: by the last stage.
@@ -91,6 +107,13 @@ impl MonoidReduce {
         }
         patch.add(self.id, reduce(&plan.remaining), like(result.dims()), [value, last_init])
     }
+}
+
+/// What of a reduction of these dims of a reshape can come before it.
+pub fn first_stage(digits: &Digits, dims: &[i64]) -> Option<ReducePlan> {
+    let reduced: Option<SmallVec<[usize; 6]>> =
+        dims.iter().map(|&d| usize::try_from(d).ok()).collect();
+    digits.reduce_first(&reduced?)
 }
 
 /// Whether an array has static dims and lies row major: what the rewrites

@@ -34,7 +34,7 @@ impl Pass for CommonSubexpressions {
             let instructions: Vec<InstId> = module.instructions(computation).collect();
             for id in instructions {
                 let mergeable = module.extras(id).is_none()
-                    && !matches!(module.op(id), Op::Parameter(_))
+                    && !is_unlike_all_others(module.op(id))
                     && !module.has_side_effect(id, &effectful);
                 if !mergeable {
                     continue;
@@ -55,6 +55,11 @@ impl Pass for CommonSubexpressions {
         }
         Ok(merged)
     }
+}
+
+/// Whether an op must not be taken for another one that looks the same.
+fn is_unlike_all_others(op: &Op) -> bool {
+    matches!(op, Op::Parameter(_)) || matches!(op, Op::Constant(value) if value.is_elided())
 }
 
 fn key_of(module: &Module, id: InstId, same: &FxHashMap<CompId, CompId>) -> Key {

@@ -5,9 +5,9 @@
 //! reshapes only add and drop dims of size 1. JAX's `keepdims=True` leaves
 //! such regions on every norm: `[B,T,1]` fills one lane of 128, `[B,T]` all.
 //!
-//! The same moves as of [`super::reshape_out_of_region`], but not of the
-//! heart: compilers know how to drop such dims, and a module in which nothing
-//! else is found comes back untouched.
+//! The same moves as of [`super::reshape_out_of_region`], made before them, so
+//! that those weigh small values in their cheapest form. A group norm with one
+//! group, or one channel in each, is all of this kind.
 
 use tilewright_ir::{EditError, Module};
 
@@ -28,7 +28,11 @@ impl Pass for DegenerateDims {
         "compute without dims of size 1 where that costs less"
     }
 
+    fn is_heart(&self) -> bool {
+        true
+    }
+
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        sweep(module, cx, NAME, |_| true, same_but_ones)
+        sweep(module, cx, NAME, same_but_ones)
     }
 }

@@ -28,7 +28,7 @@ use tilewright_ir::{EditError, InstId, Module, Op, Opcode, Patch, Value};
 use super::region_move::same_but_ones;
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::digits::Digits;
-use crate::analysis::reduce::{MonoidReduce, is_plain};
+use crate::analysis::reduce::{MonoidReduce, first_stage, is_plain};
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict, place_of};
 
@@ -70,63 +70,79 @@ impl ReduceThroughReshape {
         id: InstId,
         cx: &mut Context<'_>,
     ) -> Result<bool, EditError> {
-        let Some((reshape, source)) = reshaped_operand(module, id) else { return Ok(false) };
-        let mut note = |module: &Module, verdict, text: String| {
-            cx.notes.push(Note {
-                pass: "reduce-through-reshape",
-                verdict,
-                place: place_of(module, id),
-                text,
-            });
+        let Some(found) = Found::at(module, id) else { return Ok(false) };
+        let (patch, text) = match found.plan(module, cx) {
+            Ok(planned) => planned,
+            Err(text) => {
+                cx.notes.push(self.note(module, id, Verdict::Left, text));
+                return Ok(false);
+            }
         };
-        let Some(reduce) = MonoidReduce::of(module, id, cx.exact) else {
-            let text = match MonoidReduce::of(module, id, false) {
-                Some(_) => {
-                    "its sum could start before the reshape, but --exact keeps the order of float sums"
-                }
-                None => {
-                    "it reduces a reshape by a computation that is no plain sum, product, minimum, maximum, and, or, xor"
-                }
-            };
-            note(module, Verdict::Left, text.into());
-            return Ok(false);
-        };
-        let Some(digits) = digits_of(module, reshape, source) else { return Ok(false) };
-        if same_but_ones(digits.from_dims(), digits.to_dims()) {
-            return Ok(false);
-        }
-        let mut patch = Patch::new();
-        let Some(result) = reduce.through(module, &digits, Value::Old(source), &mut patch) else {
-            return Ok(false);
-        };
-        patch.replace(id, result);
-        let model = CostModel { target: cx.target };
-        let mut before = model.of(module, id);
-        if module.instruction(reshape).use_count() == 1 {
-            before += model.of(module, reshape);
-        }
-        let after = model.patch(module, &patch);
-        let (from, to) =
-            (module.shape(source).without_layout(), module.shape(reshape).without_layout());
-        if !pays(before.cycles, after.cycles) {
-            let text = format!(
-                "reducing {from} before it becomes {to} would cost {:.0} cycles instead of {:.0} on {}",
-                after.cycles, before.cycles, cx.target.name
-            );
-            note(module, Verdict::Left, text);
-            return Ok(false);
-        }
-        let text = format!(
-            "reduced {from} before it becomes {to}: {:.0} cycles instead of {:.0} on {}",
-            after.cycles, before.cycles, cx.target.name
-        );
-        note(module, Verdict::Done, text);
+        let note = self.note(module, id, Verdict::Done, text);
         if !cx.spend() {
-            cx.notes.pop();
             return Ok(false);
         }
+        cx.notes.push(note);
         patch.apply(module)?;
         Ok(true)
+    }
+
+    fn note(&self, module: &Module, id: InstId, verdict: Verdict, text: String) -> Note {
+        Note { pass: self.name(), verdict, place: place_of(module, id), text }
+    }
+}
+
+/// A reduce of a reshape, of which a part could come first.
+struct Found {
+    reduce: InstId,
+    reshape: InstId,
+    source: InstId,
+    digits: Digits,
+}
+
+impl Found {
+    fn at(module: &Module, reduce: InstId) -> Option<Self> {
+        let (reshape, source) = reshaped_operand(module, reduce)?;
+        let digits = digits_of(module, reshape, source)?;
+        let Op::Reduce(attrs) = module.op(reduce) else { return None };
+        first_stage(&digits, &attrs.dimensions)?;
+        let changes = !same_but_ones(digits.from_dims(), digits.to_dims());
+        changes.then_some(Self { reduce, reshape, source, digits })
+    }
+
+    /// What to do, and how to say so; or why it is left.
+    fn plan(&self, module: &Module, cx: &Context<'_>) -> Result<(Patch, String), String> {
+        let but = |why: &str| format!("it could start before the reshape, but {why}");
+        if module.extras(self.reshape).is_some() {
+            return Err(but("the reshape has attributes or control edges that would be lost"));
+        }
+        let plain = |id| module.array_shape(id).is_some_and(is_plain);
+        if !plain(self.source) || !plain(self.reshape) {
+            return Err(but("what is reshaped does not lie row major"));
+        }
+        let reduce = MonoidReduce::or_why_not(module, self.reduce, cx.exact)
+            .map_err(|why| but(&format!("it {why}")))?;
+        let mut patch = Patch::new();
+        let result = reduce
+            .through(module, &self.digits, Value::Old(self.source), &mut patch)
+            .ok_or_else(|| but("its type has no known identity"))?;
+        patch.replace(self.reduce, result);
+        let model = CostModel { target: cx.target };
+        let mut before = model.of(module, self.reduce);
+        if module.instruction(self.reshape).use_count() == 1 {
+            before += model.of(module, self.reshape);
+        }
+        let after = model.patch(module, &patch);
+        let shape = |id| module.shape(id).without_layout();
+        let (from, to) = (shape(self.source), shape(self.reshape));
+        let costs =
+            |a: f64, b: f64| format!("{a:.0} cycles instead of {b:.0} on {}", cx.target.name);
+        let costs = costs(after.cycles, before.cycles);
+        if pays(before.cycles, after.cycles) {
+            Ok((patch, format!("reduced {from} before it becomes {to}: {costs}")))
+        } else {
+            Err(format!("reducing {from} before it becomes {to} would cost {costs}"))
+        }
     }
 }
 
@@ -140,10 +156,10 @@ fn reshaped_operand(module: &Module, id: InstId) -> Option<(InstId, InstId)> {
     }
 }
 
-/// The digits of a reshape between plain arrays with nothing attached.
+/// The digits of a reshape between arrays of static dims.
 fn digits_of(module: &Module, reshape: InstId, source: InstId) -> Option<Digits> {
     let (from, to) = (module.array_shape(source)?, module.array_shape(reshape)?);
-    if !is_plain(from) || !is_plain(to) || module.extras(reshape).is_some() {
+    if !from.is_static() || !to.is_static() {
         return None;
     }
     Digits::of_reshape(from.dims(), to.dims())

@@ -53,6 +53,6 @@ impl Pass for ReshapeOutOfRegion {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        sweep(module, cx, NAME, Context::spend, |from, to| !same_but_ones(from, to))
+        sweep(module, cx, NAME, |from, to| !same_but_ones(from, to))
     }
 }

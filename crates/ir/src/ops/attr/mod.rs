@@ -268,10 +268,11 @@ pub trait OpAttrs: Sized {
     fn map_computations(&mut self, f: &mut dyn FnMut(CompId) -> CompId);
 }
 
-/// Declares structs of attributes: `field: Type = "name in text" [or default],`.
+/// Declares structs of attributes: `field: Type = "name in text" or default,`.
+/// The default may be left out; it is not written unless it reads `or_absent`.
 macro_rules! attributes {
     ($($(#[$doc:meta])* pub struct $name:ident {
-        $($(#[$field_doc:meta])* $field:ident: $type:ty = $text:literal $(or $default:expr)?,)*
+        $($(#[$field_doc:meta])* $field:ident: $type:ty = $text:literal $($or:ident $default:expr)?,)*
     })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -291,15 +292,16 @@ macro_rules! attributes {
                 values: &mut $crate::ops::attr::AttrValues,
             ) -> Result<Self, $crate::ops::attr::AttrError> {
                 Ok(Self {
-                    $($field: values.take($text, $crate::ops::attr::default_of!($($default)?))?,)*
+                    $($field: values.take($text, $crate::ops::attr::default_of!($($or $default)?))?,)*
                 })
             }
 
             fn for_each(&self, f: &mut dyn FnMut(&'static str, $crate::ops::attr::AttrValue)) {
                 use $crate::ops::attr::AttrField as _;
                 $(
-                    let default: Option<$type> = $crate::ops::attr::default_of!($($default)?);
-                    if default.as_ref() != Some(&self.$field)
+                    let unwritten: Option<$type> =
+                        $crate::ops::attr::unwritten!($($or $default)?);
+                    if unwritten.as_ref() != Some(&self.$field)
                         && let Some(value) = self.$field.to_value()
                     {
                         f($text, value);
@@ -327,8 +329,20 @@ macro_rules! default_of {
     () => {
         None
     };
-    ($default:expr) => {
+    ($or:ident $default:expr) => {
         Some($default)
+    };
+}
+
+macro_rules! unwritten {
+    () => {
+        None
+    };
+    (or $default:expr) => {
+        Some($default)
+    };
+    (or_absent $default:expr) => {
+        None
     };
 }
 
@@ -382,4 +396,4 @@ macro_rules! words {
     )*};
 }
 
-pub(crate) use {attributes, default_of, words};
+pub(crate) use {attributes, default_of, unwritten, words};

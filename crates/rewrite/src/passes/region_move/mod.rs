@@ -25,8 +25,6 @@ pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
 struct Sweep<'a, 'b> {
     cx: &'a mut Context<'b>,
     pass: &'static str,
-    /// Takes the fuel for one move.
-    spend: fn(&mut Context<'b>) -> bool,
     /// Whether a region of the second dims may move to the first.
     admits: fn(&[i64], &[i64]) -> bool,
     seen: FxHashSet<InstId>,
@@ -34,14 +32,13 @@ struct Sweep<'a, 'b> {
 
 /// Moves every region around a reshape for which that pays, once; the number
 /// of moves.
-pub(super) fn sweep<'b>(
+pub(super) fn sweep(
     module: &mut Module,
-    cx: &mut Context<'b>,
+    cx: &mut Context<'_>,
     pass: &'static str,
-    spend: fn(&mut Context<'b>) -> bool,
     admits: fn(&[i64], &[i64]) -> bool,
 ) -> Result<usize, EditError> {
-    let mut sweep = Sweep { cx, pass, spend, admits, seen: FxHashSet::default() };
+    let mut sweep = Sweep { cx, pass, admits, seen: FxHashSet::default() };
     let mut changes = 0;
     for computation in module.computations().to_vec() {
         let seeds: Vec<InstId> = module.instructions(computation).collect();
@@ -87,7 +84,7 @@ impl Sweep<'_, '_> {
             }
             return Ok(false);
         }
-        if !(self.spend)(self.cx) {
+        if !self.cx.spend() {
             return Ok(false);
         }
         self.note(module, &region, Verdict::Done, text);
@@ -169,14 +166,14 @@ fn explain(module: &Module, region: &Region, best: &Move, target: &str) -> Strin
     let (from, to) = (list(&region.dims), list(&best.dims));
     let costs = format!("{:.0} cycles instead of {:.0} on {target}", best.after, best.before);
     if !pays(best.before, best.after) {
-        return format!("{ops} on {from} would cost {costs} on {to}");
+        return format!("moving {ops} from {from} to {to} would cost {costs}");
     }
     let forced: Vec<String> = best.forced.iter().map(|exit| forced_use(module, exit)).collect();
     let forced = match forced.as_slice() {
         [] => String::new(),
         uses => format!("; still reshaped to {from} for {}", uses.join(", ")),
     };
-    format!("{ops} on {from} now work on {to}: {costs}{forced}")
+    format!("moved {ops} from {from} to {to}: {costs}{forced}")
 }
 
 fn forced_use(module: &Module, exit: &Exit) -> String {
