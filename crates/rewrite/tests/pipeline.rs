@@ -223,3 +223,13 @@ fn a_cleanup_finds_no_reshape_to_move() {
     let after = optimized(&before, &pipeline("cleanup", "tpu-like"));
     assert_eq!(heart(&after), (0, 0), "{}", short(&after.module));
 }
+
+/// One channel in each group: nothing but dims of size 1 is to be moved, and
+/// the image loses its padding.
+#[test]
+fn what_degenerate_dims_alone_save_is_kept() {
+    let before = module(include_str!("../../../fixtures/rewrite/degenerate/image.hlo"));
+    let after = optimized_by_default(&before);
+    assert!(!after.report.unchanged);
+    assert!(after.report.after.cycles * 4.0 < after.report.before.cycles, "{:?}", after.report);
+}

@@ -103,6 +103,8 @@ const INTEGER: u16 = SIGNED | UNSIGNED;
 const FLOAT: u16 = 128;
 /// It takes complex numbers.
 const COMPLEX: u16 = 256;
+/// It takes a vector machine many steps for each element.
+const TRANSCENDENTAL: u16 = 512;
 
 macro_rules! bind {
     ($name:ident $payload:ident) => {
@@ -250,6 +252,11 @@ impl Opcode {
     /// same index alone.
     pub const fn is_elementwise(self) -> bool {
         self.flags() & ELEMENTWISE != 0
+    }
+
+    /// Whether a vector machine computes it in many steps for each element.
+    pub const fn is_transcendental(self) -> bool {
+        self.flags() & TRANSCENDENTAL != 0
     }
 
     /// Whether its two operands may change places.

@@ -189,7 +189,7 @@ impl CostModel<'_> {
             }
             _ if op.opcode().is_elementwise() => {
                 let mut cost = self.loads(operands);
-                let cycles = if is_transcendental(op.opcode()) {
+                let cycles = if op.opcode().is_transcendental() {
                     self.target.transcendental_cycles * f64::from(self.target.vector_alu_slots)
                 } else {
                     1.0
@@ -420,37 +420,6 @@ fn as_f64(count: u64) -> f64 {
 fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
     let layout = array.layout_or_default();
     layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))
-}
-
-fn is_transcendental(opcode: Opcode) -> bool {
-    use Opcode as O;
-    matches!(
-        opcode,
-        O::Acos
-            | O::Acosh
-            | O::Asin
-            | O::Asinh
-            | O::Atan2
-            | O::Atanh
-            | O::Cbrt
-            | O::Cos
-            | O::Cosh
-            | O::Divide
-            | O::Erf
-            | O::Exp
-            | O::Expm1
-            | O::Log
-            | O::Log1p
-            | O::Logistic
-            | O::Power
-            | O::Remainder
-            | O::Rsqrt
-            | O::Sin
-            | O::Sinh
-            | O::Sqrt
-            | O::Tan
-            | O::Tanh
-    )
 }
 
 /// Two operations for each product that is summed.

@@ -8,6 +8,7 @@
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 
+use super::simplify;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -23,18 +24,7 @@ impl Pass for BroadcastCanonical {
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut changes = 0;
-        for computation in module.computations().to_vec() {
-            let instructions: Vec<InstId> = module.instructions(computation).collect();
-            for id in instructions {
-                let used = module.instruction(id).use_count() > 0 || module.is_root(id);
-                if let (true, Some(patch)) = (used, simpler(module, id)) {
-                    patch.apply(module)?;
-                    changes += 1;
-                }
-            }
-        }
-        Ok(changes)
+        simplify(module, simpler)
     }
 }
 

@@ -5,8 +5,9 @@
 //! so that not even the sign of a zero changes.
 
 use tilewright_ir::ops::shaping::BroadcastAttrs;
-use tilewright_ir::{Dims, EditError, InstId, Module, Op, Opcode, Patch, Value};
+use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 
+use super::simplify;
 use crate::analysis::reduce::{MonoidReduce, reshape_op};
 use crate::pass::{Context, Pass};
 
@@ -23,21 +24,7 @@ impl Pass for ReduceCanonical {
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut changes = 0;
-        for computation in module.computations().to_vec() {
-            let reduces: Vec<InstId> = module
-                .instructions(computation)
-                .filter(|&id| module.opcode(id) == Opcode::Reduce)
-                .collect();
-            for id in reduces {
-                let used = module.instruction(id).use_count() > 0 || module.is_root(id);
-                if let (true, Some(patch)) = (used, simpler(module, id)) {
-                    patch.apply(module)?;
-                    changes += 1;
-                }
-            }
-        }
-        Ok(changes)
+        simplify(module, simpler)
     }
 }
 
