@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tilewright::module::{LayoutPadding, PrintOptions};
+use tilewright::module::{Form as PrintForm, LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
@@ -76,6 +76,18 @@ pub(crate) struct Form {
     /// fail, leave it out, or write it for Tilewright alone
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Padding::Refuse)]
     padding: Padding,
+    /// The form of the text: XLA's default, its short form without metadata,
+    /// or names and an order that two equal modules share, for comparing
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = TextForm::Default)]
+    form: TextForm,
+}
+
+/// The form of the text.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TextForm {
+    Default,
+    Short,
+    Canonical,
 }
 
 /// What to do about padding in layouts.
@@ -89,7 +101,12 @@ enum Padding {
 impl Form {
     /// The options of the library.
     pub(crate) fn options(&self) -> PrintOptions {
-        PrintOptions::new().with_padding(match self.padding {
+        let form = match self.form {
+            TextForm::Default => PrintForm::Default,
+            TextForm::Short => PrintForm::Short,
+            TextForm::Canonical => PrintForm::Canonical,
+        };
+        PrintOptions::new().with_form(form).with_padding(match self.padding {
             Padding::Refuse => LayoutPadding::Refuse,
             Padding::Strip => LayoutPadding::Strip,
             Padding::Keep => LayoutPadding::Keep,

@@ -1,8 +1,7 @@
 //! One instruction: a line.
 
 use smol_str::SmolStr;
-use tilewright_ir::entity::CompId;
-use tilewright_ir::{InstId, Module, Op};
+use tilewright_ir::{InstId, Op};
 
 use super::metadata::{push_after_control, push_before_control, push_metadata};
 use super::name::{is_instruction_name, is_reserved};
@@ -12,7 +11,7 @@ use super::{Form, PrintError, Printer, attrs, literal};
 impl Printer<'_> {
     /// Writes a whole line, with its end.
     pub(super) fn instruction(&mut self, id: InstId, is_root: bool) -> Result<(), PrintError> {
-        let name = self.module.name_of(id);
+        let name = self.names.instruction(id);
         if !is_instruction_name(name) {
             return Err(PrintError::Name(name.into()));
         }
@@ -33,7 +32,7 @@ impl Printer<'_> {
     fn definition(&mut self, id: InstId) -> Result<(), PrintError> {
         let module = self.module;
         let instruction = module.instruction(id);
-        push_name(self.out, module.name_of(id), self.options.form);
+        push_name(self.out, self.names.instruction(id), self.options.form);
         self.out.push_str(" = ");
         let shape = self.shapes.get(module, instruction.shape_id());
         let shape = shape.map_err(|_| PrintError::Padding(module.name_of(id).into()))?;
@@ -71,18 +70,18 @@ impl Printer<'_> {
                     self.out.push_str("*/");
                 }
             }
-            push_name(self.out, self.module.name_of(operand), self.options.form);
+            push_name(self.out, self.names.instruction(operand), self.options.form);
         }
     }
 
     fn op_attributes(&mut self, op: &Op) {
-        let (module, form) = (self.module, self.options.form);
+        let (names, form) = (&self.names, self.options.form);
         let out = &mut *self.out;
         op.for_each_attr(&mut |name, value| {
             out.push_str(", ");
             out.push_str(name);
             out.push('=');
-            attrs::push(out, &value, |out, id| push_computation(out, module, id, form));
+            attrs::push(out, &value, |out, id| push_name(out, names.computation(id), form));
         });
     }
 
@@ -114,7 +113,7 @@ impl Printer<'_> {
             if i > 0 {
                 self.out.push_str(", ");
             }
-            push_name(self.out, self.module.name_of(predecessor), self.options.form);
+            push_name(self.out, self.names.instruction(predecessor), self.options.form);
         }
     }
 }
@@ -125,10 +124,6 @@ pub(super) fn push_name(out: &mut String, name: &str, form: Form) {
         out.push('%');
     }
     out.push_str(name);
-}
-
-fn push_computation(out: &mut String, module: &Module, id: CompId, form: Form) {
-    push_name(out, module.computation(id).name(), form);
 }
 
 /// The error for a name that is none.

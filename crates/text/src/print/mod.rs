@@ -7,11 +7,13 @@
 //! literal      nested braces        number, float   digits
 //! shape        each distinct shape is written once and then copied
 //! name, string what needs `%`, what needs escapes
+//! canonical    names and order that two equal modules share
 //! ```
 //!
 //! All of it appends to one `String`; nothing is allocated per instruction.
 
 mod attrs;
+mod canonical;
 mod devices;
 mod float;
 mod instruction;
@@ -25,8 +27,9 @@ mod sharding;
 pub(crate) mod small_float;
 mod string;
 
+use canonical::Canonical;
 use smol_str::SmolStr;
-use tilewright_ir::{InstId, Module};
+use tilewright_ir::{CompId, InstId, Module};
 
 /// Which of XLA's forms of text to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -39,6 +42,10 @@ pub enum Form {
     /// computations, no metadata. Control predecessors stay: without them the
     /// text would mean something else.
     Short,
+    /// For comparing modules: the short form with names by opcode and number,
+    /// in an order that depends on what is computed alone. What differs only
+    /// in names, metadata or the order of instructions is the same text.
+    Canonical,
 }
 
 /// What to do about the explicit padding of a layout (`P(3,5)`), which XLA's
@@ -159,10 +166,35 @@ struct Printer<'p> {
     module: &'p Module,
     options: PrintOptions,
     shapes: shape::ShapeTexts,
+    names: Names<'p>,
+}
+
+/// What instructions and computations are called.
+struct Names<'p> {
+    module: &'p Module,
+    canonical: Option<Canonical>,
+}
+
+impl Names<'_> {
+    fn instruction(&self, id: InstId) -> &str {
+        match &self.canonical {
+            Some(canonical) => canonical.instruction(id),
+            None => self.module.name_of(id),
+        }
+    }
+
+    fn computation(&self, id: CompId) -> &str {
+        match &self.canonical {
+            Some(canonical) => canonical.computation(id),
+            None => self.module.computation(id).name(),
+        }
+    }
 }
 
 impl<'p> Printer<'p> {
     fn new(out: &'p mut String, module: &'p Module, options: PrintOptions) -> Self {
-        Self { out, module, options, shapes: shape::ShapeTexts::new(options.padding) }
+        let canonical = (options.form == Form::Canonical).then(|| Canonical::of(module));
+        let names = Names { module, canonical };
+        Self { out, module, options, shapes: shape::ShapeTexts::new(options.padding), names }
     }
 }

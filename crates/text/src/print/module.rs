@@ -5,6 +5,7 @@ use tilewright_ir::entity::{CompId, InstId};
 use tilewright_ir::metadata::{Header, InputOutputAlias, ProgramShape, StackTables};
 
 use super::attrs::{push_index, separated};
+use super::canonical::Canonical;
 use super::instruction::{checked, push_name};
 use super::metadata::{attribute, push_attribute, push_booleans, push_frontend_attributes};
 use super::number::{push_i64, push_u64};
@@ -24,11 +25,16 @@ impl Printer<'_> {
             self.stack_tables(tables);
             self.out.push('\n');
         }
-        for (i, &computation) in module.computations().iter().enumerate() {
+        let order = self.names.canonical.as_mut().map(Canonical::take_order);
+        let order = order.unwrap_or_else(|| {
+            let computations = module.computations().iter();
+            computations.map(|&id| (id, module.instructions(id).collect())).collect()
+        });
+        for (i, (computation, instructions)) in order.iter().enumerate() {
             if i > 0 {
                 self.out.push('\n');
             }
-            self.computation(computation)?;
+            self.computation(*computation, instructions)?;
         }
         Ok(())
     }
@@ -135,7 +141,7 @@ impl Printer<'_> {
         self.out.push('\n');
     }
 
-    fn computation(&mut self, id: CompId) -> Result<(), PrintError> {
+    fn computation(&mut self, id: CompId, order: &[InstId]) -> Result<(), PrintError> {
         let module = self.module;
         let computation = module.computation(id);
         let Some(root) = computation.root() else {
@@ -144,12 +150,12 @@ impl Printer<'_> {
         if module.entry() == Some(id) {
             self.out.push_str("ENTRY ");
         }
-        push_name(self.out, checked(computation.name())?, self.options.form);
+        push_name(self.out, checked(self.names.computation(id))?, self.options.form);
         if self.options.form == Form::Default {
             self.program_shape(computation.parameters(), root);
         }
         self.out.push_str(" {\n");
-        for instruction in module.instructions(id) {
+        for &instruction in order {
             self.instruction(instruction, instruction == root)?;
         }
         self.out.push('}');
