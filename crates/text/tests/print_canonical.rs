@@ -80,7 +80,8 @@ ENTRY %other (second: f32[2], first: f32[2,3]) -> f32[2] {
 #[test]
 fn what_is_computed_matters() {
     let plain = canonical(PLAIN);
-    for (from, to) in [("constant(0)", "constant(1)"), ("subtract(", "multiply("), ("%y)", "%sum)")] {
+    for (from, to) in [("constant(0)", "constant(1)"), ("subtract(", "multiply("), ("%y)", "%sum)")]
+    {
         assert_ne!(canonical(&PLAIN.replace(from, to)), plain, "{to}");
     }
 }

@@ -5,8 +5,6 @@ use num_complex::Complex;
 use tilewright_ir::ops::attr::AttrValues;
 use tilewright_ir::{ArrayLiteral, CompId, Data, ElementType, Literal, Module, Op, Opcode};
 
-use super::cost::regroups_exactly;
-
 /// An associative and commutative op with an identity, on scalars of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Monoid {
@@ -49,7 +47,7 @@ impl Monoid {
     /// truth values, and choices among floats.
     pub fn regroups_exactly(self) -> bool {
         matches!(self.opcode, Opcode::Maximum | Opcode::Minimum)
-            || regroups_exactly(self.element_type)
+            || !(self.element_type.is_float() || self.element_type.is_complex())
     }
 
     /// Whether combining with `value` changes nothing. `0.0` counts for sums

@@ -225,11 +225,11 @@ impl Planner<'_> {
     fn users_cost_more_by(&self, model: &CostModel<'_>, fused: &[bool]) -> f64 {
         let (module, patch) = (self.module, &self.patch);
         let new: FxHashMap<InstId, Value> = patch.replaced().iter().copied().collect();
-        let now =
-            |id: InstId| Operand { shape: module.shape(id), fused: model.is_fused(module, id) };
+        let now = |id: InstId| model.operand(module, id);
         let then = |id: InstId| match new.get(&id) {
             Some(&Value::New(index)) => {
-                Operand { shape: patch.shape(module, Value::New(index)), fused: fused[index] }
+                let value = model.weigh(patch.shape(module, Value::New(index)));
+                Operand { value, fused: fused[index] }
             }
             Some(&Value::Old(id)) => now(id),
             None => now(id),
@@ -239,15 +239,15 @@ impl Planner<'_> {
         let mut more = 0.0;
         for &(old, _) in patch.replaced() {
             if result == Some(old) && then(old).fused != now(old).fused {
-                let store = model.stored(module.shape(old)).cycles;
+                let store = model.stored(now(old).value).cycles;
                 more += if now(old).fused { -store } else { store };
             }
             for user in module.users(old) {
                 if !self.gone.contains(&user) && seen.insert(user) {
                     let operands: SmallVec<[Operand<'_>; 4]> =
                         module.operands(user).iter().map(|&operand| then(operand)).collect();
-                    let (op, shape) = (module.op(user), module.shape(user));
-                    more += model.instruction(op, shape, &operands).cycles;
+                    let result = model.weigh(module.shape(user));
+                    more += model.instruction(module.op(user), result, &operands).cycles;
                     more -= model.of(module, user).cycles;
                 }
             }

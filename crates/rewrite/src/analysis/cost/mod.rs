@@ -9,11 +9,13 @@
 //! direct operands alone, and the cost of a rewrite can be weighed before it
 //! is made.
 
+mod module;
+
 use smallvec::SmallVec;
-use tilewright_ir::{
-    ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value,
-};
+use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::{Footprint, MoveKind, Target};
+
+pub use module::{InstructionCost, instruction_costs, module_cost};
 
 /// An array of at most this part of vector memory stays there between its
 /// producer and its readers: one in 64, since many are live at once.
@@ -56,90 +58,22 @@ impl std::iter::Sum for Cost {
     }
 }
 
-/// The cost of one instruction of a module.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InstructionCost {
-    /// The instruction.
-    pub id: InstId,
-    /// Its cost; that of the computations it calls included.
-    pub cost: Cost,
+/// A shape and what a value of it occupies.
+#[derive(Clone, Copy, Debug)]
+pub struct Weighed<'a> {
+    /// The shape.
+    pub shape: &'a Shape,
+    /// What it occupies.
+    pub footprint: Footprint,
 }
 
 /// An operand, as far as costs depend on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
     /// Its shape.
-    pub shape: &'a Shape,
+    pub value: Weighed<'a>,
     /// Whether it is computed where it is used, and not stored.
     pub fused: bool,
-}
-
-/// The modelled cost of running a module's entry once. Loop bodies count
-/// once, and every branch of a conditional counts.
-pub fn module_cost(module: &Module, target: &Target) -> Cost {
-    let costs = Costs::of(module, target);
-    module.entry().map_or_else(Cost::default, |entry| costs.total(entry))
-}
-
-/// The modelled cost of each instruction of the entry computation, in order.
-pub fn instruction_costs(module: &Module, target: &Target) -> Vec<InstructionCost> {
-    let costs = Costs::of(module, target);
-    let Some(entry) = module.entry() else { return Vec::new() };
-    module.instructions(entry).map(|id| InstructionCost { id, cost: costs.of[id] }).collect()
-}
-
-/// The costs of all instructions of a module.
-struct Costs {
-    of: tilewright_ir::SecondaryMap<InstId, Cost>,
-    totals: rustc_hash::FxHashMap<CompId, Cost>,
-}
-
-impl Costs {
-    fn of(module: &Module, target: &Target) -> Self {
-        let mut costs = Self { of: Default::default(), totals: Default::default() };
-        let mut fused = tilewright_ir::SecondaryMap::<InstId, bool>::new();
-        let model = CostModel { target };
-        for &computation in module.computations() {
-            let is_entry = module.entry() == Some(computation);
-            let mut total = Cost::default();
-            for id in module.instructions(computation) {
-                let operands: SmallVec<[Operand<'_>; 4]> = module
-                    .operands(id)
-                    .iter()
-                    .map(|&o| Operand { shape: module.shape(o), fused: fused[o] })
-                    .collect();
-                let (op, shape) = (module.op(id), module.shape(id));
-                fused.set(id, model.fuses(op, shape, &operands));
-                let mut cost = model.instruction(op, shape, &operands);
-                if is_entry && op.opcode() == Opcode::Parameter {
-                    cost += model.main_memory_read(shape);
-                }
-                if is_entry && fused[id] && module.is_root(id) {
-                    cost += model.stored(shape);
-                }
-                if runs_its_callees(op.opcode()) {
-                    op.for_each_computation(&mut |callee| cost += costs.total(callee));
-                }
-                costs.of.set(id, cost);
-                total += cost;
-            }
-            costs.totals.insert(computation, total);
-        }
-        costs
-    }
-
-    fn total(&self, computation: CompId) -> Cost {
-        self.totals.get(&computation).copied().unwrap_or_default()
-    }
-}
-
-/// Whether called computations work on whole arrays; those of reduces, sorts
-/// and the like work on elements and are counted with their caller.
-fn runs_its_callees(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Call | Opcode::Fusion | Opcode::While | Opcode::Conditional | Opcode::AsyncStart
-    )
 }
 
 /// Costs on one target.
@@ -150,6 +84,16 @@ pub struct CostModel<'a> {
 }
 
 impl CostModel<'_> {
+    /// A shape with what it occupies on the target.
+    pub fn weigh<'a>(&self, shape: &'a Shape) -> Weighed<'a> {
+        Weighed { shape, footprint: self.target.shape_footprint(shape) }
+    }
+
+    /// An instruction of a module as an operand.
+    pub fn operand<'a>(&self, module: &'a Module, id: InstId) -> Operand<'a> {
+        Operand { value: self.weigh(module.shape(id)), fused: self.is_fused(module, id) }
+    }
+
     /// Whether the result is computed where it is used, and never stored.
     pub fn fuses(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> bool {
         match op.opcode() {
@@ -157,19 +101,19 @@ impl CostModel<'_> {
             Opcode::Constant => result.as_array().is_some_and(|a| a.num_elements() == Some(1)),
             Opcode::Reshape => {
                 let operand = operands.first();
-                operand.is_some_and(|o| o.fused && !self.realigns(o.shape, result))
+                operand.is_some_and(|o| o.fused && !self.realigns(o.value.shape, result))
             }
             opcode => opcode.is_elementwise(),
         }
     }
 
     /// What an instruction costs, called computations aside.
-    pub fn instruction(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> Cost {
+    pub fn instruction(&self, op: &Op, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         match op {
             Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast => {
                 Cost::default()
             }
-            Op::Constant(_) if self.fuses(op, result, operands) => Cost::default(),
+            Op::Constant(_) if self.fuses(op, result.shape, operands) => Cost::default(),
             Op::Constant(_) => self.main_memory_read(result),
             Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => self.fused_stored(operands),
             Op::Reshape(_) => self.reshape(result, operands),
@@ -177,7 +121,7 @@ impl CostModel<'_> {
             Op::Reduce(attrs) => self.reduce(result, operands, &attrs.dimensions),
             Op::Dot(_) | Op::Convolution(_) => {
                 let mut cost = self.opaque(result, operands);
-                cost.flops = contraction_flops(op, result, operands);
+                cost.flops = contraction_flops(op, result.shape, operands);
                 cost.cycles += as_f64(cost.flops) / self.target.matmul_flops_per_cycle;
                 cost
             }
@@ -216,7 +160,7 @@ impl CostModel<'_> {
                 .operands
                 .iter()
                 .map(|&value| Operand {
-                    shape: patch.shape(module, value),
+                    value: self.weigh(patch.shape(module, value)),
                     fused: match value {
                         Value::Old(id) => self.is_fused(module, id),
                         Value::New(index) => fused[index],
@@ -224,19 +168,16 @@ impl CostModel<'_> {
                 })
                 .collect();
             fused.push(self.fuses(&planned.op, &planned.shape, &operands));
-            total += self.instruction(&planned.op, &planned.shape, &operands);
+            total += self.instruction(&planned.op, self.weigh(&planned.shape), &operands);
         }
         (total, fused)
     }
 
     /// What an instruction of a module costs.
     pub fn of(&self, module: &Module, id: InstId) -> Cost {
-        let operands: SmallVec<[Operand<'_>; 4]> = module
-            .operands(id)
-            .iter()
-            .map(|&o| Operand { shape: module.shape(o), fused: self.is_fused(module, o) })
-            .collect();
-        self.instruction(module.op(id), module.shape(id), &operands)
+        let operands: SmallVec<[Operand<'_>; 4]> =
+            module.operands(id).iter().map(|&o| self.operand(module, o)).collect();
+        self.instruction(module.op(id), self.weigh(module.shape(id)), &operands)
     }
 
     /// Whether an instruction of a module is computed where it is used.
@@ -255,18 +196,25 @@ impl CostModel<'_> {
         false
     }
 
-    fn reshape(&self, result: &Shape, operands: &[Operand<'_>]) -> Cost {
-        let (Some(operand), Some(to)) = (operands.first(), result.as_array()) else {
+    fn reshape(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+        let (Some(operand), Some(to)) = (operands.first(), result.shape.as_array()) else {
             return Cost::default();
         };
-        let Some(from) = operand.shape.as_array() else { return Cost::default() };
+        let Some(from) = operand.value.shape.as_array() else { return Cost::default() };
         let moved = self.target.reshape_cost(from, to);
         self.moved(moved.kind, moved.realigned_vectors, result, operands)
     }
 
-    fn transpose(&self, result: &Shape, operands: &[Operand<'_>], permutation: &[i64]) -> Cost {
-        let from = operands.first().and_then(|o| o.shape.as_array());
-        let (Some(from), Some(to)) = (from, result.as_array()) else { return Cost::default() };
+    fn transpose(
+        &self,
+        result: Weighed<'_>,
+        operands: &[Operand<'_>],
+        permutation: &[i64],
+    ) -> Cost {
+        let from = operands.first().and_then(|o| o.value.shape.as_array());
+        let (Some(from), Some(to)) = (from, result.shape.as_array()) else {
+            return Cost::default();
+        };
         let moved = self.target.transpose_cost(from, to, permutation);
         match moved.kind {
             // Unlike a reshape it moves whole tiles about.
@@ -279,20 +227,20 @@ impl CostModel<'_> {
         &self,
         kind: MoveKind,
         realigned_vectors: u64,
-        result: &Shape,
+        result: Weighed<'_>,
         operands: &[Operand<'_>],
     ) -> Cost {
         match kind {
             MoveKind::Free => Cost::default(),
             MoveKind::KeepsTiles => {
-                let vectors = as_f64(self.footprint(result).vectors);
+                let vectors = as_f64(result.footprint.vectors);
                 Cost { cycles: vectors * self.target.reshape_pin_cycles, ..Cost::default() }
             }
             MoveKind::Realigns => {
                 let mut cost = self.opaque(result, operands);
                 cost.realigned_vectors = realigned_vectors;
                 let whole = as_f64(realigned_vectors) * self.target.realign_cycles();
-                let shapes = operands.iter().map(|o| o.shape).chain([result]);
+                let shapes = operands.iter().map(|o| o.value.shape).chain([result.shape]);
                 let rows = shapes.filter_map(|shape| self.occupied_rows(shape)).max();
                 let by_rows = rows.map(|rows| as_f64(rows) * self.target.lane_move_cycles);
                 cost.cycles += by_rows.map_or(whole, |cycles| cycles.min(whole));
@@ -301,15 +249,19 @@ impl CostModel<'_> {
         }
     }
 
-    fn reduce(&self, result: &Shape, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
+    fn reduce(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
         let (arrays, _inits) = operands.split_at(operands.len() / 2);
         let mut cost = self.loads(arrays);
         for array in arrays {
-            cost += self.compute(array.shape, 1.0);
+            cost += self.compute(array.value, 1.0);
         }
         cost += self.stored(result);
-        if arrays.first().and_then(|o| o.shape.as_array()).is_some_and(|a| takes_minor(a, dims)) {
-            let leaves = result.leaves();
+        if arrays
+            .first()
+            .and_then(|o| o.value.shape.as_array())
+            .is_some_and(|a| takes_minor(a, dims))
+        {
+            let leaves = result.shape.leaves();
             let results = leaves.iter().filter_map(|s| s.as_array()?.num_elements());
             let rows: i64 = results.fold(0, i64::saturating_add);
             let groups = rows.unsigned_abs().div_ceil(self.target.sublanes.max(1).into());
@@ -330,10 +282,10 @@ impl CostModel<'_> {
     }
 
     /// An op that reads stored operands and stores its result.
-    fn opaque(&self, result: &Shape, operands: &[Operand<'_>]) -> Cost {
+    fn opaque(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         let mut cost = self.fused_stored(operands);
         for operand in operands {
-            cost += self.load(operand.shape);
+            cost += self.load(operand.value);
         }
         cost += self.stored(result);
         cost
@@ -341,32 +293,30 @@ impl CostModel<'_> {
 
     /// Loads of the operands that are stored.
     fn loads(&self, operands: &[Operand<'_>]) -> Cost {
-        operands.iter().filter(|o| !o.fused).map(|o| self.load(o.shape)).sum()
+        operands.iter().filter(|o| !o.fused).map(|o| self.load(o.value)).sum()
     }
 
     /// Stores of the operands that are not stored yet.
     fn fused_stored(&self, operands: &[Operand<'_>]) -> Cost {
-        operands.iter().filter(|o| o.fused).map(|o| self.stored(o.shape)).sum()
+        operands.iter().filter(|o| o.fused).map(|o| self.stored(o.value)).sum()
     }
 
-    fn load(&self, shape: &Shape) -> Cost {
-        let footprint = self.footprint(shape);
+    fn load(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
         let cycles = as_f64(footprint.vectors) / f64::from(self.target.load_slots.max(1));
         traffic(cycles, footprint)
     }
 
     /// A store from registers and, unless it is small enough to stay in
     /// vector memory, the way to main memory and back.
-    pub fn stored(&self, shape: &Shape) -> Cost {
-        let footprint = self.footprint(shape);
+    pub fn stored(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
         let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
         let stays = footprint.padded_bytes <= self.target.vector_memory_bytes / STAYS_ON_CHIP;
         let crossings = if stays { 0.0 } else { 2.0 * self.crossing(footprint) };
         traffic(store + crossings, footprint)
     }
 
-    fn main_memory_read(&self, shape: &Shape) -> Cost {
-        Cost { cycles: self.crossing(self.footprint(shape)), ..Cost::default() }
+    fn main_memory_read(&self, value: Weighed<'_>) -> Cost {
+        Cost { cycles: self.crossing(value.footprint), ..Cost::default() }
     }
 
     fn crossing(&self, footprint: Footprint) -> f64 {
@@ -374,9 +324,9 @@ impl CostModel<'_> {
     }
 
     /// Vector operations on a whole array, `cycles` issue slots each.
-    fn compute(&self, shape: &Shape, cycles: f64) -> Cost {
-        let elements = shape.as_array().and_then(ArrayShape::num_elements).unwrap_or(0);
-        let vectors = as_f64(self.footprint(shape).vectors);
+    fn compute(&self, value: Weighed<'_>, cycles: f64) -> Cost {
+        let elements = value.shape.as_array().and_then(ArrayShape::num_elements).unwrap_or(0);
+        let vectors = as_f64(value.footprint.vectors);
         Cost {
             cycles: vectors * cycles / f64::from(self.target.vector_alu_slots.max(1)),
             flops: elements.unsigned_abs(),
@@ -389,15 +339,6 @@ impl CostModel<'_> {
             (Some(from), Some(to)) => self.target.reshape_cost(from, to).kind == MoveKind::Realigns,
             _ => false,
         }
-    }
-
-    fn footprint(&self, shape: &Shape) -> Footprint {
-        shape
-            .leaves()
-            .into_iter()
-            .filter_map(Shape::as_array)
-            .map(|a| self.target.footprint(a))
-            .sum()
     }
 }
 
@@ -426,14 +367,16 @@ fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
 fn contraction_flops(op: &Op, result: &Shape, operands: &[Operand<'_>]) -> u64 {
     let elements = |shape: &Shape| shape.as_array().and_then(ArrayShape::num_elements);
     let summed = match op {
-        Op::Dot(attrs) => operands.first().and_then(|o| o.shape.as_array()).map(|lhs| {
+        Op::Dot(attrs) => operands.first().and_then(|o| o.value.shape.as_array()).map(|lhs| {
             let sizes = attrs.lhs_contracting_dims.iter().map(|&d| size(lhs, d));
             sizes.fold(1i64, i64::saturating_mul)
         }),
-        Op::Convolution(attrs) => operands.get(1).and_then(|o| o.shape.as_array()).map(|kernel| {
-            let outputs = size(kernel, attrs.dim_labels.kernel_output_feature).max(1);
-            kernel.num_elements().unwrap_or(0) / outputs
-        }),
+        Op::Convolution(attrs) => {
+            operands.get(1).and_then(|o| o.value.shape.as_array()).map(|kernel| {
+                let outputs = size(kernel, attrs.dim_labels.kernel_output_feature).max(1);
+                kernel.num_elements().unwrap_or(0) / outputs
+            })
+        }
         _ => None,
     };
     let products = elements(result).unwrap_or(0).saturating_mul(summed.unwrap_or(0));
@@ -447,9 +390,4 @@ fn size(shape: &ArrayShape, dim: i64) -> i64 {
 /// Whether one modelled cost is less than another by more than rounding.
 pub fn pays(before: f64, after: f64) -> bool {
     after < before * (1.0 - 1e-9)
-}
-
-/// Whether a type is one whose sums may be regrouped without rounding.
-pub(crate) fn regroups_exactly(element_type: ElementType) -> bool {
-    !(element_type.is_float() || element_type.is_complex())
 }
