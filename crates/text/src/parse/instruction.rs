@@ -11,6 +11,7 @@ use super::computation::Scope;
 use super::sugar::asynchronous;
 use super::suggest::nearest;
 use super::{Failed, Parse, Parser, SyntaxError};
+use crate::print::is_instruction_name;
 use crate::span::Span;
 
 /// Operands as they are collected.
@@ -32,6 +33,13 @@ impl<'s> Parser<'s> {
     pub(super) fn instruction(&mut self, scope: &mut Scope<'s>) -> Parse<()> {
         let root = self.root_keyword();
         let (name, span) = self.name("an instruction, as `y = f32[2] negate(x)`, or `}`")?;
+        if !is_instruction_name(name) {
+            // Nothing more is said of what refers to it.
+            if !scope.names.contains(name) {
+                scope.names.insert(name, None);
+            }
+            return self.illegal_name(name, span);
+        }
         let result = match self.expect(b'=', "`=` and what the instruction computes") {
             Ok(()) => self.expression(scope, name.into(), span),
             Err(failed) => Err(failed),
@@ -53,6 +61,17 @@ impl<'s> Parser<'s> {
                 Err(failed)
             }
         }
+    }
+
+    #[cold]
+    fn illegal_name(&mut self, name: &str, span: Span) -> Parse<()> {
+        let why = if name.starts_with("__") {
+            "names beginning with `__` are XLA's own"
+        } else {
+            "it is a type"
+        };
+        let error = SyntaxError::new(span, format!("`{name}` cannot name an instruction: {why}"));
+        self.fail(error.help("give it another name"))
     }
 
     /// `ROOT`, unless it is the name of an instruction.

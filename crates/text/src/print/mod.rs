@@ -28,6 +28,7 @@ pub(crate) mod small_float;
 mod string;
 
 use canonical::Canonical;
+pub(crate) use name::is_instruction_name;
 use smol_str::SmolStr;
 use tilewright_ir::{CompId, InstId, Module};
 
