@@ -1,11 +1,15 @@
 //! What must hold for a module to be run, rewritten or lowered.
 //!
 //! Every check has a code that does not change, listed in [`CHECKS`]. All
-//! errors are reported in one run. What is *not* checked yet: sharding,
-//! replica groups, aliasing and schedules, which are carried verbatim.
+//! errors are reported in one run.
 
+mod aliases;
+mod asynchronous;
+mod devices;
+mod frames;
 mod layouts;
 mod shapes;
+mod sharding;
 mod structure;
 
 use std::ops::Deref;
@@ -41,6 +45,17 @@ checks! {
     SHAPE 17 "shapes have sizes that fit 64 bits";
     LAYOUT 18 "layouts order every dim once, with sizes and tiles that make sense";
     ENTRY_LAYOUT 19 "the entry layout has the entry's parameters and result";
+    MESH 20 "meshes have axes of positive sizes, each device once, and no axis is used twice";
+    GROUPS 21 "replica groups hold each device once, as many in each as the op needs";
+    PAIRS 22 "each device sends once and receives once in source_target_pairs";
+    CHANNEL 23 "channels of collectives are numbered from 1, and global device ids have one";
+    SHARDING 24 "shardings fit the shape, with one device for each tile";
+    REPLICATION 25 "parameter_replication has a value for each array of its parameter";
+    ALIAS 26 "aliases and donors name buffers of the entry that can be shared, each once";
+    OPERAND_ALIAS 27 "output_to_operand_aliasing names parts of one shape, each once";
+    PAIRING 28 "what ends or continues an op is given its start, and agrees with it";
+    THREAD 29 "loops, branches and fusions run on the thread where they stand";
+    FRAMES 30 "rows of the stack tables, and metadata, name rows that there are";
 }
 
 /// A module that passed every check.
@@ -130,7 +145,22 @@ fn report(module: &Module) -> Report {
     if report.diagnostics.is_empty() {
         shapes::check(module, &mut report);
     }
+    check_annotations(module, &mut report);
     report
+}
+
+/// What stands beside shapes and operands.
+fn check_annotations(module: &Module, report: &mut Report) {
+    aliases::check_header(module, report);
+    frames::check(module, report);
+    for &computation in module.computations() {
+        for id in module.instructions(computation) {
+            devices::check(module, id, report);
+            sharding::check(module, id, report);
+            aliases::check(module, id, report);
+            asynchronous::check(module, id, report);
+        }
+    }
 }
 
 /// How many errors are reported; the others are only counted.
