@@ -15,11 +15,12 @@
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
+use tilewright_ir::verify::Rejected;
 use tilewright_ir::{Diagnostic, Module, Place};
 
 use crate::parse::{Invalid, MAX_ERRORS, SyntaxError, SyntaxErrors};
 use crate::print::print_instruction;
-use crate::span::{LineColumn, SourceMap, Span, line_column};
+use crate::span::{LineColumn, LineIndex, SourceMap, Span};
 
 /// How many bytes of a line are shown before and after the caret.
 const BEFORE: usize = 60;
@@ -57,12 +58,9 @@ impl Renderer {
     pub fn invalid(&self, source_name: &str, source: &str, invalid: &Invalid) -> String {
         match invalid {
             Invalid::Syntax(errors) => self.syntax_errors(source_name, source, errors),
-            Invalid::Rejected { rejected, spans } => self.diagnostics(
-                source_name,
-                Some((source, spans)),
-                &rejected.module,
-                &rejected.diagnostics,
-            ),
+            Invalid::Rejected { rejected, spans } => {
+                self.rejected(source_name, Some((source, spans)), rejected)
+            }
         }
     }
 
@@ -75,7 +73,7 @@ impl Renderer {
             .collect();
         if errors.gave_up() {
             let note = format!("only the first {MAX_ERRORS} errors are shown");
-            drawings.push(self.draw(&[Group::with_title(Level::NOTE.primary_title(note))]));
+            drawings.push(self.note(&note));
         }
         join(drawings)
     }
@@ -101,24 +99,52 @@ impl Renderer {
         module: &Module,
         diagnostics: &[Diagnostic],
     ) -> String {
-        let mut places = Places { source, line: 1, offset: 0 };
-        let drawings = diagnostics
-            .iter()
-            .map(|diagnostic| self.diagnostic(source_name, &mut places, module, diagnostic));
-        join(drawings.collect())
+        join(self.drawings(source_name, source, module, diagnostics))
+    }
+
+    /// As [`Self::diagnostics`], with how many more there are.
+    pub fn rejected(
+        &self,
+        source_name: &str,
+        source: Option<(&str, &SourceMap)>,
+        rejected: &Rejected,
+    ) -> String {
+        let Rejected { module, diagnostics, .. } = rejected;
+        let mut drawings = self.drawings(source_name, source, module, diagnostics);
+        drawings.extend(rejected.note().map(|note| self.note(&note)));
+        join(drawings)
+    }
+
+    fn drawings(
+        &self,
+        source_name: &str,
+        source: Option<(&str, &SourceMap)>,
+        module: &Module,
+        diagnostics: &[Diagnostic],
+    ) -> Vec<String> {
+        let places = source.map(|(source, spans)| {
+            let lines = LineIndex::new(source);
+            Places { source, spans, lines }
+        });
+        let draw = |diagnostic| self.diagnostic(source_name, places.as_ref(), module, diagnostic);
+        diagnostics.iter().map(draw).collect()
+    }
+
+    fn note(&self, note: &str) -> String {
+        self.draw(&[Group::with_title(Level::NOTE.primary_title(note))])
     }
 
     fn diagnostic(
         &self,
         source_name: &str,
-        places: &mut Places<'_>,
+        places: Option<&Places<'_>>,
         module: &Module,
         diagnostic: &Diagnostic,
     ) -> String {
         let title =
             Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code.to_string());
         let group = Group::with_title(title);
-        if let Some((source, span, at)) = places.find(diagnostic.place) {
+        if let Some((source, span, at)) = places.and_then(|p| p.find(diagnostic.place)) {
             let excerpt = Excerpt::of(source, span);
             let snippet = excerpt.snippet(at.line, None).path(source_name);
             return excerpt.with_true_column(self.draw(&[group.element(snippet)]), at);
@@ -146,28 +172,17 @@ fn join(drawings: Vec<String>) -> String {
     text
 }
 
-/// Finds the lines of places in the order in which they mostly come.
+/// The source with what is needed to find places in it.
 struct Places<'a> {
-    source: Option<(&'a str, &'a SourceMap)>,
-    /// The number of a line and the offset of a byte in it.
-    line: usize,
-    offset: usize,
+    source: &'a str,
+    spans: &'a SourceMap,
+    lines: LineIndex<'a>,
 }
 
 impl<'a> Places<'a> {
-    fn find(&mut self, place: Place) -> Option<(&'a str, Span, LineColumn)> {
-        let (source, spans) = self.source?;
-        let span = spans.place(place)?;
-        let start = span.start as usize;
-        if start < self.offset {
-            (self.line, self.offset) = (1, 0);
-        }
-        let between = source.as_bytes().get(self.offset..start)?;
-        self.line += between.iter().filter(|&&b| b == b'\n').count();
-        self.offset = start;
-        let line_start = source.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
-        let column = line_column(source.get(line_start..)?, start - line_start).column;
-        Some((source, span, LineColumn { line: self.line, column }))
+    fn find(&self, place: Place) -> Option<(&'a str, Span, LineColumn)> {
+        let span = self.spans.place(place)?;
+        Some((self.source, span, self.lines.at(span.start as usize)))
     }
 }
 
@@ -180,21 +195,26 @@ struct Excerpt {
 impl Excerpt {
     fn of(source: &str, span: Span) -> Self {
         let start = floor(source, (span.start as usize).min(source.len()));
-        let line_start = source.get(..start).and_then(|s| s.rfind('\n')).map_or(0, |at| at + 1);
-        let rest = source.get(start..).unwrap_or("");
-        let line_end = start + rest.find('\n').unwrap_or(rest.len());
+        // Only what may be shown is looked at: lines can be very long.
+        let earliest = floor(source, start.saturating_sub(BEFORE));
+        let before = source.get(earliest..start).unwrap_or("");
+        let from = before.rfind('\n').map_or(earliest, |at| earliest + at + 1);
+        let cut_before = from > 0 && source.as_bytes().get(from - 1) != Some(&b'\n');
+        let latest = floor(source, source.len().min(start + UNDERLINED + AFTER));
+        let shown = source.get(start..latest).unwrap_or("");
+        let line_end = start + shown.find('\n').unwrap_or(shown.len());
         let end = floor(source, (span.end as usize).min(line_end).min(start + UNDERLINED));
         let end = end.max(start);
-        let from = floor(source, line_start.max(start.saturating_sub(BEFORE)));
         let to = floor(source, line_end.min(end + AFTER)).max(end);
+        let cut_after = to < source.len() && source.as_bytes().get(to) != Some(&b'\n');
         let part = |a: usize, b: usize| source.get(a..b).unwrap_or("");
-        let mut text = String::from(if from > line_start { "..." } else { "" });
+        let mut text = String::from(if cut_before { "..." } else { "" });
         text.push_str(part(from, start));
         let underlined_start = text.len();
         text.push_str(part(start, end));
         let underlined_end = text.len();
         text.push_str(part(end, to).trim_end());
-        text.push_str(if to < line_end { "..." } else { "" });
+        text.push_str(if cut_after { "..." } else { "" });
         // At the end of the text there is nothing to underline but the end.
         if underlined_start == underlined_end && underlined_end == text.len() {
             text.push(' ');

@@ -39,20 +39,63 @@ pub struct LineColumn {
     pub column: usize,
 }
 
+impl LineColumn {
+    /// The place after more bytes.
+    fn after(self, bytes: &[u8]) -> Self {
+        let newlines = bytes.iter().filter(|&&b| b == b'\n').count();
+        let (column, tail) = match bytes.iter().rposition(|&b| b == b'\n') {
+            Some(newline) => (1, bytes.get(newline + 1..).unwrap_or_default()),
+            None => (self.column, bytes),
+        };
+        // Bytes that continue a character do not count.
+        let characters = tail.iter().filter(|&&b| b & 0xC0 != 0x80).count();
+        Self { line: self.line + newlines, column: column + characters }
+    }
+}
+
 impl std::fmt::Display for LineColumn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
 }
 
-/// Line and column of a byte offset.
+/// Line and column of a byte offset; of many, ask a [`LineIndex`].
 pub fn line_column(source: &str, offset: usize) -> LineColumn {
     let before = source.as_bytes().get(..offset).unwrap_or(source.as_bytes());
-    let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
-    let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
-    // Bytes that continue a character do not count.
-    let column = before.iter().skip(line_start).filter(|&&b| b & 0xC0 != 0x80).count() + 1;
-    LineColumn { line, column }
+    LineColumn { line: 1, column: 1 }.after(before)
+}
+
+/// The lines and columns of a source, to be asked for many offsets: each answer
+/// costs the same, however long the source and its lines are.
+#[derive(Clone, Debug)]
+pub struct LineIndex<'s> {
+    source: &'s str,
+    /// Where every [`STRIDE`]th byte stands.
+    marks: Vec<LineColumn>,
+}
+
+const STRIDE: usize = 1024;
+
+impl<'s> LineIndex<'s> {
+    /// Looks through a source once.
+    pub fn new(source: &'s str) -> Self {
+        let mut at = LineColumn { line: 1, column: 1 };
+        let marks = source.as_bytes().chunks(STRIDE).map(|chunk| {
+            let mark = at;
+            at = at.after(chunk);
+            mark
+        });
+        Self { source, marks: marks.collect() }
+    }
+
+    /// As [`line_column`].
+    pub fn at(&self, offset: usize) -> LineColumn {
+        let offset = offset.min(self.source.len());
+        // An offset at the very end may have no chunk of its own.
+        let chunk = (offset / STRIDE).min(self.marks.len().saturating_sub(1));
+        let mark = self.marks.get(chunk).copied().unwrap_or(LineColumn { line: 1, column: 1 });
+        mark.after(self.source.as_bytes().get(chunk * STRIDE..offset).unwrap_or_default())
+    }
 }
 
 /// Where the instructions and computations of a parsed module stand.

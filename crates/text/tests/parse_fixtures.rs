@@ -40,6 +40,12 @@ fn real() {
     check("real", 60);
 }
 
+/// Programs for eight devices, lowered and compiled.
+#[test]
+fn sharded() {
+    check("sharded", 30);
+}
+
 #[test]
 fn printed_in_every_form() {
     check("text/ok", 28);

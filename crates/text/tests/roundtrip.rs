@@ -46,7 +46,7 @@ fn round_trip(path: &Path, options: &PrintOptions, detail: Detail) {
 
 #[test]
 fn nothing_is_lost_in_the_default_form() {
-    for folder in ["models", "real", "text/ok"] {
+    for folder in ["models", "real", "sharded", "text/ok"] {
         for path in fixtures(folder) {
             round_trip(&path, &DEFAULT, Detail::All);
         }
@@ -55,7 +55,7 @@ fn nothing_is_lost_in_the_default_form() {
 
 #[test]
 fn only_metadata_is_lost_in_the_short_form() {
-    for folder in ["models", "real", "text/ok"] {
+    for folder in ["models", "real", "sharded", "text/ok"] {
         for path in fixtures(folder) {
             round_trip(&path, &SHORT, Detail::WithoutMetadata);
         }

@@ -10,7 +10,7 @@ use tilewright_ir::verify::Rejected;
 use tilewright_rewrite::OptimizeError;
 use tilewright_target::TargetError;
 use tilewright_text::render::Renderer;
-use tilewright_text::span::line_column;
+use tilewright_text::span::LineIndex;
 use tilewright_text::{LineColumn, PrintError, SourceMap, SyntaxError, SyntaxErrors};
 
 use crate::module::Source;
@@ -163,8 +163,7 @@ impl Error {
                 renderer.syntax_errors(name, text, errors)
             }
             Self::Rejected { source_text: Source { name, text }, spans, rejected } => {
-                let source = Some((&**text, &**spans));
-                renderer.diagnostics(name, source, &rejected.module, &rejected.diagnostics)
+                renderer.rejected(name, Some((&**text, &**spans)), rejected)
             }
             _ => format!("error: {self}\n"),
         }
@@ -176,15 +175,12 @@ impl Error {
         match self {
             Self::Syntax { errors, .. } => errors.errors().iter().map(syntax_problem).collect(),
             Self::Rejected { source_text, spans, rejected } => {
-                let diagnostics = rejected.diagnostics.iter();
-                diagnostics.map(|d| verifier_problem(d, source_text, spans)).collect()
+                let lines = LineIndex::new(&source_text.text);
+                let problem = |found| verifier_problem(found, &lines, spans);
+                let note = rejected.note().map(unplaced);
+                rejected.diagnostics.iter().map(problem).chain(note).collect()
             }
-            _ => vec![ProblemSummary {
-                code: None,
-                line: None,
-                column: None,
-                message: self.to_string(),
-            }],
+            _ => vec![unplaced(self.to_string())],
         }
     }
 }
@@ -199,8 +195,16 @@ fn syntax_problem(error: &SyntaxError) -> ProblemSummary {
     ProblemSummary { code: None, line: Some(line), column: Some(column), message }
 }
 
-fn verifier_problem(found: &Diagnostic, source: &Source, spans: &SourceMap) -> ProblemSummary {
-    let at = spans.place(found.place).map(|span| line_column(&source.text, span.range().start));
+fn unplaced(message: String) -> ProblemSummary {
+    ProblemSummary { code: None, line: None, column: None, message }
+}
+
+fn verifier_problem(
+    found: &Diagnostic,
+    lines: &LineIndex<'_>,
+    spans: &SourceMap,
+) -> ProblemSummary {
+    let at = spans.place(found.place).map(|span| lines.at(span.range().start));
     ProblemSummary {
         code: Some(found.code.to_string()),
         line: at.map(|at| at.line),

@@ -69,7 +69,7 @@ impl CostReport {
             InstructionCosts {
                 name: module.name_of(id).to_owned(),
                 opcode: module.opcode(id).name(),
-                shape: module.shape(id).to_string(),
+                shape: format!("{:#}", module.shape(id)),
                 costs: instruction.cost.into(),
             }
         });

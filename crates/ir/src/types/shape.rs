@@ -121,6 +121,13 @@ impl ArrayShape {
         self.layout.as_ref().is_none_or(Layout::is_default)
     }
 
+    /// The same shape without a stated layout, which is not even copied.
+    #[must_use]
+    pub fn without_layout(&self) -> Self {
+        let (dims, dynamic) = (self.dims.clone(), self.dynamic.clone());
+        Self { element_type: self.element_type, dims, dynamic, layout: None }
+    }
+
     /// The same dims and layout with elements of another type.
     #[must_use]
     pub fn with_element_type(mut self, element_type: ElementType) -> Self {
@@ -171,6 +178,11 @@ impl Shape {
     /// Whether both have the same structure, element types and dims; layouts
     /// may differ.
     pub fn compatible(&self, other: &Self) -> bool {
+        // Shapes of a module are interned: most are the same one, and large
+        // tuples need not be looked through.
+        if std::ptr::eq(self, other) {
+            return true;
+        }
         match (self, other) {
             (Self::Array(a), Self::Array(b)) => a.compatible(b),
             (Self::Tuple(a), Self::Tuple(b)) => {
@@ -202,7 +214,7 @@ impl Shape {
     #[must_use]
     pub fn without_layout(&self) -> Self {
         match self {
-            Self::Array(array) => Self::Array(array.clone().with_layout(None)),
+            Self::Array(array) => Self::Array(array.without_layout()),
             Self::Tuple(elements) => {
                 Self::Tuple(elements.iter().map(Self::without_layout).collect())
             }

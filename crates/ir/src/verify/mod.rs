@@ -1,11 +1,15 @@
 //! What must hold for a module to be run, rewritten or lowered.
 //!
 //! Every check has a code that does not change, listed in [`CHECKS`]. All
-//! errors are reported in one run. What is *not* checked yet: sharding,
-//! replica groups, aliasing and schedules, which are carried verbatim.
+//! errors are reported in one run.
 
+mod aliases;
+mod asynchronous;
+mod devices;
+mod frames;
 mod layouts;
 mod shapes;
+mod sharding;
 mod structure;
 
 use std::ops::Deref;
@@ -41,6 +45,17 @@ checks! {
     SHAPE 17 "shapes have sizes that fit 64 bits";
     LAYOUT 18 "layouts order every dim once, with sizes and tiles that make sense";
     ENTRY_LAYOUT 19 "the entry layout has the entry's parameters and result";
+    MESH 20 "meshes have axes of positive sizes, each device once, and no axis is used twice";
+    GROUPS 21 "replica groups hold each device once, as many in each as the op needs";
+    PAIRS 22 "each device sends once and receives once in source_target_pairs";
+    CHANNEL 23 "channels of collectives are numbered from 1, and global device ids have one";
+    SHARDING 24 "shardings fit the shape, with one device for each tile";
+    REPLICATION 25 "parameter_replication has a value for each array of its parameter";
+    ALIAS 26 "aliases and donors name buffers of the entry that can be shared, each once";
+    OPERAND_ALIAS 27 "output_to_operand_aliasing names parts of one shape, each once";
+    PAIRING 28 "what ends or continues an op is given its start, and agrees with it";
+    THREAD 29 "loops, branches and fusions run on the thread where they stand";
+    FRAMES 30 "rows of the stack tables, and metadata, name rows that there are";
 }
 
 /// A module that passed every check.
@@ -66,8 +81,24 @@ impl Deref for Verified {
 pub struct Rejected {
     /// The module.
     pub module: Module,
-    /// At least one diagnostic, in the order of the module.
+    /// At least one diagnostic, in the order of the module, and at most
+    /// [`MAX_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
+    /// How many more were found; there may be others still.
+    pub more: usize,
+}
+
+impl Rejected {
+    /// What to say below the diagnostics where there are more.
+    pub fn note(&self) -> Option<String> {
+        let shown = self.diagnostics.len();
+        (self.more > 0).then(|| {
+            format!(
+                "only the first {shown} errors are shown; at least {} more were found",
+                self.more
+            )
+        })
+    }
 }
 
 impl std::fmt::Display for Rejected {
@@ -78,7 +109,10 @@ impl std::fmt::Display for Rejected {
             }
             f.write_str(&diagnostic.describe(&self.module))?;
         }
-        Ok(())
+        match self.note() {
+            Some(note) => write!(f, "\n{note}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -89,33 +123,103 @@ impl std::error::Error for Rejected {}
 /// # Errors
 /// All that is wrong, with the module given back.
 pub fn verify(module: Module) -> Result<Verified, Box<Rejected>> {
-    let diagnostics = check(&module);
+    let Report { diagnostics, more, .. } = report(&module);
     if diagnostics.is_empty() {
         Ok(Verified(module))
     } else {
-        Err(Box::new(Rejected { module, diagnostics }))
+        Err(Box::new(Rejected { module, diagnostics, more }))
     }
 }
 
-/// All that is wrong with a module, in its order.
+/// All that is wrong with a module, in its order; of very much only the
+/// first [`MAX_DIAGNOSTICS`].
 pub fn check(module: &Module) -> Vec<Diagnostic> {
-    let mut report = Report { diagnostics: Vec::new() };
+    report(module).diagnostics
+}
+
+fn report(module: &Module) -> Report {
+    let mut report = Report::default();
     structure::check(module, &mut report);
     layouts::check(module, &mut report);
     // Shape rules follow operands and calls, so these must make sense first.
     if report.diagnostics.is_empty() {
         shapes::check(module, &mut report);
     }
-    report.diagnostics
+    check_annotations(module, &mut report);
+    report
 }
 
+/// What stands beside shapes and operands.
+fn check_annotations(module: &Module, report: &mut Report) {
+    aliases::check_header(module, report);
+    frames::check(module, report);
+    for &computation in module.computations() {
+        for id in module.instructions(computation) {
+            devices::check(module, id, report);
+            sharding::check(module, id, report);
+            aliases::check(module, id, report);
+            asynchronous::check(module, id, report);
+        }
+    }
+}
+
+/// How many errors are reported; the others are only counted.
+pub const MAX_DIAGNOSTICS: usize = 100;
+
+/// How many bytes a message may have; what is cut is names and shapes that
+/// somebody made very long.
+const MAX_MESSAGE: usize = 4000;
+
+/// How much is spent on counting errors that are not shown, in bytes of
+/// messages and parts of shapes.
+const MAX_COUNTING: usize = 1 << 24;
+
 /// Where the themes put what they find.
+#[derive(Default)]
 struct Report {
     diagnostics: Vec<Diagnostic>,
+    more: usize,
+    /// What was spent since it was full.
+    counting: usize,
 }
 
 impl Report {
     fn add(&mut self, code: Code, place: Place, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic { code, place, message: message.into() });
+        let mut message = message.into();
+        if self.is_full() {
+            self.more = self.more.saturating_add(1);
+            self.spend(message.len());
+            return;
+        }
+        shorten(&mut message);
+        self.diagnostics.push(Diagnostic { code, place, message });
     }
+
+    fn is_full(&self) -> bool {
+        self.diagnostics.len() >= MAX_DIAGNOSTICS
+    }
+
+    /// Notes work that can only lead to more errors once it is full.
+    fn spend(&mut self, work: usize) {
+        if self.is_full() {
+            self.counting = self.counting.saturating_add(work);
+        }
+    }
+
+    /// Whether to look no further.
+    fn is_exhausted(&self) -> bool {
+        self.counting > MAX_COUNTING
+    }
+}
+
+fn shorten(message: &mut String) {
+    if message.len() <= MAX_MESSAGE {
+        return;
+    }
+    let mut end = MAX_MESSAGE;
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    message.truncate(end);
+    message.push_str("...");
 }

@@ -11,9 +11,16 @@ use crate::types::shape::Shape;
 pub(super) fn check(module: &Module, report: &mut Report) {
     for &computation in module.computations() {
         for id in module.instructions(computation) {
+            if report.is_exhausted() {
+                return;
+            }
             let operands: SmallVec<[&Shape; 4]> =
                 module.operands(id).iter().map(|&o| module.shape(o)).collect();
             let declared = module.shape(id);
+            if report.is_full() {
+                let parts = operands.iter().map(|shape| shape.leaves().len());
+                report.spend(parts.sum::<usize>() + declared.leaves().len());
+            }
             if let Err(error) = infer_shape(module, module.op(id), &operands, Some(declared)) {
                 report.add(code_of(error.kind), Place::Instruction(id), error.message);
             }

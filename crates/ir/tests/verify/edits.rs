@@ -15,14 +15,14 @@ use crate::common::{
 };
 
 /// A module that breaks one rule once.
-struct Case {
+pub(crate) struct Case {
     code: Code,
     place: &'static str,
     message: &'static str,
     module: Module,
 }
 
-fn broken(
+pub(crate) fn broken(
     code: Code,
     place: &'static str,
     message: &'static str,
@@ -289,7 +289,8 @@ fn entry() -> Vec<Case> {
 }
 
 fn cases() -> Vec<Case> {
-    [structure(), shapes(), layouts(), entry()].into_iter().flatten().collect()
+    let annotations = super::annotations::cases();
+    [structure(), shapes(), layouts(), entry(), annotations].into_iter().flatten().collect()
 }
 
 /// The codes that some case breaks.

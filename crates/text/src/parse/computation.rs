@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use smol_str::{SmolStr, format_smolstr};
-use tilewright_ir::{CompId, EditError, InstId, Op, Shape};
+use tilewright_ir::{CompId, EditError, InstId, Op, Opcode, Shape};
 
 use super::{Names, Parse, Parser, SyntaxError};
 use crate::lexer::END;
@@ -14,6 +14,8 @@ pub(super) struct Scope<'s> {
     pub(super) names: Names<'s, InstId>,
     /// Names that the parser made up.
     pub(super) made_up: FxHashMap<SmolStr, InstId>,
+    /// How many names were tried for nested instructions of an opcode.
+    pub(super) tried: FxHashMap<Opcode, u64>,
     pub(super) root: Option<Span>,
     /// Whether there was an error in it.
     pub(super) broken: bool,
@@ -27,6 +29,7 @@ impl Scope<'_> {
             id,
             names: Names::default(),
             made_up: FxHashMap::default(),
+            tried: FxHashMap::default(),
             root: None,
             broken: false,
             makes_parameters: false,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::span::{LineColumn, Span, line_column};
+use crate::span::{LineColumn, LineIndex, Span};
 
 /// How many errors are reported before the parser gives up.
 pub const MAX_ERRORS: usize = 100;
@@ -67,20 +67,9 @@ impl SyntaxErrors {
     /// Sorts errors found while parsing and finds their lines.
     pub(crate) fn new(mut errors: Vec<SyntaxError>, gave_up: bool, source: &str) -> Self {
         errors.sort_by_key(|error| error.span);
-        let mut line = 1;
-        let mut line_start = 0;
-        let mut seen = 0;
+        let lines = LineIndex::new(source);
         for error in &mut errors {
-            let start = error.span.start as usize;
-            let between = source.as_bytes().get(seen..start).unwrap_or_default();
-            line += between.iter().filter(|&&b| b == b'\n').count();
-            if let Some(newline) = between.iter().rposition(|&b| b == b'\n') {
-                line_start = seen + newline + 1;
-            }
-            let start_of_line = source.get(line_start..).unwrap_or("");
-            let column = line_column(start_of_line, start - line_start).column;
-            error.at = LineColumn { line, column };
-            seen = start;
+            error.at = lines.at(error.span.start as usize);
         }
         Self { errors, gave_up }
     }

@@ -4,13 +4,13 @@ use smallvec::SmallVec;
 use smol_str::SmolStr;
 use tilewright_ir::ops::attr::AttrError;
 use tilewright_ir::ops::shaping::ParameterAttrs;
-use tilewright_ir::{InstId, Op, Opcode, Position, Shape, ShapeId, infer_shape};
+use tilewright_ir::{ArrayShape, InstId, Op, Opcode, Position, Shape, ShapeId, infer_shape};
 
 use super::attribute::Attributes;
 use super::computation::Scope;
 use super::sugar::asynchronous;
 use super::suggest::nearest;
-use super::{Failed, Parse, Parser, SyntaxError};
+use super::{Failed, MAX_DEPTH, Parse, Parser, SyntaxError};
 use crate::print::is_instruction_name;
 use crate::span::Span;
 
@@ -269,34 +269,77 @@ impl<'s> Parser<'s> {
         }
     }
 
+    /// The shape that an op yields. A tuple of a tuple of a tuple, each twice,
+    /// is twice as large with every line, so what is looked through and what
+    /// comes out of it must stay in proportion to the text.
     fn infer(&mut self, head: &Head, op: &Op, operands: &[InstId]) -> Parse<ShapeId> {
-        // A tuple of a tuple of a tuple, each twice, is twice as large with
-        // every line: what is inferred must stay in proportion to the text.
-        let tuples = operands.iter().filter_map(|&id| self.module.shape(id).as_tuple());
-        let parts = tuples.map(<[Shape]>::len).sum::<usize>();
-        let parts = if parts == 0 || matches!(op, Op::GetTupleElement(_)) {
-            0
-        } else {
-            operands.iter().map(|&id| parts_of(self.module.shape(id))).sum::<usize>()
-        };
-        if parts > self.inference_budget {
-            let error = SyntaxError::new(head.span, "too many and too large tuple shapes to infer")
-                .help("write the shape of the instruction");
-            return self.fail(error);
+        if !matches!(op, Op::GetTupleElement(_)) {
+            let tuples = operands.iter().map(|&id| self.module.shape(id));
+            let parts = tuples.map(|shape| Size::of(shape).parts).sum();
+            self.pay_for_inference(head, parts)?;
         }
-        self.inference_budget -= parts;
         let shapes: SmallVec<[&Shape; 8]> =
             operands.iter().map(|&id| self.module.shape(id)).collect();
         let inferred = infer_shape(&self.module, op, &shapes, None);
         drop(shapes);
-        match inferred {
-            Ok(shape) => Ok(self.module.intern_shape(shape)),
-            Err(error) => self.fail(SyntaxError::new(head.span, error.message)),
+        let shape = match inferred {
+            Ok(shape) => shape,
+            Err(error) => return self.fail(SyntaxError::new(head.span, error.message)),
+        };
+        let size = Size::of(&shape);
+        if size.depth > MAX_DEPTH {
+            let message = format!("tuples nest more than {MAX_DEPTH} deep in what this yields");
+            return self.fail(SyntaxError::new(head.span, message));
+        }
+        self.pay_for_inference(head, size.parts)?;
+        Ok(self.module.intern_shape(shape))
+    }
+
+    fn pay_for_inference(&mut self, head: &Head, parts: usize) -> Parse<()> {
+        match self.inference_budget.checked_sub(parts) {
+            Some(left) => {
+                self.inference_budget = left;
+                Ok(())
+            }
+            None => {
+                let error =
+                    SyntaxError::new(head.span, "too many and too large tuple shapes to infer")
+                        .help("write the shape of the instruction");
+                self.fail(error)
+            }
         }
     }
 }
 
-/// The number of arrays and tuples that a shape is made of.
-fn parts_of(shape: &Shape) -> usize {
-    1 + shape.as_tuple().map_or(0, |elements| elements.iter().map(parts_of).sum())
+/// The shape in the layout of a sparse array.
+fn physical(array: &ArrayShape) -> Option<&Shape> {
+    array.layout.as_ref()?.rare.as_ref()?.physical_shape.as_ref()
+}
+
+/// What a shape costs to look through.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    /// The arrays and tuples of a tuple; nothing where there is none.
+    parts: usize,
+    /// How deep tuples and buffers nest.
+    depth: usize,
+}
+
+impl Size {
+    /// Shapes of the text nest to a limit, so this recursion does too.
+    fn of(shape: &Shape) -> Self {
+        let inside = match shape {
+            Shape::Tuple(elements) => elements.iter().fold(Self::default(), |sum, element| {
+                let Self { parts, depth } = Self::of(element);
+                Self { parts: sum.parts + parts.max(1), depth: sum.depth.max(depth) }
+            }),
+            Shape::Buffer(inner) => Self::of(inner),
+            Shape::Array(array) => match physical(array) {
+                Some(physical) => Self::of(physical),
+                None => return Self::default(),
+            },
+            Shape::Token | Shape::Opaque => return Self::default(),
+        };
+        Self { parts: inside.parts + 1, depth: inside.depth + 1 }
+    }
 }

@@ -27,7 +27,7 @@ impl Parser<'_> {
         match shape {
             Shape::Array(array) => self.array_literal(array.element_type, array.dims()),
             Shape::Tuple(elements) => self.nested(|parser| parser.tuple_literal(elements)),
-            Shape::Token if self.keyword("token") => Ok(Literal::Token),
+            // XLA prints no text for a token, and reads none back.
             Shape::Token | Shape::Buffer(_) | Shape::Opaque => {
                 let span = self.found();
                 let message = format!("a constant cannot be {shape}");

@@ -1,7 +1,7 @@
 //! Operands.
 
 use smol_str::{SmolStr, format_smolstr};
-use tilewright_ir::{InstId, Op, ShapeId};
+use tilewright_ir::{InstId, Op, Opcode, ShapeId};
 
 use super::computation::Scope;
 use super::instruction::Operands;
@@ -173,7 +173,7 @@ impl<'s> Parser<'s> {
                 return self.fail(error);
             }
         };
-        let name = free_name(scope, word);
+        let name = free_name(scope, head.opcode);
         let id = self.insert(scope, &head, op, &operands, name.clone())?;
         let span = self.span_since(start);
         self.spans.set_instruction(id, span);
@@ -183,18 +183,20 @@ impl<'s> Parser<'s> {
 }
 
 /// `multiply.anon`, `multiply.anon.1` ... as XLA calls nested instructions.
-fn free_name(scope: &Scope<'_>, opcode: &str) -> SmolStr {
-    let taken = |name: &SmolStr| scope.names.contains(name) || scope.made_up.contains_key(name);
-    let plain = format_smolstr!("{opcode}.anon");
-    if !taken(&plain) {
-        return plain;
+fn free_name(scope: &mut Scope<'_>, opcode: Opcode) -> SmolStr {
+    let stem = opcode.name();
+    let tried = scope.tried.entry(opcode).or_default();
+    // No number is tried twice, so all names together cost one pass.
+    loop {
+        let name = match *tried {
+            0 => format_smolstr!("{stem}.anon"),
+            number => format_smolstr!("{stem}.anon.{number}"),
+        };
+        *tried += 1;
+        if !scope.names.contains(&name) && !scope.made_up.contains_key(&name) {
+            return name;
+        }
     }
-    // Names are made in order, so one of the next few is free.
-    let from = scope.made_up.len();
-    (from..)
-        .map(|number| format_smolstr!("{opcode}.anon.{number}"))
-        .find(|name| !taken(name))
-        .unwrap_or(plain)
 }
 
 fn find(text: &[u8], word: &[u8]) -> Option<usize> {

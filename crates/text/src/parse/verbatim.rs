@@ -79,8 +79,18 @@ impl Parser<'_> {
                         return Ok(at);
                     }
                 }
-                b'\n' if extent == Extent::Attribute && self.definition_on_next_line() => {
-                    return self.end_inside(open.last().copied());
+                // A line that begins like an instruction: a bracket before it
+                // was forgotten.
+                b'\n' if extent == Extent::Attribute => {
+                    // All lines at once: none is looked at twice.
+                    self.cursor.skip_space();
+                    if begins_definition(self.cursor) {
+                        self.cursor.set_pos(at);
+                        return self.end_inside(open.last().copied());
+                    }
+                    if open.is_empty() && !self.goes_on(extent) {
+                        return Ok(at);
+                    }
                 }
                 byte if open.is_empty() && is_space(byte) => {
                     self.cursor.skip_space();
@@ -110,14 +120,6 @@ impl Parser<'_> {
                         && !begins_definition(self.cursor)
                 }
             }
-    }
-
-    /// Whether the next line begins like an instruction: then a bracket before
-    /// it was forgotten.
-    fn definition_on_next_line(&self) -> bool {
-        let mut ahead = self.cursor;
-        ahead.skip_space();
-        begins_definition(ahead)
     }
 
     fn end_inside(&mut self, open: Option<(u8, usize)>) -> Parse<usize> {

@@ -84,7 +84,7 @@ pub(super) fn push(out: &mut String, shape: &Shape, padding: LayoutPadding) -> R
 /// Appends a shape as it is.
 pub(super) fn push_display(out: &mut String, shape: &Shape) {
     // Writing to a string cannot fail.
-    let _ = write!(out, "{shape}");
+    let _ = write!(out, "{shape:#}");
 }
 
 fn has_padding(shape: &Shape) -> bool {

@@ -1,0 +1,183 @@
+//! Which buffers are one: of the entry's parameters and result, and of the
+//! operands and results of fusions and custom calls.
+
+use rustc_hash::FxHashSet;
+
+use super::Report;
+use super::devices::Verdict;
+use crate::diag::Place;
+use crate::entity::{CompId, InstId};
+use crate::module::Module;
+use crate::ops::Op;
+use crate::ops::control::OutputAlias;
+use crate::types::shape::{ArrayShape, Dims, Shape};
+
+/// The aliases and donors that the header names.
+pub(super) fn check_header(module: &Module, report: &mut Report) {
+    let Some(entry) = module.entry() else { return };
+    let mut add = |verdict: Verdict| {
+        if let Err((code, message)) = verdict {
+            report.add(code, Place::Module, message);
+        }
+    };
+    let mut outputs = FxHashSet::default();
+    let mut parts = FxHashSet::default();
+    for alias in &module.header.input_output_alias {
+        let part = (alias.parameter, &alias.parameter_part);
+        add(judge_buffers(module, entry, &alias.output, part));
+        if !outputs.insert(&alias.output) {
+            let message = format!("two aliases for the result {}", index(&alias.output));
+            add(Err((super::ALIAS, format!("input_output_alias has {message}; keep one"))));
+        } else if !parts.insert(part) {
+            let message = format!("parameter {} {} lies in two results", part.0, index(part.1));
+            add(Err((super::ALIAS, format!("input_output_alias: {message}; keep one alias"))));
+        }
+    }
+    for (number, part) in &module.header.buffer_donors {
+        if parts.contains(&(*number, part)) {
+            let message = format!(
+                "parameter {number} {} is a buffer_donor and has an alias; keep one of them",
+                index(part)
+            );
+            add(Err((super::ALIAS, message)));
+        } else if let Err(problem) = parameter_part(module, entry, *number, part) {
+            add(Err((super::ALIAS, format!("buffer_donor: {problem}"))));
+        }
+    }
+}
+
+/// Shapes of the entry as they lie in memory, where that is said.
+fn parameter_part<'m>(
+    module: &'m Module,
+    entry: CompId,
+    number: i64,
+    part: &Dims,
+) -> Result<&'m Shape, String> {
+    let parameters = module.computation(entry).parameters();
+    let at = usize::try_from(number).ok().filter(|&at| at < parameters.len());
+    let Some((at, &parameter)) = at.and_then(|at| Some((at, parameters.get(at)?))) else {
+        return Err(format!("there is no parameter {number} among {}", parameters.len()));
+    };
+    let layout = module.header.entry_layout.as_ref().and_then(|layout| layout.parameters.get(at));
+    let shape = layout.unwrap_or_else(|| module.shape(parameter));
+    subshape(shape, part).ok_or_else(|| format!("parameter {number} has no part {}", index(part)))
+}
+
+fn judge_buffers(
+    module: &Module,
+    entry: CompId,
+    output: &Dims,
+    (number, part): (i64, &Dims),
+) -> Verdict {
+    let wrong = |message| Err((super::ALIAS, format!("input_output_alias: {message}")));
+    let Some(root) = module.computation(entry).root() else { return Ok(()) };
+    let layout = module.header.entry_layout.as_ref().map(|layout| &layout.result);
+    let Some(result) = subshape(layout.unwrap_or_else(|| module.shape(root)), output) else {
+        return wrong(format!("the result has no part {}", index(output)));
+    };
+    let parameter = match parameter_part(module, entry, number, part) {
+        Ok(parameter) => parameter,
+        Err(problem) => return wrong(problem),
+    };
+    let fits = match (array(parameter), array(result)) {
+        (Some(parameter), Some(result)) => same_buffer_size(parameter, result),
+        _ => false,
+    };
+    if fits {
+        return Ok(());
+    }
+    wrong(format!("parameter {number} {}, {parameter}, cannot lie in {result}", index(part)))
+}
+
+fn array(shape: &Shape) -> Option<&ArrayShape> {
+    match shape {
+        Shape::Buffer(inner) => inner.as_array(),
+        Shape::Array(_) | Shape::Tuple(_) | Shape::Token | Shape::Opaque => shape.as_array(),
+    }
+}
+
+/// Buffers are shared by values of one size, whatever their shapes. How many
+/// bytes tiles and dynamic dims take is the target's affair.
+fn same_buffer_size(a: &ArrayShape, b: &ArrayShape) -> bool {
+    let plain = |array: &ArrayShape| {
+        array.is_static()
+            && array.layout.as_ref().is_none_or(|layout| {
+                layout.tiles.is_empty()
+                    && layout.padding.is_none()
+                    && layout.element_size_in_bits == 0
+            })
+    };
+    !plain(a) || !plain(b) || a.num_bytes() == b.num_bytes()
+}
+
+/// The aliases of one instruction.
+pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
+    let aliases = match module.op(id) {
+        Op::Fusion(attrs) => &attrs.output_to_operand_aliasing,
+        Op::CustomCall(attrs) => &attrs.output_to_operand_aliasing,
+        _ => return,
+    };
+    let mut outputs = FxHashSet::default();
+    let mut parts = FxHashSet::default();
+    for alias in aliases {
+        let twice =
+            !outputs.insert(&alias.output) || !parts.insert((alias.operand, &alias.operand_part));
+        let problem = match wrong_alias(module, id, alias) {
+            None if twice => "it stands there twice; keep one alias of each part".into(),
+            None => continue,
+            Some(problem) => problem,
+        };
+        let message = format!(
+            "output_to_operand_aliasing {}: ({}, {}): {problem}",
+            index(&alias.output),
+            alias.operand,
+            index(&alias.operand_part)
+        );
+        report.add(super::OPERAND_ALIAS, Place::Instruction(id), message);
+    }
+}
+
+fn wrong_alias(module: &Module, id: InstId, alias: &OutputAlias) -> Option<String> {
+    let Some(result) = subshape(module.shape(id), &alias.output) else {
+        return Some("the result has no such part".into());
+    };
+    let operands = module.operands(id);
+    let Some(&operand) = usize::try_from(alias.operand).ok().and_then(|at| operands.get(at)) else {
+        return Some(format!("there is no such operand among {}", operands.len()));
+    };
+    let Some(part) = subshape(module.shape(operand), &alias.operand_part) else {
+        return Some("the operand has no such part".into());
+    };
+    let fits = leaves_fit(result, part);
+    (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
+}
+
+/// Whether two values have the same arrays, dynamic or not.
+fn leaves_fit(a: &Shape, b: &Shape) -> bool {
+    if std::ptr::eq(a, b) {
+        return true;
+    }
+    let (a, b) = (a.leaves(), b.leaves());
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| match (a, b) {
+            (Shape::Array(a), Shape::Array(b)) => {
+                a.element_type == b.element_type && a.dims() == b.dims()
+            }
+            (a, b) => a.compatible(b),
+        })
+}
+
+/// The part of a shape that an index leads to.
+fn subshape<'s>(shape: &'s Shape, index: &[i64]) -> Option<&'s Shape> {
+    index.iter().try_fold(shape, |shape, &at| shape.as_tuple()?.get(usize::try_from(at).ok()?))
+}
+
+/// An index as text has it.
+fn index(index: &Dims) -> String {
+    const SHOWN: usize = 8;
+    let mut numbers: Vec<String> = index.iter().take(SHOWN).map(ToString::to_string).collect();
+    if index.len() > SHOWN {
+        numbers.push("...".into());
+    }
+    format!("{{{}}}", numbers.join(","))
+}

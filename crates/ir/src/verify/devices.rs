@@ -1,0 +1,286 @@
+//! Devices: meshes, the groups of collectives, who sends to whom.
+
+use rustc_hash::FxHashSet;
+
+use super::Report;
+use crate::diag::{Code, Place};
+use crate::entity::InstId;
+use crate::module::Module;
+use crate::ops::attr::{AttrKind, AttrValue};
+use crate::ops::{Op, Opcode};
+use crate::types::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups};
+
+/// What is wrong with some attribute, if anything is.
+pub(super) type Verdict = Result<(), (Code, String)>;
+
+pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
+    let opcode = module.opcode(id);
+    if !opcode.attrs().iter().any(|spec| concerns_devices(spec.name, spec.kind)) {
+        return;
+    }
+    let mut uses_global_ids = false;
+    let mut has_channel = false;
+    let mut has_groups = true;
+    let mut add = |verdict: Verdict| {
+        if let Err((code, message)) = verdict {
+            report.add(code, Place::Instruction(id), message);
+        }
+    };
+    module.op(id).for_each_attr(&mut |name, value| match value {
+        AttrValue::ReplicaGroups(groups) => {
+            has_groups = *groups != ReplicaGroups::default();
+            add(judge_groups(&groups));
+            add(judge_sizes(module, id, &groups));
+        }
+        AttrValue::Pairs(pairs) if name == "source_target_pairs" => add(judge_pairs(&pairs)),
+        AttrValue::Int(channel) if name == "channel_id" => {
+            has_channel = true;
+            add(judge_channel(opcode, channel));
+        }
+        AttrValue::Bool(uses) if name == "use_global_device_ids" => uses_global_ids = uses,
+        _ => {}
+    });
+    if uses_global_ids && !has_channel {
+        let message = "use_global_device_ids needs a channel_id; add one or leave it out";
+        add(Err((super::CHANNEL, message.into())));
+    } else if uses_global_ids && !has_groups {
+        let message = "use_global_device_ids needs replica_groups; write which devices they have";
+        add(Err((super::GROUPS, message.into())));
+    }
+}
+
+fn concerns_devices(name: &str, kind: AttrKind) -> bool {
+    kind == AttrKind::ReplicaGroups || matches!(name, "source_target_pairs" | "channel_id")
+}
+
+/// Transfers may have channel 0, as XLA makes them where it needs none.
+fn judge_channel(opcode: Opcode, channel: i64) -> Verdict {
+    let transfers =
+        matches!(opcode, Opcode::Send | Opcode::SendDone | Opcode::Recv | Opcode::RecvDone);
+    if channel > 0 || (transfers && channel == 0) {
+        return Ok(());
+    }
+    Err((super::CHANNEL, format!("channel_id is {channel}; channels are numbered from 1")))
+}
+
+fn judge_pairs(pairs: &[(i64, i64)]) -> Verdict {
+    let ends = [
+        ("source", pairs.iter().map(|pair| pair.0).collect::<Vec<_>>()),
+        ("target", pairs.iter().map(|pair| pair.1).collect()),
+    ];
+    for (what, devices) in ends {
+        let mut seen = FxHashSet::default();
+        for device in devices {
+            if device < 0 {
+                let message = format!(
+                    "source_target_pairs has the {what} {device}; devices are numbered from 0"
+                );
+                return Err((super::PAIRS, message));
+            }
+            if !seen.insert(device) {
+                let message = format!(
+                    "device {device} is the {what} of two source_target_pairs; keep one of them"
+                );
+                return Err((super::PAIRS, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge_groups(groups: &ReplicaGroups) -> Verdict {
+    let wrong = |message| Err((super::GROUPS, message));
+    match groups {
+        ReplicaGroups::Lists(lists) => {
+            if lists.iter().any(Vec::is_empty) {
+                return wrong("replica_groups has a group without devices; leave it out".into());
+            }
+            let ids = lists.iter().flatten();
+            match unlike_ids(ids.clone()).or_else(|| id_beyond(ids)) {
+                Some(problem) => wrong(format!("replica_groups {problem}")),
+                None => Ok(()),
+            }
+        }
+        ReplicaGroups::Iota { groups, size, devices } => {
+            if let Some(problem) = wrong_iota(devices) {
+                return wrong(format!("replica_groups {problem}"));
+            }
+            let counted = groups.checked_mul(*size).filter(|_| *groups > 0 && *size > 0);
+            if counted.is_some() && counted == devices.count() {
+                return Ok(());
+            }
+            let count = devices.count().unwrap_or(0);
+            wrong(format!("replica_groups has {groups} groups of {size}, but {count} devices"))
+        }
+        ReplicaGroups::Mesh { mesh, axes } => {
+            judge_mesh(mesh)?;
+            judge_axes(mesh, axes.iter())
+        }
+    }
+}
+
+/// Groups of one size, of that many parts, where the op cuts by them.
+fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups) -> Verdict {
+    let ReplicaGroups::Lists(lists) = groups else { return Ok(()) };
+    let opcode = module.opcode(id);
+    let Some(first) = lists.first() else { return Ok(()) };
+    if !cuts_by_group(opcode) {
+        return Ok(());
+    }
+    if let Some(other) = lists.iter().find(|list| list.len() != first.len()) {
+        let message = format!(
+            "`{opcode}` cuts by the size of its replica_groups, which must be the same: one has \
+             {} devices, another {}",
+            first.len(),
+            other.len()
+        );
+        return Err((super::GROUPS, message));
+    }
+    let operands = module.operands(id).len();
+    let gives_each_a_part =
+        matches!(module.op(id), Op::AllToAll(attrs) if attrs.dimensions.is_none());
+    if gives_each_a_part && operands != first.len() {
+        let message = format!(
+            "`{opcode}` gives each of {} devices of a group an operand, but has {operands}",
+            first.len()
+        );
+        return Err((super::GROUPS, message));
+    }
+    Ok(())
+}
+
+/// Whether shapes depend on the number of devices in a group.
+fn cuts_by_group(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::AllGather
+            | Opcode::AllGatherStart
+            | Opcode::AllToAll
+            | Opcode::RaggedAllToAll
+            | Opcode::ReduceScatter
+    )
+}
+
+/// What is wrong with ids of which each may stand once.
+pub(super) fn unlike_ids<'a>(ids: impl Iterator<Item = &'a i64>) -> Option<String> {
+    let mut seen = FxHashSet::default();
+    for &id in ids {
+        if id < 0 {
+            return Some(format!("names device {id}; devices are numbered from 0"));
+        }
+        if !seen.insert(id) {
+            return Some(format!("names device {id} twice"));
+        }
+    }
+    None
+}
+
+/// What is wrong with ids, of which each stands once, that leave a gap.
+fn id_beyond<'a>(ids: impl Iterator<Item = &'a i64> + Clone) -> Option<String> {
+    let count = i64::try_from(ids.clone().count()).unwrap_or(i64::MAX);
+    let beyond = ids.into_iter().find(|&&id| id >= count)?;
+    Some(format!("names device {beyond}, but has {count} in all; each below {count} takes part"))
+}
+
+/// What is wrong with a reshaped and transposed sequence of devices.
+pub(super) fn wrong_iota(devices: &IotaDevices) -> Option<String> {
+    if let Some(size) = devices.reshape_dims.iter().find(|&&size| size < 1) {
+        return Some(format!("reshapes its devices to a size of {size}; sizes are 1 or more"));
+    }
+    if devices.count().is_none() {
+        return Some("has more devices than 64 bits can count".into());
+    }
+    let mut sorted = devices.transpose_perm.clone();
+    sorted.sort_unstable();
+    let is_permutation = sorted.iter().copied().eq((0i64..).take(devices.reshape_dims.len()));
+    (!is_permutation).then(|| {
+        format!("transposes its {} sizes by no permutation of them", devices.reshape_dims.len())
+    })
+}
+
+pub(super) fn judge_mesh(mesh: &Mesh) -> Verdict {
+    let wrong = |message| Err((super::MESH, message));
+    let mut names = FxHashSet::default();
+    for axis in &mesh.axes {
+        if axis.size < 1 {
+            return wrong(format!(
+                "mesh axis `{}` has size {}, not 1 or more",
+                axis.name, axis.size
+            ));
+        }
+        if !names.insert(&axis.name) {
+            return wrong(format!("the mesh has two axes `{}`; rename one", axis.name));
+        }
+    }
+    let product = mesh.axes.iter().try_fold(1i64, |count, axis| count.checked_mul(axis.size));
+    let Some(count) = product else {
+        return wrong("the mesh has more devices than 64 bits can count".into());
+    };
+    let given = match &mesh.devices {
+        MeshDevices::InOrder => return Ok(()),
+        // One device, of any number: `maximal_mesh[device_id=3]`.
+        MeshDevices::List(ids) if mesh.axes.is_empty() && ids.len() == 1 => {
+            return match unlike_ids(ids.iter()) {
+                Some(problem) => wrong(format!("the mesh {problem}")),
+                None => Ok(()),
+            };
+        }
+        MeshDevices::List(ids) => i64::try_from(ids.len()).ok(),
+        MeshDevices::Iota(devices) => match wrong_iota(devices) {
+            Some(problem) => return wrong(format!("the mesh {problem}")),
+            None => devices.count(),
+        },
+    };
+    if given != Some(count) {
+        let given = given.unwrap_or(0);
+        return wrong(format!("the axes of the mesh have {count} devices, but device_ids {given}"));
+    }
+    judge_mesh_ids(mesh)
+}
+
+/// As many different numbers below their count are all of these.
+fn judge_mesh_ids(mesh: &Mesh) -> Verdict {
+    let MeshDevices::List(ids) = &mesh.devices else { return Ok(()) };
+    match unlike_ids(ids.iter()).or_else(|| id_beyond(ids.iter())) {
+        Some(problem) => Err((super::MESH, format!("the mesh {problem}"))),
+        None => Ok(()),
+    }
+}
+
+/// Axes of a mesh of which none may overlap another.
+pub(super) fn judge_axes<'a>(mesh: &Mesh, axes: impl Iterator<Item = &'a AxisRef>) -> Verdict {
+    let wrong = |message| Err((super::MESH, message));
+    // Number of the axis, and how often it is cut before and after a part.
+    let mut parts: Vec<(usize, i64, i64)> = Vec::new();
+    for reference in axes {
+        let Some(axis) = mesh.axes.get(reference.axis) else {
+            return wrong(format!("the mesh has no axis number {}", reference.axis));
+        };
+        let Some(part) = reference.sub_axis else {
+            // An axis of size 1 is a part of itself, too.
+            parts.push((reference.axis, 1, axis.size.max(2)));
+            continue;
+        };
+        let end = part.pre_size.checked_mul(part.size);
+        let divides = |end: i64| axis.size.checked_rem(end) == Some(0);
+        match end.filter(|&end| part.pre_size > 0 && part.size > 0 && divides(end)) {
+            Some(end) => parts.push((reference.axis, part.pre_size, end)),
+            None => {
+                return wrong(format!(
+                    "'{0}':({1}){2} is no part of the axis `{0}`, whose size {3} is no multiple \
+                     of {1} times {2}",
+                    axis.name, part.pre_size, part.size, axis.size
+                ));
+            }
+        }
+    }
+    parts.sort_unstable();
+    let twice = parts.windows(2).find(|pair| match pair {
+        [before, after] => before.0 == after.0 && after.1 < before.2,
+        _ => false,
+    });
+    match twice.and_then(|pair| mesh.axes.get(pair.first()?.0)) {
+        Some(axis) => wrong(format!("the axis `{}` is used twice; use it once", axis.name)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,150 @@
+//! Shardings, and which leaves of a parameter are replicated.
+
+use super::Report;
+use super::devices::{Verdict, judge_axes, judge_mesh, unlike_ids, wrong_iota};
+use crate::diag::Place;
+use crate::entity::InstId;
+use crate::module::Module;
+use crate::ops::Op;
+use crate::types::shape::{ArrayShape, Shape};
+use crate::types::sharding::{
+    LeafSharding, NamedSharding, Placement, Sharding, TileDevices, Tiling,
+};
+
+pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
+    let mut add = |verdict: Verdict| {
+        if let Err((code, message)) = verdict {
+            report.add(code, Place::Instruction(id), message);
+        }
+    };
+    if let Op::Domain(attrs) = module.op(id) {
+        add(judge_all(attrs.domain.entry.leaves().iter().map(|leaf| (leaf, None))));
+        add(judge_all(attrs.domain.exit.leaves().iter().map(|leaf| (leaf, None))));
+    }
+    let Some(extras) = module.extras(id) else { return };
+    if let Some(sharding) = &extras.sharding {
+        add(judge(sharding, module.shape(id)));
+    }
+    if !extras.parameter_replication.is_empty() {
+        add(judge_replication(module, id, extras.parameter_replication.len()));
+    }
+}
+
+fn judge(sharding: &Sharding, shape: &Shape) -> Verdict {
+    match sharding {
+        // Of a tuple it says something of each array; which rank that has is
+        // not asked.
+        Sharding::Leaf(leaf) => judge_leaf(leaf, rank(shape)),
+        Sharding::Tuple(given) => {
+            let leaves = shape.leaves();
+            if !matches!(shape, Shape::Tuple(_)) {
+                let message = format!(
+                    "a sharding in `{{{{...}}}}` is of a tuple, but the shape is {shape}; \
+                     write one pair of braces"
+                );
+                return Err((super::SHARDING, message));
+            }
+            // A tuple without arrays may have a sharding all the same.
+            let fits = given.len() == leaves.len() || (leaves.is_empty() && given.len() == 1);
+            if !fits {
+                let message = format!(
+                    "the sharding has {} parts, but the shape {} arrays; write one for each",
+                    given.len(),
+                    leaves.len()
+                );
+                return Err((super::SHARDING, message));
+            }
+            let ranks = leaves.into_iter().map(rank).chain(std::iter::repeat(None));
+            judge_all(given.iter().zip(ranks))
+        }
+    }
+}
+
+/// The rank of an array; `None` where there is none to compare with.
+fn rank(shape: &Shape) -> Option<usize> {
+    shape.as_array().map(ArrayShape::rank)
+}
+
+fn judge_all<'a>(leaves: impl Iterator<Item = (&'a LeafSharding, Option<usize>)>) -> Verdict {
+    let mut leaves = leaves;
+    leaves.try_for_each(|(leaf, rank)| judge_leaf(leaf, rank))
+}
+
+fn judge_leaf(leaf: &LeafSharding, rank: Option<usize>) -> Verdict {
+    match &leaf.placement {
+        Placement::Replicated | Placement::Manual | Placement::Unknown | Placement::Unreduced => {
+            Ok(())
+        }
+        Placement::Maximal(device) if *device >= 0 => Ok(()),
+        Placement::Maximal(device) => {
+            let message =
+                format!("the sharding names device {device}; devices are numbered from 0");
+            Err((super::SHARDING, message))
+        }
+        Placement::Tiled(tiling) => judge_tiling(tiling, rank),
+        Placement::Named(named) => judge_named(named, rank),
+    }
+}
+
+fn judge_tiling(tiling: &Tiling, rank: Option<usize>) -> Verdict {
+    let wrong = |message| Err((super::SHARDING, message));
+    if let Some(size) = tiling.dims.iter().find(|&&size| size < 1) {
+        return wrong(format!("the sharding cuts a dim into {size} parts; it takes 1 or more"));
+    }
+    let problem = match &tiling.devices {
+        TileDevices::List(ids) => unlike_ids(ids.iter()),
+        TileDevices::Iota(devices) => wrong_iota(devices),
+    };
+    if let Some(problem) = problem {
+        return wrong(format!("the sharding {problem}"));
+    }
+    let count = match &tiling.devices {
+        TileDevices::List(ids) => i64::try_from(ids.len()).ok(),
+        TileDevices::Iota(devices) => devices.count(),
+    };
+    let tiles = tiling.dims.iter().try_fold(1i64, |tiles, &size| tiles.checked_mul(size));
+    if tiles.is_none() || tiles != count {
+        let tiles = tiles.map_or_else(|| "too many".to_owned(), |tiles| tiles.to_string());
+        let count = count.unwrap_or(0);
+        return wrong(format!("the sharding makes {tiles} tiles, but names {count} devices"));
+    }
+    let Some(cut) = tiling.dims.len().checked_sub(tiling.subgroups.len()) else {
+        return wrong("the sharding has more subgroups than dims".into());
+    };
+    judge_rank(cut, rank)
+}
+
+fn judge_named(named: &NamedSharding, rank: Option<usize>) -> Verdict {
+    judge_mesh(&named.mesh)?;
+    let of_dims = named.dims.iter().flat_map(|dim| &dim.axes);
+    let others = [&named.replicated, &named.unreduced, &named.manual];
+    judge_axes(&named.mesh, of_dims.chain(others.into_iter().flatten()))?;
+    // `{mesh['x'=2], replicated}` says nothing of single dims.
+    if named.dims.is_empty() { Ok(()) } else { judge_rank(named.dims.len(), rank) }
+}
+
+fn judge_rank(cut: usize, rank: Option<usize>) -> Verdict {
+    match rank {
+        Some(rank) if rank != cut => {
+            let message = format!("the sharding cuts {cut} dims, but the array has {rank}");
+            Err((super::SHARDING, message))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn judge_replication(module: &Module, id: InstId, given: usize) -> Verdict {
+    let wrong = |message| Err((super::REPLICATION, message));
+    if !matches!(module.op(id), Op::Parameter(_)) {
+        let opcode = module.opcode(id);
+        return wrong(format!("parameter_replication is of parameters, not of `{opcode}`"));
+    }
+    let leaves = module.shape(id).leaves().len();
+    if given == leaves {
+        return Ok(());
+    }
+    wrong(format!(
+        "parameter_replication has {given} values, but the parameter {leaves} arrays; write one \
+         for each"
+    ))
+}

@@ -1,0 +1,245 @@
+//! One module per rule about what stands beside shapes and operands, made by
+//! edits; among them what text cannot say.
+
+use smallvec::smallvec;
+use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshAxis, ReplicaGroups};
+use tilewright_ir::metadata::{InputOutputAlias, StackTables};
+use tilewright_ir::ops::attr::{AttrValue, AttrValues};
+use tilewright_ir::ops::control::OutputAlias;
+use tilewright_ir::sharding::{
+    DimSharding, LeafSharding, NamedSharding, Placement, Subgroup, TileDevices, Tiling,
+};
+use tilewright_ir::verify::{self, check};
+use tilewright_ir::{Dims, Extras, Op, OpMetadata, Opcode, Sharding};
+
+use super::edits::{Case, broken};
+use crate::common::{Small, add, callee, custom_call, plain, small};
+
+fn op(opcode: Opcode, values: Vec<(&'static str, AttrValue)>) -> Op {
+    let mut attrs = AttrValues::default();
+    for (name, value) in values {
+        assert!(attrs.insert(name, value));
+    }
+    Op::from_attrs(opcode, &mut attrs).unwrap()
+}
+
+fn broadcast_among(groups: ReplicaGroups, channel: i64) -> impl FnOnce(&mut Small) {
+    move |s| {
+        let groups = AttrValue::ReplicaGroups(Box::new(groups));
+        let channel = AttrValue::Int(channel);
+        let values = vec![("replica_groups", groups), ("channel_id", channel)];
+        let op = op(Opcode::CollectiveBroadcast, values);
+        add(&mut s.module, s.main, op, "f32[4]", &[s.x], "among");
+    }
+}
+
+fn sharded(placement: Placement) -> impl FnOnce(&mut Small) {
+    move |s| {
+        let sharding = Sharding::Leaf(LeafSharding::from(placement));
+        let mut extras = Extras::default();
+        extras.sharding = Some(Box::new(sharding));
+        s.module.set_extras(s.sum, extras);
+    }
+}
+
+fn mesh(sizes: &[(&str, i64)]) -> Mesh {
+    let axis = |&(name, size): &(&str, i64)| MeshAxis { name: name.into(), size };
+    Mesh { axes: sizes.iter().map(axis).collect(), ..Mesh::default() }
+}
+
+fn along(mesh: Mesh, axis: usize) -> Placement {
+    Placement::Named(Box::new(NamedSharding {
+        mesh,
+        dims: vec![DimSharding { axes: vec![AxisRef::whole(axis)], is_open: false }],
+        replicated: Vec::new(),
+        unreduced: Vec::new(),
+        manual: Vec::new(),
+    }))
+}
+
+fn devices() -> Vec<Case> {
+    let iota = |transpose_perm: &[i64]| ReplicaGroups::Iota {
+        groups: 2,
+        size: 2,
+        devices: IotaDevices { reshape_dims: vec![2, 2], transpose_perm: transpose_perm.into() },
+    };
+    vec![
+        broken(
+            verify::MESH,
+            "sum",
+            "mesh axis `x` has size -2, not 1 or more",
+            sharded(along(mesh(&[("x", -2)]), 0)),
+        ),
+        broken(
+            verify::MESH,
+            "sum",
+            "the mesh has no axis number 1",
+            sharded(along(mesh(&[("x", 2)]), 1)),
+        ),
+        broken(
+            verify::GROUPS,
+            "among",
+            "replica_groups names device 1 twice",
+            broadcast_among(ReplicaGroups::Lists(vec![vec![0, 1], vec![1]]), 1),
+        ),
+        broken(
+            verify::GROUPS,
+            "among",
+            "replica_groups transposes its 2 sizes by no permutation of them",
+            broadcast_among(iota(&[0, 0]), 1),
+        ),
+        broken(
+            verify::CHANNEL,
+            "among",
+            "channel_id is -7; channels are numbered from 1",
+            broadcast_among(iota(&[1, 0]), -7),
+        ),
+        broken(
+            verify::PAIRS,
+            "pairs",
+            "device 3 is the source of two source_target_pairs; keep one of them",
+            |s| {
+                let pairs = AttrValue::Pairs(vec![(3, 1), (3, 2)]);
+                let op = op(Opcode::CollectivePermute, vec![("source_target_pairs", pairs)]);
+                add(&mut s.module, s.main, op, "f32[4]", &[s.x], "pairs");
+            },
+        ),
+    ]
+}
+
+fn shardings() -> Vec<Case> {
+    let tiled = |dims: &[i64], ids: &[i64], subgroups: usize| {
+        Placement::Tiled(Tiling {
+            dims: dims.into(),
+            devices: TileDevices::List(ids.into()),
+            subgroups: vec![Subgroup::Manual; subgroups],
+        })
+    };
+    vec![
+        broken(
+            verify::SHARDING,
+            "sum",
+            "the sharding makes 4 tiles, but names 2 devices",
+            sharded(tiled(&[4], &[0, 1], 0)),
+        ),
+        broken(
+            verify::SHARDING,
+            "sum",
+            "the sharding has more subgroups than dims",
+            sharded(tiled(&[2], &[0, 1], 2)),
+        ),
+        broken(
+            verify::SHARDING,
+            "sum",
+            "the sharding makes too many tiles, but names 1 devices",
+            sharded(tiled(&[1 << 40, 1 << 40], &[0], 1)),
+        ),
+        broken(
+            verify::REPLICATION,
+            "y",
+            "parameter_replication has 2 values, but the parameter 1 arrays; write one for each",
+            |s| {
+                let mut extras = Extras::default();
+                extras.parameter_replication = vec![true, false];
+                s.module.set_extras(s.y, extras);
+            },
+        ),
+    ]
+}
+
+fn buffers() -> Vec<Case> {
+    vec![
+        broken(
+            verify::ALIAS,
+            "module",
+            "input_output_alias: there is no parameter -1 among 2",
+            |s| {
+                s.module.header.input_output_alias.push(InputOutputAlias {
+                    output: Dims::new(),
+                    parameter: -1,
+                    parameter_part: Dims::new(),
+                    must: true,
+                });
+            },
+        ),
+        broken(
+            verify::OPERAND_ALIAS,
+            "shares",
+            "output_to_operand_aliasing {}: (-1, {}): there is no such operand among 1",
+            |s| {
+                let alias =
+                    OutputAlias { output: Dims::new(), operand: -1, operand_part: Dims::new() };
+                let Op::CustomCall(mut attrs) = custom_call() else { return };
+                attrs.output_to_operand_aliasing = vec![alias];
+                add(&mut s.module, s.main, Op::CustomCall(attrs), "f32[4]", &[s.x], "shares");
+            },
+        ),
+    ]
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        broken(
+            verify::PAIRING,
+            "done",
+            "`all-reduce-done` takes `all-reduce-start`, but `x` is `parameter`",
+            |s| {
+                let done = plain(Opcode::AllReduceDone);
+                add(&mut s.module, s.main, done, "f32[4]", &[s.x], "done");
+            },
+        ),
+        broken(
+            verify::THREAD,
+            "loop",
+            "it runs on thread \"main\", but `body` on \"host\"; use `async-start`",
+            |s| {
+                let mut module = tilewright_ir::Module::new("m");
+                let condition = callee(&mut module, "condition", &["f32[4]"], "pred[]");
+                let body = callee(&mut module, "body", &["f32[4]"], "f32[4]");
+                module.set_execution_thread(body, Some("host".into()));
+                let main = module.add_computation("main");
+                module.set_entry(main);
+                let x = add(&mut module, main, crate::common::parameter(0), "f32[4]", &[], "x");
+                let values = vec![
+                    ("condition", AttrValue::Computation(condition)),
+                    ("body", AttrValue::Computation(body)),
+                ];
+                add(&mut module, main, op(Opcode::While, values), "f32[4]", &[x], "loop");
+                s.module = module;
+            },
+        ),
+        broken(verify::FRAMES, "x", "stack_frame_id is -1, but StackFrames has 0 rows", |s| {
+            s.module.header.stack_tables = Some(StackTables::default());
+            s.module.set_metadata(s.x, OpMetadata { stack_frame_id: -1, ..Default::default() });
+        }),
+    ]
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    [devices(), shardings(), buffers(), others()].into_iter().flatten().collect()
+}
+
+/// Text without tables names frames all the same, and XLA forgets them.
+#[test]
+fn frames_without_tables_are_tolerated() {
+    let mut s = small();
+    s.module.set_metadata(s.x, OpMetadata { stack_frame_id: 7, ..Default::default() });
+    assert_eq!(check(&s.module), []);
+}
+
+/// What must not be said to be wrong.
+#[test]
+fn what_is_sound_is_accepted() {
+    let mut s = small();
+    s.module.header.input_output_alias.push(InputOutputAlias {
+        output: Dims::new(),
+        parameter: 1,
+        parameter_part: Dims::new(),
+        must: false,
+    });
+    s.module.header.buffer_donors.push((0, smallvec![]));
+    sharded(along(mesh(&[("x", 2), ("y", 1)]), 1))(&mut s);
+    let lists = ReplicaGroups::Lists(vec![vec![2], vec![0, 1]]);
+    broadcast_among(lists, 1)(&mut s);
+    assert_eq!(check(&s.module), []);
+}
