@@ -125,7 +125,7 @@ fn structure() -> Vec<Case> {
             verify::PARAMETERS,
             "y",
             "parameter number 0 is repeated or leaves a gap; 1 was expected",
-            |s| *s.module.op_mut(s.y) = parameter(0),
+            |s| s.module.set_attributes(s.y, parameter(0)).unwrap(),
         ),
         broken(
             verify::CONTROL_ORDER,
