@@ -338,10 +338,8 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
     }
     let mut dims = Dims::new();
     for (dim, (s, &size)) in attrs.slice.iter().zip(from.dims()).enumerate() {
-        if s.start < 0
-            || s.limit < s.start
-            || (s.limit > size && size != UNBOUNDED)
-            || s.stride < 1 {
+        if s.start < 0 || s.limit < s.start || (s.limit > size && size != UNBOUNDED) || s.stride < 1
+        {
             return Err(ShapeError::attribute(format!(
                 "`slice` range [{}:{}:{}] does not fit dim {dim} of {from}",
                 s.start, s.limit, s.stride
@@ -351,9 +349,8 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
         dims.push(length / s.stride + i64::from(length % s.stride != 0));
     }
     // Of an unbounded dim a slice has its own length.
-    let dynamic: SmallVec<[bool; 6]> = (0..from.rank())
-        .map(|d| from.dim_is_dynamic(d) && from.dims()[d] != UNBOUNDED)
-        .collect();
+    let dynamic: SmallVec<[bool; 6]> =
+        (0..from.rank()).map(|d| from.dim_is_dynamic(d) && from.dims()[d] != UNBOUNDED).collect();
     Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
 }
 

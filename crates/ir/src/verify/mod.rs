@@ -4,6 +4,7 @@
 //! errors are reported in one run. What is *not* checked yet: sharding,
 //! replica groups, aliasing and schedules, which are carried verbatim.
 
+mod chains;
 mod layouts;
 mod shapes;
 mod structure;
@@ -105,6 +106,7 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
     // Shape rules follow operands and calls, so these must make sense first.
     if report.diagnostics.is_empty() {
         shapes::check(module, &mut report);
+        chains::check(module, &mut report);
     }
     report.diagnostics
 }
