@@ -143,12 +143,18 @@ pub enum CompareError {
         /// The shape found.
         actual: String,
     },
+    /// A constant whose value the text left out.
+    #[error("array {index} has no value to compare: it was left out (`{{...}}`)")]
+    Elided {
+        /// Which leaf.
+        index: usize,
+    },
 }
 
 /// Compares two values leaf by leaf, with the [`Tolerance`] for each type.
 ///
 /// # Errors
-/// If they are not of the same shape.
+/// If they are not of the same shape, or one of them has no value.
 pub fn compare(
     expected: &Literal,
     actual: &Literal,
@@ -173,16 +179,26 @@ pub fn compare_with(
     }
     let mut comparisons = Vec::with_capacity(expected.len());
     for (index, (expected, actual)) in expected.into_iter().zip(actual).enumerate() {
-        if !expected.shape().compatible(&actual.shape()) {
+        let mismatch = || {
             let (expected, actual) = (expected.shape().to_string(), actual.shape().to_string());
-            return Err(CompareError::Shape { index, expected, actual });
+            CompareError::Shape { index, expected, actual }
+        };
+        if !expected.shape().compatible(&actual.shape()) {
+            return Err(mismatch());
         }
         comparisons.push(match (expected, actual) {
             (Literal::Array(expected), Literal::Array(actual)) => {
                 let tolerance = tolerance(expected.element_type());
                 compare_arrays(index, expected, actual, tolerance, slack.of(index))
             }
-            _ => Comparison { index, equal: true, max_abs: 0.0, max_ulp: 0, at: None },
+            (Literal::Token, Literal::Token) => {
+                Comparison { index, equal: true, max_abs: 0.0, max_ulp: 0, at: None }
+            }
+            (Literal::Elided(_), _) | (_, Literal::Elided(_)) => {
+                return Err(CompareError::Elided { index });
+            }
+            // Leaves are no tuples, and a token has no array's shape.
+            (Literal::Array(_) | Literal::Token | Literal::Tuple(_), _) => return Err(mismatch()),
         });
     }
     Ok(comparisons)

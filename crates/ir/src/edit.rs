@@ -13,7 +13,7 @@ use crate::entity::{CompId, Entity as _, InstId, MetadataId, Packed, ShapeId, Us
 use crate::instruction::{Instruction, OperandRange, UseLink};
 use crate::metadata::{Extras, OpMetadata};
 use crate::module::Module;
-use crate::ops::Op;
+use crate::ops::{Op, Opcode};
 use crate::types::shape::Shape;
 
 /// Where in its computation a new instruction goes.
@@ -49,6 +49,16 @@ pub enum EditError {
         old_shape: Box<Shape>,
         /// The shape of the replacement.
         new_shape: Box<Shape>,
+    },
+    /// New attributes are of another op than the instruction is.
+    #[error("`{name}` is `{old}` and cannot become `{new}`; insert that and replace its uses")]
+    OpcodeChange {
+        /// The instruction.
+        name: SmolStr,
+        /// Its op.
+        old: Opcode,
+        /// The op of the attributes.
+        new: Opcode,
     },
     /// Parameter numbers are not consecutive from 0.
     #[error("parameter {number} of `{computation}` is defined twice or leaves a gap")]
@@ -309,10 +319,19 @@ impl Module {
             && self.extras(id).is_none_or(|extras| extras.control_successors.is_empty())
     }
 
-    /// Changes the attributes of an instruction in place; op, operands and
-    /// shape must still agree, which the verifier checks.
-    pub fn op_mut(&mut self, id: InstId) -> &mut Op {
-        &mut self.instructions[id].op
+    /// Gives an instruction other attributes: `op` is its op with these.
+    /// Operands and shape must still agree with them, which the verifier
+    /// checks.
+    ///
+    /// # Errors
+    /// If `op` is another op.
+    pub fn set_attributes(&mut self, id: InstId, op: Op) -> Result<(), EditError> {
+        let (old, new) = (self.opcode(id), op.opcode());
+        if old != new {
+            return Err(EditError::OpcodeChange { name: self.name_of(id).into(), old, new });
+        }
+        self.instructions[id].op = op;
+        Ok(())
     }
 
     /// Sets where an instruction comes from.

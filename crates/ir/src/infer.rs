@@ -179,7 +179,9 @@ impl<'a> ShapeQuery<'a> {
 /// The result shape of an op, checked against `declared` where that is given.
 ///
 /// The shape returned is `declared` itself, layout included, where the rule
-/// cannot infer it; otherwise the inferred shape without layouts.
+/// cannot infer it; otherwise the inferred shape without layouts. The two need
+/// only agree: a declared shape may say more or less than can be inferred of
+/// which dims are dynamic ([`Shape::agrees`]).
 ///
 /// # Errors
 /// If the operands, attributes or the declared shape break the op's rule.
@@ -195,7 +197,7 @@ pub fn infer_shape(
     }
     let inferred = op.shape_rule(&query)?;
     if let Some(declared) = declared
-        && !declared.compatible(&inferred)
+        && !declared.agrees(&inferred)
     {
         return Err(ShapeError::result(format!(
             "`{}` of these operands yields {inferred}, not {}",

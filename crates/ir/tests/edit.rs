@@ -7,7 +7,9 @@ mod common;
 use common::{Small, add, names, parameter, picture, shape, small, uses};
 use tilewright_ir::Sharding;
 use tilewright_ir::sharding::Placement;
-use tilewright_ir::{EditError, Extras, InstId, Layout, Module, Op, OpMetadata, Position, Shape};
+use tilewright_ir::{
+    EditError, Extras, InstId, Layout, Module, Op, OpMetadata, Opcode, Position, Shape,
+};
 
 /// The edit is refused with this error, and nothing has changed.
 #[track_caller]
@@ -297,14 +299,28 @@ fn parameters_are_put_in_order() {
     let wrong = |number| EditError::ParameterNumber { computation: "c".into(), number };
     let gap = add(&mut module, c, parameter(3), "f32[]", &[], "d");
     refused(&mut module, |m| m.order_parameters(c), &wrong(3));
-    *module.op_mut(gap) = parameter(1);
+    module.set_attributes(gap, parameter(1)).unwrap();
     refused(&mut module, |m| m.order_parameters(c), &wrong(1));
-    *module.op_mut(gap) = parameter(-1);
+    module.set_attributes(gap, parameter(-1)).unwrap();
     refused(&mut module, |m| m.order_parameters(c), &wrong(-1));
-    *module.op_mut(gap) = parameter(2);
+    module.set_attributes(gap, parameter(2)).unwrap();
     module.order_parameters(c).unwrap();
     let message = "parameter 3 of `c` is defined twice or leaves a gap";
     assert_eq!(wrong(3).to_string(), message);
+}
+
+#[test]
+fn attributes_change_and_ops_do_not() {
+    let Small { mut module, sum, y, .. } = small();
+    let change = |name: &str, old, new| EditError::OpcodeChange { name: name.into(), old, new };
+    let to_parameter = change("sum", Opcode::Add, Opcode::Parameter);
+    refused(&mut module, |m| m.set_attributes(sum, parameter(5)), &to_parameter);
+    let message = "`sum` is `add` and cannot become `parameter`; insert that and replace its uses";
+    assert_eq!(to_parameter.to_string(), message);
+    let from_parameter = change("y", Opcode::Parameter, Opcode::Add);
+    refused(&mut module, |m| m.set_attributes(y, Op::Add), &from_parameter);
+    module.set_attributes(y, parameter(7)).unwrap();
+    assert_eq!(module.op(y), &parameter(7));
 }
 
 #[test]

@@ -130,8 +130,10 @@ fn effects_reach_callers() {
     // A custom call says whether it acts.
     let p = module.computation(leaf).parameters()[0];
     let quiet = add(&mut module, leaf, custom_call(), "pred[]", &[p], "custom");
-    let Op::CustomCall(attrs) = module.op_mut(quiet) else { return };
+    let mut op = module.op(quiet).clone();
+    let Op::CustomCall(attrs) = &mut op else { return };
     attrs.custom_call_has_side_effect = true;
+    module.set_attributes(quiet, op).unwrap();
     found = module.effectful_computations().into_iter().collect();
     found.sort();
     assert_eq!(found, [leaf, idle, a, b, main]);

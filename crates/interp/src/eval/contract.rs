@@ -61,10 +61,7 @@ fn rounded(sums: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
 }
 
 pub(super) fn dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value> {
-    let [left, right] = cx.operands.as_slice() else {
-        return Err(unsupported("structured sparsity"));
-    };
-    let (left, right) = (left.array()?, right.array()?);
+    let (left, right) = (cx.array(0)?, cx.array(1)?);
     let result = cx.allocate_result()?;
     let sizes = DotSizes::new(left, right, attrs);
     cx.spend(sizes.products())?;
@@ -305,8 +302,7 @@ impl Visitor for Convolve<'_, '_, '_> {
     }
 }
 
-/// `ragged-dot`.
-pub(super) fn declared(_cx: &mut Cx<'_, '_>, _attrs: &RaggedDotAttrs) -> Outcome<Value> {
+pub(super) fn ragged_dot(_cx: &mut Cx<'_, '_>, _attrs: &RaggedDotAttrs) -> Outcome<Value> {
     Err(unsupported("it is not implemented"))
 }
 

@@ -115,12 +115,19 @@ pub(super) fn copy_start(_cx: &mut Cx<'_, '_>, _attrs: &CopyStartAttrs) -> Outco
     Err(unsupported("asynchronous copies"))
 }
 
-/// `copy-done`.
-pub(super) fn declared(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+pub(super) fn copy_done(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     Err(unsupported("asynchronous copies"))
 }
 
-pub(super) fn async_op(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
+pub(super) fn async_start(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
+    Err(unsupported("asynchronous ops"))
+}
+
+pub(super) fn async_update(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
+    Err(unsupported("asynchronous ops"))
+}
+
+pub(super) fn async_done(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
     Err(unsupported("asynchronous ops"))
 }
 
@@ -132,6 +139,18 @@ pub(super) fn outfeed(_cx: &mut Cx<'_, '_>, _attrs: &OutfeedAttrs) -> Outcome<Va
     Err(unsupported("there is no outfeed"))
 }
 
-pub(super) fn transfer(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
+pub(super) fn send(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
+    Err(unsupported("transfers between devices or with the host"))
+}
+
+pub(super) fn send_done(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
+    Err(unsupported("transfers between devices or with the host"))
+}
+
+pub(super) fn recv(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
+    Err(unsupported("transfers between devices or with the host"))
+}
+
+pub(super) fn recv_done(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
     Err(unsupported("transfers between devices or with the host"))
 }

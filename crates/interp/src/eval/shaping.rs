@@ -200,7 +200,6 @@ pub(super) fn set_dimension_size(
     Err(unsupported("dims of a size known only at run time"))
 }
 
-/// `dynamic-reshape`.
-pub(super) fn declared(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+pub(super) fn dynamic_reshape(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     Err(unsupported("dims of a size known only at run time"))
 }

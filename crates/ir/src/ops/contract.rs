@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 use super::attr::{attributes, words};
 use super::dims::{ConvDims, WindowDim};
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
-use crate::types::shape::{ArrayShape, Dims, Shape};
+use crate::types::element::{ElementType, NumberClass};
+use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
     /// Attributes of `dot` and `scaled-dot`.
@@ -137,10 +138,6 @@ pub struct Sparsity {
     pub stride: i64,
 }
 
-pub(super) fn declared(q: &ShapeQuery<'_>, _attrs: &RaggedDotAttrs) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
-}
-
 /// Batch dims, then the left operand's free dims, then the right's.
 pub(super) fn dot(q: &ShapeQuery<'_>, attrs: &DotAttrs) -> Result<Shape, ShapeError> {
     dot_of(q, attrs, q.array(0)?, q.array(1)?)
@@ -157,35 +154,142 @@ fn dot_of(
     lhs: &ArrayShape,
     rhs: &ArrayShape,
 ) -> Result<Shape, ShapeError> {
-    let lhs_dims = all_of(&attrs.lhs_batch_dims, &attrs.lhs_contracting_dims);
-    let rhs_dims = all_of(&attrs.rhs_batch_dims, &attrs.rhs_contracting_dims);
-    check_dims("the left dims of `dot`", &lhs_dims, lhs.rank())?;
-    check_dims("the right dims of `dot`", &rhs_dims, rhs.rank())?;
-    let paired = attrs.lhs_batch_dims.len() == attrs.rhs_batch_dims.len()
-        && attrs.lhs_contracting_dims.len() == attrs.rhs_contracting_dims.len()
-        && lhs_dims.iter().zip(&rhs_dims).all(|(&l, &r)| size(lhs, l) == size(rhs, r));
-    if !paired {
-        return Err(ShapeError::attribute(format!(
-            "batch and contracting dims of `dot` must pair dims of equal size in {lhs} and {rhs}"
+    let sides = Sides {
+        batch: [&attrs.lhs_batch_dims, &attrs.rhs_batch_dims],
+        summed: [&attrs.lhs_contracting_dims, &attrs.rhs_contracting_dims],
+        group: &[],
+    };
+    let dims = sides.dims(q, lhs, rhs)?;
+    Ok(with_sizes(sum_type(q, lhs, rhs)?, dims))
+}
+
+/// Operands: left, right, and how long the groups of the ragged dim are.
+///
+/// A ragged free dim has a matrix of its own on the right for each group; a
+/// ragged contracting dim yields a matrix for each group.
+pub(super) fn ragged_dot(q: &ShapeQuery<'_>, attrs: &RaggedDotAttrs) -> Result<Shape, ShapeError> {
+    let (lhs, rhs) = (q.array(0)?, q.array(1)?);
+    let &[ragged] = attrs.lhs_ragged_dims.as_slice() else {
+        return Err(ShapeError::attribute("`ragged-dot` has one of lhs_ragged_dims"));
+    };
+    check_dims("lhs_ragged_dims of `ragged-dot`", &attrs.lhs_ragged_dims, lhs.rank())?;
+    let is_batch = attrs.lhs_batch_dims.contains(&ragged);
+    let is_summed = attrs.lhs_contracting_dims.contains(&ragged);
+    if attrs.rhs_group_dims.len() != usize::from(!is_batch && !is_summed) {
+        return Err(ShapeError::attribute(
+            "`ragged-dot` has one of rhs_group_dims where the ragged dim is free, and none where it is not",
+        ));
+    }
+    let sides = Sides {
+        batch: [&attrs.lhs_batch_dims, &attrs.rhs_batch_dims],
+        summed: [&attrs.lhs_contracting_dims, &attrs.rhs_contracting_dims],
+        group: &attrs.rhs_group_dims,
+    };
+    let mut dims = sides.dims(q, lhs, rhs)?;
+    let groups = group_count(q)?;
+    if let Some(&group) = attrs.rhs_group_dims.first()
+        && !sizes_agree(size(rhs, group), groups.0)
+    {
+        return Err(ShapeError::operand(format!(
+            "`ragged-dot` has {} groups, but dim {group} of {rhs} counts others",
+            groups.0
         )));
     }
-    let free = |shape: &ArrayShape, used: &[i64]| -> Dims {
-        let unused = |dim: &usize| !used.iter().any(|&u| usize::try_from(u) == Ok(*dim));
-        (0..shape.rank()).filter(unused).map(|d| shape.dims()[d]).collect()
+    if is_summed {
+        dims.insert(0, groups);
+    }
+    Ok(with_sizes(sum_type(q, lhs, rhs)?, dims))
+}
+
+/// How many groups there are: the minor dim of the last operand.
+fn group_count(q: &ShapeQuery<'_>) -> Result<(i64, bool), ShapeError> {
+    let sizes = q.array(2)?;
+    let Some(minor) = sizes.rank().checked_sub(1) else {
+        return Err(ShapeError::operand(format!(
+            "`ragged-dot` takes the lengths of groups as an array, not {sizes}"
+        )));
     };
-    let mut dims: Dims = attrs.lhs_batch_dims.iter().map(|&d| size(lhs, d)).collect();
-    dims.extend(free(lhs, &lhs_dims));
-    dims.extend(free(rhs, &rhs_dims));
-    // The result's type may be wider than the operands' (preferred type).
-    let element_type = match q.declared {
-        Some(_) => q.declared_array()?.element_type,
-        None => lhs.element_type,
+    if !sizes.element_type.is_integer() {
+        return Err(ShapeError::operand(format!(
+            "`ragged-dot` takes the lengths of groups as integers, not {sizes}"
+        )));
+    }
+    Ok((sizes.dims()[minor], sizes.dim_is_dynamic(minor)))
+}
+
+/// Which dims of the two operands of a dot pair with each other.
+struct Sides<'a> {
+    batch: [&'a [i64]; 2],
+    summed: [&'a [i64]; 2],
+    /// Dims of the right operand that the result lacks too.
+    group: &'a [i64],
+}
+
+impl Sides<'_> {
+    /// The sizes of the result's dims, and which are dynamic.
+    fn dims(
+        &self,
+        q: &ShapeQuery<'_>,
+        lhs: &ArrayShape,
+        rhs: &ArrayShape,
+    ) -> Result<Vec<(i64, bool)>, ShapeError> {
+        let opcode = q.op.opcode();
+        let lhs_dims = all_of(self.batch[0], self.summed[0]);
+        let rhs_dims = all_of(self.batch[1], self.summed[1]);
+        let gone = all_of(&rhs_dims, self.group);
+        check_dims(&format!("the left dims of `{opcode}`"), &lhs_dims, lhs.rank())?;
+        check_dims(&format!("the right dims of `{opcode}`"), &gone, rhs.rank())?;
+        let pairs = |&(&l, &r): &(&i64, &i64)| sizes_agree(size(lhs, l), size(rhs, r));
+        let paired = self.batch[0].len() == self.batch[1].len()
+            && self.summed[0].len() == self.summed[1].len()
+            && lhs_dims.iter().zip(&rhs_dims).all(|pair| pairs(&pair));
+        if !paired {
+            return Err(ShapeError::attribute(format!(
+                "batch and contracting dims of `{opcode}` must pair dims of equal size in {lhs} and {rhs}"
+            )));
+        }
+        let at = |shape: &ArrayShape, dim: usize| (shape.dims()[dim], shape.dim_is_dynamic(dim));
+        let free = |shape: &ArrayShape, used: &[i64]| -> Vec<(i64, bool)> {
+            let unused = |dim: &usize| !used.iter().any(|&u| usize::try_from(u) == Ok(*dim));
+            (0..shape.rank()).filter(unused).map(|dim| at(shape, dim)).collect()
+        };
+        let batch = self.batch[0].iter().filter_map(|&dim| usize::try_from(dim).ok());
+        let batch: Vec<(i64, bool)> = batch.map(|dim| at(lhs, dim)).collect();
+        Ok([batch, free(lhs, &lhs_dims), free(rhs, &gone)].concat())
+    }
+}
+
+fn with_sizes(element_type: ElementType, dims: Vec<(i64, bool)>) -> Shape {
+    let (sizes, dynamic): (Dims, SmallVec<[bool; 6]>) = dims.into_iter().unzip();
+    ArrayShape::new(element_type, sizes).with_dynamic(&dynamic).into()
+}
+
+/// The type of sums of products: the one declared, or the one of the operands
+/// that holds more. Operands may differ in type, and the result may be wider
+/// or narrower than they are; but it must be of a kind that holds the sums.
+fn sum_type(
+    q: &ShapeQuery<'_>,
+    lhs: &ArrayShape,
+    rhs: &ArrayShape,
+) -> Result<ElementType, ShapeError> {
+    let (left, right) = (lhs.element_type, rhs.element_type);
+    if q.declared.is_none() {
+        return Ok(left.more_precise(right));
+    }
+    let result = q.declared_array()?.element_type;
+    let rank = |element_type: ElementType| match element_type.class() {
+        NumberClass::Bool => 0,
+        NumberClass::Signed | NumberClass::Unsigned => 1,
+        NumberClass::Float => 2,
+        NumberClass::Complex => 3,
     };
-    let dynamic: SmallVec<[bool; 6]> = match q.declared {
-        Some(Shape::Array(to)) => (0..to.rank()).map(|d| to.dim_is_dynamic(d)).collect(),
-        _ => SmallVec::new(),
-    };
-    Ok(ArrayShape::new(element_type, dims).with_dynamic(&dynamic).into())
+    if rank(result) >= rank(left).max(rank(right)) {
+        return Ok(result);
+    }
+    Err(ShapeError::result(format!(
+        "`{}` of {left} and {right} sums products that {result} cannot hold; convert its result",
+        q.op.opcode()
+    )))
 }
 
 fn all_of(a: &[i64], b: &[i64]) -> Dims {
@@ -193,7 +297,13 @@ fn all_of(a: &[i64], b: &[i64]) -> Dims {
 }
 
 fn size(shape: &ArrayShape, dim: i64) -> i64 {
-    usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(-1)
+    sized(shape, dim).0
+}
+
+/// The size of a dim, and whether it is dynamic.
+fn sized(shape: &ArrayShape, dim: i64) -> (i64, bool) {
+    let dim = usize::try_from(dim).unwrap_or(usize::MAX);
+    (shape.dims().get(dim).copied().unwrap_or(-1), shape.dim_is_dynamic(dim))
 }
 
 pub(super) fn convolution(
@@ -203,59 +313,76 @@ pub(super) fn convolution(
     let (input, kernel) = (q.array(0)?, q.array(1)?);
     let labels = &attrs.dim_labels;
     check_labels(labels, attrs.window.len(), input, kernel)?;
-    if attrs.feature_group_count < 1 || attrs.batch_group_count < 1 {
-        return Err(ShapeError::attribute("group counts of `convolution` must be 1 or more"));
-    }
-    let features = size(input, labels.input_feature);
-    let per_group = size(kernel, labels.kernel_input_feature);
-    if per_group.checked_mul(attrs.feature_group_count) != Some(features) {
-        return Err(ShapeError::operand(format!(
-            "`convolution` of {input} with {kernel}: {features} input features are not {} groups of {per_group}",
-            attrs.feature_group_count
-        )));
-    }
-    let batch = size(input, labels.input_batch);
-    let out_features = size(kernel, labels.kernel_output_feature);
-    if batch % attrs.batch_group_count != 0
-        || out_features % attrs.feature_group_count != 0
-        || out_features % attrs.batch_group_count != 0
-    {
-        return Err(ShapeError::attribute(
-            "group counts of `convolution` do not divide batch and output features",
-        ));
-    }
-    let mut dims: Dims = std::iter::repeat_n(0, input.rank()).collect();
-    let mut set = |dim: i64, size: i64| {
+    check_groups(attrs, input, kernel)?;
+    let mut dims: Vec<(i64, bool)> = vec![(0, false); input.rank()];
+    let mut set = |dim: i64, size: (i64, bool)| {
         if let Some(slot) = usize::try_from(dim).ok().and_then(|d| dims.get_mut(d)) {
             *slot = size;
         }
     };
-    set(labels.output_batch, batch / attrs.batch_group_count);
-    set(labels.output_feature, out_features);
+    let (batch, dynamic) = sized(input, labels.input_batch);
+    let batch = if batch == UNBOUNDED { batch } else { batch / attrs.batch_group_count };
+    set(labels.output_batch, (batch, dynamic));
+    set(labels.output_feature, (size(kernel, labels.kernel_output_feature), false));
     for (i, window) in attrs.window.iter().enumerate() {
-        if window.size != size(kernel, labels.kernel_spatial[i]) {
+        let (kernel_size, kernel_dynamic) = sized(kernel, labels.kernel_spatial[i]);
+        if window.size != kernel_size {
             return Err(ShapeError::attribute(format!(
                 "the window of `convolution` has size {} in spatial dim {i}, but the kernel is {kernel}",
                 window.size
             )));
         }
-        let base = size(input, labels.input_spatial[i]);
+        let (base, dynamic) = sized(input, labels.input_spatial[i]);
         let extent = window.output_size(base).ok_or_else(|| {
             ShapeError::attribute(format!(
                 "the window of `convolution` is malformed in spatial dim {i}"
             ))
         })?;
-        set(labels.output_spatial[i], extent);
+        set(labels.output_spatial[i], (extent, dynamic || kernel_dynamic));
     }
-    let element_type = match q.declared {
-        Some(_) => q.declared_array()?.element_type,
-        None => input.element_type,
-    };
-    let dynamic: SmallVec<[bool; 6]> = match q.declared {
-        Some(Shape::Array(to)) => (0..to.rank()).map(|d| to.dim_is_dynamic(d)).collect(),
-        _ => SmallVec::new(),
-    };
-    Ok(ArrayShape::new(element_type, dims).with_dynamic(&dynamic).into())
+    Ok(with_sizes(sum_type(q, input, kernel)?, dims))
+}
+
+/// The groups divide what they split.
+fn check_groups(
+    attrs: &ConvolutionAttrs,
+    input: &ArrayShape,
+    kernel: &ArrayShape,
+) -> Result<(), ShapeError> {
+    let labels = &attrs.dim_labels;
+    let (features, batches) = (attrs.feature_group_count, attrs.batch_group_count);
+    if features < 1 || batches < 1 {
+        return Err(ShapeError::attribute("group counts of `convolution` must be 1 or more"));
+    }
+    if features > 1 && batches > 1 {
+        return Err(ShapeError::attribute(format!(
+            "`convolution` splits features or batch into groups, not both: \
+             feature_group_count is {features}, batch_group_count {batches}"
+        )));
+    }
+    let of_input = size(input, labels.input_feature);
+    let per_group = size(kernel, labels.kernel_input_feature);
+    let known = of_input != UNBOUNDED && per_group != UNBOUNDED;
+    if known && per_group.checked_mul(features) != Some(of_input) {
+        return Err(ShapeError::operand(format!(
+            "`convolution` of {input} with {kernel}: {of_input} input features are not {features} groups of {per_group}"
+        )));
+    }
+    let (out_features, dynamic) = sized(kernel, labels.kernel_output_feature);
+    if dynamic {
+        return Err(ShapeError::operand(format!(
+            "`convolution` takes a kernel of so many output features, not {kernel}"
+        )));
+    }
+    let batch = size(input, labels.input_batch);
+    let divides = |count: i64, size: i64| size == UNBOUNDED || size % count == 0;
+    if divides(batches, batch) && divides(features, out_features) && divides(batches, out_features)
+    {
+        return Ok(());
+    }
+    Err(ShapeError::attribute(
+        "group counts of `convolution` do not divide batch and output features",
+    ))
 }
 
 /// Each label list names every dim of its array once.

@@ -338,8 +338,80 @@ pub(super) fn custom_call(
     q.declared().cloned()
 }
 
-pub(super) fn async_op(q: &ShapeQuery<'_>, _attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
+/// What an asynchronous op yields while it runs: the operands of its
+/// computation in a tuple, the result, and what the device needs.
+pub(super) fn async_start(q: &ShapeQuery<'_>, attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
+    let Some(callee) = attrs.calls else {
+        return Err(ShapeError::attribute("`async-start` needs `calls`, the computation it runs"));
+    };
+    q.check_callee(callee, q.operands)?;
+    let shape = q.declared()?;
+    check_async_callee(q, attrs, shape)?;
+    Ok(shape.clone())
+}
+
+pub(super) fn async_update(q: &ShapeQuery<'_>, attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
+    let state = q.operand(0)?;
+    async_result(q, state)?;
+    check_async_callee(q, attrs, state)?;
+    Ok(state.without_layout())
+}
+
+pub(super) fn async_done(q: &ShapeQuery<'_>, attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
+    let state = q.operand(0)?;
+    let result = async_result(q, state)?;
+    check_async_callee(q, attrs, state)?;
+    Ok(result.without_layout())
+}
+
+/// The result within what an asynchronous op yields while it runs.
+fn async_result<'a>(q: &ShapeQuery<'_>, state: &'a Shape) -> Result<&'a Shape, ShapeError> {
+    match state.as_tuple() {
+        Some([Shape::Tuple(_), result, ..]) => Ok(result),
+        _ => Err(ShapeError::operand(format!(
+            "`{}` takes what `async-start` yields, a tuple of operands and result, not {state}",
+            q.op.opcode()
+        ))),
+    }
+}
+
+/// The thread on which all runs that does not say otherwise.
+const MAIN_THREAD: &str = "main";
+
+/// Where the op names its computation: the state has the shapes of its
+/// parameters and result, and both have one thread.
+fn check_async_callee(
+    q: &ShapeQuery<'_>,
+    attrs: &AsyncAttrs,
+    state: &Shape,
+) -> Result<(), ShapeError> {
+    let Some(callee) = attrs.calls else { return Ok(()) };
+    let (opcode, computation) = (q.op.opcode(), q.module.computation(callee));
+    let thread = attrs.async_execution_thread.as_deref().unwrap_or(MAIN_THREAD);
+    let of_callee = computation.execution_thread().unwrap_or(MAIN_THREAD);
+    if thread != of_callee {
+        return Err(ShapeError::callee(format!(
+            "`{opcode}` runs on thread {thread:?}, but `{}` on {of_callee:?}",
+            computation.name()
+        )));
+    }
+    let parameters = computation.parameters().iter().map(|&p| q.module.shape(p).clone());
+    let parameters = Shape::Tuple(parameters.collect());
+    let result = computation.root().map(|root| q.module.shape(root));
+    let fits = match (state.as_tuple(), result) {
+        (Some([given, yielded, ..]), Some(result)) => {
+            given.agrees(&parameters) && yielded.agrees(result)
+        }
+        _ => false,
+    };
+    if fits {
+        return Ok(());
+    }
+    let yields = result.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    Err(ShapeError::callee(format!(
+        "`{opcode}` of `{}` has operands {parameters} and result {yields} first, not {state}",
+        computation.name()
+    )))
 }
 
 pub(super) fn copy_start(q: &ShapeQuery<'_>, _attrs: &CopyStartAttrs) -> Result<Shape, ShapeError> {
@@ -347,8 +419,15 @@ pub(super) fn copy_start(q: &ShapeQuery<'_>, _attrs: &CopyStartAttrs) -> Result<
     Ok(Shape::Tuple(vec![operand.clone(), operand, scalar(ElementType::U32)]))
 }
 
-pub(super) fn declared(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
+/// Operand: what `copy-start` yields, target and source.
+pub(super) fn copy_done(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let operand = q.operand(0)?;
+    match operand.as_tuple() {
+        Some([to, from, _]) if to.compatible(from) => Ok(to.without_layout()),
+        _ => Err(ShapeError::operand(format!(
+            "`copy-done` takes what `copy-start` yields, two values of one shape and a context, not {operand}"
+        ))),
+    }
 }
 
 pub(super) fn domain(q: &ShapeQuery<'_>, _attrs: &DomainAttrs) -> Result<Shape, ShapeError> {
@@ -367,13 +446,12 @@ pub(super) fn after_all(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 }
 
 pub(super) fn add_dependency(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    if q.operand(1)? != &Shape::Token {
-        return Err(ShapeError::operand("the second operand of `add-dependency` is a token"));
-    }
+    check_token(q, 1)?;
     same_as_operand(q)
 }
 
 pub(super) fn infeed(q: &ShapeQuery<'_>, _attrs: &InfeedAttrs) -> Result<Shape, ShapeError> {
+    check_token(q, 0)?;
     let shape = q.declared()?;
     match shape.as_tuple() {
         Some([_, Shape::Token]) => Ok(shape.clone()),
@@ -384,12 +462,65 @@ pub(super) fn infeed(q: &ShapeQuery<'_>, _attrs: &InfeedAttrs) -> Result<Shape, 
 }
 
 pub(super) fn outfeed(q: &ShapeQuery<'_>, _attrs: &OutfeedAttrs) -> Result<Shape, ShapeError> {
-    if q.operand(1)? != &Shape::Token {
-        return Err(ShapeError::operand("the second operand of `outfeed` is a token"));
-    }
+    check_token(q, 1)?;
     Ok(Shape::Token)
 }
 
-pub(super) fn transfer(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
+/// What a transfer yields while it runs: the data, a number, a token.
+fn transfer_of(data: Shape) -> Shape {
+    Shape::Tuple(vec![data, scalar(ElementType::U32), Shape::Token])
+}
+
+/// The data within what a transfer yields while it runs.
+fn transferred(state: &Shape) -> Option<&Shape> {
+    match state.as_tuple() {
+        Some([data, number, Shape::Token]) if *number == scalar(ElementType::U32) => Some(data),
+        _ => None,
+    }
+}
+
+fn check_token(q: &ShapeQuery<'_>, index: usize) -> Result<(), ShapeError> {
+    match q.operand(index)? {
+        Shape::Token => Ok(()),
+        other => Err(ShapeError::operand(format!(
+            "operand {index} of `{}` is a token, not {other}",
+            q.op.opcode()
+        ))),
+    }
+}
+
+pub(super) fn send(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Shape, ShapeError> {
+    check_token(q, 1)?;
+    Ok(transfer_of(q.operand(0)?.without_layout()))
+}
+
+pub(super) fn recv(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Shape, ShapeError> {
+    check_token(q, 0)?;
+    let shape = q.declared()?;
+    match transferred(shape) {
+        Some(_) => Ok(shape.clone()),
+        None => {
+            Err(ShapeError::result(format!("`recv` yields data, u32[] and token[], not {shape}")))
+        }
+    }
+}
+
+pub(super) fn send_done(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Shape, ShapeError> {
+    awaited(q).map(|_| Shape::Token)
+}
+
+pub(super) fn recv_done(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Shape, ShapeError> {
+    let data = awaited(q)?;
+    Ok(Shape::Tuple(vec![data.without_layout(), Shape::Token]))
+}
+
+/// The data of the transfer that a `-done` waits for.
+fn awaited<'a>(q: &ShapeQuery<'a>) -> Result<&'a Shape, ShapeError> {
+    let state = q.operand(0)?;
+    transferred(state).ok_or_else(|| {
+        ShapeError::operand(format!(
+            "`{}` takes what its transfer yields, data with u32[] and token[], not {state}",
+            q.op.opcode()
+        ))
+    })
 }

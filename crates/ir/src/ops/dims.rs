@@ -2,6 +2,8 @@
 
 use smallvec::SmallVec;
 
+use crate::types::shape::UNBOUNDED;
+
 /// The part of a dim that `slice` keeps: `[start:limit:stride]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SliceDim {
@@ -58,16 +60,19 @@ impl WindowDim {
     }
 
     /// The extent that a base of `base` elements leaves after the window has
-    /// moved over it; `None` where a parameter is out of range or the
-    /// arithmetic overflows.
+    /// moved over it, unbounded if the base is; `None` where a parameter is out
+    /// of range or the arithmetic overflows.
     pub fn output_size(&self, base: i64) -> Option<i64> {
         if self.size < 1
             || self.stride < 1
             || self.base_dilation < 1
             || self.window_dilation < 1
-            || base < 0
+            || (base < 0 && base != UNBOUNDED)
         {
             return None;
+        }
+        if base == UNBOUNDED {
+            return Some(UNBOUNDED);
         }
         let padded = dilated(base, self.base_dilation)?
             .checked_add(self.padding_low)?

@@ -1,10 +1,12 @@
 //! Ops that compute each result element from the operands' elements at the
 //! same index.
 
+use smallvec::SmallVec;
+
 use super::attr::{Real64, attributes, words};
 use crate::infer::{ShapeError, ShapeQuery, scalar};
 use crate::types::element::{ElementType, NumberClass};
-use crate::types::shape::{ArrayShape, Shape};
+use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED};
 
 attributes! {
     /// Attributes of `compare`.
@@ -79,19 +81,16 @@ words! {
     }
 }
 
-/// All operands have the same dims; the result has them too.
-fn same_dims<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
-    let first = q.array(0)?;
-    for index in 1..q.operands.len() {
-        let other = q.array(index)?;
-        if !other.same_dims(first) {
-            return Err(ShapeError::operand(format!(
-                "the operands of `{}` differ in dims: {first} and {other}; broadcast the smaller one",
-                q.op.opcode()
-            )));
-        }
-    }
-    Ok(first)
+/// The dims that the two operands have in common, with the first one's type;
+/// the result has them too.
+fn common_dims(q: &ShapeQuery<'_>) -> Result<ArrayShape, ShapeError> {
+    let (first, other) = (q.array(0)?, q.array(1)?);
+    first.common_dims(other).ok_or_else(|| {
+        ShapeError::operand(format!(
+            "the operands of `{}` differ in dims: {first} and {other}; broadcast the smaller one",
+            q.op.opcode()
+        ))
+    })
 }
 
 fn without_layout(shape: &ArrayShape) -> ArrayShape {
@@ -136,7 +135,7 @@ pub(super) fn abs(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 }
 
 pub(super) fn binary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    let (shape, other) = (same_dims(q)?, q.array(1)?);
+    let (shape, other) = (common_dims(q)?, q.array(1)?);
     numbers(q)?;
     if shape.element_type != other.element_type {
         return Err(ShapeError::operand(format!(
@@ -146,7 +145,7 @@ pub(super) fn binary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
             other.element_type
         )));
     }
-    Ok(without_layout(shape).into())
+    Ok(shape.into())
 }
 
 pub(super) fn convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
@@ -156,7 +155,7 @@ pub(super) fn convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 
 pub(super) fn stochastic_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let result = q.declared_array()?.element_type;
-    Ok(without_layout(same_dims(q)?).with_element_type(result).into())
+    Ok(common_dims(q)?.with_element_type(result).into())
 }
 
 pub(super) fn is_finite(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
@@ -220,22 +219,39 @@ pub(super) fn compare(q: &ShapeQuery<'_>, attrs: &CompareAttrs) -> Result<Shape,
 pub(super) fn select(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let condition = q.operand(0)?;
     let (on_true, on_false) = (q.operand(1)?, q.operand(2)?);
-    if !on_true.compatible(on_false) {
-        return Err(ShapeError::operand(format!(
+    let chosen = match (on_true, on_false) {
+        (Shape::Array(a), Shape::Array(b)) if a.element_type == b.element_type => {
+            a.common_dims(b).map(Shape::from)
+        }
+        (a, b) => a.compatible(b).then(|| a.without_layout()),
+    };
+    let chosen = chosen.ok_or_else(|| {
+        ShapeError::operand(format!(
             "`select` chooses between values of one shape, not {on_true} and {on_false}"
-        )));
+        ))
+    })?;
+    let condition = condition.as_array().filter(|c| c.element_type == ElementType::Pred);
+    match (condition, chosen) {
+        (Some(condition), chosen) if condition.rank() == 0 => Ok(chosen),
+        (Some(condition), Shape::Array(chosen)) if condition.dims_agree(&chosen) => {
+            Ok(as_dynamic_as(condition, &chosen).into())
+        }
+        _ => Err(ShapeError::operand(format!(
+            "the condition of `select` must be {} or have the dims of the values, not {}",
+            scalar(ElementType::Pred),
+            q.operand(0)?
+        ))),
     }
-    let fits = condition.as_array().is_some_and(|condition| {
-        condition.element_type == ElementType::Pred
-            && (condition.rank() == 0 || on_true.as_array().is_some_and(|v| v.same_dims(condition)))
-    });
-    if !fits {
-        return Err(ShapeError::operand(format!(
-            "the condition of `select` must be {} or have the dims of the values, not {condition}",
-            scalar(ElementType::Pred)
-        )));
-    }
-    Ok(on_true.without_layout())
+}
+
+/// The chosen values, in as many places as the condition has.
+fn as_dynamic_as(condition: &ArrayShape, chosen: &ArrayShape) -> ArrayShape {
+    let dim = |dim: usize| match condition.dims()[dim] {
+        UNBOUNDED => (UNBOUNDED, true),
+        size => (size, condition.dim_is_dynamic(dim) || chosen.dim_is_dynamic(dim)),
+    };
+    let (dims, dynamic): (Dims, SmallVec<[bool; 6]>) = (0..condition.rank()).map(dim).unzip();
+    ArrayShape::new(chosen.element_type, dims).with_dynamic(&dynamic)
 }
 
 /// Bounds are scalars or have the dims of the value.
@@ -244,7 +260,7 @@ pub(super) fn clamp(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     for index in [0, 2] {
         let bound = q.array(index)?;
         if bound.element_type != value.element_type
-            || !(bound.rank() == 0 || bound.same_dims(value))
+            || !(bound.rank() == 0 || bound.dims_agree(value))
         {
             return Err(ShapeError::operand(format!(
                 "the bounds of `clamp` must be scalars or have the value's shape {value}, not {bound}"

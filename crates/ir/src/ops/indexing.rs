@@ -6,7 +6,7 @@ use super::attr::attributes;
 use crate::entity::CompId;
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
 use crate::types::element::ElementType;
-use crate::types::shape::{ArrayShape, Dims, Shape};
+use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
     /// Attributes of `dynamic-slice`.
@@ -85,14 +85,27 @@ pub(super) fn dynamic_slice(
     let from = q.array(0)?;
     check_start_indices(q, 1, from.rank())?;
     let sizes = &attrs.dynamic_slice_sizes;
-    let fits = sizes.len() == from.rank()
-        && sizes.iter().zip(from.dims()).all(|(&size, &whole)| (0..=whole).contains(&size));
-    if !fits {
+    if !are_parts(sizes, from) {
         return Err(ShapeError::attribute(format!(
             "dynamic_slice_sizes {sizes:?} do not fit {from}"
         )));
     }
-    Ok(Shape::array(from.element_type, sizes.iter().copied()))
+    let dynamic: SmallVec<[bool; 6]> =
+        sizes.iter().enumerate().map(|(dim, &size)| is_dynamic_part(from, dim, size)).collect();
+    Ok(ArrayShape::new(from.element_type, sizes.iter().copied()).with_dynamic(&dynamic).into())
+}
+
+/// Whether a part of these sizes fits into an array, whatever an unbounded dim
+/// may turn out to be.
+fn are_parts(sizes: &[i64], whole: &ArrayShape) -> bool {
+    let fits = |(&size, &whole): (&i64, &i64)| size >= 0 && (size <= whole || whole == UNBOUNDED);
+    sizes.len() == whole.rank() && sizes.iter().zip(whole.dims()).all(fits)
+}
+
+/// Whether a part is as dynamic as the dim it is cut from: only the whole of a
+/// dynamic dim is.
+fn is_dynamic_part(whole: &ArrayShape, dim: usize, size: i64) -> bool {
+    whole.dim_is_dynamic(dim) && whole.dims().get(dim) == Some(&size)
 }
 
 pub(super) fn dynamic_update_slice(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
@@ -100,7 +113,7 @@ pub(super) fn dynamic_update_slice(q: &ShapeQuery<'_>) -> Result<Shape, ShapeErr
     check_start_indices(q, 2, from.rank())?;
     let fits = update.element_type == from.element_type
         && update.rank() == from.rank()
-        && update.dims().iter().zip(from.dims()).all(|(u, f)| u <= f);
+        && update.dims().iter().zip(from.dims()).all(|(u, f)| u <= f || *f == UNBOUNDED);
     if !fits {
         return Err(ShapeError::operand(format!("the update {update} does not fit into {from}")));
     }
@@ -132,8 +145,9 @@ struct Indexing<'a> {
 }
 
 impl Indexing<'_> {
-    /// The sizes of the dims that count the indices, once they are checked.
-    fn index_dims(&self, q: &ShapeQuery<'_>) -> Result<Dims, ShapeError> {
+    /// The sizes of the dims that count the indices, and which are dynamic,
+    /// once they are checked.
+    fn index_dims(&self, q: &ShapeQuery<'_>) -> Result<Vec<(i64, bool)>, ShapeError> {
         let Self { array, indices, vector_dim, entries: (name, entries), .. } = *self;
         let opcode = q.op.opcode();
         check_integers(q, indices)?;
@@ -153,7 +167,8 @@ impl Indexing<'_> {
         }
         self.check_batching(q, at)?;
         let dims = indices.dims().iter().enumerate();
-        Ok(dims.filter(|(i, _)| *i != at).map(|(_, &d)| d).collect())
+        let counted = dims.filter(|(i, _)| *i != at);
+        Ok(counted.map(|(i, &size)| (size, indices.dim_is_dynamic(i))).collect())
     }
 
     fn check_batching(&self, q: &ShapeQuery<'_>, vector_dim: usize) -> Result<(), ShapeError> {
@@ -164,10 +179,12 @@ impl Indexing<'_> {
         let size =
             |shape: &ArrayShape, dim: i64| shape.dims().get(usize::try_from(dim).ok()?).copied();
         let paired = of_array.len() == of_indices.len()
-            && of_array
-                .iter()
-                .zip(of_indices)
-                .all(|(&a, &i)| size(self.array, a) == size(self.indices, i));
+            && of_array.iter().zip(of_indices).all(|(&a, &i)| {
+                match (size(self.array, a), size(self.indices, i)) {
+                    (Some(a), Some(i)) => sizes_agree(a, i),
+                    _ => false,
+                }
+            });
         let apart = !contains(of_indices, vector_dim)
             && !self.entries.1.iter().any(|dim| of_array.contains(dim));
         if paired && apart {
@@ -195,8 +212,7 @@ pub(super) fn gather(q: &ShapeQuery<'_>, attrs: &GatherAttrs) -> Result<Shape, S
         attrs.collapsed_slice_dims.iter().chain(&attrs.operand_batching_dims).copied().collect();
     check_dims("collapsed and batching dims of `gather`", &gone, from.rank())?;
     let sizes = &attrs.slice_sizes;
-    let fits = sizes.len() == from.rank()
-        && sizes.iter().zip(from.dims()).all(|(&size, &whole)| (0..=whole).contains(&size))
+    let fits = are_parts(sizes, from)
         && sizes.iter().enumerate().all(|(dim, &size)| size <= 1 || !contains(&gone, dim));
     if !fits {
         return Err(ShapeError::attribute(format!(
@@ -211,17 +227,21 @@ pub(super) fn gather(q: &ShapeQuery<'_>, attrs: &GatherAttrs) -> Result<Shape, S
         batching: [&attrs.operand_batching_dims, &attrs.start_indices_batching_dims],
     };
     let mut batch = indexing.index_dims(q)?.into_iter();
-    let mut window = (0..from.rank()).filter(|&d| !contains(&gone, d)).map(|d| sizes[d]);
+    let mut window = (0..from.rank())
+        .filter(|&dim| !contains(&gone, dim))
+        .map(|dim| (sizes[dim], is_dynamic_part(from, dim, sizes[dim])));
     let rank = batch.len() + window.clone().count();
     check_sorted_dims("offset_dims of `gather`", &attrs.offset_dims, rank)?;
-    let mut dims = Dims::new();
+    let (mut dims, mut dynamic) = (Dims::new(), SmallVec::<[bool; 6]>::new());
     for dim in 0..rank {
         let next = if contains(&attrs.offset_dims, dim) { window.next() } else { batch.next() };
-        dims.push(next.ok_or_else(|| {
+        let (size, is_dynamic) = next.ok_or_else(|| {
             ShapeError::attribute("offset_dims of `gather` do not match its slices")
-        })?);
+        })?;
+        dims.push(size);
+        dynamic.push(is_dynamic);
     }
-    Ok(Shape::array(from.element_type, dims))
+    Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
 }
 
 /// Operands: arrays, indices, as many updates.
@@ -238,7 +258,7 @@ pub(super) fn scatter(q: &ShapeQuery<'_>, attrs: &ScatterAttrs) -> Result<Shape,
         entries: ("scatter_dims_to_operand_dims", &attrs.scatter_dims_to_operand_dims),
         batching: [&attrs.input_batching_dims, &attrs.scatter_indices_batching_dims],
     };
-    let index_dims = indexing.index_dims(q)?;
+    let index_dims: Dims = indexing.index_dims(q)?.into_iter().map(|(size, _)| size).collect();
     let window = window_of(attrs, first)?;
     let mut results = Vec::with_capacity(count);
     let mut types: SmallVec<[ElementType; 2]> = SmallVec::new();
@@ -297,9 +317,9 @@ fn check_update(
     let (mut window, mut counted) = (window.iter(), index_dims.iter());
     let fits = update.dims().iter().enumerate().all(|(dim, size)| {
         if contains(window_dims, dim) {
-            window.next().is_some_and(|most| size <= most)
+            window.next().is_some_and(|most| size <= most || *most == UNBOUNDED)
         } else {
-            counted.next() == Some(size)
+            counted.next().is_some_and(|&count| sizes_agree(count, *size))
         }
     });
     if fits { Ok(()) } else { Err(misfit()) }

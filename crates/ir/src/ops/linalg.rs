@@ -2,7 +2,8 @@
 
 use super::attr::{Real, attributes, words};
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
-use crate::types::shape::{Dims, Shape};
+use crate::types::element::ElementType;
+use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
     /// Attributes of the `batch-norm` ops.
@@ -94,23 +95,92 @@ pub(super) fn batch_norm(q: &ShapeQuery<'_>, attrs: &BatchNormAttrs) -> Result<S
     Ok(Shape::Tuple(vec![whole, per_feature.clone(), per_feature]))
 }
 
+/// Arrays of floats or complex numbers, as the ops of linear algebra take them.
+fn check_field(q: &ShapeQuery<'_>, array: &ArrayShape) -> Result<(), ShapeError> {
+    if array.element_type.is_float() || array.element_type.is_complex() {
+        return Ok(());
+    }
+    let opcode = q.op.opcode();
+    Err(ShapeError::operand(format!("`{opcode}` takes float or complex arrays, not {array}")))
+}
+
 pub(super) fn cholesky(q: &ShapeQuery<'_>, _attrs: &CholeskyAttrs) -> Result<Shape, ShapeError> {
     let matrix = q.array(0)?;
-    match matrix.dims() {
-        [.., rows, columns] if rows == columns => Ok(matrix.clone().with_layout(None).into()),
+    check_field(q, matrix)?;
+    match *matrix.dims() {
+        [.., rows, columns] if sizes_agree(rows, columns) => {
+            Ok(matrix.clone().with_layout(None).into())
+        }
         _ => Err(ShapeError::operand(format!("`cholesky` takes square matrices, not {matrix}"))),
     }
 }
 
+/// The minor dims are those transformed. Of a real signal of `n` elements only
+/// `n / 2 + 1` are kept, as the others mirror them.
 pub(super) fn fft(q: &ShapeQuery<'_>, attrs: &FftAttrs) -> Result<Shape, ShapeError> {
     let operand = q.array(0)?;
-    if attrs.fft_length.len() > operand.rank() || attrs.fft_length.iter().any(|&l| l < 0) {
+    let lengths = attrs.fft_length.as_slice();
+    let Some(&last) = lengths.last().filter(|_| lengths.len() <= 3) else {
         return Err(ShapeError::attribute(format!(
-            "fft_length {:?} does not fit {operand}",
-            attrs.fft_length
+            "`fft` transforms 1 to 3 dims, not {}",
+            lengths.len()
         )));
+    };
+    let Some(first) = operand.rank().checked_sub(lengths.len()) else {
+        return Err(ShapeError::attribute(format!(
+            "fft_length {lengths:?} does not fit {operand}: it has more dims"
+        )));
+    };
+    if lengths.iter().any(|&length| length < 0) {
+        return Err(ShapeError::attribute(format!("fft_length {lengths:?} is negative")));
     }
-    q.declared().cloned()
+    // One half and the middle, of no elements none.
+    let half = if last == 0 { 0 } else { last / 2 + 1 };
+    let (result, given, yielded) = match attrs.fft_type {
+        FftType::Fft | FftType::Ifft => (of_complex(q, operand)?, last, last),
+        FftType::Rfft => (of_real(q, operand)?, last, half),
+        FftType::Irfft => {
+            let complex = of_complex(q, operand)?;
+            // The middle of no elements may be there, as XLA allows.
+            let given = if last == 0 && operand.dims().last() == Some(&1) { 1 } else { half };
+            (complex.complex_part().unwrap_or(complex), given, last)
+        }
+    };
+    let minor = operand.rank() - 1;
+    for (dim, &length) in (first..).zip(lengths) {
+        let expected = if dim == minor { given } else { length };
+        if !sizes_agree(operand.dims()[dim], expected) {
+            return Err(ShapeError::attribute(format!(
+                "fft_length {lengths:?} does not fit {operand}: its dim {dim} should have size {expected}"
+            )));
+        }
+    }
+    let (size, dynamic) = match (operand.dims()[minor], operand.dim_is_dynamic(minor)) {
+        (UNBOUNDED, _) if given == yielded => (UNBOUNDED, true),
+        (UNBOUNDED, _) => (yielded, false),
+        (_, dynamic) => (yielded, dynamic),
+    };
+    let result = operand.clone().with_layout(None).with_element_type(result);
+    Ok(result.with_dim(minor, size, dynamic).into())
+}
+
+fn of_complex(q: &ShapeQuery<'_>, operand: &ArrayShape) -> Result<ElementType, ShapeError> {
+    if operand.element_type.is_complex() {
+        return Ok(operand.element_type);
+    }
+    let opcode = q.op.opcode();
+    Err(ShapeError::operand(format!("this `{opcode}` takes complex arrays, not {operand}")))
+}
+
+fn of_real(q: &ShapeQuery<'_>, operand: &ArrayShape) -> Result<ElementType, ShapeError> {
+    match operand.element_type {
+        ElementType::F32 => Ok(ElementType::C64),
+        ElementType::F64 => Ok(ElementType::C128),
+        _ => Err(ShapeError::operand(format!(
+            "this `{}` takes f32 or f64 arrays, not {operand}",
+            q.op.opcode()
+        ))),
+    }
 }
 
 /// The side of the right array that meets the matrix has its size.
@@ -119,10 +189,11 @@ pub(super) fn triangular_solve(
     attrs: &TriangularSolveAttrs,
 ) -> Result<Shape, ShapeError> {
     let (matrix, right) = (q.array(0)?, q.array(1)?);
+    check_field(q, matrix)?;
     let fits = match (matrix.dims(), right.dims()) {
         ([batch @ .., rows, columns], [same @ .., left, minor]) => {
             let meets = if attrs.left_side { left } else { minor };
-            rows == columns && meets == rows && batch == same
+            sizes_agree(*rows, *columns) && sizes_agree(*meets, *rows) && batch == same
         }
         _ => false,
     };

@@ -2,6 +2,7 @@
 
 use super::attr::{attributes, words};
 use crate::infer::{ShapeError, ShapeQuery};
+use crate::types::element::ElementType;
 use crate::types::shape::Shape;
 
 attributes! {
@@ -44,8 +45,26 @@ words! {
     }
 }
 
-pub(super) fn rng(q: &ShapeQuery<'_>, _attrs: &RngAttrs) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
+/// The operands are the two parameters of the distribution.
+pub(super) fn rng(q: &ShapeQuery<'_>, attrs: &RngAttrs) -> Result<Shape, ShapeError> {
+    let (first, second) = (q.array(0)?, q.array(1)?);
+    let element_type = first.element_type;
+    if !first.compatible(second) || first.rank() != 0 {
+        return Err(ShapeError::operand(format!(
+            "`rng` takes two scalars of one type, not {first} and {second}"
+        )));
+    }
+    let drawn = match attrs.distribution {
+        Distribution::Uniform => !element_type.is_complex(),
+        Distribution::Normal => element_type.is_float(),
+    };
+    if !drawn {
+        return Err(ShapeError::operand(format!(
+            "`rng` cannot draw {element_type} numbers of the distribution {}",
+            attrs.distribution.name()
+        )));
+    }
+    Ok(q.declared_array()?.clone().with_element_type(element_type).into())
 }
 
 /// The new state and the bits, or the bits alone.
@@ -53,18 +72,25 @@ pub(super) fn rng_bit_generator(
     q: &ShapeQuery<'_>,
     _attrs: &RngBitGeneratorAttrs,
 ) -> Result<Shape, ShapeError> {
-    let shape = q.declared()?;
-    if let Some([state, _]) = shape.as_tuple()
-        && !state.compatible(q.operand(0)?)
-    {
-        return Err(ShapeError::result(format!(
-            "`rng-bit-generator` keeps the shape {} of its state, it cannot yield {state}",
-            q.operand(0)?
-        )));
+    let (state, shape) = (q.operand(0)?, q.declared()?);
+    match shape {
+        Shape::Array(_) => return Ok(shape.clone()),
+        Shape::Tuple(elements) => {
+            if let [kept, Shape::Array(_)] = elements.as_slice()
+                && kept.agrees(state)
+            {
+                return Ok(shape.clone());
+            }
+        }
+        Shape::Buffer(_) | Shape::Token | Shape::Opaque => {}
     }
-    Ok(shape.clone())
+    Err(ShapeError::result(format!(
+        "`rng-bit-generator` yields an array, or its state {} and an array, not {shape}",
+        state.without_layout()
+    )))
 }
 
-pub(super) fn rng_state(q: &ShapeQuery<'_>, _attrs: &RngStateAttrs) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
+/// The state: 128 bits.
+pub(super) fn rng_state(_q: &ShapeQuery<'_>, _attrs: &RngStateAttrs) -> Result<Shape, ShapeError> {
+    Ok(Shape::array(ElementType::U64, [2]))
 }

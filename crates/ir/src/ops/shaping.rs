@@ -7,7 +7,7 @@ use super::dims::{PadDim, SliceDim};
 use crate::infer::{ShapeError, ShapeQuery, check_dims, scalar};
 use crate::types::element::ElementType;
 use crate::types::literal::Literal;
-use crate::types::shape::{ArrayShape, Dims, Shape};
+use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
     /// Attributes of `parameter`; the number stands between its parentheses.
@@ -81,10 +81,6 @@ pub(super) fn parameter(q: &ShapeQuery<'_>, _attrs: &ParameterAttrs) -> Result<S
     q.declared().cloned()
 }
 
-pub(super) fn declared(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
-}
-
 pub(super) fn constant(_q: &ShapeQuery<'_>, value: &Literal) -> Result<Shape, ShapeError> {
     Ok(value.shape())
 }
@@ -114,24 +110,41 @@ pub(super) fn bitcast(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 /// Element widths may differ: then the minor dim holds the parts.
 pub(super) fn bitcast_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (from, to) = (q.array(0)?, q.declared_array()?);
-    let bits = |s: &ArrayShape| s.num_elements()?.checked_mul(i64::from(s.element_type.bits()));
-    let (narrow, wide) = if from.rank() > to.rank() { (from, to) } else { (to, from) };
-    let fits = bits(from) == bits(to)
-        && (from.rank().abs_diff(to.rank()) <= 1)
-        && narrow.dims().starts_with(wide.dims());
+    let (from_bits, to_bits) = (from.element_type.bits(), to.element_type.bits());
+    let expected = if from_bits == to_bits {
+        Some(Dims::from(from.dims()))
+    } else if from_bits > to_bits {
+        let parts = from_bits.is_multiple_of(to_bits).then_some(from_bits / to_bits);
+        parts.map(|parts| from.dims().iter().copied().chain([i64::from(parts)]).collect())
+    } else {
+        let parts = to_bits.is_multiple_of(from_bits).then_some(to_bits / from_bits);
+        let (minor, rest) = from.dims().split_last().unzip();
+        parts.zip(minor).and_then(|(parts, &minor)| {
+            sizes_agree(minor, i64::from(parts)).then(|| Dims::from(rest.unwrap_or_default()))
+        })
+    };
+    let fits = from.element_type.is_complex() == to.element_type.is_complex()
+        && expected.is_some_and(|dims| {
+            dims.len() == to.rank() && dims.iter().zip(to.dims()).all(|(&a, &b)| sizes_agree(a, b))
+        });
     if !fits {
         return Err(ShapeError::result(format!(
-            "`bitcast-convert` cannot turn {from} into {to}: only the minor dim may change, by the ratio of the widths"
+            "`bitcast-convert` cannot turn {from} into {to}: only the minor dim may change, by the ratio of the widths, and complex numbers stay complex"
         )));
     }
     Ok(to.clone().into())
 }
 
 pub(super) fn reshape(q: &ShapeQuery<'_>, _attrs: &ReshapeAttrs) -> Result<Shape, ShapeError> {
-    let (from, to) = (q.array(0)?, q.declared_array()?);
+    reshaped(q, q.array(0)?, q.declared_array()?)
+}
+
+/// The elements of `from` in the dims of `to`.
+fn reshaped(q: &ShapeQuery<'_>, from: &ArrayShape, to: &ArrayShape) -> Result<Shape, ShapeError> {
+    let opcode = q.op.opcode();
     if from.element_type != to.element_type {
         return Err(ShapeError::result(format!(
-            "`reshape` keeps the element type {}, it cannot yield {}",
+            "`{opcode}` keeps the element type {}, it cannot yield {}",
             from.element_type, to.element_type
         )));
     }
@@ -141,7 +154,7 @@ pub(super) fn reshape(q: &ShapeQuery<'_>, _attrs: &ReshapeAttrs) -> Result<Shape
     };
     if have != want {
         return Err(ShapeError::result(format!(
-            "`reshape` keeps the number of elements: {from} has {have}, {to} has {want}"
+            "`{opcode}` keeps the number of elements: {from} has {have}, {to} has {want}"
         )));
     }
     Ok(to.clone().into())
@@ -159,7 +172,7 @@ pub(super) fn broadcast(q: &ShapeQuery<'_>, attrs: &BroadcastAttrs) -> Result<Sh
     check_dims("`broadcast` dimensions", &attrs.dimensions, to.rank())?;
     for (from_dim, to_dim) in attrs.dimensions.iter().enumerate() {
         let to_dim = usize::try_from(*to_dim).unwrap_or(usize::MAX);
-        if from.dims()[from_dim] != to.dims()[to_dim] {
+        if !sizes_agree(from.dims()[from_dim], to.dims()[to_dim]) {
             return Err(ShapeError::result(format!(
                 "`broadcast` keeps the sizes of operand dims: dim {from_dim} of {from} cannot become dim {to_dim} of {to}"
             )));
@@ -212,25 +225,31 @@ pub(super) fn concatenate(
 ) -> Result<Shape, ShapeError> {
     let first = q.array(0)?;
     let dim = single_dim("`concatenate` dimensions", &attrs.dimensions, first.rank())?;
-    let mut dims: Dims = first.dims().into();
+    let mut joined = first.clone().with_layout(None);
     for index in 1..q.operands.len() {
         let other = q.array(index)?;
-        let fits = other.element_type == first.element_type
-            && other.rank() == first.rank()
-            && (0..first.rank()).all(|d| d == dim || other.dims()[d] == first.dims()[d]);
-        if !fits {
-            return Err(ShapeError::operand(format!(
-                "`concatenate` joins arrays that differ only in dim {dim}, not {first} and {other}"
-            )));
-        }
-        dims[dim] = dims[dim].checked_add(other.dims()[dim]).ok_or_else(|| {
-            ShapeError::operand("`concatenate` yields a dim that exceeds 64 bits")
-        })?;
+        let length = total_size(joined.dims()[dim], other.dims().get(dim).copied().unwrap_or(0))
+            .ok_or_else(|| {
+                ShapeError::operand("`concatenate` yields a dim that exceeds 64 bits")
+            })?;
+        let dynamic = joined.dim_is_dynamic(dim) || other.dim_is_dynamic(dim);
+        let resized = |shape: &ArrayShape| shape.clone().with_dim(dim, length, dynamic);
+        let fits = other.element_type == first.element_type;
+        joined = fits
+            .then(|| resized(&joined).common_dims(&resized(other)))
+            .flatten()
+            .ok_or_else(|| {
+                ShapeError::operand(format!(
+                    "`concatenate` joins arrays that differ only in dim {dim}, not {first} and {other}"
+                ))
+            })?;
     }
-    let dynamic: SmallVec<[bool; 6]> = (0..first.rank())
-        .map(|d| q.operands.iter().filter_map(|s| s.as_array()).any(|s| s.dim_is_dynamic(d)))
-        .collect();
-    Ok(ArrayShape::new(first.element_type, dims).with_dynamic(&dynamic).into())
+    Ok(joined.into())
+}
+
+/// The sum of two sizes; unbounded where one is. `None` if it exceeds 64 bits.
+fn total_size(a: i64, b: i64) -> Option<i64> {
+    if a == UNBOUNDED || b == UNBOUNDED { Some(UNBOUNDED) } else { a.checked_add(b) }
 }
 
 pub(super) fn get_dimension_size(
@@ -253,14 +272,23 @@ pub(super) fn set_dimension_size(
             "`set-dimension-size` takes the size as s32[], not {size}"
         )));
     }
-    // Whether the dim becomes dynamic depends on the size; both forms occur.
-    let to = q.declared_array()?;
-    if to.element_type != from.element_type || to.dims() != from.dims() {
-        return Err(ShapeError::result(format!(
-            "`set-dimension-size` keeps type and bounds of {from}, it cannot yield {to}"
+    // Given the bound itself as size, the dim may be declared static.
+    let dim = usize::try_from(attrs.dimensions[0]).unwrap_or(0);
+    Ok(from.clone().with_layout(None).with_dim(dim, from.dims()[dim], true).into())
+}
+
+/// Operands: the array, then the size of each dim of the result, whose shape
+/// bounds them.
+pub(super) fn dynamic_reshape(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
+    let (from, to) = (q.array(0)?, q.declared_array()?);
+    let sizes = q.operands.get(1..).unwrap_or_default();
+    if sizes.len() != to.rank() || sizes.iter().any(|s| !s.compatible(&scalar(ElementType::S32))) {
+        return Err(ShapeError::operand(format!(
+            "`dynamic-reshape` to {to} takes the sizes of its {} dims, each as s32[]",
+            to.rank()
         )));
     }
-    Ok(to.clone().into())
+    reshaped(q, from, to)
 }
 
 pub(super) fn pad(q: &ShapeQuery<'_>, attrs: &PadAttrs) -> Result<Shape, ShapeError> {
@@ -288,6 +316,9 @@ pub(super) fn pad(q: &ShapeQuery<'_>, attrs: &PadAttrs) -> Result<Shape, ShapeEr
 }
 
 fn padded_size(size: i64, pad: &PadDim) -> Option<i64> {
+    if pad.interior >= 0 && size == UNBOUNDED {
+        return Some(UNBOUNDED);
+    }
     if pad.interior < 0 || size < 0 {
         return None;
     }
@@ -307,7 +338,8 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
     }
     let mut dims = Dims::new();
     for (dim, (s, &size)) in attrs.slice.iter().zip(from.dims()).enumerate() {
-        if s.start < 0 || s.limit < s.start || s.limit > size || s.stride < 1 {
+        if s.start < 0 || s.limit < s.start || (s.limit > size && size != UNBOUNDED) || s.stride < 1
+        {
             return Err(ShapeError::attribute(format!(
                 "`slice` range [{}:{}:{}] does not fit dim {dim} of {from}",
                 s.start, s.limit, s.stride
@@ -316,7 +348,9 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
         let length = s.limit - s.start;
         dims.push(length / s.stride + i64::from(length % s.stride != 0));
     }
-    let dynamic: SmallVec<[bool; 6]> = (0..from.rank()).map(|d| from.dim_is_dynamic(d)).collect();
+    // Of an unbounded dim a slice has its own length.
+    let dynamic: SmallVec<[bool; 6]> =
+        (0..from.rank()).map(|d| from.dim_is_dynamic(d) && from.dims()[d] != UNBOUNDED).collect();
     Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
 }
 

@@ -86,7 +86,7 @@ macro_rules! for_each_op {
             Concatenate(ConcatenateAttrs) "concatenate" at_least(1) shaping::concatenate [];
             Constant(Literal) "constant" exactly(0) shaping::constant [];
             Copy "copy" exactly(1) shaping::copy [];
-            DynamicReshape "dynamic-reshape" at_least(1) shaping::declared [];
+            DynamicReshape "dynamic-reshape" at_least(1) shaping::dynamic_reshape [];
             GetDimensionSize(GetDimensionSizeAttrs) "get-dimension-size" exactly(1) shaping::get_dimension_size [];
             Iota(IotaAttrs) "iota" exactly(0) shaping::iota [];
             Pad(PadAttrs) "pad" exactly(2) shaping::pad [];
@@ -99,8 +99,8 @@ macro_rules! for_each_op {
 
             // Contractions.
             Convolution(ConvolutionAttrs) "convolution" exactly(2) contract::convolution [];
-            Dot(DotAttrs) "dot" at_least(2) contract::dot [];
-            RaggedDot(RaggedDotAttrs) "ragged-dot" exactly(3) contract::declared [];
+            Dot(DotAttrs) "dot" exactly(2) contract::dot [];
+            RaggedDot(RaggedDotAttrs) "ragged-dot" exactly(3) contract::ragged_dot [];
             ScaledDot(DotAttrs) "scaled-dot" exactly(4) contract::scaled_dot [];
 
             // Windows that move over an array.
@@ -122,12 +122,12 @@ macro_rules! for_each_op {
             // Control and structure.
             AddDependency "add-dependency" exactly(2) control::add_dependency [];
             AfterAll "after-all" at_least(0) control::after_all [];
-            AsyncDone(AsyncAttrs) "async-done" exactly(1) control::async_op [];
-            AsyncStart(AsyncAttrs) "async-start" at_least(0) control::async_op [];
-            AsyncUpdate(AsyncAttrs) "async-update" exactly(1) control::async_op [];
+            AsyncDone(AsyncAttrs) "async-done" exactly(1) control::async_done [];
+            AsyncStart(AsyncAttrs) "async-start" at_least(0) control::async_start [];
+            AsyncUpdate(AsyncAttrs) "async-update" exactly(1) control::async_update [];
             Call(CallAttrs) "call" at_least(0) control::call [];
             Conditional(ConditionalAttrs) "conditional" at_least(2) control::conditional [];
-            CopyDone "copy-done" exactly(1) control::declared [];
+            CopyDone "copy-done" exactly(1) control::copy_done [];
             CopyStart(CopyStartAttrs) "copy-start" exactly(1) control::copy_start [];
             CustomCall(CustomCallAttrs) "custom-call" at_least(0) control::custom_call [];
             Domain(DomainAttrs) "domain" exactly(1) control::domain [];
@@ -137,10 +137,10 @@ macro_rules! for_each_op {
             Map(MapAttrs) "map" at_least(1) control::map [];
             OptimizationBarrier "opt-barrier" exactly(1) control::same_as_operand [];
             Outfeed(OutfeedAttrs) "outfeed" exactly(2) control::outfeed [SIDE_EFFECT];
-            Recv(TransferAttrs) "recv" exactly(1) control::transfer [SIDE_EFFECT];
-            RecvDone(TransferAttrs) "recv-done" exactly(1) control::transfer [SIDE_EFFECT];
-            Send(TransferAttrs) "send" exactly(2) control::transfer [SIDE_EFFECT];
-            SendDone(TransferAttrs) "send-done" exactly(1) control::transfer [SIDE_EFFECT];
+            Recv(TransferAttrs) "recv" exactly(1) control::recv [SIDE_EFFECT];
+            RecvDone(TransferAttrs) "recv-done" exactly(1) control::recv_done [SIDE_EFFECT];
+            Send(TransferAttrs) "send" exactly(2) control::send [SIDE_EFFECT];
+            SendDone(TransferAttrs) "send-done" exactly(1) control::send_done [SIDE_EFFECT];
             Tuple "tuple" at_least(0) control::tuple [];
             While(WhileAttrs) "while" exactly(1) control::while_loop [];
 
@@ -162,7 +162,7 @@ macro_rules! for_each_op {
             ReplicaId "replica-id" exactly(0) collective::device_id [];
 
             // Random numbers.
-            Rng(RngAttrs) "rng" at_least(1) random::rng [SIDE_EFFECT];
+            Rng(RngAttrs) "rng" exactly(2) random::rng [SIDE_EFFECT];
             RngBitGenerator(RngBitGeneratorAttrs) "rng-bit-generator" exactly(1) random::rng_bit_generator [];
             RngGetAndUpdateState(RngStateAttrs) "rng-get-and-update-state" exactly(0) random::rng_state [SIDE_EFFECT];
 

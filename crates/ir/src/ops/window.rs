@@ -29,7 +29,9 @@ attributes! {
     }
 }
 
-fn windowed(window: &[WindowDim], base: &ArrayShape) -> Result<Dims, ShapeError> {
+/// An array of the positions of a window, of the base's type; positions along
+/// a dynamic dim are dynamic.
+fn windowed(window: &[WindowDim], base: &ArrayShape) -> Result<ArrayShape, ShapeError> {
     if window.len() != base.rank() {
         return Err(ShapeError::attribute(format!(
             "the window has {} dims, but the array is {base}",
@@ -37,8 +39,11 @@ fn windowed(window: &[WindowDim], base: &ArrayShape) -> Result<Dims, ShapeError>
         )));
     }
     let dims = window.iter().zip(base.dims()).map(|(w, &size)| w.output_size(size));
-    dims.collect::<Option<Dims>>()
-        .ok_or_else(|| ShapeError::attribute(format!("the window over {base} is malformed")))
+    let dims = dims
+        .collect::<Option<Dims>>()
+        .ok_or_else(|| ShapeError::attribute(format!("the window over {base} is malformed")))?;
+    let dynamic: SmallVec<[bool; 6]> = (0..base.rank()).map(|d| base.dim_is_dynamic(d)).collect();
+    Ok(ArrayShape::new(base.element_type, dims).with_dynamic(&dynamic))
 }
 
 /// The operands' first half are arrays, the second half their initial values.
@@ -51,7 +56,7 @@ pub(super) fn reduce_window(
     }
     let count = q.operands.len() / 2;
     let first = q.array(0)?;
-    let dims = windowed(&attrs.window, first)?;
+    let positions = windowed(&attrs.window, first)?;
     let (mut accumulators, mut elements) = (Vec::new(), Vec::new());
     for index in 0..count {
         let (array, init) = (q.array(index)?, q.array(count + index)?);
@@ -64,7 +69,8 @@ pub(super) fn reduce_window(
         elements.push(array.element_type);
     }
     let result = q.check_reducer(attrs.to_apply, &accumulators, &elements)?;
-    let array = |&element_type: &ElementType| Shape::array(element_type, dims.iter().copied());
+    let array =
+        |&element_type: &ElementType| positions.clone().with_element_type(element_type).into();
     let mut results: Vec<Shape> = accumulators.iter().map(array).collect();
     match results.pop() {
         Some(only) if result.as_tuple().is_none() => Ok(only),
@@ -78,13 +84,14 @@ pub(super) fn select_and_scatter(
     attrs: &SelectAndScatterAttrs,
 ) -> Result<Shape, ShapeError> {
     let (base, source, init) = (q.array(0)?, q.array(1)?, q.array(2)?);
-    let dims = windowed(&attrs.window, base)?;
-    if source.dims() != dims.as_slice()
+    let positions = windowed(&attrs.window, base)?;
+    if !source.dims_agree(&positions)
         || source.element_type != base.element_type
         || init.rank() != 0
     {
         return Err(ShapeError::operand(format!(
-            "`select-and-scatter` over {base} takes one value for each window position {dims:?} and a scalar, not {source} and {init}"
+            "`select-and-scatter` over {base} takes one value for each window position {:?} and a scalar, not {source} and {init}",
+            positions.dims()
         )));
     }
     let element = scalar(base.element_type);

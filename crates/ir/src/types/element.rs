@@ -150,6 +150,39 @@ impl ElementType {
         matches!(self.class(), NumberClass::Complex)
     }
 
+    /// The one of two types that holds more: complex over real, the float of
+    /// the larger range, then of the more digits; floats over integers, the
+    /// wider integer, signed over unsigned.
+    #[must_use]
+    pub fn more_precise(self, other: Self) -> Self {
+        if other.precision() > self.precision() { other } else { self }
+    }
+
+    /// What [`ElementType::more_precise`] compares: whether it is complex; of
+    /// its parts the exponent at which they overflow, the digits, the bits,
+    /// and whether they are signed integers.
+    fn precision(self) -> (bool, u16, u8, u32, bool) {
+        let part = self.complex_part().unwrap_or(self);
+        let (overflow, digits) = match part {
+            Self::F4E2M1FN => (3, 2),
+            Self::F6E2M3FN => (3, 4),
+            Self::F8E3M4 => (4, 5),
+            Self::F6E3M2FN => (5, 3),
+            Self::F8E4M3B11FNUZ => (5, 4),
+            Self::F8E4M3 | Self::F8E4M3FNUZ => (8, 4),
+            Self::F8E4M3FN => (9, 4),
+            Self::F8E5M2 | Self::F8E5M2FNUZ => (16, 3),
+            Self::F16 => (16, 11),
+            Self::F8E8M0FNU => (128, 1),
+            Self::BF16 => (128, 8),
+            Self::F32 => (128, 24),
+            Self::F64 => (1024, 53),
+            _ => (0, 0),
+        };
+        let signed = part.class() == NumberClass::Signed;
+        (self.is_complex(), overflow, digits, part.bits(), signed)
+    }
+
     /// The type of a complex type's parts.
     pub const fn complex_part(self) -> Option<Self> {
         match self {

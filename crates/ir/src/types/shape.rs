@@ -58,6 +58,18 @@ impl ArrayShape {
         self
     }
 
+    /// The same shape with another size of one dim, dynamic or not.
+    #[must_use]
+    pub fn with_dim(mut self, dim: usize, size: i64, dynamic: bool) -> Self {
+        let flags: SmallVec<[bool; 6]> = (0..self.rank())
+            .map(|d| if d == dim { dynamic } else { self.dim_is_dynamic(d) })
+            .collect();
+        if let Some(slot) = self.dims.get_mut(dim) {
+            *slot = size;
+        }
+        self.with_dynamic(&flags)
+    }
+
     /// The same shape in this layout.
     #[must_use]
     pub fn with_layout(mut self, layout: Option<Layout>) -> Self {
@@ -111,6 +123,29 @@ impl ArrayShape {
         self.dims == other.dims && self.dynamic == other.dynamic
     }
 
+    /// Whether a value can have both dims: sizes and bounds agree, and an
+    /// unbounded dim agrees with any. Which of them are dynamic is not asked,
+    /// as XLA's verifier does not ask it.
+    pub fn dims_agree(&self, other: &Self) -> bool {
+        self.rank() == other.rank()
+            && self.dims.iter().zip(&other.dims).all(|(&a, &b)| sizes_agree(a, b))
+    }
+
+    /// The dims of a value that has both: a size says more than no bound; what
+    /// is dynamic in one of them may be smaller. `None` if they disagree.
+    pub fn common_dims(&self, other: &Self) -> Option<Self> {
+        if !self.dims_agree(other) {
+            return None;
+        }
+        let pick = |dim: usize| match (self.dims[dim], other.dims[dim]) {
+            (UNBOUNDED, size) => (size, other.dim_is_dynamic(dim)),
+            (size, UNBOUNDED) => (size, self.dim_is_dynamic(dim)),
+            (size, _) => (size, self.dim_is_dynamic(dim) || other.dim_is_dynamic(dim)),
+        };
+        let (dims, dynamic): (Dims, SmallVec<[bool; 6]>) = (0..self.rank()).map(pick).unzip();
+        Some(Self::new(self.element_type, dims).with_dynamic(&dynamic))
+    }
+
     /// The layout, row major where none was said.
     pub fn layout_or_default(&self) -> Layout {
         self.layout.clone().unwrap_or_else(|| Layout::descending(self.rank()))
@@ -134,6 +169,11 @@ impl ArrayShape {
         self.element_type = element_type;
         self
     }
+}
+
+/// Whether a dim can have both sizes: they are equal, or one is unbounded.
+pub fn sizes_agree(a: i64, b: i64) -> bool {
+    a == b || a == UNBOUNDED || b == UNBOUNDED
 }
 
 /// The product of dim sizes; `None` where one is negative (unbounded) or the
@@ -178,17 +218,28 @@ impl Shape {
     /// Whether both have the same structure, element types and dims; layouts
     /// may differ.
     pub fn compatible(&self, other: &Self) -> bool {
+        self.matches(other, ArrayShape::compatible)
+    }
+
+    /// As [`Shape::compatible`], where dims need only agree: see
+    /// [`ArrayShape::dims_agree`].
+    pub fn agrees(&self, other: &Self) -> bool {
+        self.matches(other, |a, b| a.element_type == b.element_type && a.dims_agree(b))
+    }
+
+    /// Whether both have the same structure, and arrays that match.
+    fn matches(&self, other: &Self, arrays: fn(&ArrayShape, &ArrayShape) -> bool) -> bool {
         // Shapes of a module are interned: most are the same one, and large
         // tuples need not be looked through.
         if std::ptr::eq(self, other) {
             return true;
         }
         match (self, other) {
-            (Self::Array(a), Self::Array(b)) => a.compatible(b),
+            (Self::Array(a), Self::Array(b)) => arrays(a, b),
             (Self::Tuple(a), Self::Tuple(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.compatible(b))
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.matches(b, arrays))
             }
-            (Self::Buffer(a), Self::Buffer(b)) => a.compatible(b),
+            (Self::Buffer(a), Self::Buffer(b)) => a.matches(b, arrays),
             (Self::Token, Self::Token) | (Self::Opaque, Self::Opaque) => true,
             (Self::Array(_) | Self::Tuple(_) | Self::Buffer(_) | Self::Token | Self::Opaque, _) => {
                 false

@@ -68,6 +68,12 @@ fn judge_layout(layout: &Layout, dims: &[i64]) -> Option<String> {
     if layout.tiles.iter().flat_map(|t| &t.dims).any(|&d| d < 1 && d != Tile::COMBINE) {
         return Some("tile sizes must be 1 or more".into());
     }
+    if layout.tiles.iter().any(|tile| tile.dims.last() == Some(&Tile::COMBINE)) {
+        return Some("the minor dim of a tile has no other to be merged with by `*`".into());
+    }
+    if let Some(message) = judge_numbers(layout) {
+        return Some(message);
+    }
     let padding = layout.padding.as_ref()?;
     if padding.dims.len() != rank {
         return Some(format!(
@@ -78,4 +84,19 @@ fn judge_layout(layout: &Layout, dims: &[i64]) -> Option<String> {
     let mut sizes = dims.iter().zip(&padding.dims).enumerate();
     let (dim, (size, padded)) = sizes.find(|(_, (size, padded))| padded < size)?;
     Some(format!("dim {dim} of size {size} cannot be padded to {padded}"))
+}
+
+/// The numbers of a layout that say how memory is cut.
+fn judge_numbers(layout: &Layout) -> Option<String> {
+    let prefix = layout.rare.as_ref().map_or(0, |rare| rare.dynamic_shape_metadata_prefix_bytes);
+    // 0 stands for what was not said.
+    let numbers = [
+        ("L", "the tail padding alignment", layout.tail_padding_alignment, 1),
+        ("E", "the size of an element in bits", layout.element_size_in_bits, 0),
+        ("M", "the size of the metadata in bytes", prefix, 0),
+    ];
+    let wrong = numbers.into_iter().find(|(_, _, number, least)| number < least);
+    wrong.map(|(letter, what, number, _)| {
+        format!("{what} must be 1 or more, not {number}: `{letter}({number})`")
+    })
 }

@@ -6,6 +6,7 @@ use super::Report;
 use crate::diag::Place;
 use crate::entity::{CompId, InstId};
 use crate::module::Module;
+use crate::ops::Op;
 
 pub(super) fn check(module: &Module, report: &mut Report) {
     if !module.entry().is_some_and(|entry| module.computations().contains(&entry)) {
@@ -38,6 +39,19 @@ fn check_parameters(module: &Module, id: CompId, report: &mut Report) {
             );
             report.add(super::PARAMETERS, Place::Instruction(parameter), message);
             return;
+        }
+    }
+    check_parameter_list(module, id, report);
+}
+
+/// The parameters that a computation lists are those among its instructions.
+fn check_parameter_list(module: &Module, id: CompId, report: &mut Report) {
+    let listed: FxHashSet<InstId> = module.computation(id).parameters().iter().copied().collect();
+    for instruction in module.instructions(id) {
+        let is_parameter = matches!(module.op(instruction), Op::Parameter(_));
+        if is_parameter && !listed.contains(&instruction) {
+            let message = "it is a parameter that its computation does not list";
+            report.add(super::PARAMETERS, Place::Instruction(instruction), message);
         }
     }
 }
@@ -100,5 +114,35 @@ fn check_control(module: &Module, id: InstId, before: &FxHashSet<InstId>, report
             );
             report.add(super::CONTROL_ORDER, Place::Instruction(id), message);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::edit::Position;
+    use crate::module::Module;
+    use crate::ops::Op;
+    use crate::ops::shaping::ParameterAttrs;
+    use crate::types::element::ElementType;
+    use crate::types::shape::Shape;
+    use crate::verify::{PARAMETERS, check};
+
+    /// No edit makes an op a parameter; this guards against errors in `edit`.
+    #[test]
+    fn parameters_are_those_among_the_instructions() {
+        let mut module = Module::new("m");
+        let main = module.add_computation("main");
+        module.set_entry(main);
+        let parameter = |number| Op::Parameter(Box::new(ParameterAttrs { number }));
+        let mut insert = |op, operands: &[_], name: &str| {
+            module.insert(Position::End(main), op, Shape::scalar(ElementType::F32), operands, name)
+        };
+        let inserted = insert(parameter(0), &[], "x").and_then(|x| insert(Op::Sinh, &[x], "y"));
+        let Ok(y) = inserted else { return assert_eq!(inserted.err(), None) };
+        assert_eq!(check(&module), []);
+        module.instructions[y].op = parameter(5);
+        let found: Vec<_> = check(&module).into_iter().map(|d| (d.code, d.message)).collect();
+        let message = "it is a parameter that its computation does not list";
+        assert!(found.contains(&(PARAMETERS, message.to_owned())), "{found:?}");
     }
 }

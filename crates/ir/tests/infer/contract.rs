@@ -46,6 +46,64 @@ fn dot_may_be_declared_in_a_wider_type() {
     of(op, &operands).declared("(f32[2,4])").fails(Result, "yields an array");
 }
 
+/// What XLA's parser infers where the shape is left out.
+#[test]
+fn dot_of_two_types() {
+    let op = || dot([&[], &[]], [&[1], &[0]]);
+    let of_types =
+        |left: &str, right: &str| of(op(), &[&format!("{left}[3,4]"), &format!("{right}[4,5]")]);
+    let table = [
+        ("f32", "s32", "f32"),
+        ("f32", "bf16", "f32"),
+        ("s8", "u8", "s8"),
+        ("u8", "s8", "s8"),
+        ("s8", "bf16", "bf16"),
+        ("s8", "s16", "s16"),
+        ("f8e4m3fn", "f8e5m2", "f8e5m2"),
+        ("f16", "bf16", "bf16"),
+        ("c64", "f64", "c64"),
+    ];
+    for (left, right, result) in table {
+        of_types(left, right).gives(&format!("{result}[3,5]"));
+    }
+    for (left, right, result) in [
+        ("bf16", "f32", "bf16"),
+        ("s8", "s8", "s32"),
+        ("s32", "s32", "s8"),
+        ("u8", "s8", "f32"),
+        ("pred", "pred", "pred"),
+        ("pred", "f32", "f32"),
+        ("f32", "f32", "c64"),
+    ] {
+        let shape = format!("{result}[3,5]");
+        of_types(left, right).declared(&shape).gives(&shape);
+    }
+    for (left, right, result) in
+        [("f32", "f32", "pred"), ("s32", "f32", "s32"), ("c64", "c64", "f32"), ("s8", "s8", "pred")]
+    {
+        let shape = format!("{result}[3,5]");
+        let part = format!("that {result} cannot hold");
+        of_types(left, right).declared(&shape).fails(Result, &part);
+    }
+}
+
+/// As XLA's parser infers it.
+#[test]
+fn dot_of_dynamic_dims() {
+    let plain = || dot([&[], &[]], [&[1], &[0]]);
+    of(plain(), &["f32[?,4]", "f32[4,5]"]).gives("f32[?,5]");
+    of(plain(), &["f32[3,?]", "f32[4,5]"]).gives("f32[3,5]");
+    of(plain(), &["f32[<=3,4]", "f32[4,<=5]"]).gives("f32[<=3,<=5]");
+    of(plain(), &["f32[3,<=4]", "f32[4,5]"]).gives("f32[3,5]");
+    of(plain(), &["f32[3,<=4]", "f32[5,5]"]).fails(Attribute, "must pair dims of equal size");
+    of(plain(), &["f32[<=3,4]", "f32[4,5]"]).declared("f32[3,5]").gives("f32[<=3,5]");
+    let batched = || dot([&[0], &[0]], [&[2], &[1]]);
+    of(batched(), &["f32[?,3,4]", "f32[7,4,5]"]).gives("f32[?,3,5]");
+    of(batched(), &["f32[7,3,4]", "f32[?,4,5]"]).gives("f32[7,3,5]");
+    of(batched(), &["f32[<=7,3,4]", "f32[7,4,5]"]).gives("f32[<=7,3,5]");
+    of(batched(), &["f32[7,3,4]", "f32[<=7,4,5]"]).gives("f32[7,3,5]");
+}
+
 #[test]
 fn dot_pairs_dims_of_equal_size() {
     let op = dot([&[], &[]], [&[1], &[0]]);
@@ -66,18 +124,48 @@ fn scaled_and_ragged_dots() {
     let scaled = Op::ScaledDot(Box::new(attrs([&[], &[]], [&[1], &[0]])));
     let operands = ["f8e4m3fn[2,32]", "f8e8m0fnu[2,1]", "f8e4m3fn[32,4]", "f8e8m0fnu[1,4]"];
     of(scaled, &operands).declared("f32[2,4]").gives("f32[2,4]");
-    let ragged = Op::RaggedDot(Box::new(RaggedDotAttrs {
-        lhs_batch_dims: dims(&[]),
-        lhs_contracting_dims: dims(&[1]),
-        rhs_batch_dims: dims(&[]),
-        rhs_contracting_dims: dims(&[1]),
-        lhs_ragged_dims: dims(&[0]),
-        rhs_group_dims: dims(&[0]),
+}
+
+fn ragged_dot(batch: [&[i64]; 2], contracting: [&[i64]; 2], ragged: &[i64], group: &[i64]) -> Op {
+    Op::RaggedDot(Box::new(RaggedDotAttrs {
+        lhs_batch_dims: dims(batch[0]),
+        lhs_contracting_dims: dims(contracting[0]),
+        rhs_batch_dims: dims(batch[1]),
+        rhs_contracting_dims: dims(contracting[1]),
+        lhs_ragged_dims: dims(ragged),
+        rhs_group_dims: dims(group),
         operand_precision: Vec::new(),
-    }));
-    let operands = ["f32[9,5]", "f32[3,5,7]", "s32[3]"];
-    of(ragged.clone(), &operands).declared("f32[9,7]").gives("f32[9,7]");
-    of(ragged, &operands).fails(NeedsShape, "`ragged-dot`");
+    }))
+}
+
+/// As XLA's parser infers and refuses it.
+#[test]
+fn ragged_dots_have_a_matrix_for_each_group() {
+    let free = |ragged: &[i64], group: &[i64]| ragged_dot([&[], &[]], [&[1], &[1]], ragged, group);
+    of(free(&[0], &[0]), &["f32[6,4]", "f32[3,4,5]", "s32[3]"]).gives("f32[6,5]");
+    of(free(&[0], &[0]), &["f32[6,4]", "bf16[3,4,5]", "s64[3]"]).gives("f32[6,5]");
+    of(free(&[0], &[0]), &["f32[?,4]", "f32[3,4,5]", "s32[3]"]).gives("f32[?,5]");
+    let batched = || ragged_dot([&[0], &[1]], [&[2], &[2]], &[1], &[0]);
+    of(batched(), &["f32[2,6,4]", "f32[3,2,4,5]", "s32[2,3]"]).gives("f32[2,6,5]");
+    let summed = || ragged_dot([&[], &[]], [&[1], &[0]], &[1], &[]);
+    of(summed(), &["f32[6,4]", "f32[4,5]", "s32[3]"]).gives("f32[3,6,5]");
+    let summed_in_batches = || ragged_dot([&[0], &[0]], [&[2], &[1]], &[2], &[]);
+    let operands = ["f32[2,6,4]", "f32[2,4,5]", "s32[2,3]"];
+    of(summed_in_batches(), &operands).gives("f32[3,2,6,5]");
+    let ragged_batch = || ragged_dot([&[0], &[0]], [&[2], &[1]], &[0], &[]);
+    of(ragged_batch(), &["f32[2,6,4]", "f32[2,4,5]", "s32[3]"]).gives("f32[2,6,5]");
+
+    let right = ["f32[6,4]", "f32[3,4,5]", "s32[3]"];
+    of(free(&[0], &[0]), &right).declared("f32[6,4]").fails(Result, "yields f32[6,5]");
+    of(free(&[0], &[0]), &["f32[6,4]", "f32[3,4,5]", "s32[2]"]).fails(Operand, "has 2 groups");
+    of(free(&[0], &[0]), &["f32[6,4]", "f32[3,4,5]", "f32[3]"]).fails(Operand, "as integers");
+    of(free(&[0], &[0]), &["f32[6,4]", "f32[3,4,5]", "s32[]"]).fails(Operand, "as an array");
+    of(free(&[0], &[]), &right).fails(Attribute, "one of rhs_group_dims");
+    of(free(&[1], &[0]), &right).fails(Attribute, "none where it is not");
+    of(free(&[], &[0]), &right).fails(Attribute, "one of lhs_ragged_dims");
+    of(free(&[0, 1], &[0]), &right).fails(Attribute, "one of lhs_ragged_dims");
+    of(free(&[2], &[0]), &right).fails(Attribute, "names dim 2");
+    of(free(&[0], &[1]), &right).fails(Attribute, "names dim 1 twice");
 }
 
 /// The dims named by `b01f_01io->b01f` and its like.
@@ -167,6 +255,22 @@ fn convolution_dims_are_where_the_labels_say() {
     of(none, &["bf16[8,6]", "bf16[6,12]"]).declared("f32[8,12]").gives("f32[8,12]");
 }
 
+/// As XLA's parser infers and refuses it.
+#[test]
+fn convolution_of_dynamic_dims() {
+    let op = |groups| convolution("b01f_01io->b01f", &[WindowDim::new(3); 2], groups);
+    let of_input = |input: &str| of(op((1, 1)), &[input, "f32[3,3,2,4]"]);
+    of_input("f32[?,4,4,2]").gives("f32[?,2,2,4]");
+    of_input("f32[2,4,?,2]").gives("f32[2,2,?,4]");
+    of_input("f32[<=2,4,4,2]").gives("f32[<=2,2,2,4]");
+    of_input("f32[2,<=4,4,2]").gives("f32[2,<=2,2,4]");
+    let of_kernel = |kernel: &str| of(op((1, 1)), &["f32[2,4,4,2]", kernel]);
+    of_kernel("f32[<=3,3,2,4]").gives("f32[2,<=2,2,4]");
+    of_kernel("f32[3,3,2,?]").fails(Operand, "so many output features");
+    of_kernel("f32[3,3,2,<=4]").fails(Operand, "so many output features");
+    of(op((1, 2)), &["f32[?,4,4,2]", "f32[3,3,2,4]"]).gives("f32[?,2,2,4]");
+}
+
 #[test]
 fn wrong_convolutions() {
     let w = WindowDim::new;
@@ -178,6 +282,7 @@ fn wrong_convolutions() {
     of_nhwc(&[w(3)], (2, 1), "f32[3,3,11]").fails(Attribute, "do not divide");
     of_nhwc(&[w(3)], (1, 3), "f32[3,6,12]").fails(Attribute, "do not divide");
     of_nhwc(&[w(3)], (0, 1), "f32[3,6,12]").fails(Attribute, "must be 1 or more");
+    of_nhwc(&[w(3)], (2, 2), "f32[3,3,12]").fails(Attribute, "not both");
     of_nhwc(&[w(4)], (1, 1), "f32[3,6,12]").fails(Attribute, "size 4 in spatial dim 0");
     of_nhwc(&[w(3), w(3)], (1, 1), "f32[3,6,12]").fails(Attribute, "differ in spatial dims");
     of_nhwc(&[w(3)], (1, 1), "f32[3,6,12,1]").fails(Operand, "takes arrays of rank 3");

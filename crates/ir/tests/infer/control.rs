@@ -146,25 +146,87 @@ fn ops_that_hand_their_operand_on() {
     of(Op::CopyStart(Box::new(attrs)), &["f32[2]"]).gives("(f32[2], f32[2], u32[])");
 }
 
-/// Shapes that only their author knows.
 #[test]
-fn declared_shapes_are_believed() {
-    let attrs = || AsyncAttrs { async_execution_thread: None, calls: None };
-    let transfer = || Box::new(TransferAttrs { channel_id: Some(1), is_host_transfer: false });
-    let (one, two): (&[&str], &[&str]) = (&["f32[2]"], &["f32[2]", "token[]"]);
-    let table = [
-        (custom_call(), one),
-        (Op::AsyncStart(Box::new(attrs())), one),
-        (Op::AsyncUpdate(Box::new(attrs())), one),
-        (Op::AsyncDone(Box::new(attrs())), one),
-        (Op::CopyDone, one),
-        (Op::Recv(transfer()), one),
-        (Op::RecvDone(transfer()), one),
-        (Op::Send(transfer()), two),
-        (Op::SendDone(transfer()), one),
-    ];
-    for (op, operands) in table {
-        of(op.clone(), operands).declared("(f32[2], u32[])").gives("(f32[2], u32[])");
-        of(op, operands).fails(NeedsShape, "write it");
+fn custom_calls_are_believed() {
+    of(custom_call(), &["f32[2]"]).declared("(f32[2], u32[])").gives("(f32[2], u32[])");
+    of(custom_call(), &["f32[2]"]).fails(NeedsShape, "write it");
+}
+
+#[test]
+fn copies_end_with_what_was_copied() {
+    of(Op::CopyDone, &["(f32[2], f32[2], u32[])"]).gives("f32[2]");
+    let part = "takes what `copy-start` yields";
+    of(Op::CopyDone, &["(f32[2], f32[3], u32[])"]).fails(Operand, part);
+    of(Op::CopyDone, &["(f32[2], f32[2])"]).fails(Operand, part);
+    of(Op::CopyDone, &["f32[2]"]).fails(Operand, part);
+    of(Op::CopyDone, &["(f32[2], f32[2], u32[])"])
+        .declared("f32[3]")
+        .fails(Result, "yields f32[2], not f32[3]");
+}
+
+#[test]
+fn transfers_carry_data_a_number_and_a_token() {
+    let attrs = || Box::new(TransferAttrs { channel_id: Some(1), is_host_transfer: false });
+    let state = "(f32[2], u32[], token[])";
+    of(Op::Send(attrs()), &["f32[2]", "token[]"]).gives(state);
+    of(Op::Send(attrs()), &["f32[2]", "token[]"])
+        .declared("(f32[3], u32[], token[])")
+        .fails(Result, "yields (f32[2], u32[], token[])");
+    of(Op::Send(attrs()), &["f32[2]", "f32[2]"]).fails(Operand, "operand 1 of `send` is a token");
+    of(Op::SendDone(attrs()), &[state]).gives("token[]");
+    of(Op::SendDone(attrs()), &["token[]"]).fails(Operand, "takes what its transfer yields");
+    of(Op::Recv(attrs()), &["token[]"]).declared(state).gives(state);
+    of(Op::Recv(attrs()), &["token[]"]).fails(NeedsShape, "`recv`");
+    of(Op::Recv(attrs()), &["token[]"]).declared("(f32[2], token[])").fails(Result, "u32[] and");
+    of(Op::Recv(attrs()), &["f32[2]"]).declared(state).fails(Operand, "operand 0 of `recv`");
+    of(Op::RecvDone(attrs()), &[state]).gives("(f32[2], token[])");
+    of(Op::RecvDone(attrs()), &["(f32[2], token[])"]).fails(Operand, "what its transfer yields");
+}
+
+fn asynchronous(calls: Option<CompId>, thread: Option<&str>) -> Box<AsyncAttrs> {
+    Box::new(AsyncAttrs { async_execution_thread: thread.map(Into::into), calls })
+}
+
+#[test]
+fn asynchronous_ops_have_the_shapes_of_their_computation() {
+    let mut rules = Rules::default();
+    let f = rules.callee(&["f32[4]", "s32[]"], "f32[2]");
+    let state = "((f32[4], s32[]), f32[2], u32[])";
+    let start = |thread| Op::AsyncStart(asynchronous(Some(f), thread));
+    let operands = ["f32[4]", "s32[]"];
+    rules.of(start(None), &operands).declared(state).gives(state);
+    rules.of(start(Some("main")), &operands).declared(state).gives(state);
+    let short = "((f32[4], s32[]), f32[2])";
+    rules.of(start(None), &operands).declared(short).gives(short);
+    rules.of(start(None), &["f32[4]"]).declared(state).fails(Callee, "takes 2 parameters");
+    rules.of(start(None), &operands).fails(NeedsShape, "`async-start`");
+    let part = "has operands (f32[4], s32[]) and result f32[2] first, not";
+    for wrong in ["((f32[5], s32[]), f32[2])", "((f32[4], s32[]), f32[3])", "f32[2]"] {
+        rules.of(start(None), &operands).declared(wrong).fails(Callee, part);
     }
+    let message = "runs on thread \"host\", but `callee` on \"main\"";
+    rules.of(start(Some("host")), &operands).declared(state).fails(Callee, message);
+    let nothing = Op::AsyncStart(asynchronous(None, None));
+    rules.of(nothing, &operands).declared(state).fails(Attribute, "needs `calls`");
+    rules.module.set_execution_thread(f, Some("host".into()));
+    let start = Op::AsyncStart(asynchronous(Some(f), Some("host")));
+    rules.of(start, &operands).declared(state).gives(state);
+}
+
+#[test]
+fn asynchronous_ops_end_with_their_result() {
+    let mut rules = Rules::default();
+    let f = rules.callee(&["f32[4]"], "f32[2]");
+    let state = "((f32[4]), f32[2], u32[])";
+    let update = |calls| Op::AsyncUpdate(asynchronous(calls, None));
+    let done = |calls| Op::AsyncDone(asynchronous(calls, None));
+    for calls in [None, Some(f)] {
+        rules.of(update(calls), &[state]).gives(state);
+        rules.of(done(calls), &[state]).gives("f32[2]");
+    }
+    rules.of(done(None), &[state]).declared("f32[3]").fails(Result, "yields f32[2], not f32[3]");
+    let other = "((f32[4]), f32[3], u32[])";
+    rules.of(done(Some(f)), &[other]).fails(Callee, "and result f32[2] first");
+    rules.of(done(None), &["f32[2]"]).fails(Operand, "takes what `async-start` yields");
+    rules.of(update(None), &["(f32[2], f32[2])"]).fails(Operand, "takes what `async-start` yields");
 }

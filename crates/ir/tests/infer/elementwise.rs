@@ -123,7 +123,7 @@ fn two_operands_agree_in_type_and_dims() {
         of(plain(opcode), &["s4[2]", "s4[2]"]).gives("s4[2]");
         of(plain(opcode), &["f32[2,3]", "f32[3]"]).fails(Operand, "broadcast the smaller one");
         of(plain(opcode), &["f32[2,3]", "f32[]"]).fails(Operand, "broadcast the smaller one");
-        of(plain(opcode), &["f32[4]", "f32[<=4]"]).fails(Operand, "differ in dims");
+        of(plain(opcode), &["f32[4]", "f32[<=5]"]).fails(Operand, "differ in dims");
         of(plain(opcode), &["f32[2]", "bf16[2]"]).fails(Operand, "differ in type: f32 and bf16");
     }
     for &opcode in ANY {
@@ -243,4 +243,38 @@ fn reduce_precision_keeps_the_shape() {
     of(op(0, 10), &["f32[2]"]).fails(Attribute, "exponent_bits >= 1");
     of(op(5, -1), &["f32[2]"]).fails(Attribute, "mantissa_bits >= 0");
     of(op(5, 10), &["s32[2]"]).fails(Operand, "takes");
+}
+
+/// What XLA's parser infers where the shape is left out.
+#[test]
+fn operands_of_unknown_size() {
+    let add = |left: &str, right: &str| of(Op::Add, &[left, right]);
+    for (left, right, result) in [
+        ("f32[?,4]", "f32[?,4]", "f32[?,4]"),
+        ("f32[?,4]", "f32[3,4]", "f32[3,4]"),
+        ("f32[3,4]", "f32[?,4]", "f32[3,4]"),
+        ("f32[<=3,4]", "f32[3,4]", "f32[<=3,4]"),
+        ("f32[3,4]", "f32[<=3,4]", "f32[<=3,4]"),
+        ("f32[<=3,4]", "f32[?,4]", "f32[<=3,4]"),
+        ("f32[?,4]", "f32[<=3,4]", "f32[<=3,4]"),
+    ] {
+        add(left, right).gives(result);
+        add(left, right).declared("f32[3,4]").gives(result);
+    }
+    add("f32[<=4]", "f32[<=3]").fails(Operand, "differ in dims");
+    add("f32[<=4]", "f32[4]").declared("f32[<=5]").fails(Result, "yields f32[<=4]");
+
+    let select = |operands: [&str; 3]| of(Op::Select, &operands);
+    select(["pred[?]", "f32[4]", "f32[4]"]).gives("f32[?]");
+    select(["pred[4]", "f32[?]", "f32[4]"]).gives("f32[4]");
+    select(["pred[4]", "f32[<=4]", "f32[4]"]).gives("f32[<=4]");
+    select(["pred[<=4]", "f32[4]", "f32[4]"]).gives("f32[<=4]");
+    select(["pred[]", "f32[<=4]", "f32[4]"]).gives("f32[<=4]");
+    select(["pred[]", "f32[?]", "f32[4]"]).gives("f32[4]");
+    select(["pred[<=5]", "f32[4]", "f32[4]"]).fails(Operand, "the dims of the values");
+
+    let clamp = |operands: [&str; 3]| of(Op::Clamp, &operands);
+    clamp(["f32[?]", "f32[4]", "f32[4]"]).gives("f32[4]");
+    clamp(["f32[4]", "f32[?]", "f32[4]"]).gives("f32[?]");
+    clamp(["f32[<=4]", "f32[4]", "f32[4]"]).gives("f32[4]");
 }

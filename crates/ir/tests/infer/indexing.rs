@@ -36,6 +36,44 @@ fn dynamic_update_slice_keeps_the_array() {
     of(&["f32[4]", "f32[2]"]).fails(Operand, "takes 1 scalar indices");
 }
 
+/// As XLA's parser infers it, or, where the shape must be written, as its
+/// verifier accepts it.
+#[test]
+fn parts_of_dynamic_dims() {
+    let slice = |sizes: &[i64], from: &str| of(dynamic_slice(sizes), &[from, "s32[2]"]);
+    slice(&[4, 5], "f32[<=4,5]").gives("f32[<=4,5]");
+    slice(&[4, 5], "f32[<=4,5]").declared("f32[4,5]").gives("f32[<=4,5]");
+    slice(&[2, 5], "f32[<=4,5]").gives("f32[2,5]");
+    slice(&[2, 5], "f32[<=4,5]").declared("f32[<=2,5]").gives("f32[2,5]");
+    slice(&[2, 5], "f32[?,5]").gives("f32[2,5]");
+    slice(&[5, 5], "f32[<=4,5]").fails(Attribute, "do not fit");
+    let update =
+        |operands: &[&str; 2]| of(Op::DynamicUpdateSlice, &[operands[0], operands[1], "s32[2]"]);
+    update(&["f32[?,5]", "f32[2,5]"]).gives("f32[?,5]");
+    update(&["f32[4,5]", "f32[<=2,5]"]).gives("f32[4,5]");
+    update(&["f32[4,5]", "f32[?,5]"]).declared("f32[<=4,5]").gives("f32[4,5]");
+    update(&["f32[4,5]", "f32[<=5,5]"]).fails(Operand, "does not fit");
+
+    let of_rows = |array: &str, indices: &str, size: i64| {
+        let attrs = GatherAttrs {
+            collapsed_slice_dims: dims(&[0]),
+            start_index_map: dims(&[0]),
+            slice_sizes: dims(&[1, size]),
+            ..rows()
+        };
+        gather(attrs, array, indices)
+    };
+    of_rows("f32[10,5]", "s32[<=3,1]", 5).gives("f32[<=3,5]");
+    of_rows("f32[10,5]", "s32[<=3,1]", 5).declared("f32[3,5]").gives("f32[<=3,5]");
+    of_rows("f32[10,5]", "s32[?,1]", 5).gives("f32[?,5]");
+    of_rows("f32[<=10,<=5]", "s32[3,1]", 5).gives("f32[3,<=5]");
+    of_rows("f32[<=10,<=5]", "s32[3,1]", 3).gives("f32[3,3]");
+    of_rows("f32[<=10,?]", "s32[3,1]", 3).gives("f32[3,3]");
+    of_rows("f32[?,5]", "s32[3,1]", 5).gives("f32[3,5]");
+    of_rows("f32[10,5]", "s32[3,?]", 5).gives("f32[3,5]");
+    of_rows("f32[10,5]", "s32[3,<=1]", 5).gives("f32[3,5]");
+}
+
 /// The gather of rows: `x[10,20,30]` at `i[5,2]` of dims 0 and 1.
 fn rows() -> GatherAttrs {
     GatherAttrs {

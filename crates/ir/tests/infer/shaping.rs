@@ -148,6 +148,15 @@ fn bitcasts_keep_the_bits() {
     convert("f32[2]", "u8[2,4]").gives("u8[2,4]");
     convert("u16[3,2]", "f32[3]").gives("f32[3]");
     convert("f32[2]", "f64[2]").fails(Result, "by the ratio of the widths");
+    convert("f32[3,0]", "s8[3,0,4]").gives("s8[3,0,4]");
+    convert("f32[3,0]", "s8[3,0,5]").fails(Result, "by the ratio of the widths");
+    convert("f32[3,0]", "s8[3,0]").fails(Result, "by the ratio of the widths");
+    convert("s8[0,4]", "f32[0]").gives("f32[0]");
+    convert("s8[0,3]", "f32[0]").fails(Result, "by the ratio of the widths");
+    convert("u32[?]", "u8[?,4]").gives("u8[?,4]");
+    convert("u8[?,?]", "u32[2]").gives("u32[2]");
+    convert("c64[2]", "s64[2]").fails(Result, "complex numbers stay complex");
+    convert("c128[2]", "c64[2,2]").gives("c64[2,2]");
     convert("f32[2]", "u8[4,2]").fails(Result, "only the minor dim");
     convert("f32[2,2]", "s32[4]").fails(Result, "only the minor dim");
 }
@@ -182,15 +191,57 @@ fn dimension_sizes() {
     of(get(&[2]), &["f32[2,3]"]).fails(Attribute, "names dim 2");
     of(get(&[0, 1]), &["f32[2,3]"]).fails(Attribute, "names 2 dims, not one");
     let set = || Op::SetDimensionSize(Box::new(SetDimensionSizeAttrs { dimensions: dims(&[0]) }));
-    of(set(), &["f32[4]", "s32[]"]).declared("f32[<=4]").gives("f32[<=4]");
-    of(set(), &["f32[<=4]", "s32[]"]).declared("f32[4]").gives("f32[4]");
-    of(set(), &["f32[4]", "s32[]"]).declared("f32[<=5]").fails(Result, "keeps type and bounds");
+    of(set(), &["f32[4]", "s32[]"]).gives("f32[<=4]");
+    of(set(), &["f32[?]", "s32[]"]).gives("f32[?]");
+    of(set(), &["f32[<=4]", "s32[]"]).declared("f32[4]").gives("f32[<=4]");
+    of(set(), &["f32[4]", "s32[]"]).declared("f32[<=5]").fails(Result, "yields f32[<=4]");
     of(set(), &["f32[4]", "s64[]"]).declared("f32[<=4]").fails(Operand, "as s32[], not s64[]");
 }
 
 #[test]
 fn copies_and_dynamic_reshapes() {
     of(Op::Copy, &["(f32[2], token[])"]).gives("(f32[2], token[])");
-    of(Op::DynamicReshape, &["f32[6]", "s32[]"]).declared("f32[<=6]").gives("f32[<=6]");
-    of(Op::DynamicReshape, &["f32[6]", "s32[]"]).fails(NeedsShape, "`dynamic-reshape`");
+    let reshape = |operands: &[&str]| of(Op::DynamicReshape, operands);
+    let right = ["f32[4,3]", "s32[]", "s32[]"];
+    reshape(&right).declared("f32[<=6,<=2]").gives("f32[<=6,<=2]");
+    reshape(&right).declared("f32[6,2]").gives("f32[6,2]");
+    reshape(&right).declared("f32[<=6,<=3]").fails(Result, "has 12, f32[<=6,<=3] has 18");
+    reshape(&right).declared("s32[<=6,<=2]").fails(Result, "keeps the element type f32");
+    reshape(&right[..2]).declared("f32[<=6,<=2]").fails(Operand, "sizes of its 2 dims");
+    reshape(&["f32[12]", "s64[]"]).declared("f32[<=12]").fails(Operand, "each as s32[]");
+    reshape(&right).fails(NeedsShape, "`dynamic-reshape`");
+}
+
+/// As XLA's parser infers it, or, where the shape must be written, as its
+/// verifier accepts it.
+#[test]
+fn dims_of_unknown_size() {
+    let rows = || concatenate(&[0]);
+    of(rows(), &["f32[?,4]", "f32[2,4]"]).gives("f32[?,4]");
+    of(rows(), &["f32[2,4]", "f32[?,4]", "f32[3,4]"]).gives("f32[?,4]");
+    of(rows(), &["f32[<=3,4]", "f32[2,4]"]).gives("f32[<=5,4]");
+    of(rows(), &["f32[?,4]", "f32[<=2,4]"]).gives("f32[?,4]");
+    of(rows(), &["f32[2,4]", "f32[2,?]"]).gives("f32[4,4]");
+    of(rows(), &["f32[2,4]", "f32[2,<=4]"]).gives("f32[4,<=4]");
+    of(rows(), &["f32[2,<=5]", "f32[2,?]"]).gives("f32[4,<=5]");
+    of(rows(), &["f32[2,<=5]", "f32[2,<=4]"]).fails(Operand, "differ only in dim 0");
+    of(rows(), &["f32[2,4]", "f32[2,<=5]"]).fails(Operand, "differ only in dim 0");
+
+    of(pad(&[(1, 0, 0)]), &["f32[?]", "f32[]"]).gives("f32[?]");
+    of(pad(&[(-1, 0, 2)]), &["f32[?]", "f32[]"]).gives("f32[?]");
+    of(pad(&[(1, 0, 0)]), &["f32[<=8]", "f32[]"]).gives("f32[<=9]");
+    of(pad(&[(0, 0, -1)]), &["f32[?]", "f32[]"]).fails(Attribute, "negative interior");
+
+    let part = || slice(&[(0, 4, 1)]);
+    of(part(), &["f32[?]"]).gives("f32[4]");
+    of(part(), &["f32[?]"]).declared("f32[?]").gives("f32[4]");
+    of(part(), &["f32[<=8]"]).declared("f32[4]").gives("f32[<=4]");
+    of(part(), &["f32[<=3]"]).fails(Attribute, "does not fit dim 0");
+
+    of(broadcast(&[0]), &["f32[?]"]).declared("f32[?,3]").gives("f32[?,3]");
+    of(broadcast(&[0]), &["f32[?]"]).declared("f32[4,3]").gives("f32[4,3]");
+    of(broadcast(&[0]), &["f32[<=4]"]).declared("f32[4,3]").gives("f32[4,3]");
+    of(broadcast(&[0]), &["f32[<=4]"]).declared("f32[<=5,3]").fails(Result, "cannot become");
+    of(reshape(), &["f32[<=2,4]"]).declared("f32[<=8]").gives("f32[<=8]");
+    of(reshape(), &["f32[?,4]"]).declared("f32[?]").gives("f32[?]");
 }

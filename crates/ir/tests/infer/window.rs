@@ -25,6 +25,22 @@ fn reduce_window_moves_over_every_dim() {
     rules.of(reduce_window(&[dilated], add), &["f32[4]", "f32[]"]).gives("f32[7]");
 }
 
+/// As XLA's parser infers it.
+#[test]
+fn windows_over_dynamic_dims() {
+    let mut rules = Rules::default();
+    let add = rules.callee(&["f32[]", "f32[]"], "f32[]");
+    for (size, base, result) in [
+        (2, "f32[?]", "f32[?]"),
+        (1, "f32[?]", "f32[?]"),
+        (2, "f32[<=8]", "f32[<=7]"),
+        (1, "f32[<=8]", "f32[<=8]"),
+    ] {
+        rules.of(reduce_window(&[W(size)], add), &[base, "f32[]"]).gives(result);
+    }
+    rules.of(reduce_window(&[W(0)], add), &["f32[?]", "f32[]"]).fails(Attribute, "malformed");
+}
+
 #[test]
 fn variadic_reduce_window_yields_a_tuple() {
     let mut rules = Rules::default();

@@ -2,6 +2,7 @@
 
 use tilewright_ir::ops::control::CallAttrs;
 use tilewright_ir::ops::reduce::ReduceAttrs;
+use tilewright_ir::types::layout::RareLayout;
 use tilewright_ir::types::shape::UNBOUNDED;
 use tilewright_ir::verify::{self, check};
 use tilewright_ir::{
@@ -125,7 +126,7 @@ fn structure() -> Vec<Case> {
             verify::PARAMETERS,
             "y",
             "parameter number 0 is repeated or leaves a gap; 1 was expected",
-            |s| *s.module.op_mut(s.y) = parameter(0),
+            |s| s.module.set_attributes(s.y, parameter(0)).unwrap(),
         ),
         broken(
             verify::CONTROL_ORDER,
@@ -237,6 +238,32 @@ fn layouts() -> Vec<Case> {
             laid_out(|l| *l = Layout::new([2, 0])),
         ),
         case("tile sizes must be 1 or more", laid_out(tiled(&[8, 0]))),
+        case(
+            "the minor dim of a tile has no other to be merged with by `*`",
+            laid_out(tiled(&[Tile::COMBINE])),
+        ),
+        case(
+            "the minor dim of a tile has no other to be merged with by `*`",
+            laid_out(tiled(&[8, Tile::COMBINE])),
+        ),
+        case(
+            "the tail padding alignment must be 1 or more, not 0: `L(0)`",
+            laid_out(|l| l.tail_padding_alignment = 0),
+        ),
+        case(
+            "the size of an element in bits must be 1 or more, not -4: `E(-4)`",
+            laid_out(|l| l.element_size_in_bits = -4),
+        ),
+        case(
+            "the size of the metadata in bytes must be 1 or more, not -1: `M(-1)`",
+            laid_out(|l| {
+                let dynamic_shape_metadata_prefix_bytes = -1;
+                l.rare = Some(Box::new(RareLayout {
+                    dynamic_shape_metadata_prefix_bytes,
+                    ..Default::default()
+                }));
+            }),
+        ),
         case("padding names 1 dims, but the array has 2", laid_out(padded(&[4]))),
         case("dim 1 of size 3 cannot be padded to 2", laid_out(padded(&[2, 2]))),
         broken(
