@@ -42,12 +42,7 @@ impl ProtoError {
     }
 
     pub(crate) fn with_help(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            path: String::new(),
-            instruction: None,
-            message: message.into(),
-            help: help.into(),
-        }
+        Self { path: String::new(), instruction: None, message: message.into(), help: help.into() }
     }
 
     /// A number that stands for nothing here.

@@ -39,9 +39,7 @@ fn is_module(bytes: &[u8]) -> bool {
     well_formed(bytes)
         && first(bytes, 3)
             .and_then(|computation| first(computation, 2))
-            .is_some_and(|instruction| {
-                well_formed(instruction) && first(instruction, 2).is_some()
-            })
+            .is_some_and(|instruction| well_formed(instruction) && first(instruction, 2).is_some())
 }
 
 /// The first field of this number that holds bytes.

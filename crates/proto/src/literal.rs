@@ -6,9 +6,7 @@ use num_complex::Complex;
 use tilewright_ir::index::AddressMap;
 use tilewright_ir::shape::checked_product;
 use tilewright_ir::types::index::PositionIterator;
-use tilewright_ir::{
-    ArrayLiteral, ArrayShape, Data, ElementType, Layout, Literal, Shape,
-};
+use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Layout, Literal, Shape};
 
 use crate::error::{ProtoError, Within as _, each};
 use crate::generated::xla::LiteralProto;
@@ -31,9 +29,10 @@ fn decode_tuple(shapes: &[Shape], parts: Vec<LiteralProto>) -> Result<Literal, P
         let message = format!("{} values for a tuple of {}", parts.len(), shapes.len());
         return Err(ProtoError::new(message).within("tuple_literals"));
     }
-    let parts = parts.into_iter().enumerate().map(|(at, part)| {
-        decode(part).map_err(|error| error.within_element("tuple_literals", at))
-    });
+    let parts = parts
+        .into_iter()
+        .enumerate()
+        .map(|(at, part)| decode(part).map_err(|error| error.within_element("tuple_literals", at)));
     Ok(Literal::Tuple(parts.collect::<Result<_, _>>()?))
 }
 

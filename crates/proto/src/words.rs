@@ -43,10 +43,8 @@ pub(crate) const API_VERSIONS: Words = Words(
     ],
 );
 
-pub(crate) const PADDING_TYPES: Words = Words(
-    "padding type",
-    &[(0, "PADDING_INVALID"), (1, "PADDING_VALID"), (2, "PADDING_SAME")],
-);
+pub(crate) const PADDING_TYPES: Words =
+    Words("padding type", &[(0, "PADDING_INVALID"), (1, "PADDING_VALID"), (2, "PADDING_SAME")]);
 
 pub(crate) const FFT_TYPES: Words =
     Words("FFT type", &[(0, "FFT"), (1, "IFFT"), (2, "RFFT"), (3, "IRFFT")]);

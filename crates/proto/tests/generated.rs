@@ -53,8 +53,14 @@ fn push_message(out: &mut String, outer: &str, message: &DescriptorProto) {
     }
     let name = format!("{outer}{}", message.name());
     let constant = constant_of(&name);
-    let _ = writeln!(out, "\n/// `{name}`\npub(crate) static {constant}: [(u32, Known); {}] = [", message.field.len());
-    for field in &message.field {
+    let _ = writeln!(
+        out,
+        "\n/// `{name}`\npub(crate) static {constant}: [(u32, Known); {}] = [",
+        message.field.len()
+    );
+    let mut fields: Vec<&FieldDescriptorProto> = message.field.iter().collect();
+    fields.sort_by_key(|field| field.number());
+    for field in fields {
         let _ = writeln!(out, "    ({}, {}),", field.number(), kind(field));
     }
     out.push_str("];\n");

@@ -21,7 +21,10 @@ use crate::generated::xla::{self, DotDimensionNumbers, HloInstructionProto, OpSh
 use crate::words::{self, Words};
 use crate::{devices, literal, shape, sharding};
 
+/// Its value, unless the message does not have it.
 type Read = Result<Option<AttrValue>, ProtoError>;
+/// The same, unless the attribute is of another family.
+type OfFamily = Option<Option<AttrValue>>;
 
 /// What an attribute may depend on besides its field.
 pub(super) struct Context<'a> {
@@ -39,10 +42,10 @@ impl Context<'_> {
             return Ok(value);
         }
         if let Some(value) = self.contraction(name, p)? {
-            return Ok(Some(value));
+            return Ok(value);
         }
         if let Some(value) = indexing(name, p) {
-            return Ok(Some(value));
+            return Ok(value);
         }
         let some = |value| Ok(Some(value));
         match name {
@@ -77,8 +80,8 @@ impl Context<'_> {
         }
     }
 
-    /// What ops call; `None` if it is no such attribute.
-    fn computations(&self, name: &str) -> Option<Option<AttrValue>> {
+    /// What ops call.
+    fn computations(&self, name: &str) -> OfFamily {
         let called = |at: usize| self.called.get(at).map(|&id| AttrValue::Computation(id));
         let two_way = self.operands.first().is_some_and(|selector| {
             selector.as_array().is_some_and(|array| array.element_type == ElementType::Pred)
@@ -110,23 +113,24 @@ impl Context<'_> {
         let element = self.operands.first().and_then(|shape| shape.as_array());
         let usual = element.map(|array| usual_order(array.element_type));
         let order = p.comparison_type.as_str();
-        (!order.is_empty() && Some(order) != usual)
-            .then(|| AttrValue::Word(SmolStr::new(order)))
+        (!order.is_empty() && Some(order) != usual).then(|| AttrValue::Word(SmolStr::new(order)))
     }
 
     fn dot<'p>(&self, p: &'p HloInstructionProto) -> Option<&'p DotDimensionNumbers> {
         match self.opcode {
-            Opcode::RaggedDot => p.ragged_dot_dimension_numbers.as_ref()?.dot_dimension_numbers.as_ref(),
+            Opcode::RaggedDot => {
+                p.ragged_dot_dimension_numbers.as_ref()?.dot_dimension_numbers.as_ref()
+            }
             _ => p.dot_dimension_numbers.as_ref(),
         }
     }
 
     /// Of dots and convolutions.
-    fn contraction(&self, name: &str, p: &HloInstructionProto) -> Read {
+    fn contraction(&self, name: &str, p: &HloInstructionProto) -> Result<OfFamily, ProtoError> {
         let dot = self.dot(p);
         let ragged = p.ragged_dot_dimension_numbers.as_ref();
         let precision = p.precision_config.as_ref();
-        Ok(match name {
+        Ok(Some(match name {
             "lhs_batch_dims" => dot.map(|dot| dims(&dot.lhs_batch_dimensions)),
             "lhs_contracting_dims" => dot.map(|dot| dims(&dot.lhs_contracting_dimensions)),
             "rhs_batch_dims" => dot.map(|dot| dims(&dot.rhs_batch_dimensions)),
@@ -148,8 +152,8 @@ impl Context<'_> {
                 word(&words::CONVOLUTION_KINDS, p.conv_kind).within("conv_kind")?
             }
             "sparsity_config" => p.sparsity_config.as_ref().map(sparsity),
-            _ => None,
-        })
+            _ => return Ok(None),
+        }))
     }
 
     fn linalg(&self, name: &str, p: &HloInstructionProto) -> Read {
@@ -220,9 +224,7 @@ impl Context<'_> {
                 some(AttrValue::Shapes(each("operand_shapes_with_layout", shapes, shape::decode)?))
             }
             "operand_layout_constraints" => Ok(None),
-            "custom_call_has_side_effect" => {
-                some(AttrValue::Bool(p.custom_call_has_side_effect))
-            }
+            "custom_call_has_side_effect" => some(AttrValue::Bool(p.custom_call_has_side_effect)),
             "literal" => {
                 let value = p.literal.take().map(literal::decode).transpose();
                 Ok(value.within("literal")?.map(|value| AttrValue::Literal(Box::new(value))))
@@ -245,10 +247,10 @@ impl Context<'_> {
 }
 
 /// Of ops that index by values.
-fn indexing(name: &str, p: &HloInstructionProto) -> Option<AttrValue> {
+fn indexing(name: &str, p: &HloInstructionProto) -> OfFamily {
     let gather = p.gather_dimension_numbers.as_ref();
     let scatter = p.scatter_dimension_numbers.as_ref();
-    match name {
+    Some(match name {
         "dynamic_slice_sizes" => Some(dims(&p.dynamic_slice_sizes)),
         "slice_sizes" if gather.is_some() => Some(dims(&p.gather_slice_sizes)),
         // Of a collective permute that moves parts: one size for each part.
@@ -265,17 +267,15 @@ fn indexing(name: &str, p: &HloInstructionProto) -> Option<AttrValue> {
         "inserted_window_dims" => scatter.map(|s| dims(&s.inserted_window_dims)),
         "scatter_dims_to_operand_dims" => scatter.map(|s| dims(&s.scatter_dims_to_operand_dims)),
         "input_batching_dims" => scatter.map(|s| dims(&s.input_batching_dims)),
-        "scatter_indices_batching_dims" => {
-            scatter.map(|s| dims(&s.scatter_indices_batching_dims))
-        }
+        "scatter_indices_batching_dims" => scatter.map(|s| dims(&s.scatter_indices_batching_dims)),
         "index_vector_dim" => gather
             .map(|g| g.index_vector_dim)
             .or(scatter.map(|s| s.index_vector_dim))
             .map(AttrValue::Int),
         "indices_are_sorted" => Some(AttrValue::Bool(p.indices_are_sorted)),
         "unique_indices" => Some(AttrValue::Bool(p.unique_indices)),
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// The usual order of a type's numbers.
@@ -341,8 +341,7 @@ fn padding(proto: &xla::PaddingConfig) -> AttrValue {
 
 fn slices(proto: &[xla::hlo_instruction_proto::SliceDimensions]) -> AttrValue {
     let dims = proto.iter();
-    let dims =
-        dims.map(|dim| SliceDim { start: dim.start, limit: dim.limit, stride: dim.stride });
+    let dims = dims.map(|dim| SliceDim { start: dim.start, limit: dim.limit, stride: dim.stride });
     AttrValue::Slices(dims.collect())
 }
 

@@ -42,9 +42,8 @@ pub(super) fn split(bytes: &[u8]) -> Result<Computation<'_>, ProtoError> {
         match field.payload {
             Some(instruction) if field.number == INSTRUCTIONS => {
                 let index = instructions.len();
-                let peek = Peek::new(instruction).map_err(|Malformed| {
-                    malformed().within_element("instructions", index)
-                })?;
+                let peek = Peek::new(instruction)
+                    .map_err(|Malformed| malformed().within_element("instructions", index))?;
                 instructions.push(peek);
             }
             _ => rest.extend_from_slice(field.whole),
@@ -136,10 +135,7 @@ fn insert_all(
 }
 
 /// Operands before their users: as the schedule has it, if there is one.
-fn execution_order(
-    env: &Env<'_>,
-    computation: &Computation<'_>,
-) -> Result<Vec<usize>, ProtoError> {
+fn execution_order(env: &Env<'_>, computation: &Computation<'_>) -> Result<Vec<usize>, ProtoError> {
     let instructions = &computation.instructions;
     let scheduled = match env.schedule.get(&computation.proto.id) {
         Some(sequence) => by_schedule(computation, &sequence.instruction_ids)?,
@@ -167,10 +163,7 @@ fn execution_order(
 }
 
 /// The instructions in the order of a sequence, then those it leaves out.
-fn by_schedule(
-    computation: &Computation<'_>,
-    sequence: &[i64],
-) -> Result<Vec<usize>, ProtoError> {
+fn by_schedule(computation: &Computation<'_>, sequence: &[i64]) -> Result<Vec<usize>, ProtoError> {
     let instructions = &computation.instructions;
     let mut left: FxHashMap<i64, usize> =
         instructions.iter().enumerate().map(|(index, peek)| (peek.id, index)).collect();

@@ -32,8 +32,7 @@ pub(super) fn decode(
     extras.parameter_replication = replication.replicated_at_leaf_buffers;
     extras.statistics = proto.statistics_viz.as_ref().and_then(decode_statistics).map(Box::new);
     extras.origin = origin.transpose().within("original_value")?.map(Box::new);
-    extras.backend_config =
-        (!config.is_empty()).then(|| Verbatim(config::to_text(config).into()));
+    extras.backend_config = (!config.is_empty()).then(|| Verbatim(config::to_text(config).into()));
     Ok(extras)
 }
 

@@ -42,16 +42,15 @@ pub(super) fn frontend_attributes(
 
 fn stack_tables(proto: &StackFrameIndexProto) -> StackTables {
     let strings = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
-    let location = |location: &crate::generated::xla::stack_frame_index_proto::FileLocation| {
-        FileLocation {
+    let location =
+        |location: &crate::generated::xla::stack_frame_index_proto::FileLocation| FileLocation {
             file_name_id: i64::from(location.file_name_id),
             function_name_id: i64::from(location.function_name_id),
             line: i64::from(location.line),
             end_line: i64::from(location.end_line),
             column: i64::from(location.column),
             end_column: i64::from(location.end_column),
-        }
-    };
+        };
     let frame = |frame: &crate::generated::xla::stack_frame_index_proto::StackFrame| StackFrame {
         file_location_id: i64::from(frame.file_location_id),
         // Text counts callers from 2, and has 1 for none.

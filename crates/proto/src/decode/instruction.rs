@@ -2,7 +2,7 @@
 
 use prost::Message as _;
 use tilewright_ir::ops::attr::AttrValues;
-use tilewright_ir::{CompId, Extras, InstId, Module, Op, Opcode, OpMetadata, Position, Shape};
+use tilewright_ir::{CompId, Extras, InstId, Module, Op, OpMetadata, Opcode, Position, Shape};
 
 use super::{Env, attribute, extras, message};
 use crate::error::{ProtoError, Within as _};

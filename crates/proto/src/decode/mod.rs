@@ -130,7 +130,9 @@ fn call_order(computations: &[Computation<'_>]) -> Result<Vec<usize>, ProtoError
     order(computations.len(), id, callees).map_err(|error| {
         let (at, message) = match error {
             OrderError::Twice(at) => (at, format!("a second computation with the id {}", id(at))),
-            OrderError::Unknown(at, called) => (at, format!("it calls {called}, which is not there")),
+            OrderError::Unknown(at, called) => {
+                (at, format!("it calls {called}, which is not there"))
+            }
             OrderError::Cycle(at) => (at, "it calls itself, be it through others".to_owned()),
         };
         let name = &computations[at].proto.name;

@@ -79,10 +79,7 @@ fn aliases(module: &Module) -> HloInputOutputAliasProto {
 
 fn donors(module: &Module) -> HloBufferDonorProto {
     let entries = module.header.buffer_donors.iter().map(|(parameter, part)| {
-        BufferDonorEntryProto {
-            parameter_number: *parameter,
-            parameter_shape_index: part.to_vec(),
-        }
+        BufferDonorEntryProto { parameter_number: *parameter, parameter_shape_index: part.to_vec() }
     });
     HloBufferDonorProto { entries: entries.collect() }
 }

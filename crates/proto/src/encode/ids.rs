@@ -1,7 +1,9 @@
-//! Ids: those that were read, and new ones beside them.
+//! Ids: those that were read, and new ones beside them; unique names.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module};
+
+use super::names::Names;
 
 /// The id of every computation and instruction.
 ///
@@ -12,11 +14,12 @@ use tilewright_ir::{CompId, InstId, Module};
 pub(super) struct Ids {
     computations: FxHashMap<CompId, i64>,
     instructions: FxHashMap<InstId, i64>,
+    names: Names,
 }
 
 impl Ids {
     pub(super) fn new(module: &Module) -> Self {
-        let mut ids = Self::default();
+        let mut ids = Self { names: Names::new(module), ..Self::default() };
         ids.number_computations(module);
         let mut taken = FxHashSet::default();
         for &computation in module.computations() {
@@ -39,6 +42,10 @@ impl Ids {
 
     pub(super) fn instruction(&self, id: InstId) -> i64 {
         self.instructions.get(&id).copied().unwrap_or_default()
+    }
+
+    pub(super) fn name<'a>(&'a self, module: &'a Module, id: InstId) -> &'a str {
+        self.names.get(module, id)
     }
 
     fn number_computations(&mut self, module: &Module) {

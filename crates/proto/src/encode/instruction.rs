@@ -19,10 +19,12 @@ pub(super) fn encode(module: &Module, ids: &Ids, id: InstId) -> Result<Vec<u8>, 
     let op = module.op(id);
     let metadata = module.metadata(id);
     let mut proto = HloInstructionProto {
-        name: module.name_of(id).to_owned(),
+        name: ids.name(module, id).to_owned(),
         opcode: op.opcode().name().to_owned(),
         shape: Some(shape::encode(module.shape(id)).within("shape")?),
-        metadata: Some(metadata.map(metadata::encode).transpose().within("metadata")?.unwrap_or_default()),
+        metadata: Some(
+            metadata.map(metadata::encode).transpose().within("metadata")?.unwrap_or_default(),
+        ),
         id: ids.instruction(id),
         operand_ids: module.operands(id).iter().map(|&id| ids.instruction(id)).collect(),
         // Written by XLA even where they are empty.
@@ -68,7 +70,8 @@ fn set_op(
 /// What XLA writes where the ir, as text, says nothing.
 fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
     let operands = module.operands(id);
-    let precision = || Some(PrecisionConfig { operand_precision: vec![0; operands.len()], algorithm: 0 });
+    let precision =
+        || Some(PrecisionConfig { operand_precision: vec![0; operands.len()], algorithm: 0 });
     match module.op(id) {
         Op::Dot(_) | Op::ScaledDot(_) => {
             proto.dot_dimension_numbers = Some(xla::DotDimensionNumbers::default());

@@ -6,6 +6,7 @@ mod extras;
 mod header;
 mod ids;
 mod instruction;
+mod names;
 
 use prost::Message as _;
 use rustc_hash::FxHashSet;
@@ -78,7 +79,7 @@ fn computation(
     };
     let root = computation.root().ok_or_else(empty)?;
     let parameters = computation.parameters().iter();
-    let names = parameters.clone().map(|&parameter| module.name_of(parameter).to_owned());
+    let names = parameters.clone().map(|&parameter| ids.name(module, parameter).to_owned());
     let shapes = parameters.map(|&parameter| module.shape(parameter));
     let program = shape::encode_program(shapes, module.shape(root), names.collect());
     let proto = HloComputationProto {
