@@ -20,7 +20,7 @@ attributes! {
         /// Result dims that walk within a slice.
         offset_dims: Dims = "offset_dims",
         /// Dims of a slice that vanish, being of size 1.
-        collapsed_slice_dims: Dims = "collapsed_slice_dims" or Dims::new(),
+        collapsed_slice_dims: Dims = "collapsed_slice_dims",
         /// For each entry of an index, the operand dim it indexes.
         start_index_map: Dims = "start_index_map",
         /// Operand dims that run along with index dims.
@@ -40,7 +40,7 @@ attributes! {
         /// Dims of the updates that walk within a window.
         update_window_dims: Dims = "update_window_dims",
         /// Window dims of size 1 that the updates lack.
-        inserted_window_dims: Dims = "inserted_window_dims" or Dims::new(),
+        inserted_window_dims: Dims = "inserted_window_dims",
         /// For each entry of an index, the operand dim it indexes.
         scatter_dims_to_operand_dims: Dims = "scatter_dims_to_operand_dims",
         /// Operand dims that run along with index dims.

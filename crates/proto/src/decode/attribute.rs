@@ -151,7 +151,7 @@ impl Context<'_> {
             "convolution_kind" => {
                 word(&words::CONVOLUTION_KINDS, p.conv_kind).within("conv_kind")?
             }
-            "sparsity_config" => p.sparsity_config.as_ref().map(sparsity),
+            "sparsity_config" => p.sparsity_config.as_ref().and_then(sparsity),
             _ => return Ok(None),
         }))
     }
@@ -372,15 +372,17 @@ fn conv_dims(proto: &xla::ConvolutionDimensionNumbers) -> AttrValue {
     })
 }
 
-fn sparsity(proto: &xla::SparsityConfig) -> AttrValue {
+/// An empty one, which every convolution has, says nothing.
+fn sparsity(proto: &xla::SparsityConfig) -> Option<AttrValue> {
     let side = |side: &TensorSparsityConfig| Sparsity {
         non_zero: side.num_non_zero,
         block_size: side.block_size,
         dimension: side.dimension,
         stride: side.stride,
     };
-    let (lhs, rhs) = (proto.lhs.as_ref().map(side), proto.rhs.as_ref().map(side));
-    AttrValue::Sparsity(SparsityConfig { lhs, rhs })
+    let config =
+        SparsityConfig { lhs: proto.lhs.as_ref().map(side), rhs: proto.rhs.as_ref().map(side) };
+    (config != SparsityConfig::default()).then_some(AttrValue::Sparsity(config))
 }
 
 fn accuracy(p: &HloInstructionProto) -> Read {

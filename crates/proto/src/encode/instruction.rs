@@ -86,6 +86,7 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
         }
         Op::Convolution(_) => {
             proto.window = Some(xla::Window::default());
+            proto.sparsity_config = Some(xla::SparsityConfig::default());
             proto.feature_group_count = 1;
             proto.batch_group_count = 1;
             proto.precision_config = precision();
