@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result};
-use tilewright::{Error, Loaded};
+use tilewright::{Emit, Error, Loaded};
 
 /// The path that means stdin or stdout.
 fn is_dash(path: &Path) -> bool {
@@ -43,12 +43,14 @@ impl Output {
         }
     }
 
-    /// Fails where the output is to be HLO text but the name says otherwise.
-    pub(crate) fn expect_text(self) -> Result<Self, Error> {
-        if let Self::File(path) = &self {
-            Error::unless_text(path)?;
+    /// The form in which a module goes there: the one asked for, else that of
+    /// the file's name.
+    pub(crate) fn form(&self, asked: Option<Emit>) -> Result<Emit, Error> {
+        match (asked, self) {
+            (Some(emit), _) => Ok(emit),
+            (None, Self::File(path)) => Emit::of_path(path),
+            (None, Self::Stdout) => Ok(Emit::Hlo),
         }
-        Ok(self)
     }
 
     /// Writes it all. A file is replaced at once or not at all.
