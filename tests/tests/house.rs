@@ -40,7 +40,8 @@ fn arrows_point_one_way() {
         ("target", &["ir"][..]),
         ("rewrite", &["ir", "target"][..]),
         ("interp", &["ir"][..]),
-        ("tilewright", &["interp", "ir", "rewrite", "target", "text"][..]),
+        ("proto", &["ir"][..]),
+        ("tilewright", &["interp", "ir", "proto", "rewrite", "target", "text"][..]),
         ("cli", &["tilewright"][..]),
         ("testkit", &["interp", "ir", "text"][..]),
     ]);
@@ -69,7 +70,8 @@ fn house_dependencies(manifest: &str) -> Vec<String> {
 
 #[test]
 fn files_fit_in_the_head() {
-    for path in sources() {
+    let generated = |path: &PathBuf| path.parent().is_some_and(|p| p.ends_with("generated"));
+    for path in sources().into_iter().filter(|path| !generated(path)) {
         let lines = fs::read_to_string(&path).expect("a source").lines().count();
         assert!(lines <= 600, "{} has {lines} lines: split it", path.display());
     }

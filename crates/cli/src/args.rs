@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tilewright::module::{Form as PrintForm, LayoutPadding, PrintOptions};
+use tilewright::module::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
-/// IN is a file of HLO text, or `-` for stdin. Results go to stdout unless -o
+/// IN is a file of HLO text or a binary proto, or `-` for stdin. Results go to stdout unless -o
 /// says otherwise, diagnostics to stderr. The exit code is 0 when all is done,
 /// 1 when the input is bad or a check found a difference, 2 when the command
 /// was not understood.
@@ -45,7 +45,7 @@ pub(crate) enum Command {
 /// A module to read.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// The module: a file of HLO text, or `-` for stdin
+    /// The module: a file of HLO text or proto, or `-` for stdin
     #[arg(value_name = "IN")]
     pub(crate) path: PathBuf,
 }
@@ -69,9 +69,13 @@ pub(crate) struct Optimisation {
     pub(crate) exact: bool,
 }
 
-/// How text is written.
+/// How a module is written.
 #[derive(Debug, Args)]
 pub(crate) struct Form {
+    /// Write HLO text or a binary HloModuleProto; if absent, the name of OUT
+    /// tells: a proto if it ends in .pb, else text
+    #[arg(long, value_enum, value_name = "FORM")]
+    emit: Option<EmitArg>,
     /// What to do about padding in layouts, which XLA's text does not have:
     /// fail, leave it out, or write it for Tilewright alone
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Padding::Refuse)]
@@ -90,6 +94,13 @@ enum TextForm {
     Canonical,
 }
 
+/// The forms of a module.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EmitArg {
+    Hlo,
+    Proto,
+}
+
 /// What to do about padding in layouts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Padding {
@@ -99,6 +110,14 @@ enum Padding {
 }
 
 impl Form {
+    /// The form asked for.
+    pub(crate) fn emit(&self) -> Option<Emit> {
+        self.emit.map(|emit| match emit {
+            EmitArg::Hlo => Emit::Hlo,
+            EmitArg::Proto => Emit::Proto,
+        })
+    }
+
     /// The options of the library.
     pub(crate) fn options(&self) -> PrintOptions {
         let form = match self.form {
@@ -173,7 +192,7 @@ pub(crate) struct Run {
 /// `tilewright check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// A module: a file of HLO text, or `-` for stdin
+    /// A module: a file of HLO text or proto, or `-` for stdin
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
     /// The module to compare with; the optimised A if absent
@@ -192,7 +211,7 @@ pub(crate) struct Check {
 /// `tilewright verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// The modules: files of HLO text, or `-` for stdin
+    /// The modules: files of HLO text or proto, or `-` for stdin
     #[arg(value_name = "IN", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Give the report as JSON
@@ -218,7 +237,7 @@ pub(crate) struct Cost {
 pub(crate) struct Convert {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// Write here: HLO text, `-` for stdout
+    /// Write here: HLO text, or a proto if it ends in .pb; `-` for stdout
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use tilewright::{Error, Loaded};
+use tilewright::{Emit, Error, Loaded};
 
 use crate::args::Cli;
 
@@ -55,12 +55,14 @@ impl Output {
         }
     }
 
-    /// Fails where the output is to be HLO text but the name says otherwise.
-    pub(crate) fn expect_text(self) -> Result<Self, Error> {
-        if let Self::File(path) = &self {
-            Error::unless_text(path)?;
+    /// The form in which a module goes there: the one asked for, else that of
+    /// the file's name.
+    pub(crate) fn form(&self, asked: Option<Emit>) -> Result<Emit, Error> {
+        match (asked, self) {
+            (Some(emit), _) => Ok(emit),
+            (None, Self::File(path)) => Emit::of_path(path),
+            (None, Self::Stdout) => Ok(Emit::Hlo),
         }
-        Ok(self)
     }
 
     /// Writes it all. A file is replaced at once or not at all.

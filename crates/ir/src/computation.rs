@@ -3,6 +3,7 @@
 use smol_str::SmolStr;
 
 use crate::entity::{InstId, Packed};
+use crate::metadata::Residue;
 
 /// A computation of a module. Its instructions form a list in which operands
 /// stand before their users.
@@ -15,6 +16,8 @@ pub struct Computation {
     pub(crate) parameters: Vec<InstId>,
     pub(crate) root: Packed<InstId>,
     pub(crate) execution_thread: Option<SmolStr>,
+    pub(crate) unique_id: Option<i64>,
+    pub(crate) residue: Residue,
 }
 
 impl Computation {
@@ -27,6 +30,8 @@ impl Computation {
             parameters: Vec::new(),
             root: Packed::NONE,
             execution_thread: None,
+            unique_id: None,
+            residue: Residue::default(),
         }
     }
 
@@ -64,5 +69,15 @@ impl Computation {
     /// The thread that executes it, where it is not the main one.
     pub fn execution_thread(&self) -> Option<&str> {
         self.execution_thread.as_deref()
+    }
+
+    /// Its id in the binary form it was read from.
+    pub fn unique_id(&self) -> Option<i64> {
+        self.unique_id
+    }
+
+    /// The rest of its binary form.
+    pub fn residue(&self) -> &Residue {
+        &self.residue
     }
 }

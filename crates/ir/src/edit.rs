@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use crate::computation::Computation;
 use crate::entity::{CompId, Entity as _, InstId, MetadataId, Packed, ShapeId, UseId};
 use crate::instruction::{Instruction, OperandRange, UseLink};
-use crate::metadata::{Extras, OpMetadata};
+use crate::metadata::{Extras, OpMetadata, Residue};
 use crate::module::Module;
 use crate::ops::{Op, Opcode};
 use crate::types::shape::Shape;
@@ -234,6 +234,18 @@ impl Module {
     /// Renames an instruction.
     pub fn set_name(&mut self, id: InstId, name: impl Into<SmolStr>) {
         self.names.set(id, name.into());
+    }
+
+    /// Says by which id the binary form knows an instruction.
+    pub fn set_unique_id(&mut self, id: InstId, unique_id: i64) {
+        self.unique_ids.set(id, Some(unique_id));
+    }
+
+    /// Says by which id the binary form knows a computation, and what else it
+    /// says of it.
+    pub fn set_binary_form(&mut self, id: CompId, unique_id: i64, residue: Residue) {
+        self.computations[id].unique_id = Some(unique_id);
+        self.computations[id].residue = residue;
     }
 
     /// Makes an instruction the root of its computation.

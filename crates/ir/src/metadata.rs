@@ -7,6 +7,11 @@ use crate::ops::attr::{Real64, Verbatim};
 use crate::types::shape::{Dims, Shape};
 use crate::types::sharding::Sharding;
 
+/// Fields of the binary form that have no place here, as a protobuf message
+/// that holds nothing else. It is carried, not understood: whatever carries it
+/// is written with it again, and text cannot say it.
+pub type Residue = Box<[u8]>;
+
 /// Where an instruction comes from (XLA's `OpMetadata`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpMetadata {
@@ -43,6 +48,8 @@ pub struct RareMetadata {
     pub metadata_payload: SmolStr,
     /// Fields that are carried, not understood, as `name`, text.
     pub other: Vec<(SmolStr, Verbatim)>,
+    /// The rest of its binary form.
+    pub residue: Residue,
 }
 
 /// Attributes that any instruction may have, and few do.
@@ -67,6 +74,9 @@ pub struct Extras {
     pub(crate) control_successors: Vec<InstId>,
     /// Attributes that are carried, not understood, as `name`, text.
     pub other: Vec<(SmolStr, Verbatim)>,
+    /// The rest of its binary form, metadata aside. Passes take it, as any
+    /// extra, for something that an instruction must keep.
+    pub residue: Residue,
 }
 
 impl Extras {
@@ -158,6 +168,8 @@ pub struct Header {
     pub other: Vec<(SmolStr, Verbatim)>,
     /// Call stacks that metadata refers to.
     pub stack_tables: Option<StackTables>,
+    /// The rest of the module's binary form.
+    pub residue: Residue,
 }
 
 /// A part of the entry's result that lies in the buffer of a part of a

@@ -35,6 +35,8 @@ pub struct Module {
     pub(crate) uses: PrimaryMap<UseId, UseLink>,
     pub(crate) shapes: IndexSet<Shape, FxBuildHasher>,
     pub(crate) names: Names,
+    /// Empty unless the module was read from its binary form.
+    pub(crate) unique_ids: SecondaryMap<InstId, Option<i64>>,
     pub(crate) metadata: IndexSet<OpMetadata, FxBuildHasher>,
     pub(crate) metadata_of: SecondaryMap<InstId, Packed<MetadataId>>,
     /// Only looked up by id, never iterated, so its order cannot be seen.
@@ -159,6 +161,12 @@ impl Module {
     /// The name of an instruction, without `%`.
     pub fn name_of(&self, id: InstId) -> &str {
         self.names.get(id)
+    }
+
+    /// The id of an instruction in the binary form it was read from. Those made
+    /// since have none.
+    pub fn unique_id(&self, id: InstId) -> Option<i64> {
+        self.unique_ids[id]
     }
 
     /// Where an instruction comes from, if that is known.

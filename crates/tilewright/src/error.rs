@@ -1,12 +1,13 @@
 //! What can go wrong, said so that somebody can put it right.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tilewright_interp::npz::NpzError;
 use tilewright_interp::{EvalError, InputError};
 use tilewright_ir::Diagnostic;
 use tilewright_ir::verify::Rejected;
+use tilewright_proto::ProtoError;
 use tilewright_rewrite::OptimizeError;
 use tilewright_target::TargetError;
 use tilewright_text::render::Renderer;
@@ -46,17 +47,25 @@ pub enum Error {
         /// Its line, from 1.
         line: usize,
     },
-    /// A module in binary form.
-    #[error(
-        "{name}: this is a binary proto; proto input comes with a later version: \
-         convert it to HLO text first, for example with `as_text()` in JAX"
-    )]
+    /// The bytes are a module in binary form, and something is wrong with it.
+    #[error("{name}: {error}")]
     Proto {
         /// The file.
         name: String,
+        /// What is wrong.
+        error: ProtoError,
     },
+    /// The module cannot be written in binary form.
+    #[error("the module cannot be written as proto: {0}")]
+    Encode(ProtoError),
+    /// A layout has padding, which XLA's proto had once.
+    #[error(
+        "the layout of `{0}` has padding, which XLA does not read from proto any more; \
+         ask to keep it for Tilewright alone, or write text without it"
+    )]
+    Padding(String),
     /// Output in a form that cannot be written yet.
-    #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo or .txt", path.display())]
+    #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo, .txt or .pb", path.display())]
     OutputForm {
         /// The file.
         path: PathBuf,
@@ -140,20 +149,6 @@ impl Error {
         Self::Read { name: name.into(), message, source }
     }
 
-    /// Fails if the name of an output asks for another form than HLO text.
-    ///
-    /// # Errors
-    /// [`Error::OutputForm`].
-    pub fn unless_text(path: &Path) -> Result<(), Self> {
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
-        let what = match extension.to_ascii_lowercase().as_str() {
-            "pb" | "pbtxt" | "proto" | "binpb" => "proto",
-            "mlir" => "MLIR",
-            _ => return Ok(()),
-        };
-        Err(Self::OutputForm { path: path.to_owned(), what })
-    }
-
     /// The error as people read it: with the lines of the source that are
     /// meant and carets under them, where there are any.
     pub fn render(&self, colours: bool) -> String {
@@ -163,7 +158,9 @@ impl Error {
                 renderer.syntax_errors(name, text, errors)
             }
             Self::Rejected { source_text: Source { name, text }, spans, rejected } => {
-                renderer.rejected(name, Some((&**text, &**spans)), rejected)
+                // What was read from proto has no text.
+                let source = (!text.is_empty()).then_some((&**text, &**spans));
+                renderer.rejected(name, source, rejected)
             }
             _ => format!("error: {self}\n"),
         }

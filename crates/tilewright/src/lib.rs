@@ -1,8 +1,8 @@
 //! Read, check, rewrite and run XLA's HLO, without building XLA.
 //!
 //! ```text
-//!             load, parse            optimize             print
-//!  HLO text ──────────────► Verified ────────► Verified ────────► HLO text
+//!  HLO text,  load, parse            optimize         print, write   HLO text,
+//!  proto   ───────────────► Verified ────────► Verified ────────────► proto
 //!                            ▲     │ ╲            │ ╱
 //!   Builder (a front end) ───┘     │  ╲── check ──╱
 //!                                  │
@@ -23,7 +23,7 @@
 //! ```
 //!
 //! [`prelude`] has what most programs need; the rooms of the house are here as
-//! [`ir`], [`text`], [`targets`], [`rewrite`] and [`interp`]. The semantic
+//! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`] and [`interp`]. The semantic
 //! version of this crate covers what it defines itself and what it names.
 
 pub mod check;
@@ -38,6 +38,7 @@ pub mod run;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
+pub use tilewright_proto as proto;
 pub use tilewright_rewrite as rewrite;
 pub use tilewright_target as targets;
 pub use tilewright_text as text;
@@ -47,7 +48,8 @@ pub use error::Error;
 pub use interp::Limits;
 pub use ir::Verified;
 pub use module::{
-    Loaded, PrintOptions, Source, load, load_bytes, load_file, load_text, parse, print, print_with,
+    Emit, Loaded, PrintOptions, Source, encode, load, load_bytes, load_file, load_proto, load_text,
+    parse, print, print_with, write,
 };
 pub use pipeline::{
     Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, target,

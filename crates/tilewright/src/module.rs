@@ -5,7 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use tilewright_ir::{Module, Verified, verify};
+use tilewright_ir::{ArrayShape, Module, Shape, Verified, verify};
+use tilewright_proto::looks_like_proto;
 use tilewright_text::SourceMap;
 pub use tilewright_text::{Form, LayoutPadding, PrintOptions};
 
@@ -16,7 +17,7 @@ use crate::error::Error;
 pub struct Source {
     /// What to call it in messages: the file's name, `<stdin>`.
     pub name: String,
-    /// All of it.
+    /// All of it; empty if the module came in binary form.
     pub text: Arc<str>,
 }
 
@@ -34,7 +35,8 @@ pub struct Loaded {
 /// Reads the module in a file.
 ///
 /// # Errors
-/// If the file cannot be read, is not HLO text, or the module does not verify.
+/// If the file cannot be read, is neither HLO text nor a proto, or the module
+/// does not verify.
 pub fn load(path: impl AsRef<Path>) -> Result<Verified, Error> {
     Ok(load_file(path.as_ref())?.module)
 }
@@ -64,7 +66,8 @@ pub fn parse(text: &str) -> Result<Verified, Error> {
 /// Reads the module in a file, and keeps its text for messages.
 ///
 /// # Errors
-/// If the file cannot be read, is not HLO text, or the module does not verify.
+/// If the file cannot be read, is neither HLO text nor a proto, or the module
+/// does not verify.
 pub fn load_file(path: &Path) -> Result<Loaded, Error> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
@@ -77,10 +80,10 @@ pub fn load_file(path: &Path) -> Result<Loaded, Error> {
 /// by what they hold.
 ///
 /// # Errors
-/// If they are not HLO text, or the module does not verify.
+/// If they are neither HLO text nor a proto, or the module does not verify.
 pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
     if looks_like_proto(&bytes) {
-        return Err(Error::Proto { name: name.to_owned() });
+        return load_proto(name, &bytes);
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
@@ -89,6 +92,25 @@ pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
         Error::NotText { name: name.to_owned(), offset, line }
     })?;
     load_text(name, text)
+}
+
+/// Reads the module in an `HloModuleProto`, `HloProto` or `HloSnapshot` that
+/// came from somewhere.
+///
+/// # Errors
+/// If it is none of them, or the module does not verify.
+pub fn load_proto(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
+    let source = Source { name: name.to_owned(), text: Arc::from("") };
+    let spans = SourceMap::default();
+    match tilewright_proto::decode(bytes) {
+        Err(error) => Err(Error::Proto { name: name.to_owned(), error }),
+        Ok(module) => match verify(module) {
+            Ok(module) => Ok(Loaded { module, source, spans }),
+            Err(rejected) => {
+                Err(Error::Rejected { source_text: source, spans: Box::new(spans), rejected })
+            }
+        },
+    }
 }
 
 /// Reads the module in a text that came from somewhere.
@@ -110,14 +132,72 @@ pub fn load_text(name: &str, text: impl Into<Arc<str>>) -> Result<Loaded, Error>
     }
 }
 
-/// Whether the bytes are a message that begins with a string, as
-/// `HloModuleProto` does with the name, and `HloProto` with the module. Text
-/// may begin with the same byte, an empty line, but has no control characters.
-fn looks_like_proto(bytes: &[u8]) -> bool {
-    const LOOKED_AT: usize = 4096;
-    let head = &bytes[..bytes.len().min(LOOKED_AT)];
-    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-    head.first() == Some(&0x0a) && head.iter().any(is_control)
+/// The forms in which a module is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Emit {
+    /// HLO text.
+    #[default]
+    Hlo,
+    /// `HloModuleProto`.
+    Proto,
+}
+
+impl Emit {
+    /// The form that the name of a file asks for: text, unless it ends in `.pb`
+    /// or the like.
+    ///
+    /// # Errors
+    /// [`Error::OutputForm`], if it asks for a form that cannot be written.
+    pub fn of_path(path: &Path) -> Result<Self, Error> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        let what = match extension.to_ascii_lowercase().as_str() {
+            "pb" | "binpb" | "proto" => return Ok(Self::Proto),
+            "pbtxt" | "textproto" => "text proto",
+            "mlir" => "MLIR",
+            _ => return Ok(Self::Hlo),
+        };
+        Err(Error::OutputForm { path: path.to_owned(), what })
+    }
+}
+
+/// Writes a module in one form or the other.
+///
+/// # Errors
+/// If something in the module cannot be said in that form.
+pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<u8>, Error> {
+    match emit {
+        Emit::Hlo => Ok(print_with(module, options)?.into_bytes()),
+        Emit::Proto => {
+            if options.padding != LayoutPadding::Keep {
+                refuse_padding(module)?;
+            }
+            encode(module)
+        }
+    }
+}
+
+/// Writes a module as `HloModuleProto`, which XLA takes back. See
+/// `docs/proto.md` for what only text can say.
+///
+/// # Errors
+/// If something in the module cannot be said in proto.
+pub fn encode(module: &Module) -> Result<Vec<u8>, Error> {
+    tilewright_proto::encode(module).map_err(Error::Encode)
+}
+
+fn refuse_padding(module: &Module) -> Result<(), Error> {
+    for &computation in module.computations() {
+        for id in module.instructions(computation) {
+            let mut arrays = module.shape(id).leaves().into_iter().filter_map(Shape::as_array);
+            let padded = |array: &ArrayShape| {
+                array.layout.as_ref().is_some_and(|layout| layout.padding.is_some())
+            };
+            if arrays.any(padded) {
+                return Err(Error::Padding(module.name_of(id).to_owned()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes a module as HLO text, which XLA's parser takes back.

@@ -8,8 +8,9 @@ use crate::args::Convert;
 use crate::io;
 
 pub(crate) fn run(args: Convert) -> Result<ExitCode> {
-    let output = io::Output::of(args.output).expect_text()?;
+    let output = io::Output::of(args.output);
+    let emit = output.form(args.form.emit())?;
     let module = io::load(&args.input.path)?.module;
-    output.write(tilewright::print_with(&module, &args.form.options())?.as_bytes())?;
+    output.write(&tilewright::write(&module, emit, &args.form.options())?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,8 @@ use crate::args::Opt;
 use crate::{io, report};
 
 pub(crate) fn run(args: Opt) -> Result<ExitCode> {
-    let output = io::Output::of(args.output.clone()).expect_text()?;
+    let output = io::Output::of(args.output.clone());
+    let emit = output.form(args.form.emit())?;
     let mut options = options(&args.optimisation)?;
     options.stop_after = args.stop_after;
     let before = io::load(&args.input.path)?.module;
@@ -29,7 +30,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
         }
     })?;
     dump.map_or(Ok(()), |dump| dump.failed)?;
-    let text = tilewright::print_with(&optimized.module, &args.form.options())?;
+    let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
     if let Some(original) = original {
         let how = CheckOptions { exact: options.exact, ..CheckOptions::default() };
         let agreement = tilewright::check(&original, &optimized.module, &how)?;
@@ -38,7 +39,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     }
-    output.write(text.as_bytes())?;
+    output.write(&bytes)?;
     let summary = OptReport::from(&optimized.report);
     if args.json {
         io::to_stderr(&io::json(&summary)?);

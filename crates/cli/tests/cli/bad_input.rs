@@ -83,7 +83,7 @@ fn nul_bytes() {
 #[test]
 fn binary_proto() {
     let (_folder, path) = file("module.pb", b"\x0a\x05jit_f\x12\x04main\x1a\x02\x08\x01");
-    refused(&path, "proto input comes with a later version");
+    refused(&path, "module.pb: computations[0]: it cannot be decoded");
 }
 
 #[test]

@@ -25,13 +25,34 @@ fn convert_is_stable() {
 #[test]
 fn convert_refuses_other_forms() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.pb");
+    let out = folder.path().join("out.mlir");
     let input = group_norm();
     tilewright(["convert", input.to_str().unwrap(), "-o", out.to_str().unwrap()])
         .failed(1)
-        .says("proto output comes with a later version");
+        .says("MLIR output comes with a later version");
     tilewright(["opt", input.to_str().unwrap(), "-o", out.to_str().unwrap()]).failed(1);
     assert!(!out.exists());
+}
+
+#[test]
+fn proto_there_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = group_norm();
+    let (pb, hlo) = (folder.path().join("out.pb"), folder.path().join("out.hlo"));
+    let (pb, hlo) = (pb.to_str().unwrap(), hlo.to_str().unwrap());
+    tilewright(["convert", input.to_str().unwrap(), "-o", pb]).ok();
+    tilewright(["convert", pb, "-o", hlo]).ok();
+    let text = tilewright(["convert", input.to_str().unwrap()]).ok().stdout;
+    assert_eq!(std::fs::read_to_string(hlo).unwrap(), text);
+    // Every verb takes it, and the name of the output can be overruled.
+    tilewright(["verify", pb]).ok();
+    tilewright(["cost", pb]).ok();
+    assert!(tilewright(["check", pb, hlo]).ok().stdout.starts_with("equal"));
+    assert!(tilewright(["run", pb]).ok().stdout.starts_with("out0"));
+    tilewright(["opt", pb, "--emit", "proto", "-o", hlo]).ok();
+    assert_eq!(std::fs::read(hlo).unwrap().first(), Some(&0x0a));
+    tilewright(["opt", hlo, "--emit", "hlo", "-o", pb]).ok();
+    assert!(std::fs::read_to_string(pb).unwrap().starts_with("HloModule"));
 }
 
 #[test]

@@ -1,24 +1,14 @@
 //! Quoted strings with C's escapes, spelt as XLA spells them.
 
-use super::number::push_ascii;
-
-const PLAIN: [bool; 256] = {
-    let mut plain = [false; 256];
-    let mut byte = b' ' as usize;
-    while byte < 0x7f {
-        plain[byte] = !matches!(byte as u8, b'"' | b'\'' | b'\\');
-        byte += 1;
-    }
-    plain
-};
+use tilewright_ir::escape::{is_plain, push_escaped};
 
 /// Appends `text` in double quotes. Bytes outside ASCII become octal escapes.
 pub(super) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
-    if text.bytes().all(|byte| PLAIN[usize::from(byte)]) {
+    if text.bytes().all(is_plain) {
         out.push_str(text);
     } else {
-        text.bytes().for_each(|byte| push_byte(out, byte));
+        push_escaped(out, text.as_bytes());
     }
     out.push('"');
 }
@@ -26,25 +16,8 @@ pub(super) fn push_quoted(out: &mut String, text: &str) {
 /// Appends `text` in single quotes.
 pub(super) fn push_in_single_quotes(out: &mut String, text: &str) {
     out.push('\'');
-    text.bytes().for_each(|byte| push_byte(out, byte));
+    push_escaped(out, text.as_bytes());
     out.push('\'');
-}
-
-fn push_byte(out: &mut String, byte: u8) {
-    match byte {
-        b'\n' => out.push_str("\\n"),
-        b'\r' => out.push_str("\\r"),
-        b'\t' => out.push_str("\\t"),
-        b'"' | b'\'' | b'\\' => {
-            out.push('\\');
-            out.push(char::from(byte));
-        }
-        _ if PLAIN[usize::from(byte)] => out.push(char::from(byte)),
-        _ => {
-            let digit = |shift: u8| b'0' + (byte >> shift & 7);
-            push_ascii(out, &[b'\\', digit(6), digit(3), digit(0)]);
-        }
-    }
 }
 
 #[cfg(test)]

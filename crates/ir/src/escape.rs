@@ -1,0 +1,104 @@
+//! C's escapes, which stand in quoted text and in [`Verbatim`] attributes for
+//! bytes.
+//!
+//! [`Verbatim`]: crate::ops::attr::Verbatim
+
+/// The bytes that text with escapes stands for; `None` if an escape is
+/// malformed.
+pub fn unescape(raw: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next()? {
+            b'a' => 0x07,
+            b'b' => 0x08,
+            b'f' => 0x0C,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 0x0B,
+            first @ b'0'..=b'7' => number(&mut rest, 8, 2, u32::from(first - b'0'))?,
+            b'x' | b'X' => {
+                let first = char::from(rest.next()?).to_digit(16)?;
+                number(&mut rest, 16, 1, first)?
+            }
+            other @ (b'\\' | b'"' | b'\'' | b'?') => other,
+            _ => return None,
+        });
+    }
+    Some(bytes)
+}
+
+/// The rest of an octal or hexadecimal escape, up to `digits` more digits.
+fn number(
+    rest: &mut std::iter::Peekable<std::str::Bytes<'_>>,
+    radix: u32,
+    digits: usize,
+    first: u32,
+) -> Option<u8> {
+    let mut value = first;
+    for _ in 0..digits {
+        let Some(digit) = rest.peek().and_then(|&b| char::from(b).to_digit(radix)) else { break };
+        value = value * radix + digit;
+        rest.next();
+    }
+    u8::try_from(value).ok()
+}
+
+/// Whether a byte stands for itself.
+pub const fn is_plain(byte: u8) -> bool {
+    byte >= b' ' && byte < 0x7f && !matches!(byte, b'"' | b'\'' | b'\\')
+}
+
+/// Appends bytes, those outside printable ASCII as escapes, spelt as XLA spells
+/// them.
+pub fn push_escaped(out: &mut String, bytes: &[u8]) {
+    for &byte in bytes {
+        match byte {
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            b'"' | b'\'' | b'\\' => {
+                out.push('\\');
+                out.push(char::from(byte));
+            }
+            _ if is_plain(byte) => out.push(char::from(byte)),
+            _ => {
+                out.push('\\');
+                for shift in [6, 3, 0] {
+                    out.push(char::from(b'0' + (byte >> shift & 7)));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As absl's CEscape spells the same bytes.
+    #[test]
+    fn bytes_there_and_back() {
+        let mut out = String::new();
+        push_escaped(&mut out, b"n\"q\\ \n\t\r'\xc3\xa9\x7f\x01");
+        assert_eq!(out, r#"n\"q\\ \n\t\r\'\303\251\177\001"#);
+        assert_eq!(unescape(&out).as_deref(), Some(&b"n\"q\\ \n\t\r'\xc3\xa9\x7f\x01"[..]));
+        let all: Vec<u8> = (0..=255).collect();
+        out.clear();
+        push_escaped(&mut out, &all);
+        assert_eq!(unescape(&out), Some(all));
+    }
+
+    #[test]
+    fn malformed_escapes() {
+        for raw in ["\\", "\\q", "\\x", "\\777"] {
+            assert_eq!(unescape(raw), None, "{raw}");
+        }
+        assert_eq!(unescape("\\x41\\1012").as_deref(), Some(&b"AA2"[..]));
+    }
+}

@@ -1,0 +1,75 @@
+//! `backend_config`: bytes on the wire, text with quotes or braces in the ir.
+
+use tilewright_ir::escape::{push_escaped, unescape};
+
+use crate::error::ProtoError;
+
+/// Bytes as text: as they are if they are a JSON dict, else in quotes.
+pub(crate) fn to_text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_json_dict(text) => text.to_owned(),
+        _ => {
+            let mut text = String::with_capacity(bytes.len().saturating_add(2));
+            text.push('"');
+            push_escaped(&mut text, bytes);
+            text.push('"');
+            text
+        }
+    }
+}
+
+/// The bytes that text stands for.
+pub(crate) fn to_bytes(text: &str) -> Result<Vec<u8>, ProtoError> {
+    for quote in ['"', '\''] {
+        if let Some(inside) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+            let error = || ProtoError::with_help("an escape is malformed", "correct the text");
+            return unescape(inside).ok_or_else(error);
+        }
+    }
+    Ok(text.as_bytes().to_vec())
+}
+
+/// Whether braces, outside strings, close exactly at the end. XLA looks no
+/// closer either.
+fn is_json_dict(text: &str) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0u64, false, false);
+    let last = text.len().saturating_sub(1);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' => depth = depth.saturating_add(1),
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && !in_string {
+            return byte == b'}' && at == last;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dicts_stay_and_all_else_is_quoted() {
+        for dict in [r#"{}"#, r#"{"a":{"b":"}"}}"#, r#"{"a":"\"{"}"#] {
+            assert_eq!(to_text(dict.as_bytes()), dict);
+        }
+        for (bytes, text) in [
+            (&b"a"[..], r#""a""#),
+            (b"{", r#""{""#),
+            (b"{}{}", r#""{}{}""#),
+            (b"{}\n", r#""{}\n""#),
+            (b"{\xff}", r#""{\377}""#),
+            (b"\"{}\"", r#""\"{}\"""#),
+        ] {
+            assert_eq!(to_text(bytes), text);
+            assert_eq!(to_bytes(text).as_deref(), Ok(bytes));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Instructions.
+
+use prost::Message as _;
+use tilewright_ir::{InstId, Module, Op};
+
+use super::ids::Ids;
+use super::{attribute, extras};
+use crate::decode::usual_order;
+use crate::error::{ProtoError, Within as _};
+use crate::generated::xla::{
+    self, HloInstructionProto, PrecisionConfig, RaggedDotDimensionNumbers, StatisticsViz,
+};
+use crate::wire::{push_message, with_residue};
+use crate::{literal, metadata, shape};
+
+const METADATA: u32 = 7;
+
+pub(super) fn encode(module: &Module, ids: &Ids, id: InstId) -> Result<Vec<u8>, ProtoError> {
+    let op = module.op(id);
+    let metadata = module.metadata(id);
+    let mut proto = HloInstructionProto {
+        name: ids.name(module, id).to_owned(),
+        opcode: op.opcode().name().to_owned(),
+        shape: Some(shape::encode(module.shape(id)).within("shape")?),
+        metadata: Some(
+            metadata.map(metadata::encode).transpose().within("metadata")?.unwrap_or_default(),
+        ),
+        id: ids.instruction(id),
+        operand_ids: module.operands(id).iter().map(|&id| ids.instruction(id)).collect(),
+        // Written by XLA even where they are empty.
+        frontend_attributes: Some(xla::FrontendAttributes::default()),
+        statistics_viz: Some(StatisticsViz::default()),
+        ..HloInstructionProto::default()
+    };
+    set_defaults(module, id, &mut proto);
+    set_op(module, ids, id, &mut proto)?;
+    let extras = module.extras(id);
+    if let Some(extras) = extras {
+        extras::encode(extras, ids, &mut proto)?;
+    }
+    let mut residue = Vec::new();
+    if let Some(rare) = metadata.and_then(|metadata| metadata.rare.as_deref()) {
+        push_message(&mut residue, METADATA, &rare.residue);
+    }
+    residue.extend(extras.iter().flat_map(|extras| &extras.residue));
+    Ok(with_residue(proto.encode_to_vec(), &residue))
+}
+
+fn set_op(
+    module: &Module,
+    ids: &Ids,
+    id: InstId,
+    proto: &mut HloInstructionProto,
+) -> Result<(), ProtoError> {
+    let op = module.op(id);
+    if let Op::Constant(value) = op {
+        let value = literal::encode(value, module.shape(id)).within("literal")?;
+        proto.literal = Some(value);
+        return Ok(());
+    }
+    let mut done = Ok(());
+    op.for_each_attr(&mut |name, value| {
+        if done.is_ok() {
+            done = attribute::set(op.opcode(), name, value, ids, proto);
+        }
+    });
+    done
+}
+
+/// What XLA writes where the ir, as text, says nothing.
+fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
+    let operands = module.operands(id);
+    let precision =
+        || Some(PrecisionConfig { operand_precision: vec![0; operands.len()], algorithm: 0 });
+    match module.op(id) {
+        Op::Dot(_) | Op::ScaledDot(_) => {
+            proto.dot_dimension_numbers = Some(xla::DotDimensionNumbers::default());
+            proto.precision_config = precision();
+        }
+        Op::RaggedDot(_) => {
+            proto.ragged_dot_dimension_numbers = Some(RaggedDotDimensionNumbers {
+                dot_dimension_numbers: Some(xla::DotDimensionNumbers::default()),
+                ..RaggedDotDimensionNumbers::default()
+            });
+            proto.precision_config = precision();
+        }
+        Op::Convolution(_) => {
+            proto.window = Some(xla::Window::default());
+            proto.sparsity_config = Some(xla::SparsityConfig::default());
+            proto.feature_group_count = 1;
+            proto.batch_group_count = 1;
+            proto.precision_config = precision();
+        }
+        Op::CustomCall(_) => {
+            proto.feature_group_count = 1;
+            proto.batch_group_count = 1;
+            proto.precision_config = precision();
+            proto.custom_call_api_version = 1;
+        }
+        Op::ReduceWindow(_) | Op::SelectAndScatter(_) => {
+            proto.window = Some(xla::Window::default());
+        }
+        Op::Compare(_) => {
+            let element = operands.first().and_then(|&operand| module.array_shape(operand));
+            proto.comparison_type =
+                element.map_or("", |array| usual_order(array.element_type)).to_owned();
+        }
+        Op::Cholesky(_) => proto.cholesky_options = Some(xla::CholeskyOptions::default()),
+        Op::TriangularSolve(_) => {
+            let transpose_a = 1;
+            proto.triangular_solve_options =
+                Some(xla::TriangularSolveOptions { transpose_a, ..Default::default() });
+        }
+        Op::Gather(_) => {
+            proto.gather_dimension_numbers = Some(xla::GatherDimensionNumbers::default());
+        }
+        Op::Scatter(_) => {
+            proto.scatter_dimension_numbers = Some(xla::ScatterDimensionNumbers::default());
+        }
+        Op::TopK(_) => proto.largest = true,
+        _ => {}
+    }
+}

@@ -1,0 +1,50 @@
+//! Names that are unique in the module, as proto wants them. In text they need
+//! be so only within their computation.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{InstId, Module};
+
+/// The names of instructions whose own name another one has.
+#[derive(Debug, Default)]
+pub(super) struct Names(FxHashMap<InstId, String>);
+
+impl Names {
+    /// The first in order keeps its name; others get a number after a dot, the
+    /// first that is free, as XLA's parser gives them.
+    pub(super) fn new(module: &Module) -> Self {
+        let mut renamed = FxHashMap::default();
+        let mut taken: FxHashSet<String> = FxHashSet::default();
+        let mut next: FxHashMap<String, u64> = FxHashMap::default();
+        for &computation in module.computations() {
+            for id in module.instructions(computation) {
+                let name = module.name_of(id);
+                if taken.insert(name.to_owned()) {
+                    continue;
+                }
+                let fresh = fresh(name, &mut next, &taken);
+                taken.insert(fresh.clone());
+                renamed.insert(id, fresh);
+            }
+        }
+        Self(renamed)
+    }
+
+    pub(super) fn get<'a>(&'a self, module: &'a Module, id: InstId) -> &'a str {
+        self.0.get(&id).map_or_else(|| module.name_of(id), String::as_str)
+    }
+}
+
+fn fresh(name: &str, next: &mut FxHashMap<String, u64>, taken: &FxHashSet<String>) -> String {
+    let stem = match name.rsplit_once('.') {
+        Some((stem, number)) if number.parse::<u64>().is_ok() => stem,
+        _ => name,
+    };
+    let next = next.entry(stem.to_owned()).or_insert(1);
+    loop {
+        let name = format!("{stem}.{next}");
+        *next = next.saturating_add(1);
+        if !taken.contains(&name) {
+            return name;
+        }
+    }
+}

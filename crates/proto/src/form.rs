@@ -1,0 +1,49 @@
+//! Which message some bytes are.
+
+use crate::wire::fields;
+
+/// Whether bytes are a module in binary form rather than text.
+///
+/// The messages begin with a string or a message, and what tells one field
+/// from the next are control characters, which text does not have; it may
+/// begin with the same byte, an empty line. Damaged messages are taken for
+/// messages, so that what is wrong with them can be said.
+///
+/// ```
+/// assert!(tilewright_proto::looks_like_proto(b"\x0a\x01m\x12\x04main\x1a"));
+/// assert!(!tilewright_proto::looks_like_proto(b"\nHloModule m\n"));
+/// ```
+pub fn looks_like_proto(bytes: &[u8]) -> bool {
+    const LOOKED_AT: usize = 1 << 16;
+    let head = bytes.get(..LOOKED_AT).unwrap_or(bytes);
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    // The first four fields of a module, as bytes.
+    matches!(head.first(), Some(0x0a | 0x12 | 0x1a | 0x22)) && head.iter().any(is_control)
+}
+
+/// The `HloModuleProto` in bytes that are one, or an `HloProto` or
+/// `HloSnapshot` with one.
+pub(crate) fn module_in(bytes: &[u8]) -> &[u8] {
+    // A module begins with its name instead, which is no message with
+    // computations.
+    let Some(inner) = first(bytes, 1) else { return bytes };
+    if is_module(inner) {
+        return inner;
+    }
+    first(inner, 1).filter(|module| is_module(module)).unwrap_or(bytes)
+}
+
+/// Whether a message has computations that have instructions that have opcodes.
+fn is_module(bytes: &[u8]) -> bool {
+    let well_formed = |bytes: &[u8]| fields(bytes).all(|field| field.is_ok());
+    well_formed(bytes)
+        && first(bytes, 3)
+            .and_then(|computation| first(computation, 2))
+            .is_some_and(|instruction| well_formed(instruction) && first(instruction, 2).is_some())
+}
+
+/// The first field of this number that holds bytes.
+fn first(bytes: &[u8], number: u32) -> Option<&[u8]> {
+    let mut fields = fields(bytes).map_while(Result::ok);
+    fields.find_map(|field| field.payload.filter(|_| field.number == number))
+}

@@ -1,0 +1,16 @@
+//! What `tests/generated.rs` makes of the schema.
+
+#[rustfmt::skip]
+#[allow(dead_code, reason = "tables of messages that only ever repeat are not looked at")]
+pub(crate) mod known;
+#[rustfmt::skip]
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::semicolon_if_nothing_returned,
+    clippy::allow_attributes_without_reason,
+    rust_2018_idioms,
+    reason = "generated"
+)]
+pub(crate) mod xla;

@@ -1,0 +1,49 @@
+//! XLA's binary form of HLO, `HloModuleProto`, in and out.
+//!
+//! ```
+//! use tilewright_proto::{decode, encode, looks_like_proto};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let text = "HloModule m
+//! ENTRY main {
+//!   x = f32[2] parameter(0)
+//!   ROOT y = f32[2] negate(x)
+//! }";
+//! let bytes = encode(&tilewright_text::parse(text)?.module)?;
+//! assert!(looks_like_proto(&bytes));
+//! let module = decode(&bytes)?;
+//! assert_eq!(module.instruction_count(), 2);
+//! let error = decode(&bytes[..40]).unwrap_err();
+//! assert!(error.help.contains("damaged"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - `proto/hlo.proto`: the messages, as far as the ir can hold them.
+//! - `decode`, `encode`: modules, computations, instructions, attributes; each
+//!   file has a twin on the other side.
+//! - `shape`, `literal`, `sharding`, `devices`, `metadata`, `words`: what they
+//!   are made of, both ways.
+//! - `wire`: what the schema does not know is carried along.
+//!
+//! What text can say and proto cannot, and the other way round, is listed in
+//! `docs/proto.md`.
+
+mod config;
+mod decode;
+mod devices;
+mod encode;
+mod error;
+mod form;
+mod generated;
+mod literal;
+mod metadata;
+mod shape;
+mod sharding;
+mod wire;
+mod words;
+
+pub use decode::decode;
+pub use encode::{encode, encode_hlo_proto};
+pub use error::ProtoError;
+pub use form::looks_like_proto;
