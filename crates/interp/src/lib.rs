@@ -1,4 +1,4 @@
-//! The oracle: evaluates any verified HLO module.
+//! The oracle: evaluates verified HLO modules.
 //!
 //! ```text
 //! evaluate ── frame: one computation's values, each until its last use
@@ -12,12 +12,22 @@
 //! [`compare()`] says how far two results are apart, [`inputs`] makes inputs from
 //! a seed, [`npz`] reads and writes them.
 //!
+//! # What cannot be evaluated
+//! [`EvalError::Unsupported`] names the instruction and what of it is not
+//! supported: values of dims known only at run time (`<=8`, `?`); arithmetic of
+//! floats of 8 bits and less and of integers narrower than a byte, which only
+//! move; ops between devices and asynchronous ones; transfers, infeed and
+//! outfeed; custom calls; random numbers; `ragged-dot`, `scaled-dot`, `scan`
+//! and `stochastic-convert`.
+//!
 //! # Accuracy
-//! Integers, choices and moves are exact, as are float `+ - * /`, `sqrt` and
-//! conversions (correctly rounded). Elementary functions of `f32` are computed
-//! in `f64` and rounded; those of `f16` and `bf16` in `f32` and rounded; those
-//! of `f64` are within about one unit in the last place. Sums and products of
-//! floats (reductions, windows, dots, convolutions) are accumulated in `f64`
+//! Integers, choices and moves are exact, as are the float ops `+ - * /`,
+//! `sqrt`, `remainder` and conversions (correctly rounded). Elementary functions
+//! are computed in `f64`, whose functions are within about one unit in the last
+//! place, and rounded once to `f32`, `f16` or `bf16`; so are products, quotients
+//! and functions of complex numbers, part by part. Batch norms, transforms,
+//! `cholesky` and `triangular-solve` are computed in `f64` and rounded once.
+//! Sums and products of floats (reductions, windows, dots, convolutions) are accumulated in `f64`
 //! and rounded once, whatever the type of the elements, in a fixed order, so
 //! that they are at least as accurate as any order XLA may choose.
 

@@ -251,6 +251,10 @@ fn pairs<T: Copy>(parts: Vec<T>) -> Vec<Complex<T>> {
 
 /// Where the elements of a row-major array lie in a column-major one.
 fn fortran_places(dims: &[i64]) -> Vec<usize> {
+    // Beside a 0, sizes may be too large to multiply.
+    if dims.contains(&0) {
+        return Vec::new();
+    }
     let mut places = vec![0];
     let mut stride = 1;
     let mut strides = Vec::new();

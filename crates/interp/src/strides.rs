@@ -28,22 +28,21 @@ impl<const N: usize> Nest<N> {
     /// A walk over these dims, the outermost first.
     pub(crate) fn new(levels: impl IntoIterator<Item = Level<N>>) -> Self {
         let mut outer: SmallVec<[Level<N>; 5]> = SmallVec::new();
-        let mut empty = false;
         for level in levels {
-            empty |= level.size == 0;
+            if level.size == 0 {
+                let inner = Level { size: 0, strides: [0; N] };
+                return Self { outer: SmallVec::new(), inner };
+            }
             if level.size == 1 {
                 continue;
             }
-            match outer.last_mut() {
-                Some(last) if continues(last, &level) => {
-                    *last = Level { size: last.size * level.size, strides: level.strides };
-                }
+            // Beside a 0 that comes later, sizes may be too large to multiply.
+            let merged = outer.last().filter(|last| continues(last, &level));
+            let merged = merged.and_then(|last| last.size.checked_mul(level.size));
+            match (outer.last_mut(), merged) {
+                (Some(last), Some(size)) => *last = Level { size, strides: level.strides },
                 _ => outer.push(level),
             }
-        }
-        if empty {
-            outer.clear();
-            outer.push(Level { size: 0, strides: [0; N] });
         }
         let inner = outer.pop().unwrap_or(Level { size: 1, strides: [1; N] });
         Self { outer, inner }

@@ -70,6 +70,19 @@ fn column_major_and_big_endian_arrays_are_read() {
     assert_eq!(read_one(&npy(header, &elements), &shape), Ok(expected));
 }
 
+/// 2^62 twice: a product that 64 bits cannot hold, beside a 0.
+#[test]
+fn arrays_without_elements_may_have_any_sizes() {
+    const HUGE: i64 = 1 << 62;
+    for order in ["True", "False"] {
+        let header =
+            format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': ({HUGE}, {HUGE}, 0), }}");
+        let shape = Shape::array(ElementType::F32, [HUGE, HUGE, 0]);
+        let expected = array(ElementType::F32, &[HUGE, HUGE, 0], Vec::<f32>::new());
+        assert_eq!(read_one(&npy(&header, &[]), &shape), Ok(expected), "{order}");
+    }
+}
+
 #[test]
 fn hostile_files_are_errors() {
     let shape = Shape::array(ElementType::F32, [2]);

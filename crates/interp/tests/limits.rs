@@ -105,6 +105,43 @@ ENTRY e {
     assert!(values[..50].iter().all(|&v| v == 7.0) && values[50..].iter().all(|&v| v == 0.0));
 }
 
+/// What a batch norm works with is in use beside its operand and its result.
+#[test]
+fn memory_is_counted_as_long_as_it_is_used() {
+    let text = "HloModule m
+ENTRY e {
+  x = f32[] constant(2)
+  a = f32[50000,1] broadcast(x), dimensions={}
+  f = f32[1] broadcast(x), dimensions={}
+  ROOT r = (f32[50000,1], f32[1], f32[1]) batch-norm-training(a, f, f), epsilon=1, feature_index=1
+}";
+    // Operand and result take 4 bytes of an element, four arrays of f64 32.
+    let limits = |bytes: u64| Limits { max_bytes: bytes * 50_000 + 1000, ..Limits::default() };
+    assert!(matches!(run(text, &limits(39)), Err(EvalError::Memory { .. })));
+    assert!(run(text, &limits(40)).is_ok());
+}
+
+#[test]
+fn large_windows_and_transforms_are_counted() {
+    let f =
+        "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT x = f32[] add(a, b)\n}";
+    let refused = |lines: &str, max_bytes| {
+        let text = format!("HloModule m\n{f}\nENTRY e {{\n  {lines}\n}}");
+        let limits = Limits { max_bytes, ..Limits::default() };
+        let error = run(&text, &limits).unwrap_err();
+        assert!(matches!(error, EvalError::Memory { .. }), "{error}: {lines}");
+    };
+    // 4 bytes of each element, and a tap for each.
+    let window = "z = f32[] constant(0)
+  x = f32[50000] broadcast(z), dimensions={}
+  ROOT y = f32[1] reduce-window(x, z), window={size=50000}, to_apply=f";
+    refused(window, 40 * 50_000);
+    // Four bytes and 16 of a complex number of f64.
+    let transform = "x = c64[50000] iota(), iota_dimension=0
+  ROOT y = c64[50000] fft(x), fft_type=FFT, fft_length={50000}";
+    refused(transform, (16 + 32) * 50_000);
+}
+
 #[test]
 fn deep_calls_are_an_error_and_not_a_crash() {
     let mut text = String::from("HloModule m\nf0 {\n  ROOT x = f32[3] parameter(0)\n}\n");

@@ -181,7 +181,8 @@ impl<'a> ShapeQuery<'a> {
 /// The shape returned is `declared` itself, layout included, where the rule
 /// cannot infer it; otherwise the inferred shape without layouts. The two need
 /// only agree: a declared shape may say more or less than can be inferred of
-/// which dims are dynamic ([`Shape::agrees`]).
+/// which dims are dynamic ([`Shape::agrees`]). Ops that hand values on, such as
+/// calls and tuples, keep that too.
 ///
 /// # Errors
 /// If the operands, attributes or the declared shape break the op's rule.
@@ -196,8 +197,14 @@ pub fn infer_shape(
         return Err(query.arity_error());
     }
     let inferred = op.shape_rule(&query)?;
+    // What hands a value on hands on all of its shape: that value may be put in
+    // the op's place.
+    let hands_on = op.opcode().family() == "control";
+    let fits = |declared: &Shape| {
+        if hands_on { declared.compatible(&inferred) } else { declared.agrees(&inferred) }
+    };
     if let Some(declared) = declared
-        && !declared.agrees(&inferred)
+        && !fits(declared)
     {
         return Err(ShapeError::result(format!(
             "`{}` of these operands yields {inferred}, not {}",

@@ -8,6 +8,7 @@ use tilewright_ir::{ArrayShape, Data, ElementType};
 use super::{Cx, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::fill;
+use crate::limits::Charge;
 use crate::value::{Value, map_data};
 
 /// A bitcast between layouts, or between types: elements go to memory as the
@@ -15,17 +16,18 @@ use crate::value::{Value, map_data};
 pub(super) fn bitcast(cx: &Cx<'_, '_>, from: &ArrayShape, to: &ArrayShape) -> Outcome<Value> {
     let allocation = cx.allocate_result()?;
     let source = cx.array(0)?.data();
-    let stored = addresses(from)?;
-    let _buffer = cx.scratch(from.element_type.bytes() as usize, stored.buffer)?;
-    let _places = cx.scratch(size_of::<usize>(), stored.places.len())?;
+    let stored = addresses(cx, from)?;
+    // The memory itself, as bytes, and as elements of the other type.
+    let _memory = cx.scratch(3 * from.element_type.bytes() as usize, stored.buffer)?;
     let memory = in_memory(source, &stored)?;
     let memory = reinterpret(&memory, from.element_type, to.element_type)?;
-    let read = addresses(to)?;
+    drop(stored);
+    let read = addresses(cx, to)?;
     if read.places.iter().any(|&place| place >= memory.len()) {
         return Err(unsupported(format!("{to} needs a larger buffer than {from}")));
     }
     let mut out = Data::zeros(to.element_type, 0);
-    fill(&mut out, &memory, read.places.into_iter())?;
+    fill(&mut out, &memory, read.places.iter().copied())?;
     allocation.with(out)
 }
 
@@ -34,20 +36,25 @@ struct Addresses {
     places: Vec<usize>,
     /// Elements of the buffer.
     buffer: usize,
+    _charge: Charge,
 }
 
-fn addresses(shape: &ArrayShape) -> Outcome<Addresses> {
+fn addresses(cx: &Cx<'_, '_>, shape: &ArrayShape) -> Outcome<Addresses> {
     let map = AddressMap::new(shape).map_err(|error| unsupported(error.to_string()))?;
     let out_of_range = || Fault::Internal("an address is out of range");
     let buffer = usize::try_from(map.buffer_elements()).map_err(|_| out_of_range())?;
     let mut walk = PositionIterator::over(shape.dims()).map_err(|_| out_of_range())?;
-    let mut places = Vec::new();
+    let count = shape.num_elements().and_then(|count| usize::try_from(count).ok());
+    let count = count.ok_or_else(out_of_range)?;
+    let charge = cx.scratch(size_of::<usize>(), count)?;
+    cx.spend(count)?;
+    let mut places = Vec::with_capacity(count);
     while let Some(position) = walk.current() {
         let place = map.linear(position).map_err(|_| out_of_range())?;
         places.push(usize::try_from(place).map_err(|_| out_of_range())?);
         walk.advance();
     }
-    Ok(Addresses { places, buffer })
+    Ok(Addresses { places, buffer, _charge: charge })
 }
 
 fn in_memory(source: &Data, stored: &Addresses) -> Outcome<Data> {

@@ -7,10 +7,11 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
-use tilewright_ir::{Data, ElementType};
+use tilewright_ir::shape::checked_product;
+use tilewright_ir::{Data, Dims, ElementType};
 
 use super::matmul::{self, Product, Rows, Visitor};
-use super::taps::{Tap, taps, walk_taps};
+use super::taps::{Taps, taps, walk_taps};
 use super::{Cx, elementwise, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::limits::Charge;
@@ -61,6 +62,9 @@ fn rounded(sums: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
 }
 
 pub(super) fn dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let (left, right) = (cx.array(0)?, cx.array(1)?);
     let result = cx.allocate_result()?;
     let sizes = DotSizes::new(left, right, attrs);
@@ -99,7 +103,9 @@ impl DotSizes {
         let left_free = free(left.rank(), &left_batch, &left_inner);
         let right_free = free(right.rank(), &right_batch, &right_inner);
         let count = |array: &Array, dims: &[usize]| {
-            dims.iter().filter_map(|&d| array.dims().get(d)).map(|&d| extent(d)).product()
+            let sizes: Dims = dims.iter().filter_map(|&d| array.dims().get(d)).copied().collect();
+            // Beside a 0, sizes may be too large to multiply; others fit.
+            checked_product(&sizes).map_or(usize::MAX, extent)
         };
         Self {
             batches: count(left, &left_batch),
@@ -149,8 +155,15 @@ impl Visitor for Batches<'_> {
 /// For every tap of the window, the input's rows of features that it meets are
 /// multiplied by the tap's matrix of features.
 pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let result = cx.allocate_result()?;
     let (input, kernel) = (cx.array(0)?, cx.array(1)?);
+    if input.len() == 0 || kernel.len() == 0 {
+        let sums = Data::zeros(result.element_type, result.len);
+        return result.with(sums);
+    }
     let plan = ConvPlan::new(cx, input, kernel, &result.dims, attrs)?;
     let types = [input.element_type(), kernel.element_type(), result.element_type];
     let sum_type = sum_type(&types);
@@ -182,7 +195,7 @@ struct ConvPlan {
     inner: usize,
     feature_groups: usize,
     batch_groups: usize,
-    taps: Vec<Vec<Tap>>,
+    taps: Vec<Taps>,
     window: SmallVec<[usize; 4]>,
 }
 

@@ -8,7 +8,7 @@ use tilewright_ir::ops::control::{
 };
 use tilewright_ir::{CompId, Data};
 
-use super::{Cx, unsupported};
+use super::{Cx, elementwise, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::lanes::append;
 use crate::value::{Value, with_data};
@@ -61,7 +61,7 @@ const MAP_LANES: usize = 1024;
 pub(super) fn map(cx: &mut Cx<'_, '_>, attrs: &MapAttrs) -> Outcome<Value> {
     let allocation = cx.allocate_result()?;
     let mut callee = cx.callee(attrs.to_apply, MAP_LANES.min(allocation.len))?;
-    let mut out = Data::zeros(allocation.element_type, 0);
+    let mut out = elementwise::empty(allocation.element_type, allocation.len);
     for first in (0..allocation.len).step_by(MAP_LANES) {
         let lanes = MAP_LANES.min(allocation.len - first);
         for (index, operand) in cx.operands.iter().enumerate() {

@@ -1,120 +1,149 @@
-//! Fourier transforms of any length, over up to all minor dims.
+//! Fourier transforms of any length, over up to all minor dims, in `f64`.
 
 use num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftPlanner};
 use tilewright_ir::Data;
 use tilewright_ir::ops::linalg::{FftAttrs, FftType};
 
 use super::linalg::{as_complex, rounded};
 use super::{Cx, unsupported};
-use crate::error::Outcome;
+use crate::error::{Fault, Outcome};
+use crate::limits::Charge;
 use crate::strides::extent;
 use crate::value::Value;
 
 type Number = Complex<f64>;
 
+/// How many numbers the transform of a line needs beside the line, for each of
+/// the line's: tables of roots and scratch, of a line of prime length for two
+/// lines of more than twice that length.
+const TABLES: usize = 16;
+
 pub(super) fn fft(cx: &mut Cx<'_, '_>, attrs: &FftAttrs) -> Outcome<Value> {
-    let operand = cx.array(0)?;
-    let lengths: Vec<usize> = attrs.fft_length.iter().map(|&l| extent(l)).collect();
-    let Some((&last, others)) = lengths.split_last() else { return cx.take(0) };
-    let dims: Vec<usize> = operand.dims().iter().map(|&d| extent(d)).collect();
-    let half = last / 2 + 1;
-    let stored = if attrs.fft_type == FftType::Irfft { half } else { last };
-    let minor = dims.len() - lengths.len();
-    let yielded = if attrs.fft_type == FftType::Rfft { half } else { last };
-    let result: Vec<usize> = cx.array_shape()?.dims().iter().map(|&d| extent(d)).collect();
-    let fits = dims[minor..dims.len() - 1] == *others
-        && dims[dims.len() - 1] == stored
-        && result.split_last() == Some((&yielded, &dims[..dims.len() - 1]));
-    if !fits {
-        return Err(unsupported(format!("dims {dims:?} are not of the transform's length")));
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
     }
-    let length: usize = lengths.iter().product();
-    let _scratch = cx.scratch(3 * size_of::<Number>(), operand.len().saturating_mul(2))?;
-    cx.spend(operand.len().saturating_mul(64))?;
-    let inverse = matches!(attrs.fft_type, FftType::Ifft | FftType::Irfft);
-    let mut values = as_complex(operand)?;
-    let mut stride = stored;
-    for &n in others.iter().rev() {
-        along(&mut values, n, stride, inverse);
+    let sizes = Sizes::new(cx, attrs)?;
+    let _charge = sizes.charge(cx)?;
+    let direction = match attrs.fft_type {
+        FftType::Ifft | FftType::Irfft => FftDirection::Inverse,
+        FftType::Fft | FftType::Rfft => FftDirection::Forward,
+    };
+    let mut planner = FftPlanner::new();
+    let mut values = as_complex(cx.array(0)?)?;
+    let mut stride = sizes.stored;
+    for &n in sizes.others.iter().rev() {
+        along(&mut values, stride, &*planner.plan_fft(n, direction))?;
         stride *= n;
     }
-    values = match attrs.fft_type {
-        FftType::Irfft => complete(&values, half, last),
-        FftType::Fft | FftType::Ifft | FftType::Rfft => values,
-    };
-    along(&mut values, last, 1, inverse);
-    if inverse {
-        values.iter_mut().for_each(|v| *v /= length.max(1) as f64);
+    if attrs.fft_type == FftType::Irfft {
+        values = complete(&values, sizes.stored, sizes.last);
+    }
+    along(&mut values, 1, &*planner.plan_fft(sizes.last, direction))?;
+    if direction == FftDirection::Inverse {
+        let length = sizes.others.iter().product::<usize>() * sizes.last;
+        values.iter_mut().for_each(|v| *v /= length as f64);
     }
     match attrs.fft_type {
         FftType::Fft | FftType::Ifft => rounded(cx, 0, &Data::C128(values)),
         FftType::Rfft => {
-            let kept = values.chunks(last.max(1)).flat_map(|line| line.iter().take(half).copied());
+            let lines = values.chunks(sizes.last);
+            let kept = lines.flat_map(|line| line.iter().take(sizes.yielded).copied());
             rounded(cx, 0, &Data::C128(kept.collect()))
         }
         FftType::Irfft => rounded(cx, 0, &Data::F64(values.iter().map(|v| v.re).collect())),
     }
 }
 
+/// The sizes of a transform that has elements.
+struct Sizes {
+    /// The lengths of the transformed dims but the last.
+    others: Vec<usize>,
+    /// The length of the last.
+    last: usize,
+    /// How many elements of it the operand and the result have.
+    stored: usize,
+    yielded: usize,
+    /// How many lines along it there are.
+    lines: usize,
+}
+
+impl Sizes {
+    fn new(cx: &Cx<'_, '_>, attrs: &FftAttrs) -> Outcome<Self> {
+        let mut others: Vec<usize> = attrs.fft_length.iter().map(|&l| extent(l)).collect();
+        let last = others.pop().ok_or(Fault::Internal("it transforms no dims"))?;
+        let half = last / 2 + 1;
+        let (stored, yielded) = match attrs.fft_type {
+            FftType::Fft | FftType::Ifft => (last, last),
+            FftType::Rfft => (last, half),
+            FftType::Irfft => (half, last),
+        };
+        let operand = cx.array(0)?;
+        let dims: Vec<usize> = operand.dims().iter().map(|&d| extent(d)).collect();
+        let transformed = dims.len().checked_sub(others.len() + 1).and_then(|at| dims.get(at..));
+        let fits = transformed.is_some_and(|dims| {
+            dims.split_last() == Some((&stored, others.as_slice())) && !dims.contains(&0)
+        });
+        if !fits {
+            return Err(unsupported(format!("dims {dims:?} are not of the transform's length")));
+        }
+        Ok(Self { lines: operand.len() / stored, others, last, stored, yielded })
+    }
+
+    /// Counts the work, and reserves the numbers at most alive at one time:
+    /// the values before and after the last dim, what is kept of them, and the
+    /// tables for one length.
+    fn charge(&self, cx: &Cx<'_, '_>) -> Outcome<Charge> {
+        let elements = self.lines.saturating_mul(self.last);
+        let longest = self.others.iter().copied().fold(self.last, usize::max);
+        for n in self.others.iter().chain([&self.last]) {
+            // A prime length takes two transforms of more than twice the length.
+            let rounds = n.checked_ilog2().unwrap_or(0) as usize + 1;
+            cx.spend(elements.saturating_mul(rounds.saturating_mul(6)))?;
+        }
+        let numbers = elements.saturating_mul(3).saturating_add(longest.saturating_mul(TABLES));
+        cx.scratch(size_of::<Number>(), numbers)
+    }
+}
+
 /// The second half of a real signal's spectrum: the first half mirrored. What
 /// must be real is taken to be.
 fn complete(values: &[Number], half: usize, last: usize) -> Vec<Number> {
-    let mut full = Vec::with_capacity(values.len() / half.max(1) * last);
-    for line in values.chunks(half.max(1)) {
+    let mut full = Vec::with_capacity(values.len() / half * last);
+    for line in values.chunks(half) {
         full.extend((0..last).map(|k| {
             let value = if k < half { line[k] } else { line[last - k].conj() };
-            if 2 * k % last.max(1) == 0 { Number::new(value.re, 0.0) } else { value }
+            if 2 * k % last == 0 { Number::new(value.re, 0.0) } else { value }
         }));
     }
     full
 }
 
-/// Transforms every line along a dim of this size and stride.
-fn along(values: &mut [Number], n: usize, stride: usize, inverse: bool) {
-    if n < 2 || stride == 0 {
-        return;
+/// Transforms every line along a dim of the plan's length and this stride.
+fn along(values: &mut [Number], stride: usize, plan: &dyn Fft<f64>) -> Outcome<()> {
+    let n = plan.len();
+    if n < 2 {
+        return Ok(());
     }
-    let sign = if inverse { 1.0 } else { -1.0 };
-    let roots: Vec<Number> = (0..n)
-        .map(|k| {
-            let angle = sign * std::f64::consts::TAU * k as f64 / n as f64;
-            Number::new(libm::cos(angle), libm::sin(angle))
-        })
-        .collect();
+    if !values.len().is_multiple_of(n.saturating_mul(stride)) || stride == 0 {
+        return Err(Fault::Internal("a transform has lines of different lengths"));
+    }
+    let mut scratch = vec![Number::default(); plan.get_inplace_scratch_len()];
+    if stride == 1 {
+        plan.process_with_scratch(values, &mut scratch);
+        return Ok(());
+    }
     let mut line = vec![Number::default(); n];
-    let mut out = vec![Number::default(); n];
     for block in values.chunks_mut(n * stride) {
         for first in 0..stride {
-            for (i, slot) in line.iter_mut().enumerate() {
-                *slot = block[first + i * stride];
+            for (slot, value) in line.iter_mut().zip(block[first..].iter().step_by(stride)) {
+                *slot = *value;
             }
-            transform(&line, 1, &mut out, &roots, 1);
-            for (i, value) in out.iter().enumerate() {
-                block[first + i * stride] = *value;
+            plan.process_with_scratch(&mut line, &mut scratch);
+            for (value, slot) in line.iter().zip(block[first..].iter_mut().step_by(stride)) {
+                *slot = *value;
             }
         }
     }
-}
-
-/// Writes the transform of every `step`-th element of `x`. A length of `p * m`
-/// is done as `p` transforms of length `m`; `turns` is how many of the roots
-/// make one of this length's.
-fn transform(x: &[Number], step: usize, out: &mut [Number], roots: &[Number], turns: usize) {
-    let n = out.len();
-    let p = (2..=n).find(|p| n.is_multiple_of(*p)).unwrap_or(1);
-    if n <= 1 {
-        if let (Some(slot), Some(value)) = (out.first_mut(), x.first()) {
-            *slot = *value;
-        }
-        return;
-    }
-    let m = n / p;
-    for (i, part) in out.chunks_mut(m).enumerate() {
-        transform(&x[i * step..], step * p, part, roots, turns * p);
-    }
-    let parts = out.to_vec();
-    for (k, slot) in out.iter_mut().enumerate() {
-        let root = |i: usize| roots[(i * k % n) * turns];
-        *slot = (0..p).map(|i| root(i) * parts[i * m + k % m]).sum();
-    }
+    Ok(())
 }

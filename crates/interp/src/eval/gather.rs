@@ -7,6 +7,7 @@ use tilewright_ir::{Data, Dims};
 use super::indexing::index_values;
 use super::{Cx, unsupported};
 use crate::error::Outcome;
+use crate::limits::Charge;
 use crate::strides::{Level, Nest, dim_numbers, extent, place_many, row_major};
 use crate::value::{Array, Value};
 
@@ -44,6 +45,8 @@ pub(super) struct WindowPlaces {
     strides: SmallVec<[isize; 6]>,
     sizes: Dims,
     operand: Dims,
+    /// Held as long as the windows are.
+    pub(super) charge: Charge,
 }
 
 fn malformed() -> crate::error::Fault {
@@ -53,8 +56,12 @@ fn malformed() -> crate::error::Fault {
 impl WindowPlaces {
     /// The windows that `indices` choose; `moved` are the dims of the result of
     /// a gather or the updates of a scatter.
-    pub(super) fn new(indexing: &Indexing<'_>, indices: &Array, moved: &[i64]) -> Outcome<Self> {
-        let values = index_values(indices)?;
+    pub(super) fn new(
+        cx: &Cx<'_, '_>,
+        indexing: &Indexing<'_>,
+        indices: &Array,
+        moved: &[i64],
+    ) -> Outcome<Self> {
         let vector_dim = extent(indexing.vector_dim);
         let vector_size = indices.dims().get(vector_dim).map_or(1, |&d| extent(d));
         let index_strides = row_major(indices.dims());
@@ -86,7 +93,12 @@ impl WindowPlaces {
             size: extent(indices.dims()[i]),
             strides: [index_strides[i], moved_strides[m]],
         });
-        let (mut starts, mut begins) = (Vec::new(), Vec::new());
+        let windows = over.iter().map(|&d| extent(indices.dims()[d]));
+        let windows = windows.fold(1, usize::saturating_mul);
+        let charge = charge(cx, windows, rank, indices.len())?;
+        let values = index_values(indices)?;
+        let mut starts = Vec::with_capacity(windows.saturating_mul(rank));
+        let mut begins = Vec::with_capacity(windows);
         let walk = Nest::single_steps(levels);
         walk.for_each([0, 0], |[index, moved]| {
             let first = starts.len();
@@ -111,6 +123,7 @@ impl WindowPlaces {
             strides: row_major(indexing.operand),
             sizes: indexing.sizes.clone(),
             operand: indexing.operand.into(),
+            charge,
         })
     }
 
@@ -130,6 +143,16 @@ impl WindowPlaces {
         let at = start.iter().zip(&self.strides).map(|(&at, stride)| at as isize * stride);
         fits.then(|| at.sum())
     }
+}
+
+/// Reserves what is kept of every window: an index for each dim, where it
+/// begins in what is moved, and the pair of both beginnings that the caller
+/// makes of them; and the indices as numbers.
+fn charge(cx: &Cx<'_, '_>, windows: usize, rank: usize, indices: usize) -> Outcome<Charge> {
+    let each = rank.saturating_mul(size_of::<i64>()).saturating_add(3 * size_of::<isize>());
+    let numbers = indices.saturating_mul(size_of::<i64>());
+    cx.spend(windows.saturating_add(indices))?;
+    cx.scratch(1, each.saturating_mul(windows).saturating_add(numbers))
 }
 
 /// The walk within a window, and its number of elements.
@@ -170,7 +193,6 @@ fn window_walk(
 pub(super) fn gather(cx: &mut Cx<'_, '_>, attrs: &GatherAttrs) -> Outcome<Value> {
     let result = cx.allocate_result()?;
     let (operand, indices) = (cx.array(0)?, cx.array(1)?);
-    let _scratch = cx.scratch(size_of::<i64>() * (operand.rank() + 3), indices.len())?;
     let indexing = Indexing {
         operand: operand.dims(),
         sizes: attrs.slice_sizes.clone(),
@@ -182,8 +204,8 @@ pub(super) fn gather(cx: &mut Cx<'_, '_>, attrs: &GatherAttrs) -> Outcome<Value>
         collapsed: &attrs.collapsed_slice_dims,
     };
     let mut data = Data::zeros(result.element_type, result.len);
-    if result.len > 0 {
-        let windows = WindowPlaces::new(&indexing, indices, &result.dims)?;
+    if result.len > 0 && operand.len() > 0 {
+        let windows = WindowPlaces::new(cx, &indexing, indices, &result.dims)?;
         let starts = windows.moved.iter().enumerate();
         let starts: Vec<[isize; 2]> = starts.map(|(w, &to)| [to, windows.clamped(w)]).collect();
         place_many(&mut data, operand.data(), &windows.nest, &starts)?;

@@ -62,6 +62,9 @@ fn offset(start: &[i64], strides: &[isize]) -> isize {
 }
 
 pub(super) fn dynamic_slice(cx: &mut Cx<'_, '_>, attrs: &DynamicSliceAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let result = cx.allocate_result()?;
     let operand = cx.array(0)?;
     let start = clamped_start(cx, 1, operand.dims(), &attrs.dynamic_slice_sizes)?;
@@ -75,6 +78,9 @@ pub(super) fn dynamic_slice(cx: &mut Cx<'_, '_>, attrs: &DynamicSliceAttrs) -> O
 /// Changes the operand in place where nobody else needs it.
 pub(super) fn dynamic_update_slice(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     let (operand, update) = (cx.array(0)?, cx.array(1)?);
+    if operand.len() == 0 || update.len() == 0 {
+        return cx.take(0);
+    }
     let start = clamped_start(cx, 2, operand.dims(), update.dims())?;
     cx.spend(update.len())?;
     let (to, from) = (row_major(operand.dims()), row_major(update.dims()));

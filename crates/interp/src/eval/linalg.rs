@@ -2,10 +2,12 @@
 
 use num_complex::Complex;
 use tilewright_ir::ops::linalg::BatchNormAttrs;
+use tilewright_ir::shape::checked_product;
 use tilewright_ir::{Data, ElementType};
 
 use super::{Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome};
+use crate::limits::Charge;
 use crate::strides::extent;
 use crate::value::{Array, Value};
 
@@ -60,21 +62,33 @@ struct Norm {
     /// Elements of one feature.
     count: f64,
     epsilon: f64,
+    /// Held as long as the norm is computed.
+    _charge: Charge,
 }
+
+/// The most arrays, in `f64`, of the operand's size and of one element for each
+/// feature that are alive at one time.
+const WHOLE_ARRAYS: usize = 4;
+const FEATURE_ARRAYS: usize = 8;
 
 impl Norm {
     fn new(cx: &Cx<'_, '_>, attrs: &BatchNormAttrs) -> Outcome<Self> {
         let operand = cx.array(0)?;
-        let _ = cx.scratch(4 * size_of::<f64>(), operand.len())?;
         cx.spend(operand.len().saturating_mul(4))?;
         let feature = extent(attrs.feature_index);
         let features = operand.dims().get(feature).map(|&d| extent(d));
         let features = features.ok_or(Fault::Internal("no such dim"))?;
-        let stride = operand.dims().iter().skip(feature + 1).map(|&d| extent(d)).product();
+        let whole = operand.len().saturating_mul(WHOLE_ARRAYS);
+        let elements = features.saturating_mul(FEATURE_ARRAYS).saturating_add(whole);
+        let charge = cx.scratch(size_of::<f64>(), elements)?;
+        let minor = operand.dims().get(feature + 1..).unwrap_or_default();
+        // Of an array without elements it is never asked.
+        let stride = checked_product(minor).map_or(0, extent);
         Ok(Self {
             x: as_f64(operand)?,
             features,
             stride,
+            _charge: charge,
             count: operand.len() as f64 / features as f64,
             epsilon: f64::from(attrs.epsilon.0),
         })

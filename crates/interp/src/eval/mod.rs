@@ -126,6 +126,17 @@ impl<'m> Cx<'_, 'm> {
         Ok(allocation)
     }
 
+    /// The result, if it has no elements: nothing is to be computed then, and
+    /// sizes, whose product need not fit 64 bits beside a 0, are not multiplied.
+    pub(crate) fn empty_result(&self) -> Outcome<Option<Value>> {
+        let allocation = self.allocate(self.array_shape()?)?;
+        if allocation.len > 0 {
+            return Ok(None);
+        }
+        let nothing = Data::zeros(allocation.element_type, 0);
+        allocation.with(nothing).map(Some)
+    }
+
     /// Reserves memory for `count` elements that only this op uses.
     pub(crate) fn scratch(&self, bytes_each: usize, count: usize) -> Outcome<Charge> {
         let bytes = u64::try_from(bytes_each.saturating_mul(count)).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Random numbers: the counter-based generators, bit for bit as XLA has them.
+//! Random numbers. No generator is implemented; every op says why.
 
 use tilewright_ir::ops::random::{RngAlgorithm, RngAttrs, RngBitGeneratorAttrs, RngStateAttrs};
 

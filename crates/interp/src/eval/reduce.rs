@@ -153,7 +153,7 @@ fn general(
     let _scratch = cx.scratch(size_of::<usize>(), cx.array(0)?.len().max(len))?;
     let (kept, reduced) =
         if len == 0 { (Vec::new(), Vec::new()) } else { (walk.offsets(true), walk.offsets(false)) };
-    let mut out: Vec<Data> = types.iter().map(|&t| Data::zeros(t, 0)).collect();
+    let mut out: Vec<Data> = types.iter().map(|&t| elementwise::empty(t, len)).collect();
     let mut callee = cx.callee(reducer, LANES.min(len))?;
     for block in kept.chunks(LANES) {
         for index in 0..count {

@@ -9,6 +9,7 @@ use super::monoid::{self, Monoid, Visitor};
 use super::{Cx, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::{fill, spread};
+use crate::limits::Charge;
 use crate::strides::{Level, Nest, dim_numbers, place_many};
 use crate::value::{Array, Value};
 
@@ -19,8 +20,7 @@ pub(super) fn scatter(cx: &mut Cx<'_, '_>, attrs: &ScatterAttrs) -> Outcome<Valu
     let (operand, indices) = (cx.array(0)?, cx.array(count)?);
     let updates = cx.array(count + 1)?;
     cx.spend(operand.len().saturating_add(updates.len()).saturating_mul(count))?;
-    let _scratch = cx.scratch(size_of::<i64>() * (operand.rank() + 3), indices.len())?;
-    let places = Places::new(operand, indices, updates, attrs)?;
+    let places = Places::new(cx, operand, indices, updates, attrs)?;
     for index in 0..count {
         if cx.array(count + 1 + index)?.dims() != updates.dims() {
             return Err(unsupported("its updates differ in dims"));
@@ -48,10 +48,12 @@ struct Places {
     nest: Nest<2>,
     starts: Vec<[isize; 2]>,
     window: usize,
+    _charge: Option<Charge>,
 }
 
 impl Places {
     fn new(
+        cx: &Cx<'_, '_>,
         operand: &Array,
         indices: &Array,
         updates: &Array,
@@ -81,12 +83,13 @@ impl Places {
             collapsed: &attrs.inserted_window_dims,
         };
         if updates.len() == 0 || operand.len() == 0 {
-            return Ok(Self { nest: Nest::new([]), starts: Vec::new(), window: 0 });
+            return Ok(Self { nest: Nest::new([]), starts: Vec::new(), window: 0, _charge: None });
         }
-        let windows = WindowPlaces::new(&indexing, indices, updates.dims())?;
-        let starts = windows.moved.iter().enumerate();
-        let starts = starts.filter_map(|(w, &from)| Some([from, windows.inside(w)?]));
-        Ok(Self { starts: starts.collect(), window: windows.len, nest: windows.nest })
+        let windows = WindowPlaces::new(cx, &indexing, indices, updates.dims())?;
+        let mut starts = Vec::with_capacity(windows.moved.len());
+        let inside = windows.moved.iter().enumerate();
+        starts.extend(inside.filter_map(|(w, &from)| Some([from, windows.inside(w)?])));
+        Ok(Self { starts, window: windows.len, nest: windows.nest, _charge: Some(windows.charge) })
     }
 }
 
@@ -100,6 +103,7 @@ fn replace(cx: &mut Cx<'_, '_>, places: &Places) -> Outcome<Value> {
     let updates = cx.take(2)?.into_array()?;
     // The walk's first array is what is written.
     let nest = places.nest.swapped();
+    let _starts = cx.scratch(size_of::<[isize; 2]>(), places.starts.len())?;
     let starts: Vec<[isize; 2]> = places.starts.iter().map(|&[from, to]| [to, from]).collect();
     let operand = cx.take(0)?.into_array()?;
     operand.modify(&cx.evaluator.ledger, |data| place_many(data, updates.data(), &nest, &starts))
@@ -159,6 +163,7 @@ fn combine(
     }
     let mut callee = cx.callee(reducer, LANES.min(places.window))?;
     let Level { size, strides: [from_step, to_step] } = places.nest.inner();
+    let _pairs = cx.scratch(size_of::<(usize, usize)>(), places.window)?;
     let mut pairs: Vec<(usize, usize)> = Vec::with_capacity(places.window);
     for &start in &places.starts {
         pairs.clear();

@@ -10,7 +10,7 @@ use tilewright_ir::{Data, ElementType, Literal};
 use super::{Cx, bits, elementwise, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::strides::{Level, Nest, collect, dim_numbers, extent, place, row_major};
-use crate::value::{Value, alike, map_data};
+use crate::value::{Value, alike, map_data, with_data};
 
 pub(super) fn parameter(_cx: &mut Cx<'_, '_>, _attrs: &ParameterAttrs) -> Outcome<Value> {
     Err(Fault::Internal("a parameter is evaluated by its frame"))
@@ -47,6 +47,7 @@ pub(super) fn bitcast(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 pub(super) fn bitcast_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     let from = cx.array(0)?.element_type();
     let allocation = cx.allocate_result()?;
+    let _bytes = cx.scratch(from.bytes() as usize, cx.array(0)?.len())?;
     let data = bits::reinterpret(cx.array(0)?.data(), from, allocation.element_type)?;
     allocation.with(data)
 }
@@ -66,6 +67,9 @@ fn strided(
 }
 
 pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &BroadcastAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let shape = cx.array_shape()?;
     let operand = cx.array(0)?;
     if operand.dims() == shape.dims() && attrs.dimensions.is_sorted() {
@@ -79,6 +83,9 @@ pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &BroadcastAttrs) -> Outcome<
 }
 
 pub(super) fn transpose(cx: &mut Cx<'_, '_>, attrs: &TransposeAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     if attrs.dimensions.is_sorted() {
         return cx.take(0);
     }
@@ -87,6 +94,9 @@ pub(super) fn transpose(cx: &mut Cx<'_, '_>, attrs: &TransposeAttrs) -> Outcome<
 }
 
 pub(super) fn reverse(cx: &mut Cx<'_, '_>, attrs: &ReverseAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let operand = cx.array(0)?;
     let mut strides = row_major(operand.dims());
     let mut start = 0;
@@ -98,6 +108,9 @@ pub(super) fn reverse(cx: &mut Cx<'_, '_>, attrs: &ReverseAttrs) -> Outcome<Valu
 }
 
 pub(super) fn slice(cx: &mut Cx<'_, '_>, attrs: &SliceAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let strides = row_major(cx.array(0)?.dims());
     let mut start = 0;
     for (stride, part) in strides.iter().zip(&attrs.slice) {
@@ -109,27 +122,43 @@ pub(super) fn slice(cx: &mut Cx<'_, '_>, attrs: &SliceAttrs) -> Outcome<Value> {
     strided(cx, start, steps)
 }
 
+/// How many numbers of `iota` are made at a time.
+const COUNTS: usize = 1024;
+
 /// `0, 1, 2 ...` in the result's type, repeated over the other dims.
 pub(super) fn iota(cx: &mut Cx<'_, '_>, attrs: &IotaAttrs) -> Outcome<Value> {
     let allocation = cx.allocate_result()?;
+    let mut out = elementwise::empty(allocation.element_type, allocation.len);
+    if allocation.len == 0 {
+        return allocation.with(out);
+    }
     let dim = usize::try_from(attrs.dimension).unwrap_or(usize::MAX);
     let size = allocation.dims.get(dim).copied().ok_or(Fault::Internal("it has no such dim"))?;
-    if allocation.len == 0 {
-        let data = Data::zeros(allocation.element_type, 0);
-        return allocation.with(data);
-    }
+    // Every number stands there once for each position of the minor dims.
+    let repeats = allocation.dims.iter().skip(dim + 1).map(|&d| extent(d)).product();
     let convert = elementwise::convert_kernel(ElementType::S64, allocation.element_type)?;
     let mut counts = Data::zeros(allocation.element_type, 0);
-    convert(&[&Data::S64((0..size).collect())], extent(size), &mut counts)?;
-    let levels = allocation.dims.iter().enumerate();
-    let nest = Nest::new(
-        levels.map(|(d, &size)| Level { size: extent(size), strides: [isize::from(d == dim)] }),
-    );
-    let data = collect(&counts, &nest, 0);
-    allocation.with(data)
+    for first in (0..size).step_by(COUNTS) {
+        let numbers: Vec<i64> = (first..size).take(COUNTS).collect();
+        let made = numbers.len();
+        convert(&[&Data::S64(numbers)], made, &mut counts)?;
+        with_data!(&mut out, out => for &count in alike(out, &counts)? {
+            out.extend(std::iter::repeat_n(count, repeats));
+        });
+    }
+    with_data!(&mut out, out => {
+        let period = out.len();
+        while out.len() < allocation.len {
+            out.extend_from_within(..period);
+        }
+    });
+    allocation.with(out)
 }
 
 pub(super) fn concatenate(cx: &mut Cx<'_, '_>, attrs: &ConcatenateAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let allocation = cx.allocate_result()?;
     let dim = attrs.dimensions.first().map_or(0, |&d| extent(d));
     // From this dim on, every operand has a run of elements for each position
@@ -143,11 +172,9 @@ pub(super) fn concatenate(cx: &mut Cx<'_, '_>, attrs: &ConcatenateAttrs) -> Outc
             parts.push((values, operand.len() / runs.max(1)));
         }
         let mut out = Vec::with_capacity(allocation.len);
-        if !first.is_empty() || allocation.len > 0 {
-            for run in 0..runs {
-                for (values, length) in &parts {
-                    out.extend_from_slice(&values[run * length..(run + 1) * length]);
-                }
+        for run in 0..runs {
+            for (values, length) in &parts {
+                out.extend_from_slice(&values[run * length..(run + 1) * length]);
             }
         }
         out
@@ -157,8 +184,15 @@ pub(super) fn concatenate(cx: &mut Cx<'_, '_>, attrs: &ConcatenateAttrs) -> Outc
 
 /// Negative padding cuts off; what lies outside the result is not copied.
 pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let allocation = cx.allocate_result()?;
     let operand = cx.array(0)?;
+    let mut out = elementwise::repeat(cx.array(1)?.data(), allocation.len);
+    if operand.len() == 0 {
+        return allocation.with(out);
+    }
     let (to, from) = (row_major(&allocation.dims), row_major(operand.dims()));
     let mut start = [0, 0];
     let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::new();
@@ -177,7 +211,6 @@ pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
         let step = if count < 2 { 0 } else { step as isize };
         levels.push(Level { size: count, strides: [to[dim] * step, from[dim]] });
     }
-    let mut out = elementwise::repeat(cx.array(1)?.data(), allocation.len);
     place(&mut out, operand.data(), &Nest::new(levels), start)?;
     allocation.with(out)
 }

@@ -17,7 +17,8 @@ pub(super) fn sort(cx: &mut Cx<'_, '_>, attrs: &SortAttrs) -> Outcome<Value> {
     let (len, dims) = (first.len(), first.dims());
     let size = dims.get(dim).map(|&d| extent(d)).ok_or(Fault::Internal("no such dim"))?;
     let stride = row_major(dims)[dim].cast_unsigned();
-    let _scratch = cx.scratch(3 * std::mem::size_of::<usize>(), len)?;
+    // Places, a line of them twice, keys.
+    let _scratch = cx.scratch(4 * std::mem::size_of::<usize>(), len)?;
     let mut sorter = Sorter::new(cx, attrs.to_apply)?;
     let mut places: Vec<usize> = vec![0; len];
     // A line starts wherever the index in the sorted dim is 0.
@@ -159,11 +160,11 @@ pub(super) fn topk(cx: &mut Cx<'_, '_>, attrs: &TopKAttrs) -> Outcome<Value> {
     let size = operand.dims().last().map_or(0, |&d| extent(d));
     let k = extent(attrs.k).min(size);
     let element_type = operand.element_type();
+    let _scratch = cx.scratch(4 * std::mem::size_of::<usize>(), operand.len())?;
     let keys = Keys::new(cx, 0, true)?;
     let keys = keys.ok_or_else(|| unsupported(format!("{element_type} has no order")))?;
     let values = cx.allocate(cx.leaf_shape(0)?)?;
     let indices = cx.allocate(cx.leaf_shape(1)?)?;
-    let _scratch = cx.scratch(3 * std::mem::size_of::<usize>(), operand.len())?;
     let mut places = Vec::with_capacity(values.len);
     for start in (0..operand.len()).step_by(size.max(1)) {
         cx.spend(size)?;

@@ -4,11 +4,14 @@
 //! Along one dim both are arithmetic progressions, whatever strides, dilations
 //! and padding there are; that makes every tap a strided loop over arrays.
 
+use std::ops::Range;
+
 use tilewright_ir::ops::dims::WindowDim;
 
 use super::Cx;
 use crate::error::Outcome;
-use crate::strides::Level;
+use crate::limits::Charge;
+use crate::strides::{Level, extent};
 
 /// One element of a window along one dim, with the outputs for which it is
 /// inside the input (and not in a hole of a dilated one).
@@ -34,16 +37,29 @@ impl Tap {
     }
 }
 
+/// The taps of one dim, and the memory they take.
+pub(super) struct Taps {
+    list: Vec<Tap>,
+    _charge: Charge,
+}
+
 /// The taps of one dim that reach the input at all, in the window's order.
-pub(super) fn taps(
-    cx: &Cx<'_, '_>,
-    window: &WindowDim,
-    input: i64,
-    output: i64,
-) -> Outcome<Vec<Tap>> {
-    let mut taps = Vec::new();
+pub(super) fn taps(cx: &Cx<'_, '_>, window: &WindowDim, input: i64, output: i64) -> Outcome<Taps> {
+    let numbers = reaching(window, input, output);
+    let count = usize::try_from(numbers.end.saturating_sub(numbers.start)).unwrap_or(0);
+    let charge = cx.scratch(size_of::<Tap>(), count)?;
+    // A tap is found among as many outputs as the base has holes.
+    let tried = extent(window.base_dilation.min(output));
+    cx.spend(count.saturating_mul(tried.saturating_mul(16).saturating_add(64)))?;
+    let mut list = Vec::with_capacity(count);
+    list.extend(numbers.filter_map(|number| tap(window, number, input, output)));
+    Ok(Taps { list, _charge: charge })
+}
+
+/// The numbers of the taps that may reach the input.
+fn reaching(window: &WindowDim, input: i64, output: i64) -> Range<i64> {
     if input == 0 || output == 0 {
-        return Ok(taps);
+        return 0..0;
     }
     // The offsets, in the padded and dilated input, at which a tap meets both
     // an output and an element.
@@ -53,14 +69,10 @@ pub(super) fn taps(
     let dilation = i128::from(window.window_dilation.max(1));
     let first = div_ceil(least, dilation).max(0);
     let end = (most.div_euclid(dilation) + 1).min(i128::from(window.size));
-    let (Ok(first), Ok(end)) = (i64::try_from(first), i64::try_from(end)) else {
-        return Ok(taps);
-    };
-    for number in first..end {
-        cx.spend(0)?;
-        taps.extend(tap(window, number, input, output));
+    match (i64::try_from(first), i64::try_from(end)) {
+        (Ok(first), Ok(end)) => first..end,
+        _ => 0..0,
     }
-    Ok(taps)
 }
 
 fn div_ceil(a: i128, b: i128) -> i128 {
@@ -98,12 +110,9 @@ fn gcd(a: i128, b: i128) -> i128 {
 
 /// Calls `f` with one tap of every dim, for all combinations in row-major
 /// order.
-pub(super) fn walk_taps(
-    dims: &[Vec<Tap>],
-    mut f: impl FnMut(&[Tap]) -> Outcome<()>,
-) -> Outcome<()> {
+pub(super) fn walk_taps(dims: &[Taps], mut f: impl FnMut(&[Tap]) -> Outcome<()>) -> Outcome<()> {
     let Some(mut chosen) =
-        dims.iter().map(|taps| taps.first().copied()).collect::<Option<Vec<_>>>()
+        dims.iter().map(|taps| taps.list.first().copied()).collect::<Option<Vec<_>>>()
     else {
         return Ok(());
     };
@@ -115,12 +124,12 @@ pub(super) fn walk_taps(
             let Some(next) = dim.checked_sub(1) else { return Ok(()) };
             dim = next;
             counts[dim] += 1;
-            if let Some(tap) = dims[dim].get(counts[dim]) {
+            if let Some(tap) = dims[dim].list.get(counts[dim]) {
                 chosen[dim] = *tap;
                 break;
             }
             counts[dim] = 0;
-            chosen[dim] = dims[dim][0];
+            chosen[dim] = dims[dim].list[0];
         }
     }
 }

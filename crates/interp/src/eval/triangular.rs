@@ -3,6 +3,7 @@
 use num_complex::Complex;
 use tilewright_ir::Data;
 use tilewright_ir::ops::linalg::{CholeskyAttrs, TransposeA, TriangularSolveAttrs};
+use tilewright_ir::shape::checked_product;
 
 use super::linalg::{as_complex, rounded};
 use super::{Cx, unsupported};
@@ -18,7 +19,8 @@ const ZERO: Number = Number::new(0.0, 0.0);
 fn matrices(array: &Array) -> Outcome<(usize, usize, usize)> {
     match array.dims() {
         [batch @ .., rows, columns] => {
-            let batches = batch.iter().map(|&d| extent(d)).product();
+            // Beside a 0, sizes may be too large to multiply.
+            let batches = checked_product(batch).map_or(usize::MAX, extent);
             Ok((extent(*rows), extent(*columns), batches))
         }
         _ => Err(Fault::Internal("its operand is no matrix")),
@@ -36,10 +38,13 @@ fn check_type(array: &Array) -> Outcome<()> {
 /// Reads and yields one triangle; the other one is zero. A matrix that is not
 /// positive definite yields NaN.
 pub(super) fn cholesky(cx: &mut Cx<'_, '_>, attrs: &CholeskyAttrs) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let operand = cx.array(0)?;
     check_type(operand)?;
     let (n, _, batches) = matrices(operand)?;
-    let _scratch = cx.scratch(2 * size_of::<Number>(), operand.len())?;
+    let _scratch = cx.scratch(3 * size_of::<Number>(), operand.len())?;
     cx.spend(operand.len().saturating_mul(n))?;
     let a = as_complex(operand)?;
     let mut out = vec![ZERO; a.len()];
@@ -80,6 +85,9 @@ pub(super) fn triangular_solve(
     cx: &mut Cx<'_, '_>,
     attrs: &TriangularSolveAttrs,
 ) -> Outcome<Value> {
+    if let Some(empty) = cx.empty_result()? {
+        return Ok(empty);
+    }
     let (matrix, right) = (cx.array(0)?, cx.array(1)?);
     check_type(matrix)?;
     let (n, _, batches) = matrices(matrix)?;
@@ -88,7 +96,8 @@ pub(super) fn triangular_solve(
     if side != n || batches != right_batches {
         return Err(unsupported("operands whose sizes do not fit each other"));
     }
-    let _scratch = cx.scratch(size_of::<Number>(), matrix.len().saturating_add(right.len()))?;
+    let numbers = matrix.len().saturating_add(right.len().saturating_mul(2));
+    let _scratch = cx.scratch(size_of::<Number>(), numbers)?;
     cx.spend(right.len().saturating_mul(n))?;
     let a = as_complex(matrix)?;
     let mut x = as_complex(right)?;

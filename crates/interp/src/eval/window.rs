@@ -11,7 +11,7 @@ use tilewright_ir::ops::window::{ReduceWindowAttrs, SelectAndScatterAttrs};
 use tilewright_ir::{CompId, Data, Native};
 
 use super::monoid::{self, Monoid, Visitor};
-use super::taps::{Tap, taps, walk_taps};
+use super::taps::{Taps, taps, walk_taps};
 use super::{Allocation, Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::{Callee, fill, spread};
@@ -22,7 +22,7 @@ use crate::value::Value;
 /// A window over an array: its taps, and how both arrays are walked.
 struct Windows {
     ledger: Rc<Ledger>,
-    taps: Vec<Vec<Tap>>,
+    taps: Vec<Taps>,
     /// Strides of the array of window positions, and of the array.
     outer: SmallVec<[isize; 6]>,
     inner: SmallVec<[isize; 6]>,
@@ -30,9 +30,11 @@ struct Windows {
 
 impl Windows {
     fn new(cx: &Cx<'_, '_>, window: &[WindowDim], array: &[i64], outer: &[i64]) -> Outcome<Self> {
+        // Where there is nothing, windows may have any size.
+        let nothing = array.contains(&0) || outer.contains(&0);
         let mut all = Vec::new();
         for (window, (&size, &positions)) in window.iter().zip(array.iter().zip(outer)) {
-            all.push(taps(cx, window, size, positions)?);
+            all.push(taps(cx, window, if nothing { 0 } else { size }, positions)?);
         }
         let ledger = Rc::clone(&cx.evaluator.ledger);
         Ok(Self { ledger, taps: all, outer: row_major(outer), inner: row_major(array) })

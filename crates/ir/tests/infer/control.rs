@@ -35,6 +35,17 @@ fn calls_yield_what_the_computation_does() {
     rules.of(call, &[]).fails(Callee, "`nothing` has no instructions");
 }
 
+/// As XLA's importer refuses it.
+#[test]
+fn what_is_handed_on_stays_as_dynamic() {
+    let mut rules = Rules::default();
+    let f = rules.callee(&["f32[<=4]"], "f32[<=4]");
+    let call = Op::Call(Box::new(CallAttrs { to_apply: f, is_composite: false }));
+    rules.of(call, &["f32[<=4]"]).declared("f32[4]").fails(Result, "yields f32[<=4], not f32[4]");
+    of(Op::Tuple, &["f32[<=4]"]).declared("(f32[4])").fails(Result, "yields (f32[<=4])");
+    of(Op::Copy, &["f32[<=4]"]).declared("f32[4]").gives("f32[<=4]");
+}
+
 #[test]
 fn while_keeps_its_state() {
     let mut rules = Rules::default();

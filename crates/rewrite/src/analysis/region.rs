@@ -176,6 +176,8 @@ fn describe(module: &Module, dims: Dims, reached: &[InstId]) -> Region {
                     && !is_interior(module, operand, &region.dims);
                 if is_leaf && leaves.insert(operand) {
                     region.leaves.push(Leaf { id: operand, kind: leaf_kind(module, operand) });
+                    // A dynamic leaf may meet static ones of the same bound.
+                    region.blocked = region.blocked.take().or_else(|| dynamic(module, operand));
                 }
             }
         } else if leaves.insert(id) {
@@ -228,6 +230,11 @@ fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
         return None;
     };
     Some(Blocked { id, reason })
+}
+
+fn dynamic(module: &Module, id: InstId) -> Option<Blocked> {
+    let is_dynamic = module.array_shape(id).is_some_and(|shape| !shape.is_static());
+    is_dynamic.then_some(Blocked { id, reason: "it has dynamic dims" })
 }
 
 /// A set of instructions with operands before users.

@@ -226,6 +226,7 @@ fn narrow_to<R: Convert, W: Convert>(
         let operand = operands.first().ok_or(WRONG_STORAGE)?;
         let out = R::view_mut(out).ok_or(WRONG_STORAGE)?;
         out.clear();
+        out.reserve_exact(lanes);
         let mut wide = Vec::with_capacity(BLOCK.min(lanes));
         for first in (0..lanes).step_by(BLOCK) {
             widen(operand, first..lanes.min(first + BLOCK), &mut wide)?;

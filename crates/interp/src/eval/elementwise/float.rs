@@ -1,11 +1,13 @@
 //! Functions of real floats.
 //!
-//! `f16` and `bf16` compute in `f32` and round. See [`super::float_math`] for
-//! the elementary functions.
+//! `f16` and `bf16` compute in `f32` and round, which for sums, products,
+//! quotients and square roots is as good as rounding once. Elementary functions
+//! are computed in `f64` and rounded once, to whatever type it is; see
+//! [`super::float_math`].
 
 use half::{bf16, f16};
 
-use super::convert::Convert;
+use super::convert::{Convert, round_to};
 use super::function::{Binary, Unary};
 use super::kernel::{Kernel, map1, map2};
 
@@ -48,12 +50,6 @@ pub(crate) trait Real: Float<Wide = Self> + PartialOrd {
     /// Ties away from zero.
     fn round(self) -> Self;
     fn round_ties_even(self) -> Self;
-    fn elementary(self, f: fn(f64) -> f64) -> Self {
-        Self::from_f64(f(self.to_f64()))
-    }
-    fn elementary2(self, other: Self, f: fn(f64, f64) -> f64) -> Self {
-        Self::from_f64(f(self.to_f64(), other.to_f64()))
-    }
     /// -1, 1, or the number itself where it is a zero or NaN.
     fn sign(self) -> Self {
         if self == Self::ZERO || self.is_nan() { self } else { Self::ONE.with_sign(self) }
@@ -181,9 +177,14 @@ fn wide2<T: Float>(f: impl Fn(T::Wide, T::Wide) -> T::Wide + 'static) -> Kernel 
     map2(move |a: T, b: T| T::narrow(f(a.wide(), b.wide())))
 }
 
-/// A kernel of an elementary function.
+/// A kernel of an elementary function, rounded once: by way of `f32` what falls
+/// next to the middle of two halves could end on the wrong side.
 fn elementary<T: Float>(f: fn(f64) -> f64) -> Kernel {
-    wide1::<T>(move |a| a.elementary(f))
+    map1(move |a: T| round_to::<T>(f(a.wide().to_f64())))
+}
+
+fn elementary2<T: Float>(f: fn(f64, f64) -> f64) -> Kernel {
+    map2(move |a: T, b: T| round_to::<T>(f(a.wide().to_f64(), b.wide().to_f64())))
 }
 
 pub(super) fn unary<T: Float>(f: Unary) -> Option<Kernel> {
@@ -223,12 +224,12 @@ pub(super) fn unary<T: Float>(f: Unary) -> Option<Kernel> {
 pub(super) fn binary<T: Float>(f: Binary) -> Option<Kernel> {
     Some(match f {
         Binary::Add => wide2::<T>(Real::add),
-        Binary::Atan2 => wide2::<T>(|a, b| a.elementary2(b, libm::atan2)),
+        Binary::Atan2 => elementary2::<T>(libm::atan2),
         Binary::Divide => wide2::<T>(Real::divide),
         Binary::Maximum => wide2::<T>(Real::maximum),
         Binary::Minimum => wide2::<T>(Real::minimum),
         Binary::Multiply => wide2::<T>(Real::multiply),
-        Binary::Power => wide2::<T>(|a, b| a.elementary2(b, libm::pow)),
+        Binary::Power => elementary2::<T>(libm::pow),
         Binary::Remainder => wide2::<T>(Real::remainder),
         Binary::Subtract => wide2::<T>(Real::subtract),
         Binary::And

@@ -63,7 +63,7 @@ pub(super) fn select(element_type: ElementType) -> Kernel {
 }
 
 /// Storage without elements, with room for some.
-pub(super) fn empty(element_type: ElementType, room: usize) -> Data {
+pub(crate) fn empty(element_type: ElementType, room: usize) -> Data {
     map_data!(Data::zeros(element_type, 0), values => {
         let mut values = values;
         values.reserve_exact(room);

@@ -26,7 +26,7 @@ pub(crate) use convert::round_to;
 pub(crate) use float::{Float, Real};
 pub(crate) use function::{Binary, Function};
 pub(crate) use int::Int;
-pub(crate) use kernel::{Kernel, repeat};
+pub(crate) use kernel::{Kernel, empty, repeat};
 pub(crate) use order::keys;
 pub(crate) use types::narrow;
 
