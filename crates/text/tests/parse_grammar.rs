@@ -354,7 +354,7 @@ fn asynchronous_forms_of_any_op() {
 #[test]
 fn words_of_the_grammar_as_names() {
     let module = with_lines(
-        "%ROOT = f32[4,6] negate(x)\n%f32 = f32[4,6] negate(%ROOT)\n%replicated = f32[4,6] negate(%f32)\n%p.1-2_3=f32[4,6] negate(%replicated)\nROOT nan = f32[4,6] negate(%p.1-2_3)",
+        "%ROOT = f32[4,6] negate(x)\n%inf = f32[4,6] negate(%ROOT)\n%replicated = f32[4,6] negate(%inf)\n%p.1-2_3=f32[4,6] negate(%replicated)\nROOT nan = f32[4,6] negate(%p.1-2_3)",
     );
     assert_eq!(module.name_of(root(&module)), "nan");
 }

@@ -18,7 +18,7 @@ mod instruction;
 mod literal;
 mod metadata;
 mod module;
-mod name;
+pub(crate) mod name;
 mod number;
 mod shape;
 mod sharding;

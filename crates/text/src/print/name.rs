@@ -28,7 +28,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Whether XLA's parser takes this for the name of an instruction.
-pub(super) fn is_instruction_name(name: &str) -> bool {
+pub(crate) fn is_instruction_name(name: &str) -> bool {
     is_name(name) && !name.starts_with("__") && !is_type(name)
 }
 
