@@ -1,4 +1,6 @@
-//! Fixtures for tests.
+//! What tests need: fixtures, random modules, hostile texts and what holds of
+//! every one of them.
 
 pub mod fixture;
 pub mod generate;
+pub mod properties;

@@ -219,7 +219,10 @@ impl Excerpt {
         if underlined_start == underlined_end && underlined_end == text.len() {
             text.push(' ');
         }
-        let underlined = underlined_start..underlined_end.max(underlined_start + 1);
+        // What is not ASCII takes more than the one byte that is wrong in it.
+        let first = text.get(underlined_start..).and_then(|rest| rest.chars().next());
+        let least = underlined_start + first.map_or(1, char::len_utf8);
+        let underlined = underlined_start..underlined_end.max(least);
         Self { text, underlined }
     }
 

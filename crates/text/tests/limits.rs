@@ -212,3 +212,39 @@ fn an_index_of_lines_says_what_counting_says() {
     let place = |offset| LineIndex::new(&text).at(offset).to_string();
     assert_eq!([place(0), place(2), place(3), place(5)], ["1:1", "1:2", "2:1", "3:2"]);
 }
+
+#[test]
+fn large_layouts_count_when_they_are_inferred() {
+    let layout = vec!["1"; 100_000].join(",");
+    let elements = vec!["p"; 50_000].join(",");
+    let lines = format!("  p = f32[2]{{0:T({layout})}} parameter(0)\n  t = tuple({elements})\n");
+    assert!(error(&entry(&lines)).contains("too many and too large"));
+}
+
+#[test]
+fn shapes_count_that_a_wrapped_computation_repeats() {
+    let operands = vec!["p"; 50_000].join(",");
+    let lines = format!(
+        "  p = {} parameter(0)\n  s = ((f32[2]), f32[2]) custom-call-start({operands}), custom_call_target=\"t\"\n",
+        tuple(10_000)
+    );
+    assert!(error(&entry(&lines)).contains("too many and too large"));
+}
+
+#[test]
+fn arrays_without_elements_are_short() {
+    for value in ["{}", "{...}"] {
+        let lines: String =
+            (0..1000).map(|i| format!("  k{i} = f32[60000,0] constant({value})\n")).collect();
+        let text = entry(&lines);
+        let module = parse_and_verify(&text).unwrap();
+        let printed = print(&module);
+        assert!(printed.len() < 4 * text.len(), "{} bytes", printed.len());
+        let again = parse(&printed).unwrap().module;
+        let values = |m: &Module| {
+            let ids = m.instructions(m.entry().unwrap());
+            ids.map(|id| m.constant(id).cloned()).collect::<Vec<_>>()
+        };
+        assert_eq!(values(&again), values(&module));
+    }
+}

@@ -189,3 +189,29 @@ fn long_lists_are_numbered_as_xla_numbers_them() {
     let text = print(&module, &SHORT).unwrap();
     assert!(text.contains(&format!("{tuple} tuple(p, p, p, p, p, p)")), "{text}");
 }
+
+/// As XLA prints and reads them: what is one value in braces stands as it is,
+/// whatever quotes it came in, and other strings are quoted.
+#[test]
+fn strings_that_begin_with_a_brace() {
+    for (given, printed) in [
+        (r#""{0}sdy""#, r#""{0}sdy""#),
+        (r#""{a""#, r#""{a""#),
+        (r#"{"a":"}"}"#, r#"{"a":"}"}"#),
+        (r#""{\"a\":1}""#, r#"{"a":1}"#),
+        (r#""{}""#, "{}"),
+        (r#""}{""#, r#""}{""#),
+        (r#""{\"}\"}""#, r#"{"}"}"#),
+        ("{a//b}", "{a//b}"),
+        ("{a/*}", "{a/*}"),
+    ] {
+        let text = |value: &str| {
+            format!(
+                "HloModule m\n\nENTRY e {{\n  ROOT x = f32[] parameter(0), frontend_attributes={{k={value},l=\"1\"}}\n}}\n"
+            )
+        };
+        let module = tilewright_text::parse(&text(given)).unwrap().module;
+        let options = tilewright_text::PrintOptions::new().with_form(tilewright_text::Form::Short);
+        assert_eq!(tilewright_text::print(&module, &options).unwrap(), text(printed));
+    }
+}

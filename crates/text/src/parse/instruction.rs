@@ -11,7 +11,7 @@ use super::computation::Scope;
 use super::sugar::asynchronous;
 use super::suggest::nearest;
 use super::{Failed, MAX_DEPTH, Parse, Parser, SyntaxError};
-use crate::print::is_instruction_name;
+use crate::print::name::is_instruction_name;
 use crate::span::Span;
 
 /// Operands as they are collected.
@@ -33,17 +33,12 @@ impl<'s> Parser<'s> {
     pub(super) fn instruction(&mut self, scope: &mut Scope<'s>) -> Parse<()> {
         let root = self.root_keyword();
         let (name, span) = self.name("an instruction, as `y = f32[2] negate(x)`, or `}`")?;
-        if !is_instruction_name(name) {
-            // Nothing more is said of what refers to it.
-            if !scope.names.contains(name) {
-                scope.names.insert(name, None);
-            }
-            return self.illegal_name(name, span);
-        }
-        let result = match self.expect(b'=', "`=` and what the instruction computes") {
-            Ok(()) => self.expression(scope, name.into(), span),
-            Err(failed) => Err(failed),
-        };
+        let named = self.check_name(name, span);
+        let result =
+            match named.and_then(|()| self.expect(b'=', "`=` and what the instruction computes")) {
+                Ok(()) => self.expression(scope, name.into(), span),
+                Err(failed) => Err(failed),
+            };
         match result {
             Ok(id) => {
                 if let Some(previous) = scope.names.insert(name, Some(id)) {
@@ -63,17 +58,6 @@ impl<'s> Parser<'s> {
         }
     }
 
-    #[cold]
-    fn illegal_name(&mut self, name: &str, span: Span) -> Parse<()> {
-        let why = if name.starts_with("__") {
-            "names beginning with `__` are XLA's own"
-        } else {
-            "it is a type"
-        };
-        let error = SyntaxError::new(span, format!("`{name}` cannot name an instruction: {why}"));
-        self.fail(error.help("give it another name"))
-    }
-
     /// `ROOT`, unless it is the name of an instruction.
     fn root_keyword(&mut self) -> Option<Span> {
         if self.cursor.peek() != b'R' || self.cursor.peek_word() != Some("ROOT") {
@@ -84,6 +68,20 @@ impl<'s> Parser<'s> {
         let span = self.span_since(start);
         self.cursor.skip_space();
         Some(span)
+    }
+
+    /// Reports a name that no instruction can have, here as in XLA.
+    pub(super) fn check_name(&mut self, name: &str, span: Span) -> Parse<()> {
+        if is_instruction_name(name) {
+            return Ok(());
+        }
+        let message = format!("an instruction cannot be named `{name}`");
+        let other = format!("{}_", name.trim_start_matches('_'));
+        let help = format!(
+            "types and what begins with `__` are no names: use another, as `{other}`, here and \
+             where it is used"
+        );
+        self.fail(SyntaxError::new(span, message).help(help))
     }
 
     fn set_root(&mut self, scope: &mut Scope<'s>, id: InstId, span: Span) -> Parse<()> {
@@ -274,9 +272,7 @@ impl<'s> Parser<'s> {
     /// comes out of it must stay in proportion to the text.
     fn infer(&mut self, head: &Head, op: &Op, operands: &[InstId]) -> Parse<ShapeId> {
         if !matches!(op, Op::GetTupleElement(_)) {
-            let tuples = operands.iter().map(|&id| self.module.shape(id));
-            let parts = tuples.map(|shape| Size::of(shape).parts).sum();
-            self.pay_for_inference(head, parts)?;
+            self.pay_for_shapes_of(head, operands)?;
         }
         let shapes: SmallVec<[&Shape; 8]> =
             operands.iter().map(|&id| self.module.shape(id)).collect();
@@ -295,6 +291,17 @@ impl<'s> Parser<'s> {
         Ok(self.module.intern_shape(shape))
     }
 
+    /// What looks through the shapes of operands, or repeats them, takes of what
+    /// the text allows.
+    pub(super) fn pay_for_shapes_of(&mut self, head: &Head, operands: &[InstId]) -> Parse<()> {
+        // One by one, to look at no more of them than can be paid for.
+        for &id in operands {
+            let parts = Size::of(self.module.shape(id)).parts;
+            self.pay_for_inference(head, parts)?;
+        }
+        Ok(())
+    }
+
     fn pay_for_inference(&mut self, head: &Head, parts: usize) -> Parse<()> {
         match self.inference_budget.checked_sub(parts) {
             Some(left) => {
@@ -311,15 +318,11 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The shape in the layout of a sparse array.
-fn physical(array: &ArrayShape) -> Option<&Shape> {
-    array.layout.as_ref()?.rare.as_ref()?.physical_shape.as_ref()
-}
-
 /// What a shape costs to look through.
 #[derive(Clone, Copy, Default)]
 struct Size {
-    /// The arrays and tuples of a tuple; nothing where there is none.
+    /// How many arrays and tuples it is made of; one of many dims or with much
+    /// to say of its layout counts as more.
     parts: usize,
     /// How deep tuples and buffers nest.
     depth: usize,
@@ -329,17 +332,35 @@ impl Size {
     /// Shapes of the text nest to a limit, so this recursion does too.
     fn of(shape: &Shape) -> Self {
         let inside = match shape {
-            Shape::Tuple(elements) => elements.iter().fold(Self::default(), |sum, element| {
-                let Self { parts, depth } = Self::of(element);
-                Self { parts: sum.parts + parts.max(1), depth: sum.depth.max(depth) }
-            }),
+            Shape::Tuple(elements) => {
+                elements.iter().map(Self::of).fold(Self::default(), Self::and)
+            }
             Shape::Buffer(inner) => Self::of(inner),
-            Shape::Array(array) => match physical(array) {
-                Some(physical) => Self::of(physical),
-                None => return Self::default(),
-            },
-            Shape::Token | Shape::Opaque => return Self::default(),
+            Shape::Array(array) => return Self::of_array(array),
+            Shape::Token | Shape::Opaque => Self::default(),
         };
         Self { parts: inside.parts + 1, depth: inside.depth + 1 }
+    }
+
+    fn of_array(array: &ArrayShape) -> Self {
+        const NUMBERS_OF_A_PART: usize = 8;
+        let Some(layout) = &array.layout else {
+            return Self { parts: 1 + array.rank() / NUMBERS_OF_A_PART, depth: 0 };
+        };
+        let tiles = layout.tiles.iter().map(|tile| 1 + tile.dims.len());
+        let mut numbers = array.rank() + tiles.sum::<usize>();
+        let mut physical = Self::default();
+        if let Some(rare) = &layout.rare {
+            numbers += rare.splits.iter().map(|(_, indices)| 1 + indices.len()).sum::<usize>();
+            if let Some(shape) = &rare.physical_shape {
+                physical = Self::of(shape);
+                physical.depth += 1;
+            }
+        }
+        Self { parts: 1 + numbers / NUMBERS_OF_A_PART, depth: 0 }.and(physical)
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { parts: self.parts + other.parts, depth: self.depth.max(other.depth) }
     }
 }

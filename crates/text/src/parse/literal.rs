@@ -54,13 +54,16 @@ impl Parser<'_> {
     /// brace    := "{" (array ","*)* "}" | "{" "..." "}"
     /// ```
     fn array_literal(&mut self, element_type: ElementType, dims: &[i64]) -> Parse<Literal> {
-        if self.elided(dims) {
+        let elided = self.elided(dims);
+        // Of an array without elements no value was left out.
+        if elided && !dims.contains(&0) {
             let shape = Shape::array(element_type, dims.iter().copied());
             return Ok(Literal::Elided(Box::new(shape)));
         }
         self.cursor.skip_space();
         let start = self.cursor.pos();
-        let data = self.data(element_type, dims)?;
+        let data =
+            if elided { Data::zeros(element_type, 0) } else { self.data(element_type, dims)? };
         match ArrayLiteral::new(element_type, dims.iter().copied(), data) {
             Ok(array) => Ok(Literal::Array(array)),
             Err(error) => {

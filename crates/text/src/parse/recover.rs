@@ -93,6 +93,8 @@ impl Parser<'_> {
             return;
         }
         let mut depth = 1usize;
+        // Where a string is not closed, no quote after it closes one either.
+        let mut closes = true;
         while depth > 0 {
             match ahead.peek() {
                 END => {
@@ -100,7 +102,12 @@ impl Parser<'_> {
                     self.unbalanced = true;
                     return;
                 }
-                b'"' if ahead.quoted().is_some() => continue,
+                b'"' if closes => {
+                    closes = ahead.quoted().is_some();
+                    if closes {
+                        continue;
+                    }
+                }
                 b'{' => depth += 1,
                 b'}' => depth -= 1,
                 _ => {}

@@ -67,6 +67,7 @@ impl<'s> Parser<'s> {
         let (name, span) =
             if named { self.name("a name")? } else { ("_", Span::new(start, start + 1)) };
         if named {
+            self.check_name(name, span)?;
             self.expect(b'=', "`=` and what the instruction computes")?;
         }
         let root = self.expression(&mut scope, name.into(), span)?;
@@ -98,6 +99,7 @@ impl<'s> Parser<'s> {
                     self.check_operand_shape(id, shape, at)?;
                     return Ok(id);
                 }
+                self.check_name(name, at)?;
                 name.into()
             }
         };

@@ -76,6 +76,8 @@ impl<'s> Parser<'s> {
         shape: ShapeId,
         operands: &[InstId],
     ) -> Parse<()> {
+        // Each parameter has a shape that the text does not repeat.
+        self.pay_for_shapes_of(head, operands)?;
         let scope = Scope::new(id);
         let mut parameters = Operands::new();
         for (number, &operand) in (0i64..).zip(operands) {

@@ -71,7 +71,8 @@ impl Parser<'_> {
                     }
                 },
                 b',' if open.is_empty() => return Ok(at),
-                b'/' => {
+                // JSON has no comments.
+                b'/' if extent != Extent::Json || open.is_empty() => {
                     self.cursor.skip_space();
                     if self.cursor.pos() == at {
                         self.cursor.bump();

@@ -10,9 +10,10 @@ use super::small_float::Format;
 /// XLA leaves out the values of arrays with more elements.
 const LARGE: usize = 10;
 
-/// How many braces an array without elements may take. XLA reads `{...}` for
-/// any such array, and `f32[1000000000,0]` should not fill the memory.
-const MOST_EMPTY_ROWS: i64 = 1 << 16;
+/// How many braces an array without elements may take. `{...}` is read as any
+/// such array, here and by XLA, and `f32[1000000000,0]` should not fill the
+/// memory.
+const MOST_EMPTY_ROWS: i64 = 64;
 
 /// A literal holds a token, for which text has no word.
 pub(super) struct HoldsToken;

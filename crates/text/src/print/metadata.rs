@@ -8,6 +8,7 @@ use super::float::push_f64;
 use super::number::push_i64;
 use super::sharding;
 use super::string::push_quoted;
+use crate::MAX_DEPTH;
 
 /// Appends `metadata={...}` with a comma before it.
 pub(super) fn push_metadata(out: &mut String, metadata: &OpMetadata) {
@@ -99,13 +100,46 @@ pub(super) fn push_frontend_attributes(out: &mut String, attributes: &FrontendAt
     separated(out, attributes, ",", |out, (name, value)| {
         out.push_str(name);
         out.push('=');
-        if value.starts_with('{') {
+        if is_dict(value) {
             out.push_str(value);
         } else {
             push_quoted(out, value);
         }
     });
     out.push('}');
+}
+
+/// Whether all of a text is one value in braces, as the reader takes it: in
+/// strings of double quotes braces mean nothing, and there are no comments.
+fn is_dict(text: &str) -> bool {
+    let mut depth = 0usize;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' if depth < MAX_DEPTH => depth += 1,
+            _ if depth == 0 => return false,
+            // Too deep to be read back.
+            b'{' => return false,
+            b'}' if depth == 1 => return bytes.next().is_none(),
+            b'}' => depth -= 1,
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Moves to the end of a string, or to that of the text.
+fn skip_string(bytes: &mut std::str::Bytes<'_>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
 }
 
 /// `{true,false}`

@@ -20,7 +20,7 @@ mod instruction;
 mod literal;
 mod metadata;
 mod module;
-mod name;
+pub(crate) mod name;
 mod number;
 mod shape;
 mod sharding;
@@ -28,7 +28,6 @@ pub(crate) mod small_float;
 mod string;
 
 use canonical::Canonical;
-pub(crate) use name::is_instruction_name;
 use smol_str::SmolStr;
 use tilewright_ir::{CompId, InstId, Module};
 
