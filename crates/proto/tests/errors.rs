@@ -211,7 +211,7 @@ fn writing() {
     assert!(unknown.to_string().contains("`vendor`"), "{unknown}");
     let padded =
         refused("HloModule m\nENTRY e {\n  ROOT x = f32[2]{0:P(3)V(inf)} parameter(0)\n}\n");
-    assert_eq!(padded.path, "computations[0].instructions[0].shape.layout.padding_value");
+    assert_eq!(padded.path, "host_program_shape.parameters[0].layout.padding_value");
     let none = encode(&tilewright_ir::Module::new("m")).expect_err("refused");
     assert_eq!(none.to_string(), "the module has no entry; set one");
 }
