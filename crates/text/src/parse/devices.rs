@@ -65,7 +65,7 @@ impl Parser<'_> {
         if !sorted.iter().copied().eq((0i64..).take(reshape_dims.len())) {
             let error = SyntaxError::new(self.span_since(start), "not a permutation of the sizes");
             let count = reshape_dims.len();
-            return self.fail(error.expected(&format!("the numbers 0 to {count}, each once")));
+            return self.fail(error.expected(format!("the numbers 0 to {count}, each once")));
         }
         Ok(IotaDevices { reshape_dims, transpose_perm })
     }

@@ -45,7 +45,7 @@ impl<'s> Parser<'s> {
 
     fn header_attribute(&mut self) -> Parse<()> {
         let (name, span) = self.attribute_word()?;
-        if self.header_names.iter().any(|&other| other == name) {
+        if self.header_names.contains(&name) {
             return self.repeated(name, span);
         }
         if self.header_names.len() >= MAX_ATTRIBUTES {
