@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,3 +113,18 @@ def test_rewritten_proto_is_the_rewritten_text(tmp_path: Path) -> None:
         xla.print_full(expected)
     )
     assert xla.print_full(actual) != xla.print_full(xla.parse(path.read_text()))
+
+
+@pytest.mark.usefixtures("binary")
+def test_dumps_of_jax_come_through(tmp_path: Path) -> None:
+    """Programs before and after XLA's optimisation, sharded ones too."""
+    script = Path(__file__).with_name("dumps.py")
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
+    dumps = sorted(tmp_path.glob("*.pb"))
+    assert len(dumps) >= 38
+    for path in dumps:
+        tool.tilewright("verify", path)
+        original = path.read_bytes()
+        expected, actual = read(original), read(convert(original, tmp_path))
+        assert xla.print_full(actual) == xla.print_full(expected), path.name
+        assert xla.proto_without_id(actual) == xla.proto_without_id(expected), path.name
