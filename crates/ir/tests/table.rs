@@ -264,7 +264,13 @@ fn required_attributes() {
     assert_eq!(required(Opcode::Sort), ["dimensions", "to_apply"]);
     assert_eq!(required(Opcode::TopK), ["k"]);
     assert_eq!(required(Opcode::BatchNormGrad), ["epsilon", "feature_index"]);
-    let gather = ["offset_dims", "start_index_map", "index_vector_dim", "slice_sizes"];
+    let gather = [
+        "offset_dims",
+        "collapsed_slice_dims",
+        "start_index_map",
+        "index_vector_dim",
+        "slice_sizes",
+    ];
     assert_eq!(required(Opcode::Gather), gather);
 }
 

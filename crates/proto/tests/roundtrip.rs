@@ -73,6 +73,16 @@ fn all_three_messages_are_told_apart() {
 }
 
 #[test]
+fn dynamic_dims() {
+    let text = "HloModule m, entry_computation_layout={(f32[?,<=3]{1,0})->f32[?,<=3]{1,0}}\n\n\
+        ENTRY %e (x: f32[?,<=3]) -> f32[?,<=3] {\n  %x = f32[?,<=3]{1,0} parameter(0)\n  \
+        ROOT %y = f32[?,<=3]{1,0} negate(%x)\n}\n";
+    let module = tilewright_text::parse(text).expect("HLO text").module;
+    let again = decode(&encode(&module).expect("proto")).expect("a module");
+    assert_eq!(print(&again), text);
+}
+
+#[test]
 fn text_is_not_taken_for_proto() {
     for text in ["HloModule m", "\nHloModule m", "\"a\"", "// comment", "ENTRY e {", "%f {", ""] {
         assert!(!looks_like_proto(text.as_bytes()), "{text}");
