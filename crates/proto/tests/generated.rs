@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use protox::prost_reflect::prost_types::field_descriptor_proto::{Label, Type};
-use protox::prost_reflect::prost_types::{DescriptorProto, FieldDescriptorProto};
+use protox::prost_reflect::prost_types::{DescriptorProto, FieldDescriptorProto, MessageOptions};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
@@ -48,7 +48,7 @@ fn known_fields(messages: &[DescriptorProto]) -> String {
 }
 
 fn push_message(out: &mut String, outer: &str, message: &DescriptorProto) {
-    if message.options.as_ref().is_some_and(|options| options.map_entry()) {
+    if message.options.as_ref().is_some_and(MessageOptions::map_entry) {
         return;
     }
     let name = format!("{outer}{}", message.name());

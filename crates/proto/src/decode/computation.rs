@@ -159,7 +159,16 @@ fn execution_order(env: &Env<'_>, computation: &Computation<'_>) -> Result<Vec<u
         let name = instruction::name_in(instructions[index].bytes);
         ProtoError::new(message).of_instruction(&name).within_element("instructions", index)
     })?;
-    Ok(sorted.into_iter().map(|place| scheduled[place]).collect())
+    let moved = (0..).zip(&sorted).find(|&(place, &sorted)| place != sorted);
+    match moved {
+        Some((place, _)) if env.schedule.contains_key(&computation.proto.id) => {
+            let index = scheduled[place];
+            let name = instruction::name_in(instructions[index].bytes);
+            let error = ProtoError::new("the schedule has it before what it needs");
+            Err(error.of_instruction(&name).within_element("instructions", index))
+        }
+        _ => Ok(sorted.into_iter().map(|place| scheduled[place]).collect()),
+    }
 }
 
 /// The instructions in the order of a sequence, then those it leaves out.

@@ -323,3 +323,44 @@ fn alias(alias: &OutputAlias) -> xla::OutputOperandAliasing {
         operand_shape_index: alias.operand_part.to_vec(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::ops::attr::{AttrKind, Real};
+
+    /// A value of a kind, for those that more than one attribute has.
+    fn sample(kind: AttrKind) -> Option<AttrValue> {
+        match kind {
+            AttrKind::Int => Some(AttrValue::Int(1)),
+            AttrKind::Bool => Some(AttrValue::Bool(true)),
+            AttrKind::Float => Some(AttrValue::Float(Real(1.0))),
+            AttrKind::Str => Some(AttrValue::Str("a".into())),
+            AttrKind::Word => Some(AttrValue::Word("no such word".into())),
+            AttrKind::Dims => Some(AttrValue::Dims([1].as_slice().into())),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn every_attribute_has_its_place() {
+        for &opcode in Opcode::ALL {
+            for spec in opcode.attrs() {
+                let mut proto = HloInstructionProto::default();
+                match opcode {
+                    Opcode::Gather => {
+                        proto.gather_dimension_numbers.get_or_insert_default();
+                    }
+                    Opcode::Scatter => {
+                        proto.scatter_dimension_numbers.get_or_insert_default();
+                    }
+                    _ => {}
+                }
+                let Some(value) = sample(spec.kind) else { continue };
+                let set = set(opcode, spec.name, value, &Ids::default(), &mut proto);
+                let lost = set.is_err_and(|error| error == no_place(spec.name));
+                assert!(!lost, "`{}` of `{opcode}`", spec.name);
+            }
+        }
+    }
+}

@@ -58,9 +58,7 @@ impl Ids {
         }
         let mut next = taken.iter().max().map_or(0, |max| max.saturating_add(1));
         for &id in module.computations() {
-            if !self.computations.contains_key(&id) {
-                self.computations.insert(id, first_free(&mut next, &mut taken));
-            }
+            self.computations.entry(id).or_insert_with(|| first_free(&mut next, &mut taken));
         }
     }
 

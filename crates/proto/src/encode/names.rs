@@ -1,6 +1,8 @@
 //! Names that are unique in the module, as proto wants them. In text they need
 //! be so only within their computation.
 
+use std::borrow::Cow;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{InstId, Module};
 
@@ -13,17 +15,16 @@ impl Names {
     /// first that is free, as XLA's parser gives them.
     pub(super) fn new(module: &Module) -> Self {
         let mut renamed = FxHashMap::default();
-        let mut taken: FxHashSet<String> = FxHashSet::default();
+        let mut taken: FxHashSet<Cow<'_, str>> = FxHashSet::default();
         let mut next: FxHashMap<String, u64> = FxHashMap::default();
         for &computation in module.computations() {
             for id in module.instructions(computation) {
                 let name = module.name_of(id);
-                if taken.insert(name.to_owned()) {
-                    continue;
+                if !taken.insert(Cow::Borrowed(name)) {
+                    let fresh = fresh(name, &mut next, &taken);
+                    taken.insert(Cow::Owned(fresh.clone()));
+                    renamed.insert(id, fresh);
                 }
-                let fresh = fresh(name, &mut next, &taken);
-                taken.insert(fresh.clone());
-                renamed.insert(id, fresh);
             }
         }
         Self(renamed)
@@ -34,7 +35,7 @@ impl Names {
     }
 }
 
-fn fresh(name: &str, next: &mut FxHashMap<String, u64>, taken: &FxHashSet<String>) -> String {
+fn fresh(name: &str, next: &mut FxHashMap<String, u64>, taken: &FxHashSet<Cow<'_, str>>) -> String {
     let stem = match name.rsplit_once('.') {
         Some((stem, number)) if number.parse::<u64>().is_ok() => stem,
         _ => name,
@@ -43,7 +44,7 @@ fn fresh(name: &str, next: &mut FxHashMap<String, u64>, taken: &FxHashSet<String
     loop {
         let name = format!("{stem}.{next}");
         *next = next.saturating_add(1);
-        if !taken.contains(&name) {
+        if !taken.contains(name.as_str()) {
             return name;
         }
     }

@@ -1,0 +1,173 @@
+//! What this version does not know comes through, and so do ids; both keep
+//! their place when the module is edited.
+
+mod common;
+
+use common::{Message, computation, instruction, module, modules, parameter};
+use tilewright_ir::{Module, Op, Opcode, Position};
+use tilewright_proto::{decode, encode};
+
+/// A module with an unknown field 200 at every level, each with its own value.
+fn newer() -> Vec<u8> {
+    let new = |value: i64| Message::new().int(200, value);
+    let metadata = Message(new(1).0).text(2, "f");
+    let layout = Message::new().ints(1, &[0]).int(16, 1);
+    let shape = Message::new()
+        .int(2, common::F32)
+        .ints(3, &[2])
+        .message(5, &Message([layout.0, new(2).0].concat()))
+        .ints(6, &[0]);
+    let y = Message::new()
+        .text(1, "y")
+        .text(2, "negate")
+        .message(3, &shape)
+        .message(7, &metadata)
+        .int(35, 1 << 40)
+        .ints(36, &[0])
+        .text(200, "an attribute")
+        .message(201, &new(3));
+    let main = computation("main", 0, 1 << 40, &[parameter(), y]).int(200, 4);
+    module(&[main])
+        .int(5, 77)
+        .message(19, &new(5))
+        .message(12, &Message::new().int(1, 4))
+        .text(21, "TPU v9")
+        .0
+}
+
+/// Whether `part` stands in `bytes`.
+fn has(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+fn pieces() -> Vec<Vec<u8>> {
+    let new = |value: i64| Message::new().int(200, value).0;
+    let mut pieces: Vec<Vec<u8>> = (1..=5).map(new).collect();
+    pieces.push(Message::new().text(200, "an attribute").0);
+    pieces.push(Message::new().text(21, "TPU v9").0);
+    pieces.push(Message::new().int(5, 77).0);
+    pieces.push(Message::new().message(12, &Message::new().int(1, 4)).0);
+    pieces
+}
+
+#[test]
+fn unknown_fields_come_through() {
+    let bytes = newer();
+    let once = encode(&decode(&bytes).expect("a module")).expect("proto");
+    for piece in pieces() {
+        assert!(has(&once, &piece), "{piece:?} is lost");
+    }
+    // Each of them once, however often it goes through.
+    let twice = encode(&decode(&once).expect("a module")).expect("proto");
+    assert_eq!(twice, once);
+}
+
+fn find(module: &Module, name: &str) -> tilewright_ir::InstId {
+    let entry = module.entry().expect("an entry");
+    module.instructions(entry).find(|&id| module.name_of(id) == name).expect("an instruction")
+}
+
+#[test]
+fn a_copy_takes_it_along_but_gets_its_own_id() {
+    let mut module = decode(&newer()).expect("a module");
+    let y = find(&module, "y");
+    let copy = module.copy_instruction(y, Position::Before(y), |_| None).expect("a copy");
+    assert_eq!(module.extras(copy), module.extras(y));
+    assert_eq!(module.unique_id(copy), None);
+    let bytes = encode(&module).expect("proto");
+    let again = decode(&bytes).expect("a module");
+    assert_eq!(again.unique_id(find(&again, "y")), Some(1 << 40));
+    let ids: std::collections::BTreeSet<_> = again
+        .instructions(again.entry().expect("an entry"))
+        .map(|id| again.unique_id(id).expect("an id"))
+        .collect();
+    assert_eq!(ids.len(), 3);
+}
+
+#[test]
+fn what_is_removed_takes_it_away() {
+    let mut module = decode(&newer()).expect("a module");
+    let (x, y) = (find(&module, "x"), find(&module, "y"));
+    module.replace_uses(y, x).expect("the same shape");
+    module.remove(y).expect("no users");
+    let bytes = encode(&module).expect("proto");
+    assert!(!has(&bytes, b"an attribute"));
+    assert!(has(&bytes, b"TPU v9"));
+}
+
+/// A pass must not rewrite what it does not know all of.
+#[test]
+fn an_unknown_attribute_is_an_extra() {
+    let module = decode(&newer()).expect("a module");
+    assert!(module.extras(find(&module, "y")).is_some());
+    assert!(module.extras(find(&module, "x")).is_none());
+}
+
+#[test]
+fn the_schedule_follows_edits() {
+    let sequence = Message::new().message(2, &Message::new().ints(1, &[0, 1]));
+    let schedule = Message::new().message(1, &sequence);
+    let y = instruction("y", "negate", 1).ints(36, &[0]);
+    let main = computation("main", 0, 1, &[parameter(), y]);
+    let mut module = decode(&module(&[main]).message(7, &schedule).0).expect("a module");
+    let (x, y) = (find(&module, "x"), find(&module, "y"));
+    let shape = module.shape(x).clone();
+    let op = Op::from_attrs(Opcode::Copy, &mut Default::default()).expect("no attributes");
+    let copy = module.insert(Position::Before(y), op, shape, &[x], "z").expect("an instruction");
+    module.set_operand(y, 0, copy).expect("an operand");
+    let again = decode(&encode(&module).expect("proto")).expect("a sound schedule");
+    let entry = again.entry().expect("an entry");
+    let names: Vec<&str> = again.instructions(entry).map(|id| again.name_of(id)).collect();
+    assert_eq!(names, ["x", "z", "y"]);
+    assert!(again.header.is_scheduled);
+}
+
+/// Text knows no ids: new ones are XLA's, the computation's in the upper half.
+#[test]
+fn new_ids_are_those_of_xla() {
+    for (name, module) in modules(&["models"]).into_iter().take(5) {
+        let module = decode(&encode(&module).expect("proto")).expect("a module");
+        for (at, &computation) in (0i64..).zip(module.computations()) {
+            assert_eq!(module.computation(computation).unique_id(), Some(at), "{name}");
+            for (local, id) in (0i64..).zip(module.instructions(computation)) {
+                assert_eq!(module.unique_id(id), Some(at << 32 | local), "{name}");
+            }
+        }
+    }
+}
+
+/// Fields of very old dumps, from the layout documentation of that time.
+#[test]
+fn padding_of_old_dumps() {
+    let layout = Message::new().ints(1, &[0, 1]).ints(2, &[3, 5]).int(3, 1);
+    let shape = Message::new().int(2, common::F32).ints(3, &[2, 3]).message(5, &layout);
+    let x = Message::new().text(1, "x").text(2, "parameter").message(3, &shape);
+    let module = decode(&common::main_of(0, &[x])).expect("a module");
+    assert!(common::print(&module).contains("x = f32[2,3]{0,1:P(3,5)} parameter(0)"));
+    let again = decode(&encode(&module).expect("proto")).expect("a module");
+    assert!(common::print(&again).contains("x = f32[2,3]{0,1:P(3,5)} parameter(0)"));
+}
+
+/// The form before `oneof replica_group_list`.
+#[test]
+fn deprecated_replica_groups() {
+    let reducer = computation(
+        "add",
+        1,
+        2,
+        &[
+            Message::new().text(1, "a").text(2, "parameter").message(3, &common::shape(11, &[])),
+            instruction("b", "parameter", 1).int(9, 1).message(3, &common::shape(11, &[])),
+            instruction("c", "add", 2).ints(36, &[0, 1]).message(3, &common::shape(11, &[])),
+        ],
+    );
+    let group = |ids: &[i64]| Message::new().ints(1, ids);
+    let reduce = instruction("y", "all-reduce", 1)
+        .ints(36, &[0])
+        .ints(38, &[1])
+        .message(49, &group(&[0, 1]))
+        .message(49, &group(&[2, 3]));
+    let main = computation("main", 0, 1, &[parameter(), reduce]);
+    let module = decode(&module(&[reducer, main]).0).expect("a module");
+    assert!(common::print(&module).contains("replica_groups={{0,1},{2,3}}"));
+}

@@ -1,0 +1,90 @@
+//! What is written is read back, for every fixture.
+
+mod common;
+
+use common::{modules, print};
+use tilewright_ir::Module;
+use tilewright_proto::{decode, encode, encode_hlo_proto, looks_like_proto};
+
+const FOLDERS: [&str; 5] = ["models", "text/ok", "ops", "rewrite", "real"];
+
+/// What only text can say, forgotten.
+fn without_text_only(mut module: Module) -> Module {
+    module.header.replica_count = None;
+    module.header.num_partitions = None;
+    module.header.alias_passthrough_params = false;
+    module.header.allow_sharding_propagation_to_parameters.clear();
+    module.header.allow_sharding_propagation_to_output.clear();
+    module
+}
+
+/// Proto states layouts and makes names unique, which text need not; text that
+/// came from proto once goes through it unchanged.
+#[test]
+fn text_survives_proto() {
+    let modules = modules(&FOLDERS);
+    assert!(modules.len() > 700, "{} modules", modules.len());
+    let mut unchanged = 0;
+    for (name, module) in modules {
+        let bytes = encode(&module).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(looks_like_proto(&bytes), "{name}");
+        let again = decode(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let text = print(&again);
+        unchanged += usize::from(text == print(&without_text_only(module)));
+        let parsed = tilewright_text::parse(&text).expect("our own text").module;
+        let twice = decode(&encode(&parsed).expect("proto")).expect("our own proto");
+        assert_eq!(print(&twice), text, "{name}");
+    }
+    // Those that XLA printed.
+    assert!(unchanged > 90, "only {unchanged} texts came through unchanged");
+}
+
+#[test]
+fn bytes_are_stable() {
+    for (name, module) in modules(&FOLDERS) {
+        let bytes = encode(&module).expect("proto");
+        let again = encode(&decode(&bytes).expect("a module")).expect("proto");
+        assert!(again == bytes, "{name}: the bytes changed");
+    }
+}
+
+#[test]
+fn models_come_through_unchanged() {
+    for (name, module) in modules(&["models"]) {
+        let again = decode(&encode(&module).expect("proto")).expect("a module");
+        assert_eq!(print(&again), print(&module), "{name}");
+    }
+}
+
+#[test]
+fn all_three_messages_are_told_apart() {
+    for (name, module) in modules(&["models", "text/ok"]) {
+        let text = print(&decode(&encode(&module).expect("proto")).expect("a module"));
+        let hlo = encode_hlo_proto(&module).expect("proto");
+        // With a buffer assignment behind the module.
+        let mut dump = hlo.clone();
+        dump.extend(common::Message::new().message(3, &common::Message::new().int(9, 1)).0);
+        let snapshot = common::Message::new().bytes(1, &dump).text(4, "cpu").0;
+        for bytes in [hlo, dump, snapshot] {
+            assert!(looks_like_proto(&bytes), "{name}");
+            assert_eq!(print(&decode(&bytes).expect("a module")), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn dynamic_dims() {
+    let text = "HloModule m, entry_computation_layout={(f32[?,<=3]{1,0})->f32[?,<=3]{1,0}}\n\n\
+        ENTRY %e (x: f32[?,<=3]) -> f32[?,<=3] {\n  %x = f32[?,<=3]{1,0} parameter(0)\n  \
+        ROOT %y = f32[?,<=3]{1,0} negate(%x)\n}\n";
+    let module = tilewright_text::parse(text).expect("HLO text").module;
+    let again = decode(&encode(&module).expect("proto")).expect("a module");
+    assert_eq!(print(&again), text);
+}
+
+#[test]
+fn text_is_not_taken_for_proto() {
+    for text in ["HloModule m", "\nHloModule m", "\"a\"", "// comment", "ENTRY e {", "%f {", ""] {
+        assert!(!looks_like_proto(text.as_bytes()), "{text}");
+    }
+}
