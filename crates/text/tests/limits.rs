@@ -248,3 +248,14 @@ fn arrays_without_elements_are_short() {
         assert_eq!(values(&again), values(&module));
     }
 }
+
+/// Not one of the fields that are carried as they stand.
+#[test]
+fn a_field_of_metadata_is_known_with_space_before_its_sign() {
+    let line =
+        |value: &str| format!("  ROOT x = f32[] parameter(0), metadata={{op_name {value}}}\n");
+    let module = parse(&entry(&line("= \"a\""))).unwrap().module;
+    let root = module.computation(module.entry().unwrap()).root().unwrap();
+    assert_eq!(module.metadata(root).unwrap().op_name, "a");
+    assert!(error(&entry(&line("==\"a\""))).contains("expected a string in quotes"));
+}

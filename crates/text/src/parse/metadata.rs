@@ -50,6 +50,15 @@ enum Field {
     StackFrame,
 }
 
+/// Their names, alone and as most write them.
+const KNOWN: [(&str, &str, Field); 5] = [
+    ("op_name", "op_name=", Field::OpName),
+    ("stack_frame_id", "stack_frame_id=", Field::StackFrame),
+    ("source_file", "source_file=", Field::SourceFile),
+    ("source_line", "source_line=", Field::SourceLine),
+    ("op_type", "op_type=", Field::OpType),
+];
+
 impl<'s> Parser<'s> {
     /// `metadata := "{" (field ","?)* "}"`
     pub(super) fn metadata(&mut self) -> Parse<Metadata<'s>> {
@@ -79,7 +88,13 @@ impl<'s> Parser<'s> {
                 }
                 None => {
                     let (name, span) = self.attribute_word()?;
-                    self.other_field(name, span, &mut metadata)?;
+                    // With whitespace before its `=` it is the same field.
+                    match KNOWN.iter().find(|(known, ..)| *known == name) {
+                        Some(&(_, _, field)) => {
+                            self.field(field, &mut metadata, &mut seen, name, span)?;
+                        }
+                        None => self.other_field(name, span, &mut metadata)?,
+                    }
                 }
             }
             self.accept(b',');
@@ -91,14 +106,7 @@ impl<'s> Parser<'s> {
     /// a place of their own. Metadata is half of a dump: this is worth it.
     #[inline]
     fn known_field(&mut self) -> Option<(&'static str, Field)> {
-        let known = [
-            ("op_name", "op_name=", Field::OpName),
-            ("stack_frame_id", "stack_frame_id=", Field::StackFrame),
-            ("source_file", "source_file=", Field::SourceFile),
-            ("source_line", "source_line=", Field::SourceLine),
-            ("op_type", "op_type=", Field::OpType),
-        ];
-        for (name, text, field) in known {
+        for (name, text, field) in KNOWN {
             if self.cursor.eat_text(text) {
                 return Some((name, field));
             }
