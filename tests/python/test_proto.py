@@ -10,7 +10,6 @@ import pytest
 
 import tool
 import xla
-from jaxlib._hlo import HloModule
 
 ELIDED = "constant({...})"
 FILES = [
@@ -19,11 +18,6 @@ FILES = [
     + sorted((tool.FIXTURES / "ops").glob("*/*.hlo"))
     if ELIDED not in path.read_text()
 ]
-
-
-def read(data: bytes) -> HloModule:
-    """The module that XLA reads from an HloModuleProto."""
-    return HloModule.from_serialized_hlo_module_proto(data)
 
 
 def field(number: int, data: bytes) -> bytes:
@@ -50,7 +44,7 @@ def test_proto_comes_through(path: Path, tmp_path: Path) -> None:
     orders the instructions, the same bytes."""
     original = xla.parse(path.read_text()).as_serialized_hlo_module_proto()
     ours = convert(original, tmp_path)
-    expected, actual = read(original), read(ours)
+    expected, actual = xla.from_proto(original), xla.from_proto(ours)
     assert xla.print_full(actual) == xla.print_full(expected)
     assert xla.proto_without_id(actual) == xla.proto_without_id(expected)
     if "is_scheduled=true" not in path.read_text():
@@ -63,8 +57,8 @@ def test_text_to_proto_is_xlas(path: Path, tmp_path: Path) -> None:
     """Our proto of a text is to XLA what its own parser makes of the text."""
     out = tmp_path / "out.pb"
     tool.tilewright("convert", path, "-o", out)
-    expected = read(xla.parse(path.read_text()).as_serialized_hlo_module_proto())
-    actual = read(out.read_bytes())
+    expected = xla.from_proto(xla.parse(path.read_text()).as_serialized_hlo_module_proto())
+    actual = xla.from_proto(out.read_bytes())
     assert xla.resolve_frames(xla.print_full(actual)) == xla.resolve_frames(
         xla.print_full(expected)
     )
@@ -79,7 +73,7 @@ def test_proto_to_text_is_xlas(path: Path, tmp_path: Path) -> None:
     source.write_bytes(original)
     tool.tilewright("convert", source, "-o", out)
     # XLA's parser orders computations its own way: both go through it.
-    expected = xla.parse(xla.print_full(read(original)))
+    expected = xla.parse(xla.print_full(xla.from_proto(original)))
     actual = xla.parse(out.read_text())
     assert xla.resolve_frames(xla.print_full(actual)) == xla.resolve_frames(
         xla.print_full(expected)
@@ -107,7 +101,7 @@ def test_rewritten_proto_is_the_rewritten_text(tmp_path: Path) -> None:
     tool.tilewright("opt", source, "-o", tmp_path / "from_proto.pb")
     tool.tilewright("opt", path, "-o", tmp_path / "from_text.pb")
     actual, expected = (
-        read((tmp_path / name).read_bytes()) for name in ("from_proto.pb", "from_text.pb")
+        xla.from_proto((tmp_path / name).read_bytes()) for name in ("from_proto.pb", "from_text.pb")
     )
     assert xla.resolve_frames(xla.print_full(actual)) == xla.resolve_frames(
         xla.print_full(expected)
@@ -125,6 +119,6 @@ def test_dumps_of_jax_come_through(tmp_path: Path) -> None:
     for path in dumps:
         tool.tilewright("verify", path)
         original = path.read_bytes()
-        expected, actual = read(original), read(convert(original, tmp_path))
+        expected, actual = xla.from_proto(original), xla.from_proto(convert(original, tmp_path))
         assert xla.print_full(actual) == xla.print_full(expected), path.name
         assert xla.proto_without_id(actual) == xla.proto_without_id(expected), path.name

@@ -40,6 +40,11 @@ def parse(text: str) -> HloModule:
     return hlo_module_from_text(text)
 
 
+def from_proto(data: bytes) -> HloModule:
+    """The module that XLA reads from a serialised HloModuleProto."""
+    return HloModule.from_serialized_hlo_module_proto(data)
+
+
 def print_full(module: HloModule) -> str:
     """XLA's default text of a module, with every constant in full."""
     options = HloPrintOptions()
