@@ -5,15 +5,15 @@ mod common;
 use common::modules;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
-use tilewright_ir::verify;
 use tilewright_proto::{decode, encode};
+use tilewright_testkit::properties;
 
-/// Reads bytes and does with the module, if it is one, what anybody would.
+/// Whether the bytes are a module; a property that does not hold is a panic.
 fn swallow(bytes: &[u8]) -> bool {
-    let Ok(module) = decode(bytes) else { return false };
-    let _ = tilewright_text::print(&module, &tilewright_text::PrintOptions::default());
-    let Ok(module) = verify(module) else { return false };
-    encode(&module).is_ok()
+    match properties::proto(bytes) {
+        Ok(is_module) => is_module,
+        Err(problem) => panic!("{problem}: {bytes:?}"),
+    }
 }
 
 fn some() -> Vec<(String, Vec<u8>)> {

@@ -1,4 +1,4 @@
-//! What holds of every text, however wrong: the tests of hostile input and the
+//! What holds of every text and proto, however wrong: the tests of hostile input and the
 //! fuzzers call the same functions.
 //!
 //! A property that does not hold is an `Err` that says so; a panic is another.
@@ -160,4 +160,23 @@ fn difference(a: &str, b: &str) -> String {
     let differ = a.lines().zip(b.lines()).find(|(a, b)| a != b);
     let (a, b) = differ.unwrap_or(("one is longer", ""));
     format!("{}\n{}", start(a), start(b))
+}
+
+/// Reads bytes as a proto and, where they are a module, writes it and reads it
+/// back; whether they are a module that verifies.
+///
+/// # Errors
+/// If what is written is not what was read.
+pub fn proto(bytes: &[u8]) -> Result<bool, String> {
+    let Ok(module) = tilewright_proto::decode(bytes) else { return Ok(false) };
+    let _ = print(&module, &PrintOptions::new());
+    let Ok(module) = verify::verify(module) else { return Ok(false) };
+    let Ok(written) = tilewright_proto::encode(&module) else { return Ok(false) };
+    let again = tilewright_proto::decode(&written)
+        .map_err(|error| format!("what was written is not read back: {error}"))?;
+    match tilewright_proto::encode(&again) {
+        Ok(twice) if twice == written => Ok(true),
+        Ok(_) => Err("what was written is read as something else".into()),
+        Err(error) => Err(format!("what was written is not written again: {error}")),
+    }
 }
