@@ -10,12 +10,14 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use half::{bf16, f16};
+use half::f16;
 use npyz::WriterBuilder;
 use num_complex::Complex;
 use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Shape, Verified};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::value::data_of_bytes;
 
 mod header;
 
@@ -166,7 +168,7 @@ fn read_array<R: Read + Seek>(
     if header.big_endian {
         swap_words(&mut bytes, element_type);
     }
-    let mut data = decode(&bytes, element_type);
+    let mut data = data_of_bytes(&bytes, element_type);
     if header.fortran_order {
         data = data.gather(fortran_places(shape.dims()).into_iter());
     }
@@ -219,34 +221,6 @@ fn swap_words(bytes: &mut [u8], element_type: ElementType) {
     for word in bytes.chunks_mut(part.bytes() as usize) {
         word.reverse();
     }
-}
-
-fn words<const N: usize, T>(bytes: &[u8], of: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|&word| of(word)).collect()
-}
-
-fn decode(bytes: &[u8], element_type: ElementType) -> Data {
-    match Data::zeros(element_type, 0) {
-        Data::Pred(_) => Data::Pred(bytes.iter().map(|&b| b != 0).collect()),
-        Data::S8(_) => Data::S8(words(bytes, i8::from_le_bytes)),
-        Data::S16(_) => Data::S16(words(bytes, i16::from_le_bytes)),
-        Data::S32(_) => Data::S32(words(bytes, i32::from_le_bytes)),
-        Data::S64(_) => Data::S64(words(bytes, i64::from_le_bytes)),
-        Data::U8(_) => Data::U8(bytes.to_vec()),
-        Data::U16(_) => Data::U16(words(bytes, u16::from_le_bytes)),
-        Data::U32(_) => Data::U32(words(bytes, u32::from_le_bytes)),
-        Data::U64(_) => Data::U64(words(bytes, u64::from_le_bytes)),
-        Data::F16(_) => Data::F16(words(bytes, f16::from_le_bytes)),
-        Data::BF16(_) => Data::BF16(words(bytes, bf16::from_le_bytes)),
-        Data::F32(_) => Data::F32(words(bytes, f32::from_le_bytes)),
-        Data::F64(_) => Data::F64(words(bytes, f64::from_le_bytes)),
-        Data::C64(_) => Data::C64(pairs(words(bytes, f32::from_le_bytes))),
-        Data::C128(_) => Data::C128(pairs(words(bytes, f64::from_le_bytes))),
-    }
-}
-
-fn pairs<T: Copy>(parts: Vec<T>) -> Vec<Complex<T>> {
-    parts.as_chunks::<2>().0.iter().map(|&[re, im]| Complex::new(re, im)).collect()
 }
 
 /// Where the elements of a row-major array lie in a column-major one.

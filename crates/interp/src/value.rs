@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use half::{bf16, f16};
+use num_complex::Complex;
 use tilewright_ir::shape::checked_product;
 use tilewright_ir::{ArrayLiteral, Data, Dims, ElementType, Literal, LiteralError, Native};
 
@@ -196,4 +198,34 @@ impl Value {
             Self::Tuple(_) | Self::Token => Err(Fault::Internal("an operand is not an array")),
         }
     }
+}
+
+fn words<const N: usize, T>(bytes: &[u8], of: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks::<N>().0.iter().map(|&word| of(word)).collect()
+}
+
+/// The elements whose bytes these are, the low byte first; truth values take a
+/// byte each.
+pub(crate) fn data_of_bytes(bytes: &[u8], element_type: ElementType) -> Data {
+    match Data::zeros(element_type, 0) {
+        Data::Pred(_) => Data::Pred(bytes.iter().map(|&b| b != 0).collect()),
+        Data::S8(_) => Data::S8(words(bytes, i8::from_le_bytes)),
+        Data::S16(_) => Data::S16(words(bytes, i16::from_le_bytes)),
+        Data::S32(_) => Data::S32(words(bytes, i32::from_le_bytes)),
+        Data::S64(_) => Data::S64(words(bytes, i64::from_le_bytes)),
+        Data::U8(_) => Data::U8(bytes.to_vec()),
+        Data::U16(_) => Data::U16(words(bytes, u16::from_le_bytes)),
+        Data::U32(_) => Data::U32(words(bytes, u32::from_le_bytes)),
+        Data::U64(_) => Data::U64(words(bytes, u64::from_le_bytes)),
+        Data::F16(_) => Data::F16(words(bytes, f16::from_le_bytes)),
+        Data::BF16(_) => Data::BF16(words(bytes, bf16::from_le_bytes)),
+        Data::F32(_) => Data::F32(words(bytes, f32::from_le_bytes)),
+        Data::F64(_) => Data::F64(words(bytes, f64::from_le_bytes)),
+        Data::C64(_) => Data::C64(pairs(words(bytes, f32::from_le_bytes))),
+        Data::C128(_) => Data::C128(pairs(words(bytes, f64::from_le_bytes))),
+    }
+}
+
+fn pairs<T: Copy>(parts: Vec<T>) -> Vec<Complex<T>> {
+    parts.as_chunks::<2>().0.iter().map(|&[re, im]| Complex::new(re, im)).collect()
 }

@@ -1,7 +1,5 @@
 //! Values as bits in memory: `bitcast` and `bitcast-convert`.
 
-use half::{bf16, f16};
-use num_complex::Complex;
 use tilewright_ir::index::{AddressMap, PositionIterator};
 use tilewright_ir::{ArrayShape, Data, ElementType};
 
@@ -9,7 +7,7 @@ use super::{Cx, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::fill;
 use crate::limits::Charge;
-use crate::value::{Value, map_data};
+use crate::value::{Value, data_of_bytes, map_data};
 
 /// A bitcast between layouts, or between types: elements go to memory as the
 /// one layout says and are read back as the other says.
@@ -77,7 +75,11 @@ pub(super) fn reinterpret(data: &Data, from: ElementType, to: ElementType) -> Ou
     if !whole(from) || !whole(to) {
         return Err(unsupported(format!("{from} or {to} is narrower than a byte")));
     }
-    from_bytes(&to_bytes(data), to)
+    match to {
+        // Truth values are stored as such, not as bits.
+        ElementType::Pred => Err(WRONG_STORAGE),
+        to => Ok(data_of_bytes(&to_bytes(data), to)),
+    }
 }
 
 fn to_bytes(data: &Data) -> Vec<u8> {
@@ -102,37 +104,4 @@ fn to_bytes(data: &Data) -> Vec<u8> {
             v.iter().flat_map(|x| [x.re.to_le_bytes(), x.im.to_le_bytes()].concat()).collect()
         }
     }
-}
-
-fn words<const N: usize, T>(bytes: &[u8], of: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|&word| of(word)).collect()
-}
-
-fn from_bytes(bytes: &[u8], to: ElementType) -> Outcome<Data> {
-    let complex64 = |w: [u8; 8]| {
-        let [a, b, c, d, e, f, g, h] = w;
-        Complex::new(f32::from_le_bytes([a, b, c, d]), f32::from_le_bytes([e, f, g, h]))
-    };
-    let doubles: Vec<f64>;
-    Ok(match Data::zeros(to, 0) {
-        Data::Pred(_) => return Err(WRONG_STORAGE),
-        Data::S8(_) => Data::S8(words(bytes, i8::from_le_bytes)),
-        Data::U8(_) => Data::U8(bytes.to_vec()),
-        Data::S16(_) => Data::S16(words(bytes, i16::from_le_bytes)),
-        Data::S32(_) => Data::S32(words(bytes, i32::from_le_bytes)),
-        Data::S64(_) => Data::S64(words(bytes, i64::from_le_bytes)),
-        Data::U16(_) => Data::U16(words(bytes, u16::from_le_bytes)),
-        Data::U32(_) => Data::U32(words(bytes, u32::from_le_bytes)),
-        Data::U64(_) => Data::U64(words(bytes, u64::from_le_bytes)),
-        Data::F16(_) => Data::F16(words(bytes, f16::from_le_bytes)),
-        Data::BF16(_) => Data::BF16(words(bytes, bf16::from_le_bytes)),
-        Data::F32(_) => Data::F32(words(bytes, f32::from_le_bytes)),
-        Data::F64(_) => Data::F64(words(bytes, f64::from_le_bytes)),
-        Data::C64(_) => Data::C64(words(bytes, complex64)),
-        Data::C128(_) => {
-            doubles = words(bytes, f64::from_le_bytes);
-            let pairs = doubles.as_chunks::<2>().0.iter();
-            Data::C128(pairs.map(|&[re, im]| Complex::new(re, im)).collect())
-        }
-    })
 }
