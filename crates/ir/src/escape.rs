@@ -26,11 +26,35 @@ pub fn unescape(raw: &str) -> Option<Vec<u8>> {
                 let first = char::from(rest.next()?).to_digit(16)?;
                 number(&mut rest, 16, 1, first)?
             }
+            b'u' => {
+                push_code_point(&mut bytes, &mut rest, 4)?;
+                continue;
+            }
+            b'U' => {
+                push_code_point(&mut bytes, &mut rest, 8)?;
+                continue;
+            }
             other @ (b'\\' | b'"' | b'\'' | b'?') => other,
             _ => return None,
         });
     }
     Some(bytes)
+}
+
+/// Appends the UTF-8 of a code point with so many hexadecimal digits.
+fn push_code_point(
+    bytes: &mut Vec<u8>,
+    rest: &mut std::iter::Peekable<std::str::Bytes<'_>>,
+    digits: usize,
+) -> Option<()> {
+    let mut value = 0u32;
+    for _ in 0..digits {
+        // Eight digits fit.
+        value = value << 4 | char::from(rest.next()?).to_digit(16)?;
+    }
+    let code_point = char::from_u32(value)?;
+    bytes.extend_from_slice(code_point.encode_utf8(&mut [0; 4]).as_bytes());
+    Some(())
 }
 
 /// The rest of an octal or hexadecimal escape, up to `digits` more digits.
@@ -96,9 +120,11 @@ mod tests {
 
     #[test]
     fn malformed_escapes() {
-        for raw in ["\\", "\\q", "\\x", "\\777"] {
+        for raw in ["\\", "\\q", "\\x", "\\777", "\\u12", "\\ud800", "\\U00110000"] {
             assert_eq!(unescape(raw), None, "{raw}");
         }
         assert_eq!(unescape("\\x41\\1012").as_deref(), Some(&b"AA2"[..]));
+        let accents = unescape("caf\\u00e9\\U0001f600").unwrap();
+        assert_eq!(accents, "caf\u{e9}\u{1f600}".as_bytes());
     }
 }
