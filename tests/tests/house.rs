@@ -43,7 +43,7 @@ fn arrows_point_one_way() {
         ("proto", &["ir"][..]),
         ("tilewright", &["interp", "ir", "proto", "rewrite", "target", "text"][..]),
         ("cli", &["tilewright"][..]),
-        ("testkit", &["interp", "ir", "text"][..]),
+        ("testkit", &["interp", "ir", "text", "proto"][..]),
     ]);
     let folders = fs::read_dir(root().join("crates")).expect("crates");
     for folder in folders.map(|entry| entry.expect("an entry").path()) {
