@@ -141,7 +141,7 @@ fn check_values(
         let apart = if exact {
             bit_difference(&expected, &actual)
         } else {
-            difference(before, &expected, &actual)
+            difference(before, kind, &expected, &actual)
         };
         if let Some(what) = apart {
             return Err(format!("{} inputs: {what}\n{}", kind.name(), short(after)).into());

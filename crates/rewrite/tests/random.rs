@@ -119,7 +119,7 @@ impl Case {
         let apart = if options.exact {
             bit_difference(&self.expected, &actual)
         } else {
-            difference(&self.module, &self.expected, &actual)
+            difference(&self.module, self.kind, &self.expected, &actual)
         };
         if let Some(what) = apart {
             panic!("{what}: {}", place());

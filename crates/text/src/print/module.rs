@@ -26,15 +26,14 @@ impl Printer<'_> {
             self.out.push('\n');
         }
         let order = self.names.canonical.as_mut().map(Canonical::take_order);
-        let order = order.unwrap_or_else(|| {
-            let computations = module.computations().iter();
-            computations.map(|&id| (id, module.instructions(id).collect())).collect()
-        });
-        for (i, (computation, instructions)) in order.iter().enumerate() {
-            if i > 0 {
-                self.out.push('\n');
+        if let Some(order) = order {
+            for (number, (computation, instructions)) in order.into_iter().enumerate() {
+                self.computation(number, computation, instructions.into_iter())?;
             }
-            self.computation(*computation, instructions)?;
+        } else {
+            for (number, &computation) in module.computations().iter().enumerate() {
+                self.computation(number, computation, module.instructions(computation))?;
+            }
         }
         Ok(())
     }
@@ -141,7 +140,15 @@ impl Printer<'_> {
         self.out.push('\n');
     }
 
-    fn computation(&mut self, id: CompId, order: &[InstId]) -> Result<(), PrintError> {
+    fn computation(
+        &mut self,
+        number: usize,
+        id: CompId,
+        order: impl Iterator<Item = InstId>,
+    ) -> Result<(), PrintError> {
+        if number > 0 {
+            self.out.push('\n');
+        }
         let module = self.module;
         let computation = module.computation(id);
         let Some(root) = computation.root() else {
@@ -155,7 +162,7 @@ impl Printer<'_> {
             self.program_shape(computation.parameters(), root);
         }
         self.out.push_str(" {\n");
-        for &instruction in order {
+        for instruction in order {
             self.instruction(instruction, instruction == root)?;
         }
         self.out.push('}');
