@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use smol_str::SmolStr;
 
 use crate::computation::Computation;
-use crate::entity::{CompId, Entity as _, InstId, MetadataId, Packed, ShapeId, UseId};
+use crate::entity::{CompId, Entity as _, InstId, Packed, ShapeId, UseId};
 use crate::instruction::{Instruction, OperandRange, UseLink};
 use crate::metadata::{Extras, OpMetadata, Residue};
 use crate::module::Module;
@@ -133,6 +133,18 @@ impl Module {
         }
         computation.parameters = parameters;
         Ok(())
+    }
+
+    /// Makes room for about so many more instructions, which saves moving all
+    /// of them as they become more.
+    pub fn reserve(&mut self, instructions: usize) {
+        // Most have one operand or two.
+        let operands = instructions.saturating_add(instructions / 2);
+        self.instructions.reserve(instructions);
+        self.names.reserve(instructions);
+        self.metadata_of.reserve(instructions);
+        self.operands.reserve(operands);
+        self.uses.reserve(operands);
     }
 
     /// Interns a shape.
@@ -346,10 +358,15 @@ impl Module {
         Ok(())
     }
 
-    /// Sets where an instruction comes from.
+    /// Sets where an instruction comes from. It is kept once where the one
+    /// before is the same; [`Module::copy_metadata`] shares it with any other.
     pub fn set_metadata(&mut self, id: InstId, metadata: OpMetadata) {
-        let index = self.metadata.insert_full(metadata).0;
-        self.metadata_of.set(id, MetadataId::from_index(index).into());
+        let last = self.metadata.iter().next_back().filter(|(_, last)| **last == metadata);
+        let metadata = match last {
+            Some((same, _)) => same,
+            None => self.metadata.push(metadata),
+        };
+        self.metadata_of.set(id, metadata.into());
     }
 
     /// Copies where an instruction comes from to another.

@@ -124,6 +124,11 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         id
     }
 
+    /// Makes room for so many more ids.
+    pub fn reserve(&mut self, additional: usize) {
+        self.values.reserve(additional);
+    }
+
     /// The number of ids made so far.
     pub fn len(&self) -> usize {
         self.values.len()
@@ -190,9 +195,19 @@ impl<K: Entity, V: Clone> SecondaryMap<K, V> {
         Self { values: Vec::new(), default, key: PhantomData }
     }
 
+    /// Makes room for the values of so many more ids.
+    pub fn reserve(&mut self, additional: usize) {
+        self.values.reserve(additional);
+    }
+
     /// Sets the value of an id.
     pub fn set(&mut self, id: K, value: V) {
-        *self.get_mut(id) = value;
+        // Ids mostly get theirs one after the other.
+        if id.index() == self.values.len() {
+            self.values.push(value);
+        } else {
+            *self.get_mut(id) = value;
+        }
     }
 
     /// The value of an id, made first where it is absent.

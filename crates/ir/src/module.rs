@@ -37,7 +37,8 @@ pub struct Module {
     pub(crate) names: Names,
     /// Empty unless the module was read from its binary form.
     pub(crate) unique_ids: SecondaryMap<InstId, Option<i64>>,
-    pub(crate) metadata: IndexSet<OpMetadata, FxBuildHasher>,
+    /// Not interned: most instructions have metadata that few others have.
+    pub(crate) metadata: PrimaryMap<MetadataId, OpMetadata>,
     pub(crate) metadata_of: SecondaryMap<InstId, Packed<MetadataId>>,
     /// Only looked up by id, never iterated, so its order cannot be seen.
     pub(crate) extras: FxHashMap<InstId, Box<Extras>>,
@@ -172,7 +173,7 @@ impl Module {
     /// Where an instruction comes from, if that is known.
     pub fn metadata(&self, id: InstId) -> Option<&OpMetadata> {
         let metadata = self.metadata_of[id].get()?;
-        self.metadata.get_index(metadata.index())
+        self.metadata.get(metadata)
     }
 
     /// The rarer attributes of an instruction, if it has any.

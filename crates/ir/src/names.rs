@@ -20,6 +20,10 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    pub(crate) fn reserve(&mut self, additional: usize) {
+        self.of.reserve(additional);
+    }
+
     pub(crate) fn get(&self, id: InstId) -> &str {
         &self.of[id]
     }

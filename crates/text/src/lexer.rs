@@ -5,6 +5,8 @@
 //! cursor for what the grammar has at a place. Every step moves over ASCII or
 //! to a quote, hence the position is always on a character boundary.
 
+use memchr::{memchr2, memmem};
+
 /// What ends every source: no byte of it is zero.
 pub(crate) const END: u8 = 0;
 
@@ -131,6 +133,10 @@ impl<'s> Cursor<'s> {
     /// Moves over whitespace and comments.
     #[inline]
     pub(crate) fn skip_space(&mut self) {
+        // Mostly there is one space or none.
+        if self.peek() == b' ' {
+            self.pos += 1;
+        }
         if self.peek() <= b' ' || self.peek() == b'/' {
             self.skip_some_space();
         }
@@ -152,13 +158,13 @@ impl<'s> Cursor<'s> {
         let rest = |from: usize| self.source.as_bytes().get(from..).unwrap_or_default();
         match self.peek_second() {
             b'/' => {
-                let line = rest(self.pos).iter().position(|&b| matches!(b, b'\n' | b'\r'));
+                let line = memchr2(b'\n', b'\r', rest(self.pos));
                 self.pos = line.map_or(self.source.len(), |at| self.pos + at);
                 true
             }
             b'*' => {
                 let inside = self.pos + 2;
-                let length = rest(inside).windows(2).position(|pair| pair == b"*/");
+                let length = memmem::find(rest(inside), b"*/");
                 if length.is_none() {
                     self.open_comment.get_or_insert(self.pos);
                 }
@@ -196,6 +202,18 @@ impl<'s> Cursor<'s> {
         let here = rest.starts_with(text.as_bytes());
         if here {
             self.pos += text.len();
+        }
+        here
+    }
+
+    /// Moves over a word if it is here and goes no further.
+    #[inline]
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
+        let rest = self.source.as_bytes().get(self.pos..).unwrap_or_default();
+        let here = rest.starts_with(word.as_bytes())
+            && rest.get(word.len()).is_none_or(|&next| !is(next, NAME));
+        if here {
+            self.pos += word.len();
         }
         here
     }
@@ -249,7 +267,7 @@ impl<'s> Cursor<'s> {
         let mut at = start;
         let mut escapes = false;
         loop {
-            at += find_either(bytes.get(at..)?, quote, b'\\')?;
+            at += memchr2(quote, b'\\', bytes.get(at..)?)?;
             if bytes.get(at) == Some(&quote) {
                 break;
             }
@@ -259,23 +277,4 @@ impl<'s> Cursor<'s> {
         self.pos = at + 1;
         Some((self.text(start, at), escapes))
     }
-}
-
-/// Where the first of two bytes stands, eight bytes at a time.
-fn find_either(bytes: &[u8], a: u8, b: u8) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    // Nonzero in a byte, and perhaps in those above it, where `word` is zero.
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
-    let (all_a, all_b) = (ONES * u64::from(a), ONES * u64::from(b));
-    let mut rest = bytes;
-    while let Some((chunk, more)) = rest.split_first_chunk() {
-        let word = u64::from_le_bytes(*chunk);
-        let found = zero_bytes(word ^ all_a) | zero_bytes(word ^ all_b);
-        if found != 0 {
-            return Some(bytes.len() - rest.len() + found.trailing_zeros() as usize / 8);
-        }
-        rest = more;
-    }
-    let at = rest.iter().position(|&byte| byte == a || byte == b)?;
-    Some(bytes.len() - rest.len() + at)
 }

@@ -133,6 +133,10 @@ impl SourceMap {
         }
     }
 
+    pub(crate) fn reserve(&mut self, instructions: usize) {
+        self.instructions.reserve(instructions);
+    }
+
     pub(crate) fn set_module(&mut self, span: Span) {
         self.module = span;
     }

@@ -1,5 +1,6 @@
 //! What stands before the first computation.
 
+use smallvec::SmallVec;
 use smol_str::SmolStr;
 use tilewright_ir::metadata::{FileLocation, StackFrame};
 use tilewright_ir::{ProgramShape, StackTables};
@@ -138,11 +139,7 @@ impl<'s> Parser<'s> {
     /// Moves over a word of the grammar if it is here.
     pub(super) fn keyword(&mut self, keyword: &str) -> bool {
         self.cursor.skip_space();
-        let here = self.cursor.peek_word() == Some(keyword);
-        if here {
-            self.cursor.word();
-        }
-        here
+        self.cursor.eat_word(keyword)
     }
 
     fn section(&mut self, keyword: &str) -> Parse<()> {
@@ -180,16 +177,13 @@ impl<'s> Parser<'s> {
     fn row<Row: Default>(&mut self, fields: &[Field<Row>]) -> Parse<Row> {
         self.expect(b'{', "`{`")?;
         let mut row = Row::default();
-        let mut missing: Vec<&Field<Row>> = fields.iter().collect();
+        let mut missing: SmallVec<[&Field<Row>; 6]> = fields.iter().collect();
         while !self.accept(b'}') {
-            let start = self.cursor.pos();
-            let name = self.cursor.peek_word().unwrap_or("");
-            let Some(at) = missing.iter().position(|(field, _)| *field == name) else {
+            let Some(at) = missing.iter().position(|(name, _)| self.cursor.eat_word(name)) else {
                 return self.row_field_error(&missing);
             };
-            self.cursor.set_pos(start + name.len());
             self.expect(b'=', "`=`")?;
-            let (_, slot) = missing.swap_remove(at);
+            let (_, slot) = missing.remove(at);
             *slot(&mut row) = self.integer("an integer")?;
             self.accept(b',');
         }

@@ -11,7 +11,7 @@ use super::computation::Scope;
 use super::sugar::asynchronous;
 use super::suggest::nearest;
 use super::{Failed, MAX_DEPTH, Parse, Parser, SyntaxError};
-use crate::print::name::is_instruction_name;
+use crate::print::name::may_name_instruction;
 use crate::span::Span;
 
 /// Operands as they are collected.
@@ -60,11 +60,10 @@ impl<'s> Parser<'s> {
 
     /// `ROOT`, unless it is the name of an instruction.
     fn root_keyword(&mut self) -> Option<Span> {
-        if self.cursor.peek() != b'R' || self.cursor.peek_word() != Some("ROOT") {
+        let start = self.cursor.pos();
+        if !self.cursor.eat_word("ROOT") {
             return None;
         }
-        let start = self.cursor.pos();
-        self.cursor.word();
         let span = self.span_since(start);
         self.cursor.skip_space();
         Some(span)
@@ -72,7 +71,7 @@ impl<'s> Parser<'s> {
 
     /// Reports a name that no instruction can have, here as in XLA.
     pub(super) fn check_name(&mut self, name: &str, span: Span) -> Parse<()> {
-        if is_instruction_name(name) {
+        if may_name_instruction(name) {
             return Ok(());
         }
         let message = format!("an instruction cannot be named `{name}`");

@@ -32,7 +32,6 @@ mod value;
 mod verbatim;
 mod window;
 
-use rustc_hash::FxHashMap;
 use tilewright_ir::verify::Rejected;
 use tilewright_ir::{CompId, Dims, InstId, Module, ShapeId, Verified, verify};
 
@@ -62,11 +61,11 @@ pub fn parse(source: &str) -> Result<Parsed, SyntaxErrors> {
     if u32::try_from(source.len()).is_err() {
         return Err(single(source, source.len(), "the text is longer than 4 GiB"));
     }
-    if source.as_bytes().contains(&END) {
-        let nul = source.bytes().position(|b| b == END).unwrap_or(0);
+    if let Some(nul) = memchr::memchr(END, source.as_bytes()) {
         return Err(single(source, nul, "the text contains a NUL byte; is it HLO text?"));
     }
     let mut parser = Parser::new(source);
+    parser.reserve();
     parser.text();
     parser.finish()
 }
@@ -150,7 +149,7 @@ struct Parser<'s> {
     /// Attributes of the header that were met.
     header_names: Vec<&'s str>,
     /// Texts of shapes met before.
-    shapes: FxHashMap<&'s str, ShapeId>,
+    shapes: Names<'s, ShapeId>,
     metadata: metadata::Recent<'s>,
     /// Empty maps for the names of the next computations.
     spare_names: Vec<Names<'s, InstId>>,
@@ -173,12 +172,23 @@ impl<'s> Parser<'s> {
             computations: Names::default(),
             nameless: Vec::new(),
             header_names: Vec::new(),
-            shapes: FxHashMap::default(),
+            shapes: Names::default(),
             metadata: metadata::Recent::default(),
             spare_names: Vec::new(),
             unbalanced: false,
             inference_budget: source.len().saturating_mul(2).saturating_add(1 << 20),
         }
+    }
+
+    /// Makes room for as many instructions as there seem to be: mostly one on
+    /// a line, and those are not short.
+    fn reserve(&mut self) {
+        const SHORT_LINE: usize = 64;
+        let source = self.cursor.source().as_bytes();
+        let lines = memchr::memchr_iter(b'\n', source).count();
+        let instructions = lines.min(source.len() / SHORT_LINE);
+        self.module.reserve(instructions);
+        self.spans.reserve(instructions);
     }
 
     fn finish(mut self) -> Result<Parsed, SyntaxErrors> {
@@ -304,21 +314,28 @@ impl<'s> Parser<'s> {
         let start = self.cursor.pos();
         let negative = self.cursor.eat(b'-');
         let digits = self.cursor.pos();
-        let mut value = Some(0i64);
+        let mut value = 0i64;
         while let digit @ b'0'..=b'9' = self.cursor.peek() {
-            let digit = i64::from(digit - b'0');
-            value = value
-                .and_then(|v| v.checked_mul(10))
-                .and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
+            value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
             self.cursor.bump();
         }
-        if self.cursor.pos() == digits {
-            self.cursor.set_pos(start);
-            return self.unexpected(what);
+        match self.cursor.pos() - digits {
+            0 => {
+                self.cursor.set_pos(start);
+                self.unexpected(what)
+            }
+            // So many digits fit 64 bits: nothing wrapped.
+            1..=18 => Ok(if negative { -value } else { value }),
+            _ => self.long_integer(start),
         }
-        match value {
-            Some(value) => Ok(value),
-            None => {
+    }
+
+    /// The integer of many digits from a position to here.
+    #[cold]
+    fn long_integer(&mut self, start: usize) -> Parse<i64> {
+        match self.cursor.since(start).parse() {
+            Ok(value) => Ok(value),
+            Err(_) => {
                 let span = self.span_since(start);
                 self.fail(SyntaxError::new(span, "this number does not fit 64 bits"))
             }

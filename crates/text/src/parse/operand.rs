@@ -1,5 +1,6 @@
 //! Operands.
 
+use memchr::memmem;
 use smol_str::{SmolStr, format_smolstr};
 use tilewright_ir::{InstId, Op, Opcode, ShapeId};
 
@@ -115,7 +116,7 @@ impl<'s> Parser<'s> {
         let bytes = source.as_bytes();
         let end = bytes.len().min(start + FURTHEST);
         let mut from = start;
-        while let Some(found) = find(bytes.get(from..end)?, name.as_bytes()) {
+        while let Some(found) = memmem::find(bytes.get(from..end)?, name.as_bytes()) {
             let at = from + found;
             from = at + name.len();
             let free = |b: u8| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'));
@@ -196,17 +197,5 @@ fn free_name(scope: &mut Scope<'_>, opcode: Opcode) -> SmolStr {
         if !scope.names.contains(&name) && !scope.made_up.contains_key(&name) {
             return name;
         }
-    }
-}
-
-fn find(text: &[u8], word: &[u8]) -> Option<usize> {
-    let first = *word.first()?;
-    let mut from = 0;
-    loop {
-        let at = from + text.get(from..)?.iter().position(|&b| b == first)?;
-        if text.get(at..)?.starts_with(word) {
-            return Some(at);
-        }
-        from = at + 1;
     }
 }

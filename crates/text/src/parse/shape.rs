@@ -22,11 +22,11 @@ impl Parser<'_> {
             return if self.at_shape() { self.new_shape(None).map(Some) } else { Ok(None) };
         };
         match self.shapes.get(self.cursor.text(start, end)) {
-            Some(&id) => {
+            Some(Some(id)) => {
                 self.cursor.set_pos(end);
                 Ok(Some(id))
             }
-            None => self.new_shape(Some(end)).map(Some),
+            _ => self.new_shape(Some(end)).map(Some),
         }
     }
 
@@ -36,7 +36,7 @@ impl Parser<'_> {
         let shape = self.shape()?;
         let id = self.module.intern_shape(shape);
         if end == Some(self.cursor.pos()) {
-            self.shapes.insert(self.cursor.since(start), id);
+            self.shapes.insert(self.cursor.since(start), Some(id));
         }
         Ok(id)
     }

@@ -28,8 +28,13 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Whether XLA's parser takes this for the name of an instruction.
-pub(crate) fn is_instruction_name(name: &str) -> bool {
-    is_name(name) && !name.starts_with("__") && !is_type(name)
+pub(super) fn is_instruction_name(name: &str) -> bool {
+    is_name(name) && may_name_instruction(name)
+}
+
+/// Whether XLA's parser takes a word for the name of an instruction.
+pub(crate) fn may_name_instruction(word: &str) -> bool {
+    !word.starts_with("__") && !is_type(word)
 }
 
 /// Whether a name is a word of the grammar where it has no `%`.
