@@ -73,6 +73,19 @@ pub enum EvalError {
         /// The limit.
         limit: usize,
     },
+    /// Devices wait for each other, or for one that has ended.
+    #[error(
+        "`{instruction}` waits for devices that do not come: all wait, or have ended; does every \
+         device of a group run the same collectives in the same order?"
+    )]
+    Deadlock {
+        /// Where the first of them waits.
+        instruction: String,
+    },
+    /// The devices are more than can be simulated, or the inputs are not of as
+    /// many.
+    #[error("{0}")]
+    Devices(String),
     /// The module is not as its verifier promises: a bug.
     #[error("`{instruction}`: {what}; this is a bug in tilewright, please report it")]
     Internal {
@@ -101,6 +114,9 @@ pub(crate) enum Fault {
         limit: usize,
     },
     Internal(&'static str),
+    Deadlock,
+    /// Another device failed, and knows why.
+    Abandoned,
     /// It happened further inside and has its name already.
     Named(Box<EvalError>),
 }
@@ -120,6 +136,8 @@ impl Fault {
             Self::Steps { limit } => EvalError::Steps { instruction, limit },
             Self::Depth { limit } => EvalError::Depth { instruction, limit },
             Self::Internal(what) => EvalError::Internal { instruction, what },
+            Self::Deadlock => EvalError::Deadlock { instruction },
+            Self::Abandoned => EvalError::Internal { instruction, what: ABANDONED },
             Self::Named(error) => *error,
         }
     }
@@ -136,3 +154,7 @@ pub(crate) type Outcome<T> = Result<T, Fault>;
 
 /// A data type that the op's code did not expect after its checks.
 pub(crate) const WRONG_STORAGE: Fault = Fault::Internal("a value is not stored as its type is");
+
+/// What is wrong on a device that gave up because another failed; the error of
+/// that other is the one that is reported.
+pub(crate) const ABANDONED: &str = "another device failed";

@@ -1,12 +1,15 @@
 //! Runs computations: one frame holds the values of one of them, each until
 //! its last use.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Op, Verified};
+use tilewright_ir::{CompId, InstId, Literal, Op, Verified};
 
+use crate::devices::Device;
+use crate::devices::exchange::{Label, Place};
 use crate::error::{Fault, Outcome};
 use crate::eval::{self, Cx, Operands};
 use crate::lanes::LaneProgram;
@@ -44,10 +47,21 @@ pub(crate) struct Evaluator<'m> {
     constants: FxHashMap<InstId, Value>,
     effectful: FxHashSet<CompId>,
     depth: usize,
+    pub(crate) device: Device,
+    /// How often this device has handed something out at each place.
+    pub(crate) turns: FxHashMap<Place, u64>,
+    /// How often it has waited for something from a device.
+    pub(crate) received: FxHashMap<(Place, usize), u64>,
+    /// What each `recv` so far waits for.
+    pub(crate) awaited: Vec<Option<Label>>,
+    /// What the host gives, array by array.
+    pub(crate) infeed: VecDeque<Literal>,
+    /// What the host got.
+    pub(crate) outfeed: Vec<Literal>,
 }
 
 impl<'m> Evaluator<'m> {
-    pub(crate) fn new(module: &'m Verified, limits: Limits) -> Self {
+    pub(crate) fn new(module: &'m Verified, limits: Limits, device: Device) -> Self {
         Self {
             module,
             ledger: Ledger::new(limits),
@@ -56,6 +70,12 @@ impl<'m> Evaluator<'m> {
             constants: FxHashMap::default(),
             effectful: module.effectful_computations(),
             depth: 0,
+            device,
+            turns: FxHashMap::default(),
+            received: FxHashMap::default(),
+            awaited: Vec::new(),
+            infeed: VecDeque::new(),
+            outfeed: Vec::new(),
         }
     }
 

@@ -16,9 +16,13 @@
 //! [`EvalError::Unsupported`] names the instruction and what of it is not
 //! supported: values of dims known only at run time (`<=8`, `?`); arithmetic of
 //! floats of 8 bits and less and of integers narrower than a byte, which only
-//! move; ops between devices and asynchronous ones; transfers, infeed and
-//! outfeed; custom calls; random numbers; `ragged-dot`, `scaled-dot`, `scan`
-//! and `stochastic-convert`.
+//! move; transfers with the host; custom calls; random numbers; `ragged-dot`,
+//! `scaled-dot`, `scan` and `stochastic-convert`.
+//!
+//! # Devices
+//! [`Evaluation`] runs a program on several simulated replicas and partitions,
+//! each a thread that waits for the others where they hand each other values,
+//! with what the host feeds in and gets out.
 //!
 //! # Accuracy
 //! Integers, choices and moves are exact, as are the float ops `+ - * /`,
@@ -32,8 +36,10 @@
 //! that they are at least as accurate as any order XLA may choose.
 
 pub mod compare;
+mod devices;
 mod error;
 mod eval;
+mod evaluation;
 mod frame;
 pub mod inputs;
 mod lanes;
@@ -42,21 +48,21 @@ pub mod npz;
 mod strides;
 mod value;
 
-use smallvec::SmallVec;
-use tilewright_ir::{Literal, Shape, Verified};
+use tilewright_ir::{Literal, Verified};
 
 pub use compare::{
     CompareError, Comparison, Difference, Slack, Tolerance, Tolerances, compare, compare_with,
 };
+pub use devices::{
+    Devices, MOST_DEVICES, join_rows, shape_of_rows, split_rows, tells_devices_apart,
+};
 pub use error::EvalError;
+pub use evaluation::{Evaluation, Outputs};
 pub use inputs::{InputError, InputKind, inputs_for, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};
 
-use error::Fault;
-use frame::Evaluator;
-use value::Value;
-
-/// Evaluates a module's entry computation on its parameters' values.
+/// Evaluates a module's entry computation on its parameters' values, on a
+/// single device. [`Evaluation`] does more.
 ///
 /// # Errors
 /// If the inputs do not fit the parameters, a limit is exceeded, or the module
@@ -66,51 +72,8 @@ pub fn evaluate(
     inputs: &[Literal],
     limits: &Limits,
 ) -> Result<Literal, EvalError> {
-    let entry = module.entry().ok_or(EvalError::Internal {
-        instruction: String::new(),
-        what: "the module has no entry",
-    })?;
-    let computation = module.computation(entry);
-    let parameters = computation.parameters();
-    if parameters.len() != inputs.len() {
-        let (expected, given) = (parameters.len(), inputs.len());
-        return Err(EvalError::InputCount { expected, given });
-    }
-    let mut evaluator = Evaluator::new(module, *limits);
-    let mut arguments = SmallVec::new();
-    for (index, (&id, input)) in parameters.iter().zip(inputs).enumerate() {
-        check_input(module, index, module.shape(id), input)?;
-        let value = Value::from_literal(input, &evaluator.ledger);
-        arguments.push(value.map_err(|fault| fault.at(module, id))?);
-    }
-    let root = computation.root().or(parameters.first().copied());
-    let blame = |fault: Fault| match root {
-        Some(root) => fault.at(module, root),
-        None => EvalError::Internal { instruction: String::new(), what: "an empty entry" },
-    };
-    let result = evaluator.run(entry, arguments).map_err(blame)?;
-    // What is alive only for the evaluation is dropped before results leave.
-    drop(evaluator);
-    let result = result.into_literal();
-    result.map_err(|_| blame(Fault::Internal("the result is not a literal")))
-}
-
-fn check_input(
-    module: &Verified,
-    index: usize,
-    expected: &Shape,
-    input: &Literal,
-) -> Result<(), EvalError> {
-    let given = input.shape();
-    if given.compatible(&expected.without_layout()) {
-        return Ok(());
-    }
-    let entry = module.entry().map(|c| module.computation(c).parameters());
-    let name = entry.and_then(|p| p.get(index)).map_or("", |&id| module.name_of(id));
-    Err(EvalError::InputShape {
-        index,
-        instruction: name.to_owned(),
-        expected: expected.without_layout().to_string(),
-        given: given.to_string(),
-    })
+    let evaluation = Evaluation::new(module).limits(*limits);
+    let mut results = evaluation.run(std::slice::from_ref(&inputs))?;
+    let only = results.pop().ok_or(EvalError::Devices("there is no device".into()))?;
+    Ok(only.output)
 }

@@ -215,7 +215,7 @@ fn what_cannot_be_evaluated_is_named() {
     for (line, message) in [
         ("ROOT r = f32[2] custom-call(a), custom_call_target=\"magic\"", "`magic`"),
         ("ROOT r = f32[<=2] set-dimension-size(a, n), dimensions={0}", "f32[<=2]"),
-        ("ROOT r = f32[2] all-reduce(a), replica_groups={}, to_apply=f", "between devices"),
+        ("ROOT r = f32[2] all-reduce(a), replica_groups={{1,0}}, to_apply=f", "names device 1"),
     ] {
         let text = format!(
             "HloModule m\nf {{\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(x, y)\n}}\nENTRY e {{\n  a = f32[2] constant({{1, 2}})\n  n = s32[] constant(1)\n  {line}\n}}"

@@ -2,16 +2,15 @@
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::control::{
-    AsyncAttrs, CallAttrs, ConditionalAttrs, CopyStartAttrs, CustomCallAttrs, DomainAttrs,
-    FusionAttrs, GetTupleElementAttrs, InfeedAttrs, MapAttrs, OutfeedAttrs, TransferAttrs,
-    WhileAttrs,
+    CallAttrs, ConditionalAttrs, CustomCallAttrs, DomainAttrs, FusionAttrs, GetTupleElementAttrs,
+    MapAttrs, WhileAttrs,
 };
 use tilewright_ir::{CompId, Data};
 
-use super::{Cx, elementwise, unsupported};
+use super::{Allocation, Cx, elementwise, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::lanes::append;
-use crate::value::{Value, with_data};
+use crate::value::{Array, Value, with_data};
 
 pub(super) fn call(cx: &mut Cx<'_, '_>, attrs: &CallAttrs) -> Outcome<Value> {
     let arguments = std::mem::take(&mut cx.operands);
@@ -60,14 +59,26 @@ const MAP_LANES: usize = 1024;
 
 pub(super) fn map(cx: &mut Cx<'_, '_>, attrs: &MapAttrs) -> Outcome<Value> {
     let allocation = cx.allocate_result()?;
-    let mut callee = cx.callee(attrs.to_apply, MAP_LANES.min(allocation.len))?;
+    let operands = std::mem::take(&mut cx.operands);
+    let arrays = operands.iter().map(Value::array).collect::<Outcome<Vec<_>>>()?;
+    map_arrays(cx, attrs.to_apply, &arrays, allocation)
+}
+
+/// A computation of scalars, applied to the elements at each place.
+pub(super) fn map_arrays(
+    cx: &mut Cx<'_, '_>,
+    computation: CompId,
+    arrays: &[&Array],
+    allocation: Allocation,
+) -> Outcome<Value> {
+    let mut callee = cx.callee(computation, MAP_LANES.min(allocation.len))?;
     let mut out = elementwise::empty(allocation.element_type, allocation.len);
     for first in (0..allocation.len).step_by(MAP_LANES) {
         let lanes = MAP_LANES.min(allocation.len - first);
-        for (index, operand) in cx.operands.iter().enumerate() {
+        for (index, array) in arrays.iter().enumerate() {
             let lane = callee.parameter(index)?;
             with_data!(lane, values => values.clear());
-            append(lane, operand.array()?.data(), first, lanes)?;
+            append(lane, array.data(), first, lanes)?;
         }
         callee.run(cx.evaluator, lanes)?;
         append(&mut out, callee.result(0)?, 0, lanes)?;
@@ -111,46 +122,7 @@ pub(super) fn after_all(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     Ok(Value::Token)
 }
 
-pub(super) fn copy_start(_cx: &mut Cx<'_, '_>, _attrs: &CopyStartAttrs) -> Outcome<Value> {
-    Err(unsupported("asynchronous copies"))
-}
-
-pub(super) fn copy_done(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
-    Err(unsupported("asynchronous copies"))
-}
-
-pub(super) fn async_start(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
-    Err(unsupported("asynchronous ops"))
-}
-
-pub(super) fn async_update(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
-    Err(unsupported("asynchronous ops"))
-}
-
-pub(super) fn async_done(_cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Value> {
-    Err(unsupported("asynchronous ops"))
-}
-
-pub(super) fn infeed(_cx: &mut Cx<'_, '_>, _attrs: &InfeedAttrs) -> Outcome<Value> {
-    Err(unsupported("there is no infeed"))
-}
-
-pub(super) fn outfeed(_cx: &mut Cx<'_, '_>, _attrs: &OutfeedAttrs) -> Outcome<Value> {
-    Err(unsupported("there is no outfeed"))
-}
-
-pub(super) fn send(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
-    Err(unsupported("transfers between devices or with the host"))
-}
-
-pub(super) fn send_done(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
-    Err(unsupported("transfers between devices or with the host"))
-}
-
-pub(super) fn recv(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
-    Err(unsupported("transfers between devices or with the host"))
-}
-
-pub(super) fn recv_done(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
-    Err(unsupported("transfers between devices or with the host"))
-}
+pub(super) use super::asynchronous::{
+    async_done, async_start, async_update, copy_done, copy_start,
+};
+pub(super) use super::transfer::{infeed, outfeed, recv, recv_done, send, send_done};

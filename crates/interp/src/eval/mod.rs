@@ -1,6 +1,7 @@
 //! One function per op (or group of ops that share a rule), found through the
 //! rows of the table of ops: a row's `family::rule` is the function here too.
 
+mod asynchronous;
 mod bits;
 mod collective;
 mod contract;
@@ -18,6 +19,7 @@ mod scatter;
 mod shaping;
 mod sort;
 mod taps;
+mod transfer;
 mod triangular;
 mod window;
 

@@ -5,12 +5,12 @@ use tilewright_ir::ops::shaping::{
     BroadcastAttrs, ConcatenateAttrs, GetDimensionSizeAttrs, IotaAttrs, PadAttrs, ParameterAttrs,
     ReshapeAttrs, ReverseAttrs, SetDimensionSizeAttrs, SliceAttrs, TransposeAttrs,
 };
-use tilewright_ir::{Data, ElementType, Literal};
+use tilewright_ir::{ArrayShape, Data, ElementType, Literal};
 
 use super::{Cx, bits, elementwise, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::strides::{Level, Nest, collect, dim_numbers, extent, place, row_major};
-use crate::value::{Value, alike, map_data, with_data};
+use crate::value::{Array, Value, alike, map_data, with_data};
 
 pub(super) fn parameter(_cx: &mut Cx<'_, '_>, _attrs: &ParameterAttrs) -> Outcome<Value> {
     Err(Fault::Internal("a parameter is evaluated by its frame"))
@@ -156,30 +156,67 @@ pub(super) fn iota(cx: &mut Cx<'_, '_>, attrs: &IotaAttrs) -> Outcome<Value> {
 }
 
 pub(super) fn concatenate(cx: &mut Cx<'_, '_>, attrs: &ConcatenateAttrs) -> Outcome<Value> {
-    if let Some(empty) = cx.empty_result()? {
-        return Ok(empty);
-    }
-    let allocation = cx.allocate_result()?;
     let dim = attrs.dimensions.first().map_or(0, |&d| extent(d));
-    // From this dim on, every operand has a run of elements for each position
-    // of the dims before.
+    let operands = cx.operands.iter().map(Value::array).collect::<Outcome<Vec<_>>>()?;
+    join(cx, cx.array_shape()?, &operands, dim)
+}
+
+/// Arrays one after the other along a dim, in an array of this shape.
+pub(super) fn join(
+    cx: &Cx<'_, '_>,
+    shape: &ArrayShape,
+    parts: &[&Array],
+    dim: usize,
+) -> Outcome<Value> {
+    let allocation = cx.allocate(shape)?;
+    cx.spend(allocation.len)?;
+    if allocation.len == 0 {
+        let nothing = Data::zeros(allocation.element_type, 0);
+        return allocation.with(nothing);
+    }
+    // From this dim on, every part has a run of elements for each position of
+    // the dims before.
     let runs = allocation.dims.iter().take(dim).map(|&d| extent(d)).product::<usize>();
-    let data = map_data!(cx.array(0)?.data(), first => {
-        let mut parts = Vec::with_capacity(cx.operands.len());
-        for operand in &cx.operands {
-            let operand = operand.array()?;
-            let values = alike(first, operand.data())?;
-            parts.push((values, operand.len() / runs.max(1)));
+    let first = parts.first().ok_or(Fault::Internal("there is nothing to join"))?;
+    let data = map_data!(first.data(), first => {
+        let mut pieces = Vec::with_capacity(parts.len());
+        for part in parts {
+            pieces.push((alike(first, part.data())?, part.len() / runs.max(1)));
         }
         let mut out = Vec::with_capacity(allocation.len);
         for run in 0..runs {
-            for (values, length) in &parts {
+            for (values, length) in &pieces {
                 out.extend_from_slice(&values[run * length..(run + 1) * length]);
             }
         }
         out
     });
     allocation.with(data)
+}
+
+/// The part of an array from `start` on along a dim, in an array of this
+/// shape, which has the same sizes in all other dims.
+pub(super) fn part(
+    cx: &Cx<'_, '_>,
+    shape: &ArrayShape,
+    whole: &Array,
+    dim: usize,
+    start: usize,
+) -> Outcome<Value> {
+    let allocation = cx.allocate(shape)?;
+    cx.spend(allocation.len)?;
+    let mut out = Data::zeros(allocation.element_type, allocation.len);
+    if allocation.len > 0 {
+        let strides = row_major(whole.dims());
+        let own = row_major(&allocation.dims);
+        let levels = allocation.dims.iter().zip(own.iter().zip(&strides));
+        let nest = Nest::new(
+            levels.map(|(&size, (&to, &from))| Level { size: extent(size), strides: [to, from] }),
+        );
+        let from = strides.get(dim).copied().unwrap_or(0).saturating_mul(start as isize);
+        place(&mut out, whole.data(), &nest, [0, from])?;
+    }
+    allocation.with(out)
 }
 
 /// Negative padding cuts off; what lies outside the result is not copied.

@@ -1,0 +1,136 @@
+//! Where devices hand each other values.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::InstId;
+
+use super::Parcel;
+use crate::error::{Fault, Outcome};
+
+/// What a parcel is for: the `turn`th time that its sender passes the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Label {
+    pub(crate) place: Place,
+    pub(crate) turn: u64,
+    /// The device that hands it out.
+    pub(crate) from: usize,
+}
+
+/// Where parcels are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// A collective.
+    Collective(InstId),
+    /// The sends to one device over a channel.
+    Channel { channel: i64, to: usize },
+}
+
+/// The parcels that were handed out and not taken yet.
+pub(crate) struct Exchange {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    parcels: FxHashMap<Label, (Parcel, usize)>,
+    /// Devices that neither wait nor have ended.
+    running: usize,
+    /// What the devices that wait wait for.
+    wanted: FxHashMap<usize, Vec<Label>>,
+    stopped: Option<Stop>,
+}
+
+/// Why nobody needs to wait any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// All that run wait for each other, or for one that has ended.
+    Deadlock,
+    /// A device failed.
+    Failure,
+}
+
+impl Exchange {
+    /// For so many devices, all of which run.
+    pub(crate) fn new(devices: usize) -> Self {
+        let state = State {
+            parcels: FxHashMap::default(),
+            running: devices,
+            wanted: FxHashMap::default(),
+            stopped: None,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Every change of the state is whole, so that of a device that panicked is
+    /// as good as any.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands out a parcel that so many devices will take.
+    pub(crate) fn put(&self, label: Label, parcel: Parcel, takers: usize) {
+        if takers > 0 {
+            self.lock().parcels.insert(label, (parcel, takers));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Takes parcels, each once it is there.
+    pub(crate) fn take(&self, device: usize, labels: &[Label]) -> Outcome<Vec<Parcel>> {
+        let mut state = self.lock();
+        if !state.has_all(labels) {
+            state.running -= 1;
+            state.wanted.insert(device, labels.to_vec());
+            self.look_for_deadlock(&mut state);
+            while !state.has_all(labels) && state.stopped.is_none() {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            state.wanted.remove(&device);
+            state.running += 1;
+        }
+        match state.stopped {
+            Some(Stop::Failure) => Err(Fault::Abandoned),
+            Some(Stop::Deadlock) => Err(Fault::Deadlock),
+            None => labels.iter().map(|label| state.take(label)).collect(),
+        }
+    }
+
+    /// A device has ended, well or not.
+    pub(crate) fn end(&self, failed: bool) {
+        let mut state = self.lock();
+        state.running -= 1;
+        if failed {
+            state.stopped.get_or_insert(Stop::Failure);
+            self.changed.notify_all();
+        }
+        self.look_for_deadlock(&mut state);
+    }
+
+    fn look_for_deadlock(&self, state: &mut State) {
+        let stuck = state.running == 0
+            && !state.wanted.is_empty()
+            && state.wanted.values().all(|labels| !state.has_all(labels));
+        if stuck {
+            state.stopped.get_or_insert(Stop::Deadlock);
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl State {
+    fn has_all(&self, labels: &[Label]) -> bool {
+        labels.iter().all(|label| self.parcels.contains_key(label))
+    }
+
+    fn take(&mut self, label: &Label) -> Outcome<Parcel> {
+        let missing = Fault::Internal("a parcel was taken twice");
+        let Some((parcel, takers)) = self.parcels.get_mut(label) else { return Err(missing) };
+        let parcel = parcel.clone();
+        *takers -= 1;
+        if *takers == 0 {
+            self.parcels.remove(label);
+        }
+        Ok(parcel)
+    }
+}

@@ -1,0 +1,118 @@
+//! One program on several devices at once, each a thread of its own.
+//!
+//! What a device computes depends on the others only where it waits for what
+//! they hand it, by place and turn (see [`exchange`]), never on who is faster.
+
+pub(crate) mod exchange;
+pub(crate) mod groups;
+mod rows;
+pub(crate) mod trade;
+
+use std::sync::Arc;
+
+use tilewright_ir::{Literal, Module, Op, Opcode};
+
+use exchange::Exchange;
+pub use rows::{join_rows, shape_of_rows, split_rows};
+
+/// The most devices that are simulated.
+pub const MOST_DEVICES: usize = 1024;
+
+/// The devices that run a program together: `replicas` copies of it, each split
+/// into `partitions`. Device `r * partitions + p` is partition `p` of replica
+/// `r`, as XLA assigns them unless told otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Devices {
+    /// How many replicas there are.
+    pub replicas: usize,
+    /// How many partitions each has.
+    pub partitions: usize,
+}
+
+impl Devices {
+    /// A single device.
+    pub const ONE: Self = Self { replicas: 1, partitions: 1 };
+
+    /// As many as the header of a module says; one where it says nothing.
+    pub fn of(module: &Module) -> Self {
+        let count = |count: Option<i64>| {
+            count.and_then(|count| usize::try_from(count).ok()).unwrap_or(1).max(1)
+        };
+        Self {
+            replicas: count(module.header.replica_count),
+            partitions: count(module.header.num_partitions),
+        }
+    }
+
+    /// How many devices there are in all; `None` if more than
+    /// [`MOST_DEVICES`], or none.
+    pub fn count(self) -> Option<usize> {
+        let count = self.replicas.checked_mul(self.partitions)?;
+        (1..=MOST_DEVICES).contains(&count).then_some(count)
+    }
+
+    /// The number of a device.
+    pub(crate) fn number(self, replica: usize, partition: usize) -> usize {
+        replica * self.partitions + partition
+    }
+}
+
+impl Default for Devices {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+/// Whether a module can do other things on one device than on another, given
+/// the same inputs. If not, one device stands for all.
+pub fn tells_devices_apart(module: &Module) -> bool {
+    let computations = module.computations().iter();
+    let mut all = computations.flat_map(|&computation| module.instructions(computation));
+    all.any(|id| match module.op(id) {
+        Op::Send(attrs) | Op::Recv(attrs) => !attrs.is_host_transfer,
+        op => {
+            use Opcode::*;
+            matches!(
+                op.opcode(),
+                AllGather
+                    | AllGatherStart
+                    | AllReduce
+                    | AllReduceStart
+                    | AllToAll
+                    | CollectiveBroadcast
+                    | CollectivePermute
+                    | CollectivePermuteStart
+                    | PartitionId
+                    | RaggedAllToAll
+                    | ReduceScatter
+                    | ReplicaId
+            )
+        }
+    })
+}
+
+/// The device on which an evaluation runs, and the way to the others.
+#[derive(Clone)]
+pub(crate) struct Device {
+    pub(crate) all: Devices,
+    pub(crate) number: usize,
+    pub(crate) exchange: Arc<Exchange>,
+}
+
+impl Device {
+    /// The only one.
+    pub(crate) fn single() -> Self {
+        Self { all: Devices::ONE, number: 0, exchange: Arc::new(Exchange::new(1)) }
+    }
+
+    pub(crate) fn replica(&self) -> usize {
+        self.number / self.all.partitions.max(1)
+    }
+
+    pub(crate) fn partition(&self) -> usize {
+        self.number % self.all.partitions.max(1)
+    }
+}
+
+/// What devices hand each other.
+pub(crate) type Parcel = Arc<Vec<Literal>>;

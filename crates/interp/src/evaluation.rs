@@ -1,0 +1,209 @@
+//! One run of a program, on one device or on several.
+
+use std::sync::Arc;
+use std::thread;
+
+use smallvec::SmallVec;
+use tilewright_ir::{Literal, Shape, Verified};
+
+use crate::devices::exchange::Exchange;
+use crate::devices::{Device, Devices, MOST_DEVICES};
+use crate::error::{ABANDONED, EvalError, Fault};
+use crate::frame::Evaluator;
+use crate::limits::Limits;
+use crate::value::Value;
+
+/// How a module is to be evaluated.
+#[derive(Clone, Debug)]
+pub struct Evaluation<'m> {
+    module: &'m Verified,
+    limits: Limits,
+    devices: Devices,
+    infeed: &'m [Literal],
+}
+
+/// What a device makes of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs {
+    /// The result of the entry computation.
+    pub output: Literal,
+    /// What was fed out, in order.
+    pub outfeed: Vec<Literal>,
+}
+
+/// The stack of a device's thread: calls nest up to a limit within it.
+const STACK: usize = 16 << 20;
+
+impl<'m> Evaluation<'m> {
+    /// On a single device, within the default limits, with nothing to feed in.
+    pub fn new(module: &'m Verified) -> Self {
+        Self { module, limits: Limits::default(), devices: Devices::ONE, infeed: &[] }
+    }
+
+    /// What it may use. Of memory, each device has an equal part.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// On which devices it runs.
+    #[must_use]
+    pub fn devices(self, devices: Devices) -> Self {
+        Self { devices, ..self }
+    }
+
+    /// The arrays that each device's infeed instructions read, in order; one
+    /// that reads a tuple reads several. Types that NumPy lacks may come as
+    /// unsigned integers with their bits.
+    #[must_use]
+    pub fn infeed(self, infeed: &'m [Literal]) -> Self {
+        Self { infeed, ..self }
+    }
+
+    /// Runs the program and returns what each device makes of it. `inputs` are
+    /// the parameters' values, of each device or the same for all.
+    ///
+    /// # Errors
+    /// If the inputs do not fit the parameters, a limit is exceeded, devices
+    /// wait for each other, or the module uses something that has no evaluation
+    /// here; the error names the instruction.
+    pub fn run<I: AsRef<[Literal]> + Sync>(&self, inputs: &[I]) -> Result<Vec<Outputs>, EvalError> {
+        let Devices { replicas, partitions } = self.devices;
+        let count = self.devices.count().ok_or_else(|| {
+            EvalError::Devices(format!(
+                "{replicas} replicas of {partitions} partitions cannot be simulated: there may \
+                 be 1 to {MOST_DEVICES} devices"
+            ))
+        })?;
+        let mine = |device: usize| match inputs {
+            [same] => Ok(same.as_ref()),
+            inputs if inputs.len() == count => Ok(inputs[device].as_ref()),
+            _ => Err(EvalError::Devices(format!(
+                "{} lists of inputs were given for {count} devices",
+                inputs.len()
+            ))),
+        };
+        let inputs = (0..count).map(mine).collect::<Result<Vec<_>, _>>()?;
+        for inputs in &inputs {
+            check_inputs(self.module, inputs)?;
+        }
+        match inputs.as_slice() {
+            [only] => Ok(vec![self.run_on(Device::single(), only)?]),
+            all => self.run_on_threads(all),
+        }
+    }
+
+    fn run_on_threads(&self, inputs: &[&[Literal]]) -> Result<Vec<Outputs>, EvalError> {
+        let exchange = Arc::new(Exchange::new(inputs.len()));
+        let share = u64::try_from(inputs.len()).unwrap_or(u64::MAX);
+        let limits = Limits { max_bytes: self.limits.max_bytes / share, ..self.limits };
+        let part = &Self { limits, ..self.clone() };
+        let results = thread::scope(|scope| {
+            let threads: Vec<_> = (0..inputs.len())
+                .map(|number| {
+                    let device =
+                        Device { all: self.devices, number, exchange: Arc::clone(&exchange) };
+                    let end = End { exchange: Arc::clone(&exchange), failed: true };
+                    let run = move || part.run_to_the_end(device, inputs[number], end);
+                    thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run)
+                })
+                .collect();
+            let join = |thread: std::io::Result<thread::ScopedJoinHandle<'_, _>>| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|_| {
+                    Err(EvalError::Devices("a device panicked; this is a bug".into()))
+                }),
+                Err(error) => Err(EvalError::Devices(format!("no thread for a device: {error}"))),
+            };
+            threads.into_iter().map(join).collect::<Vec<Result<Outputs, EvalError>>>()
+        });
+        first_failure(results)
+    }
+
+    fn run_to_the_end(
+        &self,
+        device: Device,
+        inputs: &[Literal],
+        mut end: End,
+    ) -> Result<Outputs, EvalError> {
+        let result = self.run_on(device, inputs);
+        end.failed = result.is_err();
+        result
+    }
+
+    fn run_on(&self, device: Device, inputs: &[Literal]) -> Result<Outputs, EvalError> {
+        let module = self.module;
+        let nothing = |what| EvalError::Internal { instruction: String::new(), what };
+        let entry = module.entry().ok_or(nothing("the module has no entry"))?;
+        let computation = module.computation(entry);
+        let mut evaluator = Evaluator::new(module, self.limits, device);
+        evaluator.infeed = self.infeed.iter().cloned().collect();
+        let mut arguments = SmallVec::new();
+        for (&id, input) in computation.parameters().iter().zip(inputs) {
+            let value = Value::from_literal(input, &evaluator.ledger);
+            arguments.push(value.map_err(|fault| fault.at(module, id))?);
+        }
+        let root = computation.root().ok_or(nothing("an empty entry"))?;
+        let result = evaluator.run(entry, arguments).map_err(|fault| fault.at(module, root))?;
+        let outfeed = std::mem::take(&mut evaluator.outfeed);
+        // What is alive only for the evaluation is dropped before results leave.
+        drop(evaluator);
+        let output = result.into_literal();
+        let no_literal = Fault::Internal("the result is not a literal");
+        let output = output.map_err(|_| no_literal.at(module, root))?;
+        Ok(Outputs { output, outfeed })
+    }
+}
+
+/// Tells the other devices once a device has ended, however it does.
+struct End {
+    exchange: Arc<Exchange>,
+    failed: bool,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.exchange.end(self.failed);
+    }
+}
+
+/// All results, or the error of the first device that did not fail because
+/// another did.
+fn first_failure(results: Vec<Result<Outputs, EvalError>>) -> Result<Vec<Outputs>, EvalError> {
+    let abandoned =
+        |error: &EvalError| matches!(error, EvalError::Internal { what, .. } if *what == ABANDONED);
+    let own = results.iter().position(|r| r.as_ref().is_err_and(|error| !abandoned(error)));
+    match own {
+        Some(own) => results.into_iter().skip(own).take(1).collect(),
+        None => results.into_iter().collect(),
+    }
+}
+
+fn check_inputs(module: &Verified, inputs: &[Literal]) -> Result<(), EvalError> {
+    let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
+    if parameters.len() != inputs.len() {
+        let (expected, given) = (parameters.len(), inputs.len());
+        return Err(EvalError::InputCount { expected, given });
+    }
+    let mut pairs = parameters.iter().zip(inputs).enumerate();
+    pairs.try_for_each(|(index, (&id, input))| check_input(module, index, module.shape(id), input))
+}
+
+fn check_input(
+    module: &Verified,
+    index: usize,
+    expected: &Shape,
+    input: &Literal,
+) -> Result<(), EvalError> {
+    let given = input.shape();
+    if given.compatible(&expected.without_layout()) {
+        return Ok(());
+    }
+    let entry = module.entry().map(|c| module.computation(c).parameters());
+    let name = entry.and_then(|p| p.get(index)).map_or("", |&id| module.name_of(id));
+    Err(EvalError::InputShape {
+        index,
+        instruction: name.to_owned(),
+        expected: expected.without_layout().to_string(),
+        given: given.to_string(),
+    })
+}
