@@ -47,6 +47,7 @@ mod limits;
 pub mod npz;
 mod strides;
 mod value;
+pub mod views;
 
 use tilewright_ir::{Literal, Verified};
 

@@ -158,8 +158,11 @@ pub(crate) fn extend_row<T: Copy>(
     match stride {
         1 => out.extend_from_slice(&values[first..first + size]),
         0 => out.extend(std::iter::repeat_n(values[first], size)),
-        2.. => {
-            out.extend(values[first..].iter().step_by(stride.cast_unsigned()).take(size));
+        2.. if size > 0 => {
+            let step = stride.cast_unsigned();
+            // The row as a whole is in range, so each of its elements is.
+            let row = &values[first..=first + (size - 1) * step];
+            out.extend((0..size).map(|i| row[i * step]));
         }
         _ => {
             let back = stride.unsigned_abs();
