@@ -138,7 +138,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// If there is no such dim, it ends before `end`, or the step is 0.
     pub fn slice(
-        mut self,
+        &self,
         dim: usize,
         start: usize,
         end: usize,
@@ -152,20 +152,21 @@ impl<'a> View<'a> {
             return Err(ViewError::Zero { dim });
         }
         let count = (end - start).div_ceil(step);
+        let mut part = self.clone();
         // A view without elements has no first one to move.
         if count > 0 && !self.is_empty() {
-            self.start += stride * start.cast_signed();
+            part.start += stride * start.cast_signed();
         }
         let step = stride.saturating_mul(step.cast_signed());
-        self.dims[dim] = Dim { size: count, stride: if count < 2 { stride } else { step } };
-        Ok(self)
+        part.dims[dim] = Dim { size: count, stride: if count < 2 { stride } else { step } };
+        Ok(part)
     }
 
     /// The sub-tensor at one place of a dim: all other dims.
     ///
     /// # Errors
     /// If there is no such dim or place.
-    pub fn index(self, dim: usize, at: usize) -> Result<Self, ViewError> {
+    pub fn index(&self, dim: usize, at: usize) -> Result<Self, ViewError> {
         let mut part = self.slice(dim, at, at.saturating_add(1), 1)?;
         part.dims.remove(dim);
         Ok(part)
@@ -224,7 +225,7 @@ impl<'a> View<'a> {
     pub fn sub_tensors(&self, dim: usize) -> Result<impl Iterator<Item = Self>, ViewError> {
         let size = self.dim(dim)?.size;
         let whole = self.clone();
-        Ok((0..size).filter_map(move |at| whole.clone().index(dim, at).ok()))
+        Ok((0..size).filter_map(move |at| whole.index(dim, at).ok()))
     }
 
     /// The strips along a dim, in row-major order of the other dims: each a

@@ -88,7 +88,7 @@ fn parts_have_parts() {
     assert_eq!(elements(&x), [7, 9, 11, 13, 15, 17, 19, 21, 23]);
     assert_eq!(elements(&x.transposed(&[1, 0]).unwrap()), [7, 13, 19, 9, 15, 21, 11, 17, 23]);
     assert_eq!(elements(&x.diagonal(0, 1, 0).unwrap()), [7, 15, 23]);
-    let nothing = x.clone().slice(0, 3, 3, 1).unwrap();
+    let nothing = x.slice(0, 3, 3, 1).unwrap();
     assert!(nothing.is_empty() && elements(&nothing).is_empty());
     assert_eq!(nothing.strips(1).unwrap().count(), 0);
     assert_eq!(nothing.strips(0).unwrap().map(|strip| strip.len()).sum::<usize>(), 0);
@@ -105,8 +105,8 @@ fn what_is_no_part_is_an_error() {
     assert_eq!(view.sub_tensors(2).err(), missing);
     assert_eq!(view.diagonal(0, 1, 1).err(), Some(ViewError::SameDim { dim: 1 }));
     let beyond = ViewError::OutOfRange { dim: 1, start: 3, end: 4, size: 3 };
-    assert_eq!(view.clone().index(1, 3).err(), Some(beyond));
-    assert_eq!(view.clone().slice(1, 0, 2, 0).err(), Some(ViewError::Zero { dim: 1 }));
+    assert_eq!(view.index(1, 3).err(), Some(beyond));
+    assert_eq!(view.slice(1, 0, 2, 0).err(), Some(ViewError::Zero { dim: 1 }));
     assert_eq!(view.blocks(&[1, 0]).err(), Some(ViewError::Zero { dim: 1 }));
     assert_eq!(view.blocks(&[1]).err(), Some(ViewError::Rank { given: 1, rank: 2 }));
     assert_eq!(view.transposed(&[1, 1]).err(), Some(ViewError::Twice { dim: 1 }));
