@@ -198,14 +198,14 @@ const BLOCK: usize = 1024;
 fn through<W: Convert>(
     from: ElementType,
     to: ElementType,
-    number: impl Fn(W) -> Number + Copy + 'static,
+    number: impl Fn(W) -> Number + Copy + Send + Sync + 'static,
 ) -> Kernel {
     let widen = with_data!(&Data::zeros(from, 0), values => widen::<_, W>(values));
     with_data!(&Data::zeros(to, 0), values => narrow_to(values, widen, number))
 }
 
 /// Appends elements of a range in another type.
-type Widen<W> = Box<dyn Fn(&Data, Range<usize>, &mut Vec<W>) -> Outcome<()>>;
+type Widen<W> = Box<dyn Fn(&Data, Range<usize>, &mut Vec<W>) -> Outcome<()> + Send + Sync>;
 
 fn widen<T: Convert, W: Convert>(_: &[T]) -> Widen<W> {
     Box::new(|data, range, wide| {
@@ -220,7 +220,7 @@ fn widen<T: Convert, W: Convert>(_: &[T]) -> Widen<W> {
 fn narrow_to<R: Convert, W: Convert>(
     _: &[R],
     widen: Widen<W>,
-    number: impl Fn(W) -> Number + Copy + 'static,
+    number: impl Fn(W) -> Number + Copy + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |operands, lanes, out| {
         let operand = operands.first().ok_or(WRONG_STORAGE)?;

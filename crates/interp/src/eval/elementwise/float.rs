@@ -169,11 +169,11 @@ macro_rules! half {
 half!(f16, bf16);
 
 /// A kernel that computes in the wide type.
-fn wide1<T: Float>(f: impl Fn(T::Wide) -> T::Wide + 'static) -> Kernel {
+fn wide1<T: Float>(f: impl Fn(T::Wide) -> T::Wide + Send + Sync + 'static) -> Kernel {
     map1(move |a: T| T::narrow(f(a.wide())))
 }
 
-fn wide2<T: Float>(f: impl Fn(T::Wide, T::Wide) -> T::Wide + 'static) -> Kernel {
+fn wide2<T: Float>(f: impl Fn(T::Wide, T::Wide) -> T::Wide + Send + Sync + 'static) -> Kernel {
     map2(move |a: T, b: T| T::narrow(f(a.wide(), b.wide())))
 }
 

@@ -7,7 +7,8 @@ use crate::value::{map_data, with_data};
 
 /// Computes as many lanes as the second argument says, from the first that many
 /// elements of each operand, and leaves them as all there is in the result.
-pub(crate) type Kernel = Box<dyn Fn(&[&Data], usize, &mut Data) -> Outcome<()>>;
+/// Several threads may run it at once.
+pub(crate) type Kernel = Box<dyn Fn(&[&Data], usize, &mut Data) -> Outcome<()> + Send + Sync>;
 
 /// The first `lanes` elements of an operand.
 fn operand<'a, T: Native>(operands: &[&'a Data], index: usize, lanes: usize) -> Outcome<&'a [T]> {
@@ -22,7 +23,7 @@ fn result<T: Native>(out: &mut Data) -> Outcome<&mut Vec<T>> {
 }
 
 /// A kernel of one operand.
-pub(super) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + 'static) -> Kernel {
+pub(super) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + Send + Sync + 'static) -> Kernel {
     Box::new(move |operands, lanes, out| {
         let a = operand::<A>(operands, 0, lanes)?;
         result::<R>(out)?.extend(a.iter().map(|&a| f(a)));
@@ -31,7 +32,9 @@ pub(super) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + 'static) -> Kernel
 }
 
 /// A kernel of two operands.
-pub(super) fn map2<A: Native, B: Native, R: Native>(f: impl Fn(A, B) -> R + 'static) -> Kernel {
+pub(super) fn map2<A: Native, B: Native, R: Native>(
+    f: impl Fn(A, B) -> R + Send + Sync + 'static,
+) -> Kernel {
     Box::new(move |operands, lanes, out| {
         let a = operand::<A>(operands, 0, lanes)?;
         let b = operand::<B>(operands, 1, lanes)?;
@@ -42,7 +45,7 @@ pub(super) fn map2<A: Native, B: Native, R: Native>(f: impl Fn(A, B) -> R + 'sta
 
 /// A kernel of three operands.
 pub(super) fn map3<A: Native, B: Native, C: Native, R: Native>(
-    f: impl Fn(A, B, C) -> R + 'static,
+    f: impl Fn(A, B, C) -> R + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |operands, lanes, out| {
         let a = operand::<A>(operands, 0, lanes)?;

@@ -48,7 +48,7 @@ fn by<T: Native + PartialOrd>(direction: Direction) -> Kernel {
 
 fn by_key<T: Native, K: PartialOrd>(
     direction: Direction,
-    key: impl Fn(T) -> K + Copy + 'static,
+    key: impl Fn(T) -> K + Copy + Send + Sync + 'static,
 ) -> Kernel {
     match direction {
         Direction::Eq => map2(move |a: T, b: T| key(a) == key(b)),
