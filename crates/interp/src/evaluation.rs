@@ -20,6 +20,7 @@ pub struct Evaluation<'m> {
     limits: Limits,
     devices: Devices,
     infeed: &'m [Literal],
+    fuses: bool,
 }
 
 /// What a device makes of a program.
@@ -37,7 +38,7 @@ const STACK: usize = 16 << 20;
 impl<'m> Evaluation<'m> {
     /// On a single device, within the default limits, with nothing to feed in.
     pub fn new(module: &'m Verified) -> Self {
-        Self { module, limits: Limits::default(), devices: Devices::ONE, infeed: &[] }
+        Self { module, limits: Limits::default(), devices: Devices::ONE, infeed: &[], fuses: true }
     }
 
     /// What it may use. Of memory, each device has an equal part.
@@ -58,6 +59,13 @@ impl<'m> Evaluation<'m> {
     #[must_use]
     pub fn infeed(self, infeed: &'m [Literal]) -> Self {
         Self { infeed, ..self }
+    }
+
+    /// Every instruction by itself. Otherwise elementwise ones run together,
+    /// which is faster and computes the same.
+    #[must_use]
+    pub fn one_by_one(self) -> Self {
+        Self { fuses: false, ..self }
     }
 
     /// Runs the program and returns what each device makes of it. `inputs` are
@@ -136,6 +144,7 @@ impl<'m> Evaluation<'m> {
         let entry = module.entry().ok_or(nothing("the module has no entry"))?;
         let computation = module.computation(entry);
         let mut evaluator = Evaluator::new(module, self.limits, device);
+        evaluator.fuses = self.fuses;
         evaluator.infeed = self.infeed.iter().cloned().collect();
         let mut arguments = SmallVec::new();
         for (&id, input) in computation.parameters().iter().zip(inputs) {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Literal, Op, Verified};
+use smallvec::{SmallVec, smallvec};
+use tilewright_ir::{CompId, Data, InstId, Literal, Op, Verified};
 
 use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
@@ -14,28 +14,43 @@ use crate::error::{Fault, Outcome};
 use crate::eval::{self, Cx, Operands};
 use crate::lanes::LaneProgram;
 use crate::limits::{Ledger, Limits, MAX_DEPTH};
-use crate::value::Value;
+use crate::region::{Output, Piece, Region, pieces};
+use crate::value::{Array, Value, num_bytes};
 
 /// In which order a computation's instructions run, and who needs what.
 struct Plan {
     steps: Vec<Step>,
-    /// The step that yields the result.
+    /// How many values there are.
+    values: usize,
+    /// The value that is the result.
     root: usize,
 }
 
 struct Step {
-    id: InstId,
-    /// The steps that yield the operands.
+    work: Work,
+    /// The values it takes.
     operands: SmallVec<[Operand; 3]>,
-    /// Whether no later step and no caller wants its value.
-    unused: bool,
+    /// The values it makes.
+    results: SmallVec<[Made; 1]>,
+}
+
+enum Work {
+    One(InstId),
+    Together(Region),
 }
 
 #[derive(Clone, Copy)]
 struct Operand {
-    step: u32,
+    value: u32,
     /// Whether nobody needs the value after this.
     last_use: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Made {
+    value: u32,
+    /// Whether no later step and no caller wants it.
+    unused: bool,
 }
 
 /// The state of one evaluation.
@@ -47,6 +62,8 @@ pub(crate) struct Evaluator<'m> {
     constants: FxHashMap<InstId, Value>,
     effectful: FxHashSet<CompId>,
     depth: usize,
+    /// Whether elementwise instructions may run together.
+    pub(crate) fuses: bool,
     pub(crate) device: Device,
     /// How often this device has handed something out at each place.
     pub(crate) turns: FxHashMap<Place, u64>,
@@ -70,6 +87,7 @@ impl<'m> Evaluator<'m> {
             constants: FxHashMap::default(),
             effectful: module.effectful_computations(),
             depth: 0,
+            fuses: true,
             device,
             turns: FxHashMap::default(),
             received: FxHashMap::default(),
@@ -97,31 +115,67 @@ impl<'m> Evaluator<'m> {
 
     fn run_plan(&mut self, plan: &Plan, arguments: SmallVec<[Value; 4]>) -> Outcome<Value> {
         let mut arguments: SmallVec<[Option<Value>; 4]> = arguments.into_iter().map(Some).collect();
-        let mut values: Vec<Option<Value>> = Vec::with_capacity(plan.steps.len());
+        let mut values: Vec<Option<Value>> = vec![None; plan.values];
         for step in &plan.steps {
-            let value = if let Op::Parameter(parameter) = self.module.op(step.id) {
-                let number = usize::try_from(parameter.number).ok();
-                let argument = number.and_then(|number| arguments.get_mut(number));
-                argument.and_then(Option::take).ok_or(Fault::Internal("an argument is missing"))
-            } else {
-                self.run_step(step, &mut values)
-            };
-            let value = value.map_err(|fault| fault.at(self.module, step.id))?;
-            values.push((!step.unused).then_some(value));
+            let made = self.run_step(step, &mut arguments, &mut values);
+            let made = made.map_err(|fault| match step.work.blamed() {
+                Some(id) => fault.at(self.module, id).into(),
+                None => fault,
+            })?;
+            for (result, value) in step.results.iter().zip(made) {
+                if let Some(slot) = values.get_mut(result.value as usize).filter(|_| !result.unused)
+                {
+                    *slot = Some(value);
+                }
+            }
         }
         let root = values.get_mut(plan.root).and_then(Option::take);
         root.ok_or(Fault::Internal("the root has no value"))
     }
 
-    fn run_step(&mut self, step: &Step, values: &mut [Option<Value>]) -> Outcome<Value> {
+    fn run_step(
+        &mut self,
+        step: &Step,
+        arguments: &mut [Option<Value>],
+        values: &mut [Option<Value>],
+    ) -> Outcome<SmallVec<[Value; 1]>> {
         let mut operands = Operands::new();
         for operand in &step.operands {
-            let slot = values.get_mut(operand.step as usize);
+            let slot = values.get_mut(operand.value as usize);
             let value = slot.and_then(|v| if operand.last_use { v.take() } else { v.clone() });
             operands.push(value.ok_or(Fault::Internal("an operand has no value"))?);
         }
-        self.ledger.spend(0)?;
-        eval::instruction(&mut Cx { evaluator: self, id: step.id, operands })
+        let id = match &step.work {
+            Work::One(id) => *id,
+            Work::Together(region) => return self.run_region(region, &operands),
+        };
+        let value = if let Op::Parameter(parameter) = self.module.op(id) {
+            let number = usize::try_from(parameter.number).ok();
+            let argument = number.and_then(|number| arguments.get_mut(number));
+            argument.and_then(Option::take).ok_or(Fault::Internal("an argument is missing"))?
+        } else {
+            self.ledger.spend(0)?;
+            eval::instruction(&mut Cx { evaluator: self, id, operands })?
+        };
+        Ok(smallvec![value])
+    }
+
+    fn run_region(&mut self, region: &Region, operands: &[Value]) -> Outcome<SmallVec<[Value; 1]>> {
+        let inputs = operands.iter().map(|value| value.array().map(Array::data));
+        let inputs = inputs.collect::<Outcome<Vec<&Data>>>()?;
+        let bytes = |output: &Output| num_bytes(output.element_type, region.lanes);
+        let charges = region.outputs.iter().map(|output| self.ledger.reserve(bytes(output)));
+        let charges = charges.collect::<Outcome<Vec<_>>>()?;
+        let work = region.lanes.saturating_mul(region.work());
+        self.ledger.spend(u64::try_from(work).unwrap_or(u64::MAX))?;
+        let out = |output: &Output| self.ledger.recycled(output.element_type, region.lanes);
+        let mut out: Vec<Data> = region.outputs.iter().map(out).collect();
+        region.run(&inputs, &mut out)?;
+        let arrays = region.outputs.iter().zip(out.into_iter().zip(charges));
+        let arrays = arrays.map(|(output, (data, charge))| {
+            Array::new(output.element_type, output.dims.clone(), data, charge).map(Value::Array)
+        });
+        arrays.collect()
     }
 
     /// The value of a constant, made once.
@@ -150,32 +204,100 @@ impl<'m> Evaluator<'m> {
         if let Some(plan) = self.plans.get(&computation) {
             return Ok(Rc::clone(plan));
         }
-        let plan = Rc::new(Plan::new(self.module, computation, &self.effectful)?);
+        let plan = Rc::new(Plan::new(self.module, computation, &self.effectful, self.fuses)?);
         self.plans.insert(computation, Rc::clone(&plan));
         Ok(plan)
     }
 }
 
+impl Work {
+    /// The instruction to name where it fails.
+    fn blamed(&self) -> Option<InstId> {
+        match self {
+            Self::One(id) => Some(*id),
+            Self::Together(region) => region.outputs.last().map(|output| output.id),
+        }
+    }
+}
+
 impl Plan {
-    fn new(module: &Verified, computation: CompId, effectful: &FxHashSet<CompId>) -> Outcome<Self> {
+    fn new(
+        module: &Verified,
+        computation: CompId,
+        effectful: &FxHashSet<CompId>,
+        fuse: bool,
+    ) -> Outcome<Self> {
         let root = module.computation(computation).root();
         let root = root.ok_or(Fault::Internal("a computation has no instructions"))?;
         let order = order(module, computation, root, effectful);
-        let mut place: FxHashMap<InstId, u32> = FxHashMap::default();
-        let mut steps: Vec<Step> = Vec::with_capacity(order.len());
-        for (at, &id) in order.iter().enumerate() {
-            let operands = module.operands(id).iter().map(|o| {
-                let step = place.get(o).copied();
-                let step = step.ok_or(Fault::Internal("an operand stands after its user"))?;
-                Ok(Operand { step, last_use: false })
-            });
-            let operands = operands.collect::<Outcome<_>>()?;
-            steps.push(Step { id, operands, unused: true });
-            place.insert(id, u32::try_from(at).unwrap_or(u32::MAX));
+        let mut planner = Planner { module, value_of: FxHashMap::default(), steps: Vec::new() };
+        if fuse {
+            for piece in pieces(module, &order) {
+                planner.piece(piece, root)?;
+            }
+        } else {
+            for id in order {
+                planner.one(id)?;
+            }
         }
-        let root = place.get(&root).map_or(usize::MAX, |&at| at as usize);
-        mark_last_uses(&mut steps, root);
-        Ok(Self { steps, root })
+        let values = planner.value_of.len();
+        let root = planner.value_of.get(&root).map_or(usize::MAX, |&value| value as usize);
+        let mut steps = planner.steps;
+        mark_last_uses(&mut steps, values, root);
+        Ok(Self { steps, values, root })
+    }
+}
+
+/// Steps while they are planned.
+struct Planner<'m> {
+    module: &'m Verified,
+    value_of: FxHashMap<InstId, u32>,
+    steps: Vec<Step>,
+}
+
+impl Planner<'_> {
+    fn one(&mut self, id: InstId) -> Outcome<()> {
+        self.step(Work::One(id), self.module.operands(id).iter().copied(), [id])
+    }
+
+    fn piece(&mut self, piece: Piece, root: InstId) -> Outcome<()> {
+        let members = match piece {
+            Piece::One(id) => return self.one(id),
+            Piece::Together(members) => members,
+        };
+        let needed = |id: InstId| {
+            id == root || self.module.uses(id).any(|used| !members.contains(&used.user))
+        };
+        match Region::new(self.module, &members, needed) {
+            Some(region) => {
+                let inputs: Vec<InstId> = region.inputs.iter().map(|input| input.id).collect();
+                let outputs: Vec<InstId> = region.outputs.iter().map(|output| output.id).collect();
+                self.step(Work::Together(region), inputs, outputs)
+            }
+            None => members.into_iter().try_for_each(|id| self.one(id)),
+        }
+    }
+
+    fn step(
+        &mut self,
+        work: Work,
+        operands: impl IntoIterator<Item = InstId>,
+        results: impl IntoIterator<Item = InstId>,
+    ) -> Outcome<()> {
+        let operands = operands.into_iter().map(|operand| {
+            let value = self.value_of.get(&operand).copied();
+            let value = value.ok_or(Fault::Internal("an operand stands after its user"))?;
+            Ok(Operand { value, last_use: false })
+        });
+        let operands = operands.collect::<Outcome<_>>()?;
+        let mut made = SmallVec::new();
+        for id in results {
+            let value = u32::try_from(self.value_of.len()).unwrap_or(u32::MAX);
+            self.value_of.insert(id, value);
+            made.push(Made { value, unused: true });
+        }
+        self.steps.push(Step { work, operands, results: made });
+        Ok(())
     }
 }
 
@@ -210,16 +332,17 @@ fn order(
     parameters.into_iter().chain(early).chain(late).collect()
 }
 
-fn mark_last_uses(steps: &mut [Step], root: usize) {
-    let mut seen = vec![false; steps.len()];
+fn mark_last_uses(steps: &mut [Step], values: usize, root: usize) {
+    let mut seen = vec![false; values];
     if let Some(seen) = seen.get_mut(root) {
         *seen = true;
     }
-    for at in (0..steps.len()).rev() {
-        let step = &mut steps[at];
-        step.unused = !seen[at];
+    for step in steps.iter_mut().rev() {
+        for result in &mut step.results {
+            result.unused = !seen[result.value as usize];
+        }
         for operand in step.operands.iter_mut().rev() {
-            let seen = &mut seen[operand.step as usize];
+            let seen = &mut seen[operand.value as usize];
             operand.last_use = !*seen;
             *seen = true;
         }

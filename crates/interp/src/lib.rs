@@ -45,6 +45,7 @@ pub mod inputs;
 mod lanes;
 mod limits;
 pub mod npz;
+mod region;
 mod strides;
 mod value;
 pub mod views;

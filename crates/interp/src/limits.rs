@@ -1,9 +1,12 @@
 //! Bounds on what an evaluation may use, checked before it is used.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use tilewright_ir::{Data, ElementType};
+
 use crate::error::{Fault, Outcome};
+use crate::value::{map_data, num_bytes, with_data};
 
 /// Bounds on an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +38,25 @@ impl Default for Limits {
     }
 }
 
-/// Counts what is in use.
+/// Counts what is in use, and keeps large arrays that nobody needs any more
+/// for those to come: memory that is new to a process is slow at first.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     limits: Limits,
     live: Cell<u64>,
     steps: Cell<u64>,
+    spare: RefCell<Vec<Data>>,
 }
+
+/// Arrays of fewer bytes are not worth keeping.
+const LEAST_SPARE: u64 = 1 << 16;
+/// How many are kept.
+const MOST_SPARES: usize = 16;
 
 impl Ledger {
     pub(crate) fn new(limits: Limits) -> Rc<Self> {
-        Rc::new(Self { limits, live: Cell::new(0), steps: Cell::new(0) })
+        let (live, steps) = (Cell::new(0), Cell::new(0));
+        Rc::new(Self { limits, live, steps, spare: RefCell::new(Vec::new()) })
     }
 
     /// Reserves bytes until the charge is dropped.
@@ -54,10 +65,72 @@ impl Ledger {
         match live.checked_add(bytes) {
             Some(total) if total <= limit => {
                 self.live.set(total);
+                self.keep_within(limit - total);
                 Ok(Charge { ledger: Rc::clone(self), bytes })
             }
             _ => Err(Fault::Memory { needed: bytes, live, limit }),
         }
+    }
+
+    /// Lets spare arrays go until they take at most so many bytes.
+    fn keep_within(&self, bytes: u64) {
+        let mut spare = self.spare.borrow_mut();
+        let total = |spare: &[Data]| spare.iter().map(capacity_bytes).sum::<u64>();
+        while !spare.is_empty() && total(&spare) > bytes {
+            spare.remove(0);
+        }
+    }
+
+    /// Takes an array that nobody needs any more.
+    pub(crate) fn keep(&self, data: Data) {
+        let bytes = capacity_bytes(&data);
+        if bytes < LEAST_SPARE {
+            return;
+        }
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() >= MOST_SPARES {
+            spare.remove(0);
+        }
+        spare.push(data);
+        drop(spare);
+        self.keep_within(self.limits.max_bytes.saturating_sub(self.live.get()));
+    }
+
+    /// Storage with any elements, as many as wanted.
+    pub(crate) fn recycled(&self, element_type: ElementType, len: usize) -> Data {
+        match self.spare(element_type, len) {
+            Some(spare) => map_data!(spare, values => {
+                let mut values = values;
+                values.resize(len, Default::default());
+                values
+            }),
+            None => Data::zeros(element_type, len),
+        }
+    }
+
+    /// Storage without elements, with room for as many as wanted.
+    pub(crate) fn room(&self, element_type: ElementType, len: usize) -> Data {
+        let data = self.spare(element_type, len).unwrap_or(Data::zeros(element_type, 0));
+        map_data!(data, values => {
+            let mut values = values;
+            values.clear();
+            values.reserve_exact(len);
+            values
+        })
+    }
+
+    /// A spare array with room for so many elements, and not for many more.
+    fn spare(&self, element_type: ElementType, len: usize) -> Option<Data> {
+        if num_bytes(element_type, len) < LEAST_SPARE {
+            return None;
+        }
+        let mut spare = self.spare.borrow_mut();
+        let fits = |data: &Data| {
+            let capacity = with_data!(data, values => values.capacity());
+            data.stores(element_type) && capacity >= len && capacity / 2 <= len
+        };
+        let at = spare.iter().rposition(fits)?;
+        Some(spare.swap_remove(at))
     }
 
     /// Counts one step and the steps for `work` elements.
@@ -79,8 +152,23 @@ pub(crate) struct Charge {
     bytes: u64,
 }
 
+impl Charge {
+    /// Gives the storage that was charged to those to come.
+    pub(crate) fn keep(&self, data: Data) {
+        self.ledger.keep(data);
+    }
+}
+
 impl Drop for Charge {
     fn drop(&mut self) {
         self.ledger.live.set(self.ledger.live.get().saturating_sub(self.bytes));
     }
+}
+
+/// The bytes that storage takes.
+fn capacity_bytes(data: &Data) -> u64 {
+    fn bytes<T>(values: &Vec<T>) -> u64 {
+        u64::try_from(values.capacity().saturating_mul(size_of::<T>())).unwrap_or(u64::MAX)
+    }
+    with_data!(data, values => bytes(values))
 }

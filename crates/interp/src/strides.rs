@@ -171,6 +171,48 @@ pub(crate) fn extend_row<T: Copy>(
     }
 }
 
+impl Nest<1> {
+    /// Appends the elements that a walk from 0 meets from its `first`th step
+    /// on, `count` of them.
+    pub(crate) fn extend_part<T: Copy>(
+        &self,
+        out: &mut Vec<T>,
+        values: &[T],
+        first: usize,
+        count: usize,
+    ) {
+        let Level { size, strides: [stride] } = self.inner;
+        if size == 0 {
+            return;
+        }
+        let mut column = first % size;
+        let mut rest = first / size;
+        let mut counts: SmallVec<[usize; 5]> = self.outer.iter().map(|_| 0).collect();
+        let mut at = 0;
+        for (digit, level) in counts.iter_mut().zip(&self.outer).rev() {
+            *digit = rest % level.size;
+            rest /= level.size;
+            at += level.strides[0] * digit.cast_signed();
+        }
+        let mut left = count;
+        while left > 0 {
+            let run = left.min(size - column);
+            extend_row(out, values, at + stride * column.cast_signed(), run, stride);
+            left -= run;
+            column = 0;
+            for (digit, level) in counts.iter_mut().zip(&self.outer).rev() {
+                *digit += 1;
+                at += level.strides[0];
+                if *digit < level.size {
+                    break;
+                }
+                at -= level.strides[0] * level.size.cast_signed();
+                *digit = 0;
+            }
+        }
+    }
+}
+
 /// A transpose done in square tiles, so that both reads and writes stay within
 /// few cache lines.
 struct Tiles {

@@ -59,7 +59,21 @@ pub(crate) struct Array {
 struct Buffer {
     data: Data,
     /// Held as long as the data is.
-    _charge: Charge,
+    charge: Charge,
+}
+
+impl Buffer {
+    /// The elements, given up.
+    fn into_data(mut self) -> Data {
+        std::mem::replace(&mut self.data, Data::Pred(Vec::new()))
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let data = std::mem::replace(&mut self.data, Data::Pred(Vec::new()));
+        self.charge.keep(data);
+    }
 }
 
 impl Array {
@@ -74,7 +88,7 @@ impl Array {
         if count != Some(data.len()) || !data.stores(element_type) {
             return Err(Fault::Internal("the op yields another number or type of elements"));
         }
-        Ok(Self { element_type, dims, buffer: Rc::new(Buffer { data, _charge: charge }) })
+        Ok(Self { element_type, dims, buffer: Rc::new(Buffer { data, charge }) })
     }
 
     /// A scalar, which is not counted as memory.
@@ -124,7 +138,7 @@ impl Array {
     pub(crate) fn detach(mut self, ledger: &Rc<Ledger>) -> Outcome<Self> {
         if Rc::get_mut(&mut self.buffer).is_none() {
             let charge = ledger.reserve(num_bytes(self.element_type, self.len()))?;
-            self.buffer = Rc::new(Buffer { data: self.buffer.data.clone(), _charge: charge });
+            self.buffer = Rc::new(Buffer { data: self.buffer.data.clone(), charge });
         }
         Ok(self)
     }
@@ -173,7 +187,8 @@ impl Value {
     pub(crate) fn into_literal(self) -> Result<Literal, LiteralError> {
         Ok(match self {
             Self::Array(Array { element_type, dims, buffer }) => {
-                let data = Rc::try_unwrap(buffer).map_or_else(|b| b.data.clone(), |b| b.data);
+                let data =
+                    Rc::try_unwrap(buffer).map_or_else(|b| b.data.clone(), Buffer::into_data);
                 Literal::Array(ArrayLiteral::new(element_type, dims, data)?)
             }
             Self::Tuple(elements) => {

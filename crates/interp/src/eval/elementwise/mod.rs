@@ -76,7 +76,7 @@ fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
     let kernel = kernel(cx.module().op(cx.id), &types, shape.element_type)?;
     let kernel = kernel.ok_or(Fault::Internal("it is not an elementwise op"))?;
     let allocation = cx.allocate_result()?;
-    let mut out = kernel::empty(shape.element_type, allocation.len);
+    let mut out = cx.evaluator.ledger.room(shape.element_type, allocation.len);
     kernel(&inputs, allocation.len, &mut out)?;
     allocation.with(out)
 }
