@@ -143,9 +143,52 @@ pub(super) fn dot(q: &ShapeQuery<'_>, attrs: &DotAttrs) -> Result<Shape, ShapeEr
     dot_of(q, attrs, q.array(0)?, q.array(1)?)
 }
 
-/// Operands: left, its scales, right, its scales.
+/// Operands: left, right, the scales of left, the scales of right.
 pub(super) fn scaled_dot(q: &ShapeQuery<'_>, attrs: &DotAttrs) -> Result<Shape, ShapeError> {
-    dot_of(q, attrs, q.array(0)?, q.array(2)?)
+    let result = dot_of(q, attrs, q.array(0)?, q.array(1)?)?;
+    check_scales(q, 0, &attrs.lhs_contracting_dims)?;
+    check_scales(q, 1, &attrs.rhs_contracting_dims)?;
+    if q.array(2)?.rank() == 0 && q.array(3)?.rank() == 0 {
+        return Err(ShapeError::operand(
+            "`scaled-dot` scales one of its operands at least; without scales it is a `dot`",
+        ));
+    }
+    Ok(result)
+}
+
+/// Each scale is that of a block of its operand, which blocks of one size fill.
+fn check_scales(q: &ShapeQuery<'_>, of: usize, summed: &[i64]) -> Result<(), ShapeError> {
+    let (operand, scales) = (q.array(of)?, q.array(of + 2)?);
+    if scales_nothing(operand, scales) {
+        return Ok(());
+    }
+    if summed.len() != 1 {
+        return Err(ShapeError::attribute(format!(
+            "`scaled-dot` sums over one dim of a scaled operand, not {}",
+            summed.len()
+        )));
+    }
+    let is_multiple = |(&size, &count): (&i64, &i64)| {
+        size == UNBOUNDED || count == UNBOUNDED || size.checked_rem(count) == Some(0)
+    };
+    if operand.rank() == scales.rank() && operand.dims().iter().zip(scales.dims()).all(is_multiple)
+    {
+        return Ok(());
+    }
+    Err(ShapeError::operand(format!(
+        "operand {of} of `scaled-dot`, {operand}, cannot be scaled by {scales}: they have one \
+         rank, and the sizes of the scales divide those of the operand"
+    )))
+}
+
+/// Whether an operand has one scale in all, of bf16 as it is itself: that is
+/// how the op says that it is not scaled.
+fn scales_nothing(operand: &ArrayShape, scales: &ArrayShape) -> bool {
+    let all_one = |shape: &ArrayShape| shape.dims().iter().all(|&size| size == 1);
+    operand.element_type == ElementType::BF16
+        && scales.element_type == ElementType::BF16
+        && all_one(scales)
+        && !all_one(operand)
 }
 
 fn dot_of(

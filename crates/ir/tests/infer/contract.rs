@@ -119,11 +119,38 @@ fn dot_pairs_dims_of_equal_size() {
     of(crossed, &["f32[2]", "f32[2]"]).fails(Attribute, "must pair");
 }
 
+/// Both operands stand before their scales, each of which is that of a block.
 #[test]
-fn scaled_and_ragged_dots() {
-    let scaled = Op::ScaledDot(Box::new(attrs([&[], &[]], [&[1], &[0]])));
-    let operands = ["f8e4m3fn[2,32]", "f8e8m0fnu[2,1]", "f8e4m3fn[32,4]", "f8e8m0fnu[1,4]"];
-    of(scaled, &operands).declared("f32[2,4]").gives("f32[2,4]");
+fn scaled_dots() {
+    let op = || Op::ScaledDot(Box::new(attrs([&[], &[]], [&[1], &[0]])));
+    let scaled = |scales: [&str; 2]| {
+        of(op(), &["f8e4m3fn[2,64]", "f8e4m3fn[64,4]", scales[0], scales[1]]).declared("f32[2,4]")
+    };
+    scaled(["f8e8m0fnu[2,2]", "f8e8m0fnu[2,4]"]).gives("f32[2,4]");
+    scaled(["f8e8m0fnu[1,2]", "f8e8m0fnu[8,1]"]).gives("f32[2,4]");
+    scaled(["f8e8m0fnu[2,?]", "f8e8m0fnu[2,4]"]).gives("f32[2,4]");
+    scaled(["f8e8m0fnu[2,3]", "f8e8m0fnu[2,4]"]).fails(Operand, "operand 0 of `scaled-dot`");
+    scaled(["f8e8m0fnu[2,2]", "f8e8m0fnu[3,4]"]).fails(Operand, "operand 1 of `scaled-dot`");
+    scaled(["f8e8m0fnu[2,0]", "f8e8m0fnu[2,4]"]).fails(Operand, "divide those of the operand");
+    scaled(["f8e8m0fnu[2]", "f8e8m0fnu[2,4]"]).fails(Operand, "they have one rank");
+    // As HLO once had them: each beside what it scales.
+    let beside = ["f8e4m3fn[2,64]", "f8e8m0fnu[2,2]", "f8e4m3fn[64,4]", "f8e8m0fnu[2,4]"];
+    of(op(), &beside).declared("f32[2,4]").fails(Attribute, "must pair dims of equal size");
+}
+
+/// One scale of bf16 says that an operand of bf16 has none.
+#[test]
+fn scaled_dots_of_one_operand() {
+    let op = || Op::ScaledDot(Box::new(attrs([&[], &[]], [&[1], &[0]])));
+    let of_scales =
+        |scales: [&str; 2]| of(op(), &["bf16[2,64]", "bf16[64,4]", scales[0], scales[1]]);
+    of_scales(["bf16[2,2]", "bf16[]"]).gives("bf16[2,4]");
+    of_scales(["bf16[1,1]", "bf16[1,1]"]).gives("bf16[2,4]");
+    of_scales(["bf16[]", "bf16[]"]).fails(Operand, "without scales it is a `dot`");
+    of_scales(["f32[2,2]", "f32[]"]).fails(Operand, "operand 1 of `scaled-dot`");
+    let two = Op::ScaledDot(Box::new(attrs([&[], &[]], [&[1, 0], &[0, 1]])));
+    let operands = ["bf16[4,64]", "bf16[64,4]", "bf16[2,2]", "bf16[]"];
+    of(two, &operands).fails(Attribute, "sums over one dim of a scaled operand, not 2");
 }
 
 fn ragged_dot(batch: [&[i64]; 2], contracting: [&[i64]; 2], ragged: &[i64], group: &[i64]) -> Op {
