@@ -218,22 +218,18 @@ pub(super) fn compare(q: &ShapeQuery<'_>, attrs: &CompareAttrs) -> Result<Shape,
 /// The condition is a scalar or has the dims of the values.
 pub(super) fn select(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let condition = q.operand(0)?;
-    let (on_true, on_false) = (q.operand(1)?, q.operand(2)?);
-    let chosen = match (on_true, on_false) {
-        (Shape::Array(a), Shape::Array(b)) if a.element_type == b.element_type => {
-            a.common_dims(b).map(Shape::from)
-        }
-        (a, b) => a.compatible(b).then(|| a.without_layout()),
-    };
+    let (on_true, on_false) = (q.array(1)?, q.array(2)?);
+    let same_type = on_true.element_type == on_false.element_type;
+    let chosen = same_type.then(|| on_true.common_dims(on_false)).flatten();
     let chosen = chosen.ok_or_else(|| {
         ShapeError::operand(format!(
             "`select` chooses between values of one shape, not {on_true} and {on_false}"
         ))
     })?;
     let condition = condition.as_array().filter(|c| c.element_type == ElementType::Pred);
-    match (condition, chosen) {
-        (Some(condition), chosen) if condition.rank() == 0 => Ok(chosen),
-        (Some(condition), Shape::Array(chosen)) if condition.dims_agree(&chosen) => {
+    match condition {
+        Some(condition) if condition.rank() == 0 => Ok(chosen.into()),
+        Some(condition) if condition.dims_agree(&chosen) => {
             Ok(as_dynamic_as(condition, &chosen).into())
         }
         _ => Err(ShapeError::operand(format!(

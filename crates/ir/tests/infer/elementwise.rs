@@ -227,6 +227,9 @@ fn select_and_clamp_take_scalars_too() {
     of(Op::Select, &["pred[3]", "f32[2]", "f32[2]"]).fails(Operand, "pred[] or have the dims");
     of(Op::Select, &["s32[2]", "f32[2]", "f32[2]"]).fails(Operand, "not s32[2]");
     of(Op::Select, &["pred[2]", "f32[2]", "s32[2]"]).fails(Operand, "f32[2] and s32[2]");
+    let tuples = ["pred[]", "(f32[], s32[])", "(f32[], s32[])"];
+    of(Op::Select, &tuples).fails(Operand, "operand 1 of `select` must be an array");
+    of(Op::Select, &["pred[]", "token[]", "token[]"]).fails(Operand, "must be an array");
     of(Op::Clamp, &["f32[]", "f32[2]", "f32[]"]).gives("f32[2]");
     of(Op::Clamp, &["f32[2]", "f32[2]", "f32[]"]).gives("f32[2]");
     of(Op::Clamp, &["f32[3]", "f32[2]", "f32[]"]).fails(Operand, "not f32[3]");
