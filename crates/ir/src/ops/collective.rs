@@ -243,6 +243,12 @@ pub(super) fn reduce_scatter(
 
 pub(super) fn all_to_all(q: &ShapeQuery<'_>, attrs: &AllToAllAttrs) -> Result<Shape, ShapeError> {
     let Some(dims) = &attrs.dimensions else {
+        let first = q.operand(0)?;
+        if let Some(other) = q.operands.iter().find(|shape| !shape.compatible(first)) {
+            return Err(ShapeError::operand(format!(
+                "`all-to-all` gives each device an operand of one shape, not {first} and {other}"
+            )));
+        }
         return Ok(Shape::Tuple(q.operands.iter().map(|shape| shape.without_layout()).collect()));
     };
     one_dim(q, dims)?;
@@ -266,6 +272,16 @@ pub(super) fn ragged_all_to_all(
         return Err(ShapeError::operand(format!(
             "input {input} and output {output} of `ragged-all-to-all` must have one element type"
         )));
+    }
+    let first = q.array(2)?;
+    for index in 2..q.operands.len() {
+        let sizes = q.array(index)?;
+        if !matches!(sizes.rank(), 1 | 2) || !sizes.compatible(first) {
+            return Err(ShapeError::operand(format!(
+                "`ragged-all-to-all` takes offsets and sizes of one shape and rank 1 or 2, not \
+                 {first} and {sizes}"
+            )));
+        }
     }
     Ok(q.operand(1)?.without_layout())
 }

@@ -148,8 +148,26 @@ fn wrong_alias(module: &Module, id: InstId, alias: &OutputAlias) -> Option<Strin
     let Some(part) = subshape(module.shape(operand), &alias.operand_part) else {
         return Some("the operand has no such part".into());
     };
-    let fits = leaves_fit(result, part);
+    let fits = if is_pin(module.op(id)) {
+        leaves_fit(array_within(result), array_within(part))
+    } else {
+        leaves_fit(result, part)
+    };
     (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
+}
+
+/// Whether it is one of the two custom calls by which arrays become buffers,
+/// `b(f32[8])`, and buffers arrays.
+fn is_pin(op: &Op) -> bool {
+    matches!(op, Op::CustomCall(attrs) if matches!(attrs.custom_call_target.as_str(), "Pin" | "Unpin"))
+}
+
+/// The array that a buffer holds; any other shape as it is.
+fn array_within(shape: &Shape) -> &Shape {
+    match shape {
+        Shape::Buffer(inner) => inner,
+        Shape::Array(_) | Shape::Tuple(_) | Shape::Token | Shape::Opaque => shape,
+    }
 }
 
 /// Whether two values have the same arrays, dynamic or not.

@@ -15,6 +15,9 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     if let Some(starts) = starts_of(opcode) {
         check_end(module, id, starts, report);
     }
+    if let Some(ends) = ends_of(opcode) {
+        check_user(module, id, ends, report);
+    }
     if runs_where_it_stands(opcode) {
         check_thread(module, id, report);
     }
@@ -36,14 +39,64 @@ fn starts_of(opcode: Opcode) -> Option<&'static [Opcode]> {
     })
 }
 
+/// What must take what an op that only starts or continues yields: one of
+/// these, once. A transfer may be carried out of a loop in a tuple.
+fn ends_of(opcode: Opcode) -> Option<&'static [Opcode]> {
+    Some(match opcode {
+        Opcode::Send => &[Opcode::SendDone, Opcode::Tuple],
+        Opcode::Recv => &[Opcode::RecvDone, Opcode::Tuple],
+        Opcode::AsyncStart | Opcode::AsyncUpdate => &[Opcode::AsyncUpdate, Opcode::AsyncDone],
+        Opcode::AllGatherStart => &[Opcode::AllGatherDone],
+        Opcode::AllReduceStart => &[Opcode::AllReduceDone],
+        Opcode::CollectivePermuteStart => &[Opcode::CollectivePermuteDone],
+        Opcode::CopyStart => &[Opcode::CopyDone],
+        _ => return None,
+    })
+}
+
+fn check_user(module: &Module, id: InstId, ends: &[Opcode], report: &mut Report) {
+    let mut users = module.users(id);
+    users.retain(|user| !only_orders(module, *user));
+    let opcode = module.opcode(id);
+    let is_transfer = matches!(opcode, Opcode::Send | Opcode::Recv);
+    let message = match users.as_slice() {
+        // What an asynchronous op wraps ends where that op does.
+        [] if is_transfer && module.is_root(id) => return,
+        &[user] if ends.contains(&module.opcode(user)) => return,
+        // It ends something else, and that is said of it.
+        &[user] if starts_of(module.opcode(user)).is_some() => return,
+        &[user] => format!(
+            "`{opcode}` is taken by {}, but `{}` is `{}`",
+            listed(ends),
+            module.name_of(user),
+            module.opcode(user)
+        ),
+        several => format!(
+            "`{opcode}` is taken once, by {}, not by {} instructions",
+            listed(ends),
+            several.len()
+        ),
+    };
+    report.add(super::ENDS, Place::Instruction(id), message);
+}
+
+/// A custom call that only says what comes first.
+fn only_orders(module: &Module, id: InstId) -> bool {
+    matches!(module.op(id), Op::CustomCall(attrs) if attrs.custom_call_target == "control_dep")
+}
+
+fn listed(opcodes: &[Opcode]) -> String {
+    let names: Vec<String> = opcodes.iter().map(|opcode| format!("`{opcode}`")).collect();
+    names.join(" or ")
+}
+
 fn check_end(module: &Module, id: InstId, starts: &[Opcode], report: &mut Report) {
     let Some(&start) = module.operands(id).first() else { return };
     let (opcode, given) = (module.opcode(id), module.opcode(start));
     if !starts.contains(&given) {
-        let names: Vec<String> = starts.iter().map(|start| format!("`{start}`")).collect();
         let message = format!(
             "`{opcode}` takes {}, but `{}` is `{given}`",
-            names.join(" or "),
+            listed(starts),
             module.name_of(start)
         );
         report.add(super::PAIRING, Place::Instruction(id), message);

@@ -1,6 +1,6 @@
 //! Devices: meshes, the groups of collectives, who sends to whom.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Report;
 use crate::diag::{Code, Place};
@@ -9,6 +9,7 @@ use crate::module::Module;
 use crate::ops::attr::{AttrKind, AttrValue};
 use crate::ops::{Op, Opcode};
 use crate::types::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups};
+use crate::types::shape::Shape;
 
 /// What is wrong with some attribute, if anything is.
 pub(super) type Verdict = Result<(), (Code, String)>;
@@ -32,7 +33,9 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
             add(judge_groups(&groups));
             add(judge_sizes(module, id, &groups));
         }
-        AttrValue::Pairs(pairs) if name == "source_target_pairs" => add(judge_pairs(&pairs)),
+        AttrValue::Pairs(pairs) if name == "source_target_pairs" => {
+            add(judge_pairs(&pairs, slices_sent(module, id)));
+        }
         AttrValue::Int(channel) if name == "channel_id" => {
             has_channel = true;
             add(judge_channel(opcode, channel));
@@ -49,27 +52,60 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
+/// XLA assigns layouts to all of them or to none.
+pub(super) fn check_constrained(module: &Module, report: &mut Report) {
+    let all =
+        module.computations().iter().flat_map(|&computation| module.instructions(computation));
+    let mut reductions = all.filter_map(|id| match module.op(id) {
+        Op::AllReduce(attrs) | Op::AllReduceStart(attrs) => Some((id, attrs.constrain_layout)),
+        _ => None,
+    });
+    let Some((first, constrained)) = reductions.next() else { return };
+    if let Some((other, _)) = reductions.find(|&(_, other)| other != constrained) {
+        let message = format!(
+            "constrain_layout is {}, but {constrained} in `{}`; it is the same in all all-reduces",
+            !constrained,
+            module.name_of(first)
+        );
+        report.add(super::CONSTRAINED, Place::Instruction(other), message);
+    }
+}
+
 fn concerns_devices(name: &str, kind: AttrKind) -> bool {
     kind == AttrKind::ReplicaGroups || matches!(name, "source_target_pairs" | "channel_id")
 }
 
-/// Transfers may have channel 0, as XLA makes them where it needs none.
+/// XLA writes channel 0 where it needs none, but not for `all-reduce`.
 fn judge_channel(opcode: Opcode, channel: i64) -> Verdict {
-    let transfers =
-        matches!(opcode, Opcode::Send | Opcode::SendDone | Opcode::Recv | Opcode::RecvDone);
-    if channel > 0 || (transfers && channel == 0) {
+    let first = i64::from(opcode == Opcode::AllReduce);
+    if channel >= first {
         return Ok(());
     }
-    Err((super::CHANNEL, format!("channel_id is {channel}; channels are numbered from 1")))
+    let message =
+        format!("channel_id is {channel}; channels of `{opcode}` are numbered from {first}");
+    Err((super::CHANNEL, message))
 }
 
-fn judge_pairs(pairs: &[(i64, i64)]) -> Verdict {
+/// How many slices a device may send: one, or as many as starts are given
+/// where `collective-permute` works in place.
+fn slices_sent(module: &Module, id: InstId) -> usize {
+    let &[input, _, starts, _] = module.operands(id) else { return 1 };
+    let starts = module.shape(starts).as_tuple().unwrap_or_default();
+    // A tuple of inputs has a tuple of starts for each.
+    let starts = match (module.shape(input), starts.first()) {
+        (Shape::Tuple(_), Some(of_first)) => of_first.as_tuple().unwrap_or_default(),
+        _ => starts,
+    };
+    starts.len().max(1)
+}
+
+fn judge_pairs(pairs: &[(i64, i64)], allowed: usize) -> Verdict {
     let ends = [
         ("source", pairs.iter().map(|pair| pair.0).collect::<Vec<_>>()),
         ("target", pairs.iter().map(|pair| pair.1).collect()),
     ];
     for (what, devices) in ends {
-        let mut seen = FxHashSet::default();
+        let mut seen: FxHashMap<i64, usize> = FxHashMap::default();
         for device in devices {
             if device < 0 {
                 let message = format!(
@@ -77,9 +113,12 @@ fn judge_pairs(pairs: &[(i64, i64)]) -> Verdict {
                 );
                 return Err((super::PAIRS, message));
             }
-            if !seen.insert(device) {
+            let count = seen.entry(device).or_default();
+            *count = count.saturating_add(1);
+            if *count > allowed {
                 let message = format!(
-                    "device {device} is the {what} of two source_target_pairs; keep one of them"
+                    "device {device} is the {what} of {count} source_target_pairs; keep {allowed} \
+                     of them"
                 );
                 return Err((super::PAIRS, message));
             }

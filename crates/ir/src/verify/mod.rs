@@ -5,6 +5,7 @@
 
 mod aliases;
 mod asynchronous;
+mod counts;
 mod devices;
 mod frames;
 mod layouts;
@@ -48,7 +49,7 @@ checks! {
     MESH 20 "meshes have axes of positive sizes, each device once, and no axis is used twice";
     GROUPS 21 "replica groups hold each device once, as many in each as the op needs";
     PAIRS 22 "each device sends once and receives once in source_target_pairs";
-    CHANNEL 23 "channels of collectives are numbered from 1, and global device ids have one";
+    CHANNEL 23 "channels are numbered from 0, those of all-reduce from 1, and global device ids have one";
     SHARDING 24 "shardings fit the shape, with one device for each tile";
     REPLICATION 25 "parameter_replication has a value for each array of its parameter";
     ALIAS 26 "aliases and donors name buffers of the entry that can be shared, each once";
@@ -56,6 +57,9 @@ checks! {
     PAIRING 28 "what ends or continues an op is given its start, and agrees with it";
     THREAD 29 "loops, branches and fusions run on the thread where they stand";
     FRAMES 30 "rows of the stack tables, and metadata, name rows that there are";
+    ENDS 31 "what starts or continues an op is ended or continued once";
+    CONSTRAINED 32 "all all-reduces keep layouts, or none does";
+    ALIKE 33 "loops and branches are sharded as what they call";
 }
 
 /// A module that passed every check.
@@ -153,9 +157,11 @@ fn report(module: &Module) -> Report {
 fn check_annotations(module: &Module, report: &mut Report) {
     aliases::check_header(module, report);
     frames::check(module, report);
+    devices::check_constrained(module, report);
     for &computation in module.computations() {
         for id in module.instructions(computation) {
             devices::check(module, id, report);
+            counts::check(module, id, report);
             sharding::check(module, id, report);
             aliases::check(module, id, report);
             asynchronous::check(module, id, report);

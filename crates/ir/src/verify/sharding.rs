@@ -3,7 +3,7 @@
 use super::Report;
 use super::devices::{Verdict, judge_axes, judge_mesh, unlike_ids, wrong_iota};
 use crate::diag::Place;
-use crate::entity::InstId;
+use crate::entity::{CompId, InstId};
 use crate::module::Module;
 use crate::ops::Op;
 use crate::types::shape::{ArrayShape, Shape};
@@ -21,6 +21,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
         add(judge_all(attrs.domain.entry.leaves().iter().map(|leaf| (leaf, None))));
         add(judge_all(attrs.domain.exit.leaves().iter().map(|leaf| (leaf, None))));
     }
+    add(judge_called(module, id));
     let Some(extras) = module.extras(id) else { return };
     if let Some(sharding) = &extras.sharding {
         add(judge(sharding, module.shape(id)));
@@ -30,8 +31,66 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
+/// A loop has the sharding of what is carried around in it, a conditional
+/// that of its branches' results, where they have one.
+fn judge_called(module: &Module, id: InstId) -> Verdict {
+    let root = |computation: CompId| module.computation(computation).root();
+    let parameter =
+        |computation: CompId| module.computation(computation).parameters().first().copied();
+    let called: Vec<Option<InstId>> = match module.op(id) {
+        Op::While(attrs) => {
+            vec![root(attrs.body), parameter(attrs.body), parameter(attrs.condition)]
+        }
+        Op::Conditional(_) => module.called(id).into_iter().map(root).collect(),
+        _ => return Ok(()),
+    };
+    let all = std::iter::once(id).chain(called.into_iter().flatten());
+    let mut sharded =
+        all.filter_map(|id| module.extras(id)?.sharding.as_deref().map(|sharding| (id, sharding)));
+    let Some((first, sharding)) = sharded.next() else { return Ok(()) };
+    match sharded.find(|(_, other)| certainly_differ(sharding, other)) {
+        None => Ok(()),
+        Some((other, _)) => {
+            let message = format!(
+                "`{}` and `{}` have different shardings; what a `{}` passes on stays where it is",
+                module.name_of(first),
+                module.name_of(other),
+                module.opcode(id)
+            );
+            Err((super::ALIKE, message))
+        }
+    }
+}
+
+/// Whether two shardings differ by more than how they are written. One for all
+/// arrays of a tuple is like one for each.
+fn certainly_differ(a: &Sharding, b: &Sharding) -> bool {
+    let (a, b) = (a.leaves(), b.leaves());
+    match (a, b) {
+        ([one], all) | (all, [one]) => {
+            all.iter().any(|leaf| differ(&one.placement, &leaf.placement))
+        }
+        _ => a.len() != b.len() || a.iter().zip(b).any(|(a, b)| differ(&a.placement, &b.placement)),
+    }
+}
+
+fn differ(a: &Placement, b: &Placement) -> bool {
+    match (a, b) {
+        // The same devices may be a list and a formula, or two formulas.
+        (Placement::Tiled(a), Placement::Tiled(b)) => {
+            a.dims != b.dims
+                || a.subgroups != b.subgroups
+                || matches!((&a.devices, &b.devices), (TileDevices::List(a), TileDevices::List(b)) if a != b)
+        }
+        (Placement::Named(_), _) | (_, Placement::Named(_)) => false,
+        (a, b) => a != b,
+    }
+}
+
 fn judge(sharding: &Sharding, shape: &Shape) -> Verdict {
     match sharding {
+        // That of an outfeed is that of what is sent, and it yields a token.
+        _ if *shape == Shape::Token => judge_all(sharding.leaves().iter().map(|leaf| (leaf, None))),
         // Of a tuple it says something of each array; which rank that has is
         // not asked.
         Sharding::Leaf(leaf) => judge_leaf(leaf, rank(shape)),

@@ -130,7 +130,7 @@ fn tuples_and_their_elements() {
 fn tokens() {
     of(Op::AfterAll, &[]).gives("token[]");
     of(Op::AfterAll, &["token[]", "token[]"]).gives("token[]");
-    of(Op::AfterAll, &["token[]", "f32[2]"]).fails(Operand, "joins tokens, not f32[2]");
+    of(Op::AfterAll, &["token[]", "f32[2]", "(f32[2])"]).gives("token[]");
     of(Op::AddDependency, &["f32[2]", "token[]"]).gives("f32[2]");
     of(Op::AddDependency, &["f32[2]", "f32[2]"]).fails(Operand, "token");
     let infeed = Op::Infeed(Box::new(InfeedAttrs { infeed_config: None }));

@@ -10,7 +10,7 @@ use tilewright_ir::sharding::{
     DimSharding, LeafSharding, NamedSharding, Placement, Subgroup, TileDevices, Tiling,
 };
 use tilewright_ir::verify::{self, check};
-use tilewright_ir::{Dims, Extras, Op, OpMetadata, Opcode, Sharding};
+use tilewright_ir::{CompId, Dims, Extras, InstId, Module, Op, OpMetadata, Opcode, Sharding};
 
 use super::edits::{Case, broken};
 use crate::common::{Small, add, callee, custom_call, plain, small};
@@ -91,13 +91,13 @@ fn devices() -> Vec<Case> {
         broken(
             verify::CHANNEL,
             "among",
-            "channel_id is -7; channels are numbered from 1",
+            "channel_id is -7; channels of `collective-broadcast` are numbered from 0",
             broadcast_among(iota(&[1, 0]), -7),
         ),
         broken(
             verify::PAIRS,
             "pairs",
-            "device 3 is the source of two source_target_pairs; keep one of them",
+            "device 3 is the source of 2 source_target_pairs; keep 1 of them",
             |s| {
                 let pairs = AttrValue::Pairs(vec![(3, 1), (3, 2)]);
                 let op = op(Opcode::CollectivePermute, vec![("source_target_pairs", pairs)]);
@@ -193,19 +193,9 @@ fn others() -> Vec<Case> {
             "loop",
             "it runs on thread \"main\", but `body` on \"host\"; use `async-start`",
             |s| {
-                let mut module = tilewright_ir::Module::new("m");
-                let condition = callee(&mut module, "condition", &["f32[4]"], "pred[]");
-                let body = callee(&mut module, "body", &["f32[4]"], "f32[4]");
-                module.set_execution_thread(body, Some("host".into()));
-                let main = module.add_computation("main");
-                module.set_entry(main);
-                let x = add(&mut module, main, crate::common::parameter(0), "f32[4]", &[], "x");
-                let values = vec![
-                    ("condition", AttrValue::Computation(condition)),
-                    ("body", AttrValue::Computation(body)),
-                ];
-                add(&mut module, main, op(Opcode::While, values), "f32[4]", &[x], "loop");
-                s.module = module;
+                s.module = looping(|module, _, body| {
+                    module.set_execution_thread(body, Some("host".into()));
+                });
             },
         ),
         broken(verify::FRAMES, "x", "stack_frame_id is -1, but StackFrames has 0 rows", |s| {
@@ -215,8 +205,81 @@ fn others() -> Vec<Case> {
     ]
 }
 
+/// A module whose entry calls `body` and `condition` in a loop.
+fn looping(edit: impl FnOnce(&mut Module, CompId, CompId)) -> Module {
+    let mut module = Module::new("m");
+    let condition = callee(&mut module, "condition", &["f32[4]"], "pred[]");
+    let body = callee(&mut module, "body", &["f32[4]"], "f32[4]");
+    edit(&mut module, condition, body);
+    let main = module.add_computation("main");
+    module.set_entry(main);
+    let x = add(&mut module, main, crate::common::parameter(0), "f32[4]", &[], "x");
+    let values = vec![
+        ("condition", AttrValue::Computation(condition)),
+        ("body", AttrValue::Computation(body)),
+    ];
+    add(&mut module, main, op(Opcode::While, values), "f32[4]", &[x], "loop");
+    module
+}
+
+fn set_sharding(module: &mut Module, id: InstId, placement: Placement) {
+    let mut extras = Extras::default();
+    extras.sharding = Some(Box::new(Sharding::Leaf(LeafSharding::from(placement))));
+    module.set_extras(id, extras);
+}
+
+fn program() -> Vec<Case> {
+    vec![
+        broken(
+            verify::ENDS,
+            "start",
+            "`copy-start` is taken once, by `copy-done`, not by 0 instructions",
+            |s| {
+                let start = op(Opcode::CopyStart, Vec::new());
+                add(&mut s.module, s.main, start, "(f32[4], f32[4], u32[])", &[s.x], "start");
+            },
+        ),
+        broken(
+            verify::CONSTRAINED,
+            "second",
+            "constrain_layout is false, but true in `first`; it is the same in all all-reduces",
+            |s| {
+                let mut module = Module::new("m");
+                let sum = callee(&mut module, "sum", &["f32[]", "f32[]"], "f32[]");
+                let main = module.add_computation("main");
+                module.set_entry(main);
+                let x = add(&mut module, main, crate::common::parameter(0), "f32[4]", &[], "x");
+                for (name, constrained) in [("first", true), ("second", false)] {
+                    let values = vec![
+                        ("replica_groups", AttrValue::ReplicaGroups(Box::default())),
+                        ("constrain_layout", AttrValue::Bool(constrained)),
+                        ("to_apply", AttrValue::Computation(sum)),
+                    ];
+                    let reduce = op(Opcode::AllReduce, values);
+                    add(&mut module, main, reduce, "f32[4]", &[x], name);
+                }
+                s.module = module;
+            },
+        ),
+        broken(
+            verify::ALIKE,
+            "loop",
+            "`p0` and `p0` have different shardings; what a `while` passes on stays where it is",
+            |s| {
+                s.module = looping(|module, condition, body| {
+                    let placements = [Placement::Replicated, Placement::Manual];
+                    for (computation, placement) in [body, condition].into_iter().zip(placements) {
+                        let parameter = module.computation(computation).parameters()[0];
+                        set_sharding(module, parameter, placement);
+                    }
+                });
+            },
+        ),
+    ]
+}
+
 pub(crate) fn cases() -> Vec<Case> {
-    [devices(), shardings(), buffers(), others()].into_iter().flatten().collect()
+    [devices(), shardings(), buffers(), others(), program()].into_iter().flatten().collect()
 }
 
 /// Text without tables names frames all the same, and XLA forgets them.

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod accepted;
 mod annotations;
 mod edits;
 mod fixtures;
