@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{modules, print};
+use common::{Message, modules, print};
 use tilewright_ir::Module;
 use tilewright_proto::{decode, encode, encode_hlo_proto, looks_like_proto};
 
@@ -87,4 +87,50 @@ fn text_is_not_taken_for_proto() {
     for text in ["HloModule m", "\nHloModule m", "\"a\"", "// comment", "ENTRY e {", "%f {", ""] {
         assert!(!looks_like_proto(text.as_bytes()), "{text}");
     }
+}
+
+fn has(bytes: &[u8], part: &Message) -> bool {
+    bytes.windows(part.0.len()).any(|window| window == part.0)
+}
+
+fn read(lines: &str) -> Module {
+    let text = format!("HloModule m\n\nENTRY e {{\n{lines}\n}}\n");
+    tilewright_text::parse(&text).expect("a module").module
+}
+
+/// Text calls entry what stands on the side of the users, proto what stands on
+/// that of the operand.
+#[test]
+fn sides_of_a_domain() {
+    let module = read(
+        "  a = f32[8] parameter(0)\n  ROOT d = f32[8] domain(a), \
+         domain={kind=\"sharding\", entry={maximal device=3}, exit={maximal device=5}}",
+    );
+    let bytes = encode(&module).expect("proto");
+    for (field, device) in [(54, 5), (55, 3)] {
+        let sharding = Message::new().int(1, 1).ints(4, &[device]);
+        assert!(has(&bytes, &Message::new().message(field, &sharding)), "{field}: {device}");
+    }
+    let again = decode(&bytes).expect("a module");
+    assert!(print(&again).contains("entry={maximal device=3}, exit={maximal device=5}"));
+}
+
+/// XLA takes no outfeed without it, though text may leave it out.
+#[test]
+fn outfeeds_say_what_they_send() {
+    let module = read(
+        "  a = f32[8,4]{0,1} parameter(0)\n  t = token[] after-all()\n  ROOT o = token[] outfeed(a, t)",
+    );
+    let again = decode(&encode(&module).expect("proto")).expect("a module");
+    assert!(print(&again).contains("outfeed_shape=f32[8,4]{0,1}"), "{}", print(&again));
+}
+
+/// What is packed on the device has bytes of its own in a literal.
+#[test]
+fn literals_are_not_packed() {
+    let module = read("  ROOT c = s4[2]{0:E(4)} constant({1, 2})");
+    let bytes = encode(&module).expect("proto");
+    let literal = Message::new().message(1, &common::shape(21, &[2]).ints(6, &[0]));
+    assert!(has(&bytes, &literal));
+    assert!(print(&decode(&bytes).expect("a module")).contains("s4[2]{0:E(4)} constant({1, 2})"));
 }

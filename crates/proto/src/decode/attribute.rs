@@ -210,8 +210,9 @@ impl Context<'_> {
         };
         Ok(Some(AttrValue::Domain(Box::new(DomainMetadata {
             kind: SmolStr::new_static("sharding"),
-            entry: side(&p.domain_entry_sharding).within("domain_entry_sharding")?,
-            exit: side(&p.domain_exit_sharding).within("domain_exit_sharding")?,
+            // What text calls the exit stands beside the operand, where proto enters.
+            entry: side(&p.domain_exit_sharding).within("domain_exit_sharding")?,
+            exit: side(&p.domain_entry_sharding).within("domain_entry_sharding")?,
         }))))
     }
 

@@ -252,9 +252,9 @@ fn set_domain(domain: &DomainMetadata, p: &mut HloInstructionProto) -> Written {
         let message = format!("proto has no domains of the kind `{}`", domain.kind);
         return Err(ProtoError::with_help(message, "write text"));
     }
-    p.domain_entry_sharding =
-        Some(sharding::encode(&domain.entry).within("domain_entry_sharding")?);
-    p.domain_exit_sharding = Some(sharding::encode(&domain.exit).within("domain_exit_sharding")?);
+    // What text calls the exit stands beside the operand, where proto enters.
+    p.domain_entry_sharding = Some(sharding::encode(&domain.exit).within("domain_entry_sharding")?);
+    p.domain_exit_sharding = Some(sharding::encode(&domain.entry).within("domain_exit_sharding")?);
     Ok(())
 }
 

@@ -33,6 +33,10 @@ pub(super) fn encode(module: &Module, ids: &Ids, id: InstId) -> Result<Vec<u8>, 
         ..HloInstructionProto::default()
     };
     set_defaults(module, id, &mut proto);
+    if let (Op::Outfeed(_), Some(&sent)) = (module.op(id), module.operands(id).first()) {
+        let shape = shape::encode(module.shape(sent)).within("outfeed_shape")?;
+        proto.outfeed_shape = Some(shape);
+    }
     set_op(module, ids, id, &mut proto)?;
     let extras = module.extras(id);
     if let Some(extras) = extras {
