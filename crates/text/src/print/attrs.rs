@@ -6,6 +6,7 @@ use tilewright_ir::ops::contract::SparsityConfig;
 use tilewright_ir::ops::control::OutputAlias;
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
+use tilewright_ir::{Literal, Shape};
 
 use super::float::{push_f32, push_f64};
 use super::number::{push_i64, push_list};
@@ -53,12 +54,7 @@ pub(super) fn push(out: &mut String, value: &AttrValue, computation: impl Fn(&mu
             separated(out, shapes, ", ", shape::push_display);
             out.push('}');
         }
-        AttrValue::Literal(value) => {
-            shape::push_display(out, &value.shape());
-            out.push(' ');
-            // What holds a token was not read as a literal.
-            let _ = literal::push(out, value, false);
-        }
+        AttrValue::Literal(value) => push_shaped(out, value),
         AttrValue::Aliasing(aliases) => push_aliasing(out, aliases),
         AttrValue::ReplicaGroups(groups) => devices::push_groups(out, groups),
         AttrValue::Domain(domain) => {
@@ -116,12 +112,34 @@ fn push_aliasing(out: &mut String, aliases: &[OutputAlias]) {
     out.push('}');
 }
 
+/// A literal with its shape before it, and each element of a tuple with its own.
+fn push_shaped(out: &mut String, value: &Literal) {
+    if let Literal::Tuple(elements) = value {
+        out.push_str("( ");
+        separated(out, elements, ", ", push_shaped);
+        out.push_str(" )");
+        return;
+    }
+    // Without a layout XLA would take the values for one.
+    let shape = match value.shape() {
+        Shape::Array(array) if array.rank() > 0 => {
+            let layout = array.layout_or_default();
+            Shape::from(array.with_layout(Some(layout)))
+        }
+        other => other,
+    };
+    shape::push_display(out, &shape);
+    out.push(' ');
+    // What holds a token was not read as a literal.
+    let _ = literal::push(out, value, false);
+}
+
 fn push_sparsity(out: &mut String, config: &SparsityConfig) {
     out.push('{');
     for (name, sparsity) in [("lhs", &config.lhs), ("rhs", &config.rhs)] {
         let Some(sparsity) = sparsity else { continue };
         if !out.ends_with('{') {
-            out.push_str(", ");
+            out.push(' ');
         }
         out.push_str(name);
         out.push_str("={sparsity=");
