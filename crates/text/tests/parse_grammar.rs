@@ -419,3 +419,109 @@ fn shapes_of_operands_need_only_be_compatible() {
         matches!(module.shape(module.operands(root(&module))[0]), Shape::Array(a) if a.layout.is_none())
     );
 }
+
+/// XLA reads integers of 64 bits whether they are written signed or not.
+#[test]
+fn integers_of_64_bits_in_either_form() {
+    let read = |text: &str| constant(text);
+    assert_eq!(read("u64[] constant(-1)"), read("u64[] constant(18446744073709551615)"));
+    assert_eq!(read("s64[] constant(18446744073709551615)"), read("s64[] constant(-1)"));
+    let least = read("s64[] constant(-9223372036854775808)");
+    assert_eq!(read("s64[] constant(9223372036854775808)"), least);
+    for text in [
+        "u64[] constant(-9223372036854775809)",
+        "u32[] constant(-1)",
+        "s64[] constant(18446744073709551616)",
+    ] {
+        let text = format!("HloModule m\n\nENTRY e {{\n  ROOT r = {text}\n}}\n");
+        assert!(parse(&text).unwrap_err().to_string().contains("out of the range"), "{text}");
+    }
+}
+
+/// Of these types XLA writes the one NaN as `-nan`.
+#[test]
+fn the_one_nan_of_a_type_has_any_sign() {
+    for ty in ["f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f8e8m0fnu"] {
+        let read = |value: &str| constant(&format!("{ty}[] constant({value})"));
+        assert_eq!(read("-nan"), read("nan"), "{ty}");
+    }
+    assert_ne!(constant("f8e5m2[] constant(-nan)"), constant("f8e5m2[] constant(nan)"));
+}
+
+#[test]
+fn an_array_of_one_element_needs_no_braces() {
+    assert_eq!(constant("f32[1] constant(7)"), constant("f32[1] constant({7})"));
+    assert_eq!(constant("s32[1,1] constant(7)"), constant("s32[1,1] constant({{7}})"));
+    let tuple = constant("(s32[], pred[1]) constant((1, true))");
+    assert_eq!(tuple, constant("(s32[], pred[1]) constant((1, {true}))"));
+}
+
+#[test]
+fn words_in_capitals_and_a_colon_after_the_name() {
+    let module = module(
+        "HloModule m:\n\nENTRY e {\n  a = f32[2,2] parameter(0)\n  b = f32[2,2] dot(a, a), \
+         lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={HIGHEST,High}\n  \
+         c = f32[2,2] tanh(b), result_accuracy={mode=HIGHEST}\n  \
+         ROOT r = f32[2,2] exponential(c), result_accuracy={mode=DEFAULT}\n}\n",
+    );
+    assert_eq!(module.name, "m");
+    let printed = print(&module, &PrintOptions::new()).unwrap();
+    assert!(printed.contains("operand_precision={highest,high}"), "{printed}");
+    assert!(printed.contains("tanh(%b), result_accuracy={mode=highest}"), "{printed}");
+}
+
+#[test]
+fn a_mesh_without_a_comma_after_it() {
+    let with = |comma: &str| {
+        extras(&format!(
+            "ROOT r = f32[4,6] negate(x), sharding={{mesh['a'=2,'b'=2]{comma} [{{'a'}}, {{}}], unreduced={{'b'}}}}"
+        ))
+    };
+    assert_eq!(with(""), with(","));
+}
+
+/// XLA reads `<=[2,2]` in replica groups and not in all shardings, and writes
+/// `<=[4]`.
+#[test]
+fn devices_in_order_are_in_one_row() {
+    let with = |devices: &str| {
+        extras(&format!(
+            "ROOT r = f32[4,6] negate(x), sharding={{devices=[2,2,2]{devices} last_tile_dim_replicate}}"
+        ))
+    };
+    assert_eq!(with("<=[2,2,2]T(0,1,2)"), with("<=[8]"));
+    assert_eq!(with("<=[2,4]"), with("<=[8]"));
+    assert_ne!(with("<=[2,4]T(1,0)"), with("<=[8]"));
+}
+
+#[test]
+fn operands_may_be_written_more_or_less_dynamic() {
+    let module = module(
+        "HloModule m\n\nENTRY e {\n  a = f32[<=4] parameter(0)\n  b = f32[4] parameter(1)\n  \
+         ROOT r = f32[<=4] add(f32[4] a, f32[<=4] b)\n}\n",
+    );
+    assert_eq!(module.shape(module.operands(root(&module))[1]).to_string(), "f32[4]");
+}
+
+/// With a layout: without it, XLA would take the values for one.
+#[test]
+fn literals_of_custom_calls() {
+    for literal in ["s32[] 4", "s32[2]{0} {1, 2}", "( s32[2]{0} {1, 2}, ( pred[] true ) )", "(  )"]
+    {
+        let line = format!("custom-call(%x), custom_call_target=\"t\", literal={literal}");
+        let module = with_lines(&format!("ROOT r = f32[] {line}"));
+        let printed = print(&module, &PrintOptions::new()).unwrap();
+        assert!(printed.contains(&line), "{printed}");
+    }
+}
+
+#[test]
+fn sparsity_of_both_operands() {
+    let config =
+        "{lhs={sparsity=2x4 dimension=1 stride=1} rhs={sparsity=1x4 dimension=0 stride=1}}";
+    let module = with_lines(&format!(
+        "k = f32[6,8] parameter(4)\nROOT r = f32[4,8] convolution(x, k), dim_labels=bf_io->bf, sparsity_config={config}"
+    ));
+    let printed = print(&module, &PrintOptions::new()).unwrap();
+    assert!(printed.contains(config), "{printed}");
+}

@@ -53,8 +53,7 @@ impl Parser<'_> {
         self.cursor.skip_space();
         let transposed = self.cursor.peek() == b'T' && self.cursor.peek_second() == b'(';
         if !transposed {
-            let transpose_perm = (0i64..).take(reshape_dims.len()).collect();
-            return Ok(IotaDevices { reshape_dims, transpose_perm });
+            return Ok(in_one_row(reshape_dims));
         }
         self.cursor.bump();
         let start = self.cursor.pos();
@@ -67,7 +66,8 @@ impl Parser<'_> {
             let count = reshape_dims.len();
             return self.fail(error.expected(format!("each number below {count} once")));
         }
-        Ok(IotaDevices { reshape_dims, transpose_perm })
+        let devices = IotaDevices { reshape_dims, transpose_perm };
+        Ok(if devices.is_plain() { in_one_row(devices.reshape_dims) } else { devices })
     }
 
     /// `ids := "{" [integer ("," integer)*] "}"`
@@ -132,4 +132,18 @@ impl Parser<'_> {
         let size = self.integer("the size of the part")?;
         Ok(AxisRef { axis, sub_axis: Some(SubAxis { pre_size, size }) })
     }
+}
+
+/// Devices in their order, however they are laid out: XLA reads `[2,2]` without
+/// a transposition in some places only, and writes `[4]`.
+fn in_one_row(sizes: Vec<i64>) -> IotaDevices {
+    let count =
+        sizes.iter().try_fold(1i64, |count, &size| count.checked_mul(size).filter(|_| size > 0));
+    let reshape_dims = match count {
+        Some(count) if !sizes.is_empty() => vec![count],
+        // The verifier says what is wrong with these.
+        Some(_) | None => sizes,
+    };
+    let transpose_perm = (0i64..).take(reshape_dims.len()).collect();
+    IotaDevices { reshape_dims, transpose_perm }
 }

@@ -31,13 +31,15 @@ const FRAME_FIELDS: [Field<StackFrame>; 2] = [
 
 impl<'s> Parser<'s> {
     /// ```text
-    /// header := "HloModule" name ("," word "=" value)* [tables]
+    /// header := "HloModule" name [":"] ("," word "=" value)* [tables]
     /// ```
     pub(super) fn header(&mut self) -> Parse<()> {
         self.cursor.word();
         let (name, span) = self.name("the name of the module")?;
         self.module.name = name.into();
         self.spans.set_module(span);
+        // Older texts end the name with a colon.
+        self.cursor.eat(b':');
         while self.accept(b',') {
             self.header_attribute()?;
         }

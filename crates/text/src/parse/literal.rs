@@ -137,6 +137,10 @@ impl Parser<'_> {
             values.push(element(self)?);
             return Ok(values);
         }
+        self.cursor.skip_space();
+        if self.cursor.peek() != b'{' {
+            return self.without_braces(dims, element);
+        }
         // How many items each open brace has so far.
         let mut counts: SmallVec<[i64; 6]> = SmallVec::new();
         self.expect(b'{', "`{` and the elements")?;
@@ -171,6 +175,26 @@ impl Parser<'_> {
                 counts.push(0);
             }
         }
+    }
+
+    /// The value of an array written as that of a scalar. XLA takes it for the
+    /// first element and sets the others to zero, which nobody can mean.
+    #[cold]
+    fn without_braces<T>(
+        &mut self,
+        dims: &[i64],
+        mut element: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        if dims.iter().all(|&size| size == 1) {
+            return element(self).map(|value| vec![value]);
+        }
+        let number = matches!(self.cursor.peek(), b'0'..=b'9' | b'-' | b't' | b'f');
+        let failed = self.unexpected("`{` and the elements");
+        if number && let Some(error) = self.errors.last_mut() {
+            let help = "write all elements of an array, or make it by `broadcast` of a scalar";
+            error.help = Some(help.into());
+        }
+        failed
     }
 
     #[cold]

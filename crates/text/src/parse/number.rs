@@ -51,7 +51,11 @@ impl<'s> Parser<'s> {
             None if text.is_empty() || !text.bytes().skip(1).all(|b| b.is_ascii_digit()) => {
                 self.not_a_number(start, &format!("an integer, being {element_type}"))
             }
-            Some(_) | None => self.out_of_range(start, element_type, &low, &high),
+            Some(value) => match wrapped(element_type, value).map(T::try_from) {
+                Some(Ok(value)) => Ok(value),
+                Some(Err(_)) | None => self.out_of_range(start, element_type, &low, &high),
+            },
+            None => self.out_of_range(start, element_type, &low, &high),
         }
     }
 
@@ -222,5 +226,15 @@ fn sign_and_word(text: &str) -> (bool, &str) {
     match text.strip_prefix('-') {
         Some(word) => (true, word),
         None => (false, text),
+    }
+}
+
+/// XLA reads integers as 64 bits, signed or not, so that either kind of number
+/// may be written as the other: `u64[] constant(-1)`.
+fn wrapped(element_type: ElementType, value: i128) -> Option<i128> {
+    match element_type {
+        ElementType::U64 => i64::try_from(value).ok().map(|value| value.cast_unsigned().into()),
+        ElementType::S64 => u64::try_from(value).ok().map(|value| value.cast_signed().into()),
+        _ => None,
     }
 }

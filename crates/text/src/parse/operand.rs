@@ -138,7 +138,8 @@ impl<'s> Parser<'s> {
             return Ok(());
         }
         let (actual, wanted) = (self.module.shape(id), self.module.shape_of(declared));
-        if actual.compatible(wanted) {
+        // XLA does not ask which dims are dynamic.
+        if actual.agrees(wanted) {
             return Ok(());
         }
         let message = format!(

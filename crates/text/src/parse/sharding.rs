@@ -179,11 +179,16 @@ impl Parser<'_> {
 
     /// ```text
     /// named := ("," ("replicated" | "unreduced" | "manual"))
-    ///        | ["," "[" [dim ("," dim)*] "]"] ("," word "=" "{" axes "}")*
+    ///        | [[","] "[" [dim ("," dim)*] "]"] ("," word "=" "{" axes "}")*
     /// ```
     fn named_sharding(&mut self, mesh: Mesh) -> Parse<Placement> {
         let whole: Vec<AxisRef> = (0..mesh.axes.len()).map(AxisRef::whole).collect();
         let mut sharding = empty(mesh);
+        self.cursor.skip_space();
+        // There may be no comma between the mesh and what is cut along it.
+        if self.cursor.peek() == b'[' {
+            sharding.dims = self.bracketed("`[`", |p| p.dim_sharding(&sharding.mesh))?;
+        }
         loop {
             let before = self.cursor.pos();
             if !self.accept(b',') {

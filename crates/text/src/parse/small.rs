@@ -38,14 +38,23 @@ pub(super) fn special(
 ) -> Option<u8> {
     let format = Format::of(element_type)?;
     let patterns = 0..1u16 << element_type.bits();
+    // Types with one NaN take it for either sign; XLA writes `-nan` for it where
+    // it is the pattern that else were -0.
+    let one_nan = has_one_nan(element_type);
     let is_wanted = |bits: &u16| match (format.decode(*bits), nan) {
         (Value::Real(x), None) => x.is_infinite() && x.is_sign_negative() == negative,
         (Value::Nan { negative: sign, payload, quiet }, Some(wanted)) => {
-            sign == negative && payload == wanted.unwrap_or(quiet)
+            (one_nan || sign == negative) && payload == wanted.unwrap_or(quiet)
         }
         (Value::Real(_), Some(_)) | (Value::Nan { .. }, None) => false,
     };
     patterns.into_iter().find(is_wanted).and_then(|bits| u8::try_from(bits).ok())
+}
+
+/// Whether NaNs of a type do not differ in sign.
+fn has_one_nan(element_type: ElementType) -> bool {
+    use ElementType as T;
+    matches!(element_type, T::F8E4M3B11FNUZ | T::F8E4M3FNUZ | T::F8E5M2FNUZ | T::F8E8M0FNU)
 }
 
 /// The greatest finite number of a type.

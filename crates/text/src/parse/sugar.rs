@@ -84,7 +84,11 @@ impl<'s> Parser<'s> {
             let shape = Some(self.module.instruction(operand).shape_id());
             let head = Head { shape, opcode: Opcode::Parameter, ..*head };
             let op = Op::Parameter(Box::new(ParameterAttrs { number }));
-            let name = format_smolstr!("param_{number}");
+            // As XLA names them.
+            let name = match number {
+                0 => SmolStr::new_static("async_param"),
+                _ => format_smolstr!("async_param.{number}"),
+            };
             parameters.push(self.insert(&scope, &head, op, &[], name)?);
         }
         let head = Head { shape: Some(shape), opcode: op.opcode(), ..*head };

@@ -51,7 +51,8 @@ impl Parser<'_> {
     pub(super) fn words(&mut self) -> Parse<Vec<SmolStr>> {
         self.braced("`{` and words", |parser| {
             parser.cursor.skip_space();
-            parser.plain_word()
+            // XLA reads `HIGH` as it does `high`.
+            parser.plain_word().map(|word| word.to_ascii_lowercase().into())
         })
     }
 
@@ -89,8 +90,17 @@ impl Parser<'_> {
         })
     }
 
-    /// `literal := shape value`, of a custom call.
+    /// ```text
+    /// literal := shape value | "(" [literal ("," literal)*] ")"
+    /// ```
+    /// of a custom call; a tuple has the shape of each element before it.
     pub(super) fn shaped_literal(&mut self) -> Parse<Literal> {
+        self.cursor.skip_space();
+        if self.cursor.peek() == b'(' {
+            let what = "`(` and the elements of the tuple";
+            let element = |parser: &mut Self| parser.nested(Self::shaped_literal);
+            return self.list(b'(', b')', what, element).map(Literal::Tuple);
+        }
         let shape = self.shape()?;
         let shape = self.module.intern_shape(shape);
         self.literal_of(shape)
@@ -104,9 +114,9 @@ impl Parser<'_> {
         self.expect(b'{', "`{`, as in `{mode=highest}`")?;
         let accuracy = if self.keyword("mode") {
             self.expect(b'=', "`=`")?;
-            if self.keyword("default") {
+            if self.keyword("default") || self.keyword("DEFAULT") {
                 ResultAccuracy::Default
-            } else if self.keyword("highest") {
+            } else if self.keyword("highest") || self.keyword("HIGHEST") {
                 ResultAccuracy::Highest
             } else {
                 return self.unexpected("`default` or `highest`");
