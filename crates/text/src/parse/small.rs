@@ -37,24 +37,18 @@ pub(super) fn special(
     nan: Option<Option<u64>>,
 ) -> Option<u8> {
     let format = Format::of(element_type)?;
+    // The one NaN of some types has no sign; XLA prints that where minus zero
+    // would be as `-nan`.
+    let signed = format.has_signed_nans();
     let patterns = 0..1u16 << element_type.bits();
-    // Types with one NaN take it for either sign; XLA writes `-nan` for it where
-    // it is the pattern that else were -0.
-    let one_nan = has_one_nan(element_type);
     let is_wanted = |bits: &u16| match (format.decode(*bits), nan) {
         (Value::Real(x), None) => x.is_infinite() && x.is_sign_negative() == negative,
         (Value::Nan { negative: sign, payload, quiet }, Some(wanted)) => {
-            (one_nan || sign == negative) && payload == wanted.unwrap_or(quiet)
+            (sign == negative || !signed) && payload == wanted.unwrap_or(quiet)
         }
         (Value::Real(_), Some(_)) | (Value::Nan { .. }, None) => false,
     };
     patterns.into_iter().find(is_wanted).and_then(|bits| u8::try_from(bits).ok())
-}
-
-/// Whether NaNs of a type do not differ in sign.
-fn has_one_nan(element_type: ElementType) -> bool {
-    use ElementType as T;
-    matches!(element_type, T::F8E4M3B11FNUZ | T::F8E4M3FNUZ | T::F8E5M2FNUZ | T::F8E8M0FNU)
 }
 
 /// The greatest finite number of a type.
@@ -168,6 +162,12 @@ mod tests {
         assert_eq!(special(F8E5M2, true, Some(Some(1))), Some(0xfd));
         assert_eq!(special(F8E4M3FN, true, Some(None)), Some(0xff));
         assert_eq!(special(F8E4M3FN, false, None), None);
+        // As XLA prints the only NaN of these types, or reads it.
+        for (element_type, nan) in [(F8E4M3FNUZ, 0x80), (F8E8M0FNU, 0xff)] {
+            assert_eq!(special(element_type, true, Some(None)), Some(nan));
+            assert_eq!(special(element_type, false, Some(None)), Some(nan));
+            assert_eq!(special(element_type, true, Some(Some(1))), None);
+        }
         assert_eq!(special(F4E2M1FN, false, Some(None)), None);
     }
 }

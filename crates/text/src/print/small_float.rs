@@ -70,6 +70,11 @@ impl Format {
         })
     }
 
+    /// Whether there are NaNs of either sign.
+    pub(crate) const fn has_signed_nans(self) -> bool {
+        matches!(self.specials, Specials::Ieee | Specials::AllOnes)
+    }
+
     /// The value of a bit pattern; bits above the format's width are ignored.
     pub(crate) fn decode(self, bits: u16) -> Value {
         let exponent_mask = (1u32 << self.exponent_bits) - 1;
