@@ -323,8 +323,8 @@ fn sum_type(
     let rank = |element_type: ElementType| match element_type.class() {
         NumberClass::Bool => 0,
         NumberClass::Signed | NumberClass::Unsigned => 1,
-        NumberClass::Float => 2,
-        NumberClass::Complex => 3,
+        // A real result is the real part of the sums.
+        NumberClass::Float | NumberClass::Complex => 2,
     };
     if rank(result) >= rank(left).max(rank(right)) {
         return Ok(result);

@@ -92,7 +92,8 @@ pub(super) fn copy(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 /// A bitcast reads the same bytes under another shape.
 pub(super) fn bitcast(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (from, to) = (q.array(0)?, q.declared_array()?);
-    let bits = |s: &ArrayShape| s.num_elements()?.checked_mul(i64::from(s.element_type.bits()));
+    let bits =
+        |s: &ArrayShape| s.num_elements()?.checked_mul(i64::from(s.element_type.storage_bits()));
     // Tiled or padded buffers hold more than their elements.
     if from.has_default_layout()
         && to.has_default_layout()
@@ -110,7 +111,7 @@ pub(super) fn bitcast(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 /// Element widths may differ: then the minor dim holds the parts.
 pub(super) fn bitcast_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (from, to) = (q.array(0)?, q.declared_array()?);
-    let (from_bits, to_bits) = (from.element_type.bits(), to.element_type.bits());
+    let (from_bits, to_bits) = (from.element_type.storage_bits(), to.element_type.storage_bits());
     let expected = if from_bits == to_bits {
         Some(Dims::from(from.dims()))
     } else if from_bits > to_bits {

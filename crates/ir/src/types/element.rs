@@ -135,6 +135,14 @@ impl ElementType {
         self.bits().div_ceil(8)
     }
 
+    /// The width that bitcasts go by: truth values fill a byte in memory.
+    pub const fn storage_bits(self) -> u32 {
+        match self {
+            Self::Pred => 8,
+            other => other.bits(),
+        }
+    }
+
     /// Whether it is a (real) floating-point type.
     pub const fn is_float(self) -> bool {
         matches!(self.class(), NumberClass::Float)

@@ -74,12 +74,13 @@ fn dot_of_two_types() {
         ("pred", "pred", "pred"),
         ("pred", "f32", "f32"),
         ("f32", "f32", "c64"),
+        ("c64", "c64", "f32"),
     ] {
         let shape = format!("{result}[3,5]");
         of_types(left, right).declared(&shape).gives(&shape);
     }
     for (left, right, result) in
-        [("f32", "f32", "pred"), ("s32", "f32", "s32"), ("c64", "c64", "f32"), ("s8", "s8", "pred")]
+        [("f32", "f32", "pred"), ("s32", "f32", "s32"), ("c64", "c64", "s32"), ("s8", "s8", "pred")]
     {
         let shape = format!("{result}[3,5]");
         let part = format!("that {result} cannot hold");

@@ -157,6 +157,11 @@ fn bitcasts_keep_the_bits() {
     convert("u8[?,?]", "u32[2]").gives("u32[2]");
     convert("c64[2]", "s64[2]").fails(Result, "complex numbers stay complex");
     convert("c128[2]", "c64[2,2]").gives("c64[2,2]");
+    // A truth value fills a byte, as in XLA.
+    convert("f32[2]", "pred[2,4]").gives("pred[2,4]");
+    convert("pred[2]", "u8[2]").gives("u8[2]");
+    convert("pred[2,8]", "u8[2]").fails(Result, "by the ratio of the widths");
+    of(Op::Bitcast, &["pred[4]"]).declared("s32[1]").gives("s32[1]");
     convert("f32[2]", "u8[4,2]").fails(Result, "only the minor dim");
     convert("f32[2,2]", "s32[4]").fails(Result, "only the minor dim");
 }
