@@ -90,11 +90,117 @@ pub(super) fn reduce(q: &ShapeQuery<'_>, attrs: &ReduceAttrs) -> Result<Shape, S
     })
 }
 
+/// Inputs, then initial carries. A step takes a slice of each input and the
+/// carries; it yields a slice of each output, then the next carries.
 pub(super) fn scan(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<Shape, ShapeError> {
-    if attrs.num_carries < 0 {
+    let carries = carry_count(q, attrs)?;
+    let inputs = q.operands.len() - carries;
+    let [dim] = attrs.dimensions[..] else {
+        let count = attrs.dimensions.len();
+        return Err(ShapeError::attribute(format!(
+            "`scan` dimensions names {count} dims, not one"
+        )));
+    };
+    let mut parameters = Vec::with_capacity(q.operands.len());
+    for index in 0..inputs {
+        parameters.push(Shape::Array(scanned_slice(q, index, dim)?));
+    }
+    parameters.extend(q.operands[inputs..].iter().copied().cloned());
+    let parameters: SmallVec<[&Shape; 4]> = parameters.iter().collect();
+    let stepped = q.check_callee(attrs.to_apply, &parameters)?;
+    let results = stepped.as_tuple().unwrap_or(std::slice::from_ref(stepped));
+    let outputs = results.len().checked_sub(carries).ok_or_else(|| {
+        ShapeError::callee(format!(
+            "`scan` carries {carries} values, but its step yields {stepped}"
+        ))
+    })?;
+    let (slices, next) = results.split_at(outputs);
+    for (index, (carried, next)) in parameters[inputs..].iter().zip(next).enumerate() {
+        if !next.compatible(carried) {
+            return Err(ShapeError::callee(format!(
+                "carry {index} of `scan` is {carried}, but its step yields {next}"
+            )));
+        }
+    }
+    if inputs == 0 && outputs == 0 {
+        return Err(ShapeError::operand("`scan` has neither inputs nor outputs"));
+    }
+    let mut shapes = Vec::with_capacity(results.len());
+    for slice in slices {
+        shapes.push(stacked(q, slice, dim, inputs)?);
+    }
+    shapes.extend(next.iter().map(Shape::without_layout));
+    Ok(one_or_tuple(shapes, q.declared.unwrap_or(stepped)))
+}
+
+fn carry_count(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<usize, ShapeError> {
+    let (carries, operands) = (attrs.num_carries, q.operands.len());
+    if carries < 0 {
         return Err(ShapeError::attribute("`scan` num_carries is negative"));
     }
-    q.declared().cloned()
+    usize::try_from(carries).ok().filter(|&carries| carries <= operands).ok_or_else(|| {
+        ShapeError::attribute(format!(
+            "`scan` of {operands} operands cannot carry {carries} of them"
+        ))
+    })
+}
+
+/// What a step takes of an input: all of it but the scanned dim.
+fn scanned_slice(q: &ShapeQuery<'_>, index: usize, dim: i64) -> Result<ArrayShape, ShapeError> {
+    let (first, input) = (q.array(0)?, q.array(index)?);
+    let dim = single_dim("`scan` dimensions", &[dim], input.rank())?;
+    if first.dims().get(dim) != input.dims().get(dim) {
+        return Err(ShapeError::operand(format!(
+            "the inputs of `scan` differ in dim {dim}: {first} and {input}"
+        )));
+    }
+    let kept = || (0..input.rank()).filter(|&d| d != dim);
+    let dynamic: SmallVec<[bool; 6]> = kept().map(|d| input.dim_is_dynamic(d)).collect();
+    let slice = ArrayShape::new(input.element_type, kept().map(|d| input.dims()[d]));
+    Ok(slice.with_dynamic(&dynamic))
+}
+
+/// As many slices as there are steps, along the scanned dim.
+fn stacked(
+    q: &ShapeQuery<'_>,
+    slice: &Shape,
+    dim: i64,
+    inputs: usize,
+) -> Result<Shape, ShapeError> {
+    let Some(slice) = slice.as_array() else {
+        return Err(ShapeError::callee(format!("a step of `scan` outputs arrays, not {slice}")));
+    };
+    let at = single_dim("`scan` dimensions", &[dim], slice.rank().saturating_add(1))?;
+    let steps = if inputs > 0 { q.array(0)? } else { declared_output(q)? };
+    let Some(&size) = steps.dims().get(at) else {
+        return Err(ShapeError::result(format!("output 0 of `scan` is {steps}, without dim {at}")));
+    };
+    let mut dims = Dims::from(slice.dims());
+    dims.insert(at, size);
+    let mut dynamic: SmallVec<[bool; 6]> =
+        (0..slice.rank()).map(|d| slice.dim_is_dynamic(d)).collect();
+    dynamic.insert(at, steps.dim_is_dynamic(at));
+    Ok(ArrayShape::new(slice.element_type, dims).with_dynamic(&dynamic).into())
+}
+
+/// Without inputs, the first output says how many steps there are.
+fn declared_output<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
+    let declared = q.declared()?;
+    let first = declared.as_tuple().map_or(Some(declared), <[Shape]>::first);
+    first.and_then(Shape::as_array).ok_or_else(|| {
+        ShapeError::result(format!("output 0 of `scan` is an array; it is not in {declared}"))
+    })
+}
+
+/// A single shape stands alone where `like` is no tuple.
+fn one_or_tuple(mut shapes: Vec<Shape>, like: &Shape) -> Shape {
+    match shapes.pop() {
+        Some(only) if shapes.is_empty() && like.as_tuple().is_none() => only,
+        last => {
+            shapes.extend(last);
+            Shape::Tuple(shapes)
+        }
+    }
 }
 
 /// Several operands of the same dims are sorted together, by the comparator.

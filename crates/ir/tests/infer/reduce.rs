@@ -103,22 +103,92 @@ fn topk_keeps_k_of_the_minor_dim() {
     of(topk(0), &["f32[]"]).fails(Operand, "rank 1 or more");
 }
 
+fn scan(num_carries: i64, d: &[i64], to_apply: CompId) -> Op {
+    Op::Scan(Box::new(ScanAttrs {
+        dimensions: dims(d),
+        num_carries,
+        is_reverse: false,
+        is_associative: None,
+        to_apply,
+    }))
+}
+
 #[test]
-fn scan_is_declared() {
+fn scan_stacks_what_its_steps_yield() {
     let mut rules = Rules::default();
     let step = rules.callee(&["f32[]", "f32[]"], "(f32[], f32[])");
-    let scan = |num_carries, d: &[i64]| {
-        Op::Scan(Box::new(ScanAttrs {
-            dimensions: dims(d),
-            num_carries,
-            is_reverse: false,
-            is_associative: None,
-            to_apply: step,
-        }))
+    rules.of(scan(1, &[0], step), &["f32[5]", "f32[]"]).gives("(f32[5], f32[])");
+    let wide = rules.callee(&["f32[2,4]", "s32[2,4]", "f32[4]"], "(pred[7], u8[], f32[4])");
+    let operands = ["f32[2,3,4]", "s32[2,3,4]", "f32[4]"];
+    rules
+        .of(scan(1, &[1], wide), &operands)
+        .fails(Attribute, "names dim 1, but the array has rank 1");
+    let wide = rules.callee(&["f32[2,4]", "s32[2,4]", "f32[4]"], "(pred[7], u8[9], f32[4])");
+    rules.of(scan(1, &[1], wide), &operands).gives("(pred[7,3], u8[9,3], f32[4])");
+    let dynamic = rules.callee(&["f32[<=4]", "f32[]"], "(f32[<=4], f32[])");
+    rules.of(scan(1, &[0], dynamic), &["f32[3,<=4]", "f32[]"]).gives("(f32[3,<=4], f32[])");
+}
+
+/// A tuple, or what it would hold if that is one shape.
+#[test]
+fn scan_of_one_result() {
+    let mut rules = Rules::default();
+    let map = rules.callee(&["f32[2]"], "f32[2]");
+    rules.of(scan(0, &[0], map), &["f32[5,2]"]).gives("f32[5,2]");
+    rules.of(scan(0, &[0], map), &["f32[5,2]"]).declared("(f32[5,2])").gives("(f32[5,2])");
+    let fold = rules.callee(&["f32[]", "f32[]"], "(f32[])");
+    rules.of(scan(1, &[0], fold), &["f32[5]", "f32[]"]).gives("(f32[])");
+    rules.of(scan(1, &[0], fold), &["f32[5]", "f32[]"]).declared("f32[]").gives("f32[]");
+    rules.of(scan(1, &[0], fold), &["f32[5]", "f32[]"]).declared("f32[5]").fails(Result, "f32[5]");
+}
+
+#[test]
+fn scan_without_inputs_runs_as_long_as_its_output() {
+    let mut rules = Rules::default();
+    let count = rules.callee(&["s32[]"], "(s32[], s32[])");
+    rules.of(scan(1, &[0], count), &["s32[]"]).declared("(s32[6], s32[])").gives("(s32[6], s32[])");
+    rules.of(scan(1, &[0], count), &["s32[]"]).fails(NeedsShape, "`scan`");
+    let case = |declared| rules.of(scan(1, &[0], count), &["s32[]"]).declared(declared);
+    case("(s32[], s32[])").fails(Result, "output 0 of `scan` is s32[], without dim 0");
+    case("(token[], s32[])").fails(Result, "output 0 of `scan` is an array");
+    let carry = rules.callee(&["s32[]"], "(s32[])");
+    let case = rules.of(scan(1, &[0], carry), &["s32[]"]).declared("(s32[])");
+    case.fails(Operand, "neither inputs nor outputs");
+}
+
+#[test]
+fn wrong_scans() {
+    let mut rules = Rules::default();
+    let step = rules.callee(&["f32[]", "f32[]"], "(f32[], f32[])");
+    let case = |carries, d: &[i64], operands: &[&str]| rules.of(scan(carries, d, step), operands);
+    let right = ["f32[5]", "f32[]"];
+    case(-1, &[0], &right).fails(Attribute, "negative");
+    case(3, &[0], &right).fails(Attribute, "cannot carry 3 of them");
+    case(1, &[], &right).fails(Attribute, "names 0 dims, not one");
+    case(1, &[0, 1], &right).fails(Attribute, "names 2 dims, not one");
+    case(1, &[1], &right).fails(Attribute, "names dim 1, but the array has rank 1");
+    case(1, &[-1], &right).fails(Attribute, "names dim -1");
+    case(1, &[0], &["(f32[5])", "f32[]"]).fails(Operand, "operand 0 of `scan` must be an array");
+    case(0, &[0], &["f32[5]", "f32[6]"]).fails(Operand, "differ in dim 0: f32[5] and f32[6]");
+    case(1, &[0], &["f32[5,2]", "f32[]"]).fails(Callee, "parameter 0 of `callee` is f32[]");
+    case(1, &[0], &["f32[5]", "s32[]"]).fails(Callee, "parameter 1 of `callee` is f32[]");
+    case(1, &[0], &["f32[5]", "f32[5]", "f32[]"]).fails(Callee, "takes 2 parameters");
+    case(1, &[0], &right).declared("(f32[4], f32[])").fails(Result, "yields (f32[5], f32[])");
+    case(1, &[0], &right)
+        .declared("(f32[5], f32[], f32[])")
+        .fails(Result, "yields (f32[5], f32[])");
+    let yielding = |result: &str| {
+        let mut rules = Rules::default();
+        let step = rules.callee(&["f32[]", "f32[]"], result);
+        (rules, step)
     };
-    let operands = ["f32[5]", "f32[]"];
-    let result = "(f32[5], f32[])";
-    rules.of(scan(1, &[0]), &operands).declared(result).gives(result);
-    rules.of(scan(1, &[0]), &operands).fails(NeedsShape, "`scan`");
-    rules.of(scan(-1, &[0]), &operands).declared(result).fails(Attribute, "negative");
+    for (result, carries, part) in [
+        ("(f32[], s32[])", 1, "carry 0 of `scan` is f32[], but its step yields s32[]"),
+        ("f32[]", 2, "carries 2 values, but its step yields f32[]"),
+        ("(token[], f32[])", 1, "outputs arrays, not token[]"),
+    ] {
+        let (rules, step) = yielding(result);
+        let operands = if carries == 1 { right } else { ["f32[]", "f32[]"] };
+        rules.of(scan(carries, &[0], step), &operands).fails(Callee, part);
+    }
 }
