@@ -24,7 +24,8 @@
 //!   file has a twin on the other side.
 //! - `shape`, `literal`, `sharding`, `devices`, `metadata`, `words`: what they
 //!   are made of, both ways.
-//! - `wire`: what the schema does not know is carried along.
+//! - `residue`: what the schema does not know is carried along.
+//! - `wire`: messages, field by field.
 //!
 //! What text can say and proto cannot, and the other way round, is listed in
 //! `docs/proto.md`.
@@ -38,6 +39,7 @@ mod form;
 mod generated;
 mod literal;
 mod metadata;
+mod residue;
 mod shape;
 mod sharding;
 mod wire;

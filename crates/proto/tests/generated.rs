@@ -38,9 +38,11 @@ fn compare(name: &str, expected: &str) {
 }
 
 /// For each message, the numbers of its fields, and the messages that are
-/// fields of it once: unknown fields are looked for there too.
+/// fields of it: unknown fields are looked for there too.
 fn known_fields(messages: &[DescriptorProto]) -> String {
-    let mut out = String::from("use crate::wire::{Known, Known::Leaf, Known::Message};\n");
+    let mut out = String::from(
+        "use crate::residue::{Known, Known::Leaf, Known::Message, Known::Repeated};\n",
+    );
     for message in messages {
         push_message(&mut out, "", message);
     }
@@ -61,7 +63,7 @@ fn push_message(out: &mut String, outer: &str, message: &DescriptorProto) {
     let mut fields: Vec<&FieldDescriptorProto> = message.field.iter().collect();
     fields.sort_by_key(|field| field.number());
     for field in fields {
-        let _ = writeln!(out, "    ({}, {}),", field.number(), kind(field));
+        let _ = writeln!(out, "    ({}, {}),", field.number(), kind(message, field));
     }
     out.push_str("];\n");
     for nested in &message.nested_type {
@@ -69,12 +71,18 @@ fn push_message(out: &mut String, outer: &str, message: &DescriptorProto) {
     }
 }
 
-fn kind(field: &FieldDescriptorProto) -> String {
-    if field.r#type() != Type::Message || field.label() == Label::Repeated {
+fn kind(message: &DescriptorProto, field: &FieldDescriptorProto) -> String {
+    let is_entry = |name: &str| {
+        let nested = message.nested_type.iter().find(|nested| name.ends_with(nested.name()));
+        nested.and_then(|nested| nested.options.as_ref()).is_some_and(MessageOptions::map_entry)
+    };
+    // What a map holds has no place of its own.
+    if field.r#type() != Type::Message || is_entry(field.type_name()) {
         return "Leaf".to_owned();
     }
     let name = field.type_name().trim_start_matches(".xla.");
-    format!("Message(&{})", constant_of(name))
+    let kind = if field.label() == Label::Repeated { "Repeated" } else { "Message" };
+    format!("{kind}(&{})", constant_of(name))
 }
 
 /// `MeshProto.IotaTransform` -> `MESH_PROTO_IOTA_TRANSFORM`

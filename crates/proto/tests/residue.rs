@@ -3,8 +3,11 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Message, computation, instruction, module, modules, parameter};
-use tilewright_ir::{Module, Op, Opcode, Position};
+use protox::prost_reflect::prost_types::DescriptorProto;
+use tilewright_ir::{Module, Op, Opcode, PaddingValue, Position};
 use tilewright_proto::{decode, encode};
 
 /// A module with an unknown field 200 at every level, each with its own value.
@@ -136,16 +139,32 @@ fn new_ids_are_those_of_xla() {
     }
 }
 
-/// Fields of very old dumps, from the layout documentation of that time.
+/// Fields of very old dumps, with the numbers that `xla_data.proto` had in
+/// TensorFlow 1.12, and that it has reserved since: `padded_dimensions` 2,
+/// `padding_value` 3; and the numbers of its `enum PaddingValue`.
 #[test]
 fn padding_of_old_dumps() {
-    let layout = Message::new().ints(1, &[0, 1]).ints(2, &[3, 5]).int(3, 1);
-    let shape = Message::new().int(2, common::F32).ints(3, &[2, 3]).message(5, &layout);
-    let x = Message::new().text(1, "x").text(2, "parameter").message(3, &shape);
-    let module = decode(&common::main_of(0, &[x])).expect("a module");
-    assert!(common::print(&module).contains("x = f32[2,3]{0,1:P(3,5)} parameter(0)"));
-    let again = decode(&encode(&module).expect("proto")).expect("a module");
-    assert!(common::print(&again).contains("x = f32[2,3]{0,1:P(3,5)} parameter(0)"));
+    for (number, value) in [
+        (0, PaddingValue::Unknown),
+        (1, PaddingValue::Zero),
+        (2, PaddingValue::One),
+        (3, PaddingValue::Lowest),
+        (4, PaddingValue::Highest),
+        (5, PaddingValue::Unknown),
+    ] {
+        let layout = Message::new().ints(1, &[0, 1]).ints(2, &[3, 5]).int(3, number);
+        let shape = Message::new().int(2, common::F32).ints(3, &[2, 3]).message(5, &layout);
+        let x = Message::new().text(1, "x").text(2, "parameter").message(3, &shape);
+        let module = decode(&common::main_of(0, &[x])).expect("a module");
+        let again = decode(&encode(&module).expect("proto")).expect("a module");
+        for module in [module, again] {
+            let shape = module.array_shape(find(&module, "x")).expect("an array");
+            let padding = shape.layout.as_ref().and_then(|layout| layout.padding.as_deref());
+            let padding = padding.expect("padding");
+            assert_eq!((&padding.dims[..], padding.value), (&[3, 5][..], value), "{number}");
+            assert!(common::print(&module).contains("x = f32[2,3]{0,1:P(3,5"));
+        }
+    }
 }
 
 /// The form before `oneof replica_group_list`.
@@ -170,4 +189,69 @@ fn deprecated_replica_groups() {
     let main = computation("main", 0, 1, &[parameter(), reduce]);
     let module = decode(&module(&[reducer, main]).0).expect("a module");
     assert!(common::print(&module).contains("replica_groups={{0,1},{2,3}}"));
+}
+
+/// Every message of a module, as the schema has it, gets a field that nobody
+/// knows: all of them come through, each where it was.
+#[test]
+fn an_unknown_field_of_any_message_comes_through() {
+    let schema = Schema::load();
+    let mut messages = 0;
+    for (name, module) in modules(&["models", "text/ok", "sharded", "real"]) {
+        let known = encode(&module).expect("proto");
+        let mut next = 0;
+        let bytes = schema.with_unknown("HloModuleProto", &known, &mut next);
+        let again = encode(&decode(&bytes).unwrap_or_else(|e| panic!("{name}: {e}")));
+        assert!(again.expect("proto") == bytes, "{name}: an unknown field was lost or moved");
+        messages += next;
+    }
+    assert!(messages > 100_000, "only {messages} messages");
+}
+
+/// The declared messages, with which bytes can be walked.
+struct Schema(Vec<DescriptorProto>);
+
+impl Schema {
+    fn load() -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
+        let mut files = protox::compile([folder.join("hlo.proto")], [folder]).expect("a schema");
+        Self(files.file.pop().expect("one file").message_type)
+    }
+
+    /// The message that a field holds, by its name; the schema has
+    /// computations and instructions as bytes.
+    fn inner(&self, message: &str, number: u32) -> Option<String> {
+        match (message, number) {
+            ("HloModuleProto", 3) => return Some("HloComputationProto".into()),
+            ("HloComputationProto", 2) => return Some("HloInstructionProto".into()),
+            _ => {}
+        }
+        let field = self.descriptor(message)?.field.iter().find(|f| f.number() as u32 == number)?;
+        let name = field.type_name().strip_prefix(".xla.")?;
+        // What is in a map has no place of its own.
+        (!name.ends_with("Entry")).then(|| name.to_owned())
+    }
+
+    fn descriptor(&self, name: &str) -> Option<&DescriptorProto> {
+        let mut names = name.split('.');
+        let first = names.next()?;
+        let outer = self.0.iter().find(|message| message.name() == first)?;
+        names.try_fold(outer, |outer, name| outer.nested_type.iter().find(|m| m.name() == name))
+    }
+
+    /// The message with field 5000 added at every level, numbered.
+    fn with_unknown(&self, name: &str, bytes: &[u8], next: &mut i64) -> Vec<u8> {
+        let mut out = Message::new();
+        for (number, payload, whole) in common::fields(bytes) {
+            match self.inner(name, number).zip(payload) {
+                Some((inner, payload)) => {
+                    let payload = self.with_unknown(&inner, payload, next);
+                    out = out.bytes(number.into(), &payload);
+                }
+                None => out.0.extend_from_slice(whole),
+            }
+        }
+        *next += 1;
+        out.int(5000, *next).0
+    }
 }

@@ -8,7 +8,8 @@ use super::{Env, attribute, extras, message};
 use crate::error::{ProtoError, Within as _};
 use crate::generated::known;
 use crate::generated::xla::HloInstructionProto;
-use crate::wire::{fields, take_message};
+use crate::residue::take_message;
+use crate::wire::fields;
 use crate::{literal, metadata, shape};
 
 const NAME: u32 = 1;

@@ -20,7 +20,8 @@ use crate::form::module_in;
 use crate::generated::xla::HloModuleProto;
 use crate::generated::{known, xla};
 use crate::metadata::Payloads;
-use crate::wire::{self, Known, fields};
+use crate::residue::{Known, residue};
+use crate::wire::{self, fields};
 pub(crate) use attribute::usual_order;
 use computation::{Computation, split};
 use order::{Ids, OrderError, order};
@@ -76,7 +77,7 @@ fn message<M: Message + Default>(
 ) -> Result<(M, Vec<u8>), ProtoError> {
     let message = M::decode(bytes)
         .map_err(|error| ProtoError::new(format!("it cannot be decoded: {error}")))?;
-    let residue = wire::residue(bytes, known).map_err(|wire::Malformed| malformed())?;
+    let residue = residue(bytes, known).map_err(|wire::Malformed| malformed())?;
     Ok((message, residue))
 }
 

@@ -7,10 +7,12 @@ use super::ids::Ids;
 use super::{attribute, extras};
 use crate::decode::usual_order;
 use crate::error::{ProtoError, Within as _};
+use crate::generated::known::HLO_INSTRUCTION_PROTO;
 use crate::generated::xla::{
     self, HloInstructionProto, PrecisionConfig, RaggedDotDimensionNumbers, StatisticsViz,
 };
-use crate::wire::{push_message, with_residue};
+use crate::residue::with_residue;
+use crate::wire::push_message;
 use crate::{literal, metadata, shape};
 
 const METADATA: u32 = 7;
@@ -47,7 +49,7 @@ pub(super) fn encode(module: &Module, ids: &Ids, id: InstId) -> Result<Vec<u8>, 
         push_message(&mut residue, METADATA, &rare.residue);
     }
     residue.extend(extras.iter().flat_map(|extras| &extras.residue));
-    Ok(with_residue(proto.encode_to_vec(), &residue))
+    Ok(with_residue(proto.encode_to_vec(), &residue, &HLO_INSTRUCTION_PROTO))
 }
 
 fn set_op(

@@ -13,9 +13,11 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, Module, Op};
 
 use crate::error::{ProtoError, Within as _, each};
+use crate::generated::known;
 use crate::generated::xla::{HloComputationProto, HloModuleProto};
+use crate::residue::with_residue;
 use crate::shape;
-use crate::wire::{position_of, push_bytes, with_residue};
+use crate::wire::{position_of, push_bytes};
 use ids::Ids;
 
 /// Writes a module as an `HloModuleProto`.
@@ -30,7 +32,8 @@ pub fn encode(module: &Module) -> Result<Vec<u8>, ProtoError> {
     let fused = fused(module);
     let mut header = HloModuleProto::default();
     header::encode(module, &ids, &fused, &mut header)?;
-    let mut header = with_residue(header.encode_to_vec(), &module.header.residue);
+    let mut header =
+        with_residue(header.encode_to_vec(), &module.header.residue, &known::HLO_MODULE_PROTO);
     let rest = header.split_off(position_of(&header, COMPUTATIONS));
     let mut out = header;
     for (index, &id) in module.computations().iter().enumerate() {
@@ -91,7 +94,8 @@ fn computation(
         is_fusion_computation,
         execution_thread: computation.execution_thread().unwrap_or_default().to_owned(),
     };
-    let mut out = with_residue(proto.encode_to_vec(), computation.residue());
+    let mut out =
+        with_residue(proto.encode_to_vec(), computation.residue(), &known::HLO_COMPUTATION_PROTO);
     let rest = out.split_off(position_of(&out, INSTRUCTIONS));
     let instructions: Vec<_> = module.instructions(id).collect();
     let () = each("instructions", &instructions, |&id| {

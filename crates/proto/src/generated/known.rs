@@ -1,6 +1,6 @@
 //! Generated from `proto/hlo.proto`: do not edit, see `tests/generated.rs`.
 
-use crate::wire::{Known, Known::Leaf, Known::Message};
+use crate::residue::{Known, Known::Leaf, Known::Message, Known::Repeated};
 
 /// `HloModuleProto`
 pub(crate) static HLO_MODULE_PROTO: [(u32, Known); 10] = [
@@ -28,7 +28,7 @@ pub(crate) static HLO_SCHEDULE_PROTO_INSTRUCTION_SEQUENCE: [(u32, Known); 1] = [
 
 /// `HloInputOutputAliasProto`
 pub(crate) static HLO_INPUT_OUTPUT_ALIAS_PROTO: [(u32, Known); 1] = [
-    (1, Leaf),
+    (1, Repeated(&HLO_INPUT_OUTPUT_ALIAS_PROTO_ALIAS_ENTRY_PROTO)),
 ];
 
 /// `HloInputOutputAliasProto.AliasEntryProto`
@@ -41,7 +41,7 @@ pub(crate) static HLO_INPUT_OUTPUT_ALIAS_PROTO_ALIAS_ENTRY_PROTO: [(u32, Known);
 
 /// `HloBufferDonorProto`
 pub(crate) static HLO_BUFFER_DONOR_PROTO: [(u32, Known); 1] = [
-    (1, Leaf),
+    (1, Repeated(&HLO_BUFFER_DONOR_PROTO_BUFFER_DONOR_ENTRY_PROTO)),
 ];
 
 /// `HloBufferDonorProto.BufferDonorEntryProto`
@@ -54,8 +54,8 @@ pub(crate) static HLO_BUFFER_DONOR_PROTO_BUFFER_DONOR_ENTRY_PROTO: [(u32, Known)
 pub(crate) static STACK_FRAME_INDEX_PROTO: [(u32, Known); 4] = [
     (1, Leaf),
     (2, Leaf),
-    (3, Leaf),
-    (4, Leaf),
+    (3, Repeated(&STACK_FRAME_INDEX_PROTO_FILE_LOCATION)),
+    (4, Repeated(&STACK_FRAME_INDEX_PROTO_STACK_FRAME)),
 ];
 
 /// `StackFrameIndexProto.FileLocation`
@@ -98,7 +98,7 @@ pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 80] = [
     (14, Leaf),
     (15, Message(&WINDOW)),
     (16, Message(&CONVOLUTION_DIMENSION_NUMBERS)),
-    (17, Leaf),
+    (17, Repeated(&HLO_INSTRUCTION_PROTO_SLICE_DIMENSIONS)),
     (18, Leaf),
     (19, Leaf),
     (20, Leaf),
@@ -124,14 +124,14 @@ pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 80] = [
     (43, Leaf),
     (47, Leaf),
     (48, Message(&SCATTER_DIMENSION_NUMBERS)),
-    (49, Leaf),
+    (49, Repeated(&REPLICA_GROUP)),
     (50, Leaf),
     (51, Message(&PRECISION_CONFIG)),
-    (52, Leaf),
+    (52, Repeated(&SOURCE_TARGET)),
     (54, Message(&OP_SHARDING)),
     (55, Message(&OP_SHARDING)),
     (56, Leaf),
-    (57, Leaf),
+    (57, Repeated(&SHAPE_PROTO)),
     (58, Leaf),
     (59, Message(&TRIANGULAR_SOLVE_OPTIONS)),
     (60, Leaf),
@@ -146,7 +146,7 @@ pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 80] = [
     (70, Leaf),
     (71, Leaf),
     (72, Leaf),
-    (74, Leaf),
+    (74, Repeated(&OUTPUT_OPERAND_ALIASING)),
     (75, Leaf),
     (76, Leaf),
     (77, Leaf),
@@ -180,14 +180,14 @@ pub(crate) static HLO_INSTRUCTION_PROTO_SLICE_DIMENSIONS: [(u32, Known); 3] = [
 pub(crate) static SHAPE_PROTO: [(u32, Known); 5] = [
     (2, Leaf),
     (3, Leaf),
-    (4, Leaf),
+    (4, Repeated(&SHAPE_PROTO)),
     (5, Message(&LAYOUT_PROTO)),
     (6, Leaf),
 ];
 
 /// `ProgramShapeProto`
 pub(crate) static PROGRAM_SHAPE_PROTO: [(u32, Known); 3] = [
-    (1, Leaf),
+    (1, Repeated(&SHAPE_PROTO)),
     (2, Message(&SHAPE_PROTO)),
     (3, Leaf),
 ];
@@ -197,7 +197,7 @@ pub(crate) static LAYOUT_PROTO: [(u32, Known); 12] = [
     (1, Leaf),
     (2, Leaf),
     (3, Leaf),
-    (6, Leaf),
+    (6, Repeated(&TILE_PROTO)),
     (7, Leaf),
     (8, Leaf),
     (10, Message(&SHAPE_PROTO)),
@@ -205,7 +205,7 @@ pub(crate) static LAYOUT_PROTO: [(u32, Known); 12] = [
     (12, Leaf),
     (15, Leaf),
     (16, Leaf),
-    (17, Leaf),
+    (17, Repeated(&SPLIT_CONFIG_PROTO)),
 ];
 
 /// `TileProto`
@@ -230,7 +230,7 @@ pub(crate) static LITERAL_PROTO: [(u32, Known); 34] = [
     (7, Leaf),
     (8, Leaf),
     (9, Leaf),
-    (10, Leaf),
+    (10, Repeated(&LITERAL_PROTO)),
     (11, Leaf),
     (12, Leaf),
     (13, Leaf),
@@ -293,7 +293,7 @@ pub(crate) static STATISTIC: [(u32, Known); 2] = [
 /// `StatisticsViz`
 pub(crate) static STATISTICS_VIZ: [(u32, Known); 2] = [
     (1, Leaf),
-    (2, Leaf),
+    (2, Repeated(&STATISTIC)),
 ];
 
 /// `OriginalArrayProto`
@@ -310,7 +310,7 @@ pub(crate) static ORIGINAL_VALUE_ELEMENT_PROTO: [(u32, Known); 2] = [
 
 /// `OriginalValueProto`
 pub(crate) static ORIGINAL_VALUE_PROTO: [(u32, Known); 2] = [
-    (1, Leaf),
+    (1, Repeated(&ORIGINAL_VALUE_ELEMENT_PROTO)),
     (2, Leaf),
 ];
 
@@ -321,7 +321,7 @@ pub(crate) static PARAMETER_REPLICATION: [(u32, Known); 1] = [
 
 /// `PaddingConfig`
 pub(crate) static PADDING_CONFIG: [(u32, Known); 1] = [
-    (1, Leaf),
+    (1, Repeated(&PADDING_CONFIG_PADDING_CONFIG_DIMENSION)),
 ];
 
 /// `PaddingConfig.PaddingConfigDimension`
@@ -344,7 +344,7 @@ pub(crate) static WINDOW_DIMENSION: [(u32, Known); 7] = [
 
 /// `Window`
 pub(crate) static WINDOW: [(u32, Known); 1] = [
-    (1, Leaf),
+    (1, Repeated(&WINDOW_DIMENSION)),
 ];
 
 /// `GatherDimensionNumbers`
@@ -456,7 +456,7 @@ pub(crate) static OUTPUT_OPERAND_ALIASING: [(u32, Known); 3] = [
 
 /// `MeshProto`
 pub(crate) static MESH_PROTO: [(u32, Known); 3] = [
-    (1, Leaf),
+    (1, Repeated(&MESH_PROTO_MESH_AXIS)),
     (2, Leaf),
     (3, Message(&MESH_PROTO_IOTA_TRANSFORM)),
 ];
@@ -488,16 +488,16 @@ pub(crate) static AXIS_REF_PROTO_SUB_AXIS: [(u32, Known); 2] = [
 /// `NamedShardingProto`
 pub(crate) static NAMED_SHARDING_PROTO: [(u32, Known); 6] = [
     (2, Message(&MESH_PROTO)),
-    (3, Leaf),
-    (4, Leaf),
-    (5, Leaf),
-    (6, Leaf),
-    (7, Leaf),
+    (3, Repeated(&NAMED_SHARDING_PROTO_DIMENSION_SHARDING)),
+    (4, Repeated(&AXIS_REF_PROTO)),
+    (5, Repeated(&AXIS_REF_PROTO)),
+    (6, Repeated(&OP_METADATA)),
+    (7, Repeated(&AXIS_REF_PROTO)),
 ];
 
 /// `NamedShardingProto.DimensionSharding`
 pub(crate) static NAMED_SHARDING_PROTO_DIMENSION_SHARDING: [(u32, Known); 2] = [
-    (1, Leaf),
+    (1, Repeated(&AXIS_REF_PROTO)),
     (2, Leaf),
 ];
 
@@ -506,9 +506,9 @@ pub(crate) static OP_SHARDING: [(u32, Known); 13] = [
     (1, Leaf),
     (3, Leaf),
     (4, Leaf),
-    (5, Leaf),
+    (5, Repeated(&OP_SHARDING)),
     (6, Leaf),
-    (7, Leaf),
+    (7, Repeated(&OP_METADATA)),
     (8, Leaf),
     (9, Leaf),
     (10, Leaf),
@@ -525,7 +525,7 @@ pub(crate) static REPLICA_GROUP: [(u32, Known); 1] = [
 
 /// `CollectiveDeviceListProto`
 pub(crate) static COLLECTIVE_DEVICE_LIST_PROTO: [(u32, Known); 1] = [
-    (1, Leaf),
+    (1, Repeated(&REPLICA_GROUP)),
 ];
 
 /// `IotaReplicaGroupListProto`
@@ -539,5 +539,5 @@ pub(crate) static IOTA_REPLICA_GROUP_LIST_PROTO: [(u32, Known); 4] = [
 /// `MeshAxesReplicaGroupListProto`
 pub(crate) static MESH_AXES_REPLICA_GROUP_LIST_PROTO: [(u32, Known); 2] = [
     (1, Message(&MESH_PROTO)),
-    (2, Leaf),
+    (2, Repeated(&AXIS_REF_PROTO)),
 ];

@@ -1,7 +1,7 @@
 //! What `tests/generated.rs` makes of the schema.
 
 #[rustfmt::skip]
-#[allow(dead_code, reason = "tables of messages that only ever repeat are not looked at")]
+#[allow(dead_code, reason = "tables of messages within maps are not looked at")]
 pub(crate) mod known;
 #[rustfmt::skip]
 #[allow(

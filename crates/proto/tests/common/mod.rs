@@ -50,6 +50,41 @@ impl Message {
     }
 }
 
+/// The fields of a message: number, what it holds if that has a length, and
+/// all of it.
+pub(crate) fn fields(message: &[u8]) -> Vec<(u32, Option<&[u8]>, &[u8])> {
+    let varint = |at: &mut usize| {
+        let (mut value, mut shift) = (0u64, 0);
+        loop {
+            let byte = message[*at];
+            *at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+    };
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < message.len() {
+        let start = at;
+        let key = varint(&mut at);
+        let mut payload = None;
+        match key & 7 {
+            0 => drop(varint(&mut at)),
+            1 => at += 8,
+            5 => at += 4,
+            _ => {
+                let length = varint(&mut at) as usize;
+                payload = Some(&message[at..at + length]);
+                at += length;
+            }
+        }
+        found.push(((key >> 3) as u32, payload, &message[start..at]));
+    }
+    found
+}
+
 pub(crate) const F32: i64 = 11;
 
 /// An array, row major.
