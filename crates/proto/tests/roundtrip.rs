@@ -134,3 +134,27 @@ fn literals_are_not_packed() {
     assert!(has(&bytes, &literal));
     assert!(print(&decode(&bytes).expect("a module")).contains("s4[2]{0:E(4)} constant({1, 2})"));
 }
+
+/// As XLA has it: text that does not say so is certain that it is not
+/// associative, which a proto may leave open.
+#[test]
+fn whether_a_scan_is_associative() {
+    let text = include_str!("../../../fixtures/text/ok/scan.hlo");
+    let module = tilewright_text::parse(text).expect("a fixture").module;
+    let bytes = encode(&module).expect("proto");
+    let said = |module: &Module| {
+        let text = print(module);
+        ["is_associative=true", "is_associative=false"].map(|word| text.matches(word).count())
+    };
+    assert_eq!(said(&module), [1, 0]);
+    assert_eq!(said(&decode(&bytes).expect("a module")), [1, 2]);
+    // Field 96 of three instructions.
+    let mut open = bytes.clone();
+    for value in [1, 2] {
+        while let Some(at) = open.windows(3).position(|w| w == [0x80, 0x06, value]) {
+            open[at + 2] = 0;
+        }
+    }
+    let again = encode(&decode(&open).expect("a module")).expect("proto");
+    assert_eq!(said(&decode(&again).expect("a module")), [0, 0]);
+}

@@ -16,6 +16,7 @@ use crate::wire::push_message;
 use crate::{literal, metadata, shape};
 
 const METADATA: u32 = 7;
+const FALSE: i32 = 2;
 
 pub(super) fn encode(module: &Module, ids: &Ids, id: InstId) -> Result<Vec<u8>, ProtoError> {
     let op = module.op(id);
@@ -124,6 +125,9 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
             proto.scatter_dimension_numbers = Some(xla::ScatterDimensionNumbers::default());
         }
         Op::TopK(_) => proto.largest = true,
+        // Where text does not say so, XLA takes it for certain that it is not;
+        // a proto may leave it open.
+        Op::Scan(_) if module.unique_id(id).is_none() => proto.is_associative = FALSE,
         _ => {}
     }
 }
