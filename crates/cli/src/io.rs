@@ -134,6 +134,11 @@ pub(crate) fn to_stderr(text: &str) {
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
+/// Tells of what went well but not as might be expected, a line each.
+pub(crate) fn warn(warnings: &[String]) {
+    to_stderr(&warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>());
+}
+
 /// Whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
 pub(crate) fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

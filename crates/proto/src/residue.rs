@@ -38,7 +38,7 @@ pub(crate) enum Known {
 /// The fields of a message by their numbers, which ascend.
 pub(crate) type Schema = &'static [(u32, Known)];
 
-fn lookup(known: &[(u32, Known)], number: u32) -> Option<Known> {
+pub(crate) fn lookup(known: &[(u32, Known)], number: u32) -> Option<Known> {
     let at = known.binary_search_by_key(&number, |&(number, _)| number).ok()?;
     known.get(at).map(|&(_, known)| known)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{Message, computation, instruction, module, modules, parameter};
 use protox::prost_reflect::prost_types::DescriptorProto;
 use tilewright_ir::{Module, Op, Opcode, PaddingValue, Position};
-use tilewright_proto::{decode, encode};
+use tilewright_proto::{decode, encode, lost_in_proto, lost_in_text};
 
 /// A module with an unknown field 200 at every level, each with its own value.
 fn newer() -> Vec<u8> {
@@ -63,6 +63,62 @@ fn unknown_fields_come_through() {
     // Each of them once, however often it goes through.
     let twice = encode(&decode(&once).expect("a module")).expect("proto");
     assert_eq!(twice, once);
+}
+
+#[test]
+fn what_text_loses_is_told() {
+    let module = decode(&newer()).expect("a module");
+    let expected = [
+        "the unknown field 200 of computation `main`",
+        "the unknown field 200 of instruction `y`",
+        "the unknown field 201 of instruction `y`",
+        "what is unknown within field 3 of instruction `y`",
+        "the unknown field 200 of the metadata of `y`",
+        "`spmd_output_sharding` of the module",
+        "what is unknown within field 19 of the module",
+    ];
+    assert_eq!(lost_in_text(&module), expected);
+    assert_eq!(lost_in_proto(&module), [""; 0]);
+    // Ids and the device that it was compiled for are in nearly every proto.
+    let usual = common::module(&[computation("main", 0, 0, &[parameter()])]);
+    let usual = decode(&usual.int(5, 77).text(21, "TPU v9").0).expect("a module");
+    assert_eq!(lost_in_text(&usual), [""; 0]);
+}
+
+#[test]
+fn more_of_a_kind_are_counted() {
+    let y = |id: i64| instruction(&format!("y{id}"), "negate", id).ints(36, &[0]).int(45, 7);
+    let main = computation("main", 0, 3, &[parameter(), y(1), y(2), y(3)]);
+    let module = decode(&module(&[main]).0).expect("a module");
+    assert_eq!(lost_in_text(&module), ["`all_reduce_id` of instruction `y1` and 2 more"]);
+}
+
+#[test]
+fn what_proto_loses_is_told() {
+    let header = |attributes: &str| {
+        let text =
+            format!("HloModule m{attributes}\nENTRY e {{\n  ROOT x = f32[] parameter(0)\n}}\n");
+        lost_in_proto(&tilewright_text::parse(&text).expect("a module").module)
+    };
+    assert_eq!(
+        header(", replica_count=2, num_partitions=4, alias_passthrough_params=true"),
+        ["`replica_count=2`", "`num_partitions=4`", "`alias_passthrough_params=true`"]
+    );
+    assert_eq!(
+        header(
+            ", num_partitions=4, allow_spmd_sharding_propagation_to_output={true}, \
+             allow_spmd_sharding_propagation_to_parameters={false,true}"
+        ),
+        [
+            "`num_partitions=4`",
+            "`allow_spmd_sharding_propagation_to_parameters`",
+            "`allow_spmd_sharding_propagation_to_output`"
+        ]
+    );
+    // As JAX has it of every module.
+    let usual = ", is_scheduled=true, allow_spmd_sharding_propagation_to_output={true}";
+    assert_eq!(header(usual), [""; 0]);
+    assert_eq!(header(", replica_count=1, num_partitions=1"), [""; 0]);
 }
 
 fn find(module: &Module, name: &str) -> tilewright_ir::InstId {

@@ -49,7 +49,7 @@ pub use interp::Limits;
 pub use ir::Verified;
 pub use module::{
     Emit, Loaded, PrintOptions, Source, encode, load, load_bytes, load_file, load_proto, load_text,
-    parse, print, print_with, write,
+    losses, parse, print, print_with, write,
 };
 pub use pipeline::{
     Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, target,

@@ -176,6 +176,17 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
     }
 }
 
+/// What of a module its written form cannot say and a reader would miss: a line
+/// for each, empty for nearly every module. See `docs/proto.md`.
+pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
+    let (form, losses) = match emit {
+        Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),
+        Emit::Proto => ("proto", tilewright_proto::lost_in_proto(module)),
+    };
+    let told = losses.iter().map(|loss| format!("{form} cannot say {loss}; it is left out"));
+    told.collect()
+}
+
 /// Writes a module as `HloModuleProto`, which XLA takes back. See
 /// `docs/proto.md` for what only text can say.
 ///

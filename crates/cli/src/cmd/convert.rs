@@ -12,5 +12,6 @@ pub(crate) fn run(args: Convert) -> Result<ExitCode> {
     let emit = output.form(args.form.emit())?;
     let module = io::load(&args.input.path)?.module;
     output.write(&tilewright::write(&module, emit, &args.form.options())?)?;
+    io::warn(&tilewright::losses(&module, emit));
     Ok(ExitCode::SUCCESS)
 }

@@ -45,6 +45,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
         io::to_stderr(&io::json(&summary)?);
         return Ok(ExitCode::SUCCESS);
     }
+    io::warn(&tilewright::losses(&optimized.module, emit));
     if args.explain {
         io::to_stderr(&report::explanation(&summary));
     }

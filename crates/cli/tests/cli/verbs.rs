@@ -55,6 +55,32 @@ fn proto_there_and_back() {
     assert!(std::fs::read_to_string(pb).unwrap().starts_with("HloModule"));
 }
 
+/// What the other form cannot say is told, and nothing else is.
+#[test]
+fn losses_are_told() {
+    let header = "HloModule shifted, replica_count=2, num_partitions=4";
+    let text = add_constant("1").replace("HloModule shifted", header);
+    let (folder, path) = file("in.hlo", &text);
+    let pb = folder.path().join("out.pb");
+    let (hlo, pb) = (path.to_str().unwrap(), pb.to_str().unwrap());
+    let expected = "warning: proto cannot say `replica_count=2`; it is left out\n\
+                    warning: proto cannot say `num_partitions=4`; it is left out\n";
+    assert_eq!(tilewright(["convert", hlo, "-o", pb]).ok().stderr, expected);
+    assert_eq!(tilewright(["opt", hlo, "-o", pb]).ok().stderr, expected);
+    assert_eq!(tilewright(["convert", hlo]).ok().stderr, "");
+    assert_eq!(tilewright(["convert", pb]).ok().stderr, "");
+    // `is_dynamic`, field 11: appended is merged.
+    let mut bytes = fs::read(pb).unwrap();
+    bytes.extend([11 << 3, 1]);
+    fs::write(pb, bytes).unwrap();
+    let expected = "warning: text cannot say `is_dynamic` of the module; it is left out\n";
+    assert_eq!(tilewright(["convert", pb]).ok().stderr, expected);
+    assert_eq!(tilewright(["opt", pb]).ok().stderr, expected);
+    assert_eq!(tilewright(["convert", pb, "--emit", "proto"]).ok().stderr, "");
+    // Reports for programs stay alone on stderr.
+    tilewright(["opt", pb, "--json"]).ok().stderr_json();
+}
+
 #[test]
 fn opt_rewrites_group_norm() {
     let input = group_norm();

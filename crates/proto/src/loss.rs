@@ -1,0 +1,151 @@
+//! What is lost when a module is written as text or as proto.
+//!
+//! Only what a reader would miss is told. What nearly every module has is not:
+//! ids, the devices that it was compiled for, and whether a module that is not
+//! partitioned may choose its shardings.
+
+use std::collections::BTreeMap;
+
+use tilewright_ir::{Header, Module};
+
+use crate::generated::known::{
+    HLO_COMPUTATION_PROTO, HLO_INSTRUCTION_PROTO, HLO_MODULE_PROTO, OP_METADATA,
+};
+use crate::residue::{Schema, lookup};
+use crate::wire::fields;
+
+/// What text cannot say of a module that was read from proto: names of fields,
+/// and what they are fields of.
+///
+/// ```
+/// # fn main() -> Result<(), tilewright_proto::ProtoError> {
+/// # let module = tilewright_ir::Module::new("m");
+/// for loss in tilewright_proto::lost_in_text(&module) {
+///     eprintln!("warning: text cannot say {loss}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub fn lost_in_text(module: &Module) -> Vec<String> {
+    let mut losses = Losses::default();
+    losses.add(&HEADER, &module.header.residue, "");
+    for &id in module.computations() {
+        let computation = module.computation(id);
+        losses.add(&COMPUTATION, computation.residue(), computation.name());
+        for id in module.instructions(id) {
+            if let Some(extras) = module.extras(id) {
+                losses.add(&INSTRUCTION, &extras.residue, module.name_of(id));
+            }
+            let metadata = module.metadata(id);
+            if let Some(rare) = metadata.and_then(|metadata| metadata.rare.as_deref()) {
+                losses.add(&METADATA, &rare.residue, module.name_of(id));
+            }
+        }
+    }
+    losses.told()
+}
+
+/// What a proto cannot say of a module that was read from text: attributes of
+/// its header, which in XLA belong to the configuration of a compilation.
+pub fn lost_in_proto(module: &Module) -> Vec<String> {
+    let Header { replica_count, num_partitions, .. } = module.header;
+    let mut losses = Vec::new();
+    for (name, count) in [("replica_count", replica_count), ("num_partitions", num_partitions)] {
+        losses.extend(count.filter(|&count| count != 1).map(|count| format!("`{name}={count}`")));
+    }
+    if module.header.alias_passthrough_params {
+        losses.push("`alias_passthrough_params=true`".to_owned());
+    }
+    let is_partitioned = num_partitions.is_some_and(|count| count != 1);
+    for (name, allowed) in [
+        ("parameters", &module.header.allow_sharding_propagation_to_parameters),
+        ("output", &module.header.allow_sharding_propagation_to_output),
+    ] {
+        if is_partitioned && allowed.contains(&true) {
+            losses.push(format!("`allow_spmd_sharding_propagation_to_{name}`"));
+        }
+    }
+    losses
+}
+
+/// A kind of message of which something may be carried.
+struct Kind {
+    /// Before the name of the one.
+    of: &'static str,
+    schema: Schema,
+    /// Fields of XLA that are only carried: their names, or none where nobody
+    /// would miss them.
+    names: &'static [(u32, &'static str)],
+}
+
+const HEADER: Kind = Kind {
+    of: "the module",
+    schema: &HLO_MODULE_PROTO,
+    names: &[
+        // Which module it is among others of its process.
+        (5, ""),
+        (10, "cross_program_prefetches"),
+        (11, "is_dynamic"),
+        (12, "spmd_output_sharding"),
+        (13, "profile_info"),
+        (14, "spmd_parameters_shardings"),
+        // For which devices it was compiled.
+        (15, ""),
+        (16, "use_auto_spmd_partitioning"),
+        (20, "original_value_recovery_table"),
+        (21, ""),
+        // Metadata says what is in the table of payloads.
+        (22, ""),
+        (23, ""),
+        (24, "debug_attributes"),
+    ],
+};
+const COMPUTATION: Kind = Kind { of: "computation", schema: &HLO_COMPUTATION_PROTO, names: &[] };
+const INSTRUCTION: Kind = Kind {
+    of: "instruction",
+    schema: &HLO_INSTRUCTION_PROTO,
+    names: &[
+        (45, "all_reduce_id"),
+        (73, "is_cross_program_prefetch"),
+        (99, "backend_config_payload"),
+    ],
+};
+const METADATA: Kind = Kind {
+    of: "the metadata of",
+    schema: &OP_METADATA,
+    names: &[
+        (8, "size_of_generated_code_in_bytes"),
+        (9, "size_of_memory_working_set_in_bytes"),
+        (10, "profile_info"),
+    ],
+};
+
+/// Fields that are lost and what they are fields of, with the name of the first
+/// that has them and how many more do.
+#[derive(Default)]
+struct Losses(BTreeMap<(&'static str, String), (String, usize)>);
+
+impl Losses {
+    fn add(&mut self, kind: &Kind, residue: &[u8], name: &str) {
+        for field in fields(residue).flatten() {
+            let known = kind.names.iter().find(|&&(number, _)| number == field.number);
+            let told = match (known, lookup(kind.schema, field.number)) {
+                (Some((_, "")), _) => continue,
+                (Some((_, known)), _) => format!("`{known}`"),
+                (None, None) => format!("the unknown field {}", field.number),
+                (None, Some(_)) => format!("what is unknown within field {}", field.number),
+            };
+            let losses = self.0.entry((kind.of, told));
+            losses.and_modify(|(_, more)| *more += 1).or_insert_with(|| (name.to_owned(), 0));
+        }
+    }
+
+    fn told(self) -> Vec<String> {
+        let told = self.0.into_iter().map(|((of, field), (name, more))| {
+            let name = if name.is_empty() { String::new() } else { format!(" `{name}`") };
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            format!("{field} of {of}{name}{more}")
+        });
+        told.collect()
+    }
+}
