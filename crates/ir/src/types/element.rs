@@ -135,10 +135,11 @@ impl ElementType {
         self.bits().div_ceil(8)
     }
 
-    /// The width that bitcasts go by: truth values fill a byte in memory.
+    /// The width that bitcasts go by: truth values and floats of 6 bits fill a
+    /// byte.
     pub const fn storage_bits(self) -> u32 {
         match self {
-            Self::Pred => 8,
+            Self::Pred | Self::F6E2M3FN | Self::F6E3M2FN => 8,
             other => other.bits(),
         }
     }

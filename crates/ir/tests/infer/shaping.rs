@@ -157,7 +157,9 @@ fn bitcasts_keep_the_bits() {
     convert("u8[?,?]", "u32[2]").gives("u32[2]");
     convert("c64[2]", "s64[2]").fails(Result, "complex numbers stay complex");
     convert("c128[2]", "c64[2,2]").gives("c64[2,2]");
-    // A truth value fills a byte, as in XLA.
+    // Truth values and floats of 6 bits fill a byte, as in XLA.
+    convert("f6e3m2fn[2]", "u2[2,4]").gives("u2[2,4]");
+    convert("u4[2,2]", "u8[2]").gives("u8[2]");
     convert("f32[2]", "pred[2,4]").gives("pred[2,4]");
     convert("pred[2]", "u8[2]").gives("u8[2]");
     convert("pred[2,8]", "u8[2]").fails(Result, "by the ratio of the widths");
