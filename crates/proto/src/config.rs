@@ -34,6 +34,9 @@ pub(crate) fn to_bytes(text: &str) -> Result<Vec<u8>, ProtoError> {
 fn is_json_dict(text: &str) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0u64, false, false);
     let last = text.len().saturating_sub(1);
+    if !text.starts_with('{') {
+        return false;
+    }
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,
@@ -63,6 +66,8 @@ mod tests {
         for (bytes, text) in [
             (&b"a"[..], r#""a""#),
             (b"{", r#""{""#),
+            (b"}", r#""}""#),
+            (b"", r#""""#),
             (b"{}{}", r#""{}{}""#),
             (b"{}\n", r#""{}\n""#),
             (b"{\xff}", r#""{\377}""#),

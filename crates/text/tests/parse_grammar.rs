@@ -225,6 +225,14 @@ fn common_attributes_are_carried() {
 }
 
 #[test]
+fn strings_of_either_quote_may_be_configurations() {
+    for config in [r#""it's { \" ""#, r#"'it\'s { " }'"#, "''", r#"{"a":"'"}"#] {
+        let found = extras(&format!("ROOT r = f32[4,6] negate(x), backend_config={config}"));
+        assert_eq!(&*found.backend_config.expect("a configuration").0, config);
+    }
+}
+
+#[test]
 fn shardings_of_every_generation_stay_as_they_are() {
     let shardings = [
         "{replicated}",

@@ -44,7 +44,11 @@ impl Parser<'_> {
             let at = self.cursor.pos();
             match self.cursor.peek() {
                 END => return self.end_inside(open.last().copied()),
-                quote @ (b'"' | b'\'') if quote == b'"' || extent != Extent::Json => {
+                // In JSON a single quote is no bracket, but a string may stand
+                // in its place.
+                quote @ (b'"' | b'\'')
+                    if quote == b'"' || extent != Extent::Json || open.is_empty() =>
+                {
                     if self.cursor.quoted().is_none() {
                         return self.open_string();
                     }
