@@ -9,7 +9,7 @@ use tilewright_ir::types::index::PositionIterator;
 use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Layout, Literal, Shape};
 
 use crate::error::{ProtoError, Within as _, each};
-use crate::generated::xla::LiteralProto;
+use crate::generated::xla::{LiteralProto, ShapeProto};
 use crate::shape;
 
 pub(crate) fn decode(proto: LiteralProto) -> Result<Literal, ProtoError> {
@@ -142,10 +142,9 @@ fn data_of(element: ElementType, proto: LiteralProto) -> Result<Data, ProtoError
 
 /// A value of this shape, whose layout orders the elements.
 pub(crate) fn encode(literal: &Literal, shape: &Shape) -> Result<LiteralProto, ProtoError> {
-    let mut proto = LiteralProto {
-        shape: Some(shape::encode(&in_bytes(shape)).within("shape")?),
-        ..Default::default()
-    };
+    let mut own = shape::encode(shape).within("shape")?;
+    unpack(&mut own);
+    let mut proto = LiteralProto { shape: Some(own), ..Default::default() };
     match (literal, shape) {
         (Literal::Array(array), Shape::Array(shape)) => encode_array(array, shape, &mut proto)?,
         (Literal::Tuple(parts), Shape::Tuple(shapes)) if parts.len() == shapes.len() => {
@@ -168,20 +167,13 @@ pub(crate) fn encode(literal: &Literal, shape: &Shape) -> Result<LiteralProto, P
     Ok(proto)
 }
 
-/// The shape of a value: XLA keeps each element in bytes of its own, and takes no
-/// other shape for it.
-fn in_bytes(shape: &Shape) -> Shape {
-    match shape {
-        Shape::Array(array) => match &array.layout {
-            Some(layout) if layout.element_size_in_bits != 0 => {
-                let layout = Layout { element_size_in_bits: 0, ..layout.clone() };
-                array.clone().with_layout(Some(layout)).into()
-            }
-            Some(_) | None => shape.clone(),
-        },
-        Shape::Tuple(elements) => Shape::Tuple(elements.iter().map(in_bytes).collect()),
-        Shape::Buffer(_) | Shape::Token | Shape::Opaque => shape.clone(),
+/// Values take whole bytes, whatever the instruction's layout packs them to;
+/// XLA refuses a literal that says otherwise.
+fn unpack(shape: &mut ShapeProto) {
+    if let Some(layout) = &mut shape.layout {
+        layout.element_size_in_bits = 0;
     }
+    shape.tuple_shapes.iter_mut().for_each(unpack);
 }
 
 fn encode_array(

@@ -82,7 +82,7 @@ struct Elements {
 
 impl Elements {
     /// Those of one field.
-    fn of<'a>(lists: &'a mut SmallVec<[Self; 2]>, number: u32) -> &'a mut Self {
+    fn of(lists: &mut SmallVec<[Self; 2]>, number: u32) -> &mut Self {
         let at = lists.iter().position(|elements| elements.number == number);
         let at = at.unwrap_or_else(|| {
             lists.push(Self { number, count: 0, residues: Vec::new() });

@@ -158,3 +158,33 @@ fn whether_a_scan_is_associative() {
     let again = encode(&decode(&open).expect("a module")).expect("proto");
     assert_eq!(said(&decode(&again).expect("a module")), [0, 0]);
 }
+
+/// As XLA writes it, which refuses literals of packed elements: the layout of
+/// the constant says how wide they are, that of its value does not.
+#[test]
+fn values_of_packed_constants_are_not_packed() {
+    let text = "HloModule packed
+
+ENTRY main {
+  a = s4[3]{0:E(4)} constant({-8, 0, 7})
+  b = u2[2,2]{0,1:E(2)} constant({ { 0, 1 }, { 2, 3 } })
+  c = s4[]{:E(4)} constant(-1)
+  ROOT all = (s4[3]{0:E(4)}, u2[2,2]{0,1:E(2)}, s4[]{:E(4)}) tuple(a, b, c)
+}";
+    let bytes = encode(&tilewright_text::parse(text).expect("text").module).expect("proto");
+    let inner = |bytes: &[u8], path: &[u32]| -> Vec<Vec<u8>> {
+        path.iter().fold(vec![bytes.to_vec()], |messages, &number| {
+            let fields = messages.iter().flat_map(|message| common::fields(message));
+            let found = fields.filter(|&(at, ..)| at == number);
+            found.filter_map(|(_, payload, _)| payload.map(<[u8]>::to_vec)).collect()
+        })
+    };
+    let says = |path: &[u32]| {
+        let layouts = inner(&bytes, path);
+        layouts.iter().filter(|layout| common::fields(layout).iter().any(|f| f.0 == 7)).count()
+    };
+    // computations.instructions.shape.layout, ...literal.shape.layout
+    assert_eq!(says(&[3, 2, 3, 5]), 3);
+    assert_eq!(inner(&bytes, &[3, 2, 8, 1, 5]).len(), 3);
+    assert_eq!(says(&[3, 2, 8, 1, 5]), 0);
+}

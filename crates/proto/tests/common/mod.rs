@@ -50,9 +50,11 @@ impl Message {
     }
 }
 
-/// The fields of a message: number, what it holds if that has a length, and
-/// all of it.
-pub(crate) fn fields(message: &[u8]) -> Vec<(u32, Option<&[u8]>, &[u8])> {
+/// A field: number, what it holds if that has a length, and all of it.
+pub(crate) type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
+
+/// The fields of a message.
+pub(crate) fn fields(message: &[u8]) -> Vec<Field<'_>> {
     let varint = |at: &mut usize| {
         let (mut value, mut shift) = (0u64, 0);
         loop {
