@@ -1,0 +1,103 @@
+//! How a computation is divided into regions.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{InstId, Verified};
+
+use super::BLOCK;
+use super::role::{Role, lanes_of, role};
+
+/// Fewer lanes than this are not worth a region.
+const LEAST_LANES: usize = 2 * BLOCK;
+/// The most instructions of a region.
+const MOST_MEMBERS: usize = 64;
+
+/// Parts of a computation's order: single instructions, and regions where the
+/// last of their members stands.
+pub(crate) enum Piece {
+    One(InstId),
+    Together(Vec<InstId>),
+}
+
+/// Divides instructions in order into regions and others.
+///
+/// A region stays open, for instructions of as many lanes, until another
+/// instruction needs a value of it: whatever a member needs stands before the
+/// last member, and whatever needs a member stands after it.
+pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
+    let mut groups: Vec<Vec<InstId>> = Vec::new();
+    let mut open: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut group_of: FxHashMap<InstId, usize> = FxHashMap::default();
+    for &id in order {
+        let lanes = candidate(module, id);
+        let mut mine = lanes.and_then(|lanes| open.get(&lanes).copied());
+        if mine.is_some_and(|group| groups[group].len() >= MOST_MEMBERS) {
+            mine = None;
+        }
+        let joins = lanes.is_some() && joins(module, id, mine, &group_of);
+        for operand in module.operands(id) {
+            let Some(&group) = group_of.get(operand) else { continue };
+            let stays = joins && mine == Some(group) && reads_lanes(module, id, *operand);
+            if !stays {
+                open.retain(|_, other| *other != group);
+                if mine == Some(group) {
+                    mine = None;
+                }
+            }
+        }
+        let Some(lanes) = lanes.filter(|_| joins) else { continue };
+        let group = mine.unwrap_or_else(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        open.insert(lanes, group);
+        groups[group].push(id);
+        group_of.insert(id, group);
+    }
+    in_order(order, groups, &group_of)
+}
+
+fn in_order(
+    order: &[InstId],
+    mut groups: Vec<Vec<InstId>>,
+    group_of: &FxHashMap<InstId, usize>,
+) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for &id in order {
+        match group_of.get(&id) {
+            None => pieces.push(Piece::One(id)),
+            Some(&group) if groups[group].last() == Some(&id) => {
+                pieces.push(Piece::Together(std::mem::take(&mut groups[group])));
+            }
+            Some(_) => {}
+        }
+    }
+    pieces
+}
+
+/// How many lanes an instruction has, if it is one for a region.
+fn candidate(module: &Verified, id: InstId) -> Option<usize> {
+    let lanes = lanes_of(module, id).filter(|&lanes| lanes >= LEAST_LANES)?;
+    role(module, id).map(|_| lanes)
+}
+
+/// A reshape, and whatever else only names lanes, is free where it stands alone.
+fn joins(
+    module: &Verified,
+    id: InstId,
+    mine: Option<usize>,
+    group_of: &FxHashMap<InstId, usize>,
+) -> bool {
+    match role(module, id) {
+        Some(Role::Alias) => {
+            let operand = module.operands(id).first();
+            mine.is_some() && operand.and_then(|o| group_of.get(o).copied()) == mine
+        }
+        Some(_) => true,
+        None => false,
+    }
+}
+
+/// Whether an instruction of a region takes its operand lane by lane.
+fn reads_lanes(module: &Verified, id: InstId, operand: InstId) -> bool {
+    lanes_of(module, id) == lanes_of(module, operand)
+}
