@@ -5,6 +5,8 @@
 //! `f64` and rounded once, integers in 64 bits and wrapped once; precision and
 //! algorithm attributes ask for less than that and are ignored.
 
+use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
+use rayon::slice::ParallelSliceMut as _;
 use smallvec::SmallVec;
 use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
 use tilewright_ir::shape::checked_product;
@@ -134,20 +136,18 @@ impl Visitor for Batches<'_> {
         let DotSizes { batches, rows, inner, columns, .. } = *self.sizes;
         let (x, y) = (matmul::view::<T>(self.x)?, matmul::view::<T>(self.y)?);
         let mut sums = vec![T::ZERO; batches * rows * columns];
-        if !sums.is_empty() && inner > 0 {
-            for batch in 0..batches {
-                let rows =
-                    Rows { count: rows, x_stride: inner, sum_stride: columns, y_stride: columns };
-                matmul::add_product(
-                    &x[batch * rows.count * inner..],
-                    &y[batch * inner * columns..],
-                    &mut sums[batch * rows.count * columns..],
-                    rows,
-                    inner,
-                    columns,
-                );
-            }
+        if sums.is_empty() || inner == 0 {
+            return Ok(T::wrap(sums));
         }
+        let all = Rows { count: rows, x_stride: inner, sum_stride: columns, y_stride: columns };
+        if batches == 1 {
+            matmul::add_product_in_parts(x, y, &mut sums, all, inner, columns);
+            return Ok(T::wrap(sums));
+        }
+        sums.par_chunks_mut(rows * columns).enumerate().for_each(|(batch, sums)| {
+            let (x, y) = (&x[batch * rows * inner..], &y[batch * inner * columns..]);
+            T::add_product(x, y, sums, all, inner, columns);
+        });
         Ok(T::wrap(sums))
     }
 }
@@ -164,13 +164,14 @@ pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outc
         let sums = Data::zeros(result.element_type, result.len);
         return result.with(sums);
     }
-    let plan = ConvPlan::new(cx, input, kernel, &result.dims, attrs)?;
+    let (plan, _taps) = ConvPlan::new(cx, input, kernel, &result.dims, attrs)?;
     let types = [input.element_type(), kernel.element_type(), result.element_type];
     let sum_type = sum_type(&types);
     let (x, _x) = arranged(cx, input, sum_type, &plan.input_order)?;
     let (y, _y) = arranged(cx, kernel, sum_type, &plan.kernel_order)?;
     let _sums = cx.scratch(2 * sum_type.bytes() as usize, result.len)?;
-    let sums = matmul::visit(sum_type, Convolve { x: &x, y: &y, plan: &plan, cx })?;
+    cx.spend(plan.products()?)?;
+    let sums = matmul::visit(sum_type, Convolve { x: &x, y: &y, plan: &plan })?;
     // From batch, spatial, feature to the result's order.
     let strides = row_major(&plan.output_dims);
     let levels = plan
@@ -200,13 +201,14 @@ struct ConvPlan {
 }
 
 impl ConvPlan {
+    /// The plan, and the memory it takes.
     fn new(
         cx: &Cx<'_, '_>,
         input: &Array,
         kernel: &Array,
         result: &[i64],
         attrs: &ConvolutionAttrs,
-    ) -> Outcome<Self> {
+    ) -> Outcome<(Self, Vec<Charge>)> {
         let labels = &attrs.dim_labels;
         let order = |first: &[i64], middle: &[i64], last: &[i64]| -> SmallVec<[usize; 6]> {
             [first, middle, last].into_iter().flat_map(dim_numbers).collect()
@@ -230,12 +232,15 @@ impl ConvPlan {
             output_order[theirs] = ours;
         }
         let mut all_taps = Vec::new();
+        let mut charges = Vec::new();
         for (i, window) in attrs.window.iter().enumerate() {
-            all_taps.push(taps(cx, window, input_dims[i + 1], output_dims[i + 1])?);
+            let (taps, charge) = taps(cx, window, input_dims[i + 1], output_dims[i + 1])?;
+            all_taps.push(taps);
+            charges.push(charge);
         }
         let features = dim_numbers(&[labels.kernel_input_feature]);
         let inner = kernel.dims().get(features[0]).copied();
-        Ok(Self {
+        let plan = Self {
             inner: extent(inner.ok_or(Fault::Internal("no such dim"))?),
             feature_groups: extent(attrs.feature_group_count),
             batch_groups: extent(attrs.batch_group_count),
@@ -246,7 +251,8 @@ impl ConvPlan {
             output_order,
             input_dims,
             output_dims,
-        })
+        };
+        Ok((plan, charges))
     }
 
     /// Where a group of output features finds its part of the input.
@@ -259,60 +265,86 @@ impl ConvPlan {
     }
 }
 
-struct Convolve<'a, 'e, 'm> {
+struct Convolve<'a> {
     x: &'a Data,
     y: &'a Data,
     plan: &'a ConvPlan,
-    cx: &'a Cx<'e, 'm>,
 }
 
-impl Visitor for Convolve<'_, '_, '_> {
+impl ConvPlan {
+    /// The products of all taps.
+    fn products(&self) -> Outcome<usize> {
+        let columns = self.output_dims.last().map_or(0, |&d| extent(d));
+        let rows = extent(self.output_dims[0]).saturating_mul(self.inner).saturating_mul(columns);
+        let mut products = 0usize;
+        walk_taps(&self.taps, |taps| {
+            let positions = taps.iter().map(|tap| tap.count).product::<usize>();
+            products = products.saturating_add(positions.saturating_mul(rows));
+            Ok(())
+        })?;
+        Ok(products)
+    }
+}
+
+impl Visitor for Convolve<'_> {
     fn visit<T: Product>(self) -> Outcome<Data> {
         let plan = self.plan;
         let (x, y) = (matmul::view::<T>(self.x)?, matmul::view::<T>(self.y)?);
         let total = plan.output_dims.iter().map(|&d| extent(d)).product();
         let mut sums = vec![T::ZERO; total];
-        let columns = plan.output_dims.last().map_or(0, |&d| extent(d));
-        let groups = plan.feature_groups.max(plan.batch_groups).max(1);
-        let group_columns = columns / groups;
-        let (from, to) = (row_major(&plan.input_dims), row_major(&plan.output_dims));
+        let batches = extent(plan.output_dims[0]);
         if total == 0 || plan.inner == 0 {
             return Ok(T::wrap(sums));
         }
-        walk_taps(&plan.taps, |taps| {
-            let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::new();
-            levels.push(Level { size: extent(plan.output_dims[0]), strides: [to[0], from[0]] });
-            let mut start = [0, 0];
-            let mut matrix = 0;
-            for (dim, tap) in taps.iter().enumerate() {
-                let (to, from) = (to[dim + 1], from[dim + 1]);
-                levels.push(tap.level(to, from));
-                start[0] += tap.output.cast_signed() * to;
-                start[1] += tap.input.cast_signed() * from;
-                matrix = matrix * plan.window[dim] + tap.number;
-            }
-            let nest = Nest::new(levels);
-            let positions = taps.iter().map(|tap| tap.count).product::<usize>();
-            let products = positions.saturating_mul(extent(plan.output_dims[0]));
-            self.cx.spend(products.saturating_mul(plan.inner).saturating_mul(columns))?;
-            let Level { size, strides: [sum_stride, x_stride] } = nest.inner();
-            let [Ok(sum_stride), Ok(x_stride)] = [sum_stride, x_stride].map(usize::try_from) else {
-                return Err(Fault::Internal("a window walks backwards"));
-            };
-            let rows = Rows { count: size, x_stride, sum_stride, y_stride: columns };
-            for group in 0..groups {
-                let column = group * group_columns;
-                let shift = [column.cast_signed(), plan.group_start(group, &from)];
-                let y = &y[matrix * plan.inner * columns + column..];
-                nest.for_each([start[0] + shift[0], start[1] + shift[1]], |[to, from]| {
-                    let (sums, x) = (&mut sums[to.cast_unsigned()..], &x[from.cast_unsigned()..]);
-                    matmul::add_product(x, y, sums, rows, plan.inner, group_columns);
-                });
-            }
-            Ok(())
+        let from = row_major(&plan.input_dims)[0];
+        let images = sums.par_chunks_mut(total / batches).enumerate();
+        images.try_for_each(|(image, sums)| {
+            convolve_image(plan, x, y, sums, from * image.cast_signed())
         })?;
         Ok(T::wrap(sums))
     }
+}
+
+/// Convolves one image, which begins at `image` in the input.
+fn convolve_image<T: Product>(
+    plan: &ConvPlan,
+    x: &[T],
+    y: &[T],
+    sums: &mut [T],
+    image: isize,
+) -> Outcome<()> {
+    let columns = plan.output_dims.last().map_or(0, |&d| extent(d));
+    let groups = plan.feature_groups.max(plan.batch_groups).max(1);
+    let group_columns = columns / groups;
+    let (from, to) = (row_major(&plan.input_dims), row_major(&plan.output_dims));
+    walk_taps(&plan.taps, |taps| {
+        let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::new();
+        let mut start = [0, image];
+        let mut matrix = 0;
+        for (dim, tap) in taps.iter().enumerate() {
+            let (to, from) = (to[dim + 1], from[dim + 1]);
+            levels.push(tap.level(to, from));
+            start[0] += tap.output.cast_signed() * to;
+            start[1] += tap.input.cast_signed() * from;
+            matrix = matrix * plan.window[dim] + tap.number;
+        }
+        let nest = Nest::new(levels);
+        let Level { size, strides: [sum_stride, x_stride] } = nest.inner();
+        let [Ok(sum_stride), Ok(x_stride)] = [sum_stride, x_stride].map(usize::try_from) else {
+            return Err(Fault::Internal("a window walks backwards"));
+        };
+        let rows = Rows { count: size, x_stride, sum_stride, y_stride: columns };
+        for group in 0..groups {
+            let column = group * group_columns;
+            let shift = [column.cast_signed(), plan.group_start(group, &from)];
+            let y = &y[matrix * plan.inner * columns + column..];
+            nest.for_each([start[0] + shift[0], start[1] + shift[1]], |[to, from]| {
+                let (sums, x) = (&mut sums[to.cast_unsigned()..], &x[from.cast_unsigned()..]);
+                T::add_product(x, y, sums, rows, plan.inner, group_columns);
+            });
+        }
+        Ok(())
+    })
 }
 
 pub(super) fn ragged_dot(_cx: &mut Cx<'_, '_>, _attrs: &RaggedDotAttrs) -> Outcome<Value> {

@@ -1,6 +1,10 @@
 //! Sums of products, as matrices.
 
+use ndarray::linalg::general_mat_mul;
+use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder as _};
 use num_complex::Complex;
+use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
+use rayon::slice::ParallelSliceMut as _;
 use tilewright_ir::{Data, ElementType, Native};
 
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
@@ -9,12 +13,45 @@ use crate::error::{Fault, Outcome, WRONG_STORAGE};
 pub(super) trait Product: Native {
     const ZERO: Self;
     fn multiply_add(self, x: Self, y: Self) -> Self;
+    /// Adds `x` (rows of `inner`) times `y` (`inner` rows of `columns`) to `sums`.
+    fn add_product(
+        x: &[Self],
+        y: &[Self],
+        sums: &mut [Self],
+        rows: Rows,
+        inner: usize,
+        columns: usize,
+    ) {
+        add_product_in_order(x, y, sums, rows, inner, columns);
+    }
 }
 
 impl Product for f64 {
     const ZERO: Self = 0.0;
     fn multiply_add(self, x: Self, y: Self) -> Self {
         self + x * y
+    }
+    fn add_product(
+        x: &[Self],
+        y: &[Self],
+        sums: &mut [Self],
+        rows: Rows,
+        inner: usize,
+        columns: usize,
+    ) {
+        if rows.count * inner * columns < WORTH_A_LIBRARY {
+            return add_product_in_order(x, y, sums, rows, inner, columns);
+        }
+        let left = ArrayView2::from_shape((rows.count, inner).strides((rows.x_stride, 1)), x);
+        let right = ArrayView2::from_shape((inner, columns).strides((rows.y_stride, 1)), y);
+        let shape = (rows.count, columns).strides((rows.sum_stride, 1));
+        match (left, right, ArrayViewMut2::from_shape(shape, sums)) {
+            (Ok(left), Ok(right), Ok(mut sums)) => {
+                general_mat_mul(1.0, &left, &right, 1.0, &mut sums);
+            }
+            // Rows that overlap are no matrix.
+            _ => add_product_in_order(x, y, sums, rows, inner, columns),
+        }
     }
 }
 
@@ -67,9 +104,38 @@ const ROWS: usize = 4;
 /// Columns of the sums that stay in the fastest memory.
 const COLUMNS: usize = 256;
 
+/// How many products make it worth to rearrange the factors for a library.
+const WORTH_A_LIBRARY: usize = 1 << 12;
+/// Rows that are multiplied at one time.
+const ROWS_OF_A_TASK: usize = 64;
+/// Products that are worth a thread.
+const PRODUCTS_OF_A_THREAD: usize = 1 << 18;
+
+/// Adds `x` (rows of `inner`) times `y` (`inner` rows of `columns`) to `sums`,
+/// whose rows do not overlap, on several threads where that pays.
+pub(super) fn add_product_in_parts<T: Product>(
+    x: &[T],
+    y: &[T],
+    sums: &mut [T],
+    rows: Rows,
+    inner: usize,
+    columns: usize,
+) {
+    let products = rows.count.saturating_mul(inner).saturating_mul(columns);
+    if products < PRODUCTS_OF_A_THREAD || rows.sum_stride == 0 {
+        return T::add_product(x, y, sums, rows, inner, columns);
+    }
+    let sums = &mut sums[..rows.count * rows.sum_stride];
+    sums.par_chunks_mut(ROWS_OF_A_TASK * rows.sum_stride).enumerate().for_each(|(task, sums)| {
+        let rows = Rows { count: sums.len() / rows.sum_stride, ..rows };
+        let x = &x[task * ROWS_OF_A_TASK * rows.x_stride..];
+        T::add_product(x, y, sums, rows, inner, columns);
+    });
+}
+
 /// Adds `x` (rows of `inner`) times `y` (`inner` rows of `columns`) to `sums`.
 /// Every sum adds its products one after the other, in the order of `inner`.
-pub(super) fn add_product<T: Product>(
+fn add_product_in_order<T: Product>(
     x: &[T],
     y: &[T],
     sums: &mut [T],

@@ -13,7 +13,7 @@ use crate::lanes::single_op;
 /// An associative op with an identity, over elements stored as `T`.
 pub(super) trait Monoid<T: Native> {
     /// What is accumulated.
-    type Accumulator: Copy;
+    type Accumulator: Copy + Send + Sync;
     /// Changes nothing it is joined with.
     const IDENTITY: Self::Accumulator;
     fn lift(element: T) -> Self::Accumulator;

@@ -1,5 +1,7 @@
 //! Reductions.
 
+use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
+use rayon::slice::{ParallelSlice as _, ParallelSliceMut as _};
 use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::{ReduceAttrs, ScanAttrs};
 use tilewright_ir::{CompId, Data, ElementType, Native};
@@ -94,17 +96,19 @@ fn fold_monoid(
     if operand.element_type() != result.element_type {
         return Ok(None);
     }
-    let nest = Nest::new(walk.levels.iter().copied());
-    let fold = Fold { values: operand.data(), init: init.data(), nest: &nest, len: result.len };
+    let fold = Fold { values: operand.data(), init: init.data(), walk, len: result.len };
     monoid::visit(cx.module(), reducer, result.element_type, fold).transpose()
 }
 
 struct Fold<'a> {
     values: &'a Data,
     init: &'a Data,
-    nest: &'a Nest<2>,
+    walk: &'a Walk,
     len: usize,
 }
+
+/// Fewer elements than this are folded by one thread.
+const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 
 impl Visitor for Fold<'_> {
     type Output = Outcome<Data>;
@@ -114,21 +118,65 @@ impl Visitor for Fold<'_> {
         let init: &[T] = self.init.as_slice().ok_or(WRONG_STORAGE)?;
         let init = *init.first().ok_or(Fault::Internal("an initial value is missing"))?;
         let mut totals = vec![M::lift(init); self.len];
-        // Walked in its own order, the operand is contiguous.
-        let Level { size, strides: [_, stride] } = self.nest.inner();
-        self.nest.for_each([0, 0], |[from, to]| {
-            let (from, to) = (from.cast_unsigned(), to.cast_unsigned());
-            let row = &values[from..from + size];
-            if stride == 0 {
-                totals[to] = fold_row::<T, M>(totals[to], row);
-            } else {
-                for (total, &element) in totals[to..to + size].iter_mut().zip(row) {
-                    *total = M::join(*total, M::lift(element));
-                }
-            }
-        });
+        let outermost = self.walk.levels.iter().position(|l| l.strides[1] != 0 && l.size > 1);
+        match (outermost, totals.as_mut_slice()) {
+            (Some(dim), totals) => fold_parts::<T, M>(values, totals, &self.walk.levels, dim),
+            (None, [total]) => *total = fold_all::<T, M>(*total, values),
+            (None, _) => {}
+        }
         Ok(T::wrap(totals.into_iter().map(M::lower).collect()))
     }
+}
+
+/// Folds what belongs to each part of the outermost kept dim. In the result
+/// that part is a run, so that parts can be folded at the same time; each total
+/// takes its elements in the order of the operand, whatever the parts are.
+fn fold_parts<T: Native, M: Monoid<T>>(
+    values: &[T],
+    totals: &mut [M::Accumulator],
+    levels: &[Level<2>],
+    dim: usize,
+) {
+    let Level { size, strides: [from_step, to_step] } = levels[dim];
+    let to_step = to_step.unsigned_abs();
+    let count = match values.len() {
+        0..ELEMENTS_OF_A_THREAD => size,
+        _ => size.div_ceil(4 * rayon::current_num_threads()),
+    };
+    totals.par_chunks_mut(count * to_step).enumerate().for_each(|(part, totals)| {
+        let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::from_slice(levels);
+        levels[dim].size = totals.len() / to_step;
+        let start = from_step * (part * count).cast_signed();
+        fold_walk::<T, M>(values, totals, &Nest::new(levels), start);
+    });
+}
+
+fn fold_walk<T: Native, M: Monoid<T>>(
+    values: &[T],
+    totals: &mut [M::Accumulator],
+    nest: &Nest<2>,
+    start: isize,
+) {
+    // Walked in its own order, the operand's rows are contiguous.
+    let Level { size, strides: [_, stride] } = nest.inner();
+    nest.for_each([start, 0], |[from, to]| {
+        let (from, to) = (from.cast_unsigned(), to.cast_unsigned());
+        let row = &values[from..from + size];
+        if stride == 0 {
+            totals[to] = fold_row::<T, M>(totals[to], row);
+        } else {
+            for (total, &element) in totals[to..to + size].iter_mut().zip(row) {
+                *total = M::join(*total, M::lift(element));
+            }
+        }
+    });
+}
+
+/// Folds all elements into one: run by run, then the runs in order.
+fn fold_all<T: Native, M: Monoid<T>>(total: M::Accumulator, values: &[T]) -> M::Accumulator {
+    let runs = values.par_chunks(ELEMENTS_OF_A_THREAD);
+    let folded: Vec<M::Accumulator> = runs.map(|run| fold_row::<T, M>(M::IDENTITY, run)).collect();
+    folded.into_iter().fold(total, M::join)
 }
 
 /// How many results a computation accumulates at once.

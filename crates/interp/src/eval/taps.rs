@@ -37,14 +37,17 @@ impl Tap {
     }
 }
 
-/// The taps of one dim, and the memory they take.
-pub(super) struct Taps {
-    list: Vec<Tap>,
-    _charge: Charge,
-}
+/// The taps of one dim.
+pub(super) type Taps = Vec<Tap>;
 
-/// The taps of one dim that reach the input at all, in the window's order.
-pub(super) fn taps(cx: &Cx<'_, '_>, window: &WindowDim, input: i64, output: i64) -> Outcome<Taps> {
+/// The taps of one dim that reach the input at all, in the window's order, and
+/// the memory they take.
+pub(super) fn taps(
+    cx: &Cx<'_, '_>,
+    window: &WindowDim,
+    input: i64,
+    output: i64,
+) -> Outcome<(Taps, Charge)> {
     let numbers = reaching(window, input, output);
     let count = usize::try_from(numbers.end.saturating_sub(numbers.start)).unwrap_or(0);
     let charge = cx.scratch(size_of::<Tap>(), count)?;
@@ -53,7 +56,7 @@ pub(super) fn taps(cx: &Cx<'_, '_>, window: &WindowDim, input: i64, output: i64)
     cx.spend(count.saturating_mul(tried.saturating_mul(16).saturating_add(64)))?;
     let mut list = Vec::with_capacity(count);
     list.extend(numbers.filter_map(|number| tap(window, number, input, output)));
-    Ok(Taps { list, _charge: charge })
+    Ok((list, charge))
 }
 
 /// The numbers of the taps that may reach the input.
@@ -112,7 +115,7 @@ fn gcd(a: i128, b: i128) -> i128 {
 /// order.
 pub(super) fn walk_taps(dims: &[Taps], mut f: impl FnMut(&[Tap]) -> Outcome<()>) -> Outcome<()> {
     let Some(mut chosen) =
-        dims.iter().map(|taps| taps.list.first().copied()).collect::<Option<Vec<_>>>()
+        dims.iter().map(|taps| taps.first().copied()).collect::<Option<Vec<_>>>()
     else {
         return Ok(());
     };
@@ -124,12 +127,12 @@ pub(super) fn walk_taps(dims: &[Taps], mut f: impl FnMut(&[Tap]) -> Outcome<()>)
             let Some(next) = dim.checked_sub(1) else { return Ok(()) };
             dim = next;
             counts[dim] += 1;
-            if let Some(tap) = dims[dim].list.get(counts[dim]) {
+            if let Some(tap) = dims[dim].get(counts[dim]) {
                 chosen[dim] = *tap;
                 break;
             }
             counts[dim] = 0;
-            chosen[dim] = dims[dim].list[0];
+            chosen[dim] = dims[dim][0];
         }
     }
 }

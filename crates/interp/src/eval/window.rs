@@ -15,7 +15,7 @@ use super::taps::{Taps, taps, walk_taps};
 use super::{Allocation, Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::{Callee, fill, spread};
-use crate::limits::Ledger;
+use crate::limits::{Charge, Ledger};
 use crate::strides::{Level, Nest, row_major};
 use crate::value::Value;
 
@@ -26,18 +26,23 @@ struct Windows {
     /// Strides of the array of window positions, and of the array.
     outer: SmallVec<[isize; 6]>,
     inner: SmallVec<[isize; 6]>,
+    /// The memory of the taps.
+    _charges: Vec<Charge>,
 }
 
 impl Windows {
     fn new(cx: &Cx<'_, '_>, window: &[WindowDim], array: &[i64], outer: &[i64]) -> Outcome<Self> {
         // Where there is nothing, windows may have any size.
         let nothing = array.contains(&0) || outer.contains(&0);
-        let mut all = Vec::new();
+        let (mut all, mut charges) = (Vec::new(), Vec::new());
         for (window, (&size, &positions)) in window.iter().zip(array.iter().zip(outer)) {
-            all.push(taps(cx, window, if nothing { 0 } else { size }, positions)?);
+            let (taps, charge) = taps(cx, window, if nothing { 0 } else { size }, positions)?;
+            all.push(taps);
+            charges.push(charge);
         }
         let ledger = Rc::clone(&cx.evaluator.ledger);
-        Ok(Self { ledger, taps: all, outer: row_major(outer), inner: row_major(array) })
+        let (outer, inner) = (row_major(outer), row_major(array));
+        Ok(Self { ledger, taps: all, outer, inner, _charges: charges })
     }
 
     /// Calls `f` for every tap with the walk over all window positions for

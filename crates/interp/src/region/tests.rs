@@ -1,3 +1,4 @@
+//! Regions compute what their instructions do one by one.
 
 use tilewright_ir::{Literal, Verified};
 
