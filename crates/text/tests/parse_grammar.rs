@@ -133,6 +133,23 @@ fn float_constants() {
     assert_eq!(floats("f32[0,1000000000000] constant({  })").len(), 0);
 }
 
+/// XLA sets the first element and leaves the others zero.
+#[test]
+fn zeros_without_braces() {
+    for (text, full) in [
+        ("f32[2,2] constant(0)", "f32[2,2] constant({{0, 0}, {0, 0}})"),
+        ("s8[3] constant(0)", "s8[3] constant({0, 0, 0})"),
+        ("pred[2] constant(false)", "pred[2] constant({false, false})"),
+    ] {
+        assert_eq!(constant(text), constant(full), "{text}");
+    }
+    for text in ["f32[2] constant(-0)", "f32[2] constant(0.5)", "f32[1000000000] constant(0)"] {
+        let text = format!("HloModule m\n\nENTRY e {{\n  ROOT c = {text}\n}}\n");
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.contains("write all elements of an array"), "{error}");
+    }
+}
+
 #[test]
 fn other_constants() {
     let whole = constant("s64[2] constant({-9223372036854775808, 9223372036854775807})");

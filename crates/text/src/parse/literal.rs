@@ -1,6 +1,7 @@
 //! The values of constants.
 
 use smallvec::SmallVec;
+use tilewright_ir::shape::checked_product;
 use tilewright_ir::{ArrayLiteral, Data, Dims, ElementType, Literal, Shape, ShapeId};
 
 use super::decimal::{BF16, F16};
@@ -127,7 +128,7 @@ impl Parser<'_> {
 
     /// The elements of nested braces. Their number is that of the elements
     /// that stand in the text; what `dims` say is only compared with it.
-    fn elements<T>(
+    fn elements<T: Clone + Default + PartialEq>(
         &mut self,
         dims: &[i64],
         mut element: impl FnMut(&mut Self) -> Parse<T>,
@@ -178,9 +179,10 @@ impl Parser<'_> {
     }
 
     /// The value of an array written as that of a scalar. XLA takes it for the
-    /// first element and sets the others to zero, which nobody can mean.
+    /// first element and sets the others to zero: only of zero can both be
+    /// meant.
     #[cold]
-    fn without_braces<T>(
+    fn without_braces<T: Clone + Default + PartialEq>(
         &mut self,
         dims: &[i64],
         mut element: impl FnMut(&mut Self) -> Parse<T>,
@@ -188,6 +190,15 @@ impl Parser<'_> {
         if dims.iter().all(|&size| size == 1) {
             return element(self).map(|value| vec![value]);
         }
+        let start = self.cursor.pos();
+        if matches!(self.cursor.peek(), b'0' | b'f')
+            && let Some(count) = self.affordable(dims)
+            && element(self)? == T::default()
+        {
+            self.inference_budget -= count;
+            return Ok(vec![T::default(); count]);
+        }
+        self.cursor.set_pos(start);
         let number = matches!(self.cursor.peek(), b'0'..=b'9' | b'-' | b't' | b'f');
         let failed = self.unexpected("`{` and the elements");
         if number && let Some(error) = self.errors.last_mut() {
@@ -195,6 +206,13 @@ impl Parser<'_> {
             error.help = Some(help.into());
         }
         failed
+    }
+
+    /// How many elements these dims have, if the text is long enough to make so
+    /// many of a single one.
+    fn affordable(&self, dims: &[i64]) -> Option<usize> {
+        let count = usize::try_from(checked_product(dims)?).ok()?;
+        (count <= self.inference_budget).then_some(count)
     }
 
     #[cold]
