@@ -1,16 +1,17 @@
 //! The oracle: evaluates verified HLO modules.
 //!
 //! ```text
-//! evaluate ── frame: one computation's values, each until its last use
-//!                │
-//!                └── eval/: one function per op, found through the table of ops
-//!                      ├── elementwise: kernels, one typed loop per op and type
-//!                      ├── strides: one way to walk over dims for all that moves
-//!                      └── lanes: scalar computations run over many elements at once
+//! evaluation ── devices: a thread for each, and where they hand each other values
+//!                 └── frame: one computation's values, each until its last use
+//!                       ├── region: chains of elementwise ops, a block at a time
+//!                       └── eval/: one function per op, found through the table of ops
+//!                             ├── elementwise: kernels, one typed loop per op and type
+//!                             ├── strides: one way to walk over dims for all that moves
+//!                             └── lanes: scalar computations run over many elements at once
 //! ```
 //!
 //! [`compare()`] says how far two results are apart, [`inputs`] makes inputs from
-//! a seed, [`npz`] reads and writes them.
+//! a seed, [`npz`] reads and writes them, [`views`] reads parts of them.
 //!
 //! # What cannot be evaluated
 //! [`EvalError::Unsupported`] names the instruction and what of it is not
