@@ -110,6 +110,9 @@ struct Fold<'a> {
 /// Fewer elements than this are folded by one thread.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 
+/// Totals that a part has at least: shorter runs cost more than they save.
+const LEAST_RUN: usize = 64;
+
 impl Visitor for Fold<'_> {
     type Output = Outcome<Data>;
 
@@ -141,7 +144,7 @@ fn fold_parts<T: Native, M: Monoid<T>>(
     let to_step = to_step.unsigned_abs();
     let count = match values.len() {
         0..ELEMENTS_OF_A_THREAD => size,
-        _ => size.div_ceil(4 * rayon::current_num_threads()),
+        _ => size.div_ceil(2 * rayon::current_num_threads()).max(LEAST_RUN.div_ceil(to_step)),
     };
     totals.par_chunks_mut(count * to_step).enumerate().for_each(|(part, totals)| {
         let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::from_slice(levels);
