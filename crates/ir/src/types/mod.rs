@@ -9,3 +9,4 @@ pub mod layout;
 pub mod literal;
 pub mod shape;
 pub mod sharding;
+pub mod small_float;

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use tilewright_ir::ElementType;
 
 use super::decimal::compare;
-use crate::print::small_float::{Format, Value};
+use tilewright_ir::small_float::{Format, Value};
 
 /// The greatest number of magnitudes: `f8e8m0fnu` has no sign.
 const MAGNITUDES: u16 = 256;
@@ -106,8 +106,8 @@ fn nearest(format: Format, count: u16, magnitude: f64, text: &str) -> Option<u16
 #[cfg(test)]
 mod tests {
     use super::{finite, largest, nearest, round, sign_bit, special};
-    use crate::print::small_float::Format;
     use tilewright_ir::ElementType;
+    use tilewright_ir::small_float::Format;
 
     fn small() -> impl Iterator<Item = ElementType> {
         ElementType::ALL.iter().copied().filter(|t| t.is_float() && t.bits() <= 8)

@@ -4,7 +4,7 @@
 use std::fmt::{self, Write as _};
 
 use super::number::{push_ascii, push_i64};
-use super::small_float::{Format, Value};
+use tilewright_ir::small_float::{Format, Value};
 
 /// The least digits that C's `%g` is given for a type, and the most: from the
 /// number of digits it follows when an exponent is written.

@@ -5,7 +5,7 @@ use tilewright_ir::{ArrayLiteral, Data, Literal};
 
 use super::float::{push_bf16, push_f16, push_f32, push_f64, push_small};
 use super::number::{push_i64, push_u64};
-use super::small_float::Format;
+use tilewright_ir::small_float::Format;
 
 /// XLA leaves out the values of arrays with more elements.
 const LARGE: usize = 10;

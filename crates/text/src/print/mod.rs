@@ -24,7 +24,6 @@ pub(crate) mod name;
 mod number;
 mod shape;
 mod sharding;
-pub(crate) mod small_float;
 mod string;
 
 use canonical::Canonical;
