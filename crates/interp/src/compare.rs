@@ -2,7 +2,10 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use tilewright_ir::{ArrayLiteral, Dims, ElementType, InstId, Literal, Module, Opcode, Shape};
+use tilewright_ir::small_float::{Format, Value};
+use tilewright_ir::{
+    ArrayLiteral, Data, Dims, ElementType, InstId, Literal, Module, Opcode, Shape,
+};
 
 use crate::value::with_data;
 
@@ -211,10 +214,22 @@ fn compare_arrays(
     tolerance: Tolerance,
     slack: &[f64],
 ) -> Comparison {
+    if let Some(format) = Format::of(expected.element_type())
+        && let (Data::U8(expected), Data::U8(bits)) = (expected.data(), actual.data())
+    {
+        let small = |&bits: &u8| Small { format, bits };
+        let expected: Vec<Small> = expected.iter().map(small).collect();
+        let found: Vec<Small> = bits.iter().map(small).collect();
+        return comparison(index, actual, Worst::of(&expected, &found, tolerance, slack));
+    }
     let worst = with_data!(expected.data(), expected => match actual.data().as_slice() {
         Some(actual) => Worst::of(expected, actual, tolerance, slack),
         None => Worst { max_abs: f64::INFINITY, max_ulp: u64::MAX, at: None },
     });
+    comparison(index, actual, worst)
+}
+
+fn comparison(index: usize, actual: &ArrayLiteral, worst: Worst) -> Comparison {
     Comparison {
         index,
         equal: worst.at.is_none(),
@@ -406,6 +421,49 @@ floats! {
     bf16 0x8000;
     f32 0x8000_0000;
     f64 0x8000_0000_0000_0000;
+}
+
+/// A float of 8 bits and fewer.
+#[derive(Clone, Copy)]
+struct Small {
+    format: Format,
+    bits: u8,
+}
+
+impl Small {
+    /// `None` for NaN.
+    fn value(self) -> Option<f64> {
+        match self.format.decode(u16::from(self.bits)) {
+            Value::Real(value) => Some(value),
+            Value::Nan { .. } => None,
+        }
+    }
+
+    /// Numbers in order; both zeros have the same place.
+    fn rank(self) -> i32 {
+        let key = self.format.total_key(u16::from(self.bits));
+        if key < 0 { key + 1 } else { key }
+    }
+}
+
+impl Distance for Small {
+    fn gap(self, other: Self) -> Gap {
+        let (Some(a), Some(b)) = (self.value(), other.value()) else {
+            let same = self.value().is_none() && other.value().is_none();
+            return if same { Gap::NONE } else { Gap::WIDEST };
+        };
+        if a == b {
+            return Gap { zero_signs: a.is_sign_negative() != b.is_sign_negative(), ..Gap::NONE };
+        }
+        let ulp = u64::from(self.rank().abs_diff(other.rank()));
+        Gap { abs: (a - b).abs(), ulp, zero_signs: false }
+    }
+    fn magnitude(self) -> f64 {
+        self.value().map_or(f64::NAN, f64::abs)
+    }
+    fn text(self) -> String {
+        self.value().map_or_else(|| "NaN".to_owned(), |value| format!("{value:?}"))
+    }
 }
 
 impl<T: Distance> Distance for Complex<T> {

@@ -1,14 +1,20 @@
 //! The usual reducers as typed folds, for reductions and windows.
 //!
 //! Sums and products of floats accumulate in `f64`, whatever their type, and
-//! are rounded once at the end.
+//! are rounded once at the end. Types that are computed in wider ones are folded
+//! in those: [`Folded`] converts what is folded and what comes of it.
+
+use std::borrow::Cow;
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use tilewright_ir::{CompId, ElementType, Native, Op, Verified};
+use tilewright_ir::{CompId, Data, ElementType, Native, Op, Verified};
 
-use super::elementwise::{Binary, Float, Function, Int, Real, narrow, round_to};
+use super::Cx;
+use super::elementwise::{Binary, Float, Function, Int, Real, convert_kernel, round_to, wide};
+use crate::error::{Outcome, WRONG_STORAGE};
 use crate::lanes::single_op;
+use crate::limits::Charge;
 
 /// An associative op with an identity, over elements stored as `T`.
 pub(super) trait Monoid<T: Native> {
@@ -36,7 +42,7 @@ pub(super) fn visit<V: Visitor>(
     visitor: V,
 ) -> Option<V::Output> {
     let function = function(module, reducer, element_type)?;
-    match element_type {
+    match wide(element_type) {
         ElementType::S8 => of_int::<i8, V>(function, visitor),
         ElementType::S16 => of_int::<i16, V>(function, visitor),
         ElementType::S64 => of_int::<i64, V>(function, visitor),
@@ -52,7 +58,7 @@ pub(super) fn visit<V: Visitor>(
         | ElementType::BF16
         | ElementType::F32
         | ElementType::F64 => of_common(function, element_type, visitor),
-        narrow!() => None,
+        _ => None,
     }
 }
 
@@ -67,12 +73,51 @@ pub(super) fn visit_common<V: Visitor>(
     of_common(function(module, reducer, element_type)?, element_type, visitor)
 }
 
+/// Arrays as they are folded: those of narrow types in wider ones.
+pub(super) struct Folded<'a> {
+    pub(super) data: Cow<'a, Data>,
+    _charge: Option<Charge>,
+}
+
+impl<'a> Folded<'a> {
+    /// An operand.
+    pub(super) fn operand(cx: &'a Cx<'_, '_>, index: usize) -> Outcome<Self> {
+        let array = cx.array(index)?;
+        let element_type = array.element_type();
+        if wide(element_type) == element_type {
+            return Ok(Self { data: Cow::Borrowed(array.data()), _charge: None });
+        }
+        let charge = cx.scratch(wide(element_type).bytes() as usize, array.len())?;
+        let data = convert(array.data(), element_type, wide(element_type))?;
+        Ok(Self { data: Cow::Owned(data), _charge: Some(charge) })
+    }
+
+    /// What came of a fold, in the type that was folded.
+    pub(super) fn result(data: Data, element_type: ElementType) -> Outcome<Data> {
+        if wide(element_type) == element_type {
+            return Ok(data);
+        }
+        convert(&data, wide(element_type), element_type)
+    }
+
+    /// The elements, which are of the type of what is folded.
+    pub(super) fn slice<T: Native>(&self) -> Outcome<&[T]> {
+        self.data.as_slice().ok_or(WRONG_STORAGE)
+    }
+}
+
+fn convert(data: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
+    let mut converted = Data::zeros(to, 0);
+    convert_kernel(from, to)?(&[data], data.len(), &mut converted)?;
+    Ok(converted)
+}
+
 fn of_common<V: Visitor>(
     function: Binary,
     element_type: ElementType,
     visitor: V,
 ) -> Option<V::Output> {
-    match element_type {
+    match wide(element_type) {
         ElementType::Pred => of_pred(function, visitor),
         ElementType::S32 => of_int::<i32, V>(function, visitor),
         ElementType::F16 => of_float::<f16, V>(function, visitor),

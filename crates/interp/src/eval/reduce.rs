@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::{ReduceAttrs, ScanAttrs};
 use tilewright_ir::{CompId, Data, ElementType, Native};
 
-use super::monoid::{self, Monoid, Visitor, fold_row};
+use super::monoid::{self, Folded, Monoid, Visitor, fold_row};
 use super::{Allocation, Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::{append, fill};
@@ -92,12 +92,13 @@ fn fold_monoid(
     walk: &Walk,
     result: &Allocation,
 ) -> Outcome<Option<Data>> {
-    let (operand, init) = (cx.array(0)?, cx.array(1)?);
-    if operand.element_type() != result.element_type {
+    if cx.array(0)?.element_type() != result.element_type {
         return Ok(None);
     }
-    let fold = Fold { values: operand.data(), init: init.data(), walk, len: result.len };
-    monoid::visit(cx.module(), reducer, result.element_type, fold).transpose()
+    let (values, init) = (Folded::operand(cx, 0)?, Folded::operand(cx, 1)?);
+    let fold = Fold { values: &values.data, init: &init.data, walk, len: result.len };
+    let folded = monoid::visit(cx.module(), reducer, result.element_type, fold).transpose()?;
+    folded.map(|data| Folded::result(data, result.element_type)).transpose()
 }
 
 struct Fold<'a> {

@@ -5,7 +5,7 @@ use tilewright_ir::ops::indexing::ScatterAttrs;
 use tilewright_ir::{CompId, Data, Dims, Native, Op};
 
 use super::gather::{Indexing, WindowPlaces};
-use super::monoid::{self, Monoid, Visitor};
+use super::monoid::{self, Folded, Monoid, Visitor};
 use super::{Cx, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::lanes::{fill, spread};
@@ -115,9 +115,11 @@ fn fold_monoid(cx: &Cx<'_, '_>, reducer: CompId, places: &Places) -> Outcome<Opt
         return Ok(None);
     }
     let _scratch = cx.scratch(2 * size_of::<f64>(), result.len)?;
-    let fold = Fold { operand: cx.array(0)?.data(), updates: cx.array(2)?.data(), places };
+    let (operand, updates) = (Folded::operand(cx, 0)?, Folded::operand(cx, 2)?);
+    let fold = Fold { operand: &operand.data, updates: &updates.data, places };
     let folded = monoid::visit_common(cx.module(), reducer, result.element_type, fold);
-    folded.transpose()?.map(|data| result.with(data)).transpose()
+    let data = folded.transpose()?.map(|data| Folded::result(data, result.element_type));
+    data.transpose()?.map(|data| result.with(data)).transpose()
 }
 
 struct Fold<'a> {

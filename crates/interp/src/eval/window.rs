@@ -10,7 +10,7 @@ use tilewright_ir::ops::dims::WindowDim;
 use tilewright_ir::ops::window::{ReduceWindowAttrs, SelectAndScatterAttrs};
 use tilewright_ir::{CompId, Data, Native};
 
-use super::monoid::{self, Monoid, Visitor};
+use super::monoid::{self, Folded, Monoid, Visitor};
 use super::taps::{Taps, taps, walk_taps};
 use super::{Allocation, Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
@@ -114,22 +114,25 @@ fn fold_monoid(
     if cx.array(0)?.element_type() != result.element_type {
         return Ok(None);
     }
-    let fold = Fold { cx, windows, len: result.len };
-    monoid::visit_common(cx.module(), reducer, result.element_type, fold).transpose()
+    let (values, init) = (Folded::operand(cx, 0)?, Folded::operand(cx, 1)?);
+    let fold = Fold { values: &values, init: &init, windows, len: result.len };
+    let folded = monoid::visit_common(cx.module(), reducer, result.element_type, fold);
+    folded.transpose()?.map(|data| Folded::result(data, result.element_type)).transpose()
 }
 
-struct Fold<'a, 'e, 'm> {
-    cx: &'a Cx<'e, 'm>,
+struct Fold<'a> {
+    values: &'a Folded<'a>,
+    init: &'a Folded<'a>,
     windows: &'a Windows,
     len: usize,
 }
 
-impl Visitor for Fold<'_, '_, '_> {
+impl Visitor for Fold<'_> {
     type Output = Outcome<Data>;
 
     fn visit<T: Native, M: Monoid<T>>(self) -> Outcome<Data> {
-        let values = self.cx.array(0)?.slice::<T>()?;
-        let init = self.cx.array(1)?.slice::<T>()?.first().copied();
+        let values = self.values.slice::<T>()?;
+        let init = self.init.slice::<T>()?.first().copied();
         let init = init.ok_or(Fault::Internal("an initial value is missing"))?;
         let mut totals = vec![M::lift(init); self.len];
         self.windows.walk(|nest, start| {
@@ -204,10 +207,13 @@ pub(super) fn select_and_scatter(
     let windows = Windows::new(cx, &attrs.window, array.dims(), source.dims())?;
     let _scratch = cx.scratch(4 * size_of::<usize>(), source.len())?;
     let chosen = select(cx, attrs.select, &windows)?;
-    let scatter = Scatter { cx, chosen: &chosen, len: result.len };
+    let (source, init) = (Folded::operand(cx, 1)?, Folded::operand(cx, 2)?);
+    let scatter = Scatter { source: &source, init: &init, chosen: &chosen, len: result.len };
     let folded = monoid::visit_common(cx.module(), attrs.scatter, result.element_type, scatter);
-    let data = match folded.transpose()? {
-        Some(data) => data,
+    let folded = folded.transpose()?;
+    drop((source, init));
+    let data = match folded {
+        Some(data) => Folded::result(data, result.element_type)?,
         None => scatter_general(cx, attrs.scatter, &chosen, result.len)?,
     };
     result.with(data)
@@ -254,18 +260,19 @@ fn prefer(
     Ok(())
 }
 
-struct Scatter<'a, 'e, 'm> {
-    cx: &'a Cx<'e, 'm>,
+struct Scatter<'a> {
+    source: &'a Folded<'a>,
+    init: &'a Folded<'a>,
     chosen: &'a [usize],
     len: usize,
 }
 
-impl Visitor for Scatter<'_, '_, '_> {
+impl Visitor for Scatter<'_> {
     type Output = Outcome<Data>;
 
     fn visit<T: Native, M: Monoid<T>>(self) -> Outcome<Data> {
-        let source = self.cx.array(1)?.slice::<T>()?;
-        let init = self.cx.array(2)?.slice::<T>()?.first().copied();
+        let source = self.source.slice::<T>()?;
+        let init = self.init.slice::<T>()?.first().copied();
         let init = init.ok_or(Fault::Internal("an initial value is missing"))?;
         let mut totals = vec![M::lift(init); self.len];
         for (&place, &value) in self.chosen.iter().zip(source) {

@@ -2,18 +2,20 @@
 //!
 //! Integers wrap, floats to integers saturate with NaN as 0, to floats is to
 //! nearest with ties to even in one rounding, to `pred` is "not zero", complex
-//! to real drops the imaginary part.
+//! to real drops the imaginary part. What a float of 8 bits and fewer becomes
+//! where it has no such number says [`Format::encode`].
 
 use std::ops::Range;
 
 use half::{bf16, f16};
 use num_complex::Complex;
 use tilewright_ir::element::NumberClass;
+use tilewright_ir::small_float::Format;
 use tilewright_ir::{Data, ElementType, Native};
 
 use super::float::Float;
 use super::kernel::{Kernel, map1};
-use super::types::narrow;
+use super::narrow::{NarrowInt, decoded, narrow_int, small_format};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::value::with_data;
 
@@ -165,9 +167,6 @@ pub(crate) fn round_to<T: Float>(value: f64) -> T {
 /// is converted from, a block at a time: a loop for every pair would be most of
 /// the interpreter's code.
 pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
-    if matches!(from, narrow!()) || matches!(to, narrow!()) {
-        return None;
-    }
     match (from, to) {
         (ElementType::BF16, ElementType::F32) => return Some(map1(bf16::to_f32)),
         (ElementType::F32, ElementType::BF16) => return Some(map1(bf16::from_f32)),
@@ -200,8 +199,55 @@ fn through<W: Convert>(
     to: ElementType,
     number: impl Fn(W) -> Number + Copy + Send + Sync + 'static,
 ) -> Kernel {
-    let widen = with_data!(&Data::zeros(from, 0), values => widen::<_, W>(values));
-    with_data!(&Data::zeros(to, 0), values => narrow_to(values, widen, number))
+    let widen = match small_format(from) {
+        Some(format) => decode::<W>(format),
+        None => with_data!(&Data::zeros(from, 0), values => widen::<_, W>(values)),
+    };
+    if let Some(format) = small_format(to) {
+        return narrow_to(widen, move |value| format.encode(to_f64(number(value))) as u8);
+    }
+    if let Some(int) = narrow_int(to) {
+        let number = move |value| limited(number(value), int);
+        return match int.signed {
+            true => narrow_to(widen, move |value| i8::of(number(value))),
+            false => narrow_to(widen, move |value| u8::of(number(value))),
+        };
+    }
+    fn storage<R: Convert, W: Convert>(
+        _: &[R],
+        widen: Widen<W>,
+        number: impl Fn(W) -> Number + Send + Sync + 'static,
+    ) -> Kernel {
+        narrow_to(widen, move |value| R::of(number(value)))
+    }
+    with_data!(&Data::zeros(to, 0), values => storage(values, widen, number))
+}
+
+/// The `f64` that rounds to fewer bits as the number itself would: the nearest,
+/// or (of an integer of more than 53 bits) one made odd, as in [`to_odd`].
+fn to_f64(number: Number) -> f64 {
+    let magnitude = |value: u64| {
+        let excess = (64 - value.leading_zeros()).saturating_sub(53);
+        let kept = value >> excess;
+        let inexact = u64::from(kept << excess != value);
+        ((kept | inexact) << excess) as f64
+    };
+    match number {
+        Number::Signed(value) if value < 0 => -magnitude(value.unsigned_abs()),
+        Number::Signed(value) => magnitude(value.unsigned_abs()),
+        Number::Unsigned(value) => magnitude(value),
+        Number::Float(value) | Number::Complex(value, _) => value,
+    }
+}
+
+/// A number made to fit an integer type narrower than a byte: integers wrap,
+/// floats saturate.
+fn limited(number: Number, int: NarrowInt) -> Number {
+    match number {
+        Number::Signed(value) => Number::Signed(int.wrap(value)),
+        Number::Unsigned(value) => Number::Signed(int.wrap(value.cast_signed())),
+        Number::Float(value) | Number::Complex(value, _) => Number::Float(int.saturate(value)),
+    }
 }
 
 /// Appends elements of a range in another type.
@@ -217,10 +263,21 @@ fn widen<T: Convert, W: Convert>(_: &[T]) -> Widen<W> {
     })
 }
 
-fn narrow_to<R: Convert, W: Convert>(
-    _: &[R],
+/// As [`widen`], of a float of 8 bits and fewer.
+fn decode<W: Convert>(format: Format) -> Widen<W> {
+    let table = decoded(format);
+    Box::new(move |data, range, wide| {
+        let bits: &[u8] = data.as_slice().ok_or(WRONG_STORAGE)?;
+        let bits = bits.get(range).ok_or(Fault::Internal("an operand has too few elements"))?;
+        wide.clear();
+        wide.extend(bits.iter().map(|&bits| W::of(Number::Float(table[usize::from(bits)]))));
+        Ok(())
+    })
+}
+
+fn narrow_to<R: Native, W: Convert>(
     widen: Widen<W>,
-    number: impl Fn(W) -> Number + Copy + Send + Sync + 'static,
+    narrow: impl Fn(W) -> R + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |operands, lanes, out| {
         let operand = operands.first().ok_or(WRONG_STORAGE)?;
@@ -230,7 +287,7 @@ fn narrow_to<R: Convert, W: Convert>(
         let mut wide = Vec::with_capacity(BLOCK.min(lanes));
         for first in (0..lanes).step_by(BLOCK) {
             widen(operand, first..lanes.min(first + BLOCK), &mut wide)?;
-            out.extend(wide.iter().map(|&value| R::of(number(value))));
+            out.extend(wide.iter().map(|&value| narrow(value)));
         }
         Ok(())
     })

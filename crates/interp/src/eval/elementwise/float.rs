@@ -192,7 +192,7 @@ pub(super) fn unary<T: Float>(f: Unary) -> Option<Kernel> {
     Some(match f {
         Unary::Abs => map1(T::abs),
         Unary::Acos => elementary::<T>(libm::acos),
-        Unary::Acosh => elementary::<T>(libm::acosh),
+        Unary::Acosh => elementary::<T>(math::acosh),
         Unary::Asin => elementary::<T>(libm::asin),
         Unary::Asinh => elementary::<T>(libm::asinh),
         Unary::Atanh => elementary::<T>(libm::atanh),

@@ -11,14 +11,17 @@ mod float_math;
 mod function;
 mod int;
 mod kernel;
+mod narrow;
 mod order;
 mod precision;
+mod stochastic;
 mod types;
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::elementwise::{AccuracyAttrs, CompareAttrs, ReducePrecisionAttrs};
 use tilewright_ir::{ElementType, Op};
 
+use self::narrow::By;
 use super::{Cx, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::value::Value;
@@ -27,8 +30,8 @@ pub(crate) use float::{Float, Real};
 pub(crate) use function::{Binary, Function};
 pub(crate) use int::Int;
 pub(crate) use kernel::{Kernel, empty, repeat};
+pub(crate) use narrow::wide;
 pub(crate) use order::keys;
-pub(crate) use types::narrow;
 
 /// The kernel of an op on these types.
 pub(crate) fn kernel(
@@ -37,25 +40,57 @@ pub(crate) fn kernel(
     result: ElementType,
 ) -> Outcome<Option<Kernel>> {
     let Some(function) = Function::of(op) else { return Ok(None) };
-    let missing = || Fault::Internal("an operand is missing");
-    let first = *operands.first().ok_or_else(missing)?;
+    let first = *operands.first().ok_or(Fault::Internal("an operand is missing"))?;
     let kernel = match function {
-        Function::Unary(f) => types::unary(f, first),
-        Function::Binary(f) => types::binary(f, first),
         Function::Convert => convert::kernel(first, result),
-        Function::Real => complex::real(first),
-        Function::Imag => complex::imag(first),
-        Function::Complex => complex::make(first),
-        Function::IsFinite => types::is_finite(first),
+        Function::Select => operands.get(1).map(|&chosen| kernel::select(chosen)),
+        Function::StochasticConvert => stochastic::kernel(operands, result),
         Function::Compare(direction, order) => order::compare(first, direction, order),
-        Function::Select => Some(kernel::select(*operands.get(1).ok_or_else(missing)?)),
-        Function::Clamp => order::clamp(first),
-        Function::ReducePrecision { exponent, mantissa } => {
-            precision::reduce(first, exponent, mantissa)
+        Function::Unary(f) => {
+            narrow::unary(f, first).or_else(|| widely(function, operands, result))
         }
-        Function::StochasticConvert => None,
+        Function::Binary(f) => {
+            narrow::binary(f, first).or_else(|| widely(function, operands, result))
+        }
+        Function::ReducePrecision { .. }
+        | Function::Clamp
+        | Function::Complex
+        | Function::Imag
+        | Function::IsFinite
+        | Function::Real => widely(function, operands, result),
     };
     kernel.map(Some).ok_or_else(|| unsupported(format!("it takes no {first} operands")))
+}
+
+/// The kernel of a function in the types in which these types are computed.
+fn widely(function: Function, operands: &[ElementType], result: ElementType) -> Option<Kernel> {
+    let operands: SmallVec<[By; 3]> = operands.iter().map(|&t| By::usual(t)).collect();
+    let kernel = typed(function, operands.first()?)?;
+    let result = By::usual(result);
+    if operands.iter().chain([&result]).any(|by| by.differs()) {
+        return narrow::around(kernel, &operands, result);
+    }
+    Some(kernel)
+}
+
+/// The kernel of a function of a type that it is computed in.
+fn typed(function: Function, first: &By) -> Option<Kernel> {
+    match function {
+        Function::Unary(f) => types::unary(f, first.wide),
+        Function::Binary(f) => types::binary(f, first.wide),
+        Function::Real => complex::real(first.wide),
+        Function::Imag => complex::imag(first.wide),
+        Function::Complex => complex::make(first.wide),
+        Function::IsFinite => types::is_finite(first.wide),
+        Function::Clamp => order::clamp(first.wide),
+        Function::ReducePrecision { exponent, mantissa } => {
+            precision::reduce(first.wide, exponent, mantissa)
+        }
+        Function::Convert
+        | Function::Select
+        | Function::StochasticConvert
+        | Function::Compare(..) => None,
+    }
 }
 
 /// The kernel that converts between two types.

@@ -1,5 +1,7 @@
 //! Comparisons and clamping.
 
+use std::sync::Arc;
+
 use half::{bf16, f16};
 use num_complex::Complex;
 use tilewright_ir::ops::elementwise::{CompareOrder, Direction};
@@ -7,6 +9,7 @@ use tilewright_ir::{Data, ElementType, Native};
 
 use super::float::{Float, Real};
 use super::kernel::{Kernel, map2, map3};
+use super::narrow::{decoded, narrow_int, small_format};
 use super::types::narrow;
 use crate::value::Array;
 
@@ -17,6 +20,17 @@ pub(super) fn compare(
     order: Option<CompareOrder>,
 ) -> Option<Kernel> {
     let total = order == Some(CompareOrder::TotalOrder);
+    if let Some(format) = small_format(element_type) {
+        if total {
+            return Some(by_key(direction, move |a: u8| format.total_key(u16::from(a))));
+        }
+        let values = Arc::new(decoded(format));
+        return Some(by_value(direction, values));
+    }
+    if let Some(int) = narrow_int(element_type) {
+        // They are stored as numbers.
+        return Some(if int.signed { by::<i8>(direction) } else { by::<u8>(direction) });
+    }
     Some(match element_type {
         ElementType::Pred => by::<bool>(direction),
         ElementType::S8 => by::<i8>(direction),
@@ -39,6 +53,19 @@ pub(super) fn compare(
         ElementType::C128 => return equality::<Complex<f64>>(direction),
         narrow!() => return None,
     })
+}
+
+/// As the numbers that bits stand for are ordered.
+fn by_value(direction: Direction, values: Arc<[f64; 256]>) -> Kernel {
+    let test: fn(&f64, &f64) -> bool = match direction {
+        Direction::Eq => f64::eq,
+        Direction::Ne => f64::ne,
+        Direction::Ge => f64::ge,
+        Direction::Gt => f64::gt,
+        Direction::Le => f64::le,
+        Direction::Lt => f64::lt,
+    };
+    map2(move |a: u8, b: u8| test(&values[usize::from(a)], &values[usize::from(b)]))
 }
 
 /// As Rust orders them: IEEE 754 for floats.
@@ -75,8 +102,13 @@ pub(crate) fn keys(array: &Array, total: bool) -> Option<Data> {
     fn int<T: Copy + Into<i64>>(values: &[T]) -> Option<Data> {
         Some(Data::S64(values.iter().map(|&v| v.into()).collect()))
     }
-    if matches!(array.element_type(), narrow!()) {
-        return None;
+    if let (Some(format), Data::U8(v)) = (small_format(array.element_type()), array.data()) {
+        if total {
+            let keys = v.iter().map(|&bits| format.total_key(u16::from(bits)).into());
+            return Some(Data::S64(keys.collect()));
+        }
+        let values = decoded(format);
+        return Some(Data::F64(v.iter().map(|&bits| values[usize::from(bits)]).collect()));
     }
     match array.data() {
         Data::Pred(v) => int(v),

@@ -7,8 +7,8 @@ use super::function::{Binary, Unary};
 use super::kernel::Kernel;
 use super::{complex, float, int};
 
-/// Types whose arithmetic is not implemented: narrower than a byte, or floats
-/// of 8 bits and less.
+/// Types that are computed in wider ones, see [`super::narrow`]: narrower than
+/// a byte, or floats of 8 bits and less.
 macro_rules! narrow {
     () => {
         ElementType::S1
@@ -30,7 +30,7 @@ macro_rules! narrow {
             | ElementType::F8E8M0FNU
     };
 }
-pub(crate) use narrow;
+pub(super) use narrow;
 
 pub(super) fn unary(f: Unary, element_type: ElementType) -> Option<Kernel> {
     match element_type {
