@@ -11,6 +11,7 @@ use tilewright_ir::{CompId, Data, InstId, Literal, Op, Verified};
 use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
 use crate::error::{Fault, Outcome};
+use crate::eval::random::Source;
 use crate::eval::{self, Cx, Operands};
 use crate::lanes::LaneProgram;
 use crate::limits::{Ledger, Limits, MAX_DEPTH};
@@ -75,6 +76,8 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) infeed: VecDeque<Literal>,
     /// What the host got.
     pub(crate) outfeed: Vec<Literal>,
+    /// Where random numbers come from.
+    pub(crate) random: Source,
 }
 
 impl<'m> Evaluator<'m> {
@@ -94,6 +97,7 @@ impl<'m> Evaluator<'m> {
             awaited: Vec::new(),
             infeed: VecDeque::new(),
             outfeed: Vec::new(),
+            random: Source::new(),
         }
     }
 

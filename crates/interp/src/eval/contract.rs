@@ -8,21 +8,24 @@
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use smallvec::SmallVec;
-use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
+use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs};
 use tilewright_ir::shape::checked_product;
 use tilewright_ir::{Data, Dims, ElementType};
 
 use super::matmul::{self, Product, Rows, Visitor};
 use super::taps::{Taps, taps, walk_taps};
-use super::{Cx, elementwise, unsupported};
+use super::{Cx, elementwise};
 use crate::error::{Fault, Outcome};
 use crate::limits::Charge;
 use crate::strides::{Level, Nest, collect, dim_numbers, extent, row_major};
 use crate::value::{Array, Value};
 
+pub(super) use super::ragged::ragged_dot;
+pub(super) use super::scaled::scaled_dot;
+
 /// An operand in the type in which products are summed, its dims in the order
 /// in which they are needed.
-fn arranged(
+pub(super) fn arranged(
     cx: &Cx<'_, '_>,
     operand: &Array,
     to: ElementType,
@@ -46,7 +49,7 @@ fn arranged(
 }
 
 /// The type in which products of these types are summed.
-fn sum_type(types: &[ElementType]) -> ElementType {
+pub(super) fn sum_type(types: &[ElementType]) -> ElementType {
     if types.iter().any(|t| t.is_complex()) {
         ElementType::C128
     } else if types.iter().any(|t| t.is_float()) {
@@ -57,7 +60,7 @@ fn sum_type(types: &[ElementType]) -> ElementType {
 }
 
 /// Sums as elements of the result's type.
-fn rounded(sums: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
+pub(super) fn rounded(sums: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
     let mut out = Data::zeros(to, 0);
     elementwise::convert_kernel(from, to)?(&[sums], sums.len(), &mut out)?;
     Ok(out)
@@ -345,12 +348,4 @@ fn convolve_image<T: Product>(
         }
         Ok(())
     })
-}
-
-pub(super) fn ragged_dot(_cx: &mut Cx<'_, '_>, _attrs: &RaggedDotAttrs) -> Outcome<Value> {
-    Err(unsupported("it is not implemented"))
-}
-
-pub(super) fn scaled_dot(_cx: &mut Cx<'_, '_>, _attrs: &DotAttrs) -> Outcome<Value> {
-    Err(unsupported("it is not implemented"))
 }

@@ -3,7 +3,7 @@
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::{ParallelSlice as _, ParallelSliceMut as _};
 use smallvec::SmallVec;
-use tilewright_ir::ops::reduce::{ReduceAttrs, ScanAttrs};
+use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::{CompId, Data, ElementType, Native};
 
 use super::monoid::{self, Folded, Monoid, Visitor, fold_row};
@@ -13,6 +13,7 @@ use crate::lanes::{append, fill};
 use crate::strides::{Level, Nest, dim_numbers, extent, row_major};
 use crate::value::Value;
 
+pub(super) use super::scan::scan;
 pub(super) use super::sort::{sort, topk};
 
 pub(super) fn reduce(cx: &mut Cx<'_, '_>, attrs: &ReduceAttrs) -> Outcome<Value> {
@@ -225,8 +226,4 @@ fn general(
         }
     }
     Ok(out)
-}
-
-pub(super) fn scan(_cx: &mut Cx<'_, '_>, _attrs: &ScanAttrs) -> Outcome<Value> {
-    Err(unsupported("it is not implemented"))
 }
