@@ -20,8 +20,7 @@ fn ops_evaluate_to_what_xla_computed() {
 }
 
 /// The ops that have no evaluation yet.
-const UNSUPPORTED: &[Opcode] =
-    &[Opcode::CustomCall, Opcode::DynamicReshape, Opcode::SetDimensionSize];
+const UNSUPPORTED: &[Opcode] = &[Opcode::DynamicReshape, Opcode::SetDimensionSize];
 
 /// The ops that XLA:CPU does not run or whose results are not specified, with
 /// tests by hand in `devices.rs` and `random.rs`.

@@ -2,8 +2,8 @@
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::control::{
-    CallAttrs, ConditionalAttrs, CustomCallAttrs, DomainAttrs, FusionAttrs, GetTupleElementAttrs,
-    MapAttrs, WhileAttrs,
+    CallAttrs, ConditionalAttrs, DomainAttrs, FusionAttrs, GetTupleElementAttrs, MapAttrs,
+    WhileAttrs,
 };
 use tilewright_ir::{CompId, Data};
 
@@ -101,11 +101,6 @@ pub(super) fn get_tuple_element(
     element.cloned().ok_or(Fault::Internal("the tuple has no such element"))
 }
 
-pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outcome<Value> {
-    let _ = cx;
-    Err(unsupported(format!("the custom call target `{}` is not known", attrs.custom_call_target)))
-}
-
 pub(super) fn same_as_operand(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     cx.take(0)
 }
@@ -125,4 +120,5 @@ pub(super) fn after_all(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 pub(super) use super::asynchronous::{
     async_done, async_start, async_update, copy_done, copy_start,
 };
+pub(super) use super::custom::custom_call;
 pub(super) use super::transfer::{infeed, outfeed, recv, recv_done, send, send_done};

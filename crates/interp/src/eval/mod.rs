@@ -6,6 +6,7 @@ mod bits;
 mod collective;
 mod contract;
 mod control;
+mod custom;
 pub(crate) mod elementwise;
 mod fft;
 mod gather;

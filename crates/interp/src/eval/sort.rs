@@ -153,12 +153,17 @@ fn merge_sort(
     Ok(items)
 }
 
-/// The first `k` of each line of the minor dim, sorted, in total order with
-/// NaN as the greatest; among equals the first.
 pub(super) fn topk(cx: &mut Cx<'_, '_>, attrs: &TopKAttrs) -> Outcome<Value> {
+    largest(cx, extent(attrs.k), attrs.largest)
+}
+
+/// The first `k` of each line of the minor dim, sorted, in total order with
+/// NaN as the greatest; among equals the first. Downwards, unless the smallest
+/// are asked for.
+pub(super) fn largest(cx: &mut Cx<'_, '_>, k: usize, largest: bool) -> Outcome<Value> {
     let operand = cx.array(0)?;
     let size = operand.dims().last().map_or(0, |&d| extent(d));
-    let k = extent(attrs.k).min(size);
+    let k = k.min(size);
     let element_type = operand.element_type();
     let _scratch = cx.scratch(4 * std::mem::size_of::<usize>(), operand.len())?;
     let keys = Keys::new(cx, 0, true)?;
@@ -169,7 +174,7 @@ pub(super) fn topk(cx: &mut Cx<'_, '_>, attrs: &TopKAttrs) -> Outcome<Value> {
     for start in (0..operand.len()).step_by(size.max(1)) {
         cx.spend(size)?;
         let line = (start..start + size).collect();
-        let before = |a, b| Ok(if attrs.largest { keys.is_less(b, a) } else { keys.is_less(a, b) });
+        let before = |a, b| Ok(if largest { keys.is_less(b, a) } else { keys.is_less(a, b) });
         places.extend(merge_sort(line, before)?.into_iter().take(k));
     }
     let numbers = places.iter().map(|&place| i32::try_from(place % size.max(1)).unwrap_or(-1));

@@ -16,7 +16,7 @@ type Number = Complex<f64>;
 const ZERO: Number = Number::new(0.0, 0.0);
 
 /// Rows, columns and number of matrices of an array.
-fn matrices(array: &Array) -> Outcome<(usize, usize, usize)> {
+pub(super) fn matrices(array: &Array) -> Outcome<(usize, usize, usize)> {
     match array.dims() {
         [batch @ .., rows, columns] => {
             // Beside a 0, sizes may be too large to multiply.

@@ -1,0 +1,19 @@
+//! Calls that say where or how a value lies, and compute nothing.
+
+use crate::error::Outcome;
+use crate::eval::{Cx, unsupported};
+use crate::value::Value;
+
+/// The operand. A call between the shapes of the whole and of a shard is one
+/// where there is a single shard.
+pub(super) fn same_value(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    let operand = cx.module().operands(cx.id).first().copied();
+    let same = operand.is_some_and(|id| cx.module().shape(id).compatible(cx.shape()));
+    if !same {
+        return Err(unsupported(format!(
+            "it yields {} of another shape; run the partitioner first, which leaves no such calls",
+            cx.shape()
+        )));
+    }
+    cx.take(0)
+}

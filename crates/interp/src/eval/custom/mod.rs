@@ -1,0 +1,56 @@
+//! Custom calls whose meaning is known: one file for each family.
+//!
+//! A target is a name in [`FAMILIES`] or begins with `lapack_`. What is known of
+//! but has no evaluation says why; `docs/oracle.md` lists both.
+
+mod householder;
+mod identity;
+mod lapack;
+mod pivots;
+mod tridiagonal;
+
+use tilewright_ir::ops::control::CustomCallAttrs;
+
+use super::{Cx, sort, unsupported};
+use crate::error::Outcome;
+use crate::strides::extent;
+use crate::value::Value;
+
+/// What evaluates a custom call.
+type Family = fn(&mut Cx<'_, '_>) -> Outcome<Value>;
+
+/// Targets by name.
+const FAMILIES: &[(&str, Family)] = &[
+    ("LayoutConstraint", identity::same_value),
+    ("MoveToDevice", identity::same_value),
+    ("MoveToHost", identity::same_value),
+    ("PinToDevice", identity::same_value),
+    ("PinToDeviceSram", identity::same_value),
+    ("SPMDFullToShardShape", identity::same_value),
+    ("SPMDShardToFullShape", identity::same_value),
+    ("Sharding", identity::same_value),
+    ("TopK", top_k),
+    ("annotate_device_placement", identity::same_value),
+    ("xla.sdy.FuncResultSharding", identity::same_value),
+];
+
+pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outcome<Value> {
+    let target = attrs.custom_call_target.as_str();
+    if let Some((_, family)) = FAMILIES.iter().find(|(name, _)| *name == target) {
+        return family(cx);
+    }
+    if let Some(call) = lapack::Call::of(target) {
+        return lapack::evaluate(cx, call);
+    }
+    Err(unsupported(format!(
+        "the custom call target `{target}` is not known; put ops of HLO in its place, or cut the \
+         program before it (docs/oracle.md lists the targets that are known)"
+    )))
+}
+
+/// The largest elements of each row and their places, as the op `topk` has
+/// them; the result says how many.
+fn top_k(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    let count = cx.leaf_shape(0)?.dims().last().map_or(0, |&size| extent(size));
+    sort::largest(cx, count, true)
+}
