@@ -15,10 +15,10 @@
 //!
 //! # What cannot be evaluated
 //! [`EvalError::Unsupported`] names the instruction and what of it is not
-//! supported: values of dims known only at run time (`<=8`, `?`); arithmetic of
-//! floats of 8 bits and less and of integers narrower than a byte, which only
-//! move; transfers with the host; custom calls; random numbers; `ragged-dot`,
-//! `scaled-dot`, `scan` and `stochastic-convert`.
+//! supported: values of dims known only at run time (`<=8`, `?`), and custom
+//! calls whose meaning is not known here or leaves more than one result.
+//! `docs/oracle.md` lists ops, types and custom calls, and who says that the
+//! results are right.
 //!
 //! # Devices
 //! [`Evaluation`] runs a program on several simulated replicas and partitions,
@@ -27,9 +27,10 @@
 //!
 //! # Accuracy
 //! Integers, choices and moves are exact, as are the float ops `+ - * /`,
-//! `sqrt`, `remainder` and conversions (correctly rounded). Elementary functions
+//! `sqrt`, `remainder` and conversions (correctly rounded), of floats of 4 to 8
+//! bits, too. Elementary functions
 //! are computed in `f64`, whose functions are within about one unit in the last
-//! place, and rounded once to `f32`, `f16` or `bf16`; so are products, quotients
+//! place, and rounded once to the type of the elements; so are products, quotients
 //! and functions of complex numbers, part by part. Batch norms, transforms,
 //! `cholesky` and `triangular-solve` are computed in `f64` and rounded once.
 //! Sums and products of floats (reductions, windows, dots, convolutions) are accumulated in `f64`

@@ -59,7 +59,12 @@ pub(crate) fn kernel(
         | Function::IsFinite
         | Function::Real => widely(function, operands, result),
     };
-    kernel.map(Some).ok_or_else(|| unsupported(format!("it takes no {first} operands")))
+    kernel.map(Some).ok_or_else(|| match function {
+        Function::StochasticConvert => unsupported(format!(
+            "it converts floats to signed integers by unsigned random bits, not {first} to {result}"
+        )),
+        _ => unsupported(format!("it takes no {first} operands")),
+    })
 }
 
 /// The kernel of a function in the types in which these types are computed.
