@@ -69,10 +69,10 @@ const GROUPS: &[(&str, &[ElementType])] = {
     use ElementType::*;
     &[
         ("integers of 8 to 64 bits", &[S8, S16, S32, S64, U8, U16, U32, U64]),
-        ("of 1 to 4 bits", &[S1, S2, S4, U1, U2, U4]),
+        ("integers of 1 to 4 bits", &[S1, S2, S4, U1, U2, U4]),
         ("floats of 16 to 64 bits", &[F16, BF16, F32, F64]),
         (
-            "of 4 to 8 bits",
+            "floats of 4 to 8 bits",
             &[
                 F4E2M1FN,
                 F6E2M3FN,

@@ -57,6 +57,7 @@ impl Source {
 pub(super) fn rng(cx: &mut Cx<'_, '_>, attrs: &RngAttrs) -> Outcome<Value> {
     let result = cx.allocate_result()?;
     let element_type = result.element_type;
+    let _scratch = cx.scratch(2 * size_of::<i128>(), result.len)?;
     let data = match attrs.distribution {
         Distribution::Normal => {
             let (mean, deviation) = (real(cx, 0)?, real(cx, 1)?);
@@ -64,12 +65,16 @@ pub(super) fn rng(cx: &mut Cx<'_, '_>, attrs: &RngAttrs) -> Outcome<Value> {
         }
         Distribution::Uniform if element_type.is_float() => {
             let (low, high) = (real(cx, 0)?, real(cx, 1)?);
-            // Rounded to the type it may be the upper bound, which is excluded.
-            let below = |value: f64| if low < high && value >= high { low } else { value };
-            let nearest = |value: f64| round_trip(value, element_type).map(below);
             let drawn = draw(cx, result.len, |random| low + (high - low) * random.unit());
-            let drawn = drawn.into_iter().map(nearest).collect::<Outcome<Vec<f64>>>()?;
-            return result.with(converted(&Data::F64(drawn), ElementType::F64, element_type)?);
+            let near = converted(&Data::F64(drawn), ElementType::F64, element_type)?;
+            let Data::F64(mut near) = converted(&near, element_type, ElementType::F64)? else {
+                return Err(WRONG_STORAGE);
+            };
+            // Rounded to the type it may be the upper bound, which is excluded.
+            for value in near.iter_mut().filter(|value| low < high && **value >= high) {
+                *value = low;
+            }
+            near
         }
         Distribution::Uniform => {
             let (low, high) = (integer(cx, 0)?, integer(cx, 1)?);
@@ -93,14 +98,6 @@ fn converted(data: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
     }
     elementwise::convert_kernel(from, to)?(&[data], data.len(), &mut out)?;
     Ok(out)
-}
-
-fn round_trip(value: f64, element_type: ElementType) -> Outcome<f64> {
-    let rounded = converted(&Data::F64(vec![value]), ElementType::F64, element_type)?;
-    match converted(&rounded, element_type, ElementType::F64)? {
-        Data::F64(values) => values.first().copied().ok_or(WRONG_STORAGE),
-        _ => Err(WRONG_STORAGE),
-    }
 }
 
 /// A scalar operand.
@@ -160,6 +157,7 @@ fn bits(
     generator: impl Generator,
 ) -> Outcome<(Vec<u64>, Value)> {
     let result = cx.allocate(shape)?;
+    let _scratch = cx.scratch(2 * size_of::<u64>(), result.len)?;
     cx.spend(result.len.saturating_mul(8))?;
     let element_type = result.element_type;
     let indices = 0..result.len;
