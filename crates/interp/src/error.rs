@@ -45,7 +45,7 @@ pub enum EvalError {
     },
     /// Values alive at one time would take too much memory.
     #[error(
-        "`{instruction}` would need {needed} bytes beside {live} in use; the limit is {limit} bytes (raise `max_bytes`)"
+        "`{instruction}` would need {needed} bytes beside {live} in use; the limit is {limit} bytes (raise `max_bytes`, on the command line `--max-bytes`)"
     )]
     Memory {
         /// The instruction.
@@ -58,7 +58,9 @@ pub enum EvalError {
         limit: u64,
     },
     /// The evaluation takes too long.
-    #[error("the evaluation took {limit} steps and stopped at `{instruction}` (raise `max_steps`)")]
+    #[error(
+        "the evaluation took {limit} steps and stopped at `{instruction}` (raise `max_steps`, on the command line `--max-steps`, if it is not an endless loop)"
+    )]
     Steps {
         /// Where it was.
         instruction: String,

@@ -65,7 +65,9 @@ pub enum InputError {
         shape: String,
     },
     /// They would take too much memory.
-    #[error("the inputs would need {needed} bytes; the limit is {limit} (raise `max_bytes`)")]
+    #[error(
+        "the inputs would need {needed} bytes; the limit is {limit} (raise `max_bytes`, on the command line `--max-bytes`)"
+    )]
     Memory {
         /// Bytes of all inputs together.
         needed: u64,
@@ -97,10 +99,36 @@ pub fn inputs_within(
     kind: InputKind,
     limits: &Limits,
 ) -> Result<Vec<Literal>, InputError> {
+    let mut all = inputs_on(module, seed, kind, limits, 1)?;
+    Ok(all.pop().unwrap_or_default())
+}
+
+/// As [`inputs_within`], for each of several devices its own; those of the
+/// first are those of a single device.
+///
+/// # Errors
+/// As for [`inputs_for`].
+pub fn inputs_on(
+    module: &Verified,
+    seed: u64,
+    kind: InputKind,
+    limits: &Limits,
+    devices: usize,
+) -> Result<Vec<Vec<Literal>>, InputError> {
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
     let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
-    check_size(&shapes, limits)?;
-    let mut stream = 0;
+    check_size(&shapes, limits, devices)?;
+    let first_streams = (0..devices).zip((0u64..).step_by(1 << 32));
+    first_streams.map(|(_, stream)| inputs_from(&shapes, seed, kind, stream)).collect()
+}
+
+/// The inputs of one device, from its streams of random numbers.
+fn inputs_from(
+    shapes: &[&Shape],
+    seed: u64,
+    kind: InputKind,
+    mut stream: u64,
+) -> Result<Vec<Literal>, InputError> {
     let values = shapes.iter().enumerate().map(|(parameter, shape)| {
         let bad_shape = || InputError::Shape { parameter, shape: shape.to_string() };
         make(shape, seed, kind, &mut stream).ok_or_else(bad_shape)
@@ -108,13 +136,14 @@ pub fn inputs_within(
     values.collect()
 }
 
-fn check_size(shapes: &[&Shape], limits: &Limits) -> Result<(), InputError> {
+fn check_size(shapes: &[&Shape], limits: &Limits, devices: usize) -> Result<(), InputError> {
     let leaves = shapes.iter().flat_map(|shape| shape.leaves()).filter_map(Shape::as_array);
     let bytes = leaves.map(|array| {
         let count = array.num_elements().and_then(|count| usize::try_from(count).ok());
         count.map_or(u64::MAX, |count| num_bytes(array.element_type, count))
     });
-    let needed = bytes.fold(0, u64::saturating_add);
+    let each = bytes.fold(0, u64::saturating_add);
+    let needed = each.saturating_mul(u64::try_from(devices).unwrap_or(u64::MAX));
     if needed > limits.max_bytes {
         return Err(InputError::Memory { needed, limit: limits.max_bytes });
     }

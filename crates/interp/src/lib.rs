@@ -62,7 +62,7 @@ pub use devices::{
 };
 pub use error::EvalError;
 pub use evaluation::{Evaluation, Outputs};
-pub use inputs::{InputError, InputKind, inputs_for, inputs_within};
+pub use inputs::{InputError, InputKind, inputs_for, inputs_on, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};
 
 /// Evaluates a module's entry computation on its parameters' values, on a

@@ -6,6 +6,7 @@
 //! integers as one byte per element. What type the bits are, the program says:
 //! a file is always read against shapes.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
@@ -13,10 +14,13 @@ use std::path::Path;
 use half::f16;
 use npyz::WriterBuilder;
 use num_complex::Complex;
-use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Shape, Verified};
+use tilewright_ir::{
+    ArrayLiteral, ArrayShape, Data, ElementType, Literal, LiteralError, Shape, Verified,
+};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use crate::devices::{shape_of_rows, split_rows};
 use crate::value::data_of_bytes;
 
 mod header;
@@ -80,34 +84,156 @@ pub fn read<R: Read + Seek>(
     prefix: &str,
     shapes: &[&Shape],
 ) -> Result<Vec<Literal>, NpzError> {
+    let mut archive = open(reader, prefix, shapes)?;
+    let mut number = 0;
+    let plain = |_: &Header, shape: &ArrayShape| Ok(shape.clone());
+    let values = shapes.iter();
+    values.map(|shape| read_value(&mut archive, prefix, &mut number, shape, &plain)).collect()
+}
+
+/// As [`read()`], for several devices: each array is the same for all of them,
+/// or has one more dim, its first, with a row for each. Returns the values of
+/// each device, or a single list where all have the same.
+///
+/// # Errors
+/// As for [`read()`].
+pub fn read_rows<R: Read + Seek>(
+    reader: R,
+    prefix: &str,
+    shapes: &[&Shape],
+    devices: usize,
+) -> Result<Vec<Vec<Literal>>, NpzError> {
+    if devices == 1 {
+        return Ok(vec![read(reader, prefix, shapes)?]);
+    }
+    let mut archive = open(reader, prefix, shapes)?;
+    let mut number = 0;
+    let mut values = Vec::with_capacity(shapes.len());
+    for shape in shapes {
+        let name = format!("{prefix}{number}");
+        let given = of_devices(&mut archive, prefix, &mut number, shape, devices)?;
+        let what = |error: LiteralError| NpzError::Array { name, what: error.to_string() };
+        let Given { value, rows } = given;
+        values.push(if rows { split_rows(&value, devices).map_err(what)? } else { vec![value] });
+    }
+    let lists = if values.iter().any(|value| value.len() > 1) { devices } else { 1 };
+    let of = |device: usize| {
+        let mine = values.iter().filter_map(|value| value.get(device).or(value.first()));
+        mine.cloned().collect()
+    };
+    Ok((0..lists).map(of).collect())
+}
+
+/// A value, and whether its arrays have a row for each device.
+struct Given {
+    value: Literal,
+    rows: bool,
+}
+
+/// Reads a value whose arrays all have a row for each device, or none of them.
+fn of_devices<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
+    prefix: &str,
+    number: &mut usize,
+    shape: &Shape,
+    devices: usize,
+) -> Result<Given, NpzError> {
+    let seen = Cell::new(None);
+    let either = |header: &Header, shape: &ArrayShape| {
+        let rows = header.dims.len() > shape.rank();
+        if seen.replace(Some(rows)).is_some_and(|before| before != rows) {
+            return Err("some arrays of this tuple have a row for each device, others not; \
+                        give all of them rows, or none"
+                .to_owned());
+        }
+        let with_rows = shape_of_rows(&Shape::Array(shape.clone()), devices);
+        let with_rows = with_rows.as_array().filter(|_| rows).cloned();
+        if with_rows.as_ref().is_some_and(|with_rows| *header.dims != *with_rows.dims()) {
+            let dims = &header.dims;
+            return Err(format!(
+                "its dims are {dims:?}, but the program has {shape}; for {devices} devices it may \
+                 be that, or have a first dim of {devices} before it"
+            ));
+        }
+        Ok(with_rows.unwrap_or_else(|| shape.clone()))
+    };
+    let value = read_value(archive, prefix, number, shape, &either)?;
+    Ok(Given { value, rows: seen.get() == Some(true) })
+}
+
+/// Reads the arrays `prefix0`, `prefix1` ... with the types that NumPy gives
+/// them; what it has no type for is unsigned integers with its bits.
+///
+/// # Errors
+/// If the file cannot be read, or an array is of a type that HLO lacks.
+pub fn read_all<R: Read + Seek>(reader: R, prefix: &str) -> Result<Vec<Literal>, NpzError> {
     let mut archive = ZipArchive::new(reader).map_err(io::Error::from)?;
-    let leaves = shapes.iter().flat_map(|shape| shape.leaves());
-    let expected = leaves.filter(|leaf| leaf.as_array().is_some()).count();
+    let found = count(&archive, prefix);
+    let as_it_is = |header: &Header, _: &ArrayShape| {
+        let element_type = native(&header.kind)
+            .ok_or_else(|| format!("its type is `{}`, which is no type of HLO's", header.kind))?;
+        Ok(ArrayShape::new(element_type, header.dims.iter().copied()))
+    };
+    let any = Shape::array(ElementType::Pred, []);
+    let mut number = 0;
+    (0..found).map(|_| read_value(&mut archive, prefix, &mut number, &any, &as_it_is)).collect()
+}
+
+/// The type of HLO whose name NumPy uses.
+fn native(kind: &str) -> Option<ElementType> {
+    use ElementType::*;
+    let all = [Pred, S8, S16, S32, S64, U8, U16, U32, U64, F16, F32, F64, C64, C128];
+    let bits = match kind {
+        "V1" => "u1",
+        "V2" => "u2",
+        kind => kind,
+    };
+    all.into_iter().find(|&element_type| kinds(element_type).contains(&bits))
+}
+
+/// How many arrays have the prefix and a number as name.
+fn count<R: Read + Seek>(archive: &ZipArchive<R>, prefix: &str) -> usize {
     let is_ours = |file: &str| {
         let name = file.strip_suffix(".npy").unwrap_or_default();
         let number = name.strip_prefix(prefix).unwrap_or_default();
         !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
     };
     let names = archive.file_names().filter_map(Result::ok);
-    let found = names.filter(|name| is_ours(name)).count();
+    names.filter(|name| is_ours(name)).count()
+}
+
+/// Opens a file that has as many arrays as the shapes.
+fn open<R: Read + Seek>(
+    reader: R,
+    prefix: &str,
+    shapes: &[&Shape],
+) -> Result<ZipArchive<R>, NpzError> {
+    let archive = ZipArchive::new(reader).map_err(io::Error::from)?;
+    let leaves = shapes.iter().flat_map(|shape| shape.leaves());
+    let expected = leaves.filter(|leaf| leaf.as_array().is_some()).count();
+    let found = count(&archive, prefix);
     if found != expected {
         return Err(NpzError::Count { prefix: prefix.to_owned(), expected, found });
     }
-    let mut number = 0;
-    shapes.iter().map(|shape| read_value(&mut archive, prefix, &mut number, shape)).collect()
+    Ok(archive)
 }
+
+/// Which shape is to be read, from what the header of an array says and what
+/// the program has.
+type Wanted<'a> = dyn Fn(&Header, &ArrayShape) -> Result<ArrayShape, String> + 'a;
 
 fn read_value<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     prefix: &str,
     number: &mut usize,
     shape: &Shape,
+    wanted: &Wanted<'_>,
 ) -> Result<Literal, NpzError> {
     match shape {
         Shape::Array(array) => {
             let name = format!("{prefix}{number}");
             *number += 1;
-            let read = read_array(archive, &name, array);
+            let read = read_array(archive, &name, array, wanted);
             read.map(Literal::Array).map_err(|error| match error {
                 ReadError::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
                     NpzError::Io(error)
@@ -117,7 +243,7 @@ fn read_value<R: Read + Seek>(
             })
         }
         Shape::Tuple(elements) => {
-            let elements = elements.iter().map(|e| read_value(archive, prefix, number, e));
+            let elements = elements.iter().map(|e| read_value(archive, prefix, number, e, wanted));
             elements.collect::<Result<_, _>>().map(Literal::Tuple)
         }
         Shape::Token => Ok(Literal::Token),
@@ -144,10 +270,12 @@ fn read_array<R: Read + Seek>(
     archive: &mut ZipArchive<R>,
     name: &str,
     shape: &ArrayShape,
+    wanted: &Wanted<'_>,
 ) -> Result<ArrayLiteral, ReadError> {
     let entry = archive.by_name(&format!("{name}.npy"));
     let mut entry = entry.map_err(|error| ReadError::Array(error.to_string()))?;
     let header = Header::read(&mut entry)?;
+    let shape = &wanted(&header, shape).map_err(ReadError::Array)?;
     let wrong = |what: String| Err(ReadError::Array(what));
     if *header.dims != *shape.dims() || !shape.is_static() {
         return wrong(format!("its dims are {:?}, but the program has {shape}", header.dims));

@@ -5,7 +5,9 @@
 use std::io::{Cursor, Write};
 
 use half::bf16;
-use tilewright_interp::{InputKind, Tolerance, compare, inputs_for, npz};
+use tilewright_interp::{
+    InputError, InputKind, Limits, Tolerance, compare, inputs_for, inputs_on, npz,
+};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, Native, Shape};
 
 fn array<T: Native>(element_type: ElementType, dims: &[i64], values: Vec<T>) -> Literal {
@@ -176,4 +178,73 @@ fn comparisons_tell_where_and_how_far() {
     assert_eq!((result[1].index, result[1].max_abs, result[1].max_ulp), (1, 2.0, 2));
     assert!(compare(&zero, &expected, Tolerance::of).is_err());
     assert!(compare(&zero, &tuple, Tolerance::of).is_err());
+}
+
+fn file_of(arrays: &[Literal]) -> Cursor<Vec<u8>> {
+    let mut bytes = Cursor::new(Vec::new());
+    npz::write(&mut bytes, &[("in", arrays)]).unwrap();
+    Cursor::new(bytes.into_inner())
+}
+
+#[test]
+fn rows_are_split_among_devices() {
+    let rows = array(ElementType::S32, &[2, 3], vec![1i32, 2, 3, 4, 5, 6]);
+    let same = array(ElementType::BF16, &[1], vec![bf16::ONE]);
+    let shapes = [&Shape::array(ElementType::S32, [3]), &Shape::array(ElementType::BF16, [1])];
+    let read = |arrays: &[Literal], devices| {
+        npz::read_rows(file_of(arrays), "in", &shapes, devices).map_err(|e| e.to_string())
+    };
+    let row = |values: [i32; 3]| array(ElementType::S32, &[3], values.to_vec());
+    let both = [row([1, 2, 3]), same.clone()];
+    let expected = vec![both.to_vec(), vec![row([4, 5, 6]), same.clone()]];
+    assert_eq!(read(&[rows.clone(), same.clone()], 2), Ok(expected));
+    // One list will do where nothing differs; a single device has no rows.
+    assert_eq!(read(&both, 2), Ok(vec![both.to_vec()]));
+    assert_eq!(read(&both, 1), Ok(vec![both.to_vec()]));
+    assert!(read(&[rows.clone(), same.clone()], 1).unwrap_err().contains("[2, 3]"));
+    assert!(read(&[rows.clone(), same], 3).unwrap_err().contains("a first dim of 3 before it"));
+    assert!(read(&[rows], 2).unwrap_err().contains("2 arrays"));
+}
+
+#[test]
+fn a_tuple_has_rows_or_none() {
+    let element = Shape::array(ElementType::S32, [1]);
+    let shape = Shape::Tuple(vec![element.clone(), element]);
+    let rows = array(ElementType::S32, &[2, 1], vec![1i32, 2]);
+    let same = array(ElementType::S32, &[1], vec![3i32]);
+    let read = |arrays: &[Literal]| npz::read_rows(file_of(arrays), "in", &[&shape], 2);
+    assert_eq!(read(&[rows.clone(), rows.clone()]).unwrap().len(), 2);
+    let error = read(&[rows, same]).unwrap_err().to_string();
+    assert!(error.contains("array `in1`") && error.contains("rows, or none"), "{error}");
+}
+
+#[test]
+fn arrays_can_be_read_as_they_are() {
+    let arrays = [
+        array(ElementType::Pred, &[2], vec![true, false]),
+        array(ElementType::F16, &[], vec![half::f16::ONE]),
+        array(ElementType::U64, &[1, 2], vec![1u64, u64::MAX]),
+        array(ElementType::C64, &[1], vec![num_complex::Complex::new(1.0f32, -2.0)]),
+    ];
+    assert_eq!(npz::read_all(file_of(&arrays), "in").unwrap(), arrays);
+    // What NumPy has no type for is its bits.
+    let brain = array(ElementType::BF16, &[1], vec![bf16::ONE]);
+    let bits = array(ElementType::U16, &[1], vec![bf16::ONE.to_bits()]);
+    assert_eq!(npz::read_all(file_of(&[brain]), "in").unwrap(), [bits]);
+    let text = npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }", &[65, 0, 0, 0]);
+    let file = Cursor::new(zip_of("in0.npy", &text));
+    let error = npz::read_all(file, "in").unwrap_err().to_string();
+    assert!(error.contains("array `in0`") && error.contains("no type of HLO's"), "{error}");
+}
+
+#[test]
+fn devices_have_inputs_of_their_own() {
+    let text = "HloModule m\nENTRY e {\n  ROOT a = f32[50] parameter(0)\n}";
+    let module = tilewright_text::parse_and_verify(text).map_err(|e| format!("{e:?}")).unwrap();
+    let limits = Limits { max_bytes: 600, ..Limits::default() };
+    let on = |count| inputs_on(&module, 3, InputKind::Normal, &limits, count);
+    let three = on(3).unwrap();
+    assert_eq!(three[0], inputs_for(&module, 3, InputKind::Normal).unwrap());
+    assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
+    assert_eq!(on(4).unwrap_err(), InputError::Memory { needed: 800, limit: 600 });
 }

@@ -33,7 +33,7 @@ fn an_endless_loop_ends() {
     let limits = Limits { max_steps: 10_000, ..Limits::default() };
     let error = run(ENDLESS, &limits).unwrap_err();
     assert!(matches!(error, EvalError::Steps { limit: 10_000, .. }), "{error}");
-    assert!(error.to_string().contains("raise `max_steps`"), "{error}");
+    assert!(error.to_string().contains("raise `max_steps`, on the command line `--max-steps`"));
 }
 
 #[test]
