@@ -11,6 +11,7 @@ use crate::devices::{Device, Devices, MOST_DEVICES};
 use crate::error::{ABANDONED, EvalError, Fault};
 use crate::frame::Evaluator;
 use crate::limits::Limits;
+use crate::observe::{Observer, Progress, Watch};
 use crate::value::Value;
 
 /// How a module is to be evaluated.
@@ -21,6 +22,9 @@ pub struct Evaluation<'m> {
     devices: Devices,
     infeed: &'m [Literal],
     fuses: bool,
+    watch: Watch<'m>,
+    /// The device that is looked at.
+    watched: usize,
 }
 
 /// What a device makes of a program.
@@ -38,7 +42,15 @@ const STACK: usize = 16 << 20;
 impl<'m> Evaluation<'m> {
     /// On a single device, within the default limits, with nothing to feed in.
     pub fn new(module: &'m Verified) -> Self {
-        Self { module, limits: Limits::default(), devices: Devices::ONE, infeed: &[], fuses: true }
+        Self {
+            module,
+            limits: Limits::default(),
+            devices: Devices::ONE,
+            infeed: &[],
+            fuses: true,
+            watch: Watch::default(),
+            watched: 0,
+        }
     }
 
     /// What it may use. Of memory, each device has an equal part.
@@ -66,6 +78,25 @@ impl<'m> Evaluation<'m> {
     #[must_use]
     pub fn one_by_one(self) -> Self {
         Self { fuses: false, ..self }
+    }
+
+    /// Shows every instruction to an observer, one by one, as evaluated on the
+    /// first device or the one chosen with [`Evaluation::watched`].
+    #[must_use]
+    pub fn observer(self, observer: &'m dyn Observer) -> Self {
+        Self { watch: Watch { observer: Some(observer), ..self.watch }, ..self }
+    }
+
+    /// Keeps the progress of the device that is looked at up to date.
+    #[must_use]
+    pub fn progress(self, progress: &'m Progress) -> Self {
+        Self { watch: Watch { progress: Some(progress), ..self.watch }, ..self }
+    }
+
+    /// Which device is looked at.
+    #[must_use]
+    pub fn watched(self, device: usize) -> Self {
+        Self { watched: device, ..self }
     }
 
     /// Runs the program and returns what each device makes of it. `inputs` are
@@ -143,8 +174,10 @@ impl<'m> Evaluation<'m> {
         let nothing = |what| EvalError::Internal { instruction: String::new(), what };
         let entry = module.entry().ok_or(nothing("the module has no entry"))?;
         let computation = module.computation(entry);
+        let watched = device.number == self.watched;
         let mut evaluator = Evaluator::new(module, self.limits, device);
-        evaluator.fuses = self.fuses;
+        evaluator.watch = if watched { self.watch } else { Watch::default() };
+        evaluator.fuses = self.fuses && evaluator.watch.observer.is_none();
         evaluator.infeed = self.infeed.iter().cloned().collect();
         let mut arguments = SmallVec::new();
         for (&id, input) in computation.parameters().iter().zip(inputs) {

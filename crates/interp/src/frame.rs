@@ -15,6 +15,7 @@ use crate::eval::random::Source;
 use crate::eval::{self, Cx, Operands};
 use crate::lanes::LaneProgram;
 use crate::limits::{Ledger, Limits, MAX_DEPTH};
+use crate::observe::Watch;
 use crate::region::{Output, Piece, Region, pieces};
 use crate::value::{Array, Value, num_bytes};
 
@@ -65,6 +66,8 @@ pub(crate) struct Evaluator<'m> {
     depth: usize,
     /// Whether elementwise instructions may run together.
     pub(crate) fuses: bool,
+    /// Who looks on.
+    pub(crate) watch: Watch<'m>,
     pub(crate) device: Device,
     /// How often this device has handed something out at each place.
     pub(crate) turns: FxHashMap<Place, u64>,
@@ -91,6 +94,7 @@ impl<'m> Evaluator<'m> {
             effectful: module.effectful_computations(),
             depth: 0,
             fuses: true,
+            watch: Watch::default(),
             device,
             turns: FxHashMap::default(),
             received: FxHashMap::default(),
@@ -121,11 +125,15 @@ impl<'m> Evaluator<'m> {
         let mut arguments: SmallVec<[Option<Value>; 4]> = arguments.into_iter().map(Some).collect();
         let mut values: Vec<Option<Value>> = vec![None; plan.values];
         for step in &plan.steps {
+            let begun = self.watch.begin(step.work.blamed(), self.ledger.steps());
             let made = self.run_step(step, &mut arguments, &mut values);
             let made = made.map_err(|fault| match step.work.blamed() {
                 Some(id) => fault.at(self.module, id).into(),
                 None => fault,
             })?;
+            if let (Some(begun), Work::One(id), Some(value)) = (begun, &step.work, made.first()) {
+                self.watch.end(&begun, *id, value);
+            }
             for (result, value) in step.results.iter().zip(made) {
                 if let Some(slot) = values.get_mut(result.value as usize).filter(|_| !result.unused)
                 {

@@ -25,6 +25,10 @@
 //! each a thread that waits for the others where they hand each other values,
 //! with what the host feeds in and gets out.
 //!
+//! # Observation
+//! An [`Observer`] attached to an [`Evaluation`] sees every instruction with its
+//! time and its value; a [`Progress`] tells another thread how far it is.
+//!
 //! # Accuracy
 //! Integers, choices and moves are exact, as are the float ops `+ - * /`,
 //! `sqrt`, `remainder` and conversions (correctly rounded), of floats of 4 to 8
@@ -47,6 +51,7 @@ pub mod inputs;
 mod lanes;
 mod limits;
 pub mod npz;
+mod observe;
 mod region;
 mod strides;
 mod value;
@@ -64,6 +69,7 @@ pub use error::EvalError;
 pub use evaluation::{Evaluation, Outputs};
 pub use inputs::{InputError, InputKind, inputs_for, inputs_on, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};
+pub use observe::{Observer, Progress, Seen};
 
 /// Evaluates a module's entry computation on its parameters' values, on a
 /// single device. [`Evaluation`] does more.

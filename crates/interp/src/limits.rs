@@ -133,6 +133,11 @@ impl Ledger {
         Some(spare.swap_remove(at))
     }
 
+    /// The steps counted so far.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.get()
+    }
+
     /// Counts one step and the steps for `work` elements.
     pub(crate) fn spend(&self, work: u64) -> Outcome<()> {
         let steps = self.steps.get().saturating_add(1).saturating_add(work / WORK_PER_STEP);

@@ -1,0 +1,143 @@
+//! Looking at an evaluation while it goes on.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tilewright_ir::entity::Entity as _;
+use tilewright_ir::{InstId, Literal};
+
+use crate::value::{Value, num_bytes};
+
+/// Sees every instruction that an evaluation evaluates, on one device: those
+/// of called computations before their caller, those of loops once for every
+/// turn. What a reduction or a sort applies to elements is not seen on its own.
+///
+/// Elementwise instructions run one by one where somebody looks, which is
+/// slower and computes the same.
+pub trait Observer: Sync {
+    /// An instruction has been evaluated.
+    fn evaluated(&self, seen: &Seen<'_>);
+}
+
+/// An instruction that has been evaluated.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    id: InstId,
+    elapsed: Duration,
+    own: Duration,
+    value: &'a Value,
+}
+
+impl Seen<'_> {
+    /// Which instruction.
+    pub fn id(&self) -> InstId {
+        self.id
+    }
+
+    /// How long it took, with what it called and with looking at that.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// How long it took by itself, without the instructions that it called.
+    pub fn own(&self) -> Duration {
+        self.own
+    }
+
+    /// The bytes of its value.
+    pub fn bytes(&self) -> u64 {
+        bytes(self.value)
+    }
+
+    /// Its value, copied.
+    pub fn literal(&self) -> Option<Literal> {
+        self.value.clone().into_literal().ok()
+    }
+}
+
+fn bytes(value: &Value) -> u64 {
+    match value {
+        Value::Array(array) => num_bytes(array.element_type(), array.len()),
+        Value::Tuple(elements) => elements.iter().map(bytes).fold(0, u64::saturating_add),
+        Value::Token => 0,
+    }
+}
+
+/// How far an evaluation is, for another thread to read at any time. Keeping
+/// it costs next to nothing.
+#[derive(Debug, Default)]
+pub struct Progress {
+    steps: AtomicU64,
+    /// The index of the instruction and 1; 0 before the first.
+    at: AtomicU64,
+}
+
+impl Progress {
+    /// Nothing done yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many of the steps that [`Limits`](crate::Limits) bound are done.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// The instruction that is being evaluated.
+    pub fn instruction(&self) -> Option<InstId> {
+        let at = self.at.load(Ordering::Relaxed).checked_sub(1)?;
+        usize::try_from(at).ok().map(InstId::from_index)
+    }
+
+    fn reach(&self, id: Option<InstId>, steps: u64) {
+        let at = id.and_then(|id| u64::try_from(id.index()).ok());
+        self.at.store(at.map_or(0, |at| at.saturating_add(1)), Ordering::Relaxed);
+        self.steps.store(steps, Ordering::Relaxed);
+    }
+}
+
+/// Who looks at an evaluation.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Watch<'m> {
+    pub(crate) observer: Option<&'m dyn Observer>,
+    pub(crate) progress: Option<&'m Progress>,
+    /// How long what the current instruction has called took so far.
+    pub(crate) nested: Duration,
+}
+
+/// When an instruction began.
+pub(crate) struct Begun {
+    at: Instant,
+    /// What the caller's other instructions took.
+    before: Duration,
+}
+
+impl Watch<'_> {
+    /// An instruction begins. The clock is read only if somebody observes.
+    pub(crate) fn begin(&mut self, id: Option<InstId>, steps: u64) -> Option<Begun> {
+        if let Some(progress) = self.progress {
+            progress.reach(id, steps);
+        }
+        self.observer?;
+        Some(Begun { at: Instant::now(), before: std::mem::take(&mut self.nested) })
+    }
+
+    /// An instruction has ended.
+    pub(crate) fn end(&mut self, begun: &Begun, id: InstId, value: &Value) {
+        let elapsed = begun.at.elapsed();
+        let own = elapsed.saturating_sub(self.nested);
+        if let Some(observer) = self.observer {
+            observer.evaluated(&Seen { id, elapsed, own, value });
+        }
+        // To look takes time, too, which is not the caller's.
+        self.nested = begun.before.saturating_add(begun.at.elapsed());
+    }
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let observed = self.observer.is_some();
+        f.debug_struct("Watch").field("observed", &observed).finish_non_exhaustive()
+    }
+}
