@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tilewright::Limits;
+use tilewright::interp::Devices;
 use tilewright::module::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
@@ -133,6 +135,72 @@ impl Form {
     }
 }
 
+/// What an evaluation may use.
+#[derive(Debug, Args)]
+pub(crate) struct Bounds {
+    /// The most steps of one evaluation: an instruction is one, and one more
+    /// for every 512 elements; K, M and G stand for thousands, millions and
+    /// billions
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_steps, value_parser = steps)]
+    max_steps: u64,
+    /// The most bytes of values alive at one time in one evaluation; K, M and
+    /// G stand for KiB, MiB and GiB
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_bytes, value_parser = bytes)]
+    max_bytes: u64,
+}
+
+impl Bounds {
+    /// The limits of the library.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { max_steps: self.max_steps, max_bytes: self.max_bytes }
+    }
+}
+
+/// On which devices a module is evaluated.
+#[derive(Debug, Args)]
+pub(crate) struct DeviceCount {
+    /// How many replicas run the module; if absent, as many as its header says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    replicas: Option<u16>,
+    /// Of how many partitions each; if absent, as many as its header says
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    partitions: Option<u16>,
+}
+
+impl DeviceCount {
+    /// The devices asked for, with what a header says where nothing was asked
+    /// for; `None` if there is no need to say.
+    pub(crate) fn asked(&self, header: Devices) -> Option<Devices> {
+        let Self { replicas, partitions } = self;
+        (replicas.is_some() || partitions.is_some()).then(|| Devices {
+            replicas: replicas.map_or(header.replicas, usize::from),
+            partitions: partitions.map_or(header.partitions, usize::from),
+        })
+    }
+}
+
+fn steps(text: &str) -> Result<u64, String> {
+    scaled(text, 1000)
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    scaled(text, 1024)
+}
+
+/// A number that may end in K, M or G: once, twice or thrice the factor.
+fn scaled(text: &str, factor: u64) -> Result<u64, String> {
+    let power = match text.chars().last() {
+        Some('k' | 'K') => 1,
+        Some('m' | 'M') => 2,
+        Some('g' | 'G') => 3,
+        _ => 0,
+    };
+    let digits = if power == 0 { text } else { text.get(..text.len() - 1).unwrap_or_default() };
+    let wrong = "it must be a whole number, which may end in K, M or G";
+    let number: u64 = digits.parse().map_err(|_| wrong.to_owned())?;
+    number.checked_mul(factor.pow(power)).ok_or_else(|| "it must be less than 2^64".to_owned())
+}
+
 /// `tilewright opt`.
 #[derive(Debug, Args)]
 pub(crate) struct Opt {
@@ -147,6 +215,8 @@ pub(crate) struct Opt {
     /// differ
     #[arg(long)]
     pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
     /// Show costs before and after, and what each pass did, on stderr
     #[arg(long)]
     pub(crate) stats: bool,
@@ -172,7 +242,9 @@ pub(crate) struct Opt {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The inputs, as arrays `in0`, `in1` ... of an npz file; random if absent
+    /// The inputs, as arrays `in0`, `in1` ... of an npz file; random if absent.
+    /// For several devices, an array may have a first dim more, with a row for
+    /// each
     #[arg(long, value_name = "NPZ", conflicts_with = "seed")]
     pub(crate) inputs: Option<PathBuf>,
     /// Which random inputs
@@ -181,10 +253,26 @@ pub(crate) struct Run {
     /// Write the outputs here, as arrays `out0`, `out1` ... of an npz file
     #[arg(short, long, value_name = "NPZ")]
     pub(crate) output: Option<PathBuf>,
+    /// What infeed instructions read, as arrays `in0`, `in1` ... of an npz file
+    /// in the order in which they are read
+    #[arg(long, value_name = "NPZ")]
+    pub(crate) infeed: Option<PathBuf>,
+    /// Write what outfeed instructions get here, as arrays `out0`, `out1` ... of
+    /// an npz file
+    #[arg(long, value_name = "NPZ")]
+    pub(crate) outfeed: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) devices: DeviceCount,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+    /// Show the time and the bytes of each instruction, the slowest first, on
+    /// stderr; of several devices, those of the first
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Show how long it took, on stderr
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Give the report of --stats as JSON
+    /// Give the report of --stats and --profile as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -200,9 +288,21 @@ pub(crate) struct Check {
     pub(crate) b: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) optimisation: Optimisation,
-    /// How many random inputs of each kind to try
+    /// The seed of the first random inputs of each kind
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many random inputs of each kind to try, from seeds that follow each
+    /// other
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
+    /// Where the outputs differ, find the first instruction of A whose value
+    /// differs from that of B's instruction of the same name
+    #[arg(long)]
+    pub(crate) bisect: bool,
+    #[command(flatten)]
+    pub(crate) devices: DeviceCount,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
     /// Give the report as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,12 +1,14 @@
 //! The `tilewright` command: thin verbs over the `tilewright` library.
 //!
 //! [`args`] says what can be typed, [`cmd`] has a file for each verb, [`io`]
-//! reads and writes, [`report`] makes tables for people. Each verb returns an
+//! reads and writes, [`report`] makes tables for people, [`progress`] tells how
+//! far a long evaluation is. Each verb returns an
 //! exit code; an error becomes a diagnostic on stderr and the exit code 1.
 
 mod args;
 mod cmd;
 mod io;
+mod progress;
 mod report;
 
 use std::process::ExitCode;

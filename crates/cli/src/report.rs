@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use tilewright::Profile;
 use tilewright::ir::Literal;
 use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
 
@@ -10,7 +11,7 @@ use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
 const LONGEST_SHAPE: usize = 120;
 
 /// Text cut to a length that fits a line.
-fn shortened(text: &str) -> Cow<'_, str> {
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST_SHAPE) {
         None => text.into(),
         Some((end, _)) => format!("{}...", &text[..end]).into(),
@@ -51,7 +52,7 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 }
 
 /// A count with its thousands apart: `1_234_567`.
-fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -191,15 +192,35 @@ pub(crate) fn run(report: &RunReport) -> String {
     format!("{}: {:.3} ms\n", report.backend, report.wall_ms)
 }
 
+/// `run --profile`: a line for each instruction, the slowest first, then the
+/// total.
+pub(crate) fn profile(profile: &Profile) -> String {
+    const HEADER: [&str; 7] = ["ms", "share", "count", "bytes", "instruction", "opcode", "shape"];
+    let mut rows = vec![HEADER.map(str::to_owned)];
+    let row = |ms: f64, share: f64, counted: u64, bytes: u64| {
+        [format!("{ms:.3}"), format!("{:.1}%", 100.0 * share), count(counted), count(bytes)]
+    };
+    for i in &profile.instructions {
+        let [ms, share, counted, bytes] = row(i.ms, i.share, i.count, i.bytes);
+        let shape = shortened(&i.shape).into_owned();
+        rows.push([ms, share, counted, bytes, i.name.clone(), i.opcode.to_owned(), shape]);
+    }
+    let Profile { total_ms, total_bytes, total_count, .. } = profile;
+    let [ms, share, counted, bytes] = row(*total_ms, 1.0, *total_count, *total_bytes);
+    rows.push([ms, share, counted, bytes, "total".into(), String::new(), String::new()]);
+    aligned(&rows, |column| column < 4)
+}
+
 /// `run`: each output with its first elements.
-pub(crate) fn outputs(result: &Literal) -> String {
+pub(crate) fn outputs<'a>(prefix: &str, results: impl IntoIterator<Item = &'a Literal>) -> String {
     let mut text = String::new();
-    let leaves = result.leaves().into_iter().filter(|leaf| !matches!(leaf, Literal::Token));
+    let leaves = results.into_iter().flat_map(Literal::leaves);
+    let leaves = leaves.filter(|leaf| !matches!(leaf, Literal::Token));
     for (i, leaf) in leaves.enumerate() {
         let elements = tilewright::elements(leaf, SHOWN);
         let more = leaf.as_array().is_some_and(|array| array.len() > SHOWN);
         let dots = if more { ", ..." } else { "" };
-        let _ = writeln!(text, "out{i} {} = {{{}{dots}}}", leaf.shape(), elements.join(", "));
+        let _ = writeln!(text, "{prefix}{i} {} = {{{}{dots}}}", leaf.shape(), elements.join(", "));
     }
     text
 }

@@ -3,18 +3,20 @@
 use std::fmt;
 
 use tilewright_interp::{
-    CompareError, Comparison, InputKind, Limits, Slack, Tolerance, compare, compare_with,
-    inputs_within,
+    CompareError, Comparison, Devices, Evaluation, InputKind, Limits, Observer, Outputs, Progress,
+    Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
 };
 use tilewright_ir::{ElementType, Literal, Verified};
 
 use crate::error::Error;
 use crate::nudge::nudged;
-use crate::run::{parameter_shapes, run};
+use crate::run::{RunOptions, counted, evaluate_on, parameter_shapes};
 
 /// How modules are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckOptions {
+    /// The seed of the first inputs of each kind; those of the others follow.
+    pub first_seed: u64,
     /// How many inputs of each kind are tried.
     pub seeds: u64,
     /// Whether nothing but equal values will do: no float may be rounded
@@ -26,11 +28,14 @@ pub struct CheckOptions {
     pub exact: bool,
     /// What one evaluation may use.
     pub limits: Limits,
+    /// On which devices both run; if not given, on those that their headers
+    /// name, or on one where neither can tell devices apart.
+    pub devices: Option<Devices>,
 }
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self { seeds: 2, exact: false, limits: Limits::default() }
+        Self { first_seed: 0, seeds: 2, exact: false, limits: Limits::default(), devices: None }
     }
 }
 
@@ -46,7 +51,7 @@ impl CheckOptions {
     /// Without `exact`, floats may differ by a little of the largest magnitude
     /// of an output, since that is what sums lose; by less where inputs have
     /// numbers of all sizes beside each other.
-    fn tolerance(&self, kind: InputKind, element_type: ElementType) -> Tolerance {
+    pub(crate) fn tolerance(&self, kind: InputKind, element_type: ElementType) -> Tolerance {
         let lax = Tolerance::of(element_type);
         let relative = match kind {
             _ if self.exact => return Tolerance::EXACT,
@@ -64,7 +69,7 @@ impl CheckOptions {
 pub struct Agreement {
     /// On how many inputs both modules were evaluated.
     pub inputs_tried: usize,
-    /// Each output, tuples flattened in order.
+    /// Each output, tuples flattened in order, then each array fed out.
     pub outputs: Vec<OutputDifference>,
 }
 
@@ -82,6 +87,8 @@ pub struct OutputDifference {
 /// An element of an output that differs by more than it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
+    /// On which device, where there are several.
+    pub device: Option<usize>,
     /// Its index in the output.
     pub index: Vec<i64>,
     /// Its value in the first module.
@@ -96,8 +103,11 @@ pub struct Witness {
 
 impl fmt::Display for Witness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, expected, actual, inputs, seed } = self;
+        let Self { device, index, expected, actual, inputs, seed } = self;
         write!(f, "element {index:?} is {expected} in the first and {actual} in the second")?;
+        if let Some(device) = device {
+            write!(f, ", on device {device}")?;
+        }
         write!(f, ", on {inputs} inputs from seed {seed}")
     }
 }
@@ -108,21 +118,32 @@ impl Agreement {
         self.outputs.iter().all(|output| output.witness.is_none())
     }
 
-    fn add(&mut self, found: Vec<Comparison>, kind: InputKind, seed: u64) {
+    /// Takes in what was found on inputs, device by device.
+    fn add(&mut self, found: Vec<Vec<Comparison>>, kind: InputKind, seed: u64) {
         self.inputs_tried += 1;
-        self.outputs.resize_with(found.len(), OutputDifference::default);
-        for (output, Comparison { max_abs, max_ulp, at, .. }) in self.outputs.iter_mut().zip(found)
-        {
-            output.max_abs = output.max_abs.max(max_abs);
-            output.max_ulp = output.max_ulp.max(max_ulp);
-            output.witness = output.witness.take().or(at.map(|at| Witness {
-                index: at.index.to_vec(),
-                expected: at.expected,
-                actual: at.actual,
-                inputs: kind.name(),
-                seed,
-            }));
+        let several = found.len() > 1;
+        for (device, found) in found.into_iter().enumerate() {
+            self.outputs.resize_with(found.len(), OutputDifference::default);
+            for (output, found) in self.outputs.iter_mut().zip(found) {
+                output.add(found, several.then_some(device), kind, seed);
+            }
         }
+    }
+}
+
+impl OutputDifference {
+    fn add(&mut self, found: Comparison, device: Option<usize>, kind: InputKind, seed: u64) {
+        let Comparison { max_abs, max_ulp, at, .. } = found;
+        self.max_abs = self.max_abs.max(max_abs);
+        self.max_ulp = self.max_ulp.max(max_ulp);
+        self.witness = self.witness.take().or(at.map(|at| Witness {
+            device,
+            index: at.index.to_vec(),
+            expected: at.expected,
+            actual: at.actual,
+            inputs: kind.name(),
+            seed,
+        }));
     }
 }
 
@@ -153,20 +174,31 @@ impl Agreement {
 /// If the modules differ in the types of parameters or results, or one of them
 /// cannot be evaluated.
 pub fn check(a: &Verified, b: &Verified, options: &CheckOptions) -> Result<Agreement, Error> {
-    comparable(a, b)?;
+    agreement(&Trial::new(a, b, options)?)
+}
+
+/// As [`check()`], with the progress of each module's evaluations kept up to
+/// date for another thread.
+///
+/// # Errors
+/// As for [`check()`].
+pub fn check_watched(
+    a: &Verified,
+    b: &Verified,
+    options: &CheckOptions,
+    progress: [&Progress; 2],
+) -> Result<Agreement, Error> {
+    agreement(&Trial { progress: progress.map(Some), ..Trial::new(a, b, options)? })
+}
+
+fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
+    let options = trial.options;
     let mut agreement = Agreement::default();
     for kind in options.kinds() {
-        for seed in 0..options.seeds {
-            let inputs = inputs_within(a, seed, kind, &options.limits)?;
-            let expected = run(a, &inputs, &options.limits)?;
-            let actual = run(b, &inputs, &options.limits)?;
-            let tolerance = |element_type| options.tolerance(kind, element_type);
-            let mut found = difference(&expected, &actual, tolerance)?;
-            if !options.exact && found.iter().any(|comparison| !comparison.equal) {
-                found = excused(a, &inputs, &expected, &actual, kind, options)?;
-            }
-            agreement.add(found, kind, seed);
-            if inputs.is_empty() {
+        for seed in (0..options.seeds).map(|seed| options.first_seed.wrapping_add(seed)) {
+            let inputs = trial.inputs(kind, seed)?;
+            agreement.add(trial.compared(&inputs, kind)?, kind, seed);
+            if inputs.iter().all(Vec::is_empty) {
                 // There is nothing to vary.
                 return Ok(agreement);
             }
@@ -175,12 +207,147 @@ pub fn check(a: &Verified, b: &Verified, options: &CheckOptions) -> Result<Agree
     Ok(agreement)
 }
 
-fn difference(
-    expected: &Literal,
-    actual: &Literal,
-    tolerance: impl Fn(ElementType) -> Tolerance,
-) -> Result<Vec<Comparison>, Error> {
-    compare(expected, actual, tolerance).map_err(not_comparable)
+/// Two modules, and how they are evaluated.
+pub(crate) struct Trial<'a> {
+    pub(crate) a: &'a Verified,
+    pub(crate) b: &'a Verified,
+    pub(crate) options: &'a CheckOptions,
+    devices: Devices,
+    progress: [Option<&'a Progress>; 2],
+}
+
+/// The inputs of each device.
+pub(crate) type Inputs = Vec<Vec<Literal>>;
+
+impl<'a> Trial<'a> {
+    /// Fails unless the modules take and give the same shapes.
+    pub(crate) fn new(
+        a: &'a Verified,
+        b: &'a Verified,
+        options: &'a CheckOptions,
+    ) -> Result<Self, Error> {
+        comparable(a, b)?;
+        let devices = match options.devices {
+            Some(devices) => devices,
+            None => devices_of_both(a, b)?,
+        };
+        Ok(Self { a, b, options, devices, progress: [None; 2] })
+    }
+
+    /// Inputs of a kind from a seed.
+    pub(crate) fn inputs(&self, kind: InputKind, seed: u64) -> Result<Inputs, Error> {
+        let count = counted(self.devices)?;
+        Ok(inputs_on(self.a, seed, kind, &self.options.limits, count)?)
+    }
+
+    /// Runs one of the modules with an observer of one device.
+    pub(crate) fn observe(
+        &self,
+        module: &Verified,
+        inputs: &Inputs,
+        observer: &dyn Observer,
+        device: usize,
+    ) -> Result<(), Error> {
+        let evaluation = Evaluation::new(module).limits(self.options.limits);
+        evaluation.devices(self.devices).observer(observer).watched(device).run(inputs)?;
+        Ok(())
+    }
+
+    /// What each device makes of one of the modules: its outputs, and what it
+    /// feeds out, as one value.
+    fn run(
+        &self,
+        module: &Verified,
+        inputs: &Inputs,
+        progress: Option<&Progress>,
+    ) -> Result<Vec<Literal>, Error> {
+        let (limits, devices) = (self.options.limits, self.devices);
+        let options = RunOptions { limits, devices, progress, ..RunOptions::default() };
+        let outputs = evaluate_on(module, inputs, &options)?;
+        let whole = |Outputs { output, outfeed }| {
+            Literal::Tuple(std::iter::once(output).chain(outfeed).collect())
+        };
+        Ok(outputs.into_iter().map(whole).collect())
+    }
+
+    /// Compares what both make of inputs, on each device.
+    fn compared(&self, inputs: &Inputs, kind: InputKind) -> Result<Vec<Vec<Comparison>>, Error> {
+        let expected = self.run(self.a, inputs, self.progress[0])?;
+        let actual = self.run(self.b, inputs, self.progress[1])?;
+        let slack = vec![Slack::default(); expected.len()];
+        let found = self.differences(&expected, &actual, kind, &slack)?;
+        if self.options.exact || all_equal(&found) {
+            return Ok(found);
+        }
+        self.excused(inputs, &expected, &actual, kind)
+    }
+
+    fn differences(
+        &self,
+        expected: &[Literal],
+        actual: &[Literal],
+        kind: InputKind,
+        slack: &[Slack],
+    ) -> Result<Vec<Vec<Comparison>>, Error> {
+        let tolerance = |element_type| self.options.tolerance(kind, element_type);
+        let devices = expected.iter().zip(actual).zip(slack);
+        let found = devices.map(|((expected, actual), slack)| {
+            compare_with(expected, actual, tolerance, slack).map_err(not_comparable)
+        });
+        found.collect()
+    }
+
+    /// Compares again, letting pass what rounding explains: a program that
+    /// itself gives something else on inputs that differ in the last place (the
+    /// sine of 1e8, the small difference of large sums) says nothing about
+    /// another program there.
+    fn excused(
+        &self,
+        inputs: &Inputs,
+        expected: &[Literal],
+        actual: &[Literal],
+        kind: InputKind,
+    ) -> Result<Vec<Vec<Comparison>>, Error> {
+        let mut slack = vec![Slack::default(); expected.len()];
+        let mut found = Vec::new();
+        for seed in 0..NUDGES {
+            let moved = self.run(self.a, &nudged_all(inputs, seed), self.progress[0])?;
+            for ((slack, expected), moved) in slack.iter_mut().zip(expected).zip(&moved) {
+                slack.widen(expected, moved, EXCUSED);
+            }
+            found = self.differences(expected, actual, kind, &slack)?;
+            if all_equal(&found) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn all_equal(found: &[Vec<Comparison>]) -> bool {
+    found.iter().flatten().all(|comparison| comparison.equal)
+}
+
+/// Inputs next to the given ones; each moves on its own.
+pub(crate) fn nudged_all(inputs: &Inputs, seed: u64) -> Inputs {
+    let mut seeds = (0u64..).map(|i| i.wrapping_mul(NUDGES).wrapping_add(seed));
+    let mut moved = |input: &Literal| nudged(input, seeds.next().unwrap_or(seed));
+    inputs.iter().map(|inputs| inputs.iter().map(&mut moved).collect()).collect()
+}
+
+/// The devices on which both run: those of the one that can tell them apart.
+fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
+    let (of_a, of_b) = (Devices::of(a), Devices::of(b));
+    match (tells_devices_apart(a), tells_devices_apart(b)) {
+        (true, true) if of_a != of_b => Err(Error::NotComparable(format!(
+            "the header of one says {} replicas of {} partitions, that of the other {} of {}; \
+             say on how many both shall run (`--replicas`, `--partitions`)",
+            of_a.replicas, of_a.partitions, of_b.replicas, of_b.partitions
+        ))),
+        (true, _) => Ok(of_a),
+        (false, true) => Ok(of_b),
+        (false, false) => Ok(Devices::ONE),
+    }
 }
 
 /// An output that is all smaller is judged as if something of this size were in
@@ -190,41 +357,12 @@ const LEAST_MAGNITUDE: f64 = 0.1;
 /// How many times a program is run on inputs next to the given ones, at most.
 /// Each number moves up or down by chance: what two of them make of it shows
 /// only where they move apart, which this often they all but surely do.
-const NUDGES: u64 = 24;
+pub(crate) const NUDGES: u64 = 24;
 /// How much further apart than those runs two programs may be: sums in another
 /// order round at every step, inputs that move do so by chance in both ways.
-const EXCUSED: f64 = 64.0;
+pub(crate) const EXCUSED: f64 = 64.0;
 
-/// Compares again, letting pass what rounding explains: a program that itself
-/// gives something else on inputs that differ in the last place (the sine of
-/// 1e8, the small difference of large sums) says nothing about another program
-/// there.
-fn excused(
-    module: &Verified,
-    inputs: &[Literal],
-    expected: &Literal,
-    actual: &Literal,
-    kind: InputKind,
-    options: &CheckOptions,
-) -> Result<Vec<Comparison>, Error> {
-    let mut slack = Slack::default();
-    let mut found = Vec::new();
-    for seed in 0..NUDGES {
-        // Each input moves on its own.
-        let seeds = (0u64..).map(|i| i.wrapping_mul(NUDGES).wrapping_add(seed));
-        let inputs: Vec<Literal> =
-            inputs.iter().zip(seeds).map(|(input, seed)| nudged(input, seed)).collect();
-        slack.widen(expected, &run(module, &inputs, &options.limits)?, EXCUSED);
-        let tolerance = |element_type| options.tolerance(kind, element_type);
-        found = compare_with(expected, actual, tolerance, &slack).map_err(not_comparable)?;
-        if found.iter().all(|comparison| comparison.equal) {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-fn not_comparable(error: CompareError) -> Error {
+pub(crate) fn not_comparable(error: CompareError) -> Error {
     Error::NotComparable(error.to_string())
 }
 

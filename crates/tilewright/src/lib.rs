@@ -26,6 +26,7 @@
 //! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`] and [`interp`]. The semantic
 //! version of this crate covers what it defines itself and what it names.
 
+pub mod bisect;
 pub mod check;
 pub mod error;
 pub mod listing;
@@ -33,6 +34,7 @@ pub mod module;
 mod nudge;
 pub mod pipeline;
 pub mod prelude;
+pub mod profile;
 pub mod report;
 pub mod run;
 
@@ -43,7 +45,8 @@ pub use tilewright_rewrite as rewrite;
 pub use tilewright_target as targets;
 pub use tilewright_text as text;
 
-pub use check::{Agreement, CheckOptions, OutputDifference, Witness, check};
+pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
+pub use check::{Agreement, CheckOptions, OutputDifference, Witness, check, check_watched};
 pub use error::Error;
 pub use interp::Limits;
 pub use ir::Verified;
@@ -54,5 +57,9 @@ pub use module::{
 pub use pipeline::{
     Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, target,
 };
-pub use run::{elements, outputs_to_npz, random_inputs, read_inputs, run};
+pub use profile::{Profile, Profiler};
+pub use run::{
+    RunOptions, devices_of, elements, outputs_to_npz, random_inputs, random_inputs_on, read_infeed,
+    read_inputs, read_inputs_on, run, run_on, values_to_npz,
+};
 pub use targets::Target;

@@ -6,8 +6,10 @@ use tilewright_ir::Module;
 use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
 use tilewright_target::Target;
 
-use crate::check::Agreement;
+use crate::bisect::FirstDifference;
+use crate::check::{Agreement, OutputDifference};
 use crate::error::Error;
+use crate::profile::Profile;
 
 /// What a module or an instruction costs: a model's figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -174,6 +176,9 @@ pub struct RunReport {
     pub realign_ops: Option<u64>,
     /// Ops that the host did.
     pub host_calls: Option<u64>,
+    /// What each instruction took; not in JSON where nobody asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
 }
 
 impl RunReport {
@@ -190,6 +195,7 @@ impl RunReport {
             vector_ops: None,
             realign_ops: None,
             host_calls: None,
+            profile: None,
         }
     }
 }
@@ -204,6 +210,9 @@ pub struct CheckReport {
     pub outputs: Vec<OutputSummary>,
     /// On how many inputs both were evaluated.
     pub seeds: usize,
+    /// Where the values of the modules part first; `null` where nobody asked,
+    /// or all values that both name agree.
+    pub first_difference: Option<FirstDifference>,
 }
 
 /// How far apart two outputs were.
@@ -216,20 +225,47 @@ pub struct OutputSummary {
     /// The greatest difference in units of the last place; the greatest
     /// 64-bit number where only one is a NaN.
     pub max_ulp: u64,
-    /// The index of an element that differs by more than it may; `null` where
-    /// none does.
+    /// The index of the first element that differs by more than it may; `null`
+    /// where none does, as all that follows.
     pub at: Option<Vec<i64>>,
+    /// That element in the first module.
+    pub expected: Option<String>,
+    /// That element in the second.
+    pub actual: Option<String>,
+    /// On which device, where there are several.
+    pub device: Option<usize>,
+    /// The kind of the inputs on which it differs.
+    pub inputs: Option<&'static str>,
+    /// Their seed.
+    pub seed: Option<u64>,
 }
 
 impl From<&Agreement> for CheckReport {
     fn from(agreement: &Agreement) -> Self {
-        let outputs = agreement.outputs.iter().enumerate().map(|(index, output)| OutputSummary {
+        let outputs = agreement.outputs.iter().enumerate();
+        Self {
+            equal: agreement.equal(),
+            outputs: outputs.map(|(index, output)| OutputSummary::new(index, output)).collect(),
+            seeds: agreement.inputs_tried,
+            first_difference: None,
+        }
+    }
+}
+
+impl OutputSummary {
+    fn new(index: usize, output: &OutputDifference) -> Self {
+        let witness = output.witness.as_ref();
+        Self {
             index,
             max_abs: Some(output.max_abs).filter(|difference| difference.is_finite()),
             max_ulp: output.max_ulp,
-            at: output.witness.as_ref().map(|witness| witness.index.clone()),
-        });
-        Self { equal: agreement.equal(), outputs: outputs.collect(), seeds: agreement.inputs_tried }
+            at: witness.map(|witness| witness.index.clone()),
+            expected: witness.map(|witness| witness.expected.clone()),
+            actual: witness.map(|witness| witness.actual.clone()),
+            device: witness.and_then(|witness| witness.device),
+            inputs: witness.map(|witness| witness.inputs),
+            seed: witness.map(|witness| witness.seed),
+        }
     }
 }
 

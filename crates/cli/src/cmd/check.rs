@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use tilewright::interp::{Devices, Progress};
 use tilewright::report::CheckReport;
-use tilewright::{Agreement, CheckOptions};
+use tilewright::{Agreement, CheckOptions, Witness};
 
 use super::opt::options;
 use crate::args::Check;
 use crate::io;
+use crate::progress::{self, Watched};
 use crate::report::counted;
 
 pub(crate) fn run(args: Check) -> Result<ExitCode> {
@@ -20,24 +22,49 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         Some(path) => io::load(path)?.module,
         None => tilewright::optimize(a.clone(), &options)?.module,
     };
-    let how = CheckOptions { seeds: args.seeds, exact: options.exact, ..CheckOptions::default() };
-    let agreement = tilewright::check(&a, &b, &how)?;
+    let how = CheckOptions {
+        first_seed: args.seed,
+        seeds: args.seeds,
+        exact: options.exact,
+        limits: args.bounds.limits(),
+        devices: args.devices.asked(Devices::of(&a)),
+    };
+    let progress = [Progress::new(), Progress::new()];
+    let [of_a, of_b] = &progress;
+    let watched = [Watched { module: &a, progress: of_a }, Watched { module: &b, progress: of_b }];
+    let agreement =
+        progress::shown(&watched, || tilewright::check_watched(&a, &b, &how, [of_a, of_b]))?;
+    let bisection = match first_witness(&agreement) {
+        Some(witness) if args.bisect => Some(tilewright::bisect(&a, &b, &how, witness)?),
+        _ => None,
+    };
     if args.json {
-        io::to_stdout(io::json(&CheckReport::from(&agreement))?.as_bytes())?;
+        let first_difference = bisection.and_then(|bisection| bisection.first);
+        let report = CheckReport { first_difference, ..CheckReport::from(&agreement) };
+        io::to_stdout(io::json(&report)?.as_bytes())?;
     } else if agreement.equal() {
-        io::to_stdout(agreed(&agreement).as_bytes())?;
+        io::to_stdout(agreed(&agreement, &how).as_bytes())?;
     } else {
         io::to_stderr(&disagreement(&agreement));
+        io::to_stderr(&bisection.map_or_else(String::new, |bisection| format!("{bisection}\n")));
     }
     Ok(if agreement.equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn agreed(agreement: &Agreement) -> String {
+fn first_witness(agreement: &Agreement) -> Option<&Witness> {
+    agreement.outputs.iter().find_map(|output| output.witness.as_ref())
+}
+
+fn agreed(agreement: &Agreement, options: &CheckOptions) -> String {
     let same = agreement.outputs.iter().all(|output| output.max_ulp == 0);
     let how = if same { "equal" } else { "equal but for rounding" };
     let outputs = counted(agreement.outputs.len(), "output");
     let inputs = counted(agreement.inputs_tried, "set");
-    format!("{how}: {outputs} on {inputs} of inputs\n")
+    let CheckOptions { first_seed, seeds, .. } = options;
+    let last = first_seed.wrapping_add(seeds.saturating_sub(1));
+    let from = if *seeds > 1 { format!("{first_seed} to {last}") } else { first_seed.to_string() };
+    let seeds = if *seeds > 1 { "seeds" } else { "seed" };
+    format!("{how}: {outputs} on {inputs} of inputs from {seeds} {from}\n")
 }
 
 /// Which outputs differ, where and by how much.

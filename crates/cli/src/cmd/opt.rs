@@ -32,10 +32,14 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     dump.map_or(Ok(()), |dump| dump.failed)?;
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
     if let Some(original) = original {
-        let how = CheckOptions { exact: options.exact, ..CheckOptions::default() };
+        let how = CheckOptions {
+            exact: options.exact,
+            limits: args.bounds.limits(),
+            ..CheckOptions::default()
+        };
         let agreement = tilewright::check(&original, &optimized.module, &how)?;
         if !agreement.equal() {
-            io::to_stderr(&(disagreement(&agreement) + "nothing was written\n"));
+            io::to_stderr(&(disagreement(&agreement) + NOT_WRITTEN));
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -55,6 +59,10 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+const NOT_WRITTEN: &str = "nothing was written; `tilewright check A --bisect`, with the same \
+                           options, shows where the values part, `tilewright check A B --bisect` \
+                           does so for two files\n";
 
 /// The options of the library, from those of the command.
 pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {

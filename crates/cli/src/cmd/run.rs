@@ -4,29 +4,73 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
-use tilewright::Limits;
+use tilewright::interp::{Devices, Observer, Outputs, Progress};
 use tilewright::report::RunReport;
+use tilewright::{Profile, Profiler, RunOptions, Verified};
 
 use crate::args::Run;
+use crate::progress::{self, Watched};
 use crate::{io, report};
 
 pub(crate) fn run(args: Run) -> Result<ExitCode> {
     let module = io::load(&args.input.path)?.module;
+    let limits = args.bounds.limits();
+    let devices = devices(&args, &module);
     let inputs = match &args.inputs {
-        Some(path) => tilewright::read_inputs(&module, path)?,
-        None => tilewright::random_inputs(&module, args.seed)?,
+        Some(path) => tilewright::read_inputs_on(&module, path, devices)?,
+        None => tilewright::random_inputs_on(&module, args.seed, devices, &limits)?,
     };
+    let infeed = match &args.infeed {
+        Some(path) => tilewright::read_infeed(path)?,
+        None => Vec::new(),
+    };
+    let profiler = args.profile.then(Profiler::default);
+    let observer = profiler.as_ref().map(|profiler| profiler as &dyn Observer);
+    let progress = Progress::new();
+    let watched = [Watched { module: &module, progress: &progress }];
+    let options =
+        RunOptions { limits, devices, infeed: &infeed, observer, progress: Some(&progress) };
     let start = Instant::now();
-    let result = tilewright::run(&module, &inputs, &Limits::default())?;
+    let result = progress::shown(&watched, || tilewright::run_on(&module, &inputs, &options))?;
     let time = start.elapsed();
-    match args.output {
-        Some(path) => io::Output::of(Some(path)).write(&tilewright::outputs_to_npz(&result)?)?,
-        None => io::to_stdout(report::outputs(&result).as_bytes())?,
+    write(&args, &result)?;
+    let profile = profiler.map(|profiler| Profile::new(&module, &profiler));
+    let summary = RunReport { profile, ..RunReport::interpreter(time) };
+    if args.json {
+        io::to_stderr(&io::json(&summary)?);
+        return Ok(ExitCode::SUCCESS);
     }
-    if args.json || args.stats {
-        let summary = RunReport::interpreter(time);
-        let text = if args.json { io::json(&summary)? } else { report::run(&summary) };
-        io::to_stderr(&text);
+    if let Some(profile) = &summary.profile {
+        io::to_stderr(&report::profile(profile));
+    }
+    if args.stats {
+        io::to_stderr(&report::run(&summary));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The devices asked for, else those of the module.
+fn devices(args: &Run, module: &Verified) -> Devices {
+    let asked = args.devices.asked(Devices::of(module));
+    asked.unwrap_or_else(|| tilewright::devices_of(module))
+}
+
+/// Shows or saves what came out.
+fn write(args: &Run, result: &Outputs) -> Result<()> {
+    let Outputs { output, outfeed } = result;
+    if let Some(path) = &args.outfeed {
+        io::Output::of(Some(path.clone())).write(&tilewright::values_to_npz(outfeed)?)?;
+    }
+    match &args.output {
+        Some(path) => {
+            io::Output::of(Some(path.clone())).write(&tilewright::outputs_to_npz(output)?)
+        }
+        None => {
+            let mut text = report::outputs("out", [output]);
+            if args.outfeed.is_none() {
+                text += &report::outputs("outfeed", outfeed);
+            }
+            io::to_stdout(text.as_bytes())
+        }
+    }
 }

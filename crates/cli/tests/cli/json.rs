@@ -90,17 +90,25 @@ fn check() {
     assert_eq!(other.code, 1);
     let other = other.stdout_json();
     for (report, equal) in [(&same, true), (&other, false)] {
-        assert_keys(report, &["equal", "outputs", "seeds"]);
+        assert_keys(report, &["equal", "outputs", "seeds", "first_difference"]);
         assert_eq!(report["equal"], equal);
         assert!(report["seeds"].as_u64().unwrap() > 0);
         let outputs = report["outputs"].as_array().unwrap();
         assert_eq!(outputs.len(), 1);
-        assert_keys(&outputs[0], &["index", "max_abs", "max_ulp", "at"]);
+        let witness = ["at", "expected", "actual", "device", "inputs", "seed"];
+        let keys: Vec<&str> = ["index", "max_abs", "max_ulp"].into_iter().chain(witness).collect();
+        assert_keys(&outputs[0], &keys);
+        assert!(outputs[0]["device"].is_null());
         assert_eq!(outputs[0]["index"], 0);
     }
     assert_eq!(same["outputs"][0]["max_abs"], 0.0);
     assert!(other["outputs"][0]["max_ulp"].as_u64().unwrap() > 0);
     assert_eq!(other["outputs"][0]["at"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&other["outputs"][0]["inputs"], &other["outputs"][0]["seed"]),
+        (&"normal".into(), &0.into())
+    );
+    assert!(other["outputs"][0]["expected"].is_string() && same["outputs"][0]["seed"].is_null());
 }
 
 #[test]

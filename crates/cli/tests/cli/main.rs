@@ -4,7 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod bounds;
 mod common;
+mod devices;
 mod evaluation;
 mod json;
+mod observation;
 mod verbs;
