@@ -178,6 +178,7 @@ impl<'m> Evaluator<'m> {
         let bytes = |output: &Output| num_bytes(output.element_type, region.lanes);
         let charges = region.outputs.iter().map(|output| self.ledger.reserve(bytes(output)));
         let charges = charges.collect::<Outcome<Vec<_>>>()?;
+        let _registers = self.ledger.reserve(region.register_bytes())?;
         let work = region.lanes.saturating_mul(region.work());
         self.ledger.spend(u64::try_from(work).unwrap_or(u64::MAX))?;
         let out = |output: &Output| self.ledger.recycled(output.element_type, region.lanes);

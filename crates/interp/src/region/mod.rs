@@ -21,7 +21,7 @@ use tilewright_ir::{Data, Dims, ElementType, InstId};
 use crate::error::{Fault, Outcome};
 use crate::eval::elementwise::Kernel;
 use crate::strides::Nest;
-use crate::value::{alike, with_data};
+use crate::value::{alike, num_bytes, with_data};
 
 use parts::Part;
 pub(crate) use pieces::{Piece, pieces};
@@ -77,6 +77,13 @@ impl Region {
     /// How many elements of each lane it computes.
     pub(crate) fn work(&self) -> usize {
         self.actions.iter().filter(|a| matches!(a, Action::Compute { .. })).count().max(1)
+    }
+
+    /// The bytes of the registers of all threads that may run it at once.
+    pub(crate) fn register_bytes(&self) -> u64 {
+        let block: u64 = self.registers.iter().map(|&t| num_bytes(t, BLOCK)).sum();
+        let tasks = self.lanes.div_ceil(LANES_OF_A_TASK).min(rayon::current_num_threads());
+        block.saturating_mul(u64::try_from(tasks).unwrap_or(u64::MAX))
     }
 
     /// Computes the outputs into `out`, which has as many lanes of each, of
