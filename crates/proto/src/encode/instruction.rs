@@ -78,30 +78,32 @@ fn set_op(
 fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
     let operands = module.operands(id);
     let precision =
-        || Some(PrecisionConfig { operand_precision: vec![0; operands.len()], algorithm: 0 });
+        |count| Some(PrecisionConfig { operand_precision: vec![0; count], algorithm: 0 });
+    // Sizes of groups and scales have none.
+    let of_factors = || precision(2);
     match module.op(id) {
         Op::Dot(_) | Op::ScaledDot(_) => {
             proto.dot_dimension_numbers = Some(xla::DotDimensionNumbers::default());
-            proto.precision_config = precision();
+            proto.precision_config = of_factors();
         }
         Op::RaggedDot(_) => {
             proto.ragged_dot_dimension_numbers = Some(RaggedDotDimensionNumbers {
                 dot_dimension_numbers: Some(xla::DotDimensionNumbers::default()),
                 ..RaggedDotDimensionNumbers::default()
             });
-            proto.precision_config = precision();
+            proto.precision_config = of_factors();
         }
         Op::Convolution(_) => {
             proto.window = Some(xla::Window::default());
             proto.sparsity_config = Some(xla::SparsityConfig::default());
             proto.feature_group_count = 1;
             proto.batch_group_count = 1;
-            proto.precision_config = precision();
+            proto.precision_config = of_factors();
         }
         Op::CustomCall(_) => {
             proto.feature_group_count = 1;
             proto.batch_group_count = 1;
-            proto.precision_config = precision();
+            proto.precision_config = precision(operands.len());
             proto.custom_call_api_version = 1;
         }
         Op::ReduceWindow(_) | Op::SelectAndScatter(_) => {
