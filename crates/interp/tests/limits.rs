@@ -100,7 +100,7 @@ ENTRY e {
   ROOT r = f32[100000] get-tuple-element(w), index=1
 }";
     // One array and a little: no copy is made in any turn.
-    let limits = Limits { max_bytes: 400_000 + 50_000, ..Limits::default() };
+    let limits = Limits { max_bytes: 400_000 + 1000, ..Limits::default() };
     let result = run(text, &limits).unwrap();
     let values = result.as_array().unwrap().as_slice::<f32>().unwrap();
     assert!(values[..50].iter().all(|&v| v == 7.0) && values[50..].iter().all(|&v| v == 0.0));

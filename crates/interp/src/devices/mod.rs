@@ -10,7 +10,7 @@ pub(crate) mod trade;
 
 use std::sync::Arc;
 
-use tilewright_ir::{Literal, Module, Op, Opcode};
+use tilewright_ir::{Literal, Module, Op};
 
 use exchange::Exchange;
 pub use rows::{join_rows, shape_of_rows, split_rows};
@@ -70,24 +70,7 @@ pub fn tells_devices_apart(module: &Module) -> bool {
     let mut all = computations.flat_map(|&computation| module.instructions(computation));
     all.any(|id| match module.op(id) {
         Op::Send(attrs) | Op::Recv(attrs) => !attrs.is_host_transfer,
-        op => {
-            use Opcode::*;
-            matches!(
-                op.opcode(),
-                AllGather
-                    | AllGatherStart
-                    | AllReduce
-                    | AllReduceStart
-                    | AllToAll
-                    | CollectiveBroadcast
-                    | CollectivePermute
-                    | CollectivePermuteStart
-                    | PartitionId
-                    | RaggedAllToAll
-                    | ReduceScatter
-                    | ReplicaId
-            )
-        }
+        op => op.opcode().tells_devices_apart(),
     })
 }
 

@@ -53,6 +53,9 @@ pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
         groups[group].push(id);
         group_of.insert(id, group);
     }
+    // Broadcasts by themselves gain nothing.
+    let computes = |&id: &InstId| matches!(role(module, id), Some(Role::Compute));
+    group_of.retain(|_, &mut group| groups[group].iter().any(computes));
     in_order(order, groups, &group_of)
 }
 

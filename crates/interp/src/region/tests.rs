@@ -100,6 +100,19 @@ fn what_others_need_ends_a_region() {
     assert_eq!(check(text), [2, 2, 3]);
 }
 
+#[test]
+fn broadcasts_alone_are_no_region() {
+    let text = "HloModule m
+        ENTRY main {
+          x = f32[] parameter(0)
+          y = f32[100] parameter(1)
+          a = f32[100,100] broadcast(x), dimensions={}
+          b = f32[100,100] broadcast(y), dimensions={1}
+          ROOT r = (f32[100,100], f32[100,100]) tuple(a, b)
+        }";
+    assert_eq!(check(text), []);
+}
+
 /// A generator of numbers, good enough to choose by.
 struct Dice(u64);
 

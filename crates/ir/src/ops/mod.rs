@@ -105,6 +105,8 @@ const FLOAT: u16 = 128;
 const COMPLEX: u16 = 256;
 /// It takes a vector machine many steps for each element.
 const TRANSCENDENTAL: u16 = 512;
+/// A device takes part in it with others, or learns which it is.
+const DEVICES: u16 = 1024;
 
 macro_rules! bind {
     ($name:ident $payload:ident) => {
@@ -252,6 +254,11 @@ impl Opcode {
     /// same index alone.
     pub const fn is_elementwise(self) -> bool {
         self.flags() & ELEMENTWISE != 0
+    }
+
+    /// Whether a device takes part in it with others, or learns which it is.
+    pub const fn tells_devices_apart(self) -> bool {
+        self.flags() & DEVICES != 0
     }
 
     /// Whether a vector machine computes it in many steps for each element.

@@ -145,21 +145,21 @@ macro_rules! for_each_op {
             While(WhileAttrs) "while" exactly(1) control::while_loop [];
 
             // Collectives.
-            AllGather(AllGatherAttrs) "all-gather" at_least(1) collective::all_gather [SIDE_EFFECT];
+            AllGather(AllGatherAttrs) "all-gather" at_least(1) collective::all_gather [SIDE_EFFECT DEVICES];
             AllGatherDone "all-gather-done" exactly(1) collective::done [SIDE_EFFECT];
-            AllGatherStart(AllGatherAttrs) "all-gather-start" at_least(1) collective::all_gather_start [SIDE_EFFECT];
-            AllReduce(AllReduceAttrs) "all-reduce" at_least(1) collective::all_reduce [SIDE_EFFECT];
+            AllGatherStart(AllGatherAttrs) "all-gather-start" at_least(1) collective::all_gather_start [SIDE_EFFECT DEVICES];
+            AllReduce(AllReduceAttrs) "all-reduce" at_least(1) collective::all_reduce [SIDE_EFFECT DEVICES];
             AllReduceDone "all-reduce-done" exactly(1) collective::all_reduce_done [SIDE_EFFECT];
-            AllReduceStart(AllReduceAttrs) "all-reduce-start" at_least(1) collective::all_reduce_start [SIDE_EFFECT];
-            AllToAll(AllToAllAttrs) "all-to-all" at_least(1) collective::all_to_all [SIDE_EFFECT];
-            CollectiveBroadcast(GroupAttrs) "collective-broadcast" at_least(1) collective::broadcast [SIDE_EFFECT];
-            CollectivePermute(PermuteAttrs) "collective-permute" at_least(1) collective::permute [SIDE_EFFECT];
+            AllReduceStart(AllReduceAttrs) "all-reduce-start" at_least(1) collective::all_reduce_start [SIDE_EFFECT DEVICES];
+            AllToAll(AllToAllAttrs) "all-to-all" at_least(1) collective::all_to_all [SIDE_EFFECT DEVICES];
+            CollectiveBroadcast(GroupAttrs) "collective-broadcast" at_least(1) collective::broadcast [SIDE_EFFECT DEVICES];
+            CollectivePermute(PermuteAttrs) "collective-permute" at_least(1) collective::permute [SIDE_EFFECT DEVICES];
             CollectivePermuteDone "collective-permute-done" exactly(1) collective::done [SIDE_EFFECT];
-            CollectivePermuteStart(PermuteAttrs) "collective-permute-start" at_least(1) collective::permute_start [SIDE_EFFECT];
-            PartitionId "partition-id" exactly(0) collective::device_id [];
-            RaggedAllToAll(GroupAttrs) "ragged-all-to-all" exactly(6) collective::ragged_all_to_all [SIDE_EFFECT];
-            ReduceScatter(ReduceScatterAttrs) "reduce-scatter" at_least(1) collective::reduce_scatter [SIDE_EFFECT];
-            ReplicaId "replica-id" exactly(0) collective::device_id [];
+            CollectivePermuteStart(PermuteAttrs) "collective-permute-start" at_least(1) collective::permute_start [SIDE_EFFECT DEVICES];
+            PartitionId "partition-id" exactly(0) collective::device_id [DEVICES];
+            RaggedAllToAll(GroupAttrs) "ragged-all-to-all" exactly(6) collective::ragged_all_to_all [SIDE_EFFECT DEVICES];
+            ReduceScatter(ReduceScatterAttrs) "reduce-scatter" at_least(1) collective::reduce_scatter [SIDE_EFFECT DEVICES];
+            ReplicaId "replica-id" exactly(0) collective::device_id [DEVICES];
 
             // Random numbers.
             Rng(RngAttrs) "rng" exactly(2) random::rng [SIDE_EFFECT];
