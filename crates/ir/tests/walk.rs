@@ -170,7 +170,11 @@ fn the_ops_that_act_by_themselves() {
 fn an_async_call_calls() {
     let (mut module, [leaf, .., main]) = calls();
     let p = module.computation(main).parameters()[0];
-    let attrs = AsyncAttrs { async_execution_thread: None, calls: Some(leaf) };
+    let attrs = AsyncAttrs {
+        async_execution_thread: None,
+        output_to_operand_aliasing: Vec::new(),
+        calls: Some(leaf),
+    };
     let start = Op::AsyncStart(Box::new(attrs));
     let start = add(&mut module, main, start, "((pred[]), pred[], s32[])", &[p], "start");
     assert_eq!(module.called(start).as_slice(), [leaf]);

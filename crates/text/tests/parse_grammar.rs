@@ -314,7 +314,11 @@ fn shapes_are_inferred_where_they_are_left_out() {
     let module = with_lines(
         "y = add(x, x)\nt = tuple(y, z)\ng = get-tuple-element(t), index=0\nROOT r = transpose(g), dimensions={1,0}",
     );
-    assert_eq!(module.shape(root(&module)).to_string(), "f32[6,4]");
+    assert_eq!(
+        module.shape(root(&module)).to_string(),
+        "f32[6,4]{0,1}",
+        "in which it moves nothing"
+    );
 }
 
 #[test]
@@ -373,6 +377,26 @@ fn asynchronous_forms_of_any_op() {
     assert_eq!(module.opcode(inner), Opcode::CustomCall);
     assert_eq!(module.shape(inner).to_string(), "f32[8]");
     assert_eq!(module.opcode(root(&module)), Opcode::AsyncDone);
+    tilewright_ir::verify(module).unwrap();
+}
+
+#[test]
+fn aliases_of_asynchronous_forms() {
+    let module = with_lines(
+        "s = ((f32[4,6]), f32[4,6], s32[]) negate-start(x), output_to_operand_aliasing={{1}: (0, {})}\n\
+         d = f32[4,6] negate-done(s)\n\
+         t = ((f32[4,6]), f32[4,6], s32[]) custom-call-start(d), custom_call_target=\"t\", output_to_operand_aliasing={{}: (0, {})}\n\
+         ROOT r = f32[4,6] custom-call-done(t)",
+    );
+    let attrs = |name| match module.op(named(&module, name)) {
+        Op::AsyncStart(attrs) => attrs.clone(),
+        _ => panic!("not an async-start"),
+    };
+    assert_eq!(attrs("s").output_to_operand_aliasing[0].output.as_slice(), [1]);
+    assert!(attrs("t").output_to_operand_aliasing.is_empty(), "they are the custom-call's");
+    let wrapped = module.computation(attrs("t").calls.unwrap()).root().unwrap();
+    let Op::CustomCall(inner) = module.op(wrapped) else { panic!("not a custom-call") };
+    assert_eq!(inner.output_to_operand_aliasing.len(), 1);
     tilewright_ir::verify(module).unwrap();
 }
 

@@ -102,6 +102,8 @@ attributes! {
     pub struct AsyncAttrs {
         /// The thread that runs the computation.
         async_execution_thread: Option<SmolStr> = "async_execution_thread",
+        /// Parts of what the start yields that share a buffer with an operand.
+        output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
         /// The computation wrapped.
         calls: Option<CompId> = "calls",
     }

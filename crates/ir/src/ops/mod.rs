@@ -107,6 +107,8 @@ const COMPLEX: u16 = 256;
 const TRANSCENDENTAL: u16 = 512;
 /// A device takes part in it with others, or learns which it is.
 const DEVICES: u16 = 1024;
+/// Where its shape is left out, it has the layout of an operand.
+const LAYOUT: u16 = 2048;
 
 macro_rules! bind {
     ($name:ident $payload:ident) => {
@@ -259,6 +261,12 @@ impl Opcode {
     /// Whether a device takes part in it with others, or learns which it is.
     pub const fn tells_devices_apart(self) -> bool {
         self.flags() & DEVICES != 0
+    }
+
+    /// Whether a result whose shape is left out has the layout of an operand,
+    /// see [`crate::infer_layout`].
+    pub const fn keeps_layout(self) -> bool {
+        self.flags() & (LAYOUT | ELEMENTWISE) != 0
     }
 
     /// Whether a vector machine computes it in many steps for each element.

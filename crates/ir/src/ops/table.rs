@@ -85,17 +85,17 @@ macro_rules! for_each_op {
             Broadcast(BroadcastAttrs) "broadcast" exactly(1) shaping::broadcast [];
             Concatenate(ConcatenateAttrs) "concatenate" at_least(1) shaping::concatenate [];
             Constant(Literal) "constant" exactly(0) shaping::constant [];
-            Copy "copy" exactly(1) shaping::copy [];
+            Copy "copy" exactly(1) shaping::copy [LAYOUT];
             DynamicReshape "dynamic-reshape" at_least(1) shaping::dynamic_reshape [];
             GetDimensionSize(GetDimensionSizeAttrs) "get-dimension-size" exactly(1) shaping::get_dimension_size [];
             Iota(IotaAttrs) "iota" exactly(0) shaping::iota [];
             Pad(PadAttrs) "pad" exactly(2) shaping::pad [];
             Parameter(ParameterAttrs) "parameter" exactly(0) shaping::parameter [];
             Reshape(ReshapeAttrs) "reshape" exactly(1) shaping::reshape [];
-            Reverse(ReverseAttrs) "reverse" exactly(1) shaping::reverse [];
-            SetDimensionSize(SetDimensionSizeAttrs) "set-dimension-size" exactly(2) shaping::set_dimension_size [];
+            Reverse(ReverseAttrs) "reverse" exactly(1) shaping::reverse [LAYOUT];
+            SetDimensionSize(SetDimensionSizeAttrs) "set-dimension-size" exactly(2) shaping::set_dimension_size [LAYOUT];
             Slice(SliceAttrs) "slice" exactly(1) shaping::slice [];
-            Transpose(TransposeAttrs) "transpose" exactly(1) shaping::transpose [];
+            Transpose(TransposeAttrs) "transpose" exactly(1) shaping::transpose [LAYOUT];
 
             // Contractions.
             Convolution(ConvolutionAttrs) "convolution" exactly(2) contract::convolution [];
@@ -105,22 +105,22 @@ macro_rules! for_each_op {
 
             // Windows that move over an array.
             ReduceWindow(ReduceWindowAttrs) "reduce-window" at_least(2) window::reduce_window [];
-            SelectAndScatter(SelectAndScatterAttrs) "select-and-scatter" exactly(3) window::select_and_scatter [];
+            SelectAndScatter(SelectAndScatterAttrs) "select-and-scatter" exactly(3) window::select_and_scatter [LAYOUT];
 
             // Indexing by run-time values.
             DynamicSlice(DynamicSliceAttrs) "dynamic-slice" at_least(1) indexing::dynamic_slice [];
-            DynamicUpdateSlice "dynamic-update-slice" at_least(2) indexing::dynamic_update_slice [];
+            DynamicUpdateSlice "dynamic-update-slice" at_least(2) indexing::dynamic_update_slice [LAYOUT];
             Gather(GatherAttrs) "gather" exactly(2) indexing::gather [];
-            Scatter(ScatterAttrs) "scatter" at_least(3) indexing::scatter [];
+            Scatter(ScatterAttrs) "scatter" at_least(3) indexing::scatter [LAYOUT];
 
             // Reductions, scans and sorts.
             Reduce(ReduceAttrs) "reduce" at_least(2) reduce::reduce [];
             Scan(ScanAttrs) "scan" at_least(1) reduce::scan [];
-            Sort(SortAttrs) "sort" at_least(1) reduce::sort [];
+            Sort(SortAttrs) "sort" at_least(1) reduce::sort [LAYOUT];
             TopK(TopKAttrs) "topk" exactly(1) reduce::topk [];
 
             // Control and structure.
-            AddDependency "add-dependency" exactly(2) control::add_dependency [];
+            AddDependency "add-dependency" exactly(2) control::add_dependency [LAYOUT];
             AfterAll "after-all" at_least(0) control::after_all [];
             AsyncDone(AsyncAttrs) "async-done" exactly(1) control::async_done [];
             AsyncStart(AsyncAttrs) "async-start" at_least(0) control::async_start [];
@@ -130,12 +130,12 @@ macro_rules! for_each_op {
             CopyDone "copy-done" exactly(1) control::copy_done [];
             CopyStart(CopyStartAttrs) "copy-start" exactly(1) control::copy_start [];
             CustomCall(CustomCallAttrs) "custom-call" at_least(0) control::custom_call [];
-            Domain(DomainAttrs) "domain" exactly(1) control::domain [];
+            Domain(DomainAttrs) "domain" exactly(1) control::domain [LAYOUT];
             Fusion(FusionAttrs) "fusion" at_least(0) control::fusion [];
             GetTupleElement(GetTupleElementAttrs) "get-tuple-element" exactly(1) control::get_tuple_element [];
             Infeed(InfeedAttrs) "infeed" exactly(1) control::infeed [SIDE_EFFECT];
             Map(MapAttrs) "map" at_least(1) control::map [];
-            OptimizationBarrier "opt-barrier" exactly(1) control::same_as_operand [];
+            OptimizationBarrier "opt-barrier" exactly(1) control::same_as_operand [LAYOUT];
             Outfeed(OutfeedAttrs) "outfeed" exactly(2) control::outfeed [SIDE_EFFECT];
             Recv(TransferAttrs) "recv" exactly(1) control::recv [SIDE_EFFECT];
             RecvDone(TransferAttrs) "recv-done" exactly(1) control::recv_done [SIDE_EFFECT];
@@ -148,12 +148,12 @@ macro_rules! for_each_op {
             AllGather(AllGatherAttrs) "all-gather" at_least(1) collective::all_gather [SIDE_EFFECT DEVICES];
             AllGatherDone "all-gather-done" exactly(1) collective::done [SIDE_EFFECT];
             AllGatherStart(AllGatherAttrs) "all-gather-start" at_least(1) collective::all_gather_start [SIDE_EFFECT DEVICES];
-            AllReduce(AllReduceAttrs) "all-reduce" at_least(1) collective::all_reduce [SIDE_EFFECT DEVICES];
+            AllReduce(AllReduceAttrs) "all-reduce" at_least(1) collective::all_reduce [SIDE_EFFECT DEVICES LAYOUT];
             AllReduceDone "all-reduce-done" exactly(1) collective::all_reduce_done [SIDE_EFFECT];
             AllReduceStart(AllReduceAttrs) "all-reduce-start" at_least(1) collective::all_reduce_start [SIDE_EFFECT DEVICES];
             AllToAll(AllToAllAttrs) "all-to-all" at_least(1) collective::all_to_all [SIDE_EFFECT DEVICES];
-            CollectiveBroadcast(GroupAttrs) "collective-broadcast" at_least(1) collective::broadcast [SIDE_EFFECT DEVICES];
-            CollectivePermute(PermuteAttrs) "collective-permute" at_least(1) collective::permute [SIDE_EFFECT DEVICES];
+            CollectiveBroadcast(GroupAttrs) "collective-broadcast" at_least(1) collective::broadcast [SIDE_EFFECT DEVICES LAYOUT];
+            CollectivePermute(PermuteAttrs) "collective-permute" at_least(1) collective::permute [SIDE_EFFECT DEVICES LAYOUT];
             CollectivePermuteDone "collective-permute-done" exactly(1) collective::done [SIDE_EFFECT];
             CollectivePermuteStart(PermuteAttrs) "collective-permute-start" at_least(1) collective::permute_start [SIDE_EFFECT DEVICES];
             PartitionId "partition-id" exactly(0) collective::device_id [DEVICES];
@@ -167,12 +167,12 @@ macro_rules! for_each_op {
             RngGetAndUpdateState(RngStateAttrs) "rng-get-and-update-state" exactly(0) random::rng_state [SIDE_EFFECT];
 
             // Linear algebra, transforms and whole norms.
-            BatchNormGrad(BatchNormAttrs) "batch-norm-grad" exactly(5) linalg::batch_norm [];
-            BatchNormInference(BatchNormAttrs) "batch-norm-inference" exactly(5) linalg::batch_norm [];
-            BatchNormTraining(BatchNormAttrs) "batch-norm-training" exactly(3) linalg::batch_norm [];
-            Cholesky(CholeskyAttrs) "cholesky" exactly(1) linalg::cholesky [];
-            Fft(FftAttrs) "fft" exactly(1) linalg::fft [];
-            TriangularSolve(TriangularSolveAttrs) "triangular-solve" exactly(2) linalg::triangular_solve [];
+            BatchNormGrad(BatchNormAttrs) "batch-norm-grad" exactly(5) linalg::batch_norm [LAYOUT];
+            BatchNormInference(BatchNormAttrs) "batch-norm-inference" exactly(5) linalg::batch_norm [LAYOUT];
+            BatchNormTraining(BatchNormAttrs) "batch-norm-training" exactly(3) linalg::batch_norm [LAYOUT];
+            Cholesky(CholeskyAttrs) "cholesky" exactly(1) linalg::cholesky [LAYOUT];
+            Fft(FftAttrs) "fft" exactly(1) linalg::fft [LAYOUT];
+            TriangularSolve(TriangularSolveAttrs) "triangular-solve" exactly(2) linalg::triangular_solve [LAYOUT];
         }
     };
 }

@@ -115,6 +115,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let aliases = match module.op(id) {
         Op::Fusion(attrs) => &attrs.output_to_operand_aliasing,
         Op::CustomCall(attrs) => &attrs.output_to_operand_aliasing,
+        Op::AsyncStart(attrs) => &attrs.output_to_operand_aliasing,
         _ => return,
     };
     let mut outputs = FxHashSet::default();

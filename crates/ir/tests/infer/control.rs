@@ -195,7 +195,11 @@ fn transfers_carry_data_a_number_and_a_token() {
 }
 
 fn asynchronous(calls: Option<CompId>, thread: Option<&str>) -> Box<AsyncAttrs> {
-    Box::new(AsyncAttrs { async_execution_thread: thread.map(Into::into), calls })
+    Box::new(AsyncAttrs {
+        async_execution_thread: thread.map(Into::into),
+        output_to_operand_aliasing: Vec::new(),
+        calls,
+    })
 }
 
 #[test]

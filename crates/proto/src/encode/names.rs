@@ -35,16 +35,18 @@ impl Names {
     }
 }
 
+/// The first number that is free, counted from 0, which a name without a number
+/// has (`xla/service/name_uniquer.cc`).
 fn fresh(name: &str, next: &mut FxHashMap<String, u64>, taken: &FxHashSet<Cow<'_, str>>) -> String {
     let stem = match name.rsplit_once('.') {
-        Some((stem, number)) if number.parse::<u64>().is_ok() => stem,
+        Some((stem, number)) if !stem.is_empty() && number.parse::<i64>().is_ok() => stem,
         _ => name,
     };
-    let next = next.entry(stem.to_owned()).or_insert(1);
+    let next = next.entry(stem.to_owned()).or_insert(0);
     loop {
-        let name = format!("{stem}.{next}");
+        let (number, name) = (*next, format!("{stem}.{next}"));
         *next = next.saturating_add(1);
-        if !taken.contains(name.as_str()) {
+        if !taken.contains(name.as_str()) && !(number == 0 && taken.contains(stem)) {
             return name;
         }
     }

@@ -2,13 +2,13 @@
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
-use tilewright_ir::ops::attr::{AttrKind, AttrValue, AttrValues, Real};
+use tilewright_ir::ops::attr::{AttrKind, AttrSpec, AttrValue, AttrValues, Real};
 use tilewright_ir::{CompId, Extras, InstId, Opcode};
 
 use super::computation::Scope;
 use super::header::MAX_ATTRIBUTES;
+use super::instruction::Head;
 use super::metadata::Metadata;
-use super::string::unescape;
 use super::suggest::nearest;
 use super::verbatim::Extent;
 use super::{Failed, Parse, Parser, SyntaxError};
@@ -38,18 +38,18 @@ impl Attributes<'_> {
         self.extras.iter().flat_map(|extras| &extras.other).map(|(name, _)| name.as_str())
     }
 
-    /// Takes out an attribute that the op does not have, if it is a string.
-    pub(super) fn take_string(&mut self, name: &str) -> Option<SmolStr> {
-        let other = &mut self.extras.as_mut()?.other;
-        let at = other.iter().position(|(n, _)| n == name)?;
-        let quoted = other.get(at)?.1.0.strip_prefix('"')?.strip_suffix('"')?;
-        let text = unescape(quoted)?;
-        other.remove(at);
-        Some(text.into())
-    }
-
     fn extras(&mut self) -> &mut Extras {
         self.extras.get_or_insert_default()
+    }
+}
+
+/// What kind of attribute of the op a name is. What an asynchronous op wraps
+/// comes before its start, whose computation is the one that wraps.
+fn attribute_of(head: &Head, name: &str) -> Option<&'static AttrSpec> {
+    let find = |opcode: Opcode| opcode.attrs().iter().find(|spec| spec.name == name);
+    match head.wrapped {
+        Some(wrapped) => find(wrapped).or_else(|| find(head.opcode).filter(|_| name != "calls")),
+        None => find(head.opcode),
     }
 }
 
@@ -58,14 +58,13 @@ impl<'s> Parser<'s> {
     pub(super) fn attributes(
         &mut self,
         scope: &mut Scope<'s>,
-        opcode: Opcode,
+        head: &Head,
         attributes: &mut Attributes<'s>,
     ) -> Parse<()> {
         attributes.own_end = Span::new(0, self.cursor.pos()).end;
-        let specs = opcode.attrs();
         while self.accept(b',') {
             let (name, span) = self.attribute_word()?;
-            let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
+            let Some(spec) = attribute_of(head, name) else {
                 self.common_attribute(scope, name, span, attributes)?;
                 continue;
             };

@@ -4,7 +4,9 @@ use smallvec::SmallVec;
 use smol_str::SmolStr;
 use tilewright_ir::ops::attr::AttrError;
 use tilewright_ir::ops::shaping::ParameterAttrs;
-use tilewright_ir::{ArrayShape, InstId, Op, Opcode, Position, Shape, ShapeId, infer_shape};
+use tilewright_ir::{
+    ArrayShape, InstId, Op, Opcode, Position, Shape, ShapeId, infer_layout, infer_shape,
+};
 
 use super::attribute::Attributes;
 use super::computation::Scope;
@@ -116,7 +118,7 @@ impl<'s> Parser<'s> {
         let mut operands = Operands::new();
         let value = self.arguments(scope, &head, &mut operands)?;
         let mut attributes = Attributes::default();
-        self.attributes(scope, head.wrapped.unwrap_or(head.opcode), &mut attributes)?;
+        self.attributes(scope, &head, &mut attributes)?;
         let op = match (value, head.wrapped) {
             (Some(op), _) => op,
             (None, Some(wrapped)) => {
@@ -275,7 +277,10 @@ impl<'s> Parser<'s> {
         }
         let shapes: SmallVec<[&Shape; 8]> =
             operands.iter().map(|&id| self.module.shape(id)).collect();
-        let inferred = infer_shape(&self.module, op, &shapes, None);
+        let mut inferred = infer_shape(&self.module, op, &shapes, None);
+        if let Ok(shape) = &mut inferred {
+            infer_layout(op, &shapes, shape);
+        }
         drop(shapes);
         let shape = match inferred {
             Ok(shape) => shape,

@@ -8,6 +8,7 @@
 //! stands for an `async-start` that calls a computation of one `custom-call`.
 
 use smol_str::{SmolStr, format_smolstr};
+use tilewright_ir::ops::attr::OpAttrs as _;
 use tilewright_ir::ops::control::AsyncAttrs;
 use tilewright_ir::ops::shaping::ParameterAttrs;
 use tilewright_ir::{CompId, InstId, Op, Opcode, ShapeId};
@@ -44,14 +45,18 @@ impl<'s> Parser<'s> {
             Ok(op) => op,
             Err(error) => return self.attribute_error(head, &error, attributes),
         };
-        let thread = attributes.take_string("async_execution_thread");
+        let mut start = match AsyncAttrs::take(&mut attributes.values) {
+            Ok(start) => start,
+            Err(error) => return self.attribute_error(head, &error, attributes),
+        };
         let shape = self.result_of_async(head)?;
         let id = self.module.add_computation_before("async_wrapped", scope.id);
         self.nameless.push((id, "async_wrapped"));
         self.spans.set_computation(id, head.span);
-        self.module.set_execution_thread(id, thread.clone());
+        self.module.set_execution_thread(id, start.async_execution_thread.clone());
         self.wrapped_computation(id, head, op, shape, operands)?;
-        Ok(Op::AsyncStart(Box::new(AsyncAttrs { async_execution_thread: thread, calls: Some(id) })))
+        start.calls = Some(id);
+        Ok(Op::AsyncStart(Box::new(start)))
     }
 
     /// The second element of the shape `((operands), result, ...)`.
