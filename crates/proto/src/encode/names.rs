@@ -46,7 +46,8 @@ fn fresh(name: &str, next: &mut FxHashMap<String, u64>, taken: &FxHashSet<Cow<'_
     loop {
         let (number, name) = (*next, format!("{stem}.{next}"));
         *next = next.saturating_add(1);
-        if !taken.contains(name.as_str()) && !(number == 0 && taken.contains(stem)) {
+        let is_stem = number == 0 && taken.contains(stem);
+        if !is_stem && !taken.contains(name.as_str()) {
             return name;
         }
     }

@@ -1,6 +1,7 @@
 //! What passes know about a module before they change it.
 
 pub mod cost;
+pub mod cut;
 pub mod digits;
 pub mod equal;
 pub mod monoid;

@@ -11,6 +11,9 @@ use super::reduce::is_plain;
 pub struct Region {
     /// The dims of every array of the region.
     pub dims: Dims,
+    /// The elementwise instructions and the reshapes that go in, in order of
+    /// discovery.
+    pub members: Vec<InstId>,
     /// The elementwise instructions, in the order of the computation.
     pub interior: Vec<InstId>,
     /// The arrays that go in, in order of discovery.
@@ -106,6 +109,15 @@ pub fn unseen_region_around(
     Some(describe(module, dims, &reached))
 }
 
+impl Region {
+    /// The part of the region that these of its members make up; its other
+    /// members are leaves and users of it, as any instruction is.
+    pub fn part(&self, module: &Module, keep: impl Fn(InstId) -> bool) -> Self {
+        let members: Vec<InstId> = self.members.iter().copied().filter(|&id| keep(id)).collect();
+        describe(module, self.dims.clone(), &members)
+    }
+}
+
 /// The members of a region and the reshapes that go into it, in order of
 /// discovery; `None` where one of `seen` is met.
 fn explore(
@@ -163,8 +175,14 @@ fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
 }
 
 fn describe(module: &Module, dims: Dims, reached: &[InstId]) -> Region {
-    let mut region =
-        Region { dims, interior: Vec::new(), leaves: Vec::new(), exits: Vec::new(), blocked: None };
+    let mut region = Region {
+        dims,
+        members: reached.to_vec(),
+        interior: Vec::new(),
+        leaves: Vec::new(),
+        exits: Vec::new(),
+        blocked: None,
+    };
     let members: FxHashSet<InstId> = reached.iter().copied().collect();
     let mut leaves = FxHashSet::default();
     for &id in reached {
@@ -172,8 +190,9 @@ fn describe(module: &Module, dims: Dims, reached: &[InstId]) -> Region {
             region.interior.push(id);
             for &operand in module.operands(id) {
                 // Scalar operands (of select and clamp) fit any dims.
-                let is_leaf = has_dims(module, operand, &region.dims)
-                    && !is_interior(module, operand, &region.dims);
+                let is_interior =
+                    members.contains(&operand) && is_interior(module, operand, &region.dims);
+                let is_leaf = has_dims(module, operand, &region.dims) && !is_interior;
                 if is_leaf && leaves.insert(operand) {
                     region.leaves.push(Leaf { id: operand, kind: leaf_kind(module, operand) });
                     // A dynamic leaf may meet static ones of the same bound.

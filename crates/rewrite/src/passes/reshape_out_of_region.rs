@@ -19,9 +19,9 @@
 //! full size, which costs). What comes out: reshapes back (gone), reduces (by
 //! T1), anything else (reshaped at full size).
 //!
-//! All of a region moves or nothing; of all dims that its reshapes offer, those
-//! are chosen that cost least on the target, and only if that is less than it
-//! costs now. So a patch norm, whose inner broadcast would be as large as the
+//! Of all dims that its reshapes offer, and of all parts of the region, those are
+//! chosen that cost least on the target ([`super::region_move`]), and only if that
+//! is less than it costs now. So a patch norm, whose inner broadcast would be as large as the
 //! image, stays as it is.
 //!
 //! Source: the patent application "Reshape and broadcast optimizations to avoid

@@ -147,14 +147,14 @@ impl CostModel<'_> {
 
     /// What all instructions that a patch would make cost together.
     pub fn patch(&self, module: &Module, patch: &Patch) -> Cost {
-        self.patch_with_fused(module, patch).0
+        self.planned(module, patch).0.into_iter().sum()
     }
 
-    /// What all instructions that a patch would make cost together, and which
-    /// of them are computed where they are used.
-    pub fn patch_with_fused(&self, module: &Module, patch: &Patch) -> (Cost, Vec<bool>) {
+    /// What each instruction that a patch would make costs, and which of them
+    /// are computed where they are used.
+    pub fn planned(&self, module: &Module, patch: &Patch) -> (Vec<Cost>, Vec<bool>) {
         let mut fused: Vec<bool> = Vec::with_capacity(patch.planned().len());
-        let mut total = Cost::default();
+        let mut costs = Vec::with_capacity(patch.planned().len());
         for planned in patch.planned() {
             let operands: SmallVec<[Operand<'_>; 3]> = planned
                 .operands
@@ -168,9 +168,9 @@ impl CostModel<'_> {
                 })
                 .collect();
             fused.push(self.fuses(&planned.op, &planned.shape, &operands));
-            total += self.instruction(&planned.op, self.weigh(&planned.shape), &operands);
+            costs.push(self.instruction(&planned.op, self.weigh(&planned.shape), &operands));
         }
-        (total, fused)
+        (costs, fused)
     }
 
     /// What an instruction of a module costs.
@@ -301,7 +301,8 @@ impl CostModel<'_> {
         operands.iter().filter(|o| o.fused).map(|o| self.stored(o.value)).sum()
     }
 
-    fn load(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
+    /// A load from vector memory.
+    pub fn load(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
         let cycles = as_f64(footprint.vectors) / f64::from(self.target.load_slots.max(1));
         traffic(cycles, footprint)
     }

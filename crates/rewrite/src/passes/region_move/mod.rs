@@ -1,6 +1,7 @@
 //! Moves elementwise regions to the dims of their reshapes, where that pays:
 //! the mechanism of [`super::reshape_out_of_region`] and [`super::degenerate`].
 
+mod placement;
 mod plan;
 
 use rustc_hash::FxHashSet;
@@ -11,7 +12,7 @@ use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::region::{Exit, ExitKind, LeafKind, Region, unseen_region_around};
 use crate::pass::Context;
 use crate::report::{Note, Verdict, place_of};
-use plan::Move;
+use plan::{Move, Planner};
 
 /// More dims than this are not tried for one region.
 const MOST_CANDIDATES: usize = 4;
@@ -118,8 +119,7 @@ impl Sweep<'_, '_> {
     fn best(&self, module: &Module, region: &Region, candidates: &[Dims]) -> Option<Move> {
         let model = CostModel { target: self.cx.target };
         let exact = self.cx.exact;
-        let moves =
-            candidates.iter().filter_map(|dims| Move::plan(module, region, dims, &model, exact));
+        let moves = candidates.iter().flat_map(|dims| moves(module, region, dims, &model, exact));
         moves.min_by(|a, b| (a.after - a.before).total_cmp(&(b.after - b.before)))
     }
 
@@ -127,6 +127,23 @@ impl Sweep<'_, '_> {
         let place = place_of_region(module, region);
         self.cx.notes.push(Note { pass: self.pass, verdict, place, text });
     }
+}
+
+/// The move of all of a region to other dims, and that of the part of it which
+/// is best to move.
+fn moves(
+    module: &Module,
+    region: &Region,
+    dims: &Dims,
+    model: &CostModel<'_>,
+    exact: bool,
+) -> SmallVec<[Move; 2]> {
+    let Some(whole) = Planner::plan(module, region, dims, exact) else { return SmallVec::new() };
+    let part = placement::part_to_move(&whole, model)
+        .map(|part| region.part(module, |id| part.contains(&id)))
+        .and_then(|part| Some(Planner::plan(module, &part, dims, exact)?.weighed(model)))
+        .filter(|part| pays(part.before, part.after));
+    [whole.weighed(model)].into_iter().chain(part).collect()
 }
 
 /// Removes what a move leaves without use: a dead region would be found and
@@ -158,10 +175,11 @@ fn place_of_region(module: &Module, region: &Region) -> String {
 }
 
 fn explain(module: &Module, region: &Region, best: &Move, target: &str) -> String {
-    let ops = match region.interior.len() {
-        0 => "values".to_owned(),
-        1 => "1 elementwise op".to_owned(),
-        n => format!("{n} elementwise ops"),
+    let ops = match (best.ops, region.interior.len()) {
+        (_, 0) => "values".to_owned(),
+        (1, 1) => "1 elementwise op".to_owned(),
+        (some, all) if some < all => format!("{some} of {all} elementwise ops"),
+        (_, all) => format!("{all} elementwise ops"),
     };
     let (from, to) = (list(&region.dims), list(&best.dims));
     let costs = format!("{:.0} cycles instead of {:.0} on {target}", best.after, best.before);

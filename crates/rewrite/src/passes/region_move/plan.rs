@@ -1,5 +1,7 @@
 //! Plans how a region is computed in other dims, and weighs it.
 
+use std::ops::Range;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs};
@@ -14,6 +16,8 @@ use crate::analysis::region::{Exit, ExitKind, Leaf, LeafKind, Region};
 pub(super) struct Move {
     /// Those dims.
     pub(super) dims: Dims,
+    /// How many elementwise instructions move.
+    pub(super) ops: usize,
     /// The edits.
     pub(super) patch: Patch,
     /// Modelled cycles of what goes.
@@ -24,58 +28,36 @@ pub(super) struct Move {
     pub(super) forced: Vec<Exit>,
 }
 
-impl Move {
-    /// The move of `region` to `dims`; `None` where the reshape between the
-    /// two cannot be analysed.
-    pub(super) fn plan(
-        module: &Module,
-        region: &Region,
-        dims: &Dims,
-        model: &CostModel<'_>,
-        exact: bool,
-    ) -> Option<Self> {
-        let mut planner = Planner {
-            module,
-            region,
-            digits: Digits::of_reshape(dims, &region.dims)?,
-            exact,
-            patch: Patch::new(),
-            moved: FxHashMap::default(),
-            gone: region.interior.iter().copied().collect(),
-            back: FxHashSet::default(),
-            forced: Vec::new(),
-        };
-        for leaf in &region.leaves {
-            let value = planner.leaf(leaf)?;
-            planner.moved.insert(leaf.id, value);
-        }
-        for &id in &region.interior {
-            planner.interior(id);
-        }
-        for exit in &region.exits {
-            planner.exit(exit);
-        }
-        planner.leaves_gone();
-        let before: Cost = planner.gone.iter().map(|&id| model.of(module, id)).sum();
-        let (after, fused) = model.patch_with_fused(module, &planner.patch);
-        let users = planner.users_cost_more_by(model, &fused);
-        Some(Self {
-            dims: dims.clone(),
-            patch: planner.patch,
-            before: before.cycles + (-users).max(0.0),
-            after: after.cycles + users.max(0.0),
-            forced: planner.forced,
-        })
-    }
+/// What of a patch stands for what of a region: the places of the planned
+/// instructions.
+#[derive(Default)]
+pub(super) struct Pieces {
+    /// What brings each leaf into the new dims.
+    pub(super) leaves: Vec<Range<usize>>,
+    /// The interior instructions.
+    pub(super) interior: Vec<usize>,
+    /// What each exit becomes.
+    pub(super) exits: Vec<ExitPiece>,
 }
 
-struct Planner<'a> {
-    module: &'a Module,
-    region: &'a Region,
+/// What an exit becomes.
+pub(super) struct ExitPiece {
+    /// The instructions for it alone.
+    pub(super) planned: Range<usize>,
+    /// The value that takes the place of the user; none where the use needs
+    /// the old dims.
+    pub(super) result: Option<Value>,
+}
+
+/// A move being planned.
+pub(super) struct Planner<'a> {
+    pub(super) module: &'a Module,
+    pub(super) region: &'a Region,
     /// From the new dims to the region's.
     digits: Digits,
     exact: bool,
-    patch: Patch,
+    pub(super) patch: Patch,
+    pub(super) pieces: Pieces,
     /// What values of the region are in the new dims.
     moved: FxHashMap<InstId, Value>,
     /// The instructions that nothing needs any more.
@@ -85,7 +67,62 @@ struct Planner<'a> {
     forced: Vec<Exit>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    /// Plans the move of all of a region.
+    pub(super) fn plan(
+        module: &'a Module,
+        region: &'a Region,
+        dims: &Dims,
+        exact: bool,
+    ) -> Option<Self> {
+        let mut planner = Self {
+            module,
+            region,
+            digits: Digits::of_reshape(dims, &region.dims)?,
+            exact,
+            patch: Patch::new(),
+            pieces: Pieces::default(),
+            moved: FxHashMap::default(),
+            gone: region.interior.iter().copied().collect(),
+            back: FxHashSet::default(),
+            forced: Vec::new(),
+        };
+        for leaf in &region.leaves {
+            let start = planner.patch.planned().len();
+            let value = planner.leaf(leaf)?;
+            planner.moved.insert(leaf.id, value);
+            planner.pieces.leaves.push(start..planner.patch.planned().len());
+        }
+        for &id in &region.interior {
+            planner.pieces.interior.push(planner.patch.planned().len());
+            planner.interior(id);
+        }
+        for exit in &region.exits {
+            let start = planner.patch.planned().len();
+            let result = planner.exit(exit);
+            let planned = start..planner.patch.planned().len();
+            planner.pieces.exits.push(ExitPiece { planned, result });
+        }
+        planner.leaves_gone();
+        Some(planner)
+    }
+
+    /// The move, with what it costs.
+    pub(super) fn weighed(self, model: &CostModel<'_>) -> Move {
+        let before: Cost = self.gone.iter().map(|&id| model.of(self.module, id)).sum();
+        let (after, fused) = model.planned(self.module, &self.patch);
+        let after: Cost = after.into_iter().sum();
+        let users = self.users_cost_more_by(model, &fused);
+        Move {
+            dims: Dims::from_slice(self.digits.from_dims()),
+            ops: self.region.interior.len(),
+            patch: self.patch,
+            before: before.cycles + (-users).max(0.0),
+            after: after.cycles + users.max(0.0),
+            forced: self.forced,
+        }
+    }
+
     /// A leaf in the new dims.
     fn leaf(&mut self, leaf: &Leaf) -> Option<Value> {
         match leaf.kind {
@@ -146,40 +183,37 @@ impl Planner<'_> {
         }
     }
 
-    /// What a use outside of the region gets.
-    fn exit(&mut self, exit: &Exit) {
-        let Some(&value) = self.moved.get(&exit.value) else { return };
-        match (exit.kind, exit.user) {
-            (ExitKind::Reshape, Some(user)) => self.reshape_exit(exit, user, value),
+    /// What a use outside of the region gets in place of its user, if that
+    /// can go.
+    fn exit(&mut self, exit: &Exit) -> Option<Value> {
+        let value = *self.moved.get(&exit.value)?;
+        let result = match (exit.kind, exit.user) {
+            (ExitKind::Reshape, Some(user)) => self.reshape_exit(user, value),
             (ExitKind::Reduce, Some(user)) => {
                 let reduce = MonoidReduce::of(self.module, user, self.exact);
-                let through = reduce
-                    .and_then(|r| r.through(self.module, &self.digits, value, &mut self.patch));
-                match through {
-                    Some(result) => {
-                        self.patch.replace(user, result);
-                        self.gone.insert(user);
-                    }
-                    None => self.force(exit),
-                }
+                reduce.and_then(|r| r.through(self.module, &self.digits, value, &mut self.patch))
             }
-            (ExitKind::Other | ExitKind::Reshape | ExitKind::Reduce, _) => self.force(exit),
+            (ExitKind::Other | ExitKind::Reshape | ExitKind::Reduce, _) => None,
+        };
+        match (result, exit.user) {
+            (Some(result), Some(user)) => {
+                self.patch.replace(user, result);
+                self.gone.insert(user);
+            }
+            _ => self.force(exit),
         }
+        result
     }
 
-    fn reshape_exit(&mut self, exit: &Exit, user: InstId, value: Value) {
-        let Some(shape) = self.array(user) else { return };
+    fn reshape_exit(&mut self, user: InstId, value: Value) -> Option<Value> {
+        let shape = self.array(user)?;
         if self.module.extras(user).is_some() || !shape.is_static() {
-            return self.force(exit);
+            return None;
         }
-        let same = shape.dims() == self.digits.from_dims() && shape.has_default_layout();
-        let result = if same {
-            value
-        } else {
-            self.patch.add(user, reshape_op(), self.module.shape(user).clone(), [value])
-        };
-        self.patch.replace(user, result);
-        self.gone.insert(user);
+        if shape.dims() == self.digits.from_dims() && shape.has_default_layout() {
+            return Some(value);
+        }
+        Some(self.patch.add(user, reshape_op(), self.module.shape(user).clone(), [value]))
     }
 
     /// The use needs the old dims. A leaf still has them; an interior value
@@ -255,7 +289,8 @@ impl Planner<'_> {
         more
     }
 
-    fn has_new_dims(&self, id: InstId) -> bool {
+    /// Whether an array lies in the new dims.
+    pub(super) fn has_new_dims(&self, id: InstId) -> bool {
         self.array(id)
             .is_some_and(|s| s.dims() == self.digits.from_dims() && s.has_default_layout())
     }
@@ -265,7 +300,7 @@ impl Planner<'_> {
     }
 
     /// The shape of a value of the region in the new dims.
-    fn new_shape(&self, id: InstId) -> Option<Shape> {
+    pub(super) fn new_shape(&self, id: InstId) -> Option<Shape> {
         Some(shape_like(self.array(id)?, self.digits.from_dims()))
     }
 }

@@ -1,0 +1,310 @@
+//! Which part of a region to move: the one that costs least.
+//!
+//! ```text
+//! cost(M) = sum over v in M of moved(v) + sum over v not in M of left(v)
+//!         + what it costs to bring values across
+//! ```
+//!
+//! Each instruction of a region is computed in the old dims or in the new ones.
+//! A value that is used on the other side is reshaped there once, however many
+//! use it; a broadcast is made on each side where it is used; an exit costs what
+//! it costs on the side of its value. Every term is of one of the forms that a
+//! minimum cut takes: paid if one node is moved, if it is left, or if one of
+//! them is moved and one of several others left. So the part chosen is the best
+//! there is, all of the region and none of it included, on the model of
+//! [`crate::analysis::cost`].
+//!
+//! With more than two dims on offer, each round moves what is best to move to
+//! one of them, and the pipeline goes on until nothing pays; every step costs
+//! less than the one before, but several steps together need not be the best.
+
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use tilewright_ir::{InstId, Module, Op, Shape, Value};
+
+use super::plan::{ExitPiece, Planner};
+use crate::analysis::cost::{Cost, CostModel, Operand};
+use crate::analysis::cut::{Cut, Node};
+use crate::analysis::reduce::reshape_op;
+use crate::analysis::region::{Exit, Leaf, LeafKind};
+
+/// In larger regions all moves or nothing: cuts take more than linear time.
+const MOST_MEMBERS: usize = 1024;
+
+/// The members of a region to move, if that is neither all nor none.
+pub(super) fn part_to_move(
+    planner: &Planner<'_>,
+    model: &CostModel<'_>,
+) -> Option<FxHashSet<InstId>> {
+    let region = planner.region;
+    if region.interior.len() < 2 || region.members.len() > MOST_MEMBERS {
+        return None;
+    }
+    let (costs, fused) = model.planned(planner.module, &planner.patch);
+    let mut network =
+        Network { planner, model, costs, fused, cut: Cut::default(), nodes: FxHashMap::default() };
+    network.build()?;
+    let moved = network.cut.solve();
+    let chosen = |id: &InstId| network.nodes.get(id).is_some_and(|&node| moved.has(node));
+    let part: FxHashSet<InstId> = region.members.iter().copied().filter(|id| chosen(id)).collect();
+    let interior = region.interior.iter().filter(|id| part.contains(id)).count();
+    (interior > 0 && part.len() < region.members.len()).then_some(part)
+}
+
+struct Network<'a> {
+    planner: &'a Planner<'a>,
+    model: &'a CostModel<'a>,
+    /// Of the planned instructions.
+    costs: Vec<Cost>,
+    fused: Vec<bool>,
+    cut: Cut,
+    /// The members of the region.
+    nodes: FxHashMap<InstId, Node>,
+}
+
+/// A value on its way to the other side.
+struct Crossing {
+    cost: f64,
+    /// What each reader pays to load it there.
+    load: f64,
+    fused: bool,
+}
+
+impl Network<'_> {
+    fn build(&mut self) -> Option<()> {
+        let region = self.planner.region;
+        for &id in &region.members {
+            let node = self.cut.node();
+            self.nodes.insert(id, node);
+        }
+        for (&id, &planned) in region.interior.iter().zip(&self.planner.pieces.interior) {
+            let moved = self.costs.get(planned)?.cycles;
+            self.cut.costs(self.nodes[&id], moved, self.of(id));
+        }
+        for (leaf, planned) in region.leaves.iter().zip(&self.planner.pieces.leaves) {
+            let made = self.sum(planned.clone());
+            self.leaf(leaf, made);
+        }
+        for &id in &region.interior {
+            self.crossings(id)?;
+        }
+        for (exit, piece) in region.exits.iter().zip(&self.planner.pieces.exits) {
+            self.exit(exit, piece)?;
+        }
+        Some(())
+    }
+
+    fn module(&self) -> &Module {
+        self.planner.module
+    }
+
+    fn of(&self, id: InstId) -> f64 {
+        self.model.of(self.planner.module, id).cycles
+    }
+
+    fn sum(&self, planned: std::ops::Range<usize>) -> f64 {
+        self.costs.get(planned).map_or(0.0, |costs| costs.iter().map(|cost| cost.cycles).sum())
+    }
+
+    /// The nodes of the interior instructions that use a value.
+    fn readers(&self, id: InstId) -> SmallVec<[Node; 4]> {
+        let region = self.planner.region;
+        let interior = self.module().users(id).into_iter();
+        // Reshapes are members too, but read nothing of the region.
+        let interior = interior.filter(|user| {
+            self.module().opcode(*user).is_elementwise()
+                && region.dims.as_slice() == self.dims(*user)
+        });
+        interior.filter_map(|user| self.nodes.get(&user).copied()).collect()
+    }
+
+    fn dims(&self, id: InstId) -> &[i64] {
+        self.module().array_shape(id).map_or(&[], |shape| shape.dims())
+    }
+
+    /// Paid once if any of these is moved.
+    fn if_any_moved(&mut self, nodes: &[Node], cost: f64) {
+        let any = self.cut.node();
+        self.cut.costs(any, cost, 0.0);
+        for &node in nodes {
+            self.cut.together(node, any);
+        }
+    }
+
+    /// Paid once if any of these is left.
+    fn if_any_left(&mut self, nodes: &[Node], cost: f64) {
+        let all = self.cut.node();
+        self.cut.costs(all, 0.0, cost);
+        for &node in nodes {
+            self.cut.together(all, node);
+        }
+    }
+
+    /// A leaf, which `made` brings into the new dims.
+    fn leaf(&mut self, leaf: &Leaf, made: f64) {
+        let (readers, now) = (self.readers(leaf.id), self.of(leaf.id));
+        let outside = self.used_outside(leaf.id);
+        match (leaf.kind, self.nodes.get(&leaf.id).copied()) {
+            // There is the array in the new dims; the leaf goes unless it is
+            // read in the old ones.
+            (LeafKind::Reshape(source), Some(node)) if self.planner.has_new_dims(source) => {
+                if !outside {
+                    self.cut.always_moved(node);
+                }
+                if !self.is_needed_back(leaf.id) {
+                    self.cut.costs(node, 0.0, now);
+                    self.once_across(node, &readers, now);
+                }
+            }
+            (LeafKind::Reshape(_) | LeafKind::Other, node) => {
+                let readers: SmallVec<[Node; 4]> = readers.into_iter().chain(node).collect();
+                self.if_any_moved(&readers, made);
+            }
+            (LeafKind::Broadcast(_) | LeafKind::Iota, _) => {
+                self.if_any_moved(&readers, made);
+                if !outside {
+                    self.if_any_left(&readers, now);
+                }
+            }
+        }
+    }
+
+    fn used_outside(&self, id: InstId) -> bool {
+        let members = &self.nodes;
+        let outside = |user: &InstId| !members.contains_key(user);
+        self.module().is_root(id) || self.module().users(id).iter().any(outside)
+    }
+
+    /// Paid once if `node` is moved and any of the readers is left.
+    fn once_across(&mut self, node: Node, readers: &[Node], cost: f64) {
+        let arrived = self.cut.node();
+        self.cut.apart(node, arrived, cost);
+        for &reader in readers {
+            self.cut.together(arrived, reader);
+        }
+    }
+
+    /// Paid once if `node` is left and any of the readers is moved.
+    fn once_over(&mut self, node: Node, readers: &[Node], cost: f64) {
+        let wanted = self.cut.node();
+        self.cut.apart(wanted, node, cost);
+        for &reader in readers {
+            self.cut.together(reader, wanted);
+        }
+    }
+
+    /// What an interior value costs those that read it on the other side.
+    fn crossings(&mut self, id: InstId) -> Option<()> {
+        let (node, readers) = (self.nodes[&id], self.readers(id));
+        let (back, over) = (self.back(id)?, self.over(id)?);
+        if self.is_needed_back(id) {
+            self.cut.costs(node, back.cost, 0.0);
+        } else {
+            self.once_across(node, &readers, back.cost);
+        }
+        self.once_over(node, &readers, over.cost);
+        for reader in self.slots(id) {
+            self.cut.apart(node, reader, back.load);
+            self.cut.apart(reader, node, over.load);
+        }
+        Some(())
+    }
+
+    /// The readers of an interior value, once for every operand that it is.
+    fn slots(&self, id: InstId) -> SmallVec<[Node; 4]> {
+        let users: SmallVec<[InstId; 4]> = self.module().uses(id).map(|u| u.user).collect();
+        users.iter().filter_map(|user| self.nodes.get(user).copied()).collect()
+    }
+
+    /// Whether a use outside needs a value in the old dims.
+    fn is_needed_back(&self, id: InstId) -> bool {
+        let exits = self.planner.region.exits.iter().zip(&self.planner.pieces.exits);
+        exits.into_iter().any(|(exit, piece)| exit.value == id && piece.result.is_none())
+    }
+
+    /// From the new dims to the old ones.
+    fn back(&self, id: InstId) -> Option<Crossing> {
+        Some(self.crossing(&self.planner.new_shape(id)?, self.module().shape(id)))
+    }
+
+    /// From the old dims to the new ones.
+    fn over(&self, id: InstId) -> Option<Crossing> {
+        Some(self.crossing(self.module().shape(id), &self.planner.new_shape(id)?))
+    }
+
+    fn crossing(&self, from: &Shape, to: &Shape) -> Crossing {
+        let operand = [Operand { value: self.model.weigh(from), fused: true }];
+        let (op, to) = (reshape_op(), self.model.weigh(to));
+        let fused = self.model.fuses(&op, to.shape, &operand);
+        let load = if fused { 0.0 } else { self.model.load(to).cycles };
+        Crossing { cost: self.model.instruction(&op, to, &operand).cycles, load, fused }
+    }
+
+    fn exit(&mut self, exit: &Exit, piece: &ExitPiece) -> Option<()> {
+        let node = *self.nodes.get(&exit.value)?;
+        match (piece.result, exit.user) {
+            (Some(result), Some(user)) => {
+                let moved = self.sum(piece.planned.clone()) + self.users_pay(user, result);
+                self.cut.costs(node, moved, self.of(user));
+            }
+            // A leaf has the old dims still.
+            _ if self.planner.region.interior.contains(&exit.value) => {
+                let moved = self.back_pays(exit)?;
+                self.cut.costs(node, moved, 0.0);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// By how much the users of a value pay more for what takes its place.
+    fn users_pay(&self, old: InstId, new: Value) -> f64 {
+        let now = self.model.operand(self.module(), old);
+        let then = match new {
+            Value::Old(id) => self.model.operand(self.module(), id),
+            Value::New(index) => Operand {
+                value: self.model.weigh(self.planner.patch.shape(self.module(), new)),
+                fused: self.fused.get(index).copied().unwrap_or(false),
+            },
+        };
+        let users = self.module().users(old);
+        let mut more: f64 = users.iter().map(|&user| self.user_pays(user, old, then)).sum();
+        if self.is_result(old) && then.fused != now.fused {
+            let store = self.model.stored(now.value).cycles;
+            more += if now.fused { -store } else { store };
+        }
+        more
+    }
+
+    /// By how much a use of a moved value pays more for its reshape back.
+    fn back_pays(&self, exit: &Exit) -> Option<f64> {
+        let fused = self.back(exit.value)?.fused;
+        let value = self.model.weigh(self.module().shape(exit.value));
+        Some(match exit.user {
+            Some(user) => self.user_pays(user, exit.value, Operand { value, fused }),
+            None if self.is_result(exit.value) && !fused => -self.model.stored(value).cycles,
+            None => 0.0,
+        })
+    }
+
+    fn user_pays(&self, user: InstId, old: InstId, then: Operand<'_>) -> f64 {
+        let module = self.module();
+        let operands: SmallVec<[Operand<'_>; 4]> = module
+            .operands(user)
+            .iter()
+            .map(|&id| if id == old { then } else { self.model.operand(module, id) })
+            .collect();
+        let op: &Op = module.op(user);
+        let result = self.model.weigh(module.shape(user));
+        self.model.instruction(op, result, &operands).cycles - self.of(user)
+    }
+
+    /// Whether it is what the whole module yields.
+    fn is_result(&self, id: InstId) -> bool {
+        let entry = self.module().entry();
+        entry.and_then(|entry| self.module().computation(entry).root()) == Some(id)
+    }
+}
