@@ -69,13 +69,17 @@ pub const PIPELINES: &[Pipeline] = &[
     Pipeline {
         name: "default",
         first: &["inline", "tuple", "dce"],
-        cleanup: &["reshape", "broadcast", "reduce", "cse", "dce"],
-        heart: &[&["degenerate"], &["reshape-out-of-region", "reduce-through-reshape"]],
+        cleanup: &["reshape", "broadcast", "transpose", "reduce", "cse", "dce"],
+        heart: &[
+            &["reduce-of-broadcast", "reduce-through-transpose"],
+            &["degenerate"],
+            &["reshape-out-of-region", "reduce-through-reshape"],
+        ],
     },
     Pipeline {
         name: "cleanup",
         first: &["inline", "tuple", "dce"],
-        cleanup: &["reshape", "broadcast", "reduce", "cse", "dce"],
+        cleanup: &["reshape", "broadcast", "transpose", "reduce", "cse", "dce"],
         heart: &[],
     },
 ];

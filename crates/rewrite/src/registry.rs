@@ -4,8 +4,9 @@ use crate::pass::Pass;
 use crate::passes::{
     broadcast::BroadcastCanonical, cse::CommonSubexpressions, dce::DeadCode,
     degenerate::DegenerateDims, inline::Inline, reduce::ReduceCanonical,
-    reduce_through_reshape::ReduceThroughReshape, reshape::ReshapeCanonical,
-    reshape_out_of_region::ReshapeOutOfRegion, tuple::TupleSimplify,
+    reduce_of_broadcast::ReduceOfBroadcast, reduce_through_reshape::ReduceThroughReshape,
+    reduce_through_transpose::ReduceThroughTranspose, reshape::ReshapeCanonical,
+    reshape_out_of_region::ReshapeOutOfRegion, transpose::TransposeCanonical, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
@@ -16,9 +17,12 @@ pub static PASSES: &[&dyn Pass] = &[
     &DegenerateDims,
     &Inline,
     &ReduceCanonical,
+    &ReduceOfBroadcast,
     &ReduceThroughReshape,
+    &ReduceThroughTranspose,
     &ReshapeCanonical,
     &ReshapeOutOfRegion,
+    &TransposeCanonical,
     &TupleSimplify,
 ];
 

@@ -1,15 +1,19 @@
 //! One pass per file.
 
+mod attempt;
 pub mod broadcast;
 pub mod cse;
 pub mod dce;
 pub mod degenerate;
 pub mod inline;
 pub mod reduce;
+pub mod reduce_of_broadcast;
 pub mod reduce_through_reshape;
+pub mod reduce_through_transpose;
 mod region_move;
 pub mod reshape;
 pub mod reshape_out_of_region;
+pub mod transpose;
 pub mod tuple;
 
 use tilewright_ir::{EditError, InstId, Module, Patch};

@@ -25,12 +25,11 @@
 
 use tilewright_ir::{EditError, InstId, Module, Op, Opcode, Patch, Value};
 
+use super::attempt::{Attempt, attempt_each};
 use super::region_move::same_but_ones;
-use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, first_stage, is_plain};
 use crate::pass::{Context, Pass};
-use crate::report::{Note, Verdict, place_of};
 
 /// See the module.
 pub struct ReduceThroughReshape;
@@ -49,46 +48,9 @@ impl Pass for ReduceThroughReshape {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut changes = 0;
-        for computation in module.computations().to_vec() {
-            let reduces: Vec<InstId> = module
-                .instructions(computation)
-                .filter(|&id| module.opcode(id) == Opcode::Reduce)
-                .collect();
-            for id in reduces {
-                changes += usize::from(self.rewrite(module, id, cx)?);
-            }
-        }
-        Ok(changes)
-    }
-}
-
-impl ReduceThroughReshape {
-    fn rewrite(
-        &self,
-        module: &mut Module,
-        id: InstId,
-        cx: &mut Context<'_>,
-    ) -> Result<bool, EditError> {
-        let Some(found) = Found::at(module, id) else { return Ok(false) };
-        let (patch, text) = match found.plan(module, cx) {
-            Ok(planned) => planned,
-            Err(text) => {
-                cx.notes.push(self.note(module, id, Verdict::Left, text));
-                return Ok(false);
-            }
-        };
-        let note = self.note(module, id, Verdict::Done, text);
-        if !cx.spend() {
-            return Ok(false);
-        }
-        cx.notes.push(note);
-        patch.apply(module)?;
-        Ok(true)
-    }
-
-    fn note(&self, module: &Module, id: InstId, verdict: Verdict, text: String) -> Note {
-        Note { pass: self.name(), verdict, place: place_of(module, id), text }
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, exact| {
+            Some(Found::at(module, id)?.plan(module, exact))
+        })
     }
 }
 
@@ -110,8 +72,8 @@ impl Found {
         changes.then_some(Self { reduce, reshape, source, digits })
     }
 
-    /// What to do, and how to say so; or why it is left.
-    fn plan(&self, module: &Module, cx: &Context<'_>) -> Result<(Patch, String), String> {
+    /// What to do; or why it is left.
+    fn plan(&self, module: &Module, exact: bool) -> Result<Attempt, String> {
         let but = |why: &str| format!("it could start before the reshape, but {why}");
         if module.extras(self.reshape).is_some() {
             return Err(but("the reshape has attributes or control edges that would be lost"));
@@ -120,38 +82,29 @@ impl Found {
         if !plain(self.source) || !plain(self.reshape) {
             return Err(but("what is reshaped does not lie row major"));
         }
-        let reduce = MonoidReduce::or_why_not(module, self.reduce, cx.exact)
+        let reduce = MonoidReduce::or_why_not(module, self.reduce, exact)
             .map_err(|why| but(&format!("it {why}")))?;
         let mut patch = Patch::new();
         let result = reduce
             .through(module, &self.digits, Value::Old(self.source), &mut patch)
             .ok_or_else(|| but("its type has no known identity"))?;
         patch.replace(self.reduce, result);
-        let model = CostModel { target: cx.target };
-        let mut before = model.of(module, self.reduce);
-        if module.instruction(self.reshape).use_count() == 1 {
-            before += model.of(module, self.reshape);
-        }
-        let after = model.patch(module, &patch);
         let shape = |id| module.shape(id).without_layout();
         let (from, to) = (shape(self.source), shape(self.reshape));
-        let costs =
-            |a: f64, b: f64| format!("{a:.0} cycles instead of {b:.0} on {}", cx.target.name);
-        let costs = costs(after.cycles, before.cycles);
-        if pays(before.cycles, after.cycles) {
-            Ok((patch, format!("reduced {from} before it becomes {to}: {costs}")))
-        } else {
-            Err(format!("reducing {from} before it becomes {to} would cost {costs}"))
-        }
+        Ok(Attempt {
+            patch,
+            frees: self.reshape,
+            done: format!("reduced {from} before it becomes {to}"),
+            would: format!("reducing {from} before it becomes {to}"),
+        })
     }
 }
 
 /// The reshape that a reduce reads, and its operand.
 fn reshaped_operand(module: &Module, id: InstId) -> Option<(InstId, InstId)> {
-    let used = module.instruction(id).use_count() > 0 || module.is_root(id);
     let reshape = *module.operands(id).first()?;
     match (module.op(reshape), module.operands(reshape)) {
-        (Op::Reshape(_), [source]) if used => Some((reshape, *source)),
+        (Op::Reshape(_), [source]) => Some((reshape, *source)),
         _ => None,
     }
 }

@@ -1,0 +1,71 @@
+//! Rewrites of single instructions, made where they pay.
+
+use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
+
+use crate::analysis::cost::{CostModel, pays};
+use crate::pass::{Context, Pass};
+use crate::report::{Note, Verdict, place_of};
+
+/// A rewrite that could be made, and how to speak of it.
+pub(super) struct Attempt {
+    /// The edits.
+    pub(super) patch: Patch,
+    /// What is unused then, besides the instruction itself, unless others use it.
+    pub(super) frees: InstId,
+    /// What was done: `reduced f32[8] before it is transposed`.
+    pub(super) done: String,
+    /// What would be: `reducing f32[8] before it is transposed`.
+    pub(super) would: String,
+}
+
+/// Goes once over the used instructions of an opcode and makes the rewrites
+/// found that cost less than what they replace; says what was done, and what was
+/// not and why. The number of rewrites.
+pub(super) fn attempt_each(
+    pass: &dyn Pass,
+    opcode: Opcode,
+    module: &mut Module,
+    cx: &mut Context<'_>,
+    find: impl Fn(&Module, InstId, bool) -> Option<Result<Attempt, String>>,
+) -> Result<usize, EditError> {
+    let mut changes = 0;
+    for computation in module.computations().to_vec() {
+        let instructions = module.instructions(computation);
+        let candidates: Vec<InstId> =
+            instructions.filter(|&id| module.opcode(id) == opcode).collect();
+        for id in candidates {
+            let used = module.instruction(id).use_count() > 0 || module.is_root(id);
+            let Some(found) = find(module, id, cx.exact).filter(|_| used) else { continue };
+            let (verdict, text) = match &found {
+                Ok(attempt) => judge(module, id, attempt, cx),
+                Err(why) => (Verdict::Left, why.clone()),
+            };
+            let note = Note { pass: pass.name(), verdict, place: place_of(module, id), text };
+            let patch = found.ok().filter(|_| verdict == Verdict::Done);
+            if patch.is_some() && !cx.spend() {
+                continue;
+            }
+            cx.notes.push(note);
+            if let Some(Attempt { patch, .. }) = patch {
+                patch.apply(module)?;
+                changes += 1;
+            }
+        }
+    }
+    Ok(changes)
+}
+
+fn judge(module: &Module, id: InstId, attempt: &Attempt, cx: &Context<'_>) -> (Verdict, String) {
+    let model = CostModel { target: cx.target };
+    let mut before = model.of(module, id);
+    if module.instruction(attempt.frees).use_count() == 1 {
+        before += model.of(module, attempt.frees);
+    }
+    let (before, after) = (before.cycles, model.patch(module, &attempt.patch).cycles);
+    let costs = format!("{after:.0} cycles instead of {before:.0} on {}", cx.target.name);
+    if pays(before, after) {
+        (Verdict::Done, format!("{}: {costs}", attempt.done))
+    } else {
+        (Verdict::Left, format!("{} would cost {costs}", attempt.would))
+    }
+}
