@@ -107,6 +107,7 @@ impl<'m> Evaluation<'m> {
     /// wait for each other, or the module uses something that has no evaluation
     /// here; the error names the instruction.
     pub fn run<I: AsRef<[Literal]> + Sync>(&self, inputs: &[I]) -> Result<Vec<Outputs>, EvalError> {
+        check_precision(self.module)?;
         let Devices { replicas, partitions } = self.devices;
         let count = self.devices.count().ok_or_else(|| {
             EvalError::Devices(format!(
@@ -217,6 +218,18 @@ fn first_failure(results: Vec<Result<Outputs, EvalError>>) -> Result<Vec<Outputs
     match own {
         Some(own) => results.into_iter().skip(own).take(1).collect(),
         None => results.into_iter().collect(),
+    }
+}
+
+/// Nobody says in which precision floats of several are computed.
+fn check_precision(module: &Verified) -> Result<(), EvalError> {
+    match module.mixes_precision() {
+        None => Ok(()),
+        Some(id) => Err(EvalError::Unsupported {
+            instruction: module.name_of(id).to_owned(),
+            op: module.opcode(id),
+            what: "floats of different precision meet; put a `convert` between them".into(),
+        }),
     }
 }
 

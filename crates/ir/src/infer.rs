@@ -1,7 +1,11 @@
 //! Op + operand shapes -> result shape; one rule for builder, parser and
 //! verifier.
 
+mod mixed;
+
 use smallvec::SmallVec;
+
+pub use mixed::{Inferred, infer_mixed};
 
 use crate::entity::CompId;
 use crate::module::Module;
@@ -70,6 +74,8 @@ pub struct ShapeQuery<'a> {
     pub declared: Option<&'a Shape>,
     /// Where called computations are looked up.
     pub module: &'a Module,
+    /// Whether floats may differ in precision: see [`infer_mixed`].
+    pub mixes_precision: bool,
 }
 
 impl<'a> ShapeQuery<'a> {
@@ -107,6 +113,26 @@ impl<'a> ShapeQuery<'a> {
         })
     }
 
+    /// Whether values of two types may meet: the types are one, or floats of
+    /// different precision where that is allowed.
+    pub(crate) fn same_type(&self, a: ElementType, b: ElementType) -> bool {
+        a == b || self.mixes_precision && a.is_float() && b.is_float()
+    }
+
+    /// [`Shape::compatible`], up to the precision of floats where that is
+    /// allowed.
+    pub(crate) fn compatible(&self, a: &Shape, b: &Shape) -> bool {
+        if self.mixes_precision { a.compatible_up_to_precision(b) } else { a.compatible(b) }
+    }
+
+    /// What the op's rule says of as many operands as it takes.
+    fn yielded(&self) -> Result<Shape, ShapeError> {
+        if !self.op.opcode().arity().admits(self.operands.len()) {
+            return Err(self.arity_error());
+        }
+        self.op.shape_rule(self)
+    }
+
     fn arity_error(&self) -> ShapeError {
         let opcode = self.op.opcode();
         ShapeError::new(
@@ -134,7 +160,7 @@ impl<'a> ShapeQuery<'a> {
             )));
         }
         for (i, (actual, given)) in actual.iter().zip(parameters).enumerate() {
-            if !actual.compatible(given) {
+            if !self.compatible(actual, given) {
                 return Err(ShapeError::callee(format!(
                     "parameter {i} of `{name}` is {actual}, but `{}` gives it {given}",
                     self.op.opcode()
@@ -160,9 +186,10 @@ impl<'a> ShapeQuery<'a> {
         let given: SmallVec<[&Shape; 4]> = parameters.iter().collect();
         let result = self.check_callee(callee, &given)?;
         let yielded = result.as_tuple().unwrap_or(std::slice::from_ref(result));
-        if yielded.len() == accumulators.len()
-            && yielded.iter().zip(&parameters).all(|(given, wanted)| given.compatible(wanted))
-        {
+        // What it yields is what it is given next.
+        let taken = self.module.computation(callee).parameters();
+        let next = |(yielded, &taken): (&Shape, _)| yielded.compatible(self.module.shape(taken));
+        if yielded.len() == accumulators.len() && yielded.iter().zip(taken).all(next) {
             return Ok(result);
         }
         let expected = match &parameters[..accumulators.len()] {
@@ -192,11 +219,8 @@ pub fn infer_shape(
     operands: &[&Shape],
     declared: Option<&Shape>,
 ) -> Result<Shape, ShapeError> {
-    let query = ShapeQuery { op, operands, declared, module };
-    if !op.opcode().arity().admits(operands.len()) {
-        return Err(query.arity_error());
-    }
-    let inferred = op.shape_rule(&query)?;
+    let query = ShapeQuery { op, operands, declared, module, mixes_precision: false };
+    let inferred = query.yielded()?;
     // What hands a value on hands on all of its shape: that value may be put in
     // the op's place.
     let hands_on = op.opcode().family() == "control";

@@ -11,7 +11,8 @@
 //! - [`ops`]: the table of ops, their attributes and shape rules.
 //! - [`Module`] and [`edit`]: the graph, and the only way to change it.
 //! - [`walk`]: post-order and call graph, through petgraph's visit traits.
-//! - [`infer_shape`]: the one shape rule of each op.
+//! - [`infer_shape`]: the one shape rule of each op; [`infer_mixed`] where floats
+//!   differ in precision.
 //! - [`mod@verify`]: what must hold; [`Verified`] is a type of its own.
 //! - [`Builder`]: how front ends make modules.
 //!
@@ -40,7 +41,7 @@ pub use computation::Computation;
 pub use diag::{Code, Diagnostic, Place};
 pub use edit::{EditError, Position};
 pub use entity::{CompId, Entity, InstId, PrimaryMap, SecondaryMap, ShapeId};
-pub use infer::{ShapeError, ShapeErrorKind, infer_shape};
+pub use infer::{Inferred, ShapeError, ShapeErrorKind, infer_mixed, infer_shape};
 pub use infer_layout::infer_layout;
 pub use instruction::{Instruction, Use};
 pub use metadata::{Extras, Header, OpMetadata, ProgramShape, Residue, StackTables};

@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use tilewright_ir::verify::{Rejected, Verified, verify};
-use tilewright_ir::{EditError, Module};
+use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
 use crate::analysis::cost::{module_cost, pays as cost_pays};
 use crate::pass::{Context, Pass};
 use crate::registry;
-use crate::report::{Note, PassReport, Report, StopReason, Verdict};
+use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
 
 /// How a module is optimised.
 #[derive(Clone, Debug)]
@@ -101,6 +101,14 @@ pub enum OptimizeError {
         /// The edit.
         error: EditError,
     },
+    /// A pass made floats of different precision meet.
+    #[error("pass `{pass}` mixed precisions in `{instruction}`, which is a bug of it")]
+    Mixed {
+        /// The pass.
+        pass: &'static str,
+        /// The instruction.
+        instruction: String,
+    },
     /// A pass left a module that does not verify.
     #[error("pass `{pass}` broke the module, which is a bug of it: {rejected}")]
     Broken {
@@ -144,6 +152,12 @@ pub fn optimize_observed(
 ) -> Result<Optimized, OptimizeError> {
     let plan = Plan::of(&options.passes)?;
     let before = module_cost(&module, &options.target);
+    if let Some(mixed) = module.mixes_precision() {
+        let notes = vec![mixed_left(&module, mixed)];
+        let (after, stopped) = (before, StopReason::Fixpoint);
+        let report = Report { before, after, passes: Vec::new(), stopped, notes, unchanged: true };
+        return Ok(Optimized { module, report });
+    }
     let mut run = Run {
         module: (*module).clone(),
         options,
@@ -346,11 +360,30 @@ impl Run<'_> {
         let module = std::mem::take(&mut self.module);
         match verify(module) {
             Ok(verified) => {
+                if let Some(mixed) = verified.mixes_precision() {
+                    let instruction = verified.name_of(mixed).to_owned();
+                    return Err(OptimizeError::Mixed { pass: pass.name(), instruction });
+                }
                 self.module = verified.into_inner();
                 Ok(())
             }
             Err(rejected) => Err(OptimizeError::Broken { pass: pass.name(), rejected }),
         }
+    }
+}
+
+/// Says why a module is left alone whose floats differ in precision: passes
+/// take the type of a result from its operands.
+fn mixed_left(module: &Module, mixed: InstId) -> Note {
+    Note {
+        pass: "pipeline",
+        verdict: Verdict::Left,
+        place: place_of(module, mixed),
+        text: format!(
+            "floats of different precision meet in this `{}`, so the module is left as it is; \
+             put a `convert` there",
+            module.opcode(mixed)
+        ),
     }
 }
 

@@ -4,7 +4,7 @@
 use tilewright_ir::ops::control::{AsyncAttrs, CopyStartAttrs};
 use tilewright_ir::{Data, Shape};
 
-use super::{Cx, tuple};
+use super::{Cx, tuple, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::value::Value;
 
@@ -24,6 +24,9 @@ pub(super) fn copy_done(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 pub(super) fn async_start(cx: &mut Cx<'_, '_>, attrs: &AsyncAttrs) -> Outcome<Value> {
     let computation = attrs.calls.ok_or(Fault::Internal("it calls no computation"))?;
     let operands = std::mem::take(&mut cx.operands);
+    if operands.len() < cx.module().computation(computation).parameters().len() {
+        return Err(unsupported("it is given operands later, by an `async-update`"));
+    }
     let result = cx.call(computation, operands.iter().cloned().collect())?;
     let shape = cx.shape();
     started(cx, shape, [tuple(operands), result])
@@ -65,8 +68,6 @@ pub(super) fn zero(cx: &Cx<'_, '_>, shape: &Shape) -> Outcome<Value> {
             Ok(tuple(elements.collect::<Outcome<Vec<_>>>()?))
         }
         Shape::Token => Ok(Value::Token),
-        Shape::Buffer(_) | Shape::Opaque => {
-            Err(super::unsupported(format!("a value of shape {shape}")))
-        }
+        Shape::Buffer(_) | Shape::Opaque => Err(unsupported(format!("a value of shape {shape}"))),
     }
 }

@@ -7,7 +7,7 @@
 use tilewright_ir::ops::collective::{
     AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
 };
-use tilewright_ir::{ArrayShape, CompId, Opcode, Shape};
+use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Opcode, Shape};
 
 use super::asynchronous::{element, started, zero};
 use super::control::map_arrays;
@@ -130,12 +130,27 @@ pub(super) fn all_reduce_done(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 fn reduced(cx: &mut Cx<'_, '_>, combine: CompId, arrays: &[&Array]) -> Outcome<Value> {
     let (first, rest) = arrays.split_first().ok_or(Fault::Internal("a group has no devices"))?;
     let mut total = (*first).clone();
+    check_combiner(cx, combine, total.element_type())?;
     let shape = ArrayShape::new(total.element_type(), total.dims().iter().copied());
     for array in rest {
         let allocation = cx.allocate(&shape)?;
         total = map_arrays(cx, combine, &[&total, array], allocation)?.into_array()?;
     }
     Ok(Value::Array(total))
+}
+
+/// The verifier does not ask what the computation takes and yields.
+fn check_combiner(cx: &Cx<'_, '_>, combine: CompId, element_type: ElementType) -> Outcome<()> {
+    let (module, computation) = (cx.module(), cx.module().computation(combine));
+    let is_element = |id: InstId| module.shape(id).compatible(&Shape::scalar(element_type));
+    let parameters = computation.parameters();
+    if parameters.len() == 2
+        && parameters.iter().copied().all(is_element)
+        && computation.root().is_some_and(is_element)
+    {
+        return Ok(());
+    }
+    Err(unsupported(format!("`{}` does not make one {element_type}[] of two", computation.name())))
 }
 
 pub(super) fn reduce_scatter(cx: &mut Cx<'_, '_>, attrs: &ReduceScatterAttrs) -> Outcome<Value> {

@@ -8,13 +8,14 @@
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use smallvec::SmallVec;
+use tilewright_ir::element::NumberClass;
 use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs};
 use tilewright_ir::shape::checked_product;
 use tilewright_ir::{Data, Dims, ElementType};
 
 use super::matmul::{self, Product, Rows, Visitor};
 use super::taps::{Taps, taps, walk_taps};
-use super::{Cx, elementwise};
+use super::{Cx, elementwise, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::limits::Charge;
 use crate::strides::{Level, Nest, collect, dim_numbers, extent, row_major};
@@ -48,15 +49,27 @@ pub(super) fn arranged(
     Ok((converted, charge))
 }
 
-/// The type in which products of these types are summed.
-pub(super) fn sum_type(types: &[ElementType]) -> ElementType {
-    if types.iter().any(|t| t.is_complex()) {
+/// The type in which products of the first two types are summed for the third.
+pub(super) fn sum_type(types: [ElementType; 3]) -> Outcome<ElementType> {
+    let kind = |element_type: ElementType| match element_type.class() {
+        NumberClass::Bool => 0,
+        NumberClass::Signed | NumberClass::Unsigned => 1,
+        // A real result is the real part of the sums.
+        NumberClass::Float | NumberClass::Complex => 2,
+    };
+    let [left, right, result] = types;
+    if kind(result) < kind(left).max(kind(right)) {
+        return Err(unsupported(format!(
+            "nobody says what {result} sums of products of {left} and {right} are"
+        )));
+    }
+    Ok(if types.iter().any(|t| t.is_complex()) {
         ElementType::C128
     } else if types.iter().any(|t| t.is_float()) {
         ElementType::F64
     } else {
         ElementType::S64
-    }
+    })
 }
 
 /// Sums as elements of the result's type.
@@ -75,7 +88,7 @@ pub(super) fn dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value> {
     let sizes = DotSizes::new(left, right, attrs);
     cx.spend(sizes.products())?;
     let types = [left.element_type(), right.element_type(), result.element_type];
-    let sum_type = sum_type(&types);
+    let sum_type = sum_type(types)?;
     let (x, _x) = arranged(cx, left, sum_type, &sizes.left_order)?;
     let (y, _y) = arranged(cx, right, sum_type, &sizes.right_order)?;
     let _sums = cx.scratch(sum_type.bytes() as usize, result.len)?;
@@ -161,6 +174,9 @@ pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outc
     if let Some(empty) = cx.empty_result()? {
         return Ok(empty);
     }
+    if attrs.sparsity_config.is_some() {
+        return Err(unsupported("its operands are sparse"));
+    }
     let result = cx.allocate_result()?;
     let (input, kernel) = (cx.array(0)?, cx.array(1)?);
     if input.len() == 0 || kernel.len() == 0 {
@@ -169,7 +185,7 @@ pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outc
     }
     let (plan, _taps) = ConvPlan::new(cx, input, kernel, &result.dims, attrs)?;
     let types = [input.element_type(), kernel.element_type(), result.element_type];
-    let sum_type = sum_type(&types);
+    let sum_type = sum_type(types)?;
     let (x, _x) = arranged(cx, input, sum_type, &plan.input_order)?;
     let (y, _y) = arranged(cx, kernel, sum_type, &plan.kernel_order)?;
     let _sums = cx.scratch(2 * sum_type.bytes() as usize, result.len)?;

@@ -89,6 +89,12 @@ impl WindowPlaces {
         {
             return Err(malformed());
         }
+        let along = |(&a, &i): (&usize, &usize)| indexing.operand[a] == indices.dims()[i];
+        if map.iter().any(|dim| batching.contains(dim))
+            || !batching.iter().zip(&batching_from).all(along)
+        {
+            return Err(unsupported("its batching dims do not run along with the indices"));
+        }
         let levels = over.iter().zip(&moved_over).map(|(&i, &m)| Level {
             size: extent(indices.dims()[i]),
             strides: [index_strides[i], moved_strides[m]],

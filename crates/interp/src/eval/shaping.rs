@@ -35,10 +35,12 @@ pub(super) fn bitcast(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     let to = cx.array_shape()?;
     let operand = cx.module().operands(cx.id).first().copied();
     let from = operand.and_then(|id| cx.module().array_shape(id));
-    let from = from.ok_or(Fault::Internal("its operand is not an array"))?;
+    let from = from.ok_or_else(|| unsupported("its operand is not an array"))?;
     let same_order = from.layout_or_default() == to.layout_or_default() && from.same_dims(to)
         || from.has_default_layout() && to.has_default_layout();
-    if same_order && from.element_type == to.element_type {
+    let same_elements =
+        from.element_type == to.element_type && from.num_elements() == to.num_elements();
+    if same_order && same_elements {
         return Ok(Value::Array(cx.take(0)?.into_array()?.reshaped(to.dims())?));
     }
     bits::bitcast(cx, from, to)

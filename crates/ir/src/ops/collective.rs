@@ -92,16 +92,6 @@ fn operands(q: &ShapeQuery<'_>) -> Shape {
     together(q.operands.iter().map(|shape| shape.without_layout()).collect())
 }
 
-/// The computation combines two scalars of one type into a third.
-fn check_combiner(q: &ShapeQuery<'_>, computation: CompId) -> Result<(), ShapeError> {
-    let first = q.module.computation(computation).parameters().first();
-    let element = match first.map(|&parameter| q.module.shape(parameter)) {
-        Some(Shape::Array(array)) if array.rank() == 0 => array.element_type,
-        _ => q.array(0)?.element_type,
-    };
-    q.check_reducer(computation, &[element], &[element]).map(|_| ())
-}
-
 /// The one dim in `dims`, which each operand has.
 fn one_dim(q: &ShapeQuery<'_>, dims: &[i64]) -> Result<usize, ShapeError> {
     let opcode = q.op.opcode();
@@ -129,7 +119,8 @@ fn check_parts(
             let dims = shape.dims().iter().enumerate();
             dims.filter(|&(at, _)| at != dim).map(|(_, &size)| size).collect()
         };
-        let alike = others(large) == others(small) && large.element_type == small.element_type;
+        let alike =
+            others(large) == others(small) && q.same_type(large.element_type, small.element_type);
         match (whole, part) {
             _ if !alike => None,
             (0, 0) => Some(0),
@@ -196,15 +187,15 @@ pub(super) fn all_gather_start(
 /// The first element of what a start yields: its operands.
 fn check_given(q: &ShapeQuery<'_>, given: &Shape) -> Result<(), ShapeError> {
     let expected = operands(q);
-    if given.compatible(&expected) {
+    if q.compatible(given, &expected) {
         return Ok(());
     }
     let opcode = q.op.opcode();
     Err(ShapeError::result(format!("`{opcode}` yields {expected} first, not {given}")))
 }
 
-pub(super) fn all_reduce(q: &ShapeQuery<'_>, attrs: &AllReduceAttrs) -> Result<Shape, ShapeError> {
-    check_combiner(q, attrs.to_apply)?;
+/// What its computation takes and yields is not asked, as XLA does not.
+pub(super) fn all_reduce(q: &ShapeQuery<'_>, _attrs: &AllReduceAttrs) -> Result<Shape, ShapeError> {
     Ok(operands(q))
 }
 
@@ -235,7 +226,6 @@ pub(super) fn reduce_scatter(
     q: &ShapeQuery<'_>,
     attrs: &ReduceScatterAttrs,
 ) -> Result<Shape, ShapeError> {
-    check_combiner(q, attrs.to_apply)?;
     let dim = one_dim(q, &attrs.dimensions)?;
     check_parts(q, q.operands, &declared_arrays(q)?, dim)?;
     q.declared().cloned()
@@ -298,7 +288,56 @@ pub(super) fn permute(q: &ShapeQuery<'_>, attrs: &PermuteAttrs) -> Result<Shape,
             q.operands.len()
         )));
     }
+    check_slices(q)?;
     Ok(q.operand(1)?.without_layout())
+}
+
+/// Of arrays each, or of tuples of as many arrays each: inputs, outputs, and
+/// where their slices begin.
+fn check_slices(q: &ShapeQuery<'_>) -> Result<(), ShapeError> {
+    let (input, output) = (q.operand(0)?, q.operand(1)?);
+    let (inputs, outputs) = match (input, output) {
+        (Shape::Tuple(inputs), Shape::Tuple(outputs)) if inputs.len() == outputs.len() => {
+            (inputs.as_slice(), outputs.as_slice())
+        }
+        (Shape::Array(_), Shape::Array(_)) => {
+            (std::slice::from_ref(input), std::slice::from_ref(output))
+        }
+        _ => {
+            return Err(ShapeError::operand(format!(
+                "`{}` with slice_sizes takes as many inputs as outputs, not {input} and {output}",
+                q.op.opcode()
+            )));
+        }
+    };
+    for (number, buffers) in [(2, inputs), (3, outputs)] {
+        let starts = q.operand(number)?;
+        let each = match input {
+            Shape::Tuple(_) => starts.as_tuple().unwrap_or_default(),
+            _ => std::slice::from_ref(starts),
+        };
+        let fits = each.len() == buffers.len()
+            && each.iter().zip(buffers).all(|(starts, buffer)| are_starts(starts, buffer));
+        if !fits {
+            return Err(ShapeError::operand(format!(
+                "`{}` takes for each slice of operand {} an index for each dim of it, not {starts}",
+                q.op.opcode(),
+                number - 2
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a tuple has an index for each dim of an array, or a tuple of them
+/// for each slice.
+fn are_starts(starts: &Shape, array: &Shape) -> bool {
+    let (Some(starts), Some(array)) = (starts.as_tuple(), array.as_array()) else { return false };
+    let is_start = |start: &Shape| start.as_tuple().is_some_and(|s| s.len() == array.rank());
+    if starts.iter().all(|start| start.as_tuple().is_some()) {
+        return starts.iter().all(is_start);
+    }
+    starts.len() == array.rank() && starts.iter().all(|start| start.as_array().is_some())
 }
 
 /// The operands, what `collective-permute` yields, and what the device needs.
@@ -306,7 +345,7 @@ pub(super) fn permute_start(q: &ShapeQuery<'_>, attrs: &PermuteAttrs) -> Result<
     let expected = permute(q, attrs)?;
     let shape = q.declared()?;
     match shape.as_tuple() {
-        Some([_, result, ..]) if result.compatible(&expected) => Ok(shape.clone()),
+        Some([_, result, ..]) if q.compatible(result, &expected) => Ok(shape.clone()),
         _ => Err(ShapeError::result(format!(
             "`collective-permute-start` yields its operands and {expected}, not {shape}"
         ))),

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::attr::{attributes, words};
 use super::dims::{ConvDims, WindowDim};
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
-use crate::types::element::{ElementType, NumberClass};
+use crate::types::element::ElementType;
 use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
@@ -308,31 +308,16 @@ fn with_sizes(element_type: ElementType, dims: Vec<(i64, bool)>) -> Shape {
 }
 
 /// The type of sums of products: the one declared, or the one of the operands
-/// that holds more. Operands may differ in type, and the result may be wider
-/// or narrower than they are; but it must be of a kind that holds the sums.
+/// that holds more. Operands may differ in type, and any type may be declared.
 fn sum_type(
     q: &ShapeQuery<'_>,
     lhs: &ArrayShape,
     rhs: &ArrayShape,
 ) -> Result<ElementType, ShapeError> {
-    let (left, right) = (lhs.element_type, rhs.element_type);
-    if q.declared.is_none() {
-        return Ok(left.more_precise(right));
+    match q.declared {
+        Some(_) => Ok(q.declared_array()?.element_type),
+        None => Ok(lhs.element_type.more_precise(rhs.element_type)),
     }
-    let result = q.declared_array()?.element_type;
-    let rank = |element_type: ElementType| match element_type.class() {
-        NumberClass::Bool => 0,
-        NumberClass::Signed | NumberClass::Unsigned => 1,
-        // A real result is the real part of the sums.
-        NumberClass::Float | NumberClass::Complex => 2,
-    };
-    if rank(result) >= rank(left).max(rank(right)) {
-        return Ok(result);
-    }
-    Err(ShapeError::result(format!(
-        "`{}` of {left} and {right} sums products that {result} cannot hold; convert its result",
-        q.op.opcode()
-    )))
 }
 
 fn all_of(a: &[i64], b: &[i64]) -> Dims {
@@ -353,7 +338,7 @@ pub(super) fn convolution(
     q: &ShapeQuery<'_>,
     attrs: &ConvolutionAttrs,
 ) -> Result<Shape, ShapeError> {
-    let (input, kernel) = (q.array(0)?, q.array(1)?);
+    let (input, kernel) = (q.array(0)?, kernel_of(q)?);
     let labels = &attrs.dim_labels;
     check_labels(labels, attrs.window.len(), input, kernel)?;
     check_groups(attrs, input, kernel)?;
@@ -386,6 +371,28 @@ pub(super) fn convolution(
     Ok(with_sizes(sum_type(q, input, kernel)?, dims))
 }
 
+/// The kernel; a sparse one comes in a tuple with the places of its elements.
+fn kernel_of<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
+    match q.operand(1)?.as_tuple() {
+        Some([Shape::Array(kernel), _]) => Ok(kernel),
+        _ => q.array(1),
+    }
+}
+
+/// How many input features an element of the kernel stands for: of a sparse
+/// one those of its block.
+fn features_per_element(attrs: &ConvolutionAttrs) -> Result<i64, ShapeError> {
+    match attrs.sparsity_config.as_ref().and_then(|config| config.rhs) {
+        None => Ok(1),
+        Some(Sparsity { non_zero: 1, block_size, .. }) => Ok(block_size),
+        Some(sparsity) => Err(ShapeError::attribute(format!(
+            "sparsity_config of `convolution` keeps {} elements of each block of the kernel; it \
+             can keep 1",
+            sparsity.non_zero
+        ))),
+    }
+}
+
 /// The groups divide what they split.
 fn check_groups(
     attrs: &ConvolutionAttrs,
@@ -406,6 +413,8 @@ fn check_groups(
     let of_input = size(input, labels.input_feature);
     let per_group = size(kernel, labels.kernel_input_feature);
     let known = of_input != UNBOUNDED && per_group != UNBOUNDED;
+    let per_element = features_per_element(attrs)?;
+    let per_group = per_group.checked_mul(per_element).unwrap_or(UNBOUNDED);
     if known && per_group.checked_mul(features) != Some(of_input) {
         return Err(ShapeError::operand(format!(
             "`convolution` of {input} with {kernel}: {of_input} input features are not {features} groups of {per_group}"

@@ -1,5 +1,7 @@
 //! Calls, loops, branches, tuples, tokens, and what crosses the module's edge.
 
+mod asynchronous;
+
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 
@@ -12,6 +14,8 @@ use crate::types::element::ElementType;
 use crate::types::literal::Literal;
 use crate::types::shape::{Dims, Shape};
 use crate::types::sharding::Sharding;
+
+pub(super) use asynchronous::{async_done, async_start, async_update};
 
 attributes! {
     /// Attributes of `call`.
@@ -102,7 +106,8 @@ attributes! {
     pub struct AsyncAttrs {
         /// The thread that runs the computation.
         async_execution_thread: Option<SmolStr> = "async_execution_thread",
-        /// Parts of what the start yields that share a buffer with an operand.
+        /// Parts of what a start yields that share a buffer with a parameter of
+        /// the computation.
         output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
         /// The computation wrapped.
         calls: Option<CompId> = "calls",
@@ -218,8 +223,11 @@ pub(super) fn call(q: &ShapeQuery<'_>, attrs: &CallAttrs) -> Result<Shape, Shape
     Ok(q.check_callee(attrs.to_apply, q.operands)?.clone())
 }
 
+/// Operands beyond the parameters are let through, as XLA's passes leave them.
 pub(super) fn fusion(q: &ShapeQuery<'_>, attrs: &FusionAttrs) -> Result<Shape, ShapeError> {
-    Ok(q.check_callee(attrs.calls, q.operands)?.clone())
+    let taken = q.module.computation(attrs.calls).parameters().len();
+    let given = q.operands.get(..taken).unwrap_or(q.operands);
+    Ok(q.check_callee(attrs.calls, given)?.clone())
 }
 
 /// The state keeps its shape through condition and body.
@@ -333,87 +341,44 @@ pub(super) fn get_tuple_element(
     })
 }
 
+/// What it yields only its author knows, but for that of XLA's own.
 pub(super) fn custom_call(
     q: &ShapeQuery<'_>,
-    _attrs: &CustomCallAttrs,
+    attrs: &CustomCallAttrs,
 ) -> Result<Shape, ShapeError> {
-    q.declared().cloned()
-}
-
-/// What an asynchronous op yields while it runs: the operands of its
-/// computation in a tuple, the result, and what the device needs.
-pub(super) fn async_start(q: &ShapeQuery<'_>, attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
-    let Some(callee) = attrs.calls else {
-        return Err(ShapeError::attribute("`async-start` needs `calls`, the computation it runs"));
-    };
-    q.check_callee(callee, q.operands)?;
-    let shape = q.declared()?;
-    check_async_callee(q, attrs, shape)?;
-    Ok(shape.clone())
-}
-
-pub(super) fn async_update(q: &ShapeQuery<'_>, attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
-    let state = q.operand(0)?;
-    async_result(q, state)?;
-    check_async_callee(q, attrs, state)?;
-    Ok(state.without_layout())
-}
-
-pub(super) fn async_done(q: &ShapeQuery<'_>, attrs: &AsyncAttrs) -> Result<Shape, ShapeError> {
-    let state = q.operand(0)?;
-    let result = async_result(q, state)?;
-    check_async_callee(q, attrs, state)?;
-    Ok(result.without_layout())
-}
-
-/// The result within what an asynchronous op yields while it runs.
-fn async_result<'a>(q: &ShapeQuery<'_>, state: &'a Shape) -> Result<&'a Shape, ShapeError> {
-    match state.as_tuple() {
-        Some([Shape::Tuple(_), result, ..]) => Ok(result),
-        _ => Err(ShapeError::operand(format!(
-            "`{}` takes what `async-start` yields, a tuple of operands and result, not {state}",
-            q.op.opcode()
-        ))),
+    let declared = q.declared()?;
+    let target = attrs.custom_call_target.as_str();
+    if target == "GetRngSeed" && !q.operands.is_empty() {
+        return Err(ShapeError::operand("`GetRngSeed` takes nothing"));
     }
+    if target == "GetRngSeed" && !declared.compatible(&scalar(ElementType::U64)) {
+        return Err(ShapeError::result(format!("`GetRngSeed` yields u64[], not {declared}")));
+    }
+    match &attrs.operand_layout_constraints {
+        Some(shapes) if !matches!(target, "LayoutConstraint" | "control_dep") => {
+            check_constraints(q, shapes)?;
+        }
+        _ => {}
+    }
+    Ok(declared.clone())
 }
 
-/// The thread on which all runs that does not say otherwise.
-const MAIN_THREAD: &str = "main";
-
-/// Where the op names its computation: the state has the shapes of its
-/// parameters and result, and both have one thread.
-fn check_async_callee(
-    q: &ShapeQuery<'_>,
-    attrs: &AsyncAttrs,
-    state: &Shape,
-) -> Result<(), ShapeError> {
-    let Some(callee) = attrs.calls else { return Ok(()) };
-    let (opcode, computation) = (q.op.opcode(), q.module.computation(callee));
-    let thread = attrs.async_execution_thread.as_deref().unwrap_or(MAIN_THREAD);
-    let of_callee = computation.execution_thread().unwrap_or(MAIN_THREAD);
-    if thread != of_callee {
-        return Err(ShapeError::callee(format!(
-            "`{opcode}` runs on thread {thread:?}, but `{}` on {of_callee:?}",
-            computation.name()
+/// Each operand has a shape with the layout that it must have.
+fn check_constraints(q: &ShapeQuery<'_>, shapes: &[Shape]) -> Result<(), ShapeError> {
+    if shapes.len() != q.operands.len() {
+        return Err(ShapeError::attribute(format!(
+            "operand_layout_constraints has {} shapes for {} operands; write one for each",
+            shapes.len(),
+            q.operands.len()
         )));
     }
-    let parameters = computation.parameters().iter().map(|&p| q.module.shape(p).clone());
-    let parameters = Shape::Tuple(parameters.collect());
-    let result = computation.root().map(|root| q.module.shape(root));
-    let fits = match (state.as_tuple(), result) {
-        (Some([given, yielded, ..]), Some(result)) => {
-            given.agrees(&parameters) && yielded.agrees(result)
-        }
-        _ => false,
-    };
-    if fits {
-        return Ok(());
+    let mut pairs = q.operands.iter().zip(shapes).enumerate();
+    match pairs.find(|(_, (operand, shape))| !operand.compatible(shape)) {
+        None => Ok(()),
+        Some((number, (operand, shape))) => Err(ShapeError::attribute(format!(
+            "operand_layout_constraints says {shape} of operand {number}, which is {operand}"
+        ))),
     }
-    let yields = result.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    Err(ShapeError::callee(format!(
-        "`{opcode}` of `{}` has operands {parameters} and result {yields} first, not {state}",
-        computation.name()
-    )))
 }
 
 pub(super) fn copy_start(q: &ShapeQuery<'_>, _attrs: &CopyStartAttrs) -> Result<Shape, ShapeError> {

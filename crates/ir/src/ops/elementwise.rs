@@ -137,7 +137,7 @@ pub(super) fn abs(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 pub(super) fn binary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (shape, other) = (common_dims(q)?, q.array(1)?);
     numbers(q)?;
-    if shape.element_type != other.element_type {
+    if !q.same_type(shape.element_type, other.element_type) {
         return Err(ShapeError::operand(format!(
             "the operands of `{}` differ in type: {} and {}; convert one of them",
             q.op.opcode(),
@@ -145,7 +145,8 @@ pub(super) fn binary(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
             other.element_type
         )));
     }
-    Ok(shape.into())
+    let result = shape.element_type.more_precise(other.element_type);
+    Ok(shape.with_element_type(result).into())
 }
 
 pub(super) fn convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
@@ -219,8 +220,10 @@ pub(super) fn compare(q: &ShapeQuery<'_>, attrs: &CompareAttrs) -> Result<Shape,
 pub(super) fn select(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let condition = q.operand(0)?;
     let (on_true, on_false) = (q.array(1)?, q.array(2)?);
-    let same_type = on_true.element_type == on_false.element_type;
+    let same_type = q.same_type(on_true.element_type, on_false.element_type);
+    let result = on_true.element_type.more_precise(on_false.element_type);
     let chosen = same_type.then(|| on_true.common_dims(on_false)).flatten();
+    let chosen = chosen.map(|chosen| chosen.with_element_type(result));
     let chosen = chosen.ok_or_else(|| {
         ShapeError::operand(format!(
             "`select` chooses between values of one shape, not {on_true} and {on_false}"
@@ -255,7 +258,7 @@ pub(super) fn clamp(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let value = q.array(1)?;
     for index in [0, 2] {
         let bound = q.array(index)?;
-        if bound.element_type != value.element_type
+        if !q.same_type(bound.element_type, value.element_type)
             || !(bound.rank() == 0 || bound.dims_agree(value))
         {
             return Err(ShapeError::operand(format!(

@@ -108,16 +108,22 @@ fn is_dynamic_part(whole: &ArrayShape, dim: usize, size: i64) -> bool {
     whole.dim_is_dynamic(dim) && whole.dims().get(dim) == Some(&size)
 }
 
+/// A buffer is updated as the array that it holds, and stays a buffer.
 pub(super) fn dynamic_update_slice(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    let (from, update) = (q.array(0)?, q.array(1)?);
+    let (whole, update) = (q.operand(0)?, q.array(1)?);
+    let held = match whole {
+        Shape::Buffer(held) => held.as_array(),
+        Shape::Array(_) | Shape::Tuple(_) | Shape::Token | Shape::Opaque => None,
+    };
+    let from = held.map_or_else(|| q.array(0), Ok)?;
     check_start_indices(q, 2, from.rank())?;
-    let fits = update.element_type == from.element_type
+    let fits = q.same_type(update.element_type, from.element_type)
         && update.rank() == from.rank()
         && update.dims().iter().zip(from.dims()).all(|(u, f)| u <= f || *f == UNBOUNDED);
     if !fits {
         return Err(ShapeError::operand(format!("the update {update} does not fit into {from}")));
     }
-    Ok(from.clone().with_layout(None).into())
+    Ok(whole.without_layout())
 }
 
 fn check_integers(q: &ShapeQuery<'_>, indices: &ArrayShape) -> Result<(), ShapeError> {
@@ -176,22 +182,11 @@ impl Indexing<'_> {
         let what = format!("the batching dims of `{}`", q.op.opcode());
         check_dims(&what, of_array, self.array.rank())?;
         check_dims(&what, of_indices, self.indices.rank())?;
-        let size =
-            |shape: &ArrayShape, dim: i64| shape.dims().get(usize::try_from(dim).ok()?).copied();
-        let paired = of_array.len() == of_indices.len()
-            && of_array.iter().zip(of_indices).all(|(&a, &i)| {
-                match (size(self.array, a), size(self.indices, i)) {
-                    (Some(a), Some(i)) => sizes_agree(a, i),
-                    _ => false,
-                }
-            });
-        let apart = !contains(of_indices, vector_dim)
-            && !self.entries.1.iter().any(|dim| of_array.contains(dim));
-        if paired && apart {
+        if of_array.len() == of_indices.len() && !contains(of_indices, vector_dim) {
             return Ok(());
         }
         Err(ShapeError::attribute(format!(
-            "{what} must pair dims of {} and {} of equal size, which no index entry names",
+            "{what} must pair dims of {} with dims of {} other than its index_vector_dim",
             self.array, self.indices
         )))
     }
@@ -264,7 +259,7 @@ pub(super) fn scatter(q: &ShapeQuery<'_>, attrs: &ScatterAttrs) -> Result<Shape,
     let mut types: SmallVec<[ElementType; 2]> = SmallVec::new();
     for index in 0..count {
         let (array, update) = (q.array(index)?, q.array(count + 1 + index)?);
-        if !array.same_dims(first) || update.element_type != array.element_type {
+        if !array.same_dims(first) || !q.same_type(update.element_type, array.element_type) {
             return Err(ShapeError::operand(format!(
                 "`scatter` cannot put {update} into {array}: types or dims differ"
             )));

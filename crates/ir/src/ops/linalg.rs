@@ -76,9 +76,9 @@ pub(super) fn batch_norm(q: &ShapeQuery<'_>, attrs: &BatchNormAttrs) -> Result<S
         let given = q.operand(index)?;
         let is_gradient = matches!(q.op, super::Op::BatchNormGrad(_)) && index == 4;
         let fits = if is_gradient {
-            given.compatible(q.operand(0)?)
+            q.compatible(given, q.operand(0)?)
         } else {
-            given.compatible(&per_feature)
+            q.compatible(given, &per_feature)
         };
         if !fits {
             return Err(ShapeError::operand(format!(
@@ -134,19 +134,27 @@ pub(super) fn fft(q: &ShapeQuery<'_>, attrs: &FftAttrs) -> Result<Shape, ShapeEr
     if lengths.iter().any(|&length| length < 0) {
         return Err(ShapeError::attribute(format!("fft_length {lengths:?} is negative")));
     }
-    // One half and the middle, of no elements none.
-    let half = if last == 0 { 0 } else { last / 2 + 1 };
-    let (result, given, yielded) = match attrs.fft_type {
-        FftType::Fft | FftType::Ifft => (of_complex(q, operand)?, last, last),
-        FftType::Rfft => (of_real(q, operand)?, last, half),
+    let result = match attrs.fft_type {
+        // Whether the dims have these lengths is not asked, as XLA does not.
+        FftType::Fft | FftType::Ifft => {
+            of_complex(q, operand)?;
+            return Ok(operand.without_layout().into());
+        }
+        FftType::Rfft => of_real(q, operand)?,
         FftType::Irfft => {
             let complex = of_complex(q, operand)?;
-            // The middle of no elements may be there, as XLA allows.
-            let given = if last == 0 && operand.dims().last() == Some(&1) { 1 } else { half };
-            (complex.complex_part().unwrap_or(complex), given, last)
+            complex.complex_part().unwrap_or(complex)
         }
     };
+    // One half and the middle, of no elements none.
+    let half = if last == 0 { 0 } else { last / 2 + 1 };
     let minor = operand.rank() - 1;
+    let (given, yielded) = match attrs.fft_type {
+        FftType::Rfft => (last, half),
+        // The middle of no elements may be there, as XLA allows.
+        _ if last == 0 && operand.dims()[minor] == 1 => (1, last),
+        _ => (half, last),
+    };
     for (dim, &length) in (first..).zip(lengths) {
         let expected = if dim == minor { given } else { length };
         if !sizes_agree(operand.dims()[dim], expected) {
@@ -155,13 +163,9 @@ pub(super) fn fft(q: &ShapeQuery<'_>, attrs: &FftAttrs) -> Result<Shape, ShapeEr
             )));
         }
     }
-    let (size, dynamic) = match (operand.dims()[minor], operand.dim_is_dynamic(minor)) {
-        (UNBOUNDED, _) if given == yielded => (UNBOUNDED, true),
-        (UNBOUNDED, _) => (yielded, false),
-        (_, dynamic) => (yielded, dynamic),
-    };
+    let dynamic = operand.dim_is_dynamic(minor) && operand.dims()[minor] != UNBOUNDED;
     let result = operand.clone().with_layout(None).with_element_type(result);
-    Ok(result.with_dim(minor, size, dynamic).into())
+    Ok(result.with_dim(minor, yielded, dynamic).into())
 }
 
 fn of_complex(q: &ShapeQuery<'_>, operand: &ArrayShape) -> Result<ElementType, ShapeError> {

@@ -116,7 +116,7 @@ pub(super) fn scan(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<Shape, Shape
     })?;
     let (slices, next) = results.split_at(outputs);
     for (index, (carried, next)) in parameters[inputs..].iter().zip(next).enumerate() {
-        if !next.compatible(carried) {
+        if !q.compatible(next, carried) {
             return Err(ShapeError::callee(format!(
                 "carry {index} of `scan` is {carried}, but its step yields {next}"
             )));

@@ -89,23 +89,10 @@ pub(super) fn copy(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(q.operand(0)?.without_layout())
 }
 
-/// A bitcast reads the same bytes under another shape.
+/// A bitcast reads the same buffer under another shape. How large buffers are
+/// is the target's affair, so the shapes are not compared.
 pub(super) fn bitcast(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
-    let (from, to) = (q.array(0)?, q.declared_array()?);
-    let bits =
-        |s: &ArrayShape| s.num_elements()?.checked_mul(i64::from(s.element_type.storage_bits()));
-    // Tiled or padded buffers hold more than their elements.
-    if from.has_default_layout()
-        && to.has_default_layout()
-        && from.is_static()
-        && to.is_static()
-        && bits(from) != bits(to)
-    {
-        return Err(ShapeError::result(format!(
-            "`bitcast` from {from} to {to} changes the number of bits"
-        )));
-    }
-    Ok(to.clone().into())
+    q.declared().cloned()
 }
 
 /// Element widths may differ: then the minor dim holds the parts.
@@ -235,10 +222,12 @@ pub(super) fn concatenate(
             })?;
         let dynamic = joined.dim_is_dynamic(dim) || other.dim_is_dynamic(dim);
         let resized = |shape: &ArrayShape| shape.clone().with_dim(dim, length, dynamic);
-        let fits = other.element_type == first.element_type;
+        let fits = q.same_type(other.element_type, first.element_type);
+        let result = joined.element_type.more_precise(other.element_type);
         joined = fits
             .then(|| resized(&joined).common_dims(&resized(other)))
             .flatten()
+            .map(|joined| joined.with_element_type(result))
             .ok_or_else(|| {
                 ShapeError::operand(format!(
                     "`concatenate` joins arrays that differ only in dim {dim}, not {first} and {other}"
@@ -294,7 +283,7 @@ pub(super) fn dynamic_reshape(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
 
 pub(super) fn pad(q: &ShapeQuery<'_>, attrs: &PadAttrs) -> Result<Shape, ShapeError> {
     let (from, value) = (q.array(0)?, q.array(1)?);
-    if value.rank() != 0 || value.element_type != from.element_type {
+    if value.rank() != 0 || !q.same_type(value.element_type, from.element_type) {
         return Err(ShapeError::operand(format!(
             "`pad` takes a scalar of type {} to pad with, not {value}",
             from.element_type
@@ -313,7 +302,8 @@ pub(super) fn pad(q: &ShapeQuery<'_>, attrs: &PadAttrs) -> Result<Shape, ShapeEr
         ShapeError::attribute("`pad` yields a negative or too large dim, or has negative interior")
     })?;
     let dynamic: SmallVec<[bool; 6]> = (0..from.rank()).map(|d| from.dim_is_dynamic(d)).collect();
-    Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
+    let result = from.element_type.more_precise(value.element_type);
+    Ok(ArrayShape::new(result, dims).with_dynamic(&dynamic).into())
 }
 
 fn padded_size(size: i64, pad: &PadDim) -> Option<i64> {

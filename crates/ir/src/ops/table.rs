@@ -124,7 +124,7 @@ macro_rules! for_each_op {
             AfterAll "after-all" at_least(0) control::after_all [];
             AsyncDone(AsyncAttrs) "async-done" exactly(1) control::async_done [];
             AsyncStart(AsyncAttrs) "async-start" at_least(0) control::async_start [];
-            AsyncUpdate(AsyncAttrs) "async-update" exactly(1) control::async_update [];
+            AsyncUpdate(AsyncAttrs) "async-update" at_least(1) control::async_update [];
             Call(CallAttrs) "call" at_least(0) control::call [];
             Conditional(ConditionalAttrs) "conditional" at_least(2) control::conditional [];
             CopyDone "copy-done" exactly(1) control::copy_done [];

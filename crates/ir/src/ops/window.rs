@@ -86,7 +86,7 @@ pub(super) fn select_and_scatter(
     let (base, source, init) = (q.array(0)?, q.array(1)?, q.array(2)?);
     let positions = windowed(&attrs.window, base)?;
     if !source.dims_agree(&positions)
-        || source.element_type != base.element_type
+        || !q.same_type(source.element_type, base.element_type)
         || init.rank() != 0
     {
         return Err(ShapeError::operand(format!(

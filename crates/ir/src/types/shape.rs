@@ -131,6 +131,12 @@ impl ArrayShape {
             && self.dims.iter().zip(&other.dims).all(|(&a, &b)| sizes_agree(a, b))
     }
 
+    /// Whether both have elements of one type, or floats of any precision.
+    fn same_type_up_to_precision(&self, other: &Self) -> bool {
+        let (a, b) = (self.element_type, other.element_type);
+        a == b || a.is_float() && b.is_float()
+    }
+
     /// The dims of a value that has both: a size says more than no bound; what
     /// is dynamic in one of them may be smaller. `None` if they disagree.
     pub fn common_dims(&self, other: &Self) -> Option<Self> {
@@ -225,6 +231,16 @@ impl Shape {
     /// [`ArrayShape::dims_agree`].
     pub fn agrees(&self, other: &Self) -> bool {
         self.matches(other, |a, b| a.element_type == b.element_type && a.dims_agree(b))
+    }
+
+    /// As [`Shape::compatible`], where floats may differ in precision.
+    pub fn compatible_up_to_precision(&self, other: &Self) -> bool {
+        self.matches(other, |a, b| a.same_type_up_to_precision(b) && a.same_dims(b))
+    }
+
+    /// As [`Shape::agrees`], where floats may differ in precision.
+    pub fn agrees_up_to_precision(&self, other: &Self) -> bool {
+        self.matches(other, |a, b| a.same_type_up_to_precision(b) && a.dims_agree(b))
     }
 
     /// Whether both have the same structure, and arrays that match.

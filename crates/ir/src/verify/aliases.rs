@@ -5,11 +5,13 @@ use rustc_hash::FxHashSet;
 
 use super::Report;
 use super::devices::Verdict;
+use super::transfers::same_shape;
 use crate::diag::Place;
 use crate::entity::{CompId, InstId};
+use crate::metadata::InputOutputAlias;
 use crate::module::Module;
 use crate::ops::Op;
-use crate::ops::control::OutputAlias;
+use crate::ops::control::{AsyncAttrs, OutputAlias};
 use crate::types::shape::{ArrayShape, Dims, Shape};
 
 /// The aliases and donors that the header names.
@@ -24,7 +26,7 @@ pub(super) fn check_header(module: &Module, report: &mut Report) {
     let mut parts = FxHashSet::default();
     for alias in &module.header.input_output_alias {
         let part = (alias.parameter, &alias.parameter_part);
-        add(judge_buffers(module, entry, &alias.output, part));
+        add(judge_buffers(module, entry, alias));
         if !outputs.insert(&alias.output) {
             let message = format!("two aliases for the result {}", index(&alias.output));
             add(Err((super::ALIAS, format!("input_output_alias has {message}; keep one"))));
@@ -63,19 +65,15 @@ fn parameter_part<'m>(
     subshape(shape, part).ok_or_else(|| format!("parameter {number} has no part {}", index(part)))
 }
 
-fn judge_buffers(
-    module: &Module,
-    entry: CompId,
-    output: &Dims,
-    (number, part): (i64, &Dims),
-) -> Verdict {
+fn judge_buffers(module: &Module, entry: CompId, alias: &InputOutputAlias) -> Verdict {
+    let InputOutputAlias { output, parameter: number, parameter_part: part, must } = alias;
     let wrong = |message| Err((super::ALIAS, format!("input_output_alias: {message}")));
     let Some(root) = module.computation(entry).root() else { return Ok(()) };
     let layout = module.header.entry_layout.as_ref().map(|layout| &layout.result);
     let Some(result) = subshape(layout.unwrap_or_else(|| module.shape(root)), output) else {
         return wrong(format!("the result has no part {}", index(output)));
     };
-    let parameter = match parameter_part(module, entry, number, part) {
+    let parameter = match parameter_part(module, entry, *number, part) {
         Ok(parameter) => parameter,
         Err(problem) => return wrong(problem),
     };
@@ -83,10 +81,20 @@ fn judge_buffers(
         (Some(parameter), Some(result)) => same_buffer_size(parameter, result),
         _ => false,
     };
-    if fits {
-        return Ok(());
+    if !fits {
+        return wrong(format!(
+            "parameter {number} {}, {parameter}, cannot lie in {result}",
+            index(part)
+        ));
     }
-    wrong(format!("parameter {number} {}, {parameter}, cannot lie in {result}", index(part)))
+    if *must && !same_shape(parameter, result) {
+        return wrong(format!(
+            "parameter {number} {}, {parameter}, must lie in {result}; where that is a must, \
+             shape and layout are the same",
+            index(part)
+        ));
+    }
+    Ok(())
 }
 
 fn array(shape: &Shape) -> Option<&ArrayShape> {
@@ -115,19 +123,21 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let aliases = match module.op(id) {
         Op::Fusion(attrs) => &attrs.output_to_operand_aliasing,
         Op::CustomCall(attrs) => &attrs.output_to_operand_aliasing,
-        Op::AsyncStart(attrs) => &attrs.output_to_operand_aliasing,
+        Op::AsyncStart(attrs) | Op::AsyncUpdate(attrs) | Op::AsyncDone(attrs) => {
+            &attrs.output_to_operand_aliasing
+        }
         _ => return,
     };
-    let mut outputs = FxHashSet::default();
-    let mut parts = FxHashSet::default();
+    // A part may stand there twice; whether a buffer does is judged elsewhere.
     for alias in aliases {
-        let twice =
-            !outputs.insert(&alias.output) || !parts.insert((alias.operand, &alias.operand_part));
-        let problem = match wrong_alias(module, id, alias) {
-            None if twice => "it stands there twice; keep one alias of each part".into(),
-            None => continue,
-            Some(problem) => problem,
+        let problem = match module.op(id) {
+            Op::AsyncStart(attrs) => wrong_async_alias(module, id, attrs, alias),
+            Op::AsyncUpdate(_) | Op::AsyncDone(_) => {
+                Some("the start says so for all that belongs to it; leave it out here".into())
+            }
+            _ => wrong_alias(module, id, alias),
         };
+        let Some(problem) = problem else { continue };
         let message = format!(
             "output_to_operand_aliasing {}: ({}, {}): {problem}",
             index(&alias.output),
@@ -157,9 +167,43 @@ fn wrong_alias(module: &Module, id: InstId, alias: &OutputAlias) -> Option<Strin
     (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
 }
 
+/// Of a start, parts of the state share buffers with parameters of what it
+/// runs, whose operands may not be bound yet.
+fn wrong_async_alias(
+    module: &Module,
+    id: InstId,
+    attrs: &AsyncAttrs,
+    alias: &OutputAlias,
+) -> Option<String> {
+    let computation = module.computation(attrs.calls?);
+    let parameters = computation.parameters();
+    let Some(&parameter) = usize::try_from(alias.operand).ok().and_then(|at| parameters.get(at))
+    else {
+        return Some(format!("what it runs has {} parameters", parameters.len()));
+    };
+    let Some(part) = subshape(module.shape(parameter), &alias.operand_part) else {
+        return Some("the parameter has no such part".into());
+    };
+    let result = match alias.output.split_first() {
+        Some((&0, rest)) => {
+            let (number, rest) = rest.split_first()?;
+            let parameter = usize::try_from(*number).ok().and_then(|at| parameters.get(at));
+            parameter.and_then(|&parameter| subshape(module.shape(parameter), rest))
+        }
+        Some((&1, rest)) => computation.root().and_then(|root| subshape(module.shape(root), rest)),
+        Some(_) => subshape(module.shape(id), &alias.output),
+        None => None,
+    };
+    let Some(result) = result else {
+        return Some("the state of parameters, result and context has no such part".into());
+    };
+    let fits = leaves_fit(array_within(result), array_within(part));
+    (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
+}
+
 /// Whether it is one of the two custom calls by which arrays become buffers,
 /// `b(f32[8])`, and buffers arrays.
-fn is_pin(op: &Op) -> bool {
+pub(super) fn is_pin(op: &Op) -> bool {
     matches!(op, Op::CustomCall(attrs) if matches!(attrs.custom_call_target.as_str(), "Pin" | "Unpin"))
 }
 
@@ -192,7 +236,7 @@ fn subshape<'s>(shape: &'s Shape, index: &[i64]) -> Option<&'s Shape> {
 }
 
 /// An index as text has it.
-fn index(index: &Dims) -> String {
+pub(super) fn index(index: &Dims) -> String {
     const SHOWN: usize = 8;
     let mut numbers: Vec<String> = index.iter().take(SHOWN).map(ToString::to_string).collect();
     if index.len() > SHOWN {

@@ -8,7 +8,7 @@ use crate::ops::control::{AsyncAttrs, TransferAttrs};
 use crate::ops::{Op, Opcode};
 
 /// The thread of computations that name none.
-const MAIN: &str = "main";
+pub(super) const MAIN: &str = "main";
 
 pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let opcode = module.opcode(id);

@@ -118,7 +118,7 @@ fn judge_count(module: &Module, groups: &ReplicaGroups, numbers: Numbers) -> Ver
     }
 }
 
-fn devices_of(mesh: &Mesh) -> Option<i64> {
+pub(super) fn devices_of(mesh: &Mesh) -> Option<i64> {
     mesh.axes.iter().try_fold(1i64, |count, axis| count.checked_mul(axis.size))
 }
 

@@ -5,17 +5,22 @@
 
 mod aliases;
 mod asynchronous;
+mod buffers;
+mod calls;
 mod counts;
 mod devices;
 mod frames;
 mod layouts;
+mod origins;
 mod shapes;
 mod sharding;
 mod structure;
+mod transfers;
 
 use std::ops::Deref;
 
 use crate::diag::{Code, Diagnostic, Place};
+use crate::entity::InstId;
 use crate::module::Module;
 
 macro_rules! checks {
@@ -53,30 +58,46 @@ checks! {
     SHARDING 24 "shardings fit the shape, with one device for each tile";
     REPLICATION 25 "parameter_replication has a value for each array of its parameter";
     ALIAS 26 "aliases and donors name buffers of the entry that can be shared, each once";
-    OPERAND_ALIAS 27 "output_to_operand_aliasing names parts of one shape, each once";
+    OPERAND_ALIAS 27 "output_to_operand_aliasing names parts of one shape";
     PAIRING 28 "what ends or continues an op is given its start, and agrees with it";
     THREAD 29 "loops, branches and fusions run on the thread where they stand";
     FRAMES 30 "rows of the stack tables, and metadata, name rows that there are";
     ENDS 31 "what starts or continues an op is ended or continued once";
     CONSTRAINED 32 "all all-reduces keep layouts, or none does";
     ALIKE 33 "loops and branches are sharded as what they call";
+    MISPLACED 34 "ops have no attributes that ask what they cannot do";
+    COMPOSITE 35 "a composite call has a name, and a version from 0";
+    WRAPPED 36 "what runs asynchronously is one op";
+    BUFFERS 37 "buffers are held by what may hold them, and written once";
+    TRANSFERS 38 "host transfers of one channel are alike";
+    ORIGIN 39 "an origin has the form of its shape";
 }
 
 /// A module that passed every check.
 #[derive(Clone, Debug)]
-pub struct Verified(Module);
+pub struct Verified {
+    module: Module,
+    mixes_precision: Option<InstId>,
+}
 
 impl Verified {
     /// The module, to be changed and verified again.
     pub fn into_inner(self) -> Module {
-        self.0
+        self.module
+    }
+
+    /// The first instruction whose floats differ in precision where its op's
+    /// rule has them be the same; see [`crate::infer_mixed`]. What computes or
+    /// moves instructions need not know such.
+    pub fn mixes_precision(&self) -> Option<InstId> {
+        self.mixes_precision
     }
 }
 
 impl Deref for Verified {
     type Target = Module;
     fn deref(&self) -> &Module {
-        &self.0
+        &self.module
     }
 }
 
@@ -127,9 +148,9 @@ impl std::error::Error for Rejected {}
 /// # Errors
 /// All that is wrong, with the module given back.
 pub fn verify(module: Module) -> Result<Verified, Box<Rejected>> {
-    let Report { diagnostics, more, .. } = report(&module);
+    let Report { diagnostics, more, mixes_precision, .. } = report(&module);
     if diagnostics.is_empty() {
-        Ok(Verified(module))
+        Ok(Verified { module, mixes_precision })
     } else {
         Err(Box::new(Rejected { module, diagnostics, more }))
     }
@@ -148,6 +169,7 @@ fn report(module: &Module) -> Report {
     // Shape rules follow operands and calls, so these must make sense first.
     if report.diagnostics.is_empty() {
         shapes::check(module, &mut report);
+        buffers::check(module, &mut report);
     }
     check_annotations(module, &mut report);
     report
@@ -158,6 +180,8 @@ fn check_annotations(module: &Module, report: &mut Report) {
     aliases::check_header(module, report);
     frames::check(module, report);
     devices::check_constrained(module, report);
+    calls::check_wrapped(module, report);
+    transfers::check(module, report);
     for &computation in module.computations() {
         for id in module.instructions(computation) {
             devices::check(module, id, report);
@@ -165,6 +189,8 @@ fn check_annotations(module: &Module, report: &mut Report) {
             sharding::check(module, id, report);
             aliases::check(module, id, report);
             asynchronous::check(module, id, report);
+            calls::check(module, id, report);
+            origins::check(module, id, report);
         }
     }
 }
@@ -187,6 +213,8 @@ struct Report {
     more: usize,
     /// What was spent since it was full.
     counting: usize,
+    /// See [`Verified::mixes_precision`].
+    mixes_precision: Option<InstId>,
 }
 
 impl Report {

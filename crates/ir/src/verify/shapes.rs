@@ -1,14 +1,19 @@
 //! Every declared shape is the one its op yields; entry layouts match.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Report;
 use crate::diag::{Code, Place};
-use crate::infer::{ShapeErrorKind, infer_shape};
+use crate::entity::InstId;
+use crate::infer::{ShapeErrorKind, infer_mixed};
 use crate::module::Module;
+use crate::ops::Op;
+use crate::ops::control::AsyncAttrs;
 use crate::types::shape::Shape;
 
 pub(super) fn check(module: &Module, report: &mut Report) {
+    let mut chains = Chains::default();
     for &computation in module.computations() {
         for id in module.instructions(computation) {
             if report.is_exhausted() {
@@ -21,12 +26,54 @@ pub(super) fn check(module: &Module, report: &mut Report) {
                 let parts = operands.iter().map(|shape| shape.leaves().len());
                 report.spend(parts.sum::<usize>() + declared.leaves().len());
             }
-            if let Err(error) = infer_shape(module, module.op(id), &operands, Some(declared)) {
-                report.add(code_of(error.kind), Place::Instruction(id), error.message);
+            let inherited = chains.inherited(module, id);
+            let op = inherited.as_ref().unwrap_or(module.op(id));
+            match infer_mixed(module, op, &operands, Some(declared)) {
+                Ok(inferred) => {
+                    // What goes wrong is said once, where it begins.
+                    chains.follow(module, id);
+                    if inferred.mixes_precision {
+                        report.mixes_precision.get_or_insert(id);
+                    }
+                }
+                Err(error) => {
+                    report.add(code_of(error.kind), Place::Instruction(id), error.message);
+                }
             }
         }
     }
     check_entry_layout(module, report);
+}
+
+/// What asynchronous ops that go on or end run, where their start alone says it.
+#[derive(Default)]
+struct Chains(FxHashMap<InstId, AsyncAttrs>);
+
+impl Chains {
+    fn follow(&mut self, module: &Module, id: InstId) {
+        let attrs = match module.op(id) {
+            Op::AsyncStart(attrs) => Some(AsyncAttrs::clone(attrs)),
+            Op::AsyncUpdate(_) => self.of_operand(module, id).cloned(),
+            _ => None,
+        };
+        if let Some(attrs) = attrs {
+            self.0.insert(id, attrs);
+        }
+    }
+
+    fn of_operand(&self, module: &Module, id: InstId) -> Option<&AsyncAttrs> {
+        self.0.get(module.operands(id).first()?)
+    }
+
+    /// The op with what it inherits, unless it says so itself.
+    fn inherited(&self, module: &Module, id: InstId) -> Option<Op> {
+        let attrs = || self.of_operand(module, id).cloned().map(Box::new);
+        match module.op(id) {
+            Op::AsyncUpdate(own) if own.calls.is_none() => Some(Op::AsyncUpdate(attrs()?)),
+            Op::AsyncDone(own) if own.calls.is_none() => Some(Op::AsyncDone(attrs()?)),
+            _ => None,
+        }
+    }
 }
 
 fn code_of(kind: ShapeErrorKind) -> Code {

@@ -1,6 +1,7 @@
 //! Shardings, and which leaves of a parameter are replicated.
 
 use super::Report;
+use super::counts::devices_of;
 use super::devices::{Verdict, judge_axes, judge_mesh, unlike_ids, wrong_iota};
 use crate::diag::Place;
 use crate::entity::{CompId, InstId};
@@ -25,6 +26,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let Some(extras) = module.extras(id) else { return };
     if let Some(sharding) = &extras.sharding {
         add(judge(sharding, module.shape(id)));
+        add(judge_devices(module, sharding, module.shape(id)));
     }
     if !extras.parameter_replication.is_empty() {
         add(judge_replication(module, id, extras.parameter_replication.len()));
@@ -117,6 +119,50 @@ fn judge(sharding: &Sharding, shape: &Shape) -> Verdict {
             judge_all(given.iter().zip(ranks))
         }
     }
+}
+
+/// Where the header says into how many partitions the program is cut, what is
+/// sharded is sharded among these.
+fn judge_devices(module: &Module, sharding: &Sharding, shape: &Shape) -> Verdict {
+    let Some(count) = module.header.num_partitions.filter(|&count| count > 1) else {
+        return Ok(());
+    };
+    if *shape == Shape::Token {
+        return Ok(());
+    }
+    let wrong = |message| Err((super::SHARDING, message));
+    for leaf in sharding.leaves() {
+        let (given, beyond) = match &leaf.placement {
+            Placement::Maximal(device) => (count, Some(*device).filter(|&device| device >= count)),
+            Placement::Tiled(tiling) => match &tiling.devices {
+                TileDevices::List(ids) => {
+                    let beyond = ids.iter().copied().find(|&device| device >= count);
+                    (i64::try_from(ids.len()).unwrap_or(i64::MAX), beyond)
+                }
+                TileDevices::Iota(devices) => (devices.count().unwrap_or(i64::MAX), None),
+            },
+            Placement::Named(named) if named.dims.iter().any(|dim| !dim.axes.is_empty()) => {
+                (devices_of(&named.mesh).unwrap_or(i64::MAX), None)
+            }
+            Placement::Named(_)
+            | Placement::Replicated
+            | Placement::Manual
+            | Placement::Unknown
+            | Placement::Unreduced => continue,
+        };
+        if let Some(device) = beyond {
+            return wrong(format!(
+                "the sharding names device {device}, but num_partitions is {count}"
+            ));
+        }
+        if given != count {
+            return wrong(format!(
+                "the sharding is among {given} devices, but num_partitions is {count}; \
+                 use them all"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The rank of an array; `None` where there is none to compare with.

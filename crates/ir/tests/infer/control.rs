@@ -194,12 +194,47 @@ fn transfers_carry_data_a_number_and_a_token() {
     of(Op::RecvDone(attrs()), &["(f32[2], token[])"]).fails(Operand, "what its transfer yields");
 }
 
+/// A start may have the first operands, and updates the others.
+#[test]
+fn asynchronous_ops_bind_operands_late() {
+    let mut rules = Rules::default();
+    let f = rules.callee(&["f32[4]", "s32[]"], "(f32[2], f32[3])");
+    let start = Op::AsyncStart(asynchronous(Some(f), None));
+    let update = |calls| Op::AsyncUpdate(asynchronous(calls, None));
+    let (none, first) = ("((), ())", "((f32[4]), (f32[2]), s32[])");
+    let all = "((f32[4], s32[]), (f32[2], f32[3]), s32[])";
+    rules.of(start.clone(), &[]).declared(none).gives(none);
+    rules.of(start, &["f32[4]"]).declared(first).gives(first);
+    for calls in [None, Some(f)] {
+        rules.of(update(calls), &[none, "f32[4]"]).declared(first).gives(first);
+        rules.of(update(calls), &[first, "s32[]"]).declared(all).gives(all);
+        rules.of(update(calls), &[first]).declared(all).fails(Operand, "binds 1 operands");
+        rules.of(update(calls), &[first, "u32[]"]).declared(all).fails(Operand, "binds s32[]");
+        rules.of(update(calls), &[all]).declared(first).fails(Result, "adds operands and results");
+    }
+    rules.of(update(None), &[first, "s32[]"]).fails(NeedsShape, "`async-update`");
+    let other = "((f32[4], u32[]), (f32[2], f32[3]), s32[])";
+    rules.of(update(Some(f)), &[first, "u32[]"]).declared(other).fails(Callee, "has operands");
+}
+
+/// Passes of XLA leave operands that the fused computation no longer takes.
+#[test]
+fn fusions_may_have_spare_operands() {
+    let mut rules = Rules::default();
+    let calls = rules.callee(&["f32[4]"], "f32[2]");
+    let fusion = || {
+        let output_to_operand_aliasing = Vec::new();
+        let kind = FusionKind::Loop;
+        Op::Fusion(Box::new(FusionAttrs { kind, output_to_operand_aliasing, calls }))
+    };
+    rules.of(fusion(), &["f32[4]", "s32[]"]).gives("f32[2]");
+    rules.of(fusion(), &["s32[]", "f32[4]"]).fails(Callee, "parameter 0 of `callee` is f32[4]");
+    rules.of(fusion(), &[]).fails(Callee, "takes 1 parameters, but `fusion` gives it 0");
+}
+
 fn asynchronous(calls: Option<CompId>, thread: Option<&str>) -> Box<AsyncAttrs> {
-    Box::new(AsyncAttrs {
-        async_execution_thread: thread.map(Into::into),
-        output_to_operand_aliasing: Vec::new(),
-        calls,
-    })
+    let async_execution_thread = thread.map(Into::into);
+    Box::new(AsyncAttrs { async_execution_thread, output_to_operand_aliasing: Vec::new(), calls })
 }
 
 #[test]
@@ -213,7 +248,9 @@ fn asynchronous_ops_have_the_shapes_of_their_computation() {
     rules.of(start(Some("main")), &operands).declared(state).gives(state);
     let short = "((f32[4], s32[]), f32[2])";
     rules.of(start(None), &operands).declared(short).gives(short);
-    rules.of(start(None), &["f32[4]"]).declared(state).fails(Callee, "takes 2 parameters");
+    rules.of(start(None), &["f32[4]"]).declared(state).fails(Operand, "binds 2 operands");
+    let swapped = ["s32[]", "f32[4]"];
+    rules.of(start(None), &swapped).declared(state).fails(Operand, "binds f32[4] by its shape");
     rules.of(start(None), &operands).fails(NeedsShape, "`async-start`");
     let part = "has operands (f32[4], s32[]) and result f32[2] first, not";
     for wrong in ["((f32[5], s32[]), f32[2])", "((f32[4], s32[]), f32[3])", "f32[2]"] {
@@ -242,6 +279,9 @@ fn asynchronous_ops_end_with_their_result() {
     rules.of(done(None), &[state]).declared("f32[3]").fails(Result, "yields f32[2], not f32[3]");
     let other = "((f32[4]), f32[3], u32[])";
     rules.of(done(Some(f)), &[other]).fails(Callee, "and result f32[2] first");
+    // A result that is bound late.
+    rules.of(done(None), &["((f32[4]), ())"]).declared("f32[2]").gives("f32[2]");
+    rules.of(done(Some(f)), &["((), f32[2])"]).fails(Operand, "all 1 operands of `callee`, not 0");
     rules.of(done(None), &["f32[2]"]).fails(Operand, "takes what `async-start` yields");
     rules.of(update(None), &["(f32[2], f32[2])"]).fails(Operand, "takes what `async-start` yields");
 }

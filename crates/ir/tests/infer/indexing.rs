@@ -153,7 +153,7 @@ fn wrong_gathers() {
     fails(unpaired, "batching dims");
     gather(rows(), array, "f32[5,2]").fails(Operand, "integer");
     gather(rows(), "(f32[2])", indices).fails(Operand, "must be an array");
-    let batched = GatherAttrs {
+    let batched = || GatherAttrs {
         offset_dims: dims(&[2]),
         collapsed_slice_dims: dims(&[1]),
         start_index_map: dims(&[1]),
@@ -162,7 +162,12 @@ fn wrong_gathers() {
         index_vector_dim: 2,
         ..rows()
     };
-    gather(batched, array, "s32[9,5,1]").fails(Attribute, "batching dims");
+    // Whether they have one size is not asked, as XLA does not.
+    gather(batched(), array, "s32[9,5,1]").gives("f32[9,5,30]");
+    let overlapping = GatherAttrs { start_index_map: dims(&[0]), ..batched() };
+    gather(overlapping, array, "s32[10,5,1]").gives("f32[10,5,30]");
+    let of_entries = GatherAttrs { start_indices_batching_dims: dims(&[2]), ..batched() };
+    gather(of_entries, array, "s32[9,5,1]").fails(Attribute, "batching dims");
 }
 
 /// Rows `u[5,30]` into `x[10,20,30]` at `i[5,2]`.

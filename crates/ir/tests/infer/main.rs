@@ -12,6 +12,7 @@ mod control;
 mod elementwise;
 mod indexing;
 mod linalg;
+mod mixed;
 mod reduce;
 mod shaping;
 mod window;

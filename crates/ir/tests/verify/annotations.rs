@@ -3,17 +3,20 @@
 
 use smallvec::smallvec;
 use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshAxis, ReplicaGroups};
-use tilewright_ir::metadata::{InputOutputAlias, StackTables};
-use tilewright_ir::ops::attr::{AttrValue, AttrValues};
-use tilewright_ir::ops::control::OutputAlias;
+use tilewright_ir::metadata::{InputOutputAlias, Origin, OriginTree, StackTables};
+use tilewright_ir::ops::attr::{AttrValue, AttrValues, Verbatim};
+use tilewright_ir::ops::control::{CallAttrs, OutputAlias};
 use tilewright_ir::sharding::{
     DimSharding, LeafSharding, NamedSharding, Placement, Subgroup, TileDevices, Tiling,
 };
 use tilewright_ir::verify::{self, check};
-use tilewright_ir::{CompId, Dims, Extras, InstId, Module, Op, OpMetadata, Opcode, Sharding};
+use tilewright_ir::{
+    CompId, Dims, ElementType, Extras, InstId, Module, Op, OpMetadata, Opcode, Position, Shape,
+    Sharding,
+};
 
 use super::edits::{Case, broken};
-use crate::common::{Small, add, callee, custom_call, plain, small};
+use crate::common::{Small, add, callee, custom_call, parameter, plain, small};
 
 fn op(opcode: Opcode, values: Vec<(&'static str, AttrValue)>) -> Op {
     let mut attrs = AttrValues::default();
@@ -278,8 +281,114 @@ fn program() -> Vec<Case> {
     ]
 }
 
+fn with_extras(change: impl FnOnce(&mut Extras)) -> impl FnOnce(&mut Small) {
+    move |s| {
+        let mut extras = Extras::default();
+        change(&mut extras);
+        s.module.set_extras(s.sum, extras);
+    }
+}
+
+/// What an op says of itself beyond its op.
+fn claims() -> Vec<Case> {
+    vec![
+        broken(
+            verify::MISPLACED,
+            "turned",
+            "`negate` has no `result_accuracy`; leave it out",
+            |s| {
+                let turned = add(&mut s.module, s.main, Op::Negate, "f32[4]", &[s.x], "turned");
+                let mut extras = Extras::default();
+                let text = Verbatim("{mode=highest}".into());
+                extras.other.push(("result_accuracy".into(), text));
+                s.module.set_extras(turned, extras);
+            },
+        ),
+        broken(
+            verify::COMPOSITE,
+            "call",
+            "a composite call has a name; write frontend_attributes={composite.name=\"dialect.op\"}",
+            |s| {
+                let name = "composite";
+                let to_apply = callee_before(&mut s.module, s.main, name);
+                let op = Op::Call(Box::new(CallAttrs { to_apply, is_composite: true }));
+                add(&mut s.module, s.main, op, "f32[4]", &[s.x], "call");
+            },
+        ),
+        broken(
+            verify::WRAPPED,
+            "wrapped",
+            "`async-start` runs it, so it has parameters and one op; move `first` out of it",
+            |s| {
+                let wrapped = s.module.add_computation_before("wrapped", s.main);
+                let x = add(&mut s.module, wrapped, parameter(0), "f32[4]", &[], "x");
+                let first = add(&mut s.module, wrapped, Op::Negate, "f32[4]", &[x], "first");
+                add(&mut s.module, wrapped, Op::Negate, "f32[4]", &[first], "second");
+                let calls = AttrValue::Computation(wrapped);
+                let start = op(Opcode::AsyncStart, vec![("calls", calls)]);
+                let state = "((f32[4]), f32[4])";
+                let start = add(&mut s.module, s.main, start, state, &[s.x], "start");
+                let done = op(Opcode::AsyncDone, vec![]);
+                add(&mut s.module, s.main, done, "f32[4]", &[start], "done");
+            },
+        ),
+        broken(
+            verify::BUFFERS,
+            "made",
+            "its buffer {} must be one of its operands, not 0; say which in \
+             output_to_operand_aliasing",
+            |s| {
+                let made = Shape::Buffer(Box::new(Shape::array(ElementType::F32, [4])));
+                let at = Position::Before(s.sum);
+                s.module.insert(at, custom_call(), made, &[], "made").unwrap();
+            },
+        ),
+        broken(
+            verify::TRANSFERS,
+            "other",
+            "it shares channel 1 with `one`, but their shapes differ; give it a channel of its own",
+            |s| {
+                let token = add(&mut s.module, s.main, Op::AfterAll, "token[]", &[], "token");
+                let transfer = |opcode| {
+                    let channel = ("channel_id", AttrValue::Int(1));
+                    op(opcode, vec![channel, ("is_host_transfer", AttrValue::Bool(true))])
+                };
+                for (name, size) in [("one", 4), ("other", 5)] {
+                    let shape = format!("(f32[{size}], u32[], token[])");
+                    let recv = transfer(Opcode::Recv);
+                    let recv = add(&mut s.module, s.main, recv, &shape, &[token], name);
+                    let (done, shape) =
+                        (transfer(Opcode::RecvDone), format!("(f32[{size}], token[])"));
+                    add(&mut s.module, s.main, done, &shape, &[recv], &format!("{name}.done"));
+                }
+            },
+        ),
+        broken(
+            verify::ORIGIN,
+            "sum",
+            "the origin has not the form of the shape f32[4]; write one for each of its arrays, \
+             in parentheses as the tuples have them",
+            with_extras(|extras| {
+                let origin = Origin::Value(OriginTree::Tuple(Vec::new()));
+                extras.origin = Some(Box::new(origin));
+            }),
+        ),
+    ]
+}
+
+/// A computation that negates.
+fn callee_before(module: &mut Module, main: CompId, name: &str) -> CompId {
+    let computation = module.add_computation_before(name, main);
+    let x = add(module, computation, parameter(0), "f32[4]", &[], "x");
+    add(module, computation, Op::Negate, "f32[4]", &[x], "y");
+    computation
+}
+
 pub(crate) fn cases() -> Vec<Case> {
-    [devices(), shardings(), buffers(), others(), program()].into_iter().flatten().collect()
+    [devices(), shardings(), buffers(), others(), program(), claims()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Text without tables names frames all the same, and XLA forgets them.

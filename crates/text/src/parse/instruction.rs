@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 use tilewright_ir::ops::attr::AttrError;
 use tilewright_ir::ops::shaping::ParameterAttrs;
 use tilewright_ir::{
-    ArrayShape, InstId, Op, Opcode, Position, Shape, ShapeId, infer_layout, infer_shape,
+    ArrayShape, InstId, Op, Opcode, Position, Shape, ShapeId, infer_layout, infer_mixed,
 };
 
 use super::attribute::Attributes;
@@ -129,6 +129,7 @@ impl<'s> Parser<'s> {
                 Err(error) => return self.attribute_error(&head, &error, &attributes),
             },
         };
+        self.hand_on_thread(&op);
         let id = self.insert(scope, &head, op, &operands, name)?;
         self.spans.set_instruction(id, Span { start: at.start, end: attributes.own_end });
         self.attach(id, &mut attributes);
@@ -277,10 +278,11 @@ impl<'s> Parser<'s> {
         }
         let shapes: SmallVec<[&Shape; 8]> =
             operands.iter().map(|&id| self.module.shape(id)).collect();
-        let mut inferred = infer_shape(&self.module, op, &shapes, None);
-        if let Ok(shape) = &mut inferred {
-            infer_layout(op, &shapes, shape);
-        }
+        let inferred = infer_mixed(&self.module, op, &shapes, None).map(|inferred| {
+            let mut shape = inferred.shape;
+            infer_layout(op, &shapes, &mut shape);
+            shape
+        });
         drop(shapes);
         let shape = match inferred {
             Ok(shape) => shape,

@@ -59,6 +59,20 @@ impl<'s> Parser<'s> {
         Ok(Op::AsyncStart(Box::new(start)))
     }
 
+    /// What an `async-start` runs, runs on its thread, with all that it calls,
+    /// where they do not say otherwise.
+    pub(super) fn hand_on_thread(&mut self, op: &Op) {
+        let Op::AsyncStart(attrs) = op else { return };
+        let Some(thread) = &attrs.async_execution_thread else { return };
+        let mut stack = Vec::from_iter(attrs.calls);
+        while let Some(id) = stack.pop() {
+            if self.module.computation(id).execution_thread().is_none() {
+                self.module.set_execution_thread(id, Some(thread.clone()));
+                stack.extend(self.module.callees(id));
+            }
+        }
+    }
+
     /// The second element of the shape `((operands), result, ...)`.
     fn result_of_async(&mut self, head: &Head) -> Parse<ShapeId> {
         let elements = head.shape.and_then(|shape| self.module.shape_of(shape).as_tuple());

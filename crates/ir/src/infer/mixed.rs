@@ -1,0 +1,64 @@
+//! Floats of different precision in one instruction, as XLA's passes leave them
+//! for devices that compute so.
+
+use super::{ShapeError, ShapeQuery, infer_shape};
+use crate::module::Module;
+use crate::ops::{Op, Opcode};
+use crate::types::shape::Shape;
+
+/// The shape that an op yields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inferred {
+    /// The shape, as [`infer_shape`] returns it.
+    pub shape: Shape,
+    /// Whether floats of operands, result or called computation differ in
+    /// precision where the op's rule has them be the same.
+    pub mixes_precision: bool,
+}
+
+/// As [`infer_shape`], where floats may differ in precision if the op computes
+/// its result: XLA has `f32[8] add(f32[8], bf16[8])` and `bf16[8] add(f32[8],
+/// f32[8])`. Ops that hand values on or read their bits keep their type.
+///
+/// # Errors
+/// As [`infer_shape`].
+pub fn infer_mixed(
+    module: &Module,
+    op: &Op,
+    operands: &[&Shape],
+    declared: Option<&Shape>,
+) -> Result<Inferred, ShapeError> {
+    let error = match infer_shape(module, op, operands, declared) {
+        Ok(shape) => return Ok(Inferred { shape, mixes_precision: false }),
+        Err(error) => error,
+    };
+    if keeps_precision(op.opcode()) {
+        return Err(error);
+    }
+    let query = ShapeQuery { op, operands, declared, module, mixes_precision: true };
+    let fits = |shape: &Shape| match (declared, op.opcode()) {
+        (None, _) => true,
+        // What is updated keeps its type, whatever that of the update.
+        (Some(declared), Opcode::DynamicUpdateSlice) => declared.agrees(shape),
+        (Some(declared), _) => declared.agrees_up_to_precision(shape),
+    };
+    match query.yielded() {
+        Ok(shape) if fits(&shape) => Ok(Inferred { shape, mixes_precision: true }),
+        _ => Err(error),
+    }
+}
+
+/// Whether an op hands on what it is given, or reads its bits.
+fn keeps_precision(opcode: Opcode) -> bool {
+    opcode.family() == "control" && opcode != Opcode::Map
+        || matches!(
+            opcode,
+            Opcode::Bitcast
+                | Opcode::BitcastConvert
+                | Opcode::Broadcast
+                | Opcode::Constant
+                | Opcode::DynamicReshape
+                | Opcode::Parameter
+                | Opcode::Reshape
+        )
+}
