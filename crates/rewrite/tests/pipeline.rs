@@ -233,3 +233,29 @@ fn what_degenerate_dims_alone_save_is_kept() {
     assert!(!after.report.unchanged);
     assert!(after.report.after.cycles * 4.0 < after.report.before.cycles, "{:?}", after.report);
 }
+
+/// Passes take the type of a result from its operands.
+#[test]
+fn modules_of_several_precisions_are_left_alone() {
+    let lines = |text: &str| text.replace("f32[2,3] add(p.0, p.1)", "bf16[2,3] add(p.0, p.1)");
+    let text = "HloModule m
+ENTRY e {
+  p.0 = f32[2,3] parameter(0)
+  p.1 = f32[2,3] parameter(1)
+  s = f32[2,3] add(p.0, p.1)
+  c = f32[2,3] convert(s)
+  r = f32[6] reshape(c)
+  ROOT b = f32[2,3] reshape(r)
+}";
+    for name in ["default", "cleanup"] {
+        let before = module(&lines(text));
+        let after = optimized(&before, &pipeline(name, "tpu-like"));
+        assert!(after.report.unchanged, "{name}");
+        let [note] = after.report.notes.as_slice() else { panic!("{:?}", after.report.notes) };
+        assert_eq!(note.verdict, Verdict::Left);
+        assert_eq!(note.place, "`s`");
+        assert!(note.text.contains("floats of different precision meet in this `add`"), "{note}");
+    }
+    let one_precision = optimized(&module(text), &pipeline("cleanup", "tpu-like"));
+    assert!(!one_precision.report.unchanged);
+}

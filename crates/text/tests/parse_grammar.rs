@@ -574,3 +574,41 @@ fn sparsity_of_both_operands() {
     let printed = print(&module, &PrintOptions::new()).unwrap();
     assert!(printed.contains(config), "{printed}");
 }
+
+/// Custom calls that stand for convolutions may have dims that no label names.
+#[test]
+fn dim_labels_without_a_name() {
+    for (labels, printed_as) in
+        [("?b01f_0?1io->b01?f", "?b01f_0?1io->b01?f"), ("b01f??_01io->bf01", "b01f_01io->bf01")]
+    {
+        let line = "ROOT r = f32[] custom-call(), window={size=2x2}, dim_labels=";
+        let module = with_lines(&format!("{line}{labels}, custom_call_target=\"t\""));
+        let printed = print(&module, &PrintOptions::new()).unwrap();
+        assert!(printed.contains(&format!("dim_labels={printed_as},")), "{printed}");
+    }
+}
+
+/// What is asynchronous runs on its thread, with all that it calls, as XLA
+/// reads it.
+#[test]
+fn a_start_says_the_thread_of_what_it_runs() {
+    let module = module(
+        "HloModule m
+inner {
+  a = f32[] parameter(0)
+  ROOT b = f32[] negate(a)
+}
+run {
+  x = f32[] parameter(0)
+  ROOT y = f32[] call(x), to_apply=inner
+}
+ENTRY e {
+  p = f32[] parameter(0)
+  s = ((f32[]), f32[]) async-start(p), async_execution_thread=\"other\", calls=run
+  ROOT d = f32[] async-done(s)
+}",
+    );
+    let threads: Vec<Option<&str>> =
+        module.computations().iter().map(|&c| module.computation(c).execution_thread()).collect();
+    assert_eq!(threads, [Some("other"), Some("other"), None]);
+}

@@ -426,9 +426,15 @@ pub(super) fn infeed(q: &ShapeQuery<'_>, _attrs: &InfeedAttrs) -> Result<Shape, 
     }
 }
 
-pub(super) fn outfeed(q: &ShapeQuery<'_>, _attrs: &OutfeedAttrs) -> Result<Shape, ShapeError> {
+pub(super) fn outfeed(q: &ShapeQuery<'_>, attrs: &OutfeedAttrs) -> Result<Shape, ShapeError> {
     check_token(q, 1)?;
-    Ok(Shape::Token)
+    let sent = q.operand(0)?;
+    match attrs.outfeed_shape.as_ref().filter(|shape| !shape.compatible(sent)) {
+        None => Ok(Shape::Token),
+        Some(shape) => Err(ShapeError::attribute(format!(
+            "outfeed_shape says {shape} of what is sent, which is {sent}"
+        ))),
+    }
 }
 
 /// What a transfer yields while it runs: the data, a number, a token.

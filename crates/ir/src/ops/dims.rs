@@ -116,3 +116,8 @@ pub struct ConvDims {
     /// Spatial dims of the result.
     pub output_spatial: SmallVec<[i64; 3]>,
 }
+
+impl ConvDims {
+    /// How many dims of an array labels can tell apart.
+    pub const MAX_RANK: usize = 64;
+}

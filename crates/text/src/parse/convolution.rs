@@ -13,7 +13,8 @@ impl Parser<'_> {
     /// conv_dims := labels "_" labels "->" labels
     /// ```
     /// with `b`, `f` and digits for input and result, `i`, `o` and digits for
-    /// the kernel: the position of a label is the dim it names.
+    /// the kernel: the position of a label is the dim it names. Custom calls
+    /// have `?` for others.
     pub(super) fn conv_dims(&mut self) -> Parse<ConvDims> {
         self.cursor.skip_space();
         let start = self.cursor.pos();
@@ -65,10 +66,13 @@ fn labels(text: &str, first: u8, second: u8) -> Option<Labels> {
         let (at, _) = found.next()?;
         if found.next().is_some() { None } else { i64::try_from(at).ok() }
     };
-    // Ten digits and two letters at most.
-    if !(2..=12).contains(&text.len()) {
+    if text.len() > ConvDims::MAX_RANK {
         return None;
     }
-    let digits = (b'0'..=b'9').take(text.len() - 2);
+    // `?` stands for a dim that nothing names. Ten digits and two letters are
+    // left at most.
+    let named = text.bytes().filter(|&label| label != b'?').count();
+    let digits = named.checked_sub(2).filter(|&digits| digits <= 10)?;
+    let digits = (b'0'..=b'9').take(digits);
     Some((position(first)?, position(second)?, digits.map(position).collect::<Option<_>>()?))
 }

@@ -246,7 +246,9 @@ fn push_conv_dims(out: &mut String, dims: &ConvDims) {
 }
 
 fn push_labels(out: &mut String, first: (char, i64), second: (char, i64), spatial: &[i64]) {
-    for dim in 0..spatial.len() + 2 {
+    let named = spatial.iter().copied().chain([first.1, second.1]);
+    let last = named.filter_map(|dim| usize::try_from(dim).ok()).max().unwrap_or(0);
+    for dim in 0..=last.max(spatial.len() + 1).min(ConvDims::MAX_RANK - 1) {
         let is_here = |at: i64| usize::try_from(at) == Ok(dim);
         if is_here(first.1) {
             out.push(first.0);
@@ -320,7 +322,16 @@ mod tests {
             output_feature: 1,
             output_spatial: smallvec![3, 2],
         };
-        assert_eq!(text(&AttrValue::ConvDims(dims)), "b01f_01io->bf10");
+        assert_eq!(text(&AttrValue::ConvDims(dims.clone())), "b01f_01io->bf10");
+        let sparse = ConvDims {
+            input_batch: 5,
+            kernel_input_feature: 4,
+            output_spatial: smallvec![3, i64::MAX],
+            ..dims
+        };
+        let dots = "?".repeat(ConvDims::MAX_RANK - 4);
+        let expected = format!("?01f?b_01?oi->bf?0{dots}");
+        assert_eq!(text(&AttrValue::ConvDims(sparse)), expected);
     }
 
     #[test]
