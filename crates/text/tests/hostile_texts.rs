@@ -18,7 +18,8 @@ const MODULES: [&str; 10] = [
     "rewrite/inline/thread.hlo",
     "verify/V028_async_thread.hlo",
     "verify/V020_axis_twice.hlo",
-    "verify/V027_twice.hlo",
+    "verify/V027_operand.hlo",
+    "verify/V037_loop.hlo",
 ];
 
 fn texts() -> Vec<(&'static str, String)> {
