@@ -8,7 +8,7 @@ use std::path::Path;
 use tilewright_testkit::properties::{self, Outcome};
 
 /// Small modules that have most of what text can have.
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 11] = [
     "text/ok/short_whitening.hlo",
     "sharded/psum.hlo",
     "sharded/all_gather_compiled.hlo",
