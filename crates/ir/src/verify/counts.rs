@@ -106,7 +106,7 @@ fn judge_count(module: &Module, groups: &ReplicaGroups, numbers: Numbers) -> Ver
             i64::try_from(lists.iter().map(Vec::len).sum::<usize>()).ok()
         }
         ReplicaGroups::Iota { devices, .. } => devices.count(),
-        ReplicaGroups::Mesh { mesh, .. } => devices_of(mesh),
+        ReplicaGroups::Mesh { mesh, .. } => mesh_size(mesh),
     };
     match given {
         Some(given) if given != count => {
@@ -118,7 +118,7 @@ fn judge_count(module: &Module, groups: &ReplicaGroups, numbers: Numbers) -> Ver
     }
 }
 
-pub(super) fn devices_of(mesh: &Mesh) -> Option<i64> {
+pub(super) fn mesh_size(mesh: &Mesh) -> Option<i64> {
     mesh.axes.iter().try_fold(1i64, |count, axis| count.checked_mul(axis.size))
 }
 

@@ -1,7 +1,7 @@
 //! Shardings, and which leaves of a parameter are replicated.
 
 use super::Report;
-use super::counts::devices_of;
+use super::counts::mesh_size;
 use super::devices::{Verdict, judge_axes, judge_mesh, unlike_ids, wrong_iota};
 use crate::diag::Place;
 use crate::entity::{CompId, InstId};
@@ -124,38 +124,17 @@ fn judge(sharding: &Sharding, shape: &Shape) -> Verdict {
 /// Where the header says into how many partitions the program is cut, what is
 /// sharded is sharded among these.
 fn judge_devices(module: &Module, sharding: &Sharding, shape: &Shape) -> Verdict {
-    let Some(count) = module.header.num_partitions.filter(|&count| count > 1) else {
-        return Ok(());
-    };
-    if *shape == Shape::Token {
-        return Ok(());
-    }
+    let count = module.header.num_partitions.filter(|&count| count > 1);
+    let Some(count) = count.filter(|_| *shape != Shape::Token) else { return Ok(()) };
     let wrong = |message| Err((super::SHARDING, message));
     for leaf in sharding.leaves() {
-        let (given, beyond) = match &leaf.placement {
-            Placement::Maximal(device) => (count, Some(*device).filter(|&device| device >= count)),
-            Placement::Tiled(tiling) => match &tiling.devices {
-                TileDevices::List(ids) => {
-                    let beyond = ids.iter().copied().find(|&device| device >= count);
-                    (i64::try_from(ids.len()).unwrap_or(i64::MAX), beyond)
-                }
-                TileDevices::Iota(devices) => (devices.count().unwrap_or(i64::MAX), None),
-            },
-            Placement::Named(named) if named.dims.iter().any(|dim| !dim.axes.is_empty()) => {
-                (devices_of(&named.mesh).unwrap_or(i64::MAX), None)
-            }
-            Placement::Named(_)
-            | Placement::Replicated
-            | Placement::Manual
-            | Placement::Unknown
-            | Placement::Unreduced => continue,
-        };
-        if let Some(device) = beyond {
+        let (devices, named) = devices_of(&leaf.placement);
+        if let Some(device) = named.iter().find(|&&device| device >= count) {
             return wrong(format!(
                 "the sharding names device {device}, but num_partitions is {count}"
             ));
         }
-        if given != count {
+        if let Some(given) = devices.filter(|&given| given != count) {
             return wrong(format!(
                 "the sharding is among {given} devices, but num_partitions is {count}; \
                  use them all"
@@ -163,6 +142,26 @@ fn judge_devices(module: &Module, sharding: &Sharding, shape: &Shape) -> Verdict
         }
     }
     Ok(())
+}
+
+/// Among how many devices a placement divides an array, if it does, and those
+/// that it names one by one.
+fn devices_of(placement: &Placement) -> (Option<i64>, &[i64]) {
+    match placement {
+        Placement::Maximal(device) => (None, std::slice::from_ref(device)),
+        Placement::Tiled(tiling) => match &tiling.devices {
+            TileDevices::List(ids) => (i64::try_from(ids.len()).ok(), ids),
+            TileDevices::Iota(devices) => (devices.count(), &[]),
+        },
+        Placement::Named(named) if named.dims.iter().any(|dim| !dim.axes.is_empty()) => {
+            (mesh_size(&named.mesh), &[])
+        }
+        Placement::Named(_)
+        | Placement::Replicated
+        | Placement::Manual
+        | Placement::Unknown
+        | Placement::Unreduced => (None, &[]),
+    }
 }
 
 /// The rank of an array; `None` where there is none to compare with.
