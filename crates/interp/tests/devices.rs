@@ -91,6 +91,9 @@ fn a_broadcast_hands_out_what_the_first_of_the_group_has() {
     let inputs = [scalar(10), scalar(11), scalar(12)];
     // Device 2 is in no group: zero, as for a permute without a source.
     assert_eq!(outputs(text, &inputs), [scalar(11), scalar(11), scalar(0)]);
+    // Groups may leave out any device.
+    let text = text.replace("{{1,0}}", "{{2,1}}");
+    assert_eq!(outputs(&text, &inputs), [scalar(0), scalar(12), scalar(12)]);
 }
 
 #[test]

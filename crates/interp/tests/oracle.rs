@@ -162,15 +162,13 @@ fn elementwise_ops_have_a_fixture_of_every_type_that_they_admit() {
 }
 
 /// As the verifier has it, less what has no meaning: complex numbers have no
-/// order and no remainder.
+/// remainder, and no bounds.
 fn admits(opcode: Opcode, element_type: ElementType) -> bool {
     let class = element_type.class();
     match opcode {
         Opcode::Complex => matches!(element_type, ElementType::F32 | ElementType::F64),
         Opcode::StochasticConvert => class == NumberClass::Float && element_type.bits() >= 16,
-        Opcode::Maximum | Opcode::Minimum | Opcode::Clamp | Opcode::Remainder => {
-            opcode.takes(class) && class != NumberClass::Complex
-        }
+        Opcode::Clamp | Opcode::Remainder => opcode.takes(class) && class != NumberClass::Complex,
         other => other.takes(class),
     }
 }

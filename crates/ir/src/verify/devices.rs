@@ -30,7 +30,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     module.op(id).for_each_attr(&mut |name, value| match value {
         AttrValue::ReplicaGroups(groups) => {
             has_groups = *groups != ReplicaGroups::default();
-            add(judge_groups(&groups));
+            add(judge_groups(opcode, &groups));
             add(judge_sizes(module, id, &groups));
         }
         AttrValue::Pairs(pairs) if name == "source_target_pairs" => {
@@ -127,7 +127,9 @@ fn judge_pairs(pairs: &[(i64, i64)], allowed: usize) -> Verdict {
     Ok(())
 }
 
-fn judge_groups(groups: &ReplicaGroups) -> Verdict {
+/// A device that no group of a broadcast has gets zeros; elsewhere each has its
+/// group.
+fn judge_groups(opcode: Opcode, groups: &ReplicaGroups) -> Verdict {
     let wrong = |message| Err((super::GROUPS, message));
     match groups {
         ReplicaGroups::Lists(lists) => {
@@ -135,7 +137,8 @@ fn judge_groups(groups: &ReplicaGroups) -> Verdict {
                 return wrong("replica_groups has a group without devices; leave it out".into());
             }
             let ids = lists.iter().flatten();
-            match unlike_ids(ids.clone()).or_else(|| id_beyond(ids)) {
+            let gap = || id_beyond(ids.clone()).filter(|_| opcode != Opcode::CollectiveBroadcast);
+            match unlike_ids(ids.clone()).or_else(gap) {
                 Some(problem) => wrong(format!("replica_groups {problem}")),
                 None => Ok(()),
             }

@@ -92,9 +92,9 @@ where
         Binary::Divide => wide2::<T>(divide),
         Binary::Power => wide2::<T>(power),
         Binary::Atan2 => wide2::<T>(atan2),
+        Binary::Maximum => map2(|a: Complex<T>, b| if exceeds(a, b) { a } else { b }),
+        Binary::Minimum => map2(|a: Complex<T>, b| if exceeds(b, a) { a } else { b }),
         Binary::And
-        | Binary::Maximum
-        | Binary::Minimum
         | Binary::Mulhi
         | Binary::Or
         | Binary::Remainder
@@ -103,6 +103,13 @@ where
         | Binary::ShiftRightLogical
         | Binary::Xor => return None,
     })
+}
+
+/// Whether `a` comes after `b` in the order of real parts, equal ones in that of
+/// imaginary parts.
+fn exceeds<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
+    let [a_re, a_im, b_re, b_im] = [a.re, a.im, b.re, b.im].map(T::to_f64);
+    if a_re == b_re { a_im > b_im } else { a_re > b_re }
 }
 
 /// The real part; a real number is its own.
@@ -167,7 +174,7 @@ fn divide(a: Wide, b: Wide) -> Wide {
 
 fn sign(z: Wide) -> Wide {
     let size = libm::hypot(z.re, z.im);
-    if size == 0.0 || size.is_nan() { z } else { Wide::new(z.re / size, z.im / size) }
+    if size == 0.0 { z } else { Wide::new(z.re / size, z.im / size) }
 }
 
 /// A real exponent stays real, whatever its size.
