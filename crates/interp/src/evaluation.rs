@@ -8,6 +8,7 @@ use tilewright_ir::{Literal, Shape, Verified};
 
 use crate::devices::exchange::Exchange;
 use crate::devices::{Device, Devices, MOST_DEVICES};
+use crate::dynamic::admits;
 use crate::error::{ABANDONED, EvalError, Fault};
 use crate::frame::Evaluator;
 use crate::limits::Limits;
@@ -250,7 +251,7 @@ fn check_input(
     input: &Literal,
 ) -> Result<(), EvalError> {
     let given = input.shape();
-    if given.compatible(&expected.without_layout()) {
+    if admits(expected, &given) {
         return Ok(());
     }
     let entry = module.entry().map(|c| module.computation(c).parameters());

@@ -10,6 +10,7 @@ use tilewright_ir::{CompId, Data, InstId, Literal, Op, Verified};
 
 use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
+use crate::dynamic::{is_dynamic, result_shape};
 use crate::error::{Fault, Outcome};
 use crate::eval::random::Source;
 use crate::eval::{self, Cx, Operands};
@@ -34,6 +35,8 @@ struct Step {
     operands: SmallVec<[Operand; 3]>,
     /// The values it makes.
     results: SmallVec<[Made; 1]>,
+    /// Whether the shape of its result is known only at run time.
+    dynamic: bool,
 }
 
 enum Work {
@@ -167,9 +170,21 @@ impl<'m> Evaluator<'m> {
             argument.and_then(Option::take).ok_or(Fault::Internal("an argument is missing"))?
         } else {
             self.ledger.spend(0)?;
-            eval::instruction(&mut Cx { evaluator: self, id, operands })?
+            if step.dynamic {
+                self.run_dynamic(id, operands)?
+            } else {
+                let shape = self.module.shape(id);
+                eval::instruction(&mut Cx { evaluator: self, id, shape, operands })?
+            }
         };
         Ok(smallvec![value])
+    }
+
+    /// Apart from the static case, whose frames on the stack stay small.
+    #[inline(never)]
+    fn run_dynamic(&mut self, id: InstId, mut operands: Operands) -> Outcome<Value> {
+        let shape = result_shape(self.module, id, &mut operands, &self.ledger)?;
+        eval::instruction(&mut Cx { evaluator: self, id, shape: &shape, operands })
     }
 
     fn run_region(&mut self, region: &Region, operands: &[Value]) -> Outcome<SmallVec<[Value; 1]>> {
@@ -309,7 +324,8 @@ impl Planner<'_> {
             self.value_of.insert(id, value);
             made.push(Made { value, unused: true });
         }
-        self.steps.push(Step { work, operands, results: made });
+        let dynamic = matches!(work, Work::One(id) if is_dynamic(self.module, id));
+        self.steps.push(Step { work, operands, results: made, dynamic });
         Ok(())
     }
 }

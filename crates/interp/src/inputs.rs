@@ -9,8 +9,10 @@ use num_complex::Complex;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tilewright_ir::{
-    ArrayLiteral, ArrayShape, Data, ElementType, Literal, Native, Shape, Verified,
+    ArrayLiteral, ArrayShape, Data, Dims, ElementType, Literal, Native, Shape, Verified,
 };
+
+use tilewright_ir::shape::checked_product;
 
 use crate::limits::Limits;
 use crate::value::num_bytes;
@@ -79,7 +81,7 @@ pub enum InputError {
 /// Inputs for the entry computation, within the default [`Limits`].
 ///
 /// # Errors
-/// If a parameter has a shape without values (dynamic dims, opaque), or the
+/// If a parameter has a shape without values (unbounded dims, opaque), or the
 /// inputs are too large.
 pub fn inputs_for(
     module: &Verified,
@@ -166,24 +168,39 @@ fn make(shape: &Shape, seed: u64, kind: InputKind, stream: &mut u64) -> Option<L
     }
 }
 
+/// Each dim known only at run time has some size up to its bound, the same for
+/// all of one bound, so that arrays that belong together fit.
 fn make_array(shape: &ArrayShape, source: &mut Source) -> Option<ArrayLiteral> {
-    let count = shape.num_elements().filter(|_| shape.is_static())?;
-    let count = usize::try_from(count).ok()?;
+    let size = |(dim, &bound): (usize, &i64)| {
+        if shape.dim_is_dynamic(dim) { source.size_up_to(bound) } else { Some(bound) }
+    };
+    let dims = shape.dims().iter().enumerate().map(size).collect::<Option<Dims>>()?;
+    let count = usize::try_from(checked_product(&dims)?).ok()?;
     let data = source.elements(shape.element_type, count);
-    ArrayLiteral::new(shape.element_type, shape.dims().iter().copied(), data).ok()
+    ArrayLiteral::new(shape.element_type, dims, data).ok()
 }
 
 /// Random numbers of a kind.
 struct Source {
     rng: ChaCha8Rng,
     kind: InputKind,
+    /// How far dims of any bound stay below it, modulo what they can be.
+    short: u64,
 }
 
 impl Source {
     fn new(seed: u64, kind: InputKind, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
-        Self { rng, kind }
+        // The first inputs of a kind are as large as can be.
+        let short = seed.wrapping_mul(InputKind::ALL.len() as u64).wrapping_add(kind as u64);
+        Self { rng, kind, short }
+    }
+
+    /// The size of a dim that is at most so large; `None` if that is not known.
+    fn size_up_to(&self, bound: i64) -> Option<i64> {
+        let sizes = u64::try_from(bound).ok()?.checked_add(1)?;
+        bound.checked_sub(i64::try_from(self.short.checked_rem(sizes)?).ok()?)
     }
 
     fn many<T: Native>(&mut self, count: usize, mut one: impl FnMut(&mut Self) -> T) -> Data {

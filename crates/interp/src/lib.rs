@@ -3,6 +3,7 @@
 //! ```text
 //! evaluation ── devices: a thread for each, and where they hand each other values
 //!                 └── frame: one computation's values, each until its last use
+//!                       ├── dynamic: shapes that are known only at run time
 //!                       ├── region: chains of elementwise ops, a block at a time
 //!                       └── eval/: one function per op, found through the table of ops
 //!                             ├── elementwise: kernels, one typed loop per op and type
@@ -15,10 +16,14 @@
 //!
 //! # What cannot be evaluated
 //! [`EvalError::Unsupported`] names the instruction and what of it is not
-//! supported: values of dims known only at run time (`<=8`, `?`), and custom
-//! calls whose meaning is not known here or leaves more than one result.
+//! supported: custom calls whose meaning is not known here or leaves more than one result.
 //! `docs/oracle.md` lists ops, types and custom calls, and who says that the
 //! results are right.
+//!
+//! # Dims known only at run time
+//! A value has the dims that it has, within the bounds of its shape (`<=8`, `?`),
+//! and so have results; where operands leave it open which, or disagree, that
+//! is an error.
 //!
 //! # Devices
 //! [`Evaluation`] runs a program on several simulated replicas and partitions,
@@ -43,6 +48,7 @@
 
 pub mod compare;
 mod devices;
+mod dynamic;
 mod error;
 mod eval;
 mod evaluation;

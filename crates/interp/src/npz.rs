@@ -21,6 +21,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::devices::{shape_of_rows, split_rows};
+use crate::dynamic::admits_dims;
 use crate::value::data_of_bytes;
 
 mod header;
@@ -275,12 +276,13 @@ fn read_array<R: Read + Seek>(
     let entry = archive.by_name(&format!("{name}.npy"));
     let mut entry = entry.map_err(|error| ReadError::Array(error.to_string()))?;
     let header = Header::read(&mut entry)?;
-    let shape = &wanted(&header, shape).map_err(ReadError::Array)?;
+    let shape = wanted(&header, shape).map_err(ReadError::Array)?;
     let wrong = |what: String| Err(ReadError::Array(what));
-    if *header.dims != *shape.dims() || !shape.is_static() {
+    if !admits_dims(&shape, &header.dims) {
         return wrong(format!("its dims are {:?}, but the program has {shape}", header.dims));
     }
     let element_type = shape.element_type;
+    let shape = ArrayShape::new(element_type, header.dims.iter().copied());
     if !kinds(element_type).contains(&&*header.kind) {
         let kind = &header.kind;
         return wrong(format!("its type is `{kind}`, but the program has {element_type}"));

@@ -48,6 +48,8 @@ pub(crate) type Operands = SmallVec<[Value; 4]>;
 pub(crate) struct Cx<'e, 'm> {
     pub(crate) evaluator: &'e mut Evaluator<'m>,
     pub(crate) id: InstId,
+    /// The shape of the result: as declared, or what it is at run time.
+    pub(crate) shape: &'e Shape,
     pub(crate) operands: Operands,
 }
 
@@ -73,7 +75,7 @@ macro_rules! dispatch {
 
 tilewright_ir::for_each_op!(dispatch);
 
-impl<'m> Cx<'_, 'm> {
+impl<'e, 'm> Cx<'e, 'm> {
     pub(crate) fn module(&self) -> &'m Verified {
         self.evaluator.module
     }
@@ -95,18 +97,18 @@ impl<'m> Cx<'_, 'm> {
         Ok(std::mem::replace(slot, Value::Token))
     }
 
-    /// The declared shape.
-    pub(crate) fn shape(&self) -> &'m Shape {
-        self.module().shape(self.id)
+    /// The result's shape.
+    pub(crate) fn shape(&self) -> &'e Shape {
+        self.shape
     }
 
-    /// The declared shape of a result that is an array of static dims.
-    pub(crate) fn array_shape(&self) -> Outcome<&'m ArrayShape> {
+    /// The shape of a result that is an array of static dims.
+    pub(crate) fn array_shape(&self) -> Outcome<&'e ArrayShape> {
         static_array(self.shape())
     }
 
-    /// The declared shape of one element of a result that may be a tuple.
-    pub(crate) fn leaf_shape(&self, index: usize) -> Outcome<&'m ArrayShape> {
+    /// The shape of one element of a result that may be a tuple.
+    pub(crate) fn leaf_shape(&self, index: usize) -> Outcome<&'e ArrayShape> {
         match self.shape() {
             Shape::Tuple(elements) => {
                 static_array(elements.get(index).ok_or(Fault::Internal("a result is missing"))?)

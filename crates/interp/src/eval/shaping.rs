@@ -254,7 +254,7 @@ pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
     allocation.with(out)
 }
 
-/// The size is that of the shape, which is static here.
+/// The size that the operand has, whatever its bound.
 pub(super) fn get_dimension_size(
     cx: &mut Cx<'_, '_>,
     attrs: &GetDimensionSizeAttrs,
@@ -266,12 +266,19 @@ pub(super) fn get_dimension_size(
 }
 
 pub(super) fn set_dimension_size(
-    _cx: &mut Cx<'_, '_>,
-    _attrs: &SetDimensionSizeAttrs,
+    cx: &mut Cx<'_, '_>,
+    attrs: &SetDimensionSizeAttrs,
 ) -> Outcome<Value> {
-    Err(unsupported("dims of a size known only at run time"))
+    let shape = cx.array_shape()?;
+    if cx.array(0)?.dims() == shape.dims() {
+        return cx.take(0);
+    }
+    let dim = attrs.dimensions.first().map_or(usize::MAX, |&dim| extent(dim));
+    part(cx, shape, cx.array(0)?, dim, 0)
 }
 
-pub(super) fn dynamic_reshape(_cx: &mut Cx<'_, '_>) -> Outcome<Value> {
-    Err(unsupported("dims of a size known only at run time"))
+/// Elements stay in row-major order.
+pub(super) fn dynamic_reshape(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    let dims = cx.array_shape()?.dims();
+    Ok(Value::Array(cx.take(0)?.into_array()?.reshaped(dims)?))
 }

@@ -3,13 +3,14 @@
 
 use tilewright_ir::element::NumberClass;
 use tilewright_ir::ops::control::{InfeedAttrs, OutfeedAttrs, TransferAttrs};
-use tilewright_ir::{InstId, Shape};
+use tilewright_ir::{ArrayShape, InstId, Shape};
 
 use super::asynchronous::{element, zero};
 use super::{Cx, bits, tuple, unsupported};
 use crate::devices::exchange::{Label, Place};
 use crate::devices::groups::Numbers;
 use crate::devices::trade::{Peers, parcel};
+use crate::dynamic::admits_dims;
 use crate::error::{Fault, Outcome};
 use crate::value::Value;
 
@@ -39,10 +40,10 @@ fn fed(cx: &mut Cx<'_, '_>, shape: &Shape) -> Outcome<Value> {
             })?;
             let given = next.shape();
             let wrong = || unsupported(format!("it reads {wanted}, but what was given is {given}"));
-            let array = next.as_array().filter(|array| array.dims() == wanted.dims());
+            let array = next.as_array().filter(|array| admits_dims(wanted, array.dims()));
             let array = array.ok_or_else(wrong)?;
             let (from, to) = (array.element_type(), wanted.element_type);
-            let allocation = cx.allocate(wanted)?;
+            let allocation = cx.allocate(&ArrayShape::new(to, array.dims().iter().copied()))?;
             if from == to {
                 return allocation.with(array.data().clone());
             }
