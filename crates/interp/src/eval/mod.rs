@@ -13,6 +13,7 @@ mod gather;
 mod indexing;
 mod linalg;
 mod matmul;
+mod memory;
 mod monoid;
 mod ragged;
 pub(crate) mod random;

@@ -7,7 +7,7 @@ use tilewright_ir::ops::shaping::{
 };
 use tilewright_ir::{ArrayShape, Data, ElementType, Literal};
 
-use super::{Cx, bits, elementwise, unsupported};
+use super::{Cx, bits, elementwise, memory, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::strides::{Level, Nest, collect, dim_numbers, extent, place, row_major};
 use crate::value::{Array, Value, alike, map_data, with_data};
@@ -32,18 +32,21 @@ pub(super) fn reshape(cx: &mut Cx<'_, '_>, _attrs: &ReshapeAttrs) -> Outcome<Val
 /// Row major to row major, a bitcast is a reshape; otherwise elements go where
 /// the two layouts say.
 pub(super) fn bitcast(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
-    let to = cx.array_shape()?;
-    let operand = cx.module().operands(cx.id).first().copied();
-    let from = operand.and_then(|id| cx.module().array_shape(id));
-    let from = from.ok_or_else(|| unsupported("its operand is not an array"))?;
-    let same_order = from.layout_or_default() == to.layout_or_default() && from.same_dims(to)
-        || from.has_default_layout() && to.has_default_layout();
+    let declared = |id| cx.module().array_shape(id);
+    let from = cx.module().operands(cx.id).first().copied().and_then(declared);
+    let from = from.ok_or(Fault::Internal("its operand is not an array"))?;
+    let to = declared(cx.id).ok_or(Fault::Internal("its result is not an array"))?;
+    if from.compatible(to) && from.layout_or_default() == to.layout_or_default() {
+        return cx.take(0);
+    }
+    let row_major = from.has_default_layout() && to.has_default_layout();
     let same_elements =
         from.element_type == to.element_type && from.num_elements() == to.num_elements();
-    if same_order && same_elements {
-        return Ok(Value::Array(cx.take(0)?.into_array()?.reshaped(to.dims())?));
+    if row_major && same_elements {
+        let dims = cx.array_shape()?.dims();
+        return Ok(Value::Array(cx.take(0)?.into_array()?.reshaped(dims)?));
     }
-    bits::bitcast(cx, from, to)
+    memory::bitcast(cx, from, to)
 }
 
 pub(super) fn bitcast_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
