@@ -295,6 +295,10 @@ pub(crate) struct Check {
     /// other
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
+    /// What infeed instructions read in every evaluation, as arrays `in0`,
+    /// `in1` ... of an npz file in the order in which they are read
+    #[arg(long, value_name = "NPZ")]
+    pub(crate) infeed: Option<PathBuf>,
     /// Where the outputs differ, find the first instruction of A whose value
     /// differs from that of B's instruction of the same name
     #[arg(long)]

@@ -116,7 +116,7 @@ impl fmt::Display for Bisection {
 pub fn bisect(
     a: &Verified,
     b: &Verified,
-    options: &CheckOptions,
+    options: &CheckOptions<'_>,
     witness: &Witness,
 ) -> Result<Bisection, Error> {
     let trial = Trial::new(a, b, options)?;

@@ -14,7 +14,7 @@ use crate::run::{RunOptions, counted, evaluate_on, parameter_shapes};
 
 /// How modules are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckOptions {
+pub struct CheckOptions<'a> {
     /// The seed of the first inputs of each kind; those of the others follow.
     pub first_seed: u64,
     /// How many inputs of each kind are tried.
@@ -31,15 +31,25 @@ pub struct CheckOptions {
     /// On which devices both run; if not given, on those that their headers
     /// name, or on one where neither can tell devices apart.
     pub devices: Option<Devices>,
+    /// The arrays that each device's infeed instructions read, in order, in
+    /// every evaluation.
+    pub infeed: &'a [Literal],
 }
 
-impl Default for CheckOptions {
+impl Default for CheckOptions<'_> {
     fn default() -> Self {
-        Self { first_seed: 0, seeds: 2, exact: false, limits: Limits::default(), devices: None }
+        Self {
+            first_seed: 0,
+            seeds: 2,
+            exact: false,
+            limits: Limits::default(),
+            devices: None,
+            infeed: &[],
+        }
     }
 }
 
-impl CheckOptions {
+impl CheckOptions<'_> {
     /// The kinds of inputs that are tried.
     fn kinds(&self) -> impl Iterator<Item = InputKind> {
         // Sums in another order may rightly overflow where the first did not.
@@ -173,7 +183,7 @@ impl OutputDifference {
 /// # Errors
 /// If the modules differ in the types of parameters or results, or one of them
 /// cannot be evaluated.
-pub fn check(a: &Verified, b: &Verified, options: &CheckOptions) -> Result<Agreement, Error> {
+pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<Agreement, Error> {
     agreement(&Trial::new(a, b, options)?)
 }
 
@@ -185,7 +195,7 @@ pub fn check(a: &Verified, b: &Verified, options: &CheckOptions) -> Result<Agree
 pub fn check_watched(
     a: &Verified,
     b: &Verified,
-    options: &CheckOptions,
+    options: &CheckOptions<'_>,
     progress: [&Progress; 2],
 ) -> Result<Agreement, Error> {
     agreement(&Trial { progress: progress.map(Some), ..Trial::new(a, b, options)? })
@@ -211,7 +221,7 @@ fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
 pub(crate) struct Trial<'a> {
     pub(crate) a: &'a Verified,
     pub(crate) b: &'a Verified,
-    pub(crate) options: &'a CheckOptions,
+    pub(crate) options: &'a CheckOptions<'a>,
     devices: Devices,
     progress: [Option<&'a Progress>; 2],
 }
@@ -224,7 +234,7 @@ impl<'a> Trial<'a> {
     pub(crate) fn new(
         a: &'a Verified,
         b: &'a Verified,
-        options: &'a CheckOptions,
+        options: &'a CheckOptions<'a>,
     ) -> Result<Self, Error> {
         comparable(a, b)?;
         let devices = match options.devices {
@@ -248,7 +258,8 @@ impl<'a> Trial<'a> {
         observer: &dyn Observer,
         device: usize,
     ) -> Result<(), Error> {
-        let evaluation = Evaluation::new(module).limits(self.options.limits);
+        let CheckOptions { limits, infeed, .. } = *self.options;
+        let evaluation = Evaluation::new(module).limits(limits).infeed(infeed);
         evaluation.devices(self.devices).observer(observer).watched(device).run(inputs)?;
         Ok(())
     }
@@ -261,8 +272,9 @@ impl<'a> Trial<'a> {
         inputs: &Inputs,
         progress: Option<&Progress>,
     ) -> Result<Vec<Literal>, Error> {
-        let (limits, devices) = (self.options.limits, self.devices);
-        let options = RunOptions { limits, devices, progress, ..RunOptions::default() };
+        let CheckOptions { limits, infeed, .. } = *self.options;
+        let devices = self.devices;
+        let options = RunOptions { limits, devices, infeed, progress, ..RunOptions::default() };
         let outputs = evaluate_on(module, inputs, &options)?;
         let whole = |Outputs { output, outfeed }| {
             Literal::Tuple(std::iter::once(output).chain(outfeed).collect())

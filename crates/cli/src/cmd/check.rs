@@ -22,12 +22,17 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         Some(path) => io::load(path)?.module,
         None => tilewright::optimize(a.clone(), &options)?.module,
     };
+    let infeed = match &args.infeed {
+        Some(path) => tilewright::read_infeed(path)?,
+        None => Vec::new(),
+    };
     let how = CheckOptions {
         first_seed: args.seed,
         seeds: args.seeds,
         exact: options.exact,
         limits: args.bounds.limits(),
         devices: args.devices.asked(Devices::of(&a)),
+        infeed: &infeed,
     };
     let progress = [Progress::new(), Progress::new()];
     let [of_a, of_b] = &progress;
@@ -55,7 +60,7 @@ fn first_witness(agreement: &Agreement) -> Option<&Witness> {
     agreement.outputs.iter().find_map(|output| output.witness.as_ref())
 }
 
-fn agreed(agreement: &Agreement, options: &CheckOptions) -> String {
+fn agreed(agreement: &Agreement, options: &CheckOptions<'_>) -> String {
     let same = agreement.outputs.iter().all(|output| output.max_ulp == 0);
     let how = if same { "equal" } else { "equal but for rounding" };
     let outputs = counted(agreement.outputs.len(), "output");

@@ -142,6 +142,29 @@ fn the_host_feeds_and_is_fed() {
 }
 
 #[test]
+fn both_modules_are_fed_the_same() {
+    let (folder, path) = file("a.hlo", FED);
+    let (_other, tripled) = file(
+        "b.hlo",
+        FED.replace("add(x, x)", "add(x, x)\n  z = f32[2] add(y, x)")
+            .replace("outfeed(y", "outfeed(z"),
+    );
+    let infeed = arrays(folder.path(), "feed.npz", &[floats(&[1.0, 2.5])]);
+    let (path, infeed) = (path.to_str().unwrap(), infeed.to_str().unwrap());
+    tilewright(["check", path, path]).failed(1).says("nothing more was given");
+    let done = tilewright(["check", path, path, "--infeed", infeed]).ok();
+    assert_eq!(done.stdout, "equal: 2 outputs on 1 set of inputs from seeds 0 to 1\n");
+    let args = ["check", path, tripled.to_str().unwrap(), "--infeed", infeed];
+    let found = tilewright(args).failed(1);
+    found.says("out1: element [0] is 2.0 in the first and 3.0 in the second");
+    // What differs lies in front of what is fed out.
+    let bent = FED.replace("add(x, x)", "multiply(x, x)");
+    let (_bent, bent) = file("c.hlo", bent);
+    let args = ["check", path, bent.to_str().unwrap(), "--infeed", infeed, "--bisect"];
+    tilewright(args).failed(1).says("`y`");
+}
+
+#[test]
 fn what_cannot_be_fed_is_an_error() {
     let (folder, path) = file("m.hlo", FED);
     let path = path.to_str().unwrap();
