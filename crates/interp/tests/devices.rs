@@ -238,6 +238,12 @@ fn one_that_gets_nothing_has_zeros() {
           ROOT y = s32[] get-tuple-element(got), index=0
         }";
     assert_eq!(outputs(text, &[scalar(7), scalar(8)]), [scalar(0), scalar(7)]);
+    let more = text
+        .replace("(s32[], u32[], token[]) send(x,", "(s32[2], u32[], token[]) send(xx,")
+        .replace("start = ", "xx = s32[2] broadcast(x), dimensions={}\n          start = ");
+    let error = run(&more, 2, &[vec![scalar(7)]]).unwrap_err().to_string();
+    assert!(error.contains("`got`: `recv-done`") && error.contains("receives s32[]"), "{error}");
+    assert!(error.contains("what was sent is s32[2]"), "{error}");
 }
 
 /// Only device 0 passes the collective.

@@ -92,6 +92,9 @@ fn what_nobody_says_is_not_guessed() {
         [2, 0],
     );
     assert!(gathered.contains("devices hand each other no values of dynamic dims"), "{gathered}");
+    let chosen = "f = f32[<=15] reshape(d); \
+        ROOT r = (f32[7], s32[7]) custom-call(f), custom_call_target=\"TopK\"";
+    assert!(error(chosen, [2, 0]).contains("it takes no f32[<=15]"));
     let unknown = "z = f32[] constant(0); ROOT r = f32[?] broadcast(z), dimensions={}";
     assert!(error(unknown, [2, 0]).contains("nothing says how large f32[?] is"));
 }

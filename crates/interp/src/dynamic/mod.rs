@@ -31,7 +31,8 @@ pub(crate) fn is_dynamic(module: &Verified, id: InstId) -> bool {
     has_dynamic(id) || module.operands(id).iter().any(|&operand| has_dynamic(operand))
 }
 
-fn any_dynamic(shape: &Shape) -> bool {
+/// Whether a value of this shape has sizes known only at run time.
+pub(crate) fn any_dynamic(shape: &Shape) -> bool {
     match shape {
         Shape::Array(array) => !array.is_static(),
         Shape::Tuple(elements) => elements.iter().any(any_dynamic),
@@ -88,7 +89,7 @@ pub(crate) fn admits_dims(declared: &ArrayShape, dims: &[i64]) -> bool {
 }
 
 /// The shape that a value has.
-fn shape_of(value: &Value) -> Shape {
+pub(crate) fn shape_of(value: &Value) -> Shape {
     match value {
         Value::Array(array) => Shape::array(array.element_type(), array.dims().iter().copied()),
         Value::Tuple(elements) => Shape::Tuple(elements.iter().map(shape_of).collect()),

@@ -10,7 +10,7 @@ use super::{Cx, bits, tuple, unsupported};
 use crate::devices::exchange::{Label, Place};
 use crate::devices::groups::Numbers;
 use crate::devices::trade::{Peers, parcel};
-use crate::dynamic::admits_dims;
+use crate::dynamic::{admits, admits_dims, shape_of};
 use crate::error::{Fault, Outcome};
 use crate::value::Value;
 
@@ -121,10 +121,24 @@ pub(super) fn recv_done(cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<
             let taken = device.exchange.take(device.number, &[label])?;
             let parcel = taken.first().ok_or(Fault::Internal("a parcel is missing"))?;
             let mut values = cx.evaluator.unpack(parcel)?;
-            values.pop().ok_or(Fault::Internal("a parcel is empty"))?
+            let sent = values.pop().ok_or(Fault::Internal("a parcel is empty"))?;
+            check_sent(cx, &sent)?;
+            sent
         }
     };
     Ok(tuple([data, Value::Token]))
+}
+
+/// What was sent is what the receiver declares.
+fn check_sent(cx: &Cx<'_, '_>, sent: &Value) -> Outcome<()> {
+    let wanted = cx.shape().as_tuple().and_then(<[Shape]>::first);
+    let wanted = wanted.ok_or(Fault::Internal("it yields data and a token"))?;
+    let sent = shape_of(sent);
+    if admits(wanted, &sent) {
+        return Ok(());
+    }
+    let wanted = wanted.without_layout();
+    Err(unsupported(format!("it receives {wanted}, but what was sent is {sent}")))
 }
 
 /// The data, a number and a token.

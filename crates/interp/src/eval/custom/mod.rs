@@ -12,6 +12,7 @@ mod tridiagonal;
 use tilewright_ir::ops::control::CustomCallAttrs;
 
 use super::{Cx, sort, unsupported};
+use crate::dynamic::any_dynamic;
 use crate::error::Outcome;
 use crate::strides::extent;
 use crate::value::Value;
@@ -40,6 +41,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outco
         return family(cx);
     }
     if let Some(call) = lapack::Call::of(target) {
+        check_static(cx)?;
         return lapack::evaluate(cx, call);
     }
     Err(unsupported(format!(
@@ -48,9 +50,19 @@ pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outco
     )))
 }
 
+/// What a custom call makes of sizes known only at run time is not known.
+fn check_static(cx: &Cx<'_, '_>) -> Outcome<()> {
+    let operands = cx.module().operands(cx.id).iter();
+    match operands.map(|&operand| cx.module().shape(operand)).find(|shape| any_dynamic(shape)) {
+        Some(shape) => Err(unsupported(format!("it takes no {}", shape.without_layout()))),
+        None => Ok(()),
+    }
+}
+
 /// The largest elements of each row and their places, as the op `topk` has
 /// them; the result says how many.
 fn top_k(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    check_static(cx)?;
     let count = cx.leaf_shape(0)?.dims().last().map_or(0, |&size| extent(size));
     sort::largest(cx, count, true)
 }
