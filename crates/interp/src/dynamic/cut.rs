@@ -67,7 +67,7 @@ fn walked_together(
         Op::Dot(attrs) => paired(attrs),
         Op::Sort(_) | Op::Map(_) => same_place(declared),
         // Half of the operands are the values that sums begin with.
-        Op::Reduce(_) => same_place(&declared[..declared.len() / 2]),
+        Op::Reduce(_) | Op::ReduceWindow(_) => same_place(&declared[..declared.len() / 2]),
         op if op.opcode().is_elementwise() => same_place(declared),
         _ => Vec::new(),
     }

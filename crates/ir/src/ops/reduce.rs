@@ -62,7 +62,7 @@ pub(super) fn reduce(q: &ShapeQuery<'_>, attrs: &ReduceAttrs) -> Result<Shape, S
     let (mut accumulators, mut elements) = (Vec::new(), Vec::new());
     for index in 0..count {
         let (array, init) = (q.array(index)?, q.array(count + index)?);
-        if !array.same_dims(first) {
+        if !array.dims_agree(first) {
             return Err(ShapeError::operand(format!(
                 "the arrays of `reduce` differ in dims: {first} and {array}"
             )));
@@ -210,7 +210,7 @@ pub(super) fn sort(q: &ShapeQuery<'_>, attrs: &SortAttrs) -> Result<Shape, Shape
     let mut parameters = Vec::with_capacity(2 * q.operands.len());
     for index in 0..q.operands.len() {
         let array = q.array(index)?;
-        if !array.same_dims(first) {
+        if !array.dims_agree(first) {
             return Err(ShapeError::operand(format!(
                 "the operands of `sort` differ in dims: {first} and {array}"
             )));

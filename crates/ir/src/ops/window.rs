@@ -60,7 +60,7 @@ pub(super) fn reduce_window(
     let (mut accumulators, mut elements) = (Vec::new(), Vec::new());
     for index in 0..count {
         let (array, init) = (q.array(index)?, q.array(count + index)?);
-        if !array.same_dims(first) || init.rank() != 0 {
+        if !array.dims_agree(first) || init.rank() != 0 {
             return Err(ShapeError::operand(format!(
                 "`reduce-window` takes arrays of the same dims and scalars, not {array} and {init}"
             )));

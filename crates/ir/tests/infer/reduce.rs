@@ -34,6 +34,9 @@ fn variadic_reduce_yields_a_tuple() {
     rules.of(reduce(&[1], one), &["f32[2,3]", "f32[]"]).gives("(f32[2])");
     let swapped = ["s32[2,3]", "f32[2,3]", "f32[]", "s32[]"];
     rules.of(reduce(&[1], both), &swapped).fails(Callee, "parameter 2 of `callee` is f32[]");
+    // Which is dynamic is known at run time.
+    let dynamic = ["f32[2,<=3]", "s32[2,3]", "f32[]", "s32[]"];
+    rules.of(reduce(&[1], both), &dynamic).gives("(f32[2], s32[2])");
     let uneven = ["f32[2,3]", "s32[3,2]", "f32[]", "s32[]"];
     rules.of(reduce(&[1], both), &uneven).fails(Operand, "f32[2,3] and s32[3,2]");
 }
