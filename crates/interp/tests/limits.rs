@@ -215,7 +215,7 @@ fn wrong_inputs_are_named() {
 fn what_cannot_be_evaluated_is_named() {
     for (line, message) in [
         ("ROOT r = f32[2] custom-call(a), custom_call_target=\"magic\"", "`magic`"),
-        ("ROOT r = f32[<=2] set-dimension-size(a, n), dimensions={0}", "f32[<=2]"),
+        ("ROOT r = f32[2] set-dimension-size(a, n), dimensions={0}", "yields f32[1]"),
         ("ROOT r = f32[2] all-reduce(a), replica_groups={{1,0}}, to_apply=f", "names device 1"),
     ] {
         let text = format!(
@@ -224,7 +224,7 @@ fn what_cannot_be_evaluated_is_named() {
         let error = run(&text, &Limits::default()).unwrap_err();
         assert!(matches!(&error, EvalError::Unsupported { .. }), "{error}");
         assert!(error.to_string().starts_with("`r`: "), "{error}");
-        assert!(error.to_string().contains(message) || message.starts_with("f32"), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
     }
     let elided = "HloModule m\nENTRY e {\n  ROOT c = f32[100] constant({...})\n}";
     let error = run(elided, &Limits::default()).unwrap_err();

@@ -28,7 +28,10 @@ pub(crate) fn is_dynamic(module: &Verified, id: InstId) -> bool {
         return false;
     }
     let has_dynamic = |id: InstId| any_dynamic(module.shape(id));
-    has_dynamic(id) || module.operands(id).iter().any(|&operand| has_dynamic(operand))
+    // Their sizes are values, whatever is declared.
+    matches!(opcode, Opcode::SetDimensionSize | Opcode::DynamicReshape)
+        || has_dynamic(id)
+        || module.operands(id).iter().any(|&operand| has_dynamic(operand))
 }
 
 /// Whether a value of this shape has sizes known only at run time.
