@@ -12,12 +12,13 @@ use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
 use crate::dynamic::{is_dynamic, result_shape};
 use crate::error::{Fault, Outcome};
+use crate::eval::fold::{self, Fold};
 use crate::eval::random::Source;
 use crate::eval::{self, Cx, Operands};
 use crate::lanes::LaneProgram;
-use crate::limits::{Ledger, Limits, MAX_DEPTH};
+use crate::limits::{Charge, Ledger, Limits, MAX_DEPTH};
 use crate::observe::Watch;
-use crate::region::{Output, Piece, Region, pieces};
+use crate::region::{Feed, Output, Piece, Region, pieces};
 use crate::value::{Array, Value, num_bytes};
 
 /// In which order a computation's instructions run, and who needs what.
@@ -162,7 +163,7 @@ impl<'m> Evaluator<'m> {
         }
         let id = match &step.work {
             Work::One(id) => *id,
-            Work::Together(region) => return self.run_region(region, &operands),
+            Work::Together(region) => return self.run_region(region, operands),
         };
         let value = if let Op::Parameter(parameter) = self.module.op(id) {
             let number = usize::try_from(parameter.number).ok();
@@ -187,23 +188,73 @@ impl<'m> Evaluator<'m> {
         eval::instruction(&mut Cx { evaluator: self, id, shape: &shape, operands })
     }
 
-    fn run_region(&mut self, region: &Region, operands: &[Value]) -> Outcome<SmallVec<[Value; 1]>> {
-        let inputs = operands.iter().map(|value| value.array().map(Array::data));
-        let inputs = inputs.collect::<Outcome<Vec<&Data>>>()?;
-        let bytes = |output: &Output| num_bytes(output.element_type, region.lanes);
-        let charges = region.outputs.iter().map(|output| self.ledger.reserve(bytes(output)));
-        let charges = charges.collect::<Outcome<Vec<_>>>()?;
+    fn run_region(
+        &mut self,
+        region: &Region,
+        mut operands: Operands,
+    ) -> Outcome<SmallVec<[Value; 1]>> {
+        let mut storage: Vec<Option<(Data, Charge)>> = Vec::new();
+        storage.resize_with(region.outputs.len(), || None);
+        let mut moved = vec![None; operands.len()];
+        for &(input, output) in &region.in_place {
+            storage[output] = operands.get_mut(input).and_then(Value::take_own);
+            moved[input] = storage[output].as_ref().map(|_| output);
+        }
+        let sources = operands.iter().zip(moved).map(|(value, moved)| match moved {
+            Some(output) => Ok(Feed::Output(output)),
+            None => value.array().map(|array| Feed::Array(array.data())),
+        });
+        let sources = sources.collect::<Outcome<Vec<_>>>()?;
+        let mut charges = Vec::new();
+        for (output, storage) in region.outputs.iter().zip(&mut storage) {
+            let bytes = num_bytes(output.element_type, region.lanes);
+            charges.push(match storage {
+                Some((_, charge)) => charge.take(),
+                None => self.ledger.reserve(bytes)?,
+            });
+        }
         let _registers = self.ledger.reserve(region.register_bytes())?;
+        let _totals = self.ledger.reserve(region.total_bytes())?;
         let work = region.lanes.saturating_mul(region.work());
         self.ledger.spend(u64::try_from(work).unwrap_or(u64::MAX))?;
-        let out = |output: &Output| self.ledger.recycled(output.element_type, region.lanes);
-        let mut out: Vec<Data> = region.outputs.iter().map(out).collect();
-        region.run(&inputs, &mut out)?;
+        let (mut folds, results) = self.begin_folds(region, &sources)?;
+        let out = |(output, storage): (&Output, Option<(Data, Charge)>)| match storage {
+            Some((data, _)) => data,
+            None => self.ledger.recycled(output.element_type, region.lanes),
+        };
+        let mut out: Vec<Data> = region.outputs.iter().zip(storage).map(out).collect();
+        region.run(&sources, &mut out, &mut folds)?;
         let arrays = region.outputs.iter().zip(out.into_iter().zip(charges));
         let arrays = arrays.map(|(output, (data, charge))| {
             Array::new(output.element_type, output.dims.clone(), data, charge).map(Value::Array)
         });
-        arrays.collect()
+        let folded = region.folds.iter().zip(folds.into_iter().zip(results));
+        let folded = folded.map(|(fold, (totals, charge))| {
+            let data = totals.finish();
+            Array::new(fold.element_type, fold.dims.clone(), data, charge).map(Value::Array)
+        });
+        arrays.chain(folded).collect()
+    }
+
+    /// The reductions of a region, begun, and the memory of their results.
+    fn begin_folds(
+        &self,
+        region: &Region,
+        inputs: &[Feed<'_>],
+    ) -> Outcome<(Vec<Box<dyn Fold>>, Vec<Charge>)> {
+        let (mut folds, mut charges) = (Vec::new(), Vec::new());
+        for reduction in &region.folds {
+            let missing = Fault::Internal("a region reduces by something unknown");
+            let (Op::Reduce(attrs), Some(shape), Some(Feed::Array(init))) =
+                (self.module.op(reduction.id), &region.fold_shape, inputs.get(reduction.init))
+            else {
+                return Err(missing);
+            };
+            charges.push(self.ledger.reserve(num_bytes(reduction.element_type, shape.len()))?);
+            let fold = fold::begin(self.module, attrs, reduction.element_type, init, shape)?;
+            folds.push(fold.ok_or(missing)?);
+        }
+        Ok((folds, charges))
     }
 
     /// The value of a constant, made once.
@@ -243,7 +294,10 @@ impl Work {
     fn blamed(&self) -> Option<InstId> {
         match self {
             Self::One(id) => Some(*id),
-            Self::Together(region) => region.outputs.last().map(|output| output.id),
+            Self::Together(region) => {
+                let folded = region.folds.last().map(|fold| fold.id);
+                folded.or(region.outputs.last().map(|output| output.id))
+            }
         }
     }
 }
@@ -299,7 +353,9 @@ impl Planner<'_> {
         match Region::new(self.module, &members, needed) {
             Some(region) => {
                 let inputs: Vec<InstId> = region.inputs.iter().map(|input| input.id).collect();
-                let outputs: Vec<InstId> = region.outputs.iter().map(|output| output.id).collect();
+                let written = region.outputs.iter().map(|output| output.id);
+                let folded = region.folds.iter().map(|fold| fold.id);
+                let outputs: Vec<InstId> = written.chain(folded).collect();
                 self.step(Work::Together(region), inputs, outputs)
             }
             None => members.into_iter().try_for_each(|id| self.one(id)),

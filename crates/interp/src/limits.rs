@@ -158,6 +158,11 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    /// The bytes, to be released by another.
+    pub(crate) fn take(&mut self) -> Self {
+        Self { ledger: Rc::clone(&self.ledger), bytes: std::mem::take(&mut self.bytes) }
+    }
+
     /// Gives the storage that was charged to those to come.
     pub(crate) fn keep(&self, data: Data) {
         self.ledger.keep(data);

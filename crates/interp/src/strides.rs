@@ -53,6 +53,11 @@ impl<const N: usize> Nest<N> {
         self.inner
     }
 
+    /// All dims, the outermost first.
+    pub(crate) fn levels(&self) -> SmallVec<[Level<N>; 6]> {
+        self.outer.iter().copied().chain([self.inner]).collect()
+    }
+
     /// Calls `f` for every position of the outer dims, in order, with where
     /// each array then is.
     pub(crate) fn for_each(&self, start: [isize; N], mut f: impl FnMut([isize; N])) {
@@ -172,6 +177,11 @@ pub(crate) fn extend_row<T: Copy>(
 }
 
 impl Nest<1> {
+    /// Whether it meets elements that follow each other.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.outer.is_empty() && (self.inner.size < 2 || self.inner.strides == [1])
+    }
+
     /// Appends the elements that a walk from 0 meets from its `first`th step
     /// on, `count` of them.
     pub(crate) fn extend_part<T: Copy>(

@@ -1,6 +1,7 @@
 //! Values while they are computed: shared, never copied to be passed on.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -57,22 +58,50 @@ pub(crate) struct Array {
 
 #[derive(Debug)]
 struct Buffer {
-    data: Data,
+    storage: Storage,
     /// Held as long as the data is.
     charge: Charge,
 }
 
+/// Where elements are kept.
+#[derive(Debug)]
+enum Storage {
+    Own(Data),
+    /// In a literal that somebody else may have.
+    Literal(Arc<Data>),
+}
+
+impl Storage {
+    const NOTHING: Self = Self::Own(Data::Pred(Vec::new()));
+
+    fn data(&self) -> &Data {
+        match self {
+            Self::Own(data) => data,
+            Self::Literal(data) => data,
+        }
+    }
+
+    /// The elements, to be put into a literal.
+    fn share(self) -> Arc<Data> {
+        match self {
+            Self::Own(data) => Arc::new(data),
+            Self::Literal(data) => data,
+        }
+    }
+}
+
 impl Buffer {
     /// The elements, given up.
-    fn into_data(mut self) -> Data {
-        std::mem::replace(&mut self.data, Data::Pred(Vec::new()))
+    fn into_storage(mut self) -> Storage {
+        std::mem::replace(&mut self.storage, Storage::NOTHING)
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let data = std::mem::replace(&mut self.data, Data::Pred(Vec::new()));
-        self.charge.keep(data);
+        if let Storage::Own(data) = std::mem::replace(&mut self.storage, Storage::NOTHING) {
+            self.charge.keep(data);
+        }
     }
 }
 
@@ -88,7 +117,11 @@ impl Array {
         if count != Some(data.len()) || !data.stores(element_type) {
             return Err(Fault::Internal("the op yields another number or type of elements"));
         }
-        Ok(Self { element_type, dims, buffer: Rc::new(Buffer { data, charge }) })
+        Ok(Self::kept(element_type, dims, Storage::Own(data), charge))
+    }
+
+    fn kept(element_type: ElementType, dims: Dims, storage: Storage, charge: Charge) -> Self {
+        Self { element_type, dims, buffer: Rc::new(Buffer { storage, charge }) }
     }
 
     /// A scalar, which is not counted as memory.
@@ -113,11 +146,11 @@ impl Array {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.buffer.data.len()
+        self.data().len()
     }
 
     pub(crate) fn data(&self) -> &Data {
-        &self.buffer.data
+        self.buffer.storage.data()
     }
 
     pub(crate) fn slice<T: Native>(&self) -> Outcome<&[T]> {
@@ -136,16 +169,31 @@ impl Array {
     /// The same array with elements of its own: as it is if nobody else has
     /// them, a copy otherwise.
     pub(crate) fn detach(mut self, ledger: &Rc<Ledger>) -> Outcome<Self> {
-        if Rc::get_mut(&mut self.buffer).is_none() {
+        if self.data_mut().is_none() {
             let charge = ledger.reserve(num_bytes(self.element_type, self.len()))?;
-            self.buffer = Rc::new(Buffer { data: self.buffer.data.clone(), charge });
+            let storage = Storage::Own(self.data().clone());
+            self.buffer = Rc::new(Buffer { storage, charge });
         }
         Ok(self)
     }
 
     /// The elements, to be changed; `None` while they are shared.
     pub(crate) fn data_mut(&mut self) -> Option<&mut Data> {
-        Rc::get_mut(&mut self.buffer).map(|buffer| &mut buffer.data)
+        match Rc::get_mut(&mut self.buffer)? {
+            Buffer { storage: Storage::Own(data), .. } => Some(data),
+            Buffer { storage: Storage::Literal(_), .. } => None,
+        }
+    }
+
+    /// The elements and their memory, if nobody else has them.
+    fn into_own(self) -> Result<(Data, Charge), Self> {
+        let Self { element_type, dims, mut buffer } = self;
+        match Rc::get_mut(&mut buffer) {
+            Some(Buffer { storage: Storage::Own(data), charge }) => {
+                Ok((std::mem::replace(data, Data::Pred(Vec::new())), charge.take()))
+            }
+            _ => Err(Self { element_type, dims, buffer }),
+        }
     }
 
     /// The array with elements changed, in place where nobody else has them.
@@ -166,13 +214,14 @@ pub(crate) fn num_bytes(element_type: ElementType, count: usize) -> u64 {
 }
 
 impl Value {
-    /// Takes a literal in.
+    /// Takes a literal in, without copying its elements.
     pub(crate) fn from_literal(literal: &Literal, ledger: &Rc<Ledger>) -> Outcome<Self> {
         Ok(match literal {
             Literal::Array(array) => {
                 let charge = ledger.reserve(num_bytes(array.element_type(), array.len()))?;
-                let (dims, data) = (array.dims().into(), array.data().clone());
-                Self::Array(Array::new(array.element_type(), dims, data, charge)?)
+                let storage = Storage::Literal(array.shared_data());
+                let dims = array.dims().into();
+                Self::Array(Array::kept(array.element_type(), dims, storage, charge))
             }
             Literal::Tuple(elements) => {
                 let elements = elements.iter().map(|e| Self::from_literal(e, ledger));
@@ -187,8 +236,13 @@ impl Value {
     pub(crate) fn into_literal(self) -> Result<Literal, LiteralError> {
         Ok(match self {
             Self::Array(Array { element_type, dims, buffer }) => {
-                let data =
-                    Rc::try_unwrap(buffer).map_or_else(|b| b.data.clone(), Buffer::into_data);
+                let data = match Rc::try_unwrap(buffer) {
+                    Ok(own) => own.into_storage().share(),
+                    Err(shared) => match &shared.storage {
+                        Storage::Own(data) => Arc::new(data.clone()),
+                        Storage::Literal(data) => Arc::clone(data),
+                    },
+                };
                 Literal::Array(ArrayLiteral::new(element_type, dims, data)?)
             }
             Self::Tuple(elements) => {
@@ -204,6 +258,23 @@ impl Value {
         match self {
             Self::Array(array) => Ok(array),
             Self::Tuple(_) | Self::Token => Err(Fault::Internal("an operand is not an array")),
+        }
+    }
+
+    /// Takes the elements of an array out, if nobody else has them.
+    pub(crate) fn take_own(&mut self) -> Option<(Data, Charge)> {
+        match std::mem::replace(self, Self::Token) {
+            Self::Array(array) => match array.into_own() {
+                Ok(own) => Some(own),
+                Err(array) => {
+                    *self = Self::Array(array);
+                    None
+                }
+            },
+            other => {
+                *self = other;
+                None
+            }
         }
     }
 

@@ -5,7 +5,9 @@
 //! `f64` and rounded once, integers in 64 bits and wrapped once; precision and
 //! algorithm attributes ask for less than that and are ignored.
 
-use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
+use std::borrow::Cow;
+
+use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use smallvec::SmallVec;
 use tilewright_ir::element::NumberClass;
@@ -16,8 +18,9 @@ use tilewright_ir::{Data, Dims, ElementType};
 use super::matmul::{self, Product, Rows, Visitor};
 use super::taps::{Taps, taps, walk_taps};
 use super::{Cx, elementwise, unsupported};
-use crate::error::{Fault, Outcome};
+use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::limits::Charge;
+use crate::region::Part;
 use crate::strides::{Level, Nest, collect, dim_numbers, extent, row_major};
 use crate::value::{Array, Value};
 
@@ -39,13 +42,21 @@ pub(super) fn arranged(
         let size = operand.dims().get(dim).copied().unwrap_or(0);
         Level { size: extent(size), strides: [strides.get(dim).copied().unwrap_or(0)] }
     });
-    let moved = collect(operand.data(), &Nest::new(levels), 0);
-    let mut converted = Data::zeros(to, 0);
+    let nest = Nest::new(levels);
+    let moved = if nest.is_contiguous() {
+        Cow::Borrowed(operand.data())
+    } else {
+        Cow::Owned(collect(operand.data(), &nest, 0))
+    };
+    let mut converted = cx.evaluator.ledger.room(to, operand.len());
     elementwise::convert_kernel(operand.element_type(), to)?(
         &[&moved],
         operand.len(),
         &mut converted,
     )?;
+    if let Cow::Owned(moved) = moved {
+        charge.keep(moved);
+    }
     Ok((converted, charge))
 }
 
@@ -89,11 +100,16 @@ pub(super) fn dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value> {
     cx.spend(sizes.products())?;
     let types = [left.element_type(), right.element_type(), result.element_type];
     let sum_type = sum_type(types)?;
-    let (x, _x) = arranged(cx, left, sum_type, &sizes.left_order)?;
-    let (y, _y) = arranged(cx, right, sum_type, &sizes.right_order)?;
-    let _sums = cx.scratch(sum_type.bytes() as usize, result.len)?;
-    let sums = matmul::visit(sum_type, Batches { x: &x, y: &y, sizes: &sizes })?;
-    let data = rounded(&sums, sum_type, result.element_type)?;
+    let (x, of_x) = arranged(cx, left, sum_type, &sizes.left_order)?;
+    let (y, of_y) = arranged(cx, right, sum_type, &sizes.right_order)?;
+    let bytes = sum_type.bytes() as usize + result.element_type.bytes() as usize;
+    let _sums = cx.scratch(bytes, sizes.sums_at_one_time().min(result.len))?;
+    let out = cx.evaluator.ledger.recycled(result.element_type, result.len);
+    let batches =
+        Batches { x: &x, y: &y, sizes: &sizes, sum_type, result_type: result.element_type, out };
+    let data = matmul::visit(sum_type, batches)?;
+    of_x.keep(x);
+    of_y.keep(y);
     result.with(data)
 }
 
@@ -139,32 +155,57 @@ impl DotSizes {
         let sides = [self.batches, self.rows, self.inner, self.columns];
         sides.into_iter().fold(1, usize::saturating_mul)
     }
+
+    /// The rows of the result that are a task: those of a batch, or a few.
+    fn rows_of_a_task(&self) -> usize {
+        let whole = self.batches > 1 || self.products() < matmul::PRODUCTS_OF_A_THREAD;
+        if whole { self.rows } else { self.rows.min(matmul::ROWS_OF_A_TASK) }
+    }
+
+    fn sums_at_one_time(&self) -> usize {
+        let task = self.rows_of_a_task().saturating_mul(self.columns);
+        task.saturating_mul(rayon::current_num_threads())
+    }
 }
 
 struct Batches<'a> {
     x: &'a Data,
     y: &'a Data,
     sizes: &'a DotSizes,
+    sum_type: ElementType,
+    result_type: ElementType,
+    out: Data,
 }
 
 impl Visitor for Batches<'_> {
     fn visit<T: Product>(self) -> Outcome<Data> {
         let DotSizes { batches, rows, inner, columns, .. } = *self.sizes;
         let (x, y) = (matmul::view::<T>(self.x)?, matmul::view::<T>(self.y)?);
-        let mut sums = vec![T::ZERO; batches * rows * columns];
-        if sums.is_empty() || inner == 0 {
-            return Ok(T::wrap(sums));
-        }
-        let all = Rows { count: rows, x_stride: inner, sum_stride: columns, y_stride: columns };
-        if batches == 1 {
-            matmul::add_product_in_parts(x, y, &mut sums, all, inner, columns);
-            return Ok(T::wrap(sums));
-        }
-        sums.par_chunks_mut(rows * columns).enumerate().for_each(|(batch, sums)| {
-            let (x, y) = (&x[batch * rows * inner..], &y[batch * inner * columns..]);
-            T::add_product(x, y, sums, all, inner, columns);
-        });
-        Ok(T::wrap(sums))
+        let (sum_type, mut out) = (self.sum_type, self.out);
+        let task_rows = self.sizes.rows_of_a_task();
+        // There is a result, so neither is 0.
+        let (lanes, tasks_of_a_batch) = (task_rows * columns, rows.div_ceil(task_rows));
+        let tasks: Vec<_> = Part::split(&mut out, lanes).into_iter().enumerate().collect();
+        debug_assert!(tasks_of_a_batch == 1 || batches == 1, "parts end where batches do");
+        let round = elementwise::convert_kernel(sum_type, self.result_type)?;
+        let storage = || (T::wrap(Vec::new()), Data::zeros(self.result_type, 0));
+        let multiply = |(sums, rounded): &mut (Data, Data), (task, part): (usize, Part<'_>)| {
+            let (batch, first) = (task / tasks_of_a_batch, task % tasks_of_a_batch * task_rows);
+            let count = task_rows.min(rows - first);
+            let values = T::view_mut(sums).ok_or(WRONG_STORAGE)?;
+            values.clear();
+            values.resize(count * columns, T::ZERO);
+            if inner > 0 {
+                let (x, y) = (&x[(batch * rows + first) * inner..], &y[batch * inner * columns..]);
+                let all = Rows { count, x_stride: inner, sum_stride: columns, y_stride: columns };
+                T::add_product(x, y, values, all, inner, columns);
+            }
+            round(&[sums], count * columns, rounded)?;
+            let mut part = part;
+            part.write(0, count * columns, rounded)
+        };
+        tasks.into_par_iter().try_for_each_init(storage, multiply)?;
+        Ok(out)
     }
 }
 
@@ -197,9 +238,10 @@ pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outc
         .output_order
         .iter()
         .map(|&dim| Level { size: extent(plan.output_dims[dim]), strides: [strides[dim]] });
-    let sums = collect(&sums, &Nest::new(levels), 0);
+    let nest = Nest::new(levels);
     let data = rounded(&sums, sum_type, result.element_type)?;
-    result.with(data)
+    drop(sums);
+    result.with(if nest.is_contiguous() { data } else { collect(&data, &nest, 0) })
 }
 
 /// A convolution with its dims in one order: batch, spatial, feature for input

@@ -3,8 +3,6 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder as _};
 use num_complex::Complex;
-use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
-use rayon::slice::ParallelSliceMut as _;
 use tilewright_ir::{Data, ElementType, Native};
 
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
@@ -107,31 +105,9 @@ const COLUMNS: usize = 256;
 /// How many products make it worth to rearrange the factors for a library.
 const WORTH_A_LIBRARY: usize = 1 << 12;
 /// Rows that are multiplied at one time.
-const ROWS_OF_A_TASK: usize = 64;
+pub(super) const ROWS_OF_A_TASK: usize = 64;
 /// Products that are worth a thread.
-const PRODUCTS_OF_A_THREAD: usize = 1 << 18;
-
-/// Adds `x` (rows of `inner`) times `y` (`inner` rows of `columns`) to `sums`,
-/// whose rows do not overlap, on several threads where that pays.
-pub(super) fn add_product_in_parts<T: Product>(
-    x: &[T],
-    y: &[T],
-    sums: &mut [T],
-    rows: Rows,
-    inner: usize,
-    columns: usize,
-) {
-    let products = rows.count.saturating_mul(inner).saturating_mul(columns);
-    if products < PRODUCTS_OF_A_THREAD || rows.sum_stride == 0 {
-        return T::add_product(x, y, sums, rows, inner, columns);
-    }
-    let sums = &mut sums[..rows.count * rows.sum_stride];
-    sums.par_chunks_mut(ROWS_OF_A_TASK * rows.sum_stride).enumerate().for_each(|(task, sums)| {
-        let rows = Rows { count: sums.len() / rows.sum_stride, ..rows };
-        let x = &x[task * ROWS_OF_A_TASK * rows.x_stride..];
-        T::add_product(x, y, sums, rows, inner, columns);
-    });
-}
+pub(super) const PRODUCTS_OF_A_THREAD: usize = 1 << 18;
 
 /// Adds `x` (rows of `inner`) times `y` (`inner` rows of `columns`) to `sums`.
 /// Every sum adds its products one after the other, in the order of `inner`.

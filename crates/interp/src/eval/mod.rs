@@ -9,6 +9,7 @@ mod control;
 mod custom;
 pub(crate) mod elementwise;
 mod fft;
+pub(crate) mod fold;
 mod gather;
 mod indexing;
 mod linalg;

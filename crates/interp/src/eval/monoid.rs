@@ -17,7 +17,7 @@ use crate::lanes::single_op;
 use crate::limits::Charge;
 
 /// An associative op with an identity, over elements stored as `T`.
-pub(super) trait Monoid<T: Native> {
+pub(super) trait Monoid<T: Native>: 'static {
     /// What is accumulated.
     type Accumulator: Copy + Send + Sync;
     /// Changes nothing it is joined with.
@@ -60,6 +60,16 @@ pub(super) fn visit<V: Visitor>(
         | ElementType::F64 => of_common(function, element_type, visitor),
         _ => None,
     }
+}
+
+/// Whether a reducer is one of ours.
+pub(super) fn is_one(module: &Verified, reducer: CompId, element_type: ElementType) -> bool {
+    struct Known;
+    impl Visitor for Known {
+        type Output = ();
+        fn visit<T: Native, M: Monoid<T>>(self) {}
+    }
+    visit(module, reducer, element_type, Known).is_some()
 }
 
 /// As [`visit`], for the commoner types only: floats, `s32` and `pred`. The
@@ -330,6 +340,10 @@ complex_monoid! {
 /// How many partial results a long row is folded into: enough for the machine
 /// to work on several at once. It is part of the fixed order of float sums.
 const PARTS: usize = 8;
+
+/// The longest row that is folded at one time; of longer ones, each run of so
+/// many elements. It is part of the fixed order too.
+pub(super) const RUN: usize = 2048;
 
 /// Folds a row: element `i` into part `i % 8`, then the parts in order.
 pub(super) fn fold_row<T: Native, M: Monoid<T>>(

@@ -5,8 +5,9 @@ use smallvec::SmallVec;
 use tilewright_ir::{ElementType, InstId, Verified};
 
 use super::role::{Role, lanes_of, role, static_shape};
-use super::{Action, Input, Output, Reading, Region};
+use super::{Action, Input, Output, Reading, Reduction, Region};
 use crate::eval::elementwise::kernel;
+use crate::eval::fold::FoldShape;
 
 impl Region {
     /// The kernels of some instructions, of which `needed` are wanted outside.
@@ -24,9 +25,16 @@ impl Region {
                 actions: Vec::new(),
                 registers: Vec::new(),
                 outputs: Vec::new(),
+                in_place: Vec::new(),
+                folds: Vec::new(),
+                fold_shape: None,
             },
         };
         for &id in members {
+            if let Some(shape) = FoldShape::of(module, id) {
+                builder.fold(id, shape)?;
+                continue;
+            }
             let register = builder.member(id)?;
             builder.register_of.insert(id, register);
             if needed(id) {
@@ -73,7 +81,32 @@ impl Region {
             free.extend(ended.into_iter().map(|register| place[register]));
         }
         self.registers = types;
+        self.in_place = self.in_place();
         self
+    }
+
+    /// Outputs that may be written where an input lies: each block of it is read
+    /// before that of the output is written.
+    fn in_place(&self) -> Vec<(usize, usize)> {
+        let mut read: Vec<(usize, ElementType)> = Vec::new();
+        let mut pairs = Vec::new();
+        for action in &self.actions {
+            match *action {
+                Action::Load { input, register }
+                    if matches!(self.inputs[input].how, Reading::Lanes) =>
+                {
+                    read.push((input, self.registers[register]));
+                }
+                Action::Store { register, output } => {
+                    let alike = |(_, read): &(_, ElementType)| *read == self.registers[register];
+                    if let Some(at) = read.iter().position(alike) {
+                        pairs.push((read.remove(at).0, output));
+                    }
+                }
+                Action::Load { .. } | Action::Compute { .. } | Action::Fold { .. } => {}
+            }
+        }
+        pairs
     }
 }
 
@@ -135,6 +168,20 @@ impl Builder<'_> {
         self.region.inputs.push(Input { id, how });
         self.region.actions.push(Action::Load { input, register });
         Some(register)
+    }
+
+    fn fold(&mut self, id: InstId, shape: FoldShape) -> Option<()> {
+        let [operand, init] = *self.module.operands(id) else { return None };
+        let register = self.lanes(operand)?;
+        let result = static_shape(self.module, id)?;
+        let (element_type, dims) = (result.element_type, result.dims().into());
+        let (init_id, init) = (init, self.region.inputs.len());
+        self.region.inputs.push(Input { id: init_id, how: Reading::Uniform });
+        let fold = self.region.folds.len();
+        self.region.folds.push(Reduction { id, init, element_type, dims });
+        self.region.actions.push(Action::Fold { register, fold });
+        self.region.fold_shape = Some(shape);
+        Some(())
     }
 
     fn store(&mut self, id: InstId, register: usize) -> Option<()> {

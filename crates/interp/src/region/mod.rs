@@ -3,7 +3,8 @@
 //! The *lanes* of arrays are their elements in row-major order. Elementwise ops
 //! on as many lanes each form a region: a list of kernels over registers of one
 //! block, so that what one op hands the next stays in the fastest memory, and
-//! only what others need is written to arrays. Reshapes within a region change
+//! only what others need is written to arrays. What is only reduced is folded
+//! block by block, and is never there as a whole. Reshapes within a region change
 //! nothing, broadcasts into it are read where they lie. Blocks do not depend on
 //! each other: any number of threads computes the same.
 
@@ -20,10 +21,11 @@ use tilewright_ir::{Data, Dims, ElementType, InstId};
 
 use crate::error::{Fault, Outcome};
 use crate::eval::elementwise::Kernel;
+use crate::eval::fold::{Fold, FoldShape, Totals, accumulator_bytes};
 use crate::strides::Nest;
 use crate::value::{alike, num_bytes, with_data};
 
-use parts::Part;
+pub(crate) use parts::Part;
 pub(crate) use pieces::{Piece, pieces};
 
 /// The lanes of a block.
@@ -41,6 +43,12 @@ pub(crate) struct Region {
     registers: Vec<ElementType>,
     /// What is written.
     pub(crate) outputs: Vec<Output>,
+    /// Inputs, each with an output that may be written where it lies.
+    pub(crate) in_place: Vec<(usize, usize)>,
+    /// What is reduced.
+    pub(crate) folds: Vec<Reduction>,
+    /// How, for all that is reduced.
+    pub(crate) fold_shape: Option<FoldShape>,
 }
 
 /// An array from outside.
@@ -59,9 +67,26 @@ enum Reading {
     Broadcast(Nest<1>),
 }
 
+/// Where an input's elements are.
+pub(crate) enum Feed<'a> {
+    /// In an array.
+    Array(&'a Data),
+    /// Where this output is to be written.
+    Output(usize),
+}
+
 /// An array that a region yields.
 pub(crate) struct Output {
     pub(crate) id: InstId,
+    pub(crate) element_type: ElementType,
+    pub(crate) dims: Dims,
+}
+
+/// A reduction of what a region computes.
+pub(crate) struct Reduction {
+    pub(crate) id: InstId,
+    /// Its initial value, among the inputs.
+    pub(crate) init: usize,
     pub(crate) element_type: ElementType,
     pub(crate) dims: Dims,
 }
@@ -71,54 +96,104 @@ enum Action {
     Load { input: usize, register: usize },
     Compute { kernel: Kernel, inputs: SmallVec<[usize; 3]>, register: usize },
     Store { register: usize, output: usize },
+    Fold { register: usize, fold: usize },
+}
+
+/// What a task writes and folds.
+#[derive(Default)]
+struct Task<'a> {
+    parts: Vec<Part<'a>>,
+    totals: Vec<Box<dyn Totals + 'a>>,
 }
 
 impl Region {
-    /// How many elements of each lane it computes.
+    /// How many elements of each lane it computes or reads to fold them.
     pub(crate) fn work(&self) -> usize {
-        self.actions.iter().filter(|a| matches!(a, Action::Compute { .. })).count().max(1)
+        let works = |a: &&Action| matches!(a, Action::Compute { .. } | Action::Fold { .. });
+        self.actions.iter().filter(works).count().max(1)
     }
 
     /// The bytes of the registers of all threads that may run it at once.
     pub(crate) fn register_bytes(&self) -> u64 {
         let block: u64 = self.registers.iter().map(|&t| num_bytes(t, BLOCK)).sum();
-        let tasks = self.lanes.div_ceil(LANES_OF_A_TASK).min(rayon::current_num_threads());
+        let tasks = self.lanes.div_ceil(self.task()).min(rayon::current_num_threads());
         block.saturating_mul(u64::try_from(tasks).unwrap_or(u64::MAX))
     }
 
-    /// Computes the outputs into `out`, which has as many lanes of each, of
-    /// the arrays in the order of [`Region::inputs`].
-    pub(crate) fn run(&self, inputs: &[&Data], out: &mut [Data]) -> Outcome<()> {
-        let task = LANES_OF_A_TASK.min(self.lanes.max(1));
-        let mut tasks: Vec<Vec<Part<'_>>> = Vec::new();
-        tasks.resize_with(self.lanes.div_ceil(task), Vec::new);
+    /// The bytes of the totals of all reductions.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        let totals = self.fold_shape.as_ref().map_or(0, FoldShape::totals);
+        let bytes = |fold: &Reduction| accumulator_bytes(fold.element_type).saturating_mul(totals);
+        let bytes = self.folds.iter().map(bytes).fold(0, usize::saturating_add);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// The lanes of a task; of the last, fewer.
+    fn task(&self) -> usize {
+        let lanes = self.fold_shape.as_ref().map_or(LANES_OF_A_TASK, FoldShape::chunk);
+        lanes.min(self.lanes).max(1)
+    }
+
+    /// Computes the outputs into `out`, which has as many lanes of each, and
+    /// the reductions into `folds`, of what the inputs are, in the order of
+    /// [`Region::inputs`].
+    pub(crate) fn run(
+        &self,
+        inputs: &[Feed<'_>],
+        out: &mut [Data],
+        folds: &mut [Box<dyn Fold>],
+    ) -> Outcome<()> {
+        let lanes = self.task();
+        let mut tasks: Vec<Task<'_>> = Vec::new();
+        tasks.resize_with(self.lanes.div_ceil(lanes), Task::default);
         for data in out {
-            for (parts, part) in tasks.iter_mut().zip(Part::split(data, task)) {
-                parts.push(part);
+            for (task, part) in tasks.iter_mut().zip(Part::split(data, lanes)) {
+                task.parts.push(part);
             }
         }
-        let first = |task_number: usize| task_number * task;
+        for fold in folds {
+            for (task, totals) in tasks.iter_mut().zip(fold.chunks()) {
+                task.totals.push(totals);
+            }
+        }
         if let [only] = tasks.as_mut_slice() {
             return self.run_task(inputs, 0, only);
         }
         let numbered: Vec<_> = tasks.into_iter().enumerate().collect();
         numbered
             .into_par_iter()
-            .try_for_each(|(number, mut parts)| self.run_task(inputs, first(number), &mut parts))
+            .try_for_each(|(number, mut task)| self.run_task(inputs, number * lanes, &mut task))
     }
 
-    /// Computes the lanes from `first` on that fit the parts.
-    fn run_task(&self, inputs: &[&Data], first: usize, out: &mut [Part<'_>]) -> Outcome<()> {
-        let lanes = out.first().map_or(0, Part::len);
+    /// How many lanes from a place in a task on are a block.
+    fn block(&self, at: usize, left: usize) -> usize {
+        match &self.fold_shape {
+            Some(shape) => shape.block(at, left, BLOCK),
+            None => BLOCK.min(left),
+        }
+    }
+
+    /// Computes the lanes of a task, from `first` on.
+    fn run_task(&self, inputs: &[Feed<'_>], first: usize, task: &mut Task<'_>) -> Outcome<()> {
+        let lanes = self.task().min(self.lanes - first);
         let mut registers: Vec<Data> =
             self.registers.iter().map(|&element_type| Data::zeros(element_type, 0)).collect();
-        for block in (0..lanes).step_by(BLOCK) {
-            let count = BLOCK.min(lanes - block);
+        let mut block = 0;
+        while block < lanes {
+            let count = self.block(block, lanes - block);
             for action in &self.actions {
                 match action {
                     Action::Load { input, register } => {
                         let register = &mut registers[*register];
-                        self.load(inputs, *input, first + block, count, register)?;
+                        match inputs.get(*input) {
+                            Some(Feed::Output(output)) => {
+                                task.parts[*output].read(block, count, register)?;
+                            }
+                            Some(Feed::Array(data)) => {
+                                self.load(data, *input, first + block, count, register)?;
+                            }
+                            None => return Err(Fault::Internal("an input of a region is missing")),
+                        }
                     }
                     Action::Compute { kernel, inputs, register } => {
                         let mut result =
@@ -131,36 +206,38 @@ impl Region {
                         registers[*register] = result;
                     }
                     Action::Store { register, output } => {
-                        out[*output].write(block, count, &registers[*register])?;
+                        task.parts[*output].write(block, count, &registers[*register])?;
+                    }
+                    Action::Fold { register, fold } => {
+                        task.totals[*fold].take(&registers[*register], 0..count)?;
                     }
                 }
             }
+            block += count;
         }
         Ok(())
     }
 
     fn load(
         &self,
-        inputs: &[&Data],
+        data: &Data,
         input: usize,
         first: usize,
         count: usize,
         register: &mut Data,
     ) -> Outcome<()> {
-        let missing = Fault::Internal("an input of a region is missing");
-        let (Some(data), Some(input)) = (inputs.get(input), self.inputs.get(input)) else {
-            return Err(missing);
-        };
+        let missing = || Fault::Internal("an input of a region is missing");
+        let input = self.inputs.get(input).ok_or_else(missing)?;
         with_data!(register, out => {
             let values = alike(out, data)?;
             match &input.how {
                 Reading::Lanes => {
                     out.clear();
-                    out.extend_from_slice(values.get(first..first + count).ok_or(missing)?);
+                    out.extend_from_slice(values.get(first..first + count).ok_or_else(missing)?);
                 }
                 Reading::Uniform => {
                     if out.len() < count {
-                        out.resize(BLOCK, *values.first().ok_or(missing)?);
+                        out.resize(BLOCK, *values.first().ok_or_else(missing)?);
                     }
                 }
                 Reading::Broadcast(walk) => {
@@ -176,7 +253,9 @@ impl Region {
 impl Action {
     fn for_each_register(&self, mut f: impl FnMut(usize)) {
         match self {
-            Self::Load { register, .. } | Self::Store { register, .. } => f(*register),
+            Self::Load { register, .. }
+            | Self::Store { register, .. }
+            | Self::Fold { register, .. } => f(*register),
             Self::Compute { inputs, register, .. } => {
                 inputs.iter().copied().for_each(&mut f);
                 f(*register);
@@ -188,13 +267,15 @@ impl Action {
     fn made(&self) -> Option<usize> {
         match self {
             Self::Load { register, .. } | Self::Compute { register, .. } => Some(*register),
-            Self::Store { .. } => None,
+            Self::Store { .. } | Self::Fold { .. } => None,
         }
     }
 
     fn rename(&mut self, place: &[usize]) {
         match self {
-            Self::Load { register, .. } | Self::Store { register, .. } => {
+            Self::Load { register, .. }
+            | Self::Store { register, .. }
+            | Self::Fold { register, .. } => {
                 *register = place[*register];
             }
             Self::Compute { inputs, register, .. } => {

@@ -8,26 +8,33 @@ use crate::error::{Fault, Outcome};
 macro_rules! parts {
     ($($name:ident $type:ty;)*) => {
         /// Some of an array's lanes, to be written.
-        pub(super) enum Part<'a> {
+        pub(crate) enum Part<'a> {
             $($name(&'a mut [$type]),)*
         }
 
         impl<'a> Part<'a> {
             /// An array in parts of so many lanes.
-            pub(super) fn split(data: &'a mut Data, lanes: usize) -> Vec<Self> {
+            pub(crate) fn split(data: &'a mut Data, lanes: usize) -> Vec<Self> {
                 match data {
                     $(Data::$name(values) => values.chunks_mut(lanes).map(Self::$name).collect(),)*
                 }
             }
 
-            pub(super) fn len(&self) -> usize {
-                match self {
-                    $(Self::$name(values) => values.len(),)*
+            /// Puts lanes from a place on into a register.
+            pub(super) fn read(&self, at: usize, count: usize, into: &mut Data) -> Outcome<()> {
+                let wrong = Fault::Internal("a region reads what is not there");
+                match (self, into) {
+                    $((Self::$name(from), Data::$name(into)) => {
+                        into.clear();
+                        into.extend_from_slice(from.get(at..at + count).ok_or(wrong)?);
+                    })*
+                    _ => return Err(wrong),
                 }
+                Ok(())
             }
 
             /// Writes lanes from a place on.
-            pub(super) fn write(&mut self, at: usize, count: usize, from: &Data) -> Outcome<()> {
+            pub(crate) fn write(&mut self, at: usize, count: usize, from: &Data) -> Outcome<()> {
                 let wrong = Fault::Internal("a region writes what it should not");
                 match (self, from) {
                     $((Self::$name(out), Data::$name(values)) => {

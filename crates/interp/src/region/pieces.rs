@@ -5,6 +5,7 @@ use tilewright_ir::{InstId, Verified};
 
 use super::BLOCK;
 use super::role::{Role, lanes_of, role};
+use crate::eval::fold::FoldShape;
 
 /// Fewer lanes than this are not worth a region.
 const LEAST_LANES: usize = 2 * BLOCK;
@@ -20,23 +21,30 @@ pub(crate) enum Piece {
 
 /// Divides instructions in order into regions and others.
 ///
-/// A region stays open, for instructions of as many lanes, until another
+/// A reduction of a member may be a member too; all of a region are of the same
+/// dims. A region stays open, for instructions of as many lanes, until another
 /// instruction needs a value of it: whatever a member needs stands before the
 /// last member, and whatever needs a member stands after it.
 pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
     let mut groups: Vec<Vec<InstId>> = Vec::new();
+    let mut fold_of: FxHashMap<usize, FoldShape> = FxHashMap::default();
     let mut open: FxHashMap<usize, usize> = FxHashMap::default();
     let mut group_of: FxHashMap<InstId, usize> = FxHashMap::default();
     for &id in order {
-        let lanes = candidate(module, id);
+        let fold = FoldShape::of(module, id).filter(|fold| fold.lanes() >= LEAST_LANES);
+        let lanes = fold.as_ref().map(FoldShape::lanes).or_else(|| candidate(module, id));
         let mut mine = lanes.and_then(|lanes| open.get(&lanes).copied());
         if mine.is_some_and(|group| groups[group].len() >= MOST_MEMBERS) {
             mine = None;
         }
-        let joins = lanes.is_some() && joins(module, id, mine, &group_of);
+        let joins = match &fold {
+            Some(fold) => folds(module, id, mine, &group_of) && fits(fold, mine, &fold_of),
+            None => lanes.is_some() && joins(module, id, mine, &group_of),
+        };
         for operand in module.operands(id) {
             let Some(&group) = group_of.get(operand) else { continue };
-            let stays = joins && mine == Some(group) && reads_lanes(module, id, *operand);
+            let by_lanes = fold.is_some() || reads_lanes(module, id, *operand);
+            let stays = joins && mine == Some(group) && by_lanes;
             if !stays {
                 open.retain(|_, other| *other != group);
                 if mine == Some(group) {
@@ -52,6 +60,7 @@ pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
         open.insert(lanes, group);
         groups[group].push(id);
         group_of.insert(id, group);
+        fold.and_then(|fold| fold_of.insert(group, fold));
     }
     // Broadcasts by themselves gain nothing.
     let computes = |&id: &InstId| matches!(role(module, id), Some(Role::Compute));
@@ -98,6 +107,22 @@ fn joins(
         Some(_) => true,
         None => false,
     }
+}
+
+/// Whether a reduction is of what a region computes.
+fn folds(
+    module: &Verified,
+    id: InstId,
+    mine: Option<usize>,
+    group_of: &FxHashMap<InstId, usize>,
+) -> bool {
+    let operand = module.operands(id).first();
+    mine.is_some() && operand.and_then(|o| group_of.get(o).copied()) == mine
+}
+
+/// Whether a region has no reduction of other dims.
+fn fits(fold: &FoldShape, mine: Option<usize>, fold_of: &FxHashMap<usize, FoldShape>) -> bool {
+    mine.and_then(|group| fold_of.get(&group)).is_none_or(|other| other == fold)
 }
 
 /// Whether an instruction of a region takes its operand lane by lane.

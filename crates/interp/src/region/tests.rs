@@ -97,7 +97,8 @@ fn what_others_need_ends_a_region() {
               sin = f32[128,64] sine(cos)
               ROOT r = (f32[64,128], f32[128,64]) tuple(tanh, sin)
             }";
-    assert_eq!(check(text), [2, 2, 3]);
+    // The first takes the reduction along.
+    assert_eq!(check(text), [3, 2, 3]);
 }
 
 #[test]
@@ -111,6 +112,76 @@ fn broadcasts_alone_are_no_region() {
           ROOT r = (f32[100,100], f32[100,100]) tuple(a, b)
         }";
     assert_eq!(check(text), []);
+}
+
+/// Sums of a square over some dims, each in a region with what it sums.
+fn reductions(dims: &[i64], reduced: &[i64]) -> String {
+    let list = |dims: &[i64]| dims.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    let kept = (0i64..).zip(dims).filter(|(at, _)| !reduced.contains(at)).map(|(_, &size)| size);
+    let (result, reduced) = (list(&kept.collect::<Vec<_>>()), list(reduced));
+    let dims = list(dims);
+    format!(
+        "HloModule m
+         sum {{
+           a = f32[] parameter(0)
+           b = f32[] parameter(1)
+           ROOT c = f32[] add(a, b)
+         }}
+         most {{
+           a = bf16[] parameter(0)
+           b = bf16[] parameter(1)
+           ROOT c = bf16[] maximum(a, b)
+         }}
+         ENTRY main {{
+           x = f32[{dims}] parameter(0)
+           start = f32[] constant(0.5)
+           least = bf16[] constant(-inf)
+           square = f32[{dims}] multiply(x, x)
+           short = bf16[{dims}] convert(square)
+           total = f32[{result}] reduce(square, start), dimensions={{{reduced}}}, to_apply=sum
+           top = bf16[{result}] reduce(short, least), dimensions={{{reduced}}}, to_apply=most
+           ROOT r = (f32[{result}], bf16[{result}]) tuple(total, top)
+         }}"
+    )
+}
+
+#[test]
+fn reductions_are_of_the_region_that_they_reduce() {
+    // Rows shorter and longer than a block, of lengths that divide nothing;
+    // outermost dims that are kept and that are reduced, in several chunks.
+    for (dims, reduced) in [
+        (&[100, 999][..], &[1][..]),
+        (&[17, 5001], &[1]),
+        (&[2, 70_001], &[1]),
+        (&[3000, 77], &[0]),
+        (&[70_003], &[0]),
+        (&[5, 3, 40, 101], &[1, 3]),
+        (&[5, 3, 40, 101], &[0, 2]),
+        (&[7, 1, 64, 100, 3], &[0, 2, 3]),
+    ] {
+        assert_eq!(check(&reductions(dims, reduced)), [4], "{dims:?} {reduced:?}");
+    }
+    // One chunk of many totals: several threads fold it once it is there.
+    assert_eq!(check(&reductions(&[3, 50_000], &[0])), [2]);
+}
+
+/// A block of an array is read before what takes its place is written.
+#[test]
+fn results_take_the_place_of_operands() {
+    let text = "HloModule m
+            ENTRY main {
+              x = f32[100,500] parameter(0)
+              y = f32[500] parameter(1)
+              t = f32[500,100] transpose(x), dimensions={1,0}
+              u = f32[100,500] transpose(t), dimensions={1,0}
+              a = f32[100,500] negate(u)
+              yb = f32[100,500] broadcast(y), dimensions={1}
+              b = f32[100,500] multiply(a, yb)
+              c = f32[100,500] subtract(b, u)
+              d = s32[100,500] convert(c)
+              ROOT r = (f32[100,500], s32[100,500], f32[100,500]) tuple(b, d, c)
+            }";
+    assert_eq!(check(text), [5]);
 }
 
 /// A generator of numbers, good enough to choose by.

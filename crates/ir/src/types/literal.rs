@@ -1,6 +1,7 @@
 //! Constant values: typed data in logical (row-major) order.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -30,7 +31,8 @@ pub enum Literal {
 pub struct ArrayLiteral {
     element_type: ElementType,
     dims: Dims,
-    data: Data,
+    /// Shared, so that a copy of a literal costs nothing.
+    data: Arc<Data>,
 }
 
 macro_rules! data {
@@ -222,7 +224,7 @@ pub enum LiteralError {
 }
 
 impl ArrayLiteral {
-    /// An array of these elements.
+    /// An array of these elements, which others may share.
     ///
     /// # Errors
     /// If the element count is not the product of the dims, or `data` is not
@@ -230,9 +232,9 @@ impl ArrayLiteral {
     pub fn new(
         element_type: ElementType,
         dims: impl IntoIterator<Item = i64>,
-        data: Data,
+        data: impl Into<Arc<Data>>,
     ) -> Result<Self, LiteralError> {
-        let dims: Dims = dims.into_iter().collect();
+        let (dims, data): (Dims, Arc<Data>) = (dims.into_iter().collect(), data.into());
         if !data.stores(element_type) {
             return Err(LiteralError::Storage(element_type));
         }
@@ -258,9 +260,14 @@ impl ArrayLiteral {
         &self.data
     }
 
-    /// The elements, given up.
+    /// The elements, given up; copied if others share them.
     pub fn into_data(self) -> Data {
-        self.data
+        Arc::unwrap_or_clone(self.data)
+    }
+
+    /// The elements, to be shared.
+    pub fn shared_data(&self) -> Arc<Data> {
+        Arc::clone(&self.data)
     }
 
     /// The number of elements.
@@ -298,7 +305,7 @@ impl ArrayLiteral {
             return None;
         }
         #[expect(clippy::cast_precision_loss, reason = "the caller asks for the nearest f64")]
-        match &self.data {
+        match self.data() {
             Data::Pred(v) => Some(f64::from(u8::from(v[0]))),
             Data::S8(v) => Some(f64::from(v[0])),
             Data::S16(v) => Some(f64::from(v[0])),
