@@ -7,6 +7,7 @@ use tilewright_ir::{
     ArrayLiteral, Data, Dims, ElementType, InstId, Literal, Module, Opcode, Shape,
 };
 
+use crate::rounding::{Inexact, unit};
 use crate::value::with_data;
 
 /// How far apart two elements may be and still count as equal.
@@ -54,7 +55,31 @@ impl Tolerance {
         };
         Self { relative, floor: 1.0, ulps, signed_zeros: false }
     }
+
+    /// What two correct programs may differ by after what one of them rounds on
+    /// the way to a result: [`SPREAD`] times as much as its roundings are off by
+    /// together, or two units in the last place of the coarsest type. Everything
+    /// but floats must be equal.
+    pub fn after(element_type: ElementType, inexact: Inexact) -> Self {
+        let usual = Self::of(element_type);
+        if usual == Self::EXACT {
+            return usual;
+        }
+        let unit = unit(element_type);
+        let relative = (SPREAD * inexact.variance.sqrt().max(unit)).min(MOST);
+        // A unit in the last place is twice what rounding is off by.
+        let coarse = (2.0 * inexact.coarsest.min(MOST / 4.0) / unit) as u64;
+        let ulps = if inexact.coarsest > unit { usual.ulps.max(coarse) } else { usual.ulps };
+        Self { relative, ulps, ..usual }
+    }
 }
+
+/// How much further apart two programs may be than roundings that go up or down
+/// by chance usually leave them: the largest of ten million is that far out.
+const SPREAD: f64 = 6.0;
+
+/// The most that may be put down to rounding, as a fraction.
+const MOST: f64 = 1.0 / 16.0;
 
 /// The [`Tolerance`]s that fit a module: of what was rounded to a narrow float
 /// on the way, no float result is more exact than that.
@@ -163,17 +188,19 @@ pub fn compare(
     actual: &Literal,
     tolerance: impl Fn(ElementType) -> Tolerance,
 ) -> Result<Vec<Comparison>, CompareError> {
+    let tolerance = |_, element_type| tolerance(element_type);
     compare_with(expected, actual, tolerance, &Slack::default())
 }
 
-/// As [`compare`], where elements may differ by their own slack, too.
+/// As [`compare`], with the tolerance for each leaf by its number and type, and
+/// where elements may differ by their own slack, too.
 ///
 /// # Errors
 /// If they are not of the same shape.
 pub fn compare_with(
     expected: &Literal,
     actual: &Literal,
-    tolerance: impl Fn(ElementType) -> Tolerance,
+    tolerance: impl Fn(usize, ElementType) -> Tolerance,
     slack: &Slack,
 ) -> Result<Vec<Comparison>, CompareError> {
     let (expected, actual) = (expected.leaves(), actual.leaves());
@@ -191,7 +218,7 @@ pub fn compare_with(
         }
         comparisons.push(match (expected, actual) {
             (Literal::Array(expected), Literal::Array(actual)) => {
-                let tolerance = tolerance(expected.element_type());
+                let tolerance = tolerance(index, expected.element_type());
                 compare_arrays(index, expected, actual, tolerance, slack.of(index))
             }
             (Literal::Token, Literal::Token) => {

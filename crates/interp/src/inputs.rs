@@ -29,6 +29,9 @@ pub enum InputKind {
     Uniform,
     /// Few different numbers, so that many are equal: halves from -2 to 2.
     Ties,
+    /// Floats: normally distributed with a deviation of 1/1024, so that small
+    /// addends are something. Integers: 0 to 3.
+    Small,
     /// Zeros of both signs, denormals, numbers next to 1, small and large
     /// ones of both signs; the least and greatest integers.
     Edges,
@@ -39,8 +42,15 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every kind.
-    pub const ALL: &'static [Self] =
-        &[Self::Normal, Self::Offset, Self::Uniform, Self::Ties, Self::Edges, Self::NonFinite];
+    pub const ALL: &'static [Self] = &[
+        Self::Normal,
+        Self::Offset,
+        Self::Uniform,
+        Self::Ties,
+        Self::Small,
+        Self::Edges,
+        Self::NonFinite,
+    ];
 
     /// The name used in reports.
     pub const fn name(self) -> &'static str {
@@ -49,6 +59,7 @@ impl InputKind {
             Self::Offset => "offset",
             Self::Uniform => "uniform",
             Self::Ties => "ties",
+            Self::Small => "small",
             Self::Edges => "edges",
             Self::NonFinite => "non-finite",
         }
@@ -252,6 +263,7 @@ impl Source {
             InputKind::Offset => i128::from(self.below(21)) + 100,
             InputKind::Uniform => i128::from(self.below(8)),
             InputKind::Ties => i128::from(self.below(3)) - i128::from(signed),
+            InputKind::Small => i128::from(self.below(4)),
             InputKind::Edges | InputKind::NonFinite => {
                 let choices = [0, 1, -1, 2, greatest, greatest - 1, least, least + 1];
                 choices[self.below(8) as usize]
@@ -266,6 +278,7 @@ impl Source {
             InputKind::Offset => 3.0 + self.normal(),
             InputKind::Uniform => 2.0 * self.unit() - 1.0,
             InputKind::Ties => self.below(9) as f64 / 2.0 - 2.0,
+            InputKind::Small => self.normal() / 1024.0,
             InputKind::Edges => self.edge(range, 8),
             InputKind::NonFinite => self.edge(range, 11),
         }

@@ -59,6 +59,7 @@ mod limits;
 pub mod npz;
 mod observe;
 mod region;
+mod rounding;
 mod strides;
 mod value;
 pub mod views;
@@ -76,6 +77,7 @@ pub use evaluation::{Evaluation, Outputs};
 pub use inputs::{InputError, InputKind, inputs_for, inputs_on, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};
 pub use observe::{Observer, Progress, Seen};
+pub use rounding::{Inexact, Rounding};
 
 /// Evaluates a module's entry computation on its parameters' values, on a
 /// single device. [`Evaluation`] does more.

@@ -162,8 +162,9 @@ impl Search<'_> {
 
     /// Compares values as outputs are compared.
     fn differing(&self, a: &Literal, b: &Literal, slack: &Slack) -> Option<Comparison> {
-        let options = self.trial.options;
-        let tolerance = |element_type| options.tolerance(self.kind, element_type);
+        let Trial { options, ref rounding, .. } = self.trial;
+        let worst = rounding.worst();
+        let tolerance = |_, element_type| options.tolerance(self.kind, element_type, worst);
         let found = compare_with(a, b, tolerance, slack).map_err(not_comparable);
         found.unwrap_or_default().into_iter().find(|found| !found.equal)
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use tilewright_interp::{
-    CompareError, Comparison, Devices, Evaluation, InputKind, Limits, Observer, Outputs, Progress,
-    Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
+    CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
+    Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
 };
 use tilewright_ir::{ElementType, Literal, Verified};
 
@@ -58,17 +58,24 @@ impl CheckOptions<'_> {
         all.filter(move |&kind| exact || kind != InputKind::NonFinite)
     }
 
-    /// Without `exact`, floats may differ by a little of the largest magnitude
-    /// of an output, since that is what sums lose; by less where inputs have
+    /// Without `exact`, floats may differ by what rounding on the way to them
+    /// makes of the largest magnitude of an output; by less where inputs have
     /// numbers of all sizes beside each other.
-    pub(crate) fn tolerance(&self, kind: InputKind, element_type: ElementType) -> Tolerance {
-        let lax = Tolerance::of(element_type);
+    pub(crate) fn tolerance(
+        &self,
+        kind: InputKind,
+        element_type: ElementType,
+        inexact: Inexact,
+    ) -> Tolerance {
+        let lax = Tolerance::after(element_type, inexact);
         let relative = match kind {
             _ if self.exact => return Tolerance::EXACT,
             InputKind::Edges | InputKind::NonFinite => lax.relative / 16.0,
-            InputKind::Normal | InputKind::Offset | InputKind::Uniform | InputKind::Ties => {
-                lax.relative
-            }
+            InputKind::Normal
+            | InputKind::Offset
+            | InputKind::Uniform
+            | InputKind::Ties
+            | InputKind::Small => lax.relative,
         };
         Tolerance { relative, floor: lax.floor.min(LEAST_MAGNITUDE), ..lax }
     }
@@ -222,6 +229,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) a: &'a Verified,
     pub(crate) b: &'a Verified,
     pub(crate) options: &'a CheckOptions<'a>,
+    /// What the first module rounds.
+    pub(crate) rounding: Rounding,
     devices: Devices,
     progress: [Option<&'a Progress>; 2],
 }
@@ -241,7 +250,7 @@ impl<'a> Trial<'a> {
             Some(devices) => devices,
             None => devices_of_both(a, b)?,
         };
-        Ok(Self { a, b, options, devices, progress: [None; 2] })
+        Ok(Self { a, b, options, rounding: Rounding::of_module(a), devices, progress: [None; 2] })
     }
 
     /// Inputs of a kind from a seed.
@@ -301,7 +310,9 @@ impl<'a> Trial<'a> {
         kind: InputKind,
         slack: &[Slack],
     ) -> Result<Vec<Vec<Comparison>>, Error> {
-        let tolerance = |element_type| self.options.tolerance(kind, element_type);
+        let tolerance = |leaf, element_type| {
+            self.options.tolerance(kind, element_type, self.rounding.of_output(leaf))
+        };
         let devices = expected.iter().zip(actual).zip(slack);
         let found = devices.map(|((expected, actual), slack)| {
             compare_with(expected, actual, tolerance, slack).map_err(not_comparable)

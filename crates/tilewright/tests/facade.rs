@@ -134,6 +134,121 @@ fn check_sees_what_a_mean_is_for() {
     assert!(!check(&right, &wrong, &CheckOptions::default()).unwrap().equal());
 }
 
+/// Computations that modules below call.
+const SUMS: &str = "add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+add_bf16 {
+  a = bf16[] parameter(0)
+  b = bf16[] parameter(1)
+  ROOT c = bf16[] add(a, b)
+}";
+
+fn with_sums(entry: &str) -> Verified {
+    parse(&format!("HloModule m\n{SUMS}\nENTRY e {{\n{entry}\n}}")).unwrap()
+}
+
+fn agree(a: &Verified, b: &Verified) -> bool {
+    check(a, b, &CheckOptions::default()).unwrap().equal()
+}
+
+#[test]
+fn check_finds_a_count_that_is_off_by_one() {
+    let centred = |count: i64| {
+        with_sums(&format!(
+            "x = f32[8,1000] parameter(0)
+             zero = f32[] constant(0)
+             sum = f32[8] reduce(x, zero), dimensions={{1}}, to_apply=add
+             n = f32[] constant({count})
+             ns = f32[8] broadcast(n), dimensions={{}}
+             mean = f32[8] divide(sum, ns)
+             means = f32[8,1000] broadcast(mean), dimensions={{0}}
+             ROOT d = f32[8,1000] subtract(x, means)"
+        ))
+    };
+    assert!(agree(&centred(1000), &centred(1000)));
+    assert!(!agree(&centred(1000), &centred(1001)));
+    assert!(!agree(&centred(1000), &centred(999)));
+}
+
+#[test]
+fn check_finds_a_wrong_axis() {
+    let mean_along = |dim: i64| {
+        with_sums(&format!(
+            "x = bf16[64,64] parameter(0)
+             zero = bf16[] constant(0)
+             sum = bf16[64] reduce(x, zero), dimensions={{{dim}}}, to_apply=add_bf16
+             n = bf16[] constant(64)
+             ns = bf16[64] broadcast(n), dimensions={{}}
+             ROOT mean = bf16[64] divide(sum, ns)"
+        ))
+    };
+    assert!(agree(&mean_along(0), &mean_along(0)));
+    assert!(!agree(&mean_along(0), &mean_along(1)));
+}
+
+/// Taken in stages, a sum in bf16 rounds at each; but all must be summed.
+#[test]
+fn check_knows_how_much_is_summed() {
+    let sum = |rest: &str| {
+        with_sums(&format!("x = bf16[512,512] parameter(0)\nzero = bf16[] constant(0)\n{rest}"))
+    };
+    let whole = sum("ROOT r = bf16[] reduce(x, zero), dimensions={0,1}, to_apply=add_bf16");
+    let staged = sum("rows = bf16[512] reduce(x, zero), dimensions={1}, to_apply=add_bf16
+         ROOT r = bf16[] reduce(rows, zero), dimensions={0}, to_apply=add_bf16");
+    let most = sum("part = bf16[448,512] slice(x), slice={[0:448], [0:512]}
+         ROOT r = bf16[] reduce(part, zero), dimensions={0,1}, to_apply=add_bf16");
+    assert!(agree(&whole, &staged));
+    assert!(!agree(&whole, &most));
+}
+
+/// Where an f32 result passes through bf16, the last bit of what is rounded
+/// decides which of two neighbours in bf16 it becomes.
+#[test]
+fn check_judges_by_the_coarsest_type_on_the_way() {
+    let centred = |sum: &str, last: &str| {
+        with_sums(&format!(
+            "x = f32[64,2048] parameter(0)
+             zero = f32[] constant(0)
+             {sum}
+             n = f32[] constant(2048)
+             ns = f32[64] broadcast(n), dimensions={{}}
+             mean = f32[64] divide(sum, ns)
+             means = f32[64,2048] broadcast(mean), dimensions={{0}}
+             d = f32[64,2048] subtract(x, means)
+             {last}"
+        ))
+    };
+    let at_once = "sum = f32[64] reduce(x, zero), dimensions={1}, to_apply=add";
+    let staged = "parts = f32[64,8,256] reshape(x)
+        some = f32[64,8] reduce(parts, zero), dimensions={2}, to_apply=add
+        sum = f32[64] reduce(some, zero), dimensions={1}, to_apply=add";
+    let rounded = "short = bf16[64,2048] convert(d)
+        ROOT r = f32[64,2048] convert(short)";
+    let plain = "ROOT r = f32[64,2048] copy(d)";
+    assert!(agree(&centred(at_once, rounded), &centred(staged, rounded)));
+    assert!(agree(&centred(at_once, plain), &centred(staged, plain)));
+    // Rounding that the first does not do is not excused.
+    assert!(!agree(&centred(at_once, plain), &centred(at_once, rounded)));
+}
+
+#[test]
+fn check_finds_what_is_missing_in_real_programs() {
+    for name in ["layer_norm", "rms_norm_per_head", "group_norm_nhwc", "group_norm_bf16_stats"] {
+        let text = std::fs::read_to_string(model(&format!("{name}.hlo"))).unwrap();
+        let module = parse(&text).unwrap();
+        let options = Options::new(target("tpu-like").unwrap());
+        let optimized = tilewright::optimize(module.clone(), &options).unwrap().module;
+        assert!(agree(&module, &optimized), "{name}");
+        let without = text.replace("constant(1e-05)", "constant(0)");
+        assert_ne!(text, without, "{name} has no epsilon");
+        let without = parse(&without).unwrap();
+        assert!(!agree(&module, &without), "{name} without epsilon");
+    }
+}
+
 #[test]
 fn a_program_without_inputs_is_tried_once() {
     let module = parse("HloModule m\nENTRY e {\n  ROOT c = s32[2] constant({1, 2})\n}").unwrap();

@@ -53,6 +53,11 @@ impl Format {
         Self { exponent_bits, mantissa_bits, bias, specials }
     }
 
+    /// The digits after the leading one.
+    pub const fn mantissa_bits(self) -> u32 {
+        self.mantissa_bits
+    }
+
     /// The format of a float type of at most 16 bits.
     pub const fn of(element_type: ElementType) -> Option<Self> {
         Some(match element_type {
