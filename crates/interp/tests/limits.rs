@@ -73,6 +73,17 @@ fn values_are_freed_after_their_last_use() {
 }
 
 #[test]
+fn elementwise_results_take_the_place_of_operands() {
+    let chain = "HloModule m
+ENTRY e {
+  x = f32[200000] iota(), iota_dimension=0
+  ROOT n = f32[200000] negate(x)
+}";
+    let limits = Limits { max_bytes: 800_000 + 200_000, ..Limits::default() };
+    assert!(run(chain, &limits).is_ok());
+}
+
+#[test]
 fn loop_state_is_updated_in_place() {
     let text = "HloModule m
 cond {
@@ -132,11 +143,11 @@ fn large_windows_and_transforms_are_counted() {
         let error = run(&text, &limits).unwrap_err();
         assert!(matches!(error, EvalError::Memory { .. }), "{error}: {lines}");
     };
-    // 4 bytes of each element, and a tap for each.
+    // 4 bytes of each element, and a tap for every other.
     let window = "z = f32[] constant(0)
   x = f32[50000] broadcast(z), dimensions={}
-  ROOT y = f32[1] reduce-window(x, z), window={size=50000}, to_apply=f";
-    refused(window, 40 * 50_000);
+  ROOT y = f32[2] reduce-window(x, z), window={size=25000 rhs_dilate=2}, to_apply=f";
+    refused(window, 20 * 50_000);
     // Four bytes and 16 of a complex number of f64.
     let transform = "x = c64[50000] iota(), iota_dimension=0
   ROOT y = c64[50000] fft(x), fft_type=FFT, fft_length={50000}";

@@ -20,6 +20,7 @@ mod ragged;
 pub(crate) mod random;
 mod random_bits;
 mod reduce;
+mod running;
 mod scaled;
 mod scan;
 mod scatter;

@@ -11,6 +11,7 @@ use tilewright_ir::ops::window::{ReduceWindowAttrs, SelectAndScatterAttrs};
 use tilewright_ir::{CompId, Data, Native};
 
 use super::monoid::{self, Folded, Monoid, Visitor};
+use super::running::running_totals;
 use super::taps::{Taps, taps, walk_taps};
 use super::{Allocation, Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
@@ -88,6 +89,12 @@ pub(super) fn reduce_window(cx: &mut Cx<'_, '_>, attrs: &ReduceWindowAttrs) -> O
             return Err(unsupported("its computation changes the type of what it accumulates"));
         }
         results.push(result);
+    }
+    if let Some(data) = running_totals(cx, attrs.to_apply, &attrs.window, &results)?
+        && let Some(result) = results.pop()
+    {
+        let value = result.with(data)?;
+        return Ok(if cx.shape().as_tuple().is_some() { tuple([value]) } else { value });
     }
     let first = results.first().ok_or(Fault::Internal("it has no operands"))?;
     let windows = Windows::new(cx, &attrs.window, cx.array(0)?.dims(), &first.dims)?;

@@ -13,7 +13,7 @@ use tilewright_ir::element::NumberClass;
 use tilewright_ir::small_float::Format;
 use tilewright_ir::{Data, ElementType, Native};
 
-use super::float::Float;
+use super::float::{Float, shortened, widened};
 use super::kernel::{Kernel, map1};
 use super::narrow::{NarrowInt, decoded, narrow_int, small_format};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
@@ -168,8 +168,8 @@ pub(crate) fn round_to<T: Float>(value: f64) -> T {
 /// the interpreter's code.
 pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
     match (from, to) {
-        (ElementType::BF16, ElementType::F32) => return Some(map1(bf16::to_f32)),
-        (ElementType::F32, ElementType::BF16) => return Some(map1(bf16::from_f32)),
+        (ElementType::BF16, ElementType::F32) => return Some(map1(widened)),
+        (ElementType::F32, ElementType::BF16) => return Some(map1(shortened)),
         (ElementType::F16, ElementType::F32) => return Some(map1(f16::to_f32)),
         (ElementType::F32, ElementType::F16) => return Some(map1(f16::from_f32)),
         (ElementType::F32, ElementType::F64) => return Some(map1(|x: f32| f64::from(x))),

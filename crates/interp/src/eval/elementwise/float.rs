@@ -144,14 +144,14 @@ macro_rules! real {
 real!(f32, f64);
 
 macro_rules! half {
-    ($($type:ident),*) => {$(
+    ($($type:ident $wide:path, $narrow:path;)*) => {$(
         impl Float for $type {
             type Wide = f32;
             fn wide(self) -> f32 {
-                self.to_f32()
+                $wide(self)
             }
             fn narrow(wide: f32) -> Self {
-                Self::from_f32(wide)
+                $narrow(wide)
             }
             fn negate(self) -> Self {
                 -self
@@ -166,7 +166,28 @@ macro_rules! half {
     )*};
 }
 
-half!(f16, bf16);
+half! {
+    f16 f16::to_f32, f16::from_f32;
+    bf16 widened, shortened;
+}
+
+/// Exactly; NaN becomes a quiet one. Without a branch, so that the machine can
+/// do several at a time.
+#[inline(always)]
+pub(super) fn widened(value: bf16) -> f32 {
+    let bits = u32::from(value.to_bits()) << 16;
+    let quiet = if bits & 0x7fff_ffff > 0x7f80_0000 { 0x0040_0000 } else { 0 };
+    f32::from_bits(bits | quiet)
+}
+
+/// To nearest, ties to even; of NaN the upper half, made quiet.
+#[inline(always)]
+pub(super) fn shortened(value: f32) -> bf16 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    let nan = bits >> 16 | 0x0040;
+    bf16::from_bits(if value.is_nan() { nan as u16 } else { rounded as u16 })
+}
 
 /// A kernel that computes in the wide type.
 fn wide1<T: Float>(f: impl Fn(T::Wide) -> T::Wide + Send + Sync + 'static) -> Kernel {
