@@ -28,7 +28,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
-import tool
 import xla
 
 # Runs in a row, before it is the other's turn.

@@ -119,32 +119,29 @@ impl Known<'_> {
                 let root = root.map_or(&[][..], |root| root.as_slice());
                 root.iter().map(|&element| before.then(element)).collect()
             }
-            Op::While(_) | Op::Conditional(_) | Op::Map(_) | Op::CustomCall(_) => {
-                smallvec![before.then(self.called(id)).then(self.own(id))]
+            Op::While(_) | Op::Conditional(_) | Op::Map(_) => {
+                smallvec![before.then(self.called(id))]
             }
             _ if is_truth(module, id) => smallvec![Inexact::default()],
-            _ => smallvec![before.then(self.own(id))],
+            _ => smallvec![before.then(rounded(module, id, self.own_terms(id)))],
         }
     }
 
-    /// What an instruction itself rounds.
-    fn own(&self, id: InstId) -> Inexact {
-        let terms = match self.module.opcode(id).family() {
-            "elementwise" if is_exact(self.module, id) => 0.0,
-            "elementwise" => 1.0,
+    /// Of how many terms are the results that an instruction itself rounds;
+    /// none if it rounds nothing.
+    fn own_terms(&self, id: InstId) -> f64 {
+        let module = self.module;
+        match (module.op(id), module.opcode(id).family()) {
+            (Op::CustomCall(_), _) => terms(module, id),
+            (_, "elementwise") => f64::from(u8::from(!is_exact(module, id))),
             // These move elements, unless they sum them by a computation.
-            "shaping" | "control" | "indexing" | "collective" | "reduce" | "window"
+            (_, "shaping" | "control" | "indexing" | "collective" | "reduce" | "window")
                 if self.called(id).variance == 0.0 =>
             {
                 0.0
             }
-            _ => terms(self.module, id),
-        };
-        let shapes = self.module.shape(id).leaves();
-        let types = shapes.into_iter().filter_map(Shape::as_array).map(|array| array.element_type);
-        types
-            .map(|element_type| sum_of(element_type, terms))
-            .fold(Inexact::default(), Inexact::worse)
+            _ => terms(module, id),
+        }
     }
 
     /// What is known of each array of a value.
@@ -158,6 +155,14 @@ impl Known<'_> {
             shape => vec![all(&found); shape.leaves().len()],
         }
     }
+}
+
+/// What it is to round results of so many terms.
+fn rounded(module: &Module, id: InstId, terms: f64) -> Inexact {
+    let shapes = module.shape(id).leaves();
+    let types = shapes.into_iter().filter_map(Shape::as_array).map(|array| array.element_type);
+    let found = types.map(|element_type| sum_of(element_type, terms));
+    found.fold(Inexact::default(), Inexact::worse)
 }
 
 fn is_truth(module: &Module, id: InstId) -> bool {

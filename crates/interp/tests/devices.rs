@@ -130,6 +130,31 @@ fn rows_go_where_their_sender_says() {
     assert_eq!(outputs(text, &inputs), expected);
 }
 
+/// Two runs of rows for each device, one after the other.
+#[test]
+fn ragged_all_to_all_in_several_updates() {
+    let text = "HloModule m
+        ENTRY main {
+          x = s32[4] parameter(0)
+          zero = s32[] constant(-1)
+          out = s32[5] broadcast(zero), dimensions={}
+          me = u32[] replica-id()
+          none = u32[] constant(0)
+          first = pred[] compare(me, none), direction=EQ
+          all = pred[4] broadcast(first), dimensions={}
+          from = s32[4] constant({0, 1, 2, 3})
+          size = s32[4] constant({1, 1, 1, 1})
+          to0 = s32[4] constant({0, 1, 0, 1})
+          to1 = s32[4] constant({2, 3, 2, 3})
+          to = s32[4] select(all, to0, to1)
+          ROOT r = s32[5] ragged-all-to-all(x, out, from, size, to, size),
+            replica_groups={{0,1}}
+        }";
+    let inputs = [numbers(&[1, 2, 3, 4]), numbers(&[5, 6, 7, 8])];
+    let expected = [numbers(&[1, 2, 5, 6, -1]), numbers(&[3, 4, 7, 8, -1])];
+    assert_eq!(outputs(text, &inputs), expected);
+}
+
 #[test]
 fn starts_and_dones_give_what_the_whole_op_gives() {
     let text = "HloModule m

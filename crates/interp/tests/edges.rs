@@ -15,6 +15,13 @@ add { a = f32[] parameter(0)
 later { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT c = f32[] subtract(b, a) }
+most { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] maximum(a, b) }
+step { c = s32[] parameter(0)
+  one = s32[] constant(1)
+  n = s32[] add(c, one)
+  ROOT t = (s32[], s32[]) tuple(c, n) }
 ge { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT c = pred[] compare(a, b), direction=GE }
@@ -196,4 +203,109 @@ fn functions_of_halves_are_rounded_once() {
         let expected: Vec<u16> = pairs.iter().map(|p| p.1).collect();
         assert_eq!(bits, expected, "{op}: {bits:04x?}");
     }
+}
+
+/// More elements than a thread folds, along each dim and along both. Expected:
+/// ones counted, the initial value once.
+#[test]
+fn sums_of_many_chunks_miss_none() {
+    for (dims, reduced, kept, total) in [
+        ("200003", "0", "", 200_003.0),
+        ("60000,7", "0", "7", 60_000.0),
+        ("7,60000", "1", "7", 60_000.0),
+        ("600,7,100", "0,2", "7", 60_000.0),
+        ("3,90000", "0", "90000", 3.0),
+    ] {
+        for ones in ["broadcast(one), dimensions={}", "add(a, b)"] {
+            let lines = format!(
+                "one = f32[] constant(1)
+                 half = f32[] constant(0.5)
+                 a = f32[{dims}] broadcast(half), dimensions={{}}
+                 b = f32[{dims}] copy(a)
+                 x = f32[{dims}] {ones}
+                 ROOT r = f32[{kept}] reduce(x, half), dimensions={{{reduced}}}, to_apply=add"
+            );
+            let found = run(&lines, &[]);
+            let found = found.as_array().unwrap().as_slice::<f32>().unwrap();
+            assert!(found.iter().all(|&sum| sum == total + 0.5), "{dims}: {found:?}");
+        }
+    }
+}
+
+fn int_array(dims: &[i64], values: &[i32]) -> Literal {
+    let array = ArrayLiteral::new(ElementType::S32, dims.to_vec(), Data::S32(values.to_vec()));
+    Literal::Array(array.unwrap())
+}
+
+#[test]
+fn a_scan_may_have_nothing_but_what_it_carries() {
+    let lines = "i = s32[] constant(3)
+        ROOT r = (s32[4], s32[]) scan(i), dimensions={0}, num_carries=1, to_apply=step";
+    let expected = [int_array(&[4], &[3, 4, 5, 6]), int_array(&[], &[7])];
+    assert_eq!(run(lines, &[]), Literal::Tuple(expected.to_vec()));
+}
+
+/// A dim behind the ragged one: the first row has the first group's factor, the
+/// other two the second's.
+#[test]
+fn a_ragged_dim_need_not_be_the_last_of_its_kind() {
+    let lines = "a = s32[3,2,1] parameter(0)
+        b = s32[2,1,1] constant({{{10}},{{100}}})
+        n = s32[2] constant({1,2})
+        ROOT r = s32[3,2,1] ragged-dot(a, b, n), lhs_contracting_dims={2},
+          rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}";
+    let a = int_array(&[3, 2, 1], &[1, 2, 3, 4, 5, 6]);
+    assert_eq!(run(lines, &[a]), int_array(&[3, 2, 1], &[10, 20, 300, 400, 500, 600]));
+}
+
+#[test]
+fn conversions_at_the_edge_of_a_type() {
+    // Expected: ml_dtypes keeps the sign of NaN.
+    let lines = "a = u8[4] constant({253,125,255,126})
+        b = f8e5m2[4] bitcast-convert(a)
+        c = f32[4] convert(b)
+        ROOT r = u32[4] bitcast-convert(c)";
+    let found = run(lines, &[]);
+    let found = found.as_array().unwrap().as_slice::<u32>().unwrap();
+    let signs: Vec<u32> = found.iter().map(|bits| bits >> 31).collect();
+    assert_eq!(signs, [1, 0, 1, 0], "{found:x?}");
+    // Expected: NumPy's astype(bool).
+    let lines = "a = c64[4] constant({(0,0), (1,0), (0,1), (-0,-0)})
+        ROOT r = pred[4] convert(a)";
+    let found = run(lines, &[]);
+    assert_eq!(found.as_array().unwrap().data(), &Data::Pred(vec![false, true, true, false]));
+}
+
+/// Windows that all begin with the first element or all end with the last, of
+/// any length, and some that do not. Expected: counted by hand.
+#[test]
+fn running_totals_take_each_element_once() {
+    let sums = |window: &str, count: i64| {
+        let lines = format!(
+            "a = f32[2,5] constant({{{{1,2,3,4,5}},{{10,20,30,40,50}}}})
+             half = f32[] constant(0.5)
+             ROOT r = f32[2,{count}] reduce-window(a, half), window={{size=1x{window}}}, to_apply=add"
+        );
+        let found = run(&lines, &[]);
+        found.as_array().unwrap().as_slice::<f32>().unwrap().to_vec()
+    };
+    let both = |first: &[f32], second: &[f32]| -> Vec<f32> {
+        first.iter().chain(second).map(|sum| sum + 0.5).collect()
+    };
+    let up = both(&[1., 3., 6., 10., 15.], &[10., 30., 60., 100., 150.]);
+    assert_eq!(sums("5 pad=0_0x4_0", 5), up);
+    let down = both(&[15., 14., 12., 9., 5.], &[150., 140., 120., 90., 50.]);
+    assert_eq!(sums("5 pad=0_0x0_4", 5), down);
+    // Longer than there are elements, and shorter: with room at both ends.
+    let late = both(&[0., 1., 3., 6., 10., 15., 15.], &[0., 10., 30., 60., 100., 150., 150.]);
+    assert_eq!(sums("6 pad=0_0x6_1", 7), late);
+    let early = both(&[15., 15., 14., 12.], &[150., 150., 140., 120.]);
+    assert_eq!(sums("6 pad=0_0x1_3", 4), early);
+    assert_eq!(sums("5 pad=0_0x0_0", 1), both(&[15.], &[150.]));
+    let pairs = both(&[1., 3., 5., 7., 9.], &[10., 30., 50., 70., 90.]);
+    assert_eq!(sums("2 pad=0_0x1_0", 5), pairs);
+    let along = "a = s32[3,2] constant({{1,2},{3,4},{5,6}})
+        none = s32[] constant(-9)
+        ROOT r = s32[3,2] reduce-window(a, none), window={size=3x1 pad=2_0x0_0}, to_apply=most";
+    assert_eq!(run(along, &[]), int_array(&[3, 2], &[1, 2, 3, 4, 5, 6]));
 }

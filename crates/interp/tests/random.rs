@@ -104,3 +104,43 @@ fn states_advance_by_their_delta() {
     let expected = [6, 20].map(|ahead| Data::U64(vec![0x0701_2395 + ahead, 0]));
     assert_eq!(states.collect::<Vec<Data>>(), expected);
 }
+
+/// Expected: XLA:CPU's.
+#[test]
+fn random_bits_at_the_ends_of_counters_and_of_odd_arrays() {
+    let drawn = |state: &str, words: usize, shape: &str, algorithm: &str| {
+        let text = format!(
+            "HloModule m\nENTRY e {{\n s = u64[{words}] constant({{{state}}})\n \
+             ROOT r = (u64[{words}], {shape}) rng-bit-generator(s), algorithm={algorithm}\n}}\n"
+        );
+        let Literal::Tuple(results) = run(&text) else { panic!("not a tuple") };
+        results.iter().map(|r| r.as_array().unwrap().data().clone()).collect::<Vec<Data>>()
+    };
+    // The counter of Philox has 128 bits.
+    let found = drawn("7, 18446744073709551615, 5", 3, "u32[8]", "rng_philox");
+    let words = vec![
+        592_388_033,
+        4_281_800_940,
+        662_029_415,
+        3_118_642_158,
+        2_900_326_916,
+        2_923_260_437,
+        966_877_904,
+        1_475_541_809,
+    ];
+    assert_eq!(found, [Data::U64(vec![7, 1, 6]), Data::U32(words)]);
+    // Without an even dim, ThreeFry splits the first of the largest.
+    let found = drawn("7, 9", 2, "u32[3,3]", "rng_three_fry");
+    let words = vec![
+        2_148_922_066,
+        17_873_132,
+        2_218_545_827,
+        1_218_255_668,
+        884_161_837,
+        757_886_286,
+        1_460_919_419,
+        2_293_606_280,
+        239_565_225,
+    ];
+    assert_eq!(found, [Data::U64(vec![7, 15]), Data::U32(words)]);
+}
