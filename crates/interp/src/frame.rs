@@ -42,8 +42,11 @@ struct Step {
 
 enum Work {
     One(InstId),
-    Together(Region),
+    Together(Box<Region>),
 }
+
+/// Reductions on their way, with the memory of their results.
+type Begun = (Vec<Box<dyn Fold>>, Vec<Charge>);
 
 #[derive(Clone, Copy)]
 struct Operand {
@@ -237,11 +240,7 @@ impl<'m> Evaluator<'m> {
     }
 
     /// The reductions of a region, begun, and the memory of their results.
-    fn begin_folds(
-        &self,
-        region: &Region,
-        inputs: &[Feed<'_>],
-    ) -> Outcome<(Vec<Box<dyn Fold>>, Vec<Charge>)> {
+    fn begin_folds(&self, region: &Region, inputs: &[Feed<'_>]) -> Outcome<Begun> {
         let (mut folds, mut charges) = (Vec::new(), Vec::new());
         for reduction in &region.folds {
             let missing = Fault::Internal("a region reduces by something unknown");
@@ -356,7 +355,7 @@ impl Planner<'_> {
                 let written = region.outputs.iter().map(|output| output.id);
                 let folded = region.folds.iter().map(|fold| fold.id);
                 let outputs: Vec<InstId> = written.chain(folded).collect();
-                self.step(Work::Together(region), inputs, outputs)
+                self.step(Work::Together(Box::new(region)), inputs, outputs)
             }
             None => members.into_iter().try_for_each(|id| self.one(id)),
         }

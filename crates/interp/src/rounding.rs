@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::small_float::Format;
-use tilewright_ir::{CompId, ElementType, InstId, Module, Op, Shape};
+use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Op, Shape};
 
 /// What was rounded on the way to a value, along the path where it is most.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -172,7 +172,7 @@ fn is_truth(module: &Module, id: InstId) -> bool {
 /// Elements of an array, or of all arrays of a tuple.
 fn elements(module: &Module, id: InstId) -> f64 {
     let arrays = module.shape(id).leaves().into_iter().filter_map(Shape::as_array);
-    arrays.filter_map(|array| array.num_elements()).map(|count| count as f64).sum()
+    arrays.filter_map(ArrayShape::num_elements).map(|count| count as f64).sum()
 }
 
 /// How many terms flow into one element of a result, at most.

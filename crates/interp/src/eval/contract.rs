@@ -179,7 +179,7 @@ struct Batches<'a> {
 
 impl Visitor for Batches<'_> {
     fn visit<T: Product>(self) -> Outcome<Data> {
-        let DotSizes { batches, rows, inner, columns, .. } = *self.sizes;
+        let DotSizes { rows, inner, columns, .. } = *self.sizes;
         let (x, y) = (matmul::view::<T>(self.x)?, matmul::view::<T>(self.y)?);
         let (sum_type, mut out) = (self.sum_type, self.out);
         let task_rows = self.sizes.rows_of_a_task();
