@@ -167,7 +167,7 @@ pub(crate) fn extend_row<T: Copy>(
             let step = stride.cast_unsigned();
             // The row as a whole is in range, so each of its elements is.
             let row = &values[first..=first + (size - 1) * step];
-            out.extend(row.chunks(step).map(|elements| elements[0]));
+            out.extend((0..size).map(|i| row[i * step]));
         }
         _ => {
             let back = stride.unsigned_abs();
