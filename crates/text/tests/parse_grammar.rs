@@ -361,46 +361,6 @@ fn entries_roots_and_threads() {
 }
 
 #[test]
-fn asynchronous_forms_of_any_op() {
-    let module = with_lines(
-        "s = ((f32[4,6]), f32[8], s32[]) custom-call-start(x), custom_call_target=\"t\", async_execution_thread=\"host\", metadata={op_name=\"n\"}\n\
-         u = ((f32[4,6]), f32[8], s32[]) custom-call-update(s)\n\
-         ROOT d = f32[8] custom-call-done(u)",
-    );
-    let start = named(&module, "s");
-    let Op::AsyncStart(attrs) = module.op(start) else { panic!("not an async-start") };
-    assert_eq!(attrs.async_execution_thread.as_deref(), Some("host"));
-    assert!(module.metadata(start).is_some());
-    let wrapped = module.computation(attrs.calls.unwrap());
-    assert_eq!((wrapped.name(), wrapped.execution_thread()), ("async_wrapped", Some("host")));
-    let inner = wrapped.root().unwrap();
-    assert_eq!(module.opcode(inner), Opcode::CustomCall);
-    assert_eq!(module.shape(inner).to_string(), "f32[8]");
-    assert_eq!(module.opcode(root(&module)), Opcode::AsyncDone);
-    tilewright_ir::verify(module).unwrap();
-}
-
-#[test]
-fn aliases_of_asynchronous_forms() {
-    let module = with_lines(
-        "s = ((f32[4,6]), f32[4,6], s32[]) negate-start(x), output_to_operand_aliasing={{1}: (0, {})}\n\
-         d = f32[4,6] negate-done(s)\n\
-         t = ((f32[4,6]), f32[4,6], s32[]) custom-call-start(d), custom_call_target=\"t\", output_to_operand_aliasing={{}: (0, {})}\n\
-         ROOT r = f32[4,6] custom-call-done(t)",
-    );
-    let attrs = |name| match module.op(named(&module, name)) {
-        Op::AsyncStart(attrs) => attrs.clone(),
-        _ => panic!("not an async-start"),
-    };
-    assert_eq!(attrs("s").output_to_operand_aliasing[0].output.as_slice(), [1]);
-    assert!(attrs("t").output_to_operand_aliasing.is_empty(), "they are the custom-call's");
-    let wrapped = module.computation(attrs("t").calls.unwrap()).root().unwrap();
-    let Op::CustomCall(inner) = module.op(wrapped) else { panic!("not a custom-call") };
-    assert_eq!(inner.output_to_operand_aliasing.len(), 1);
-    tilewright_ir::verify(module).unwrap();
-}
-
-#[test]
 fn words_of_the_grammar_as_names() {
     let module = with_lines(
         "%ROOT = f32[4,6] negate(x)\n%inf = f32[4,6] negate(%ROOT)\n%replicated = f32[4,6] negate(%inf)\n%p.1-2_3=f32[4,6] negate(%replicated)\nROOT nan = f32[4,6] negate(%p.1-2_3)",
@@ -586,29 +546,4 @@ fn dim_labels_without_a_name() {
         let printed = print(&module, &PrintOptions::new()).unwrap();
         assert!(printed.contains(&format!("dim_labels={printed_as},")), "{printed}");
     }
-}
-
-/// What is asynchronous runs on its thread, with all that it calls, as XLA
-/// reads it.
-#[test]
-fn a_start_says_the_thread_of_what_it_runs() {
-    let module = module(
-        "HloModule m
-inner {
-  a = f32[] parameter(0)
-  ROOT b = f32[] negate(a)
-}
-run {
-  x = f32[] parameter(0)
-  ROOT y = f32[] call(x), to_apply=inner
-}
-ENTRY e {
-  p = f32[] parameter(0)
-  s = ((f32[]), f32[]) async-start(p), async_execution_thread=\"other\", calls=run
-  ROOT d = f32[] async-done(s)
-}",
-    );
-    let threads: Vec<Option<&str>> =
-        module.computations().iter().map(|&c| module.computation(c).execution_thread()).collect();
-    assert_eq!(threads, [Some("other"), Some("other"), None]);
 }
