@@ -20,7 +20,7 @@
 //! T1), anything else (reshaped at full size).
 //!
 //! Of all dims that its reshapes offer, and of all parts of the region, those are
-//! chosen that cost least on the target ([`super::region_move`]), and only if that
+//! chosen that cost least on the target (by a minimum cut), and only if that
 //! is less than it costs now. So a patch norm, whose inner broadcast would be as large as the
 //! image, stays as it is.
 //!
