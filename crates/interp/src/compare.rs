@@ -57,7 +57,7 @@ impl Tolerance {
     }
 
     /// What two correct programs may differ by after what one of them rounds on
-    /// the way to a result: [`SPREAD`] times as much as its roundings are off by
+    /// the way to a result: 6 times as much as its roundings are off by
     /// together, or two units in the last place of the coarsest type. Everything
     /// but floats must be equal.
     pub fn after(element_type: ElementType, inexact: Inexact) -> Self {

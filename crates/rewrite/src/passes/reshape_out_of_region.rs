@@ -20,9 +20,9 @@
 //! T1), anything else (reshaped at full size).
 //!
 //! Of all dims that its reshapes offer, and of all parts of the region, those are
-//! chosen that cost least on the target (by a minimum cut), and only if that
-//! is less than it costs now. So a patch norm, whose inner broadcast would be as large as the
-//! image, stays as it is.
+//! chosen that cost least on the target (by a minimum cut), and only if that is
+//! less than it costs now. So a patch norm, whose inner broadcast would be as large
+//! as the image, stays as it is.
 //!
 //! Source: the patent application "Reshape and broadcast optimizations to avoid
 //! unnecessary data movement" (B. A. Hechtman, filed 2020-04-30), the pattern
