@@ -85,11 +85,16 @@ impl<'a> Given<'a> {
 
     /// Dims that nothing but their bound is known of are as large as that.
     fn bounds(&self) -> Outcome<Dims> {
-        let shape = self.result()?;
-        if shape.dims().contains(&UNBOUNDED) {
+        self.bounded(self.result()?.dims().into())
+    }
+
+    /// Dims of the result, each of which has a size.
+    fn bounded(&self, dims: Dims) -> Outcome<Dims> {
+        if dims.contains(&UNBOUNDED) {
+            let shape = self.result()?;
             return Err(unsupported(format!("nothing says how large {shape} is")));
         }
-        Ok(shape.dims().into())
+        Ok(dims)
     }
 
     fn broadcast(&self, attrs: &BroadcastAttrs) -> Outcome<Dims> {
@@ -99,11 +104,7 @@ impl<'a> Given<'a> {
                 *slot = size;
             }
         }
-        if dims.contains(&UNBOUNDED) {
-            let shape = self.result()?;
-            return Err(unsupported(format!("nothing says how large {shape} is")));
-        }
-        Ok(dims)
+        self.bounded(dims)
     }
 
     /// All dims but the minor one, which may come or go, are the operand's.

@@ -95,9 +95,10 @@ impl Monoid {
     }
 }
 
-/// A positive whole number of a type; integers wrap around. `None` for floats
-/// that have no such number, for complex numbers (an infinite one times a real
-/// one is not what its copies add up to), and for types without arithmetic here.
+/// A whole number of at most 31 bits as one of a type; integers wrap around.
+/// `None` for longer ones, for floats that have no such number, for complex
+/// numbers (an infinite one times a real one is not what its copies add up to),
+/// and for types without arithmetic here.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

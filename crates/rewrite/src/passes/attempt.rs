@@ -34,8 +34,10 @@ pub(super) fn attempt_each(
         let candidates: Vec<InstId> =
             instructions.filter(|&id| module.opcode(id) == opcode).collect();
         for id in candidates {
-            let used = module.instruction(id).use_count() > 0 || module.is_root(id);
-            let Some(found) = find(module, id, cx.exact).filter(|_| used) else { continue };
+            if module.instruction(id).use_count() == 0 && !module.is_root(id) {
+                continue;
+            }
+            let Some(found) = find(module, id, cx.exact) else { continue };
             let (verdict, text) = match &found {
                 Ok(attempt) => judge(module, id, attempt, cx),
                 Err(why) => (Verdict::Left, why.clone()),

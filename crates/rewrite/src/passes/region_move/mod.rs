@@ -139,11 +139,16 @@ fn moves(
     exact: bool,
 ) -> SmallVec<[Move; 2]> {
     let Some(whole) = Planner::plan(module, region, dims, exact) else { return SmallVec::new() };
-    let part = placement::part_to_move(&whole, model)
+    let planned = whole.planned(model);
+    let part = placement::part_to_move(&whole, model, &planned)
         .map(|part| region.part(module, |id| part.contains(&id)))
-        .and_then(|part| Some(Planner::plan(module, &part, dims, exact)?.weighed(model)))
+        .and_then(|part| {
+            let part = Planner::plan(module, &part, dims, exact)?;
+            let planned = part.planned(model);
+            Some(part.weighed(model, &planned))
+        })
         .filter(|part| pays(part.before, part.after));
-    [whole.weighed(model)].into_iter().chain(part).collect()
+    [whole.weighed(model, &planned)].into_iter().chain(part).collect()
 }
 
 /// Removes what a move leaves without use: a dead region would be found and

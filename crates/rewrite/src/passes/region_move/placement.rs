@@ -23,7 +23,7 @@ mod tests;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tilewright_ir::{InstId, Module, Op, Shape, Value};
+use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Value};
 
 use super::plan::{ExitPiece, Planner};
 use crate::analysis::cost::{Cost, CostModel, Operand};
@@ -34,32 +34,38 @@ use crate::analysis::region::{Exit, Leaf, LeafKind};
 /// In larger regions all moves or nothing: cuts take more than linear time.
 const MOST_MEMBERS: usize = 1024;
 
-/// The members of a region to move, if that is neither all nor none.
+/// The members of a region to move, if that is neither all nor none, given what
+/// [`Planner::planned`] says.
 pub(super) fn part_to_move(
     planner: &Planner<'_>,
     model: &CostModel<'_>,
+    (costs, fused): &(Vec<Cost>, Vec<bool>),
 ) -> Option<FxHashSet<InstId>> {
     let region = planner.region;
     if region.interior.len() < 2 || region.members.len() > MOST_MEMBERS {
         return None;
     }
-    let (costs, fused) = model.planned(planner.module, &planner.patch);
-    let mut network =
-        Network { planner, model, costs, fused, cut: Cut::default(), nodes: FxHashMap::default() };
+    let exits = region.exits.iter().zip(&planner.pieces.exits);
+    let needed_back = exits.filter(|(_, piece)| piece.result.is_none());
+    let needed_back = needed_back.map(|(exit, _)| exit.value).collect();
+    let (cut, nodes) = (Cut::default(), FxHashMap::default());
+    let mut network = Network { planner, model, costs, fused, needed_back, cut, nodes };
     network.build()?;
     let moved = network.cut.solve();
     let chosen = |id: &InstId| network.nodes.get(id).is_some_and(|&node| moved.has(node));
     let part: FxHashSet<InstId> = region.members.iter().copied().filter(|id| chosen(id)).collect();
-    let interior = region.interior.iter().filter(|id| part.contains(id)).count();
-    (interior > 0 && part.len() < region.members.len()).then_some(part)
+    let moves = region.interior.iter().any(|id| part.contains(id));
+    (moves && part.len() < region.members.len()).then_some(part)
 }
 
 struct Network<'a> {
     planner: &'a Planner<'a>,
     model: &'a CostModel<'a>,
     /// Of the planned instructions.
-    costs: Vec<Cost>,
-    fused: Vec<bool>,
+    costs: &'a [Cost],
+    fused: &'a [bool],
+    /// Values that a use outside needs in the old dims.
+    needed_back: FxHashSet<InstId>,
     cut: Cut,
     /// The members of the region.
     nodes: FxHashMap<InstId, Node>,
@@ -154,7 +160,7 @@ impl Network<'_> {
                 if !outside {
                     self.cut.always_moved(node);
                 }
-                if !self.is_needed_back(leaf.id) {
+                if !self.needed_back.contains(&leaf.id) {
                     self.cut.costs(node, 0.0, now);
                     self.once_across(node, &readers, now);
                 }
@@ -200,7 +206,7 @@ impl Network<'_> {
     fn crossings(&mut self, id: InstId) -> Option<()> {
         let (node, readers) = (self.nodes[&id], self.readers(id));
         let (back, over) = (self.back(id)?, self.over(id)?);
-        if self.is_needed_back(id) {
+        if self.needed_back.contains(&id) {
             self.cut.costs(node, back.cost, 0.0);
         } else {
             self.once_across(node, &readers, back.cost);
@@ -217,12 +223,6 @@ impl Network<'_> {
     fn slots(&self, id: InstId) -> SmallVec<[Node; 4]> {
         let users: SmallVec<[InstId; 4]> = self.module().uses(id).map(|u| u.user).collect();
         users.iter().filter_map(|user| self.nodes.get(user).copied()).collect()
-    }
-
-    /// Whether a use outside needs a value in the old dims.
-    fn is_needed_back(&self, id: InstId) -> bool {
-        let exits = self.planner.region.exits.iter().zip(&self.planner.pieces.exits);
-        exits.into_iter().any(|(exit, piece)| exit.value == id && piece.result.is_none())
     }
 
     /// From the new dims to the old ones.
@@ -251,11 +251,11 @@ impl Network<'_> {
                 self.cut.costs(node, moved, self.of(user));
             }
             // A leaf has the old dims still.
-            _ if self.planner.region.interior.contains(&exit.value) => {
+            _ if self.module().opcode(exit.value) == Opcode::Reshape => {}
+            _ => {
                 let moved = self.back_pays(exit)?;
                 self.cut.costs(node, moved, 0.0);
             }
-            _ => {}
         }
         Some(())
     }

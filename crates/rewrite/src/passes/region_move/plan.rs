@@ -107,12 +107,20 @@ impl<'a> Planner<'a> {
         Some(planner)
     }
 
-    /// The move, with what it costs.
-    pub(super) fn weighed(self, model: &CostModel<'_>) -> Move {
+    /// What the planned instructions cost, and which of them are fused.
+    pub(super) fn planned(&self, model: &CostModel<'_>) -> (Vec<Cost>, Vec<bool>) {
+        model.planned(self.module, &self.patch)
+    }
+
+    /// The move, with what it costs, given what [`Self::planned`] says.
+    pub(super) fn weighed(
+        self,
+        model: &CostModel<'_>,
+        (planned, fused): &(Vec<Cost>, Vec<bool>),
+    ) -> Move {
         let before: Cost = self.gone.iter().map(|&id| model.of(self.module, id)).sum();
-        let (after, fused) = model.planned(self.module, &self.patch);
-        let after: Cost = after.into_iter().sum();
-        let users = self.users_cost_more_by(model, &fused);
+        let after: Cost = planned.iter().copied().sum();
+        let users = self.users_cost_more_by(model, fused);
         Move {
             dims: Dims::from_slice(self.digits.from_dims()),
             ops: self.region.interior.len(),

@@ -99,7 +99,8 @@ fn gain(
         return 0.0;
     }
     let planner = Planner::plan(module, &part, dims, false).expect("it can be moved");
-    let moved = planner.weighed(model);
+    let planned = planner.planned(model);
+    let moved = planner.weighed(model, &planned);
     moved.after - moved.before
 }
 
@@ -133,7 +134,7 @@ fn no_part_is_better_than_the_one_chosen() {
         });
         let dims: Dims = new.expect("a reshape goes in").dims().into();
         let whole = Planner::plan(&module, &region, &dims, false).expect("it can be moved");
-        let part = part_to_move(&whole, &model);
+        let part = part_to_move(&whole, &model, &whole.planned(&model));
         let whole = gain(&module, &region, &dims, &model, &|_| true).min(0.0);
         let chosen = match &part {
             Some(part) => {
