@@ -21,6 +21,11 @@ pub use module::{InstructionCost, instruction_costs, module_cost};
 /// producer and its readers: one in 64, since many are live at once.
 const STAYS_ON_CHIP: u64 = 64;
 
+/// So many instructions are looked at to see whether the first of them, a
+/// reshape, is computed where it is used: longer chains of reshapes are merged by
+/// canonicalisation.
+const LOOKED_THROUGH: usize = 4;
+
 /// What something costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
@@ -167,7 +172,15 @@ impl CostModel<'_> {
                     },
                 })
                 .collect();
-            fused.push(self.fuses(&planned.op, &planned.shape, &operands));
+            fused.push(match planned.operands.as_slice() {
+                // As it will be seen once it is made.
+                [Value::Old(source)] if planned.op.opcode() == Opcode::Reshape => {
+                    let from = module.shape(*source);
+                    !self.realigns(from, &planned.shape)
+                        && self.is_fused_within(module, *source, LOOKED_THROUGH - 1)
+                }
+                _ => self.fuses(&planned.op, &planned.shape, &operands),
+            });
             costs.push(self.instruction(&planned.op, self.weigh(&planned.shape), &operands));
         }
         (costs, fused)
@@ -181,9 +194,12 @@ impl CostModel<'_> {
     }
 
     /// Whether an instruction of a module is computed where it is used.
-    pub fn is_fused(&self, module: &Module, mut id: InstId) -> bool {
-        // Chains of reshapes are merged by canonicalisation: look a few up.
-        for _ in 0..4 {
+    pub fn is_fused(&self, module: &Module, id: InstId) -> bool {
+        self.is_fused_within(module, id, LOOKED_THROUGH)
+    }
+
+    fn is_fused_within(&self, module: &Module, mut id: InstId, steps: usize) -> bool {
+        for _ in 0..steps {
             let (op, shape) = (module.op(id), module.shape(id));
             let (Op::Reshape(_), [operand]) = (op, module.operands(id)) else {
                 return self.fuses(op, shape, &[]);
