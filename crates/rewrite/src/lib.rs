@@ -8,6 +8,7 @@
 //!   after each, and keep the result only where it pays on the target.
 
 pub mod analysis;
+mod evaluate;
 mod pass;
 pub mod passes;
 mod pipeline;
@@ -15,6 +16,7 @@ pub mod registry;
 mod report;
 
 pub use analysis::cost::{Cost, InstructionCost, instruction_costs, module_cost};
+pub use evaluate::Evaluate;
 pub use pass::{Context, Pass};
 pub use pipeline::{
     OptimizeError, Optimized, Options, PIPELINES, Passes, Pipeline, optimize, optimize_observed,

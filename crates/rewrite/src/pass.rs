@@ -3,6 +3,7 @@
 use tilewright_ir::{EditError, Module};
 use tilewright_target::Target;
 
+use crate::evaluate::Evaluate;
 use crate::report::Note;
 
 /// A transformation of a module that keeps its meaning.
@@ -35,6 +36,11 @@ pub struct Context<'a> {
     pub target: &'a Target,
     /// Whether sums and products of floats must keep their order.
     pub exact: bool,
+    /// What computes constants, if there is anything.
+    pub evaluator: Option<&'a dyn Evaluate>,
+    /// No pass lets the module grow beyond so many instructions by copying
+    /// what is called.
+    pub most_instructions: usize,
     /// How many more heart rewrites may be made.
     pub fuel: &'a mut u64,
     /// What was found and done, in plain words.

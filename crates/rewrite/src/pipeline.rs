@@ -7,6 +7,7 @@ use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
 use crate::analysis::cost::{module_cost, pays as cost_pays};
+use crate::evaluate::Evaluate;
 use crate::pass::{Context, Pass};
 use crate::registry;
 use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
@@ -24,6 +25,8 @@ pub struct Options {
     pub stop_after: Option<u64>,
     /// How often the passes are gone through at most.
     pub max_rounds: usize,
+    /// What computes constants; without it, none are folded.
+    pub evaluator: Option<&'static dyn Evaluate>,
 }
 
 /// Which passes run.
@@ -45,6 +48,7 @@ impl Options {
             passes: Passes::Pipeline("default".into()),
             stop_after: None,
             max_rounds: 100,
+            evaluator: None,
         }
     }
 }
@@ -54,6 +58,8 @@ impl Options {
 pub struct Pipeline {
     /// What `--pipeline` calls it.
     pub name: &'static str,
+    /// One line on what it is for.
+    pub summary: &'static str,
     /// These run first, once.
     pub first: &'static [&'static str],
     /// These run until none changes anything, so that the heart sees modules
@@ -64,25 +70,74 @@ pub struct Pipeline {
     pub heart: &'static [&'static [&'static str]],
 }
 
+/// What every pipeline begins with: the less there is, the less there is to do.
+const FIRST: &[&str] = &["control", "inline", "tuple", "dce"];
+
+/// Everything in its simplest form. What is folded may decide a branch, which is
+/// called then; so whatever one of these makes, another finds in the same round
+/// or the next.
+const CLEANUP: &[&str] = &[
+    "fold",
+    "control",
+    "inline",
+    "tuple",
+    "convert",
+    "reshape",
+    "broadcast",
+    "transpose",
+    "reduce",
+    "cse",
+    "dce",
+];
+
+/// What pays wherever elements are copied or moved, tiles or not.
+const ANYWHERE: &[&str] = &["reduce-of-broadcast", "reduce-through-transpose"];
+
+/// What pays where arrays lie in tiles: small values first, in their cheapest
+/// form, then what is weighed beside them.
+const ON_TILES: &[&[&str]] =
+    &[ANYWHERE, &["degenerate"], &["reshape-out-of-region", "reduce-through-reshape"]];
+
 /// Every pipeline.
 pub const PIPELINES: &[Pipeline] = &[
     Pipeline {
         name: "default",
-        first: &["inline", "tuple", "dce"],
-        cleanup: &["reshape", "broadcast", "transpose", "reduce", "cse", "dce"],
-        heart: &[
-            &["reduce-of-broadcast", "reduce-through-transpose"],
-            &["degenerate"],
-            &["reshape-out-of-region", "reduce-through-reshape"],
-        ],
+        summary: "all that pays on the target",
+        first: FIRST,
+        cleanup: CLEANUP,
+        heart: ON_TILES,
+    },
+    // The default was made for these machines: it is the same.
+    Pipeline {
+        name: "tpu",
+        summary: "what pays on vector machines: the same as default",
+        first: FIRST,
+        cleanup: CLEANUP,
+        heart: ON_TILES,
+    },
+    // A reshape is free there, and a dim of size 1 takes no room.
+    Pipeline {
+        name: "cpu",
+        summary: "what pays on a linear memory: no reshape is moved",
+        first: FIRST,
+        cleanup: CLEANUP,
+        heart: &[ANYWHERE],
     },
     Pipeline {
         name: "cleanup",
-        first: &["inline", "tuple", "dce"],
-        cleanup: &["reshape", "broadcast", "transpose", "reduce", "cse", "dce"],
+        summary: "simpler forms alone, kept whatever they cost",
+        first: FIRST,
+        cleanup: CLEANUP,
         heart: &[],
     },
 ];
+
+/// Past this many times the instructions that it began with, no calls are
+/// inlined.
+const GROWTH: usize = 4;
+
+/// Small modules may always grow to this many instructions.
+const ALWAYS: usize = 10_000;
 
 /// Why a module could not be optimised.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -161,6 +216,7 @@ pub fn optimize_observed(
     let mut run = Run {
         module: (*module).clone(),
         options,
+        most_instructions: module.instruction_count().saturating_mul(GROWTH).max(ALWAYS),
         fuel: options.stop_after.unwrap_or(u64::MAX),
         passes: Vec::new(),
         notes: Vec::new(),
@@ -247,6 +303,7 @@ struct Snapshot {
 struct Run<'a> {
     module: Module,
     options: &'a Options,
+    most_instructions: usize,
     fuel: u64,
     passes: Vec<PassReport>,
     notes: Vec<Note>,
@@ -331,6 +388,8 @@ impl Run<'_> {
         let mut cx = Context {
             target: &self.options.target,
             exact: self.options.exact,
+            evaluator: self.options.evaluator,
+            most_instructions: self.most_instructions,
             fuel: &mut self.fuel,
             notes: &mut self.notes,
         };

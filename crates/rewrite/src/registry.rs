@@ -2,19 +2,23 @@
 
 use crate::pass::Pass;
 use crate::passes::{
-    broadcast::BroadcastCanonical, cse::CommonSubexpressions, dce::DeadCode,
-    degenerate::DegenerateDims, inline::Inline, reduce::ReduceCanonical,
-    reduce_of_broadcast::ReduceOfBroadcast, reduce_through_reshape::ReduceThroughReshape,
-    reduce_through_transpose::ReduceThroughTranspose, reshape::ReshapeCanonical,
-    reshape_out_of_region::ReshapeOutOfRegion, transpose::TransposeCanonical, tuple::TupleSimplify,
+    broadcast::BroadcastCanonical, control::ControlSimplify, convert::ConvertCanonical,
+    cse::CommonSubexpressions, dce::DeadCode, degenerate::DegenerateDims, fold::Fold,
+    inline::Inline, reduce::ReduceCanonical, reduce_of_broadcast::ReduceOfBroadcast,
+    reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
+    reshape::ReshapeCanonical, reshape_out_of_region::ReshapeOutOfRegion,
+    transpose::TransposeCanonical, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
 pub static PASSES: &[&dyn Pass] = &[
     &BroadcastCanonical,
+    &ControlSimplify,
+    &ConvertCanonical,
     &CommonSubexpressions,
     &DeadCode,
     &DegenerateDims,
+    &Fold,
     &Inline,
     &ReduceCanonical,
     &ReduceOfBroadcast,

@@ -30,6 +30,8 @@ pub struct PassEntry {
 pub struct PipelineEntry {
     /// The name for `--pipeline`.
     pub name: &'static str,
+    /// One line on what it is for.
+    pub summary: &'static str,
     /// The passes that run first, once.
     pub first: &'static [&'static str],
     /// The passes that tidy up, before and after each of the heart.
@@ -44,6 +46,7 @@ impl PassList {
         let passes = passes().map(|pass| PassEntry { name: pass.name(), summary: pass.summary() });
         let pipelines = PIPELINES.iter().map(|pipeline| PipelineEntry {
             name: pipeline.name,
+            summary: pipeline.summary,
             first: pipeline.first,
             cleanup: pipeline.cleanup,
             heart: pipeline.heart.concat(),

@@ -2,16 +2,32 @@
 
 use std::path::Path;
 
-use tilewright_ir::{Module, Verified};
+use tilewright_interp::Limits;
+use tilewright_ir::{Literal, Module, Verified};
 use tilewright_target::Target;
 
 use crate::error::Error;
 
 pub use tilewright_rewrite::{
-    Note, Optimized, Options, PIPELINES, Pass, PassReport, Passes, Report, StopReason, Verdict,
+    Evaluate, Note, Optimized, Options, PIPELINES, Pass, PassReport, Passes, Report, StopReason,
+    Verdict,
 };
 
-/// Optimises a module.
+/// The interpreter, for constants.
+#[derive(Debug)]
+struct Interpreter;
+
+/// What the constants of a module may take: seconds, not minutes.
+const CONSTANTS: Limits = Limits { max_steps: 4_000_000, max_bytes: 1 << 30 };
+
+impl Evaluate for Interpreter {
+    fn evaluate(&self, module: &Verified) -> Option<Literal> {
+        tilewright_interp::evaluate(module, &[], &CONSTANTS).ok()
+    }
+}
+
+/// Optimises a module. Constants are computed by the interpreter, unless the
+/// options say by what.
 ///
 /// A module in which nothing is found that pays on the target comes back as it
 /// was.
@@ -19,7 +35,7 @@ pub use tilewright_rewrite::{
 /// # Errors
 /// If a pass or pipeline of that name does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error> {
-    Ok(tilewright_rewrite::optimize(module, options)?)
+    optimize_observed(module, options, &mut |_, _| {})
 }
 
 /// Optimises a module and shows it to `observe` after every pass that changed
@@ -32,7 +48,9 @@ pub fn optimize_observed(
     options: &Options,
     observe: &mut dyn FnMut(&'static str, &Module),
 ) -> Result<Optimized, Error> {
-    Ok(tilewright_rewrite::optimize_observed(module, options, observe)?)
+    let evaluator = options.evaluator.or(Some(&Interpreter));
+    let options = Options { evaluator, ..options.clone() };
+    Ok(tilewright_rewrite::optimize_observed(module, &options, observe)?)
 }
 
 /// Every pass, in alphabetical order of its name.

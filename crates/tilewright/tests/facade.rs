@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tilewright::Passes;
 use tilewright::prelude::*;
 use tilewright::{check, interp, parse, target};
 
@@ -278,4 +279,21 @@ fn binary_modules_are_told_from_text() {
     assert!(matches!(load(b"\xff"), Err(Error::NotText { offset: 0, line: 1, .. })));
     assert!(matches!(load(b"\nHloModule"), Err(Error::Syntax { .. })));
     assert!(load(b"\nHloModule m\nENTRY e {\n\tx = f32[] parameter(0)\r\n}\n").is_ok());
+}
+
+/// The interpreter computes constants, also where options name no evaluator.
+#[test]
+fn constants_are_computed_by_the_interpreter() {
+    let text = "HloModule m
+ENTRY e {
+  a = f32[] constant(3)
+  b = f32[] constant(8)
+  ROOT c = f32[] divide(a, b)
+}";
+    let module = tilewright::parse(text).unwrap();
+    let mut options = Options::new(target("tpu-like").unwrap());
+    options.passes = Passes::List(vec!["fold".into(), "dce".into()]);
+    let optimized = tilewright::optimize(module, &options).unwrap();
+    let text = tilewright::print(&optimized.module).unwrap();
+    assert!(text.contains("f32[] constant(0.375)"), "{text}");
 }

@@ -19,7 +19,7 @@ fn as_text(list: &PassList) -> String {
     let rows: Vec<_> = list.passes.iter().map(|pass| [pass.name, pass.summary]).collect();
     let mut text = report::columns(&rows);
     for pipeline in &list.pipelines {
-        text.push_str(&format!("\npipeline `{}`\n", pipeline.name));
+        text.push_str(&format!("\npipeline `{}`: {}\n", pipeline.name, pipeline.summary));
         let stages = [
             ["  first, once:", &pipeline.first.join(", ")],
             ["  heart:", &pipeline.heart.join(", ")],

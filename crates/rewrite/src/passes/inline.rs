@@ -10,13 +10,6 @@ use crate::pass::{Context, Pass};
 /// See the module.
 pub struct Inline;
 
-/// Calls that double at every level could otherwise outgrow any memory: past
-/// this many times the instructions it began with, calls stay.
-const GROWTH: usize = 4;
-
-/// Small modules may always grow to this many instructions.
-const ALWAYS: usize = 10_000;
-
 impl Pass for Inline {
     fn name(&self) -> &'static str {
         "inline"
@@ -26,8 +19,7 @@ impl Pass for Inline {
         "replace calls by what they call"
     }
 
-    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let limit = module.instruction_count().saturating_mul(GROWTH).max(ALWAYS);
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let mut count = module.instruction_count();
         let mut inlined = 0;
         // Callees stand before callers: what is copied has no calls any more.
@@ -38,7 +30,8 @@ impl Pass for Inline {
                 .collect();
             for (call, callee) in calls {
                 let grown = count.saturating_add(module.computation(callee).len());
-                if grown > limit {
+                // Calls that double at every level could outgrow any memory.
+                if grown > cx.most_instructions {
                     continue;
                 }
                 inline(module, call, callee)?;

@@ -2,9 +2,12 @@
 
 mod attempt;
 pub mod broadcast;
+pub mod control;
+pub mod convert;
 pub mod cse;
 pub mod dce;
 pub mod degenerate;
+pub mod fold;
 pub mod inline;
 pub mod reduce;
 pub mod reduce_of_broadcast;

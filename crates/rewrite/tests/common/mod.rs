@@ -4,8 +4,9 @@
 pub(crate) mod fixture;
 pub(crate) mod values;
 
-use tilewright_ir::{Module, Verified};
-use tilewright_rewrite::{Optimized, Options, Passes, optimize};
+use tilewright_interp::Limits;
+use tilewright_ir::{Literal, Module, Verified};
+use tilewright_rewrite::{Evaluate, Optimized, Options, Passes, optimize};
 use tilewright_target::Target;
 use tilewright_text::{Form, PrintOptions, parse_and_verify, print};
 
@@ -35,9 +36,24 @@ pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).expect("a built-in target")
 }
 
+/// The interpreter, for constants.
+#[derive(Debug)]
+struct Interpreter;
+
+impl Evaluate for Interpreter {
+    fn evaluate(&self, module: &Verified) -> Option<Literal> {
+        tilewright_interp::evaluate(module, &[], &Limits::default()).ok()
+    }
+}
+
+/// The default options, with an interpreter for constants.
+pub(crate) fn options(target_name: &str) -> Options {
+    Options { evaluator: Some(&Interpreter), ..Options::new(target(target_name)) }
+}
+
 /// Options for these passes, by name.
 pub(crate) fn passes(names: &[&str], target_name: &str, exact: bool) -> Options {
-    let mut options = Options::new(target(target_name));
+    let mut options = options(target_name);
     options.passes = Passes::List(names.iter().map(|&name| name.to_owned()).collect());
     options.exact = exact;
     options
@@ -45,7 +61,7 @@ pub(crate) fn passes(names: &[&str], target_name: &str, exact: bool) -> Options 
 
 /// Options for a pipeline.
 pub(crate) fn pipeline(name: &str, target_name: &str) -> Options {
-    let mut options = Options::new(target(target_name));
+    let mut options = options(target_name);
     options.passes = Passes::Pipeline(name.to_owned());
     options
 }
