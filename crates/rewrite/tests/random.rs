@@ -1,9 +1,14 @@
 //! Random modules: every pass alone and every pipeline, with and without
-//! `exact`, on both targets. What comes out verifies, computes the same, and
-//! is not rewritten again.
+//! `exact`, on both targets. What comes out verifies, computes the same, is the
+//! same every time, and is not rewritten again.
+//!
+//! `TILEWRIGHT_RANDOM=50 cargo test --release -p tilewright-rewrite --test random`
+//! tries fifty times as many.
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use common::values::{bit_difference, difference, evaluated};
@@ -13,23 +18,28 @@ use tilewright_ir::{Literal, Verified};
 use tilewright_rewrite::{Optimized, Options, PIPELINES, StopReason, registry};
 use tilewright_testkit::generate::{Options as Recipe, random_module};
 
-/// The passes whose firing is counted, and the default pipeline.
-const COUNTED: [&str; 3] = ["reduce-through-reshape", "reshape-out-of-region", "degenerate"];
-
-/// How many modules there were, and on how many of them the passes fired.
+/// How many modules there were, and on how many of them passes fired.
 #[derive(Debug, Default)]
 struct Tally {
     modules: usize,
-    /// On how many a pass of [`COUNTED`] fired, alone.
-    fired: [usize; COUNTED.len()],
+    /// On how many each pass fired, alone.
+    fired: BTreeMap<&'static str, usize>,
     /// How many came out of the default pipeline changed.
     rewritten: usize,
     /// How many of those under `exact`.
     rewritten_exactly: usize,
 }
 
+/// So many seeds from the first on, or as many more as the environment asks for.
+fn seeds(first: u64, count: u64) -> Range<u64> {
+    let times = std::env::var("TILEWRIGHT_RANDOM").map_or(1, |times| {
+        times.parse().expect("TILEWRIGHT_RANDOM says how many times as many modules to try")
+    });
+    first..first + count * times
+}
+
 /// Checks the modules of these seeds on all threads.
-fn check_all(recipe: &Recipe, seeds: std::ops::Range<u64>) -> Tally {
+fn check_all(recipe: &Recipe, seeds: Range<u64>) -> Tally {
     let (next, tally) = (Mutex::new(seeds), Mutex::new(Tally::default()));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -67,31 +77,41 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
         Err(error) => panic!("seed {seed}: {error}\n{}", short(&module)),
     };
     let case = Case { printed: text(&module), module, kind, seed, expected };
-    let target = if seed % 5 == 4 { "linear" } else { "tpu-like" };
-    let mut fired = [false; COUNTED.len()];
+    let (target, other) =
+        if seed % 5 == 4 { ("linear", "tpu-like") } else { ("tpu-like", "linear") };
+    let mut fired = Vec::new();
     for (number, pass) in registry::PASSES.iter().enumerate() {
         let exact = always_exact || (turn + number).is_multiple_of(4);
         let after =
             case.run(&format!("pass `{}`", pass.name()), &passes(&[pass.name()], target, exact));
-        if let Some(counted) = COUNTED.iter().position(|&name| name == pass.name()) {
-            fired[counted] = changes(&after, pass.name()) > 0;
+        if changes(&after, pass.name()) > 0 {
+            fired.push(pass.name());
         }
     }
     let mut rewritten = [false; 2];
     for (number, known) in PIPELINES.iter().enumerate() {
+        let mut earlier = PIPELINES[..number].iter();
+        if earlier
+            .any(|e| (e.first, e.cleanup, e.heart) == (known.first, known.cleanup, known.heart))
+        {
+            continue;
+        }
         let exact = always_exact || (turn + number).is_multiple_of(4);
-        let mut options = pipeline(known.name, target);
-        options.exact = exact;
-        let after = case.run(&format!("pipeline `{}`", known.name), &options);
-        if known.name == "default" {
-            rewritten = [!after.report.unchanged, !after.report.unchanged && exact];
-            case.check_default(&after, &options);
+        for target in [target, other] {
+            let options = Options { exact, ..pipeline(known.name, target) };
+            let after = case.run(&format!("pipeline `{}`", known.name), &options);
+            if known.name == "default" && !after.report.unchanged {
+                rewritten = [true, exact];
+            }
+            if !known.heart.is_empty() {
+                case.check_weighed(&after, &options);
+            }
         }
     }
     let mut tally = tally.lock().expect("a tally");
     tally.modules += 1;
-    for (count, fired) in tally.fired.iter_mut().zip(fired) {
-        *count += usize::from(fired);
+    for pass in fired {
+        *tally.fired.entry(pass).or_default() += 1;
     }
     tally.rewritten += usize::from(rewritten[0]);
     tally.rewritten_exactly += usize::from(rewritten[1]);
@@ -109,6 +129,8 @@ impl Case {
             format!("seed {}, {what}, exact {exact}, {target}\n{before}\n{after}", self.seed)
         };
         assert_eq!(after.report.stopped, StopReason::Fixpoint, "{}", place());
+        let once_more = text(&optimized(&self.module, options).module);
+        assert!(once_more == text(&after.module), "not the same twice: {}", place());
         let changed = after.report.passes.iter().any(|report| report.changes > 0);
         if !changed || after.report.unchanged {
             assert!(text(&after.module) == self.printed, "printed differently: {}", place());
@@ -133,12 +155,13 @@ impl Case {
         {
             panic!("`{}` fires again: {}\n{}", report.name, place(), short(&again.module));
         }
+        assert!(text(&again.module) == text(&after.module), "printed anew: {}", place());
         after
     }
 
-    /// The default pipeline never makes a module cost more, and finds nothing
+    /// A pipeline with a heart never makes a module cost more, and finds nothing
     /// to do in what it made.
-    fn check_default(&self, after: &Optimized, options: &Options) {
+    fn check_weighed(&self, after: &Optimized, options: &Options) {
         let (seed, report) = (self.seed, &after.report);
         assert!(report.after.cycles <= report.before.cycles, "seed {seed}: {report:?}");
         let again = optimized(&after.module, options);
@@ -147,11 +170,12 @@ impl Case {
     }
 }
 
-/// Says how often the passes fired, and fails if that is too seldom for the
-/// test to mean anything.
+/// Fails if passes fired too seldom for the test to mean anything, of a hundred
+/// modules each.
 #[track_caller]
-fn assert_fired(tally: &Tally, percent: [usize; COUNTED.len()], rewritten: usize) {
-    for ((name, fired), least) in COUNTED.iter().zip(tally.fired).zip(percent) {
+fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
+    for &(name, least) in percent {
+        let fired = tally.fired.get(name).copied().unwrap_or_default();
         assert!(fired * 100 >= tally.modules * least, "`{name}` fired on {fired}: {tally:?}");
     }
     assert!(tally.rewritten * 100 >= tally.modules * rewritten, "{tally:?}");
@@ -161,20 +185,25 @@ fn assert_fired(tally: &Tally, percent: [usize; COUNTED.len()], rewritten: usize
 #[test]
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
-    let tally = check_all(&recipe, 0..1500);
-    assert_fired(&tally, [20, 20, 5], 20);
+    let tally = check_all(&recipe, seeds(0, 1500));
+    let all = registry::PASSES.iter().map(|pass| (pass.name(), 1)).collect::<Vec<_>>();
+    assert_fired(&tally, &all, 20);
+    let often = [("reduce-through-reshape", 20), ("reshape-out-of-region", 20), ("degenerate", 5)];
+    assert_fired(&tally, &often, 20);
 }
 
 #[test]
 fn norms_keep_their_meaning() {
     let recipe = Recipe { instructions: 40, max_elements: 512, ..Recipe::norms() };
-    let tally = check_all(&recipe, 10_000..10_500);
-    assert_fired(&tally, [20, 40, 5], 40);
+    let tally = check_all(&recipe, seeds(10_000, 500));
+    let often = [("reduce-through-reshape", 20), ("reshape-out-of-region", 40), ("degenerate", 5)];
+    assert_fired(&tally, &often, 40);
 }
 
 #[test]
 fn large_modules_keep_their_meaning() {
     let recipe = Recipe { max_elements: 256, ..Recipe::of_size(300) };
-    let tally = check_all(&recipe, 20_000..20_020);
-    assert_fired(&tally, [50, 50, 5], 50);
+    let tally = check_all(&recipe, seeds(20_000, 20));
+    let often = [("reduce-through-reshape", 50), ("reshape-out-of-region", 50)];
+    assert_fired(&tally, &often, 50);
 }

@@ -4,6 +4,7 @@
 //! ```text
 //! random_module ── steps: one random op (or norm) on values of the pool
 //!                    ├── graph: the pool, and ops that keep values tame
+//!                    ├── flow: calls, branches and loops
 //!                    └── shapes: random dims, and other dims of as many elements
 //! large_module  ── a long chain of norms and activations, for benches
 //! ```
@@ -12,6 +13,7 @@
 //! that jumps (a comparison, a rounding) is applied to a float sum: so two
 //! correct evaluations in different orders differ by little.
 
+mod flow;
 mod graph;
 mod large;
 mod norm;
@@ -36,7 +38,7 @@ pub struct Options {
     /// No array has more elements.
     pub max_elements: i64,
     /// The types of arrays, the more often named the more frequent: `pred`,
-    /// integers of 8 bits or more, and floats of 16 bits or more.
+    /// integers of 8 bits or more, floats of 16 bits or more, and complex numbers.
     pub element_types: Vec<ElementType>,
     /// How likely each kind of step is.
     pub weights: Weights,
@@ -71,6 +73,10 @@ pub struct Weights {
     pub norm: u32,
     /// A computation of its own and a call of it.
     pub call: u32,
+    /// Two computations, of which one is chosen.
+    pub branch: u32,
+    /// A loop of a few turns.
+    pub repeat: u32,
     /// An instruction that is there already, or a value through a tuple.
     pub duplicate: u32,
 }
@@ -88,6 +94,8 @@ impl Default for Weights {
             reduce: 14,
             norm: 6,
             call: 3,
+            branch: 2,
+            repeat: 2,
             duplicate: 5,
         }
     }
@@ -95,9 +103,9 @@ impl Default for Weights {
 
 impl Weights {
     /// The weights as a list, in the order of the fields.
-    fn list(&self) -> [u32; 11] {
+    fn list(&self) -> [u32; 13] {
         let Self { leaf, elementwise, choose, reshape, broadcast, transpose, .. } = *self;
-        let Self { convert, reduce, norm, call, duplicate, .. } = *self;
+        let Self { convert, reduce, norm, call, branch, repeat, duplicate, .. } = *self;
         [
             leaf,
             elementwise,
@@ -109,6 +117,8 @@ impl Weights {
             reduce,
             norm,
             call,
+            branch,
+            repeat,
             duplicate,
         ]
     }
@@ -116,12 +126,12 @@ impl Weights {
 
 impl Default for Options {
     fn default() -> Self {
-        use ElementType::{BF16, F16, F32, F64, Pred, S8, S32, U32};
+        use ElementType::{BF16, C64, F16, F32, F64, Pred, S8, S32, U32};
         Self {
             instructions: 60,
             max_elements: 1024,
             element_types: vec![
-                F32, F32, F32, F32, F32, BF16, BF16, F16, F64, S32, S32, S8, U32, Pred,
+                F32, F32, F32, F32, F32, BF16, BF16, F16, F64, S32, S32, S8, U32, Pred, C64,
             ],
             weights: Weights::default(),
             odd_init_percent: 25,

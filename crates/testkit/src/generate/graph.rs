@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use half::{bf16, f16};
+use num_complex::Complex;
 use tilewright_ir::element::NumberClass;
 use tilewright_ir::{
     ArrayLiteral, BuildError, Builder, CompId, Data, Dims, ElementType, InstId, Literal, Op,
@@ -36,6 +37,10 @@ impl Value {
 
     pub(super) fn is_float(&self) -> bool {
         self.element.is_float()
+    }
+
+    pub(super) fn is_complex(&self) -> bool {
+        self.element.is_complex()
     }
 }
 
@@ -158,6 +163,8 @@ impl<'a, 'o> Graph<'a, 'o> {
         let id = self.b.binary(opcode, a.id, b.id)?;
         let bound = match opcode {
             Opcode::Add | Opcode::Subtract => a.bound + b.bound,
+            // Of the parts, which are two products each.
+            Opcode::Multiply if a.is_complex() => 2.0 * a.bound * b.bound,
             Opcode::Multiply => a.bound * b.bound,
             _ => a.bound.max(b.bound),
         };
@@ -173,10 +180,11 @@ impl<'a, 'o> Graph<'a, 'o> {
     }
 
     pub(super) fn convert(&mut self, value: &Value, element: ElementType) -> Made<Value> {
+        let real = !element.is_integer() && element != ElementType::Pred;
         let value = match value.class() {
             // Integers may be as large as they come.
-            NumberClass::Signed if element.is_float() => self.clamp(value, -8.0, 8.0)?,
-            NumberClass::Unsigned if element.is_float() => self.clamp(value, 0.0, 8.0)?,
+            NumberClass::Signed if real => self.clamp(value, -8.0, 8.0)?,
+            NumberClass::Unsigned if real => self.clamp(value, 0.0, 8.0)?,
             _ => value.clone(),
         };
         let shape = Shape::array(element, value.dims.iter().copied());
@@ -188,7 +196,8 @@ impl<'a, 'o> Graph<'a, 'o> {
     /// The same with floats brought back to a tame size, by a power of two so
     /// that no bit is lost.
     pub(super) fn tamed(&mut self, value: Value) -> Made<Value> {
-        if !value.is_float() || value.bound <= limit(value.element) {
+        let grows = value.is_float() || value.is_complex();
+        if !grows || value.bound <= limit(value.element) {
             return Ok(value);
         }
         let (mut scale, mut bound) = (1.0, value.bound);
@@ -224,7 +233,8 @@ impl<'a, 'o> Graph<'a, 'o> {
         let to_apply = self.reducer(opcode, value.element)?;
         let init = self.scalar(value.element, init)?;
         let id = self.b.reduce(value.id, init.id, dims, to_apply)?;
-        let exact = !value.is_float() || !matches!(opcode, Opcode::Add | Opcode::Multiply);
+        let rounds = value.is_float() || value.is_complex();
+        let exact = !rounds || !matches!(opcode, Opcode::Add | Opcode::Multiply);
         let result = self.value(id, 0.0, value.exact && exact)?;
         let terms = count(&value.dims) / count(&result.dims).max(1);
         let many = i32::try_from(terms).map_or(f64::MAX, f64::from);
@@ -263,6 +273,8 @@ pub(super) fn data(element: ElementType, numbers: &[f64]) -> Data {
         ElementType::BF16 => Data::BF16(n.map(bf16::from_f64).collect()),
         ElementType::F32 => Data::F32(n.map(|x| x as f32).collect()),
         ElementType::F64 => Data::F64(n.collect()),
+        ElementType::C64 => Data::C64(n.map(|x| Complex::new(x as f32, -x as f32 / 2.0)).collect()),
+        ElementType::C128 => Data::C128(n.map(|x| Complex::new(x, -x / 2.0)).collect()),
         other => Data::zeros(other, numbers.len()),
     }
 }

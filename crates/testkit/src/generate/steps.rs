@@ -1,7 +1,7 @@
 //! The steps of which a random computation is made.
 
 use tilewright_ir::element::NumberClass;
-use tilewright_ir::ops::control::{CallAttrs, GetTupleElementAttrs};
+use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::elementwise::Direction;
 use tilewright_ir::{Dims, ElementType, InstId, Op, Opcode, Shape};
 
@@ -22,6 +22,8 @@ impl Graph<'_, '_> {
             7 => self.some_reduce(),
             8 => self.norm(),
             9 => self.call(),
+            10 => self.branch(),
+            11 => self.repeat(),
             _ => self.duplicate(),
         }
     }
@@ -41,7 +43,7 @@ impl Graph<'_, '_> {
                 let numbers: Vec<f64> = (0..count(&dims)).map(|_| self.number()).collect();
                 self.constant(element, &dims, &numbers)?
             }
-            1 if !dims.is_empty() && element != ElementType::Pred => {
+            1 if !dims.is_empty() && element != ElementType::Pred && !element.is_complex() => {
                 let dim = self.rng.below(dims.len());
                 let shape = Shape::array(element, dims.iter().copied());
                 let id = self.b.iota(shape, i64::try_from(dim).unwrap_or(0))?;
@@ -61,10 +63,12 @@ impl Graph<'_, '_> {
         self.rng.pick(&numbers).copied().unwrap_or(1.0)
     }
 
-    fn elementwise(&mut self) -> Made<()> {
+    pub(super) fn elementwise(&mut self) -> Made<()> {
         let Some(value) = self.pick(|_| true) else { return self.leaf() };
         let result = if self.rng.chance(30) {
             self.some_unary(&value)?
+        } else if value.element == ElementType::F32 && self.has_complex() && self.rng.chance(8) {
+            self.some_complex(&value)?
         } else {
             let other = self.matching(&value)?;
             let ops = binary_ops(value.class());
@@ -84,13 +88,26 @@ impl Graph<'_, '_> {
         let jumps = [Opcode::Floor, Opcode::Sign, Opcode::RoundNearestEven];
         let ops: &[Opcode] = match value.class() {
             NumberClass::Float if value.exact && self.rng.chance(30) => &jumps,
-            NumberClass::Float | NumberClass::Complex => &smooth,
+            NumberClass::Float => &smooth,
+            // Others have poles.
+            NumberClass::Complex => &[Opcode::Negate, Opcode::Real, Opcode::Imag],
             NumberClass::Signed => &[Opcode::Negate, Opcode::Abs, Opcode::Not, Opcode::Sign],
             NumberClass::Unsigned => &[Opcode::Not, Opcode::PopulationCount],
             NumberClass::Bool => &[Opcode::Not],
         };
         let opcode = self.rng.pick(ops).copied().unwrap_or(Opcode::Not);
         self.unary(opcode, value)
+    }
+
+    fn has_complex(&self) -> bool {
+        self.options().element_types.contains(&ElementType::C64)
+    }
+
+    /// Complex numbers of these parts and others.
+    fn some_complex(&mut self, real: &Value) -> Made<Value> {
+        let imaginary = self.matching(real)?;
+        let id = self.b.op(Op::Complex, &[real.id, imaginary.id])?;
+        self.value(id, real.bound.max(imaginary.bound), real.exact && imaginary.exact)
     }
 
     /// Another value of the same type and dims: one there is, or one made from
@@ -119,7 +136,10 @@ impl Graph<'_, '_> {
                 }
             }
             6 => {
-                let other = |v: &Value| v.element != element && v.dims == dims && v.exact;
+                let other = |v: &Value| {
+                    let real = !v.is_complex() || element.is_complex();
+                    v.element != element && v.dims == dims && v.exact && real
+                };
                 if let Some(other) = self.pick(other) {
                     return self.convert(&other, element);
                 }
@@ -133,7 +153,8 @@ impl Graph<'_, '_> {
     /// A comparison and what it chooses, or a clamp.
     fn choose(&mut self) -> Made<()> {
         let Some(value) = self.pick(|_| true) else { return self.leaf() };
-        if self.rng.chance(30) && value.element != ElementType::Pred {
+        let ordered = value.element != ElementType::Pred && !value.is_complex();
+        if ordered && self.rng.chance(30) {
             let low = if value.class() == NumberClass::Unsigned { 0.0 } else { -1.0 };
             let result = self.clamp(&value, low, 2.0)?;
             self.keep(result);
@@ -150,14 +171,14 @@ impl Graph<'_, '_> {
     }
 
     /// A truth value for every element, which no rounding can change.
-    fn condition(&mut self, dims: &Dims) -> Made<Value> {
+    pub(super) fn condition(&mut self, dims: &Dims) -> Made<Value> {
         let known = |v: &Value| v.element == ElementType::Pred && v.dims == *dims && v.exact;
         if self.rng.chance(30)
             && let Some(known) = self.pick(known)
         {
             return Ok(known);
         }
-        let compared = |v: &Value| v.dims == *dims && v.exact;
+        let compared = |v: &Value| v.dims == *dims && v.exact && !v.is_complex();
         let Some(value) = self.pick(compared) else {
             let scalar = self.scalar(ElementType::Pred, 1.0)?;
             return self.broadcast(&scalar, dims, &[]);
@@ -179,10 +200,17 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A broadcast to more dims, in their order or another.
     fn some_broadcast(&mut self) -> Made<()> {
         let most = self.options().max_elements;
         let Some(value) = self.pick(|v| count(&v.dims) * 2 <= most) else { return self.leaf() };
+        let result = self.spread_out(&value)?;
+        self.keep(result);
+        Ok(())
+    }
+
+    /// A broadcast to more dims, in their order or another.
+    fn spread_out(&mut self, value: &Value) -> Made<Value> {
+        let most = self.options().max_elements;
         let mut order: Vec<usize> = (0..value.dims.len()).collect();
         if self.rng.chance(20) {
             self.rng.shuffle(&mut order);
@@ -198,40 +226,55 @@ impl Graph<'_, '_> {
         let to = (0..value.dims.len()).filter_map(place).filter_map(|d| i64::try_from(d).ok());
         let to: Dims = to.collect();
         let sizes: Dims = dims.iter().map(|(size, _)| *size).collect();
-        let result = self.broadcast(&value, &sizes, &to)?;
-        self.keep(result);
-        Ok(())
+        self.broadcast(value, &sizes, &to)
     }
 
     fn some_transpose(&mut self) -> Made<()> {
         let Some(value) = self.pick(|v| v.dims.len() > 1) else { return self.leaf() };
-        let mut permutation = all_dims(value.dims.len());
-        self.rng.shuffle(&mut permutation);
-        let result = self.transpose(&value, &permutation)?;
+        let result = self.transposed(&value)?;
         self.keep(result);
         Ok(())
     }
 
+    /// The same with its dims in a random order.
+    fn transposed(&mut self, value: &Value) -> Made<Value> {
+        let mut permutation = all_dims(value.dims.len());
+        self.rng.shuffle(&mut permutation);
+        self.transpose(value, &permutation)
+    }
+
+    /// A conversion, often of what comes out once more.
     fn some_convert(&mut self) -> Made<()> {
         let types = &self.options().element_types;
         let element = self.rng.pick(types).copied().unwrap_or(ElementType::F32);
-        // What is rounded to integers or truth values must be exact.
-        let fits = |v: &Value| v.element != element && (v.exact || element.is_float());
-        let Some(value) = self.pick(fits) else { return self.leaf() };
+        let Some(value) = self.pick(|v| converts(v, element)) else { return self.leaf() };
         let result = self.convert(&value, element)?;
-        self.keep(result);
+        let next = if self.rng.chance(50) { Some(&value.element) } else { self.rng.pick(types) };
+        self.keep(result.clone());
+        match next {
+            Some(&next) if converts(&result, next) && self.rng.chance(50) => {
+                let again = self.convert(&result, next)?;
+                self.keep(again);
+            }
+            _ => {}
+        }
         Ok(())
     }
 
     /// A reduce of some dims, often of a reshape made for it.
     fn some_reduce(&mut self) -> Made<()> {
         let Some(mut value) = self.pick(|v| !v.dims.is_empty()) else { return self.leaf() };
-        if self.rng.chance(60) {
-            let dims = regrouped(self.rng, &value.dims);
-            value = self.reshape(&value, &dims)?;
-            if self.rng.chance(40) {
-                self.keep(value.clone());
+        value = match self.rng.below(20) {
+            0..=11 => {
+                let dims = regrouped(self.rng, &value.dims);
+                self.reshape(&value, &dims)?
             }
+            12 => self.transposed(&value)?,
+            13 => self.spread_out(&value)?,
+            _ => value,
+        };
+        if self.rng.chance(25) {
+            self.keep(value.clone());
         }
         let dims = some_dims(self.rng, value.dims.len());
         let ops: &[Opcode] = match value.class() {
@@ -240,7 +283,8 @@ impl Graph<'_, '_> {
                 &[Add, Add, Add, Maximum, Minimum, Multiply]
             }
             NumberClass::Bool => &[Opcode::And, Opcode::Or, Opcode::Xor, Opcode::Maximum],
-            NumberClass::Signed | NumberClass::Unsigned | NumberClass::Complex => {
+            NumberClass::Complex => &[Opcode::Add],
+            NumberClass::Signed | NumberClass::Unsigned => {
                 use Opcode::{Add, And, Maximum, Minimum, Multiply, Or, Xor};
                 &[Add, Add, Maximum, Minimum, Multiply, And, Or, Xor]
             }
@@ -256,54 +300,6 @@ impl Graph<'_, '_> {
         let result = self.reduce(&value, &dims, opcode, init)?;
         self.keep(result);
         Ok(())
-    }
-
-    /// A computation of its own, called once or twice.
-    fn call(&mut self) -> Made<()> {
-        let Some(first) = self.pick(|_| true) else { return self.leaf() };
-        if self.shared.depth > 1 {
-            return self.elementwise();
-        }
-        let mut arguments = vec![first];
-        if self.rng.chance(60) {
-            arguments.push(self.matching(&arguments[0].clone())?);
-        }
-        self.shared.computations += 1;
-        let name = format!("called_{}", self.shared.computations);
-        let mut root = None;
-        let Graph { b, rng, shared, .. } = self;
-        let to_apply = b.computation(&name, |b| {
-            let mut inner = Graph::new(b, rng, shared);
-            inner.shared.depth += 1;
-            let made = inner.body(&arguments);
-            inner.shared.depth -= 1;
-            let value = made?;
-            let id = value.id;
-            root = Some(value);
-            Ok(id)
-        })?;
-        let Some(root) = root else { return Ok(()) };
-        let operands: Vec<InstId> = arguments.iter().map(|a| a.id).collect();
-        for _ in 0..1 + self.rng.below(2) {
-            let attrs = CallAttrs { to_apply, is_composite: false };
-            let id = self.b.op(Op::Call(Box::new(attrs)), &operands)?;
-            let result = self.value(id, root.bound, root.exact)?;
-            self.keep(result);
-        }
-        Ok(())
-    }
-
-    /// A few steps on these arguments; the last value.
-    fn body(&mut self, arguments: &[Value]) -> Made<Value> {
-        for argument in arguments {
-            let parameter = self.parameter(argument.element, &argument.dims)?;
-            self.keep(Value { id: parameter.id, ..argument.clone() });
-        }
-        for _ in 0..1 + self.rng.below(4) {
-            self.step()?;
-        }
-        let last = self.pool.last().cloned();
-        last.map_or_else(|| self.scalar(ElementType::F32, 0.0), Ok)
     }
 
     /// An instruction that is there already, once more; or a value by way of a
@@ -358,13 +354,20 @@ impl Graph<'_, '_> {
     }
 }
 
+/// Whether a value may be converted to another type: what is rounded to integers
+/// or truth values must be exact, and a complex number has more than a real part.
+fn converts(value: &Value, element: ElementType) -> bool {
+    let rounds = !element.is_float() && !element.is_complex();
+    let loses = value.is_complex() && !element.is_complex();
+    value.element != element && (value.exact || !rounds) && !loses
+}
+
 fn binary_ops(class: NumberClass) -> &'static [Opcode] {
     use Opcode::{Add, And, Maximum, Minimum, Multiply, Or, Subtract, Xor};
     match class {
         NumberClass::Bool => &[And, Or, Xor],
-        NumberClass::Float | NumberClass::Complex => {
-            &[Add, Add, Subtract, Subtract, Multiply, Multiply, Maximum, Minimum]
-        }
+        NumberClass::Complex => &[Add, Subtract, Multiply],
+        NumberClass::Float => &[Add, Add, Subtract, Subtract, Multiply, Multiply, Maximum, Minimum],
         NumberClass::Signed | NumberClass::Unsigned => {
             &[Add, Subtract, Multiply, Maximum, Minimum, And, Or, Xor]
         }
