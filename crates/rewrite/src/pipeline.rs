@@ -86,6 +86,7 @@ const CLEANUP: &[&str] = &[
     "broadcast",
     "transpose",
     "reduce",
+    "reduce-of-reduce",
     "cse",
     "dce",
 ];

@@ -5,9 +5,9 @@ use crate::passes::{
     broadcast::BroadcastCanonical, control::ControlSimplify, convert::ConvertCanonical,
     cse::CommonSubexpressions, dce::DeadCode, degenerate::DegenerateDims, fold::Fold,
     inline::Inline, reduce::ReduceCanonical, reduce_of_broadcast::ReduceOfBroadcast,
-    reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
-    reshape::ReshapeCanonical, reshape_out_of_region::ReshapeOutOfRegion,
-    transpose::TransposeCanonical, tuple::TupleSimplify,
+    reduce_of_reduce::ReduceOfReduce, reduce_through_reshape::ReduceThroughReshape,
+    reduce_through_transpose::ReduceThroughTranspose, reshape::ReshapeCanonical,
+    reshape_out_of_region::ReshapeOutOfRegion, transpose::TransposeCanonical, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
@@ -22,6 +22,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &Inline,
     &ReduceCanonical,
     &ReduceOfBroadcast,
+    &ReduceOfReduce,
     &ReduceThroughReshape,
     &ReduceThroughTranspose,
     &ReshapeCanonical,

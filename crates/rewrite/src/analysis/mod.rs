@@ -1,9 +1,12 @@
 //! What passes know about a module before they change it.
 
+pub mod broadcast;
+pub mod choice;
 pub mod cost;
 pub mod cut;
 pub mod digits;
 pub mod equal;
 pub mod monoid;
 pub mod reduce;
+pub mod reducer;
 pub mod region;

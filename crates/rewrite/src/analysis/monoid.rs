@@ -1,9 +1,11 @@
-//! What the computation of a reduce is.
+//! Monoids that reduces combine elements by, and their identities.
 
 use half::{bf16, f16};
 use num_complex::Complex;
 use tilewright_ir::ops::attr::AttrValues;
 use tilewright_ir::{ArrayLiteral, CompId, Data, ElementType, Literal, Module, Op, Opcode};
+
+use super::reducer::Reducer;
 
 /// An associative and commutative op with an identity, on scalars of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,27 +17,10 @@ pub struct Monoid {
 }
 
 impl Monoid {
-    /// The monoid that a computation is: its root applies the op to its two
-    /// parameters, in either order.
+    /// The monoid that a computation on scalars is, if it is one: see
+    /// [`Reducer::of`].
     pub fn of(module: &Module, computation: CompId) -> Option<Self> {
-        let [first, second] = *module.computation(computation).parameters() else { return None };
-        let root = module.computation(computation).root()?;
-        let opcode = module.opcode(root);
-        let [a, b] = *module.operands(root) else { return None };
-        let both = (a, b) == (first, second) || (a, b) == (second, first);
-        let is_monoid = matches!(
-            opcode,
-            Opcode::Add
-                | Opcode::Multiply
-                | Opcode::Maximum
-                | Opcode::Minimum
-                | Opcode::And
-                | Opcode::Or
-                | Opcode::Xor
-        );
-        let element_type = module.array_shape(root)?.element_type;
-        let same_type = module.array_shape(first)?.element_type == element_type;
-        (both && is_monoid && same_type).then_some(Self { opcode, element_type })
+        Reducer::of(module, computation)?.monoid()
     }
 
     /// The op, to be applied elementwise.
@@ -48,6 +33,11 @@ impl Monoid {
     pub fn regroups_exactly(self) -> bool {
         matches!(self.opcode, Opcode::Maximum | Opcode::Minimum)
             || !(self.element_type.is_float() || self.element_type.is_complex())
+    }
+
+    /// Whether combining a value with itself changes nothing.
+    pub fn is_idempotent(self) -> bool {
+        matches!(self.opcode, Opcode::Maximum | Opcode::Minimum | Opcode::And | Opcode::Or)
     }
 
     /// Whether combining with `value` changes nothing. `0.0` counts for sums

@@ -1,26 +1,30 @@
 //! Plans a reduce of a reshape as reduce, small reshape, small reduce.
 
 use smallvec::SmallVec;
+use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::ReshapeAttrs;
-use tilewright_ir::{ArrayShape, Dims, InstId, Layout, Module, Op, Patch, Shape, Value};
+use tilewright_ir::{
+    ArrayShape, CompId, Dims, InstId, Layout, Literal, Module, Op, Patch, Shape, Value,
+};
 
 use super::digits::{Digits, ReducePlan};
 use super::monoid::Monoid;
+use super::reducer::Reducer;
 
-/// A reduce whose operand can be regrouped.
-#[derive(Clone, Copy, Debug)]
+/// A reduce whose operands can be regrouped.
+#[derive(Clone, Debug)]
 pub struct MonoidReduce {
     /// The reduce.
     pub id: InstId,
     /// What its computation is.
-    pub monoid: Monoid,
+    pub reducer: Reducer,
 }
 
 impl MonoidReduce {
-    /// The reduce `id`, if it has one array, a monoid for a computation, and
-    /// nothing attached that a rewrite could not carry over; under `exact`,
-    /// only if regrouping it changes no bit.
+    /// The reduce `id`, if its computation is a [`Reducer`] and it has nothing
+    /// attached that a rewrite could not carry over; under `exact`, only if
+    /// regrouping it changes no bit.
     pub fn of(module: &Module, id: InstId, exact: bool) -> Option<Self> {
         Self::or_why_not(module, id, exact).ok()
     }
@@ -31,23 +35,26 @@ impl MonoidReduce {
     /// What is in the way, in words that follow `it`.
     pub fn or_why_not(module: &Module, id: InstId, exact: bool) -> Result<Self, &'static str> {
         let Op::Reduce(attrs) = module.op(id) else { return Err("is no reduce") };
-        let [array, _init] = *module.operands(id) else {
-            return Err("reduces several arrays at once");
-        };
-        let plain = |id| module.array_shape(id).is_some_and(is_plain);
-        if !plain(id) || !plain(array) {
+        let operands = reduced_arrays(module, id).iter().map(|&array| module.shape(array));
+        let results = module.shape(id).leaves();
+        let plain = |shape: &Shape| shape.as_array().is_some_and(is_plain);
+        if !operands.chain(results).all(plain) {
             return Err("has dynamic dims or does not lie row major");
         }
         if module.extras(id).is_some() {
             return Err("has a sharding, control edges or other attributes that would be lost");
         }
-        let monoid = Monoid::of(module, attrs.to_apply).ok_or(
-            "reduces by a computation that is no plain sum, product, minimum, maximum, and, or, xor",
+        let reducer = Reducer::of(module, attrs.to_apply).ok_or(
+            "reduces by a computation that is no plain sum, product, minimum, maximum, and, or, \
+             xor, nor several of these, nor the place of a minimum or maximum",
         )?;
-        if exact && !monoid.regroups_exactly() {
-            return Err("adds or multiplies floats, whose order --exact keeps");
+        if exact && !reducer.regroups_exactly() {
+            return Err(match reducer {
+                Reducer::Each(_) => "adds or multiplies floats, whose order --exact keeps",
+                Reducer::Choice(_) => "chooses among NaNs by their order, which --exact keeps",
+            });
         }
-        Ok(Self { id, monoid })
+        Ok(Self { id, reducer })
     }
 
     /// The dims that vanish.
@@ -58,55 +65,141 @@ impl MonoidReduce {
         }
     }
 
-    /// Adds to `patch` the same reduction of `reshape(source)`, with as much
-    /// of it before the reshape as `digits` allow. `None`, and nothing added,
-    /// where nothing can come first or the monoid's identity has no literal.
+    /// Adds to `patch` the same reduction of reshapes of `sources`, with as much
+    /// of it before the reshapes as `digits` allow. `None`, and nothing added,
+    /// where nothing can come first or a monoid's identity has no literal.
     pub fn through(
         &self,
         module: &Module,
         digits: &Digits,
-        source: Value,
+        sources: &[Value],
         patch: &mut Patch,
     ) -> Option<Value> {
         let Op::Reduce(attrs) = module.op(self.id) else { return None };
         let plan = first_stage(digits, &attrs.dimensions)?;
-        let result = module.array_shape(self.id)?;
-        let init = *module.operands(self.id).get(1)?;
-        // The reduce's own init must be applied once: by the last stage.
-        let first_init = match module.constant(init) {
-            _ if plan.remaining.is_empty() => Value::Old(init),
-            Some(value) if self.monoid.is_neutral(value) => Value::Old(init),
-            _ => {
-                let identity = Op::Constant(Box::new(self.monoid.identity()?));
-                patch.add(self.id, identity, Shape::scalar(self.monoid.element_type), [])
-            }
-        };
-        Some(self.stages(&plan, attrs, result, [source, first_init, Value::Old(init)], patch))
-    }
-
-    fn stages(
-        &self,
-        plan: &ReducePlan,
-        attrs: &ReduceAttrs,
-        result: &ArrayShape,
-        [source, first_init, last_init]: [Value; 3],
-        patch: &mut Patch,
-    ) -> Value {
-        let like = |dims: &[i64]| shape_like(result, dims);
-        let reduce = |dims: &[usize]| {
-            let dimensions: Dims = dims.iter().filter_map(|&d| i64::try_from(d).ok()).collect();
-            Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }))
-        };
-        let first = reduce(&plan.source_dims);
-        let mut value = patch.add(self.id, first, like(&plan.source_result), [source, first_init]);
-        if !plan.reshape_is_identity() {
-            value = patch.add(self.id, reshape_op(), like(&plan.reshape_to), [value]);
+        let firsts = self.first_inits(module, &plan)?;
+        let inits = module.operands(self.id).get(sources.len()..)?;
+        let stages =
+            Stages { id: self.id, to_apply: attrs.to_apply, result: module.shape(self.id) };
+        let firsts: SmallVec<[Value; 2]> = firsts
+            .into_iter()
+            .zip(inits)
+            .map(|(identity, &init)| match identity {
+                Some(identity) => {
+                    let shape = identity.shape();
+                    patch.add(self.id, Op::Constant(Box::new(identity)), shape, [])
+                }
+                None => Value::Old(init),
+            })
+            .collect();
+        let first = stages.reduce(&plan.source_dims, &plan.source_result, sources, &firsts, patch);
+        if plan.reshape_is_identity() {
+            return Some(first);
+        }
+        let mut values = stages.apart(first, &plan.source_result, patch);
+        for (value, shape) in values.iter_mut().zip(stages.arrays(&plan.reshape_to)) {
+            *value = patch.add(self.id, reshape_op(), shape, [*value]);
         }
         if plan.remaining.is_empty() {
-            return value;
+            return stages.together(&values, patch);
         }
-        patch.add(self.id, reduce(&plan.remaining), like(result.dims()), [value, last_init])
+        let inits: SmallVec<[Value; 2]> = inits.iter().map(|&init| Value::Old(init)).collect();
+        let dims = stages.result.leaves().first()?.as_array()?.dims();
+        Some(stages.reduce(&plan.remaining, dims, &values, &inits, patch))
     }
+
+    /// What the first stage starts from, where that is not the reduce's own
+    /// init: this may be applied once only, by the last stage, unless it is
+    /// neutral, or what was applied once changes nothing any more.
+    fn first_inits(
+        &self,
+        module: &Module,
+        plan: &ReducePlan,
+    ) -> Option<SmallVec<[Option<Literal>; 2]>> {
+        let operands = module.operands(self.id);
+        let inits = operands.split_at(operands.len() / 2).1;
+        let Reducer::Each(each) = &self.reducer else {
+            return Some(inits.iter().map(|_| None).collect());
+        };
+        let first = |(monoid, &init): (&Monoid, &InstId)| {
+            let is_neutral = |init| monoid.is_neutral(init);
+            let own = plan.remaining.is_empty()
+                || monoid.is_idempotent()
+                || module.constant(init).is_some_and(is_neutral);
+            if own { Some(None) } else { monoid.identity().map(Some) }
+        };
+        each.iter().zip(inits).map(first).collect()
+    }
+}
+
+/// Plans the parts of a staged reduce.
+struct Stages<'a> {
+    /// The reduce that they take the place of.
+    id: InstId,
+    to_apply: CompId,
+    /// Its shape: an array, or a tuple of arrays of the same dims.
+    result: &'a Shape,
+}
+
+impl Stages<'_> {
+    fn reduce(
+        &self,
+        dims: &[usize],
+        result: &[i64],
+        arrays: &[Value],
+        inits: &[Value],
+        patch: &mut Patch,
+    ) -> Value {
+        let dimensions: Dims = dims.iter().filter_map(|&d| i64::try_from(d).ok()).collect();
+        let op = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: self.to_apply }));
+        let arrays = arrays.iter().chain(inits).copied();
+        patch.add(self.id, op, self.shape(result), arrays)
+    }
+
+    /// The arrays of a stage's value, which has these dims.
+    fn apart(&self, value: Value, dims: &[i64], patch: &mut Patch) -> SmallVec<[Value; 2]> {
+        if self.result.as_tuple().is_none() {
+            return [value].into_iter().collect();
+        }
+        let element = |(index, shape)| {
+            let op = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }));
+            patch.add(self.id, op, shape, [value])
+        };
+        (0i64..).zip(self.arrays(dims)).map(element).collect()
+    }
+
+    /// The value that has these arrays.
+    fn together(&self, values: &[Value], patch: &mut Patch) -> Option<Value> {
+        match (self.result, values) {
+            (Shape::Tuple(_), _) => {
+                let values = values.iter().copied();
+                Some(patch.add(self.id, Op::Tuple, self.result.clone(), values))
+            }
+            (_, &[only]) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The result's arrays with other dims.
+    fn arrays(&self, dims: &[i64]) -> Vec<Shape> {
+        let arrays = self.result.leaves().into_iter().filter_map(Shape::as_array);
+        arrays.map(|like| shape_like(like, dims)).collect()
+    }
+
+    /// The result's shape with other dims.
+    fn shape(&self, dims: &[i64]) -> Shape {
+        match self.result {
+            Shape::Tuple(_) => Shape::Tuple(self.arrays(dims)),
+            Shape::Array(like) => shape_like(like, dims),
+            other => other.clone(),
+        }
+    }
+}
+
+/// The arrays that a reduce reduces.
+pub fn reduced_arrays(module: &Module, id: InstId) -> &[InstId] {
+    let operands = module.operands(id);
+    operands.split_at(operands.len() / 2).0
 }
 
 /// What of a reduction of these dims of a reshape can come before it.

@@ -1,5 +1,7 @@
 //! Rewrites of single instructions, made where they pay.
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 
 use crate::analysis::cost::{CostModel, pays};
@@ -10,8 +12,9 @@ use crate::report::{Note, Verdict, place_of};
 pub(super) struct Attempt {
     /// The edits.
     pub(super) patch: Patch,
-    /// What is unused then, besides the instruction itself, unless others use it.
-    pub(super) frees: InstId,
+    /// What is unused then, besides the instruction itself, unless others use
+    /// it: operands of the instruction, each once.
+    pub(super) frees: SmallVec<[InstId; 2]>,
     /// What was done: `reduced f32[8] before it is transposed`.
     pub(super) done: String,
     /// What would be: `reducing f32[8] before it is transposed`.
@@ -60,8 +63,15 @@ pub(super) fn attempt_each(
 fn judge(module: &Module, id: InstId, attempt: &Attempt, cx: &Context<'_>) -> (Verdict, String) {
     let model = CostModel { target: cx.target };
     let mut before = model.of(module, id);
-    if module.instruction(attempt.frees).use_count() == 1 {
-        before += model.of(module, attempt.frees);
+    let mut uses: FxHashMap<InstId, usize> = FxHashMap::default();
+    for &operand in module.operands(id) {
+        *uses.entry(operand).or_default() += 1;
+    }
+    for &operand in &attempt.frees {
+        let only = uses.get(&operand) == Some(&module.instruction(operand).use_count());
+        if only && !module.is_root(operand) {
+            before += model.of(module, operand);
+        }
     }
     let (before, after) = (before.cycles, model.patch(module, &attempt.patch).cycles);
     let costs = format!("{after:.0} cycles instead of {before:.0} on {}", cx.target.name);

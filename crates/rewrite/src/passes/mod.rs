@@ -11,6 +11,7 @@ pub mod fold;
 pub mod inline;
 pub mod reduce;
 pub mod reduce_of_broadcast;
+pub mod reduce_of_reduce;
 pub mod reduce_through_reshape;
 pub mod reduce_through_transpose;
 mod region_move;
@@ -25,7 +26,7 @@ use tilewright_ir::{EditError, InstId, Module, Patch};
 /// of changes.
 fn simplify(
     module: &mut Module,
-    simpler: fn(&Module, InstId) -> Option<Patch>,
+    simpler: impl Fn(&Module, InstId) -> Option<Patch>,
 ) -> Result<usize, EditError> {
     let mut changes = 0;
     for computation in module.computations().to_vec() {

@@ -42,7 +42,7 @@ fn simpler(module: &Module, id: InstId) -> Option<Patch> {
     let value = patch.add(id, reshape_op(), shape.clone(), [Value::Old(array)]);
     let everywhere = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
     let init = patch.add(id, everywhere, shape.clone(), [Value::Old(init)]);
-    let combine = reduce.monoid.op()?;
+    let combine = reduce.reducer.monoid()?.op()?;
     let result = patch.add(id, combine, shape.clone(), [init, value]);
     patch.replace(id, result);
     Some(patch)

@@ -11,6 +11,7 @@
 //! product rounds once where the sum of copies rounds often, so float sums stay
 //! where their order must be kept (`--exact`).
 
+use smallvec::smallvec;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{
@@ -54,7 +55,7 @@ fn plan(module: &Module, id: InstId, exact: bool) -> Option<Attempt> {
     else {
         return None;
     };
-    let monoid = MonoidReduce::of(module, id, exact)?.monoid;
+    let monoid = MonoidReduce::of(module, id, exact)?.reducer.monoid()?;
     let (from, wide) = (module.array_shape(*source)?, module.array_shape(*broadcast)?);
     if module.extras(*broadcast).is_some() || !is_plain(from) || !is_plain(wide) {
         return None;
@@ -67,7 +68,7 @@ fn plan(module: &Module, id: InstId, exact: bool) -> Option<Attempt> {
     let shape = module.shape(*source).without_layout();
     Some(Attempt {
         patch,
-        frees: *broadcast,
+        frees: smallvec![*broadcast],
         done: format!("reduced {shape} rather than {copies} copies of it"),
         would: format!("reducing {shape} rather than {copies} copies of it"),
     })

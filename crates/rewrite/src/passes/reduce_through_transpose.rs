@@ -8,7 +8,7 @@
 //! left. Float sums and products are added up in another order, as HLO allows,
 //! unless the order must be kept (`--exact`).
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::TransposeAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Opcode, Patch, Value};
@@ -80,7 +80,7 @@ fn plan(module: &Module, id: InstId, exact: bool) -> Option<Attempt> {
     let shape = module.shape(*source).without_layout();
     Some(Attempt {
         patch,
-        frees: *transpose,
+        frees: smallvec![*transpose],
         done: format!("reduced {shape} before it is transposed"),
         would: format!("reducing {shape} before it is transposed"),
     })

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs};
-use tilewright_ir::{ArrayShape, Dims, InstId, Module, Op, Patch, Shape, Value};
+use tilewright_ir::{ArrayShape, Dims, InstId, Module, Patch, Shape, Value};
 
+use crate::analysis::broadcast::repeated_through;
 use crate::analysis::cost::{Cost, CostModel, Operand};
-use crate::analysis::digits::{BroadcastPlan, Digits};
+use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, reshape_op, shape_like};
 use crate::analysis::region::{Exit, ExitKind, Leaf, LeafKind, Region};
 
@@ -141,40 +141,10 @@ impl<'a> Planner<'a> {
                 let operand = [Value::Old(leaf.id)];
                 Some(self.patch.add_like(leaf.id, after, reshape_op(), shape, operand))
             }
-            LeafKind::Broadcast(source) => {
-                let Op::Broadcast(attrs) = self.module.op(leaf.id) else { return None };
-                let dims = attrs.dimensions.clone();
-                self.broadcast(leaf.id, Value::Old(source), &dims)
-            }
-            LeafKind::Iota => {
-                let Op::Iota(attrs) = self.module.op(leaf.id) else { return None };
-                let dim = usize::try_from(attrs.dimension).ok()?;
-                let shape = shape_like(self.array(leaf.id)?, &[*self.region.dims.get(dim)?]);
-                let line = Op::Iota(Box::new(IotaAttrs { dimension: 0 }));
-                let dims = Dims::from_slice(&[attrs.dimension]);
-                let line = self.patch.add(leaf.id, line, shape, []);
-                self.broadcast(leaf.id, line, &dims)
+            LeafKind::Broadcast(_) | LeafKind::Iota => {
+                repeated_through(self.module, leaf.id, &self.digits, &mut self.patch)
             }
         }
-    }
-
-    /// `broadcast(source)` as broadcast, small reshape, broadcast.
-    fn broadcast(&mut self, leaf: InstId, source: Value, dims: &Dims) -> Option<Value> {
-        let places: Option<SmallVec<[usize; 6]>> =
-            dims.iter().map(|&d| usize::try_from(d).ok()).collect();
-        let plan: BroadcastPlan = self.digits.broadcast_through(&places?)?;
-        let like = self.array(leaf)?.clone();
-        let mut value = source;
-        if !plan.inner_is_trivial() {
-            let op = broadcast_op(&plan.inner_broadcast_dims);
-            value = self.patch.add(leaf, op, shape_like(&like, &plan.inner_dims), [value]);
-        }
-        if !plan.reshape_is_trivial() {
-            let shape = shape_like(&like, &plan.reshape_to);
-            value = self.patch.add(leaf, reshape_op(), shape, [value]);
-        }
-        let (op, shape) = (broadcast_op(&plan.outer_dims), self.new_shape(leaf)?);
-        Some(self.patch.add(leaf, op, shape, [value]))
     }
 
     /// An interior instruction in the new dims.
@@ -199,7 +169,7 @@ impl<'a> Planner<'a> {
             (ExitKind::Reshape, Some(user)) => self.reshape_exit(user, value),
             (ExitKind::Reduce, Some(user)) => {
                 let reduce = MonoidReduce::of(self.module, user, self.exact);
-                reduce.and_then(|r| r.through(self.module, &self.digits, value, &mut self.patch))
+                reduce.and_then(|r| r.through(self.module, &self.digits, &[value], &mut self.patch))
             }
             (ExitKind::Other | ExitKind::Reshape | ExitKind::Reduce, _) => None,
         };
@@ -311,9 +281,4 @@ impl<'a> Planner<'a> {
     pub(super) fn new_shape(&self, id: InstId) -> Option<Shape> {
         Some(shape_like(self.array(id)?, self.digits.from_dims()))
     }
-}
-
-fn broadcast_op(dims: &[usize]) -> Op {
-    let dimensions = dims.iter().filter_map(|&d| i64::try_from(d).ok()).collect();
-    Op::Broadcast(Box::new(BroadcastAttrs { dimensions }))
 }

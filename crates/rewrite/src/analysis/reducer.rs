@@ -1,0 +1,145 @@
+//! What the computation of a reduce does to its accumulators.
+
+use smallvec::SmallVec;
+use tilewright_ir::{CompId, ElementType, InstId, Module, Op, Opcode};
+
+use super::choice::{Choice, greater_or_lesser};
+use super::monoid::Monoid;
+
+/// What a computation is that takes accumulators, then as many elements, and
+/// yields accumulators; associative and commutative, up to rounding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reducer {
+    /// Each accumulator takes its element by a monoid of its own.
+    Each(SmallVec<[Monoid; 1]>),
+    /// The pair of accumulators or the pair of elements, as they compare.
+    Choice(Choice),
+}
+
+impl Reducer {
+    /// What a computation is, by what it computes and not how that is written:
+    ///
+    /// - an op of its two parameters, in either order;
+    /// - that op on floats made wider, and its result made as narrow again;
+    /// - the greater or the lesser of two integers by comparison;
+    /// - several of these side by side;
+    /// - a [`Choice`].
+    pub fn of(module: &Module, computation: CompId) -> Option<Self> {
+        let parameters = module.computation(computation).parameters();
+        let root = module.computation(computation).root()?;
+        let is_tuple = module.opcode(root) == Opcode::Tuple;
+        let results = if is_tuple { module.operands(root) } else { &[root] };
+        let (accumulators, elements) = parameters.split_at(parameters.len() / 2);
+        let type_of = |id| module.array_shape(id).map(|shape| shape.element_type);
+        let same_types =
+            accumulators.iter().map(|&id| type_of(id)).eq(elements.iter().map(|&id| type_of(id)));
+        if !same_types || results.is_empty() || results.len() != accumulators.len() {
+            return None;
+        }
+        let pairs = accumulators.iter().zip(elements).zip(results).enumerate();
+        let each = pairs.map(|(pair, ((&accumulator, &element), &result))| {
+            monoid_of(module, result, [accumulator, element])
+                .or_else(|| by_comparison(module, computation, result, pair))
+        });
+        match (each.collect::<Option<_>>(), results) {
+            (Some(each), _) => Some(Self::Each(each)),
+            (None, &[value, index]) => {
+                Choice::of(module, computation, [value, index]).map(Self::Choice)
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// The monoid, where there is one accumulator.
+    pub fn monoid(&self) -> Option<Monoid> {
+        match self {
+            Self::Each(each) => match each.as_slice() {
+                [only] => Some(*only),
+                _ => None,
+            },
+            Self::Choice(_) => None,
+        }
+    }
+
+    /// Whether regrouping never changes a bit.
+    pub fn regroups_exactly(&self) -> bool {
+        match self {
+            Self::Each(each) => each.iter().all(|monoid| monoid.regroups_exactly()),
+            Self::Choice(choice) => choice.regroups_exactly(),
+        }
+    }
+}
+
+/// The monoid whose op a value is, applied to both parameters as they are or
+/// both made wider.
+fn monoid_of(module: &Module, result: InstId, parameters: [InstId; 2]) -> Option<Monoid> {
+    let element_type = module.array_shape(result)?.element_type;
+    let result = copied(module, result);
+    let widened = match (module.op(result), module.operands(result)) {
+        (Op::Convert, [wide]) => {
+            let wider = module.array_shape(*wide)?.element_type;
+            holds_sums_of(wider, element_type).then(|| copied(module, *wide))
+        }
+        _ => None,
+    };
+    let combined = widened.unwrap_or(result);
+    let opcode = module.opcode(combined);
+    let &[a, b] = module.operands(combined) else { return None };
+    let parameter = |id| {
+        let id = copied(module, id);
+        match (widened, module.op(id), module.operands(id)) {
+            (None, _, _) => Some(id),
+            (Some(_), Op::Convert, [narrow]) => Some(copied(module, *narrow)),
+            (Some(_), _, _) => None,
+        }
+    };
+    let (a, b) = (parameter(a)?, parameter(b)?);
+    let both = [a, b] == parameters || [b, a] == parameters;
+    let is_monoid = matches!(
+        opcode,
+        Opcode::Add
+            | Opcode::Multiply
+            | Opcode::Maximum
+            | Opcode::Minimum
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+    );
+    let same_type = module.array_shape(a)?.element_type == element_type;
+    (both && is_monoid && same_type).then_some(Monoid { opcode, element_type })
+}
+
+/// What a value is a copy of, a few copies up.
+fn copied(module: &Module, mut id: InstId) -> InstId {
+    for _ in 0..4 {
+        let &[operand] = module.operands(id) else { break };
+        let same_type = module.array_shape(operand).map(|shape| shape.element_type)
+            == module.array_shape(id).map(|shape| shape.element_type);
+        if !same_type || !matches!(module.op(id), Op::Copy | Op::Convert) {
+            break;
+        }
+        id = operand;
+    }
+    id
+}
+
+/// Whether sums and products of two narrow floats, computed in a wider type and
+/// rounded back, are those of the narrow type: so if the wider mantissa has at
+/// least two bits more than twice the narrow one.
+fn holds_sums_of(wide: ElementType, narrow: ElementType) -> bool {
+    use ElementType::{BF16, F16, F32, F64};
+    matches!((wide, narrow), (F32 | F64, F16 | BF16) | (F64, F32))
+}
+
+/// The maximum or minimum that a value is, by comparison.
+fn by_comparison(
+    module: &Module,
+    computation: CompId,
+    result: InstId,
+    pair: usize,
+) -> Option<Monoid> {
+    let greater = greater_or_lesser(module, computation, result, pair)?;
+    let element_type = module.array_shape(result)?.element_type;
+    let opcode = if greater { Opcode::Maximum } else { Opcode::Minimum };
+    Some(Monoid { opcode, element_type })
+}
