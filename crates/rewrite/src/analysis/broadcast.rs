@@ -1,10 +1,12 @@
-//! Plans a broadcast to the output of a reshape as one to its input.
+//! Plans a broadcast or iota of the dims after a reshape in those before it.
 
 use smallvec::SmallVec;
+use tilewright_ir::element::NumberClass;
 use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs};
-use tilewright_ir::{Dims, InstId, Module, Op, Patch, Value};
+use tilewright_ir::{ArrayLiteral, Dims, InstId, Literal, Module, Op, Patch, Shape, Value};
 
 use super::digits::{BroadcastPlan, Digits};
+use super::monoid::whole_number;
 use super::reduce::{reshape_op, shape_like};
 
 /// Adds to `patch`, before `id`, what `id` is in the input dims of `digits`: an
@@ -30,6 +32,75 @@ pub fn repeated_through(
         }
         _ => None,
     }
+}
+
+/// As [`repeated_through`], for integers counted along one output dim that is
+/// several whole input dims: the sum of what is counted along each of these, in
+/// its steps. Nothing is reshaped, but every element is added up.
+///
+/// Law: for dims `d` of sizes `n_d` that merge into one, the index in that one is
+/// the sum over `d` of `i_d` times the product of `n_e` over the later ones, `e`.
+pub fn counted_through(
+    module: &Module,
+    id: InstId,
+    digits: &Digits,
+    patch: &mut Patch,
+) -> Option<Value> {
+    let steps = steps(digits, usize::try_from(counted_dim(module, id)?).ok()?)?;
+    let like = module.array_shape(id)?;
+    let element_type = like.element_type;
+    if !matches!(element_type.class(), NumberClass::Signed | NumberClass::Unsigned) {
+        return None;
+    }
+    let whole = shape_like(like, digits.from_dims());
+    let mut sum = None;
+    for (dim, step) in steps {
+        let shape = shape_like(like, &[*digits.from_dims().get(dim)?]);
+        let iota = Op::Iota(Box::new(IotaAttrs { dimension: 0 }));
+        let mut line = patch.add(id, iota, shape.clone(), []);
+        if step != 1 {
+            let step = ArrayLiteral::new(element_type, [], whole_number(element_type, step)?);
+            let step = Op::Constant(Box::new(Literal::Array(step.ok()?)));
+            let step = patch.add(id, step, Shape::scalar(element_type), []);
+            let steps = patch.add(id, broadcast_op(&[]), shape.clone(), [step]);
+            line = patch.add(id, Op::Multiply, shape, [line, steps]);
+        }
+        let counted = patch.add(id, broadcast_op(&[dim]), whole.clone(), [line]);
+        sum = Some(match sum {
+            Some(sum) => patch.add(id, Op::Add, whole.clone(), [sum, counted]),
+            None => counted,
+        });
+    }
+    sum
+}
+
+/// The dim along which an iota, or the broadcast of one, counts.
+fn counted_dim(module: &Module, id: InstId) -> Option<i64> {
+    match (module.op(id), module.operands(id)) {
+        (Op::Iota(attrs), []) => Some(attrs.dimension),
+        (Op::Broadcast(attrs), [line]) => match (module.op(*line), attrs.dimensions.as_slice()) {
+            (Op::Iota(_), &[dim]) => Some(dim),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The input dims that make up an output dim, with the step in it that one along
+/// each of them is; `None` unless they are several, and whole.
+fn steps(digits: &Digits, to: usize) -> Option<SmallVec<[(usize, i64); 4]>> {
+    let range = digits.digits_of_to(to);
+    let mut steps: SmallVec<[(usize, i64); 4]> = SmallVec::new();
+    let mut step = 1i64;
+    for digit in digits.digits().get(range.clone())?.iter().rev() {
+        // A digit that is all of its input dim.
+        if digit.is_opaque() || digits.digits_of_from(digit.from.start).len() != 1 {
+            return None;
+        }
+        steps.push((digit.from.start, step));
+        step = step.checked_mul(digit.size)?;
+    }
+    (steps.len() > 1).then_some(steps)
 }
 
 /// The broadcast of `source` along these output dims.

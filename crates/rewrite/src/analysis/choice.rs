@@ -11,7 +11,7 @@ use tilewright_ir::ops::elementwise::{CompareAttrs, CompareOrder, Direction};
 use tilewright_ir::{CompId, ElementType, InstId, Literal, Module, Op};
 
 /// Computations with more instructions than this are not looked into.
-const MOST_INSTRUCTIONS: usize = 64;
+const MOST_INSTRUCTIONS: usize = 32;
 
 /// How the first of two numbers compares to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,9 @@
 //! such dim is left, the reshape is gone.
 //!
 //! Several arrays are reduced at once if one of them is such a reshape: the
-//! others come to the dims of X as what they are a reshape or a broadcast of (an
-//! argmax reduces values and an iota), or by a reshape that the result has to pay.
+//! others come to the dims of X as what they are a reshape or a broadcast of, or
+//! by a reshape that the result has to pay. An argmax reduces values and an iota,
+//! which is reshaped or, where that is cheaper, counted anew along the dims of X.
 //!
 //! Preconditions: a computation that is a [`Reducer`] (associative and
 //! commutative), static row-major shapes. A first stage of sums or products
@@ -43,7 +44,8 @@ use tilewright_ir::{EditError, InstId, Module, Op, Opcode, Patch, Value};
 
 use super::attempt::{Attempt, attempt_each};
 use super::region_move::same_but_ones;
-use crate::analysis::broadcast::repeated_through;
+use crate::analysis::broadcast::{counted_through, repeated_through};
+use crate::analysis::cost::CostModel;
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{
     MonoidReduce, first_stage, is_plain, reduced_arrays, reshape_op, shape_like,
@@ -67,8 +69,9 @@ impl Pass for ReduceThroughReshape {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let model = CostModel { target: cx.target };
         attempt_each(self, Opcode::Reduce, module, cx, |module, id, exact| {
-            Some(Found::at(module, id)?.plan(module, exact))
+            Some(Found::at(module, id)?.plan(module, &model, exact))
         })
     }
 }
@@ -94,7 +97,7 @@ impl Found {
     }
 
     /// What to do; or why it is left.
-    fn plan(&self, module: &Module, exact: bool) -> Result<Attempt, String> {
+    fn plan(&self, module: &Module, model: &CostModel<'_>, exact: bool) -> Result<Attempt, String> {
         let but = |why: &str| format!("it could start before the reshape, but {why}");
         if module.extras(self.reshape).is_some() {
             return Err(but("the reshape has attributes or control edges that would be lost"));
@@ -105,7 +108,7 @@ impl Found {
         }
         let reduce = MonoidReduce::or_why_not(module, self.reduce, exact)
             .map_err(|why| but(&format!("it {why}")))?;
-        let mut brought = Brought::new(self);
+        let mut brought = Brought::new(self, model);
         let arrays = reduced_arrays(module, self.reduce).iter();
         let sources: Option<SmallVec<[Value; 2]>> =
             arrays.map(|&id| brought.value(module, id)).collect();
@@ -129,6 +132,7 @@ impl Found {
 /// The arrays of a reduce being brought to the dims of what is reshaped.
 struct Brought<'a> {
     found: &'a Found,
+    model: &'a CostModel<'a>,
     patch: Patch,
     values: FxHashMap<InstId, Value>,
     /// The arrays that are not needed any more.
@@ -136,9 +140,9 @@ struct Brought<'a> {
 }
 
 impl<'a> Brought<'a> {
-    fn new(found: &'a Found) -> Self {
+    fn new(found: &'a Found, model: &'a CostModel<'a>) -> Self {
         let (patch, values) = (Patch::new(), FxHashMap::default());
-        Self { found, patch, values, frees: SmallVec::new() }
+        Self { found, model, patch, values, frees: SmallVec::new() }
     }
 
     /// An array in those dims: what it is a reshape or a broadcast of, or else
@@ -172,7 +176,15 @@ impl<'a> Brought<'a> {
             let fits = shape.dims() == self.found.digits.from_dims() && is_plain(shape);
             return fits.then_some(Value::Old(source));
         }
-        repeated_through(module, id, &self.found.digits, &mut self.patch)
+        // The cheaper of two ways, where there are two.
+        let ways = [repeated_through, counted_through];
+        let cycles = ways.map(|way| {
+            let mut patch = Patch::new();
+            way(module, id, &self.found.digits, &mut patch)
+                .map(|_| self.model.patch(module, &patch).cycles)
+        });
+        let counts = matches!(cycles, [Some(repeated), Some(counted)] if counted < repeated);
+        ways[usize::from(counts)](module, id, &self.found.digits, &mut self.patch)
     }
 }
 
