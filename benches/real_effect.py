@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """Time of original and rewritten programs, both through XLA:CPU in one process.
 
-    python benches/real_effect.py [--only SUBSTRING] [--rounds N] [--bin PATH]
+    python benches/real_effect.py [--suite real|wide] [--target NAME]
+        [--only SUBSTRING] [--rounds N] [--bin PATH]
 
-For every program in fixtures/real, the original text and the text that
-`tilewright opt` writes are compiled, warmed up, and run in turn, each going
-first every other time.  The table has the medians and their ratio; more
-than 1 means that the rewritten program is faster.
+For every program of the suite, the original text and the text that `tilewright
+opt` writes are compiled, warmed up, and run in turn, each going first every
+other time.  The table has the medians and their ratio; more than 1 means that
+the rewritten program is faster.  The last lines have the geometric mean of all
+ratios, and of those of programs that were changed.
+
+`real` are the files in fixtures/real; `wide` is benches/suite.py, which JAX
+makes on the spot.  What is not changed is timed too: its ratio is the noise.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +31,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python")
 import jax
 import numpy as np
 
+import suite
 import tool
 import xla
 
 WARM_UP = 2
+# A short program is run more often, until this much time is spent on it.
+LEAST_SECONDS = 0.5
+MOST_ROUNDS = 401
 
 
 @dataclass(frozen=True)
@@ -42,13 +51,17 @@ class Row:
     unchanged: bool
     error: float
 
+    @property
+    def ratio(self) -> float:
+        """How many times as fast the rewritten program is."""
+        return self.original / self.rewritten
+
     def markdown(self) -> str:
         """The row of the table."""
         note = "unchanged" if self.unchanged else ""
-        ratio = self.original / self.rewritten
         return (
             f"| {self.name} | {self.original * 1e3:.2f} | {self.rewritten * 1e3:.2f}"
-            f" | {ratio:.2f} | {self.error:.0e} | {note} |"
+            f" | {self.ratio:.2f} | {self.error:.0e} | {note} |"
         )
 
 
@@ -57,10 +70,11 @@ HEADER = """\
 |---|---:|---:|---:|---:|---|"""
 
 
-def rewrite(path: Path, folder: Path) -> tuple[str, bool]:
+def rewrite(text: str, target: str, folder: Path) -> tuple[str, bool]:
     """The rewritten text, and whether it is byte for byte the converted one."""
-    rewritten, converted = folder / "opt.hlo", folder / "convert.hlo"
-    tool.tilewright("opt", path, "-o", rewritten)
+    path, rewritten, converted = (folder / name for name in ("in.hlo", "opt.hlo", "same.hlo"))
+    path.write_text(text)
+    tool.tilewright("opt", path, "--target", target, "-o", rewritten)
     tool.tilewright("convert", path, "-o", converted)
     unchanged = rewritten.read_bytes() == converted.read_bytes()
     return rewritten.read_text(), unchanged
@@ -92,7 +106,10 @@ def interleaved(
         first.launch(inputs)
         second.launch(inputs)
     times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(rounds):
+    end = time.perf_counter() + LEAST_SECONDS
+    for turn in range(max(rounds, MOST_ROUNDS)):
+        if turn >= rounds and time.perf_counter() > end:
+            break
         # Each goes first every other time: whoever does pays for a cold cache.
         pair = [(first, times[0]), (second, times[1])]
         for executable, record in pair if turn % 2 == 0 else reversed(pair):
@@ -107,33 +124,65 @@ def largest_error(first: xla.Executable, second: xla.Executable) -> float:
     return max(xla.error(np.asarray(b), np.asarray(a)) for b, a in pairs)
 
 
-def measure(path: Path, rounds: int) -> Row:
+def measure(name: str, text: str, target: str, rounds: int) -> Row:
     """Rewrites, compiles and times one program."""
     with tempfile.TemporaryDirectory() as folder:
-        text, unchanged = rewrite(path, Path(folder))
-    original = xla.compile_text(path.read_text())
-    rewritten = xla.compile_text(text)
+        changed, unchanged = rewrite(text, target, Path(folder))
+    original, rewritten = xla.compile_text(text), xla.compile_text(changed)
     before, after = interleaved(original, rewritten, rounds)
-    return Row(path.stem, before, after, unchanged, largest_error(original, rewritten))
+    return Row(name, before, after, unchanged, largest_error(original, rewritten))
 
 
-def selected(only: str) -> Iterator[Path]:
-    """The programs whose name contains the text."""
-    return (path for path in tool.hlo_files("real") if only in path.stem)
+def real() -> Iterator[tuple[str, str]]:
+    """Names and texts of the files."""
+    return ((path.stem, path.read_text()) for path in tool.hlo_files("real"))
+
+
+def wide() -> Iterator[tuple[str, str]]:
+    """Names and texts of the wide suite."""
+    for program in suite.wide():
+        yield program.name, program.lowered().as_text(dialect="hlo", debug_info=False)
+
+
+SUITES = {"real": real, "wide": wide}
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Geometric means, and the slowest of the rewritten programs."""
+    changed = [row for row in rows if not row.unchanged]
+    lines = [f"{len(rows)} programs: {geometric_mean(rows):.2f} times as fast (geometric mean)"]
+    if changed:
+        worst = min(changed, key=lambda row: row.ratio)
+        lines += [
+            f"{len(changed)} of them rewritten: {geometric_mean(changed):.2f}",
+            f"least: {worst.ratio:.2f}, {worst.name}",
+        ]
+    return "\n".join(lines)
+
+
+def geometric_mean(rows: Sequence[Row]) -> float:
+    """Of the ratios."""
+    return statistics.geometric_mean(row.ratio for row in rows)
 
 
 def main() -> None:
     """Prints the table, row by row."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
+    parser.add_argument("--suite", choices=SUITES, default="real", help="which programs")
+    parser.add_argument("--target", default="cpu", help="what `opt` weighs costs on")
     parser.add_argument("--only", default="", help="names that contain this text")
-    parser.add_argument("--rounds", type=int, default=21, help="timed runs of each")
+    parser.add_argument("--rounds", type=int, default=21, help="timed runs of each, at least")
     parser.add_argument("--bin", type=Path, help="the tilewright binary")
     options = parser.parse_args()
     if options.bin is not None:
         os.environ["TILEWRIGHT_BIN"] = str(options.bin.resolve())
     print(HEADER)
-    for path in selected(options.only):
-        print(measure(path, options.rounds).markdown(), flush=True)
+    rows = []
+    for name, text in SUITES[options.suite]():
+        if options.only in name:
+            rows.append(measure(name, text, options.target, options.rounds))
+            print(rows[-1].markdown(), flush=True)
+    print(f"\n{summary(rows)}")
 
 
 if __name__ == "__main__":

@@ -56,9 +56,10 @@ pub(crate) struct Input {
 #[derive(Debug, Args)]
 pub(crate) struct Optimisation {
     /// The machine that costs are weighed on: a built-in name (see `tilewright
-    /// targets`) or a TOML file
-    #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
-    pub(crate) target: String,
+    /// targets`) or a TOML file; if absent, the one that the pipeline is for, which
+    /// is tpu-like for the default
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
     /// The pipeline to run (see `tilewright passes`)
     #[arg(long, value_name = "NAME", conflicts_with = "passes")]
     pub(crate) pipeline: Option<String>,
@@ -69,6 +70,15 @@ pub(crate) struct Optimisation {
     /// Keep the order of float sums and products
     #[arg(long)]
     pub(crate) exact: bool,
+}
+
+impl Optimisation {
+    /// The name of the target, or its file.
+    pub(crate) fn target(&self) -> &str {
+        let pipeline = self.pipeline.as_deref().and_then(tilewright::pipeline);
+        let default = pipeline.map_or(tilewright::Target::DEFAULT, |pipeline| pipeline.target);
+        self.target.as_deref().unwrap_or(default)
+    }
 }
 
 /// How a module is written.

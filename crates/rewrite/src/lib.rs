@@ -20,5 +20,6 @@ pub use evaluate::Evaluate;
 pub use pass::{Context, Pass};
 pub use pipeline::{
     OptimizeError, Optimized, Options, PIPELINES, Passes, Pipeline, optimize, optimize_observed,
+    pipeline,
 };
 pub use report::{Note, PassReport, Report, StopReason, Verdict};

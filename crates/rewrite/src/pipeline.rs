@@ -60,6 +60,8 @@ pub struct Pipeline {
     pub name: &'static str,
     /// One line on what it is for.
     pub summary: &'static str,
+    /// The built-in target that it is for, where none is named.
+    pub target: &'static str,
     /// These run first, once.
     pub first: &'static [&'static str],
     /// These run until none changes anything, so that the heart sees modules
@@ -91,47 +93,40 @@ const CLEANUP: &[&str] = &[
     "dce",
 ];
 
-/// What pays wherever elements are copied or moved, tiles or not.
-const ANYWHERE: &[&str] = &["reduce-of-broadcast", "reduce-through-transpose"];
+/// Small values first, in their cheapest form, then what is weighed beside them.
+/// Whether any of it pays is for the target to say.
+const HEART: &[&[&str]] = &[
+    &["reduce-of-broadcast", "reduce-through-transpose"],
+    &["degenerate"],
+    &["reshape-out-of-region", "reduce-through-reshape"],
+];
 
-/// What pays where arrays lie in tiles: small values first, in their cheapest
-/// form, then what is weighed beside them.
-const ON_TILES: &[&[&str]] =
-    &[ANYWHERE, &["degenerate"], &["reshape-out-of-region", "reduce-through-reshape"]];
+const DEFAULT: Pipeline = Pipeline {
+    name: "default",
+    summary: "all that pays on the target",
+    target: Target::DEFAULT,
+    first: FIRST,
+    cleanup: CLEANUP,
+    heart: HEART,
+};
 
 /// Every pipeline.
 pub const PIPELINES: &[Pipeline] = &[
-    Pipeline {
-        name: "default",
-        summary: "all that pays on the target",
-        first: FIRST,
-        cleanup: CLEANUP,
-        heart: ON_TILES,
-    },
-    // The default was made for these machines: it is the same.
-    Pipeline {
-        name: "tpu",
-        summary: "what pays on vector machines: the same as default",
-        first: FIRST,
-        cleanup: CLEANUP,
-        heart: ON_TILES,
-    },
-    // A reshape is free there, and a dim of size 1 takes no room.
-    Pipeline {
-        name: "cpu",
-        summary: "what pays on a linear memory: no reshape is moved",
-        first: FIRST,
-        cleanup: CLEANUP,
-        heart: &[ANYWHERE],
-    },
+    DEFAULT,
+    Pipeline { name: "tpu", summary: "the same, for tpu-like", target: "tpu-like", ..DEFAULT },
+    Pipeline { name: "cpu", summary: "the same, for cpu", target: "cpu", ..DEFAULT },
     Pipeline {
         name: "cleanup",
         summary: "simpler forms alone, kept whatever they cost",
-        first: FIRST,
-        cleanup: CLEANUP,
         heart: &[],
+        ..DEFAULT
     },
 ];
+
+/// The pipeline of this name.
+pub fn pipeline(name: &str) -> Option<&'static Pipeline> {
+    PIPELINES.iter().find(|pipeline| pipeline.name == name)
+}
 
 /// Past this many times the instructions that it began with, no calls are
 /// inlined.
@@ -266,9 +261,8 @@ impl Plan {
                 heart: Vec::new(),
             }),
             Passes::Pipeline(name) => {
-                let pipeline = PIPELINES.iter().find(|pipeline| pipeline.name == name);
                 let pipeline =
-                    pipeline.ok_or_else(|| OptimizeError::UnknownPipeline(name.clone()))?;
+                    pipeline(name).ok_or_else(|| OptimizeError::UnknownPipeline(name.clone()))?;
                 Ok(Self {
                     first: find(pipeline.first.iter().copied())?,
                     cleanup: find(pipeline.cleanup.iter().copied())?,

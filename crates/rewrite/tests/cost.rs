@@ -5,6 +5,8 @@
 //! stay in vector memory.
 //! `linear`: vectors of 32 bytes, 16 bytes a cycle, 2 loads, 1 store and 2
 //! operations a cycle; up to 16 KiB stay in vector memory.
+//! `cpu`: vectors of 32 bytes, 4 loads, 2 stores and 4 operations a cycle; up to
+//! 512 KiB stay in vector memory.
 
 mod common;
 
@@ -208,6 +210,62 @@ fn a_reduce_across_rows_costs_none() {
     assert_cost(across, Cost { flops: 4096, ..expected });
 }
 
+/// A sum over `dims` of an array on `cpu`, where arrays of some KiB stay.
+fn sum_on_cpu(array: &str, dims: &str, result: &str) -> f64 {
+    let text = reduce(dims, result).replace("2,16,128", array);
+    cost(&text, Opcode::Reduce, "cpu").cycles
+}
+
+#[test]
+fn a_reduce_on_a_cpu_starts_anew_on_each_run() {
+    // 512 vectors are loaded and added, 2 results take a vector each; each
+    // result takes a step across lanes.
+    let rest = |results: f64| 512.0 / 4.0 + 512.0 / 4.0 + 0.5 + results * 6.0;
+    assert_eq!(sum_on_cpu("2,16,128", "1,2", "2"), rest(2.0) + 2.0 * 25.0);
+    assert_eq!(sum_on_cpu("2,16,32,4", "1,3", "2,32"), rest(64.0) + 3.5 + 1024.0 * 25.0);
+    // Dims of size 1 do not end a run; that of the lanes is kept here.
+    assert_eq!(sum_on_cpu("2,16,128,1", "1,2", "2,1"), rest(0.0) + 2.0 * 25.0);
+    // Where the minor dim is kept, whole rows are added.
+    let kept = 512.0 / 4.0 + 512.0 / 4.0 + 16.0 / 2.0;
+    assert_eq!(sum_on_cpu("2,16,128", "0,1", "128"), kept);
+}
+
+/// 16 numbers, each spread over 8 elements of 32 rows, directly or through a
+/// reshape.
+const SPREAD: &str = "HloModule spread
+ENTRY main {
+  x = f32[16] parameter(0)
+  y = f32[16,8] broadcast(x), dimensions={0}
+  z = f32[128] reshape(y)
+  ROOT w = f32[32,128] broadcast(z), dimensions={1}
+}";
+
+#[test]
+fn a_reshape_within_a_loop_takes_indices_apart_on_a_cpu() {
+    let module = module(SPREAD);
+    let costs = instruction_costs(&module, &target("cpu"));
+    let cycles = |name: &str| {
+        let found = costs.iter().find(|cost| module.name_of(cost.id) == name);
+        found.expect("an instruction of this name").cost.cycles
+    };
+    // 16 vectors pass the reshape; 512 vectors are computed, 8 cycles each for
+    // the indices, and stored as the result.
+    assert_eq!(cycles("z"), 16.0 * 10.0);
+    assert_eq!(cycles("w"), 512.0 / 4.0 + 512.0 * 8.0 + 512.0 / 2.0);
+}
+
+#[test]
+fn a_reshape_of_what_is_stored_is_free_on_a_cpu() {
+    let stored = SPREAD.replace("f32[16,8] broadcast(x), dimensions={0}", "f32[16,8] parameter(1)");
+    assert_cost(cost(&stored, Opcode::Reshape, "cpu"), Cost::default());
+    // As is one by dims of size 1, which changes no index.
+    let ones = SPREAD.replace("f32[128] reshape", "f32[16,1,8] reshape");
+    let ones = ones.replace("broadcast(z), dimensions={1}", "broadcast(x), dimensions={}");
+    let ones = ones.replace("x = f32[16] parameter(0)", "x = f32[] parameter(0)");
+    let ones = ones.replace("broadcast(x), dimensions={0}", "broadcast(x), dimensions={}");
+    assert_cost(cost(&ones, Opcode::Reshape, "cpu"), Cost::default());
+}
+
 #[test]
 fn a_matrix_product_counts_a_multiplication_and_an_addition_each() {
     let text = "HloModule product
@@ -285,7 +343,7 @@ fn cost_of(module: &Module, opcode: Opcode) -> Cost {
 #[test]
 fn the_whole_is_the_sum_of_its_instructions() {
     let module = module(include_str!("../../../fixtures/models/unet_block_grad.hlo"));
-    for name in ["tpu-like", "linear"] {
+    for name in tilewright_target::Target::builtin_names() {
         let sum: Cost = instruction_costs(&module, &target(name)).iter().map(|c| c.cost).sum();
         assert_cost(total(&module, name), sum);
     }

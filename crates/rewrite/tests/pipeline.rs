@@ -155,7 +155,7 @@ fn modules_without_the_patterns_come_back_as_they_are() {
     let models: Vec<_> = models().into_iter().filter(|(name, _)| without(name)).collect();
     assert!(models.len() >= 10, "{} models", models.len());
     for (name, before) in models {
-        for target in Target::builtin_names() {
+        for target in ["cpu", "linear", "tpu-like"] {
             let after = optimized(&before, &pipeline("default", target));
             assert!(after.report.unchanged, "{name} on {target}: {:?}", after.report.notes);
             assert!(text(&before) == text(&after.module), "{name} on {target}");

@@ -77,8 +77,11 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
         Err(error) => panic!("seed {seed}: {error}\n{}", short(&module)),
     };
     let case = Case { printed: text(&module), module, kind, seed, expected };
-    let (target, other) =
-        if seed % 5 == 4 { ("linear", "tpu-like") } else { ("tpu-like", "linear") };
+    let (target, other) = match seed % 5 {
+        4 => ("linear", "tpu-like"),
+        3 => ("cpu", "mlu-like"),
+        _ => ("tpu-like", "cpu"),
+    };
     let mut fired = Vec::new();
     for (number, pass) in registry::PASSES.iter().enumerate() {
         let exact = always_exact || (turn + number).is_multiple_of(4);

@@ -73,6 +73,12 @@ target! {
     reshape_pin_cycles: f64 = Rule::Cost;
     /// Cycles to reduce a vector across its lanes.
     cross_lane_reduce_cycles: f64 = Rule::Cost;
+    /// Cycles to start on a run: elements side by side in memory that a reduce
+    /// takes together. What short runs cost beside their elements.
+    reduce_run_cycles: f64 = Rule::Cost;
+    /// Cycles per vector of a broadcast along the lanes of what is not stored
+    /// but computed again for every element of the result.
+    recompute_cycles: f64 = Rule::Cost;
     /// Cycles of an exponential, logarithm, tanh, reciprocal, root or sine of
     /// one vector.
     transcendental_cycles: f64 = Rule::Cost;
@@ -91,7 +97,9 @@ pub enum Alignment {
 }
 
 const BUILTIN: &[(&str, &str)] = &[
+    ("cpu", include_str!("builtin/cpu.toml")),
     ("linear", include_str!("builtin/linear.toml")),
+    ("mlu-like", include_str!("builtin/mlu-like.toml")),
     ("tpu-like", include_str!("builtin/tpu-like.toml")),
 ];
 

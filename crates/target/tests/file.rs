@@ -19,7 +19,7 @@ fn with(line: &str, replacement: &str) -> String {
 #[test]
 fn builtins_are_read_by_name() {
     let names: Vec<_> = Target::builtin_names().collect();
-    assert_eq!(names, ["linear", "tpu-like"]);
+    assert_eq!(names, ["cpu", "linear", "mlu-like", "tpu-like"]);
     for name in names {
         let target = Target::builtin(name).unwrap();
         assert_eq!(target.name, name);
@@ -36,7 +36,8 @@ fn builtins_are_read_by_name() {
 fn unknown_names_list_the_known() {
     assert_eq!(
         Target::builtin("gpu").unwrap_err().to_string(),
-        "no built-in target is called `gpu`; there are `linear`, `tpu-like`, or write a target file"
+        "no built-in target is called `gpu`; there are `cpu`, `linear`, `mlu-like`, \
+         `tpu-like`, or write a target file"
     );
 }
 
@@ -169,7 +170,7 @@ fn the_docs_have_every_key_and_number() {
     let Ok(docs) = std::fs::read_to_string(docs) else {
         return; // The package by itself has no docs folder.
     };
-    let tables: Vec<toml::Table> = ["tpu-like", "linear"]
+    let tables: Vec<toml::Table> = ["tpu-like", "mlu-like", "cpu", "linear"]
         .map(|name| toml::Table::try_from(Target::builtin(name).unwrap()).unwrap())
         .into();
     for key in Target::KEYS {

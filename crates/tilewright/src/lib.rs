@@ -55,7 +55,8 @@ pub use module::{
     losses, parse, print, print_with, write,
 };
 pub use pipeline::{
-    Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, target,
+    Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, pipeline,
+    target,
 };
 pub use profile::{Profile, Profiler};
 pub use run::{

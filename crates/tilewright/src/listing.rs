@@ -32,6 +32,8 @@ pub struct PipelineEntry {
     pub name: &'static str,
     /// One line on what it is for.
     pub summary: &'static str,
+    /// The target that it is for, where none is named.
+    pub target: &'static str,
     /// The passes that run first, once.
     pub first: &'static [&'static str],
     /// The passes that tidy up, before and after each of the heart.
@@ -47,6 +49,7 @@ impl PassList {
         let pipelines = PIPELINES.iter().map(|pipeline| PipelineEntry {
             name: pipeline.name,
             summary: pipeline.summary,
+            target: pipeline.target,
             first: pipeline.first,
             cleanup: pipeline.cleanup,
             heart: pipeline.heart.concat(),

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 pub use tilewright_rewrite::{
     Evaluate, Note, Optimized, Options, PIPELINES, Pass, PassReport, Passes, Report, StopReason,
-    Verdict,
+    Verdict, pipeline,
 };
 
 /// The interpreter, for constants.

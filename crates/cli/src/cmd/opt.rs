@@ -66,7 +66,7 @@ const NOT_WRITTEN: &str = "nothing was written; `tilewright check A --bisect`, w
 
 /// The options of the library, from those of the command.
 pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {
-    let mut options = Options::new(tilewright::target(&args.target)?);
+    let mut options = Options::new(tilewright::target(args.target())?);
     options.exact = args.exact;
     if let Some(name) = &args.pipeline {
         options.passes = tilewright::Passes::Pipeline(name.clone());

@@ -144,7 +144,10 @@ fn lists() {
     let passes = tilewright(["passes", "--json"]).ok().stdout_json();
     assert_keys(&passes, &["passes", "pipelines"]);
     assert_keys(&passes["passes"][0], &["name", "summary"]);
-    assert_keys(&passes["pipelines"][0], &["name", "summary", "first", "cleanup", "heart"]);
+    assert_keys(
+        &passes["pipelines"][0],
+        &["name", "summary", "target", "first", "cleanup", "heart"],
+    );
     let ops = tilewright(["ops", "--json"]).ok().stdout_json();
     assert_eq!(ops["ops"].as_array().unwrap().len(), 133);
     assert_keys(&ops["ops"][0], &["name", "family", "min_operands", "max_operands", "attributes"]);

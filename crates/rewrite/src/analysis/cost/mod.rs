@@ -79,6 +79,9 @@ pub struct Operand<'a> {
     pub value: Weighed<'a>,
     /// Whether it is computed where it is used, and not stored.
     pub fused: bool,
+    /// Whether that takes its indices apart: it is a reshape, of something fused,
+    /// that does more than add or drop dims of size 1.
+    pub regrouped: bool,
 }
 
 /// Costs on one target.
@@ -96,14 +99,40 @@ impl CostModel<'_> {
 
     /// An instruction of a module as an operand.
     pub fn operand<'a>(&self, module: &'a Module, id: InstId) -> Operand<'a> {
-        Operand { value: self.weigh(module.shape(id)), fused: self.is_fused(module, id) }
+        let shape = module.shape(id);
+        let fused = self.is_fused(module, id);
+        let source = module.operands(id).first().map(|&source| module.shape(source));
+        let regrouped = fused && regroups(module.op(id), source, shape);
+        Operand { value: self.weigh(shape), fused, regrouped }
+    }
+
+    /// A value of a patch as an operand; `fused` says which of those planned are.
+    pub fn planned_operand<'a>(
+        &self,
+        module: &'a Module,
+        patch: &'a Patch,
+        fused: &[bool],
+        value: Value,
+    ) -> Operand<'a> {
+        let (id, index) = match value {
+            Value::Old(id) => return self.operand(module, id),
+            Value::New(index) => (patch.planned().get(index), index),
+        };
+        let shape = patch.shape(module, value);
+        let fused = fused.get(index).copied().unwrap_or(false);
+        let regrouped = fused
+            && id.is_some_and(|planned| {
+                let source = planned.operands.first().map(|&source| patch.shape(module, source));
+                regroups(&planned.op, source, shape)
+            });
+        Operand { value: self.weigh(shape), fused, regrouped }
     }
 
     /// Whether the result is computed where it is used, and never stored.
     pub fn fuses(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> bool {
         match op.opcode() {
             Opcode::Broadcast | Opcode::Iota => true,
-            Opcode::Constant => result.as_array().is_some_and(|a| a.num_elements() == Some(1)),
+            Opcode::Constant => is_one(result),
             Opcode::Reshape => {
                 let operand = operands.first();
                 operand.is_some_and(|o| o.fused && !self.realigns(o.value.shape, result))
@@ -130,12 +159,8 @@ impl CostModel<'_> {
                 cost.cycles += as_f64(cost.flops) / self.target.matmul_flops_per_cycle;
                 cost
             }
-            Op::Broadcast(_) | Op::Iota(_) => {
-                let mut cost = self.loads(operands);
-                cost += self.compute(result, 1.0);
-                cost.flops = 0;
-                cost
-            }
+            Op::Broadcast(attrs) => self.broadcast(result, operands, &attrs.dimensions),
+            Op::Iota(_) => Cost { flops: 0, ..self.compute(result, 1.0) },
             _ if op.opcode().is_elementwise() => {
                 let mut cost = self.loads(operands);
                 let cycles = if op.opcode().is_transcendental() {
@@ -164,13 +189,7 @@ impl CostModel<'_> {
             let operands: SmallVec<[Operand<'_>; 3]> = planned
                 .operands
                 .iter()
-                .map(|&value| Operand {
-                    value: self.weigh(patch.shape(module, value)),
-                    fused: match value {
-                        Value::Old(id) => self.is_fused(module, id),
-                        Value::New(index) => fused[index],
-                    },
-                })
+                .map(|&value| self.planned_operand(module, patch, &fused, value))
                 .collect();
             fused.push(match planned.operands.as_slice() {
                 // As it will be seen once it is made.
@@ -218,7 +237,12 @@ impl CostModel<'_> {
         };
         let Some(from) = operand.value.shape.as_array() else { return Cost::default() };
         let moved = self.target.reshape_cost(from, to);
-        self.moved(moved.kind, moved.realigned_vectors, result, operands)
+        // Where nothing moves, a stored value only gets another name; what is
+        // computed in place has its indices taken apart, or is stored for that.
+        let regroups = large_dims(from) != large_dims(to);
+        let breaks_loop = moved.kind == MoveKind::Free && operand.fused && regroups;
+        let kind = if breaks_loop { MoveKind::KeepsTiles } else { moved.kind };
+        self.moved(kind, moved.realigned_vectors, result, operands)
     }
 
     fn transpose(
@@ -265,6 +289,18 @@ impl CostModel<'_> {
         }
     }
 
+    /// What takes its indices apart does so for each element of the result; only
+    /// where it is the same all along a row is once per row enough.
+    fn broadcast(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
+        let mut cost = self.loads(operands);
+        cost += Cost { flops: 0, ..self.compute(result, 1.0) };
+        let regrouped = operands.iter().any(|operand| operand.regrouped);
+        if regrouped && result.shape.as_array().is_some_and(|array| takes_minor(array, dims)) {
+            cost.cycles += as_f64(result.footprint.vectors) * self.target.recompute_cycles;
+        }
+        cost
+    }
+
     fn reduce(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
         let (arrays, _inits) = operands.split_at(operands.len() / 2);
         let mut cost = self.loads(arrays);
@@ -283,6 +319,8 @@ impl CostModel<'_> {
             let groups = rows.unsigned_abs().div_ceil(self.target.sublanes.max(1).into());
             cost.cycles += as_f64(groups) * self.target.cross_lane_reduce_cycles;
         }
+        let runs = arrays.iter().filter_map(|o| Some(runs(o.value.shape.as_array()?, dims)));
+        cost.cycles += runs.map(as_f64).sum::<f64>() * self.target.reduce_run_cycles;
         cost
     }
 
@@ -374,7 +412,34 @@ fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Whether the dim that runs along the lanes is reduced.
+/// Whether an op is a reshape that does more than add or drop dims of size 1.
+fn regroups(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
+    let dims = |shape: &Shape| shape.as_array().map(large_dims);
+    op.opcode() == Opcode::Reshape && from.and_then(dims) != dims(to)
+}
+
+fn large_dims(shape: &ArrayShape) -> SmallVec<[i64; 6]> {
+    shape.dims().iter().copied().filter(|&dim| dim != 1).collect()
+}
+
+fn is_one(shape: &Shape) -> bool {
+    shape.as_array().is_some_and(|array| array.num_elements() == Some(1))
+}
+
+/// How many runs of elements side by side a reduction of `dims` takes together:
+/// none where it keeps the minor-most dim.
+fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
+    let elements = array.num_elements().unwrap_or(0).unsigned_abs();
+    let layout = array.layout_or_default();
+    let minor = layout.minor_to_major.iter().map(|&dim| i64::from(dim));
+    let run: u64 = minor
+        .take_while(|dim| dims.contains(dim) || size(array, *dim) == 1)
+        .map(|dim| size(array, dim).unsigned_abs())
+        .fold(1, u64::saturating_mul);
+    if run > 1 { elements / run } else { 0 }
+}
+
+/// Whether the dim that runs along the lanes is one of these.
 fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
     let layout = array.layout_or_default();
     layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))

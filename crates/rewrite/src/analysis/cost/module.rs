@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap, ShapeId};
 use tilewright_target::{Footprint, Target};
 
-use super::{Cost, CostModel, Operand, Weighed};
+use super::{Cost, CostModel, Operand, Weighed, regroups};
 
 /// The cost of one instruction of a module.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +40,7 @@ impl Costs {
     fn of(module: &Module, target: &Target) -> Self {
         let mut costs = Self { of: Default::default(), totals: Default::default() };
         let mut fused = SecondaryMap::<InstId, bool>::new();
+        let mut regrouped = SecondaryMap::<InstId, bool>::new();
         let model = CostModel { target };
         let mut shapes = Shapes { module, target, footprints: SecondaryMap::new() };
         for &computation in module.computations() {
@@ -49,10 +50,16 @@ impl Costs {
                 let operands: SmallVec<[Operand<'_>; 4]> = module
                     .operands(id)
                     .iter()
-                    .map(|&o| Operand { value: shapes.weighed(o), fused: fused[o] })
+                    .map(|&o| Operand {
+                        value: shapes.weighed(o),
+                        fused: fused[o],
+                        regrouped: regrouped[o],
+                    })
                     .collect();
                 let (op, shape) = (module.op(id), shapes.weighed(id));
                 fused.set(id, model.fuses(op, shape.shape, &operands));
+                let source = operands.first().map(|operand| operand.value.shape);
+                regrouped.set(id, fused[id] && regroups(op, source, shape.shape));
                 let mut cost = model.instruction(op, shape, &operands);
                 if is_entry && op.opcode() == Opcode::Parameter {
                     cost += model.main_memory_read(shape);

@@ -26,6 +26,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Value};
 
 use super::plan::{ExitPiece, Planner};
+use super::same_but_ones;
 use crate::analysis::cost::{Cost, CostModel, Operand};
 use crate::analysis::cut::{Cut, Node};
 use crate::analysis::reduce::reshape_op;
@@ -236,7 +237,7 @@ impl Network<'_> {
     }
 
     fn crossing(&self, from: &Shape, to: &Shape) -> Crossing {
-        let operand = [Operand { value: self.model.weigh(from), fused: true }];
+        let operand = [Operand { value: self.model.weigh(from), fused: true, regrouped: false }];
         let (op, to) = (reshape_op(), self.model.weigh(to));
         let fused = self.model.fuses(&op, to.shape, &operand);
         let load = if fused { 0.0 } else { self.model.load(to).cycles };
@@ -263,13 +264,8 @@ impl Network<'_> {
     /// By how much the users of a value pay more for what takes its place.
     fn users_pay(&self, old: InstId, new: Value) -> f64 {
         let now = self.model.operand(self.module(), old);
-        let then = match new {
-            Value::Old(id) => self.model.operand(self.module(), id),
-            Value::New(index) => Operand {
-                value: self.model.weigh(self.planner.patch.shape(self.module(), new)),
-                fused: self.fused.get(index).copied().unwrap_or(false),
-            },
-        };
+        let patch = &self.planner.patch;
+        let then = self.model.planned_operand(self.module(), patch, self.fused, new);
         let users = self.module().users(old);
         let mut more: f64 = users.iter().map(|&user| self.user_pays(user, old, then)).sum();
         if self.is_result(old) && then.fused != now.fused {
@@ -284,7 +280,12 @@ impl Network<'_> {
         let fused = self.back(exit.value)?.fused;
         let value = self.model.weigh(self.module().shape(exit.value));
         Some(match exit.user {
-            Some(user) => self.user_pays(user, exit.value, Operand { value, fused }),
+            Some(user) => {
+                let new = self.planner.new_shape(exit.value)?;
+                let new = new.as_array()?.dims();
+                let regrouped = fused && !same_but_ones(new, &self.planner.region.dims);
+                self.user_pays(user, exit.value, Operand { value, fused, regrouped })
+            }
             None if self.is_result(exit.value) && !fused => -self.model.stored(value).cycles,
             None => 0.0,
         })

@@ -239,11 +239,7 @@ impl<'a> Planner<'a> {
         let new: FxHashMap<InstId, Value> = patch.replaced().iter().copied().collect();
         let now = |id: InstId| model.operand(module, id);
         let then = |id: InstId| match new.get(&id) {
-            Some(&Value::New(index)) => {
-                let value = model.weigh(patch.shape(module, Value::New(index)));
-                Operand { value, fused: fused[index] }
-            }
-            Some(&Value::Old(id)) => now(id),
+            Some(&value) => model.planned_operand(module, patch, fused, value),
             None => now(id),
         };
         let result = module.entry().and_then(|entry| module.computation(entry).root());

@@ -1,0 +1,87 @@
+"""The programs of the wide suite: norms over widths, sizes and types, and blocks.
+
+Each is made by JAX when it is asked for, as `fixtures/generate.py` makes the
+files of `fixtures/real`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures"))
+
+import generate
+import programs
+from programs import Case, Sizes, image, sizes
+
+# Channels and groups for each number of channels in a group.
+WIDTHS = {
+    1: (64, 64),
+    2: (64, 32),
+    4: (128, 32),
+    10: (320, 32),
+    20: (640, 32),
+    40: (1280, 32),
+    128: (512, 4),
+}
+# Images of one batch each that are small, usual and large.
+PLACES = ((16, 4), (8, 16), (4, 64), (1, 128))
+
+
+def grown(case: Case, *real: Sizes) -> Case:
+    """A program of `programs.py` at sizes of this suite."""
+    return Case(case.function, case.small, real)
+
+
+def known(function) -> Case:
+    """A program of `programs.py` at its real sizes."""
+    return next(case for case in programs.CASES if case.function is function)
+
+
+def group_norms() -> Iterator[Case]:
+    """Group norm by channels in a group and by size of the image, f32 and bf16."""
+    by_width = [f"4,32,32,{c}" for c, _ in WIDTHS.values()]
+    for shape, (_, groups) in zip(by_width, WIDTHS.values()):
+        for function, dtype in (
+            (programs.group_norm_nhwc, "f32"),
+            (programs.group_norm_bf16, "bf16"),
+        ):
+            at = image(shape, groups=groups, dtype=dtype)
+            yield grown(known(function), at)
+    for batch, side in PLACES:
+        at = image(f"{batch},{side},{side},320", groups=32)
+        yield grown(known(programs.group_norm_nhwc), at)
+
+
+def others() -> Iterator[Case]:
+    """The other norms, and blocks with convolutions."""
+    for function in (
+        programs.group_norm_nchw,
+        programs.group_norm_flax,
+        programs.ghost_batch_norm_outer,
+        programs.ghost_batch_norm_inner,
+        programs.patch_norm,
+        programs.patch_norm_all_channels,
+        programs.layer_norm,
+        programs.rms_norm_per_head,
+        programs.instance_norm,
+        programs.weight_norm,
+        programs.weight_norm_flat,
+        programs.batch_norm,
+        programs.resnet_basic_block,
+        programs.resnet_bottleneck_block,
+        programs.unet_block,
+    ):
+        yield known(function)
+
+
+def wide() -> Iterator[generate.Program]:
+    """Every program of the suite, forward and with its gradient."""
+    for case in (*group_norms(), *others()):
+        for at in case.real:
+            shape = at.inputs.split()[0]
+            options = "".join(f" {name}={value}" for name, value in at.options.items())
+            for kind in ("", "grad"):
+                yield generate.program(case, at, kind, f" {shape}{options}")
