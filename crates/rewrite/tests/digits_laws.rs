@@ -78,6 +78,17 @@ impl Tensor {
         Self { dims: dims.into(), data: data.collect() }
     }
 
+    fn transpose(&self, order: &[usize]) -> Self {
+        let dims: Vec<i64> = order.iter().map(|&place| self.dims[place]).collect();
+        let mut data = vec![0; self.data.len()];
+        for (at, &value) in self.data.iter().enumerate() {
+            let index = index_at(at, &self.dims);
+            let turned: Vec<i64> = order.iter().map(|&place| index[place]).collect();
+            data[address(&turned, &dims)] = value;
+        }
+        Self { dims, data }
+    }
+
     /// The dims of more than one element along which the values vary.
     fn varying_dims(&self) -> Vec<usize> {
         let varies = |dim: usize| {
@@ -121,6 +132,40 @@ fn any_case() -> impl Strategy<Value = (Vec<i64>, Vec<i64>, Vec<usize>)> {
         let some = prop::sample::subsequence((0..to.len()).collect::<Vec<_>>(), 0..=to.len());
         (Just(from), Just(to), some.prop_shuffle())
     })
+}
+
+/// Input dims, output dims and an order of the output dims: any, or one that
+/// moves few of them.
+fn any_turn() -> impl Strategy<Value = (Vec<i64>, Vec<i64>, Vec<usize>)> {
+    any_case().prop_filter("few dims", |(from, ..)| from.len() <= 5).prop_flat_map(
+        |(from, to, _)| {
+            let dims: Vec<usize> = (0..to.len()).collect();
+            let cuts = (0..=to.len(), 0..=to.len());
+            let rotated = cuts.prop_map({
+                let dims = dims.clone();
+                move |(a, b)| {
+                    let mut dims = dims.clone();
+                    let (a, b) = (a.min(b), a.max(b));
+                    dims[..b].rotate_left(a);
+                    dims
+                }
+            });
+            (Just(from), Just(to), prop_oneof![Just(dims).prop_shuffle(), rotated])
+        },
+    )
+}
+
+fn permutations(count: usize) -> Vec<Vec<usize>> {
+    let Some(last) = count.checked_sub(1) else { return vec![vec![]] };
+    let shorter = permutations(last);
+    let longer = shorter.iter().flat_map(|order| {
+        (0..count).map(move |at| {
+            let mut order = order.clone();
+            order.insert(at, last);
+            order
+        })
+    });
+    longer.collect()
 }
 
 /// Which input dims of more than one element no kept output index depends on.
@@ -297,6 +342,38 @@ proptest! {
     }
 
     #[test]
+    fn a_transpose_goes_through((from, to, order) in any_turn()) {
+        let Some(plan) = digits(&from, &to).transpose_through(&order) else { return Ok(()) };
+        let mut dims = vec![0; to.len()];
+        for (&place, &size) in order.iter().zip(&to) {
+            dims[place] = size;
+        }
+        let y = Tensor::arbitrary(&dims);
+        let expected = y.transpose(&order).reshape(&from);
+        prop_assert_eq!(y.reshape(&plan.reshape_to).transpose(&plan.order), expected);
+    }
+
+    #[test]
+    fn every_transpose_that_can_go_through_does((from, to, order) in any_turn()) {
+        // Is there any order of the input dims in which Y has its elements?
+        let plan = digits(&from, &to).transpose_through(&order);
+        let mut dims = vec![0; to.len()];
+        for (&place, &size) in order.iter().zip(&to) {
+            dims[place] = size;
+        }
+        let y = Tensor { data: (0..size(&dims) as i64).collect(), dims };
+        let expected = y.transpose(&order).reshape(&from);
+        let possible = permutations(from.len()).into_iter().any(|order| {
+            let mut dims = vec![0; from.len()];
+            for (&place, &size) in order.iter().zip(&from) {
+                dims[place] = size;
+            }
+            y.clone().reshape(&dims).transpose(&order) == expected
+        });
+        prop_assert_eq!(plan.is_some(), possible);
+    }
+
+    #[test]
     fn nothing_hostile_panics(
         from in prop::collection::vec(prop_oneof![Just(1), Just(0), 2i64..1 << 40, any::<i64>()], 0..5),
         to in prop::collection::vec(prop_oneof![Just(1), Just(0), 2i64..1 << 40, any::<i64>()], 0..5),
@@ -306,6 +383,7 @@ proptest! {
         let to = if same { from.iter().rev().copied().collect() } else { to };
         if let Some(digits) = Digits::of_reshape(&from, &to) {
             let _ = (digits.reduce_first(&dims), digits.broadcast_through(&dims));
+            let _ = digits.transpose_through(&dims);
         }
     }
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::module;
-use tilewright_ir::{Builder, ElementType, InstId, Module, Opcode, Shape, Verified};
+use tilewright_ir::{Builder, ElementType, InstId, Module, Op, Opcode, Shape, Verified};
 use tilewright_rewrite::analysis::region::{Exit, ExitKind, LeafKind, Region, region_around};
 
 fn named(module: &Module, name: &str) -> InstId {
@@ -25,7 +25,9 @@ fn leaves(module: &Module, region: &Region) -> Vec<String> {
     let letter = |kind| match kind {
         LeafKind::Reshape(_) => 'r',
         LeafKind::Broadcast(_) => 'b',
+        LeafKind::Transpose(_) => 't',
         LeafKind::Iota => 'i',
+        LeafKind::Constant => 'c',
         LeafKind::Other => 'o',
     };
     let leaves = region.leaves.iter();
@@ -105,7 +107,7 @@ fn what_goes_in_and_comes_out() {
     let expected =
         ["o d -> turned", "o f -> spread_again", "o f -> t", "r f -> back", "s e -> sum"];
     assert_eq!(exits(&module, &region), expected);
-    assert_eq!(region.blocked, None);
+    assert_eq!((region.blocked, region.dynamic), (Vec::new(), None));
 }
 
 #[test]
@@ -230,15 +232,40 @@ ENTRY main {{
     let blocked_by = |text: &str| {
         let module = module(text);
         let blocked = around(&module, "b").blocked;
-        blocked.map(|b| (module.name_of(b.id).to_owned(), b.reason))
+        let names = blocked.iter().map(|b| (module.name_of(b.id).to_owned(), b.reason));
+        names.collect::<Vec<_>>()
     };
-    assert_eq!(blocked_by(&text("", "")), None);
-    assert_eq!(blocked_by(&text("", "{1,0}")), None);
-    let layout = "it has dynamic dims or a layout that is not row major";
-    assert_eq!(blocked_by(&text("", "{0,1}")), Some(("a".into(), layout)));
+    assert_eq!(blocked_by(&text("", "")), []);
+    assert_eq!(blocked_by(&text("", "{1,0}")), []);
+    let layout = "it has a layout that is not row major";
+    assert_eq!(blocked_by(&text("", "{0,1}")), [("a".into(), layout)]);
     let attached = "a sharding, control edge or other attribute is attached to it";
     let sharded = text(", sharding={replicated}", "");
-    assert_eq!(blocked_by(&sharded), Some(("a".into(), attached)));
+    assert_eq!(blocked_by(&sharded), [("a".into(), attached)]);
+}
+
+#[test]
+fn what_may_not_move_bounds_what_may() {
+    let module = module(
+        "HloModule kept
+ENTRY main {
+  x = f32[8] parameter(0)
+  in = f32[4,2] reshape(x)
+  a = f32[4,2] negate(in)
+  b = f32[4,2] abs(a), sharding={replicated}
+  c = f32[4,2] add(a, b)
+  ROOT back = f32[8] reshape(c)
+}",
+    );
+    let region = around(&module, "c");
+    let mut names = interior(&module, &region);
+    names.sort_unstable();
+    assert_eq!(names, ["a", "b", "c"]);
+    let movable = region.movable(&module);
+    assert_eq!(interior(&module, &movable), ["a", "c"]);
+    assert_eq!(leaves(&module, &movable), ["o b", "r in"]);
+    assert_eq!(exits(&module, &movable), ["o a -> b", "r c -> back"]);
+    assert_eq!(movable.blocked, []);
 }
 
 /// A chain of so many elementwise ops behind a reshape, with a way back.
@@ -275,6 +302,67 @@ fn a_region_of_a_hundred_thousand_ops_is_found_and_moved_in_one_go() {
     let after = common::optimized(&before, &options);
     assert_eq!(common::changes(&after, "reshape-out-of-region"), 1);
     assert_eq!(after.module.instruction_count(), length + 1);
+}
+
+/// As [`chain`], but for the values of all ops after the first so many, which
+/// are also needed as they are.
+fn chain_in_demand(length: usize, first: usize) -> Verified {
+    let build = || {
+        let mut b = Builder::new("chain");
+        let x = b.parameter("x", Shape::array(ElementType::F32, [4, 32]))?;
+        let mut value = b.reshape(x, &[4, 8, 4])?;
+        let mut results = Vec::new();
+        for i in 0..length {
+            value = b.unary(if i % 2 == 0 { Opcode::Negate } else { Opcode::Abs }, value)?;
+            if i >= first {
+                results.push(b.op(Op::Copy, &[value])?);
+            }
+        }
+        let root = b.op(Op::Tuple, &results)?;
+        b.finish(root)
+    };
+    build().expect("a chain")
+}
+
+/// Of a region that is too large for one cut the pieces move for which it pays:
+/// all up to the first value in demand, which is what is reshaped back.
+#[test]
+fn a_large_region_moves_piece_by_piece() {
+    for (length, first) in [(4_000, 2_500), (20_000, 10_000)] {
+        let before = chain_in_demand(length, first);
+        let options =
+            common::passes(&["reshape-out-of-region", "reshape", "dce"], "tpu-like", false);
+        let after = common::optimized(&before, &options).module;
+        let moved = |id: &InstId| {
+            after.array_shape(*id).is_some_and(|shape| shape.dims() == [4, 32])
+                && matches!(after.opcode(*id), Opcode::Negate | Opcode::Abs)
+        };
+        let moved = after.instructions(after.entry().expect("an entry")).filter(moved).count();
+        assert_eq!(moved, first + 1, "of {length}");
+    }
+}
+
+/// What a sharding keeps in place is no reason to look at anything twice.
+#[test]
+fn a_region_with_twenty_thousand_that_stay_takes_seconds() {
+    let mut text = "HloModule m\nENTRY e {\n x = f32[4,32] parameter(0)\n \
+                    v0 = f32[4,8,4] reshape(x)\n"
+        .to_owned();
+    let length = 100_000;
+    for i in 0..length {
+        let sharding = if i % 5 == 4 { ", sharding={replicated}" } else { "" };
+        text.push_str(&format!(" v{} = f32[4,8,4] negate(v{i}){sharding}\n", i + 1));
+    }
+    text.push_str(&format!(" ROOT r = f32[4,32] reshape(v{length})\n}}"));
+    let before = module(&text);
+    let region = around(&before, "v1");
+    assert_eq!((region.interior.len(), region.blocked.len()), (length, length / 5));
+    assert_eq!(region.movable(&before).interior.len(), length - length / 5);
+    let options = common::passes(&["reshape-out-of-region", "dce"], "tpu-like", false);
+    let after = common::optimized(&before, &options).module;
+    let entry = after.entry().expect("an entry");
+    let sharded = after.instructions(entry).filter(|&id| after.extras(id).is_some());
+    assert_eq!(sharded.count(), length / 5);
 }
 
 /// So many regions one after the other, each between reshapes of its own.

@@ -24,6 +24,7 @@
 mod cut;
 mod side;
 mod small;
+mod turn;
 
 use std::ops::Range;
 
@@ -31,6 +32,7 @@ use tilewright_ir::types::shape::{Dims, checked_product};
 
 use cut::digits_between;
 use side::{Side, Unit, matched};
+pub use turn::TransposePlan;
 
 /// A piece of the row-major index that a reshape keeps in one piece.
 #[derive(Clone, Debug, PartialEq, Eq)]

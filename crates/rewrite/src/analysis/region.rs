@@ -2,7 +2,7 @@
 //! same dims, with what goes in and what comes out.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::{Dims, InstId, Module, Op, Opcode, Shape};
+use tilewright_ir::{Dims, InstId, Module, Op, Opcode};
 
 use super::reduce::is_plain;
 
@@ -21,8 +21,12 @@ pub struct Region {
     /// The uses of interior values and of reshape leaves by instructions
     /// outside.
     pub exits: Vec<Exit>,
-    /// Why the region may not be rewritten, if it may not.
-    pub blocked: Option<Blocked>,
+    /// The members that keep their dims, whatever becomes of the others.
+    pub blocked: Vec<Blocked>,
+    /// An array with dynamic dims, if there is one: then nothing may be
+    /// rewritten, since what is computed with it is as long as it, whatever the
+    /// shapes say.
+    pub dynamic: Option<InstId>,
 }
 
 /// An array that goes into a region.
@@ -41,8 +45,12 @@ pub enum LeafKind {
     Reshape(InstId),
     /// A broadcast of this.
     Broadcast(InstId),
+    /// A transpose of this.
+    Transpose(InstId),
     /// Numbers along a dim.
     Iota,
+    /// Elements that are known.
+    Constant,
     /// Anything else of the region's dims.
     Other,
 }
@@ -69,12 +77,12 @@ pub enum ExitKind {
     Other,
 }
 
-/// Why a region may not be rewritten.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An instruction that may not be rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// The instruction that stands in the way.
+    /// The instruction.
     pub id: InstId,
-    /// What about it.
+    /// What about it stands in the way.
     pub reason: &'static str,
 }
 
@@ -100,21 +108,66 @@ pub fn unseen_region_around(
         return None;
     }
     match module.opcode(start) {
-        Opcode::Broadcast | Opcode::Iota => return Some(describe(module, dims, &[start])),
+        Opcode::Broadcast | Opcode::Iota => return Some(Region::of(module, dims, &[start])),
         Opcode::Reshape => {}
         opcode if opcode.is_elementwise() => {}
         _ => return None,
     }
     let reached = explore(module, start, &dims, seen)?;
-    Some(describe(module, dims, &reached))
+    Some(Region::of(module, dims, &reached))
 }
 
 impl Region {
-    /// The part of the region that these of its members make up; its other
-    /// members are leaves and users of it, as any instruction is.
+    /// The region that these make up: reshapes that go in, and
+    /// elementwise instructions. What else there is around them are leaves and
+    /// users of it, as any instruction is.
+    pub fn of(module: &Module, dims: Dims, reached: &[InstId]) -> Self {
+        let mut region = Self {
+            dims,
+            members: reached.to_vec(),
+            interior: Vec::new(),
+            leaves: Vec::new(),
+            exits: Vec::new(),
+            blocked: reached.iter().filter_map(|&id| blocked(module, id)).collect(),
+            dynamic: reached.iter().copied().find(|&id| is_dynamic(module, id)),
+        };
+        let members: FxHashSet<InstId> = reached.iter().copied().collect();
+        let mut leaves = FxHashSet::default();
+        for &id in reached {
+            if is_interior(module, id, &region.dims) {
+                region.interior.push(id);
+                for &operand in module.operands(id) {
+                    // Scalar operands (of select and clamp) fit any dims.
+                    let is_interior =
+                        members.contains(&operand) && is_interior(module, operand, &region.dims);
+                    let is_leaf = has_dims(module, operand, &region.dims) && !is_interior;
+                    if is_leaf && leaves.insert(operand) {
+                        region.leaves.push(Leaf { id: operand, kind: leaf_kind(module, operand) });
+                        // A dynamic leaf may meet static ones of the same bound.
+                        let dynamic = is_dynamic(module, operand).then_some(operand);
+                        region.dynamic = region.dynamic.or(dynamic);
+                    }
+                }
+            } else if leaves.insert(id) {
+                region.leaves.push(Leaf { id, kind: leaf_kind(module, id) });
+            }
+            region.exits.extend(exits_of(module, id, &members));
+        }
+        // Ids do not follow the order of the computation; operands before users do.
+        region.interior = in_order(module, &region.interior);
+        region
+    }
+
+    /// The part of the region that these of its members make up.
     pub fn part(&self, module: &Module, keep: impl Fn(InstId) -> bool) -> Self {
         let members: Vec<InstId> = self.members.iter().copied().filter(|&id| keep(id)).collect();
-        describe(module, self.dims.clone(), &members)
+        Self::of(module, self.dims.clone(), &members)
+    }
+
+    /// The part that may be rewritten: all but what is blocked.
+    pub fn movable(&self, module: &Module) -> Self {
+        let blocked: FxHashSet<InstId> = self.blocked.iter().map(|blocked| blocked.id).collect();
+        self.part(module, |id| !blocked.contains(&id))
     }
 }
 
@@ -174,49 +227,15 @@ fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
     module.array_shape(id).is_some_and(|shape| shape.dims() == dims)
 }
 
-fn describe(module: &Module, dims: Dims, reached: &[InstId]) -> Region {
-    let mut region = Region {
-        dims,
-        members: reached.to_vec(),
-        interior: Vec::new(),
-        leaves: Vec::new(),
-        exits: Vec::new(),
-        blocked: None,
-    };
-    let members: FxHashSet<InstId> = reached.iter().copied().collect();
-    let mut leaves = FxHashSet::default();
-    for &id in reached {
-        if is_interior(module, id, &region.dims) {
-            region.interior.push(id);
-            for &operand in module.operands(id) {
-                // Scalar operands (of select and clamp) fit any dims.
-                let is_interior =
-                    members.contains(&operand) && is_interior(module, operand, &region.dims);
-                let is_leaf = has_dims(module, operand, &region.dims) && !is_interior;
-                if is_leaf && leaves.insert(operand) {
-                    region.leaves.push(Leaf { id: operand, kind: leaf_kind(module, operand) });
-                    // A dynamic leaf may meet static ones of the same bound.
-                    region.blocked = region.blocked.take().or_else(|| dynamic(module, operand));
-                }
-            }
-        } else if leaves.insert(id) {
-            region.leaves.push(Leaf { id, kind: leaf_kind(module, id) });
-        }
-        region.exits.extend(exits_of(module, id, &members));
-        region.blocked = region.blocked.take().or_else(|| blocked(module, id));
-    }
-    // Ids do not follow the order of the computation; operands before users do.
-    region.interior = in_order(module, &region.interior);
-    region
-}
-
 fn leaf_kind(module: &Module, id: InstId) -> LeafKind {
     match (module.op(id), module.operands(id)) {
         // What is attached to a leaf stays with it only as it stands.
         _ if module.extras(id).is_some() => LeafKind::Other,
         (Op::Reshape(_), [source]) => LeafKind::Reshape(*source),
         (Op::Broadcast(_), [source]) => LeafKind::Broadcast(*source),
+        (Op::Transpose(_), [source]) => LeafKind::Transpose(*source),
         (Op::Iota(_), []) => LeafKind::Iota,
+        (Op::Constant(value), []) if value.as_array().is_some() => LeafKind::Constant,
         _ => LeafKind::Other,
     }
 }
@@ -240,9 +259,8 @@ fn exits_of<'a>(
 }
 
 fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
-    let Shape::Array(shape) = module.shape(id) else { return None };
-    let reason = if !is_plain(shape) {
-        "it has dynamic dims or a layout that is not row major"
+    let reason = if !module.array_shape(id).is_some_and(is_plain) {
+        "it has a layout that is not row major"
     } else if module.extras(id).is_some() {
         "a sharding, control edge or other attribute is attached to it"
     } else {
@@ -251,9 +269,8 @@ fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
     Some(Blocked { id, reason })
 }
 
-fn dynamic(module: &Module, id: InstId) -> Option<Blocked> {
-    let is_dynamic = module.array_shape(id).is_some_and(|shape| !shape.is_static());
-    is_dynamic.then_some(Blocked { id, reason: "it has dynamic dims" })
+fn is_dynamic(module: &Module, id: InstId) -> bool {
+    module.array_shape(id).is_some_and(|shape| !shape.is_static())
 }
 
 /// A set of instructions with operands before users.

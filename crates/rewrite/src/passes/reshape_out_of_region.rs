@@ -15,9 +15,13 @@
 //! `f` is any DAG of elementwise ops. What goes in: reshapes (of X, which is
 //! then used itself), broadcasts (Y is broadcast only over the missing digits
 //! of dims that the reshape mixes, reshaped while small, then broadcast to
-//! full size), iotas (as broadcasts of one dim), anything else (reshaped at
-//! full size, which costs). What comes out: reshapes back (gone), reduces (by
-//! T1), anything else (reshaped at full size).
+//! full size), iotas (as broadcasts of one dim), constants (written in the new
+//! dims), transposes that keep together what the reshape merges (of the operand,
+//! reshaped), anything else (reshaped at full size, which costs). What comes out:
+//! reshapes back (gone), reduces (by T1), anything else (reshaped at full size).
+//!
+//! What has a sharding, control edge, other attribute or layout of its own keeps
+//! its dims, and the rest may move around it.
 //!
 //! Of all dims that its reshapes offer, and of all parts of the region, those are
 //! chosen that cost least on the target (by a minimum cut), and only if that is

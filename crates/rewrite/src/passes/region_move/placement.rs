@@ -17,6 +17,8 @@
 //! With more than two dims on offer, each round moves what is best to move to
 //! one of them, and the pipeline goes on until nothing pays; every step costs
 //! less than the one before, but several steps together need not be the best.
+//! They are no worse than the best choice between the region's dims and those of
+//! any one other list.
 
 #[cfg(test)]
 mod tests;
@@ -25,32 +27,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Value};
 
-use super::plan::{ExitPiece, Planner};
+use super::plan::{ExitPiece, LeafPiece, Planner};
 use super::same_but_ones;
 use crate::analysis::cost::{Cost, CostModel, Operand};
 use crate::analysis::cut::{Cut, Node};
 use crate::analysis::reduce::reshape_op;
-use crate::analysis::region::{Exit, Leaf, LeafKind};
-
-/// In larger regions all moves or nothing: cuts take more than linear time.
-const MOST_MEMBERS: usize = 1024;
+use crate::analysis::region::{Exit, Leaf};
 
 /// The members of a region to move, if that is neither all nor none, given what
 /// [`Planner::planned`] says.
 pub(super) fn part_to_move(
     planner: &Planner<'_>,
-    model: &CostModel<'_>,
     (costs, fused): &(Vec<Cost>, Vec<bool>),
 ) -> Option<FxHashSet<InstId>> {
     let region = planner.region;
-    if region.interior.len() < 2 || region.members.len() > MOST_MEMBERS {
+    if region.interior.len() < 2 {
         return None;
     }
     let exits = region.exits.iter().zip(&planner.pieces.exits);
     let needed_back = exits.filter(|(_, piece)| piece.result.is_none());
     let needed_back = needed_back.map(|(exit, _)| exit.value).collect();
     let (cut, nodes) = (Cut::default(), FxHashMap::default());
-    let mut network = Network { planner, model, costs, fused, needed_back, cut, nodes };
+    let model = planner.model;
+    let slots = FxHashMap::default();
+    let mut network = Network { planner, model, costs, fused, needed_back, cut, nodes, slots };
     network.build()?;
     let moved = network.cut.solve();
     let chosen = |id: &InstId| network.nodes.get(id).is_some_and(|&node| moved.has(node));
@@ -70,6 +70,9 @@ struct Network<'a> {
     cut: Cut,
     /// The members of the region.
     nodes: FxHashMap<InstId, Node>,
+    /// The interior instructions that read a value, once for each operand that
+    /// it is.
+    slots: FxHashMap<InstId, SmallVec<[Node; 4]>>,
 }
 
 /// A value on its way to the other side.
@@ -87,13 +90,17 @@ impl Network<'_> {
             let node = self.cut.node();
             self.nodes.insert(id, node);
         }
+        for id in &region.interior {
+            for &operand in self.planner.module.operands(*id) {
+                self.slots.entry(operand).or_default().push(self.nodes[id]);
+            }
+        }
         for (&id, &planned) in region.interior.iter().zip(&self.planner.pieces.interior) {
             let moved = self.costs.get(planned)?.cycles;
             self.cut.costs(self.nodes[&id], moved, self.of(id));
         }
-        for (leaf, planned) in region.leaves.iter().zip(&self.planner.pieces.leaves) {
-            let made = self.sum(planned.clone());
-            self.leaf(leaf, made);
+        for (leaf, piece) in region.leaves.iter().zip(&self.planner.pieces.leaves) {
+            self.leaf(leaf, piece);
         }
         for &id in &region.interior {
             self.crossings(id)?;
@@ -109,27 +116,19 @@ impl Network<'_> {
     }
 
     fn of(&self, id: InstId) -> f64 {
-        self.model.of(self.planner.module, id).cycles
+        self.planner.cost_of(id)
     }
 
     fn sum(&self, planned: std::ops::Range<usize>) -> f64 {
         self.costs.get(planned).map_or(0.0, |costs| costs.iter().map(|cost| cost.cycles).sum())
     }
 
-    /// The nodes of the interior instructions that use a value.
+    /// The interior instructions that read a value.
     fn readers(&self, id: InstId) -> SmallVec<[Node; 4]> {
-        let region = self.planner.region;
-        let interior = self.module().users(id).into_iter();
-        // Reshapes are members too, but read nothing of the region.
-        let interior = interior.filter(|user| {
-            self.module().opcode(*user).is_elementwise()
-                && region.dims.as_slice() == self.dims(*user)
-        });
-        interior.filter_map(|user| self.nodes.get(&user).copied()).collect()
-    }
-
-    fn dims(&self, id: InstId) -> &[i64] {
-        self.module().array_shape(id).map_or(&[], |shape| shape.dims())
+        let mut readers = self.slots.get(&id).cloned().unwrap_or_default();
+        // Those of one reader stand side by side.
+        readers.dedup();
+        readers
     }
 
     /// Paid once if any of these is moved.
@@ -150,39 +149,31 @@ impl Network<'_> {
         }
     }
 
-    /// A leaf, which `made` brings into the new dims.
-    fn leaf(&mut self, leaf: &Leaf, made: f64) {
-        let (readers, now) = (self.readers(leaf.id), self.of(leaf.id));
-        let outside = self.used_outside(leaf.id);
-        match (leaf.kind, self.nodes.get(&leaf.id).copied()) {
-            // There is the array in the new dims; the leaf goes unless it is
-            // read in the old ones.
-            (LeafKind::Reshape(source), Some(node)) if self.planner.has_new_dims(source) => {
-                if !outside {
-                    self.cut.always_moved(node);
-                }
-                if !self.needed_back.contains(&leaf.id) {
-                    self.cut.costs(node, 0.0, now);
-                    self.once_across(node, &readers, now);
-                }
+    /// A leaf, which its piece brings into the new dims: wherever it is read,
+    /// it is made.
+    fn leaf(&mut self, leaf: &Leaf, piece: &LeafPiece) {
+        let mut readers = self.readers(leaf.id);
+        let mut stays = piece.needs_leaf;
+        match self.nodes.get(&leaf.id).copied() {
+            // Its uses outside are exits, on the side of its node.
+            Some(node) if self.used_outside(leaf.id) => {
+                stays |= self.needed_back.contains(&leaf.id);
+                readers.push(node);
             }
-            (LeafKind::Reshape(_) | LeafKind::Other, node) => {
-                let readers: SmallVec<[Node; 4]> = readers.into_iter().chain(node).collect();
-                self.if_any_moved(&readers, made);
-            }
-            (LeafKind::Broadcast(_) | LeafKind::Iota, _) => {
-                self.if_any_moved(&readers, made);
-                if !outside {
-                    self.if_any_left(&readers, now);
-                }
-            }
+            Some(node) => readers.iter().for_each(|&reader| self.cut.together(reader, node)),
+            None => stays |= self.used_outside(leaf.id),
+        }
+        let made = self.sum(piece.planned.clone()) - piece.also;
+        self.if_any_moved(&readers, made - piece.spared);
+        if !stays {
+            let now = self.of(leaf.id);
+            self.if_any_left(&readers, now - piece.spared);
         }
     }
 
     fn used_outside(&self, id: InstId) -> bool {
-        let members = &self.nodes;
-        let outside = |user: &InstId| !members.contains_key(user);
-        self.module().is_root(id) || self.module().users(id).iter().any(outside)
+        let within = self.slots.get(&id).map_or(0, SmallVec::len);
+        self.module().is_root(id) || self.module().instruction(id).use_count() > within
     }
 
     /// Paid once if `node` is moved and any of the readers is left.
@@ -212,18 +203,15 @@ impl Network<'_> {
         } else {
             self.once_across(node, &readers, back.cost);
         }
-        self.once_over(node, &readers, over.cost);
-        for reader in self.slots(id) {
+        // Left, it may be reshaped for others already.
+        let twin = self.planner.reshape_to(id, &self.planner.new_shape(id)?);
+        let cost = if twin.is_some() { 0.0 } else { over.cost };
+        self.once_over(node, &readers, cost);
+        for reader in self.slots.get(&id).cloned().unwrap_or_default() {
             self.cut.apart(node, reader, back.load);
             self.cut.apart(reader, node, over.load);
         }
         Some(())
-    }
-
-    /// The readers of an interior value, once for every operand that it is.
-    fn slots(&self, id: InstId) -> SmallVec<[Node; 4]> {
-        let users: SmallVec<[InstId; 4]> = self.module().uses(id).map(|u| u.user).collect();
-        users.iter().filter_map(|user| self.nodes.get(user).copied()).collect()
     }
 
     /// From the new dims to the old ones.

@@ -1,16 +1,17 @@
 //! Plans how a region is computed in other dims, and weighs it.
 
+mod leaf;
+
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, Dims, InstId, Module, Patch, Shape, Value};
 
-use crate::analysis::broadcast::repeated_through;
-use crate::analysis::cost::{Cost, CostModel, Operand};
+use crate::analysis::cost::{Cost, CostModel, Operand, pays};
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, reshape_op, shape_like};
-use crate::analysis::region::{Exit, ExitKind, Leaf, LeafKind, Region};
+use crate::analysis::region::{Exit, ExitKind, Region};
 
 /// A region's computation in other dims.
 pub(super) struct Move {
@@ -28,16 +29,35 @@ pub(super) struct Move {
     pub(super) forced: Vec<Exit>,
 }
 
+impl Move {
+    /// Whether it costs less than what is there.
+    pub(super) fn pays(&self) -> bool {
+        pays(self.before, self.after)
+    }
+}
+
 /// What of a patch stands for what of a region: the places of the planned
 /// instructions.
 #[derive(Default)]
 pub(super) struct Pieces {
     /// What brings each leaf into the new dims.
-    pub(super) leaves: Vec<Range<usize>>,
+    pub(super) leaves: Vec<LeafPiece>,
     /// The interior instructions.
     pub(super) interior: Vec<usize>,
     /// What each exit becomes.
     pub(super) exits: Vec<ExitPiece>,
+}
+
+/// What brings a leaf into the new dims.
+pub(super) struct LeafPiece {
+    /// The instructions for it alone.
+    pub(super) planned: Range<usize>,
+    /// Whether they read the leaf itself, so that it stays.
+    pub(super) needs_leaf: bool,
+    /// How much less it would take to bring it there, did the leaf stay.
+    pub(super) spared: f64,
+    /// What the reshape costs whose place they take besides.
+    pub(super) also: f64,
 }
 
 /// What an exit becomes.
@@ -55,6 +75,7 @@ pub(super) struct Planner<'a> {
     pub(super) region: &'a Region,
     /// From the new dims to the region's.
     digits: Digits,
+    pub(super) model: &'a CostModel<'a>,
     exact: bool,
     pub(super) patch: Patch,
     pub(super) pieces: Pieces,
@@ -73,12 +94,14 @@ impl<'a> Planner<'a> {
         module: &'a Module,
         region: &'a Region,
         dims: &Dims,
+        model: &'a CostModel<'a>,
         exact: bool,
     ) -> Option<Self> {
         let mut planner = Self {
             module,
             region,
             digits: Digits::of_reshape(dims, &region.dims)?,
+            model,
             exact,
             patch: Patch::new(),
             pieces: Pieces::default(),
@@ -88,10 +111,9 @@ impl<'a> Planner<'a> {
             forced: Vec::new(),
         };
         for leaf in &region.leaves {
-            let start = planner.patch.planned().len();
-            let value = planner.leaf(leaf)?;
+            let (value, piece) = planner.leaf(leaf)?;
             planner.moved.insert(leaf.id, value);
-            planner.pieces.leaves.push(start..planner.patch.planned().len());
+            planner.pieces.leaves.push(piece);
         }
         for &id in &region.interior {
             planner.pieces.interior.push(planner.patch.planned().len());
@@ -108,19 +130,15 @@ impl<'a> Planner<'a> {
     }
 
     /// What the planned instructions cost, and which of them are fused.
-    pub(super) fn planned(&self, model: &CostModel<'_>) -> (Vec<Cost>, Vec<bool>) {
-        model.planned(self.module, &self.patch)
+    pub(super) fn planned(&self) -> (Vec<Cost>, Vec<bool>) {
+        self.model.planned(self.module, &self.patch)
     }
 
     /// The move, with what it costs, given what [`Self::planned`] says.
-    pub(super) fn weighed(
-        self,
-        model: &CostModel<'_>,
-        (planned, fused): &(Vec<Cost>, Vec<bool>),
-    ) -> Move {
-        let before: Cost = self.gone.iter().map(|&id| model.of(self.module, id)).sum();
+    pub(super) fn weighed(self, (planned, fused): &(Vec<Cost>, Vec<bool>)) -> Move {
+        let before: Cost = self.gone.iter().map(|&id| self.model.of(self.module, id)).sum();
         let after: Cost = planned.iter().copied().sum();
-        let users = self.users_cost_more_by(model, fused);
+        let users = self.users_cost_more_by(fused);
         Move {
             dims: Dims::from_slice(self.digits.from_dims()),
             ops: self.region.interior.len(),
@@ -128,22 +146,6 @@ impl<'a> Planner<'a> {
             before: before.cycles + (-users).max(0.0),
             after: after.cycles + users.max(0.0),
             forced: self.forced,
-        }
-    }
-
-    /// A leaf in the new dims.
-    fn leaf(&mut self, leaf: &Leaf) -> Option<Value> {
-        match leaf.kind {
-            LeafKind::Reshape(source) if self.has_new_dims(source) => Some(Value::Old(source)),
-            LeafKind::Reshape(_) | LeafKind::Other => {
-                let (after, shape) =
-                    (self.module.next_instruction(leaf.id)?, self.new_shape(leaf.id)?);
-                let operand = [Value::Old(leaf.id)];
-                Some(self.patch.add_like(leaf.id, after, reshape_op(), shape, operand))
-            }
-            LeafKind::Broadcast(_) | LeafKind::Iota => {
-                repeated_through(self.module, leaf.id, &self.digits, &mut self.patch)
-            }
         }
     }
 
@@ -210,32 +212,22 @@ impl<'a> Planner<'a> {
 
     /// Leaves that only gone instructions used are gone too.
     fn leaves_gone(&mut self) {
-        for leaf in &self.region.leaves {
-            let module = self.module;
-            let needed = leaf.kind == LeafKind::Other
-                || module.is_root(leaf.id)
-                || module.uses(leaf.id).any(|u| !self.gone.contains(&u.user))
-                || !self.moved_without(leaf);
-            if !needed {
+        for (leaf, piece) in self.region.leaves.iter().zip(&self.pieces.leaves) {
+            if !piece.needs_leaf && self.only_gone_use(leaf.id) {
                 self.gone.insert(leaf.id);
             }
         }
     }
 
-    /// Whether the leaf's new form does without the leaf itself.
-    fn moved_without(&self, leaf: &Leaf) -> bool {
-        match leaf.kind {
-            LeafKind::Reshape(source) => self.has_new_dims(source),
-            LeafKind::Broadcast(_) | LeafKind::Iota => true,
-            LeafKind::Other => false,
-        }
+    fn only_gone_use(&self, id: InstId) -> bool {
+        !self.module.is_root(id) && self.module.uses(id).all(|u| self.gone.contains(&u.user))
     }
 
     /// By how many cycles what is left costs more than now for reading what is
     /// made: a user that fuses saves the load of a value that is fused, any
     /// other one has it stored first. `fused` says which of the patch are.
-    fn users_cost_more_by(&self, model: &CostModel<'_>, fused: &[bool]) -> f64 {
-        let (module, patch) = (self.module, &self.patch);
+    fn users_cost_more_by(&self, fused: &[bool]) -> f64 {
+        let (module, patch, model) = (self.module, &self.patch, self.model);
         let new: FxHashMap<InstId, Value> = patch.replaced().iter().copied().collect();
         let now = |id: InstId| model.operand(module, id);
         let then = |id: InstId| match new.get(&id) {
@@ -261,6 +253,11 @@ impl<'a> Planner<'a> {
             }
         }
         more
+    }
+
+    /// What an instruction of the module costs.
+    pub(super) fn cost_of(&self, id: InstId) -> f64 {
+        self.model.of(self.module, id).cycles
     }
 
     /// Whether an array lies in the new dims.

@@ -1,0 +1,89 @@
+//! What it brings on the models to move parts of regions, and not all or nothing.
+
+use tilewright_ir::Module;
+use tilewright_target::Target;
+use tilewright_testkit::fixture::fixtures;
+
+use super::{Admits, Sweep, same_but_ones};
+use crate::analysis::cost::{module_cost, pays};
+use crate::pass::Context;
+use crate::pipeline::PIPELINES;
+use crate::registry;
+
+/// The default pipeline, with or without cuts.
+struct Pipeline<'a> {
+    target: &'a Target,
+    cuts: bool,
+}
+
+impl Pipeline<'_> {
+    /// The changes that the passes make, each once.
+    fn run(&self, passes: &[&'static str], module: &mut Module) -> usize {
+        let (mut fuel, mut notes) = (u64::MAX, Vec::new());
+        let mut changes = 0;
+        for &pass in passes {
+            let (fuel, notes) = (&mut fuel, &mut notes);
+            let mut cx = Context { target: self.target, exact: false, fuel, notes };
+            let admits: Option<Admits> = match pass {
+                "degenerate" => Some(same_but_ones),
+                "reshape-out-of-region" => Some(|from, to| !same_but_ones(from, to)),
+                _ => None,
+            };
+            let (cuts, seen) = (self.cuts, Default::default());
+            let done = match admits {
+                Some(admits) => Sweep { cx: &mut cx, pass, admits, cuts, seen }.run(module),
+                None => registry::pass(pass).expect("a pass").run(module, &mut cx),
+            };
+            changes += done.expect("edits that can be made");
+        }
+        changes
+    }
+
+    /// What a module costs in the end.
+    fn cost(&self, module: &Module) -> f64 {
+        let [pipeline, ..] = PIPELINES else { panic!("no pipeline") };
+        let mut module = module.clone();
+        let mut best = f64::INFINITY;
+        self.run(pipeline.first, &mut module);
+        loop {
+            while self.run(pipeline.cleanup, &mut module) > 0 {}
+            let now = module_cost(&module, self.target).cycles;
+            if !pays(best, now) {
+                return best;
+            }
+            best = now;
+            if !pipeline.heart.iter().any(|group| self.run(group, &mut module) > 0) {
+                return best;
+            }
+        }
+    }
+}
+
+#[test]
+fn cuts_beside_all_or_nothing_on_the_models() {
+    let target = Target::builtin(Target::DEFAULT).expect("the default");
+    let (mut models, mut rewritten, mut better, mut worse) = (0, 0, 0, 0);
+    for folder in ["models", "real"] {
+        for file in fixtures(folder).expect("a folder of fixtures") {
+            let text = file.text().expect("a readable file");
+            let module = tilewright_text::parse_and_verify(&text).expect("a module");
+            let cost = |cuts| Pipeline { target: &target, cuts }.cost(&module);
+            let (before, greedy) = (module_cost(&module, &target).cycles, cost(false));
+            let cut = cost(true);
+            models += 1;
+            rewritten += usize::from(pays(before, cut));
+            better += usize::from(pays(greedy, cut));
+            worse += usize::from(pays(cut, greedy));
+            if cut.to_bits() != greedy.to_bits() {
+                let name = file.name;
+                println!(
+                    "{folder}/{name}: {before:.0}, all or nothing {greedy:.0}, parts {cut:.0}"
+                );
+            }
+        }
+    }
+    println!(
+        "of {models} models {rewritten} are rewritten; parts are better on {better}, worse on {worse}"
+    );
+    assert_eq!(worse, 0);
+}
