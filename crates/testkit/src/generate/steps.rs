@@ -90,7 +90,9 @@ impl Graph<'_, '_> {
             NumberClass::Float if value.exact && self.rng.chance(30) => &jumps,
             NumberClass::Float => &smooth,
             // Others have poles.
-            NumberClass::Complex => &[Opcode::Negate, Opcode::Real, Opcode::Imag],
+            NumberClass::Complex => {
+                &[Opcode::Negate, Opcode::Real, Opcode::Imag, Opcode::Real, Opcode::Imag]
+            }
             NumberClass::Signed => &[Opcode::Negate, Opcode::Abs, Opcode::Not, Opcode::Sign],
             NumberClass::Unsigned => &[Opcode::Not, Opcode::PopulationCount],
             NumberClass::Bool => &[Opcode::Not],
@@ -297,7 +299,12 @@ impl Graph<'_, '_> {
         let odd = self.rng.chance(self.options().odd_init_percent);
         // Of no elements the result is the init, which should be finite.
         let init = if odd || empty { self.number() } else { neutral(opcode, value.class()) };
-        let result = self.reduce(&value, &dims, opcode, init)?;
+        let mut result = self.reduce(&value, &dims, opcode, init)?;
+        if !result.dims.is_empty() && self.rng.chance(20) {
+            let dims = some_dims(self.rng, result.dims.len());
+            let init = neutral(opcode, result.class());
+            result = self.reduce(&result, &dims, opcode, init)?;
+        }
         self.keep(result);
         Ok(())
     }

@@ -23,7 +23,14 @@ impl Pipeline<'_> {
         let mut changes = 0;
         for &pass in passes {
             let (fuel, notes) = (&mut fuel, &mut notes);
-            let mut cx = Context { target: self.target, exact: false, fuel, notes };
+            let mut cx = Context {
+                target: self.target,
+                exact: false,
+                evaluator: None,
+                most_instructions: usize::MAX,
+                fuel,
+                notes,
+            };
             let admits: Option<Admits> = match pass {
                 "degenerate" => Some(same_but_ones),
                 "reshape-out-of-region" => Some(|from, to| !same_but_ones(from, to)),
@@ -62,28 +69,24 @@ impl Pipeline<'_> {
 #[test]
 fn cuts_beside_all_or_nothing_on_the_models() {
     let target = Target::builtin(Target::DEFAULT).expect("the default");
-    let (mut models, mut rewritten, mut better, mut worse) = (0, 0, 0, 0);
+    let (mut models, mut better, mut worse) = (0, 0, 0);
     for folder in ["models", "real"] {
         for file in fixtures(folder).expect("a folder of fixtures") {
             let text = file.text().expect("a readable file");
             let module = tilewright_text::parse_and_verify(&text).expect("a module");
             let cost = |cuts| Pipeline { target: &target, cuts }.cost(&module);
-            let (before, greedy) = (module_cost(&module, &target).cycles, cost(false));
-            let cut = cost(true);
+            let (greedy, cut) = (cost(false), cost(true));
             models += 1;
-            rewritten += usize::from(pays(before, cut));
             better += usize::from(pays(greedy, cut));
             worse += usize::from(pays(cut, greedy));
-            if cut.to_bits() != greedy.to_bits() {
-                let name = file.name;
+            if pays(greedy, cut) || pays(cut, greedy) {
+                let (name, less) = (file.name, 100.0 * (1.0 - cut / greedy));
                 println!(
-                    "{folder}/{name}: {before:.0}, all or nothing {greedy:.0}, parts {cut:.0}"
+                    "{folder}/{name}: all or nothing {greedy:.0}, parts {cut:.0}, {less:.1} % less"
                 );
             }
         }
     }
-    println!(
-        "of {models} models {rewritten} are rewritten; parts are better on {better}, worse on {worse}"
-    );
-    assert_eq!(worse, 0);
+    println!("of {models} models parts are better on {better}, worse on {worse}");
+    assert!(better > 0 && worse == 0, "better on {better}, worse on {worse}");
 }
