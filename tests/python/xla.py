@@ -106,8 +106,19 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def proto_without_id(module: HloModule) -> bytes:
-    """The serialised HloModuleProto without `id`, which counts modules per process."""
-    data = module.as_serialized_hlo_module_proto()
+    """The serialised HloModuleProto without the `id` of it and of the modules in
+    its recovery table, which counts modules per process."""
+    return without_ids(module.as_serialized_hlo_module_proto(), MODULE)
+
+
+# For each kind of message that has modules in it, its fields on the way to them.
+MODULE: dict[int, Any] = {}
+MODULE[20] = {1: {3: MODULE}}
+ID = 5
+
+
+def without_ids(data: bytes, kind: dict[int, Any]) -> bytes:
+    """A message of a kind without the `id` of the modules that it is or holds."""
     kept, at = bytearray(), 0
     while at < len(data):
         start = at
@@ -117,10 +128,11 @@ def proto_without_id(module: HloModule) -> bytes:
         if wire_type == 2:
             at += value
         elif wire_type != 0:
-            raise ValueError(
-                f"field {field} of HloModuleProto has wire type {wire_type}"
-            )
-        if (field, wire_type) != (5, 0):
+            raise ValueError(f"field {field} has wire type {wire_type}")
+        if wire_type == 2 and field in kind:
+            # Without its length, which tells how long the ids were.
+            kept += data[start : start + 1] + without_ids(data[at - value : at], kind[field])
+        elif kind is not MODULE or field != ID:
             kept += data[start:at]
     return bytes(kept)
 

@@ -8,12 +8,35 @@
 pub fn unescape(raw: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.bytes().peekable();
-    while let Some(byte) = rest.next() {
-        if byte != b'\\' {
-            bytes.push(byte);
-            continue;
+    while rest.peek().is_some() {
+        push_next(&mut bytes, &mut rest)?;
+    }
+    Some(bytes)
+}
+
+/// For each byte that text with escapes stands for, where in the text it is
+/// written; as far as the escapes are well formed.
+pub fn places(raw: &str) -> Vec<usize> {
+    let mut places = Vec::with_capacity(raw.len());
+    let mut rest = raw.bytes().peekable();
+    let mut bytes = Vec::new();
+    loop {
+        let at = raw.len() - rest.len();
+        bytes.clear();
+        if rest.peek().is_none() || push_next(&mut bytes, &mut rest).is_none() {
+            return places;
         }
-        bytes.push(match rest.next()? {
+        places.extend(bytes.iter().map(|_| at));
+    }
+}
+
+/// Appends what a byte or an escape stands for.
+fn push_next(
+    bytes: &mut Vec<u8>,
+    rest: &mut std::iter::Peekable<std::str::Bytes<'_>>,
+) -> Option<()> {
+    let byte = match rest.next()? {
+        b'\\' => match rest.next()? {
             b'a' => 0x07,
             b'b' => 0x08,
             b'f' => 0x0C,
@@ -21,24 +44,20 @@ pub fn unescape(raw: &str) -> Option<Vec<u8>> {
             b'r' => b'\r',
             b't' => b'\t',
             b'v' => 0x0B,
-            first @ b'0'..=b'7' => number(&mut rest, 8, 2, u32::from(first - b'0'))?,
+            first @ b'0'..=b'7' => number(rest, 8, 2, u32::from(first - b'0'))?,
             b'x' | b'X' => {
                 let first = char::from(rest.next()?).to_digit(16)?;
-                number(&mut rest, 16, 1, first)?
+                number(rest, 16, 1, first)?
             }
-            b'u' => {
-                push_code_point(&mut bytes, &mut rest, 4)?;
-                continue;
-            }
-            b'U' => {
-                push_code_point(&mut bytes, &mut rest, 8)?;
-                continue;
-            }
+            b'u' => return push_code_point(bytes, rest, 4),
+            b'U' => return push_code_point(bytes, rest, 8),
             other @ (b'\\' | b'"' | b'\'' | b'?') => other,
             _ => return None,
-        });
-    }
-    Some(bytes)
+        },
+        byte => byte,
+    };
+    bytes.push(byte);
+    Some(())
 }
 
 /// Appends the UTF-8 of a code point with so many hexadecimal digits.
@@ -126,5 +145,14 @@ mod tests {
         assert_eq!(unescape("\\x41\\1012").as_deref(), Some(&b"AA2"[..]));
         let accents = unescape("caf\\u00e9\\U0001f600").unwrap();
         assert_eq!(accents, "caf\u{e9}\u{1f600}".as_bytes());
+    }
+
+    #[test]
+    fn places_of_bytes() {
+        assert_eq!(places("ab"), [0, 1]);
+        assert_eq!(places("a\\n\\\"\\101z"), [0, 1, 3, 5, 9]);
+        // Two bytes of UTF-8.
+        assert_eq!(places("\\u00e9z"), [0, 0, 6]);
+        assert_eq!(places("a\\q b"), [0]);
     }
 }

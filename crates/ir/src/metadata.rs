@@ -1,8 +1,11 @@
 //! What is known about instructions and modules beyond op, shape, operands.
 
+use std::collections::BTreeMap;
+
 use smol_str::SmolStr;
 
 use crate::entity::InstId;
+use crate::module::Module;
 use crate::ops::attr::{Real64, Verbatim};
 use crate::types::shape::{Dims, Shape};
 use crate::types::sharding::Sharding;
@@ -123,13 +126,33 @@ pub enum OriginTree {
 }
 
 /// An array of the original program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OriginalArray {
     /// The instruction that computed it.
     pub instruction: SmolStr,
     /// Which part of its result.
     pub part: Dims,
 }
+
+/// How arrays of the original program that nothing computes any more are had
+/// from others (XLA's `OriginalValueRecoveryTable`).
+pub type RecoveryTable = BTreeMap<OriginalArray, Recovery>;
+
+/// How one array of the original program is had from another.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    /// The other array; instructions have it as their origin.
+    pub replacement: OriginalArray,
+    /// A program of one parameter, the other array, and the lost one as its
+    /// result; both are the same if there is none.
+    pub module: Option<Box<Module>>,
+    /// The rest of the binary form of this entry.
+    pub residue: Residue,
+}
+
+/// How deep recovery tables may nest, each in a module of the one around it.
+/// Text doubles the escapes with each of them.
+pub const MAX_RECOVERY_DEPTH: usize = 4;
 
 /// The types of a computation's parameters and result, layouts included.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -141,7 +164,7 @@ pub struct ProgramShape {
 }
 
 /// What stands between `HloModule name` and the first computation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Header {
     /// The layouts in which the entry's parameters and result are passed.
     pub entry_layout: Option<ProgramShape>,
@@ -164,6 +187,8 @@ pub struct Header {
     pub num_partitions: Option<i64>,
     /// `frontend_attributes={...}`.
     pub frontend_attributes: FrontendAttributes,
+    /// `origin_recovery_table={...}`.
+    pub origin_recovery: RecoveryTable,
     /// Header attributes that are carried, not understood, as `name`, text.
     pub other: Vec<(SmolStr, Verbatim)>,
     /// Call stacks that metadata refers to.

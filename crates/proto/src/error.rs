@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use smol_str::SmolStr;
+use tilewright_ir::metadata::MAX_RECOVERY_DEPTH;
 
 /// Why bytes are no module, or a module cannot be written as proto.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,12 @@ impl ProtoError {
             format!("there is no {what} {number}"),
             "it may be of a newer XLA than this version of tilewright knows",
         )
+    }
+
+    /// A recovery table in the modules of too many others.
+    pub(crate) fn recovery_depth() -> Self {
+        let message = format!("recovery tables nest more than {MAX_RECOVERY_DEPTH} deep here");
+        Self::with_help(message, "remove those of recovery modules, which XLA does not make")
     }
 
     /// The same, within this field.

@@ -4,12 +4,13 @@
 //! ids, the devices that it was compiled for, and whether a module that is not
 //! partitioned may choose its shardings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{Header, Module};
 
 use crate::generated::known::{
     HLO_COMPUTATION_PROTO, HLO_INSTRUCTION_PROTO, HLO_MODULE_PROTO, OP_METADATA,
+    ORIGINAL_VALUE_RECOVERY_TABLE_PROTO_ENTRY,
 };
 use crate::residue::{Schema, lookup};
 use crate::wire::fields;
@@ -29,20 +30,13 @@ use crate::wire::fields;
 pub fn lost_in_text(module: &Module) -> Vec<String> {
     let mut losses = Losses::default();
     losses.add(&HEADER, &module.header.residue, "");
-    for &id in module.computations() {
-        let computation = module.computation(id);
-        losses.add(&COMPUTATION, computation.residue(), computation.name());
-        for id in module.instructions(id) {
-            if let Some(extras) = module.extras(id) {
-                losses.add(&INSTRUCTION, &extras.residue, module.name_of(id));
-            }
-            let metadata = module.metadata(id);
-            if let Some(rare) = metadata.and_then(|metadata| metadata.rare.as_deref()) {
-                losses.add(&METADATA, &rare.residue, module.name_of(id));
-            }
-        }
-    }
+    losses.add_within(module);
     losses.told()
+}
+
+/// The modules in a module's recovery table.
+fn recovery_modules(module: &Module) -> impl Iterator<Item = &Module> {
+    module.header.origin_recovery.values().filter_map(|recovery| recovery.module.as_deref())
 }
 
 /// What a proto cannot say of a module that was read from text: attributes of
@@ -65,6 +59,13 @@ pub fn lost_in_proto(module: &Module) -> Vec<String> {
             losses.push(format!("`allow_spmd_sharding_propagation_to_{name}`"));
         }
     }
+    let within: BTreeSet<String> = recovery_modules(module)
+        .flat_map(|module| {
+            let of = |loss| format!("{loss} of the recovery module `{}`", module.name);
+            lost_in_proto(module).into_iter().map(of)
+        })
+        .collect();
+    losses.extend(within);
     losses
 }
 
@@ -92,7 +93,6 @@ const HEADER: Kind = Kind {
         // For which devices it was compiled.
         (15, ""),
         (16, "use_auto_spmd_partitioning"),
-        (20, "original_value_recovery_table"),
         (21, ""),
         // Metadata says what is in the table of payloads.
         (22, ""),
@@ -110,6 +110,8 @@ const INSTRUCTION: Kind = Kind {
         (99, "backend_config_payload"),
     ],
 };
+const RECOVERY: Kind =
+    Kind { of: "the recovery of", schema: &ORIGINAL_VALUE_RECOVERY_TABLE_PROTO_ENTRY, names: &[] };
 const METADATA: Kind = Kind {
     of: "the metadata of",
     schema: &OP_METADATA,
@@ -126,6 +128,30 @@ const METADATA: Kind = Kind {
 struct Losses(BTreeMap<(&'static str, String), (String, usize)>);
 
 impl Losses {
+    /// Those of all but the header.
+    fn add_within(&mut self, module: &Module) {
+        for &id in module.computations() {
+            let computation = module.computation(id);
+            self.add(&COMPUTATION, computation.residue(), computation.name());
+            for id in module.instructions(id) {
+                if let Some(extras) = module.extras(id) {
+                    self.add(&INSTRUCTION, &extras.residue, module.name_of(id));
+                }
+                let metadata = module.metadata(id);
+                if let Some(rare) = metadata.and_then(|metadata| metadata.rare.as_deref()) {
+                    self.add(&METADATA, &rare.residue, module.name_of(id));
+                }
+            }
+        }
+        for (lost, recovery) in &module.header.origin_recovery {
+            self.add(&RECOVERY, &recovery.residue, &lost.instruction);
+        }
+        for module in recovery_modules(module) {
+            self.add(&HEADER, &module.header.residue, &module.name);
+            self.add_within(module);
+        }
+    }
+
     fn add(&mut self, kind: &Kind, residue: &[u8], name: &str) {
         for field in fields(residue).flatten() {
             let known = kind.names.iter().find(|&&(number, _)| number == field.number);

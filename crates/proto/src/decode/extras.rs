@@ -11,7 +11,8 @@ use super::header::frontend_attributes;
 use crate::config;
 use crate::error::{ProtoError, Within as _};
 use crate::generated::xla::{
-    HloInstructionProto, OriginalValueElementProto, OriginalValueProto, StatisticsViz,
+    HloInstructionProto, OriginalArrayProto, OriginalValueElementProto, OriginalValueProto,
+    StatisticsViz,
 };
 use crate::sharding;
 
@@ -87,10 +88,14 @@ fn origin_of(
         Shape::Array(_) | Shape::Buffer(_) | Shape::Token | Shape::Opaque => {
             let element = elements.remove(index.as_slice());
             let array = element.and_then(|element| element.original_array.as_ref());
-            OriginTree::Array(array.map(|array| OriginalArray {
-                instruction: array.instruction_name.as_str().into(),
-                part: Dims::from_slice(&array.shape_index),
-            }))
+            OriginTree::Array(array.map(original_array))
         }
+    }
+}
+
+pub(super) fn original_array(proto: &OriginalArrayProto) -> OriginalArray {
+    OriginalArray {
+        instruction: proto.instruction_name.as_str().into(),
+        part: Dims::from_slice(&proto.shape_index),
     }
 }

@@ -10,12 +10,13 @@ mod extras;
 mod header;
 mod instruction;
 mod order;
+mod recovery;
 
 use prost::Message;
 use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, Module};
 
-use crate::error::ProtoError;
+use crate::error::{ProtoError, Within as _};
 use crate::form::module_in;
 use crate::generated::xla::HloModuleProto;
 use crate::generated::{known, xla};
@@ -38,7 +39,11 @@ use order::{Ids, OrderError, order};
 /// If the bytes are damaged, something refers to what is not there, or a field
 /// has a value that has no meaning here.
 pub fn decode(bytes: &[u8]) -> Result<Module, ProtoError> {
-    let bytes = module_in(bytes);
+    decode_within(module_in(bytes), 0)
+}
+
+/// An `HloModuleProto` that stands in so many recovery tables.
+fn decode_within(bytes: &[u8], recovery_depth: usize) -> Result<Module, ProtoError> {
     let mut parts = Parts::default();
     for field in fields(bytes) {
         let field = field.map_err(|wire::Malformed| malformed())?;
@@ -51,7 +56,7 @@ pub fn decode(bytes: &[u8]) -> Result<Module, ProtoError> {
             _ => parts.header.extend_from_slice(field.whole),
         }
     }
-    decode_parts(&parts)
+    decode_parts(&parts, recovery_depth)
 }
 
 const COMPUTATIONS: u32 = 3;
@@ -89,11 +94,15 @@ struct Env<'a> {
     schedule: &'a std::collections::BTreeMap<i64, xla::hlo_schedule_proto::InstructionSequence>,
 }
 
-fn decode_parts(parts: &Parts<'_>) -> Result<Module, ProtoError> {
+fn decode_parts(parts: &Parts<'_>, recovery_depth: usize) -> Result<Module, ProtoError> {
     let (proto, residue): (HloModuleProto, _) = message(&parts.header, &known::HLO_MODULE_PROTO)?;
     let mut module = Module::new(proto.name.as_str());
     module.header = header::decode(&proto)?;
     module.header.residue = residue.into();
+    if let Some(table) = &proto.original_value_recovery_table {
+        let table = recovery::decode(table, recovery_depth);
+        module.header.origin_recovery = table.within("original_value_recovery_table")?;
+    }
     let mut computations = Vec::with_capacity(parts.computations.len());
     for (index, bytes) in parts.computations.iter().enumerate() {
         let computation = split(bytes);

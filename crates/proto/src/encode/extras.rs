@@ -1,7 +1,7 @@
 //! Attributes that any instruction may have.
 
 use tilewright_ir::Extras;
-use tilewright_ir::metadata::{FrontendAttributes, Origin, OriginTree, Statistics};
+use tilewright_ir::metadata::{FrontendAttributes, Origin, OriginTree, OriginalArray, Statistics};
 
 use super::ids::Ids;
 use crate::config;
@@ -70,10 +70,7 @@ fn push_origins(
     match tree {
         OriginTree::Array(array) => elements.push(OriginalValueElementProto {
             shape_index: index.clone(),
-            original_array: array.as_ref().map(|array| OriginalArrayProto {
-                instruction_name: array.instruction.to_string(),
-                shape_index: array.part.to_vec(),
-            }),
+            original_array: array.as_ref().map(original_array),
         }),
         OriginTree::Tuple(parts) => {
             for (part, at) in parts.iter().zip(0..) {
@@ -82,5 +79,12 @@ fn push_origins(
                 index.pop();
             }
         }
+    }
+}
+
+pub(super) fn original_array(array: &OriginalArray) -> OriginalArrayProto {
+    OriginalArrayProto {
+        instruction_name: array.instruction.to_string(),
+        shape_index: array.part.to_vec(),
     }
 }

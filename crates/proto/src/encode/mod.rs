@@ -7,6 +7,7 @@ mod header;
 mod ids;
 mod instruction;
 mod names;
+mod recovery;
 
 use prost::Message as _;
 use rustc_hash::FxHashSet;
@@ -28,10 +29,17 @@ use ids::Ids;
 /// If the module lacks what every module has (an entry, roots, the values of
 /// constants), or holds text whose meaning is not known here.
 pub fn encode(module: &Module) -> Result<Vec<u8>, ProtoError> {
+    encode_within(module, 0)
+}
+
+/// A module that stands in so many recovery tables.
+fn encode_within(module: &Module, recovery_depth: usize) -> Result<Vec<u8>, ProtoError> {
     let ids = Ids::new(module);
     let fused = fused(module);
     let mut header = HloModuleProto::default();
     header::encode(module, &ids, &fused, &mut header)?;
+    let table = recovery::encode(&module.header.origin_recovery, recovery_depth);
+    header.original_value_recovery_table = table.within("original_value_recovery_table")?;
     let mut header =
         with_residue(header.encode_to_vec(), &module.header.residue, &known::HLO_MODULE_PROTO);
     let rest = header.split_off(position_of(&header, COMPUTATIONS));

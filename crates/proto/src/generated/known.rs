@@ -3,7 +3,7 @@
 use crate::residue::{Known, Known::Leaf, Known::Message, Known::Repeated};
 
 /// `HloModuleProto`
-pub(crate) static HLO_MODULE_PROTO: [(u32, Known); 10] = [
+pub(crate) static HLO_MODULE_PROTO: [(u32, Known); 11] = [
     (1, Leaf),
     (2, Leaf),
     (3, Leaf),
@@ -14,6 +14,7 @@ pub(crate) static HLO_MODULE_PROTO: [(u32, Known); 10] = [
     (17, Message(&STACK_FRAME_INDEX_PROTO)),
     (18, Message(&HLO_BUFFER_DONOR_PROTO)),
     (19, Message(&FRONTEND_ATTRIBUTES)),
+    (20, Message(&ORIGINAL_VALUE_RECOVERY_TABLE_PROTO)),
 ];
 
 /// `HloScheduleProto`
@@ -312,6 +313,18 @@ pub(crate) static ORIGINAL_VALUE_ELEMENT_PROTO: [(u32, Known); 2] = [
 pub(crate) static ORIGINAL_VALUE_PROTO: [(u32, Known); 2] = [
     (1, Repeated(&ORIGINAL_VALUE_ELEMENT_PROTO)),
     (2, Leaf),
+];
+
+/// `OriginalValueRecoveryTableProto`
+pub(crate) static ORIGINAL_VALUE_RECOVERY_TABLE_PROTO: [(u32, Known); 1] = [
+    (1, Leaf),
+];
+
+/// `OriginalValueRecoveryTableProto.Entry`
+pub(crate) static ORIGINAL_VALUE_RECOVERY_TABLE_PROTO_ENTRY: [(u32, Known); 3] = [
+    (1, Message(&ORIGINAL_ARRAY_PROTO)),
+    (2, Message(&ORIGINAL_ARRAY_PROTO)),
+    (3, Leaf),
 ];
 
 /// `ParameterReplication`

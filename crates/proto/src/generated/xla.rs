@@ -25,6 +25,10 @@ pub struct HloModuleProto {
     pub buffer_donor: ::core::option::Option<HloBufferDonorProto>,
     #[prost(message, optional, tag = "19")]
     pub frontend_attributes: ::core::option::Option<FrontendAttributes>,
+    #[prost(message, optional, tag = "20")]
+    pub original_value_recovery_table: ::core::option::Option<
+        OriginalValueRecoveryTableProto,
+    >,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HloScheduleProto {
@@ -542,6 +546,25 @@ pub struct OriginalValueProto {
     pub elements: ::prost::alloc::vec::Vec<OriginalValueElementProto>,
     #[prost(bool, tag = "2")]
     pub is_synthetic_call: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OriginalValueRecoveryTableProto {
+    /// Each an Entry, as bytes, so that what is unknown in it stays with its array.
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub entries: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+}
+/// Nested message and enum types in `OriginalValueRecoveryTableProto`.
+pub mod original_value_recovery_table_proto {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Entry {
+        #[prost(message, optional, tag = "1")]
+        pub old_original_array: ::core::option::Option<super::OriginalArrayProto>,
+        #[prost(message, optional, tag = "2")]
+        pub new_original_array: ::core::option::Option<super::OriginalArrayProto>,
+        /// An HloModuleProto.
+        #[prost(bytes = "vec", optional, tag = "3")]
+        pub recovery_module: ::core::option::Option<::prost::alloc::vec::Vec<u8>>,
+    }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ParameterReplication {

@@ -122,7 +122,7 @@ impl<'s> Parser<'s> {
             None => *entry = Some((id, span)),
             Some((_, first)) => {
                 let error = SyntaxError::new(span, "a second entry computation");
-                let _ = self.fail::<()>(error.help(self.first_stands(first)));
+                let _ = self.fail::<()>(error.first(Some(first)));
             }
         }
     }
@@ -132,11 +132,7 @@ impl<'s> Parser<'s> {
         if let Some(previous) = self.computations.insert(name, defined) {
             let first = previous.and_then(|first| self.spans.computation(first));
             let message = format!("a second computation named `{name}`");
-            let mut error = SyntaxError::new(span, message);
-            if let Some(first) = first {
-                error = error.help(self.first_stands(first));
-            }
-            let _ = self.fail::<()>(error);
+            let _ = self.fail::<()>(SyntaxError::new(span, message).first(first));
         }
     }
 

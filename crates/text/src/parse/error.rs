@@ -20,16 +20,24 @@ pub struct SyntaxError {
     pub expected: Option<String>,
     /// What may help to put it right.
     pub help: Option<String>,
+    /// The first of two things of which there may be one.
+    pub(crate) first: Option<Span>,
 }
 
 impl SyntaxError {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
         let at = LineColumn { line: 1, column: 1 };
-        Self { span, at, message: message.into(), expected: None, help: None }
+        Self { span, at, message: message.into(), expected: None, help: None, first: None }
     }
 
     pub(crate) fn expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
+        self
+    }
+
+    /// The help is where the first of them stands.
+    pub(crate) fn first(mut self, first: Option<Span>) -> Self {
+        self.first = first;
         self
     }
 
@@ -70,6 +78,10 @@ impl SyntaxErrors {
         let lines = LineIndex::new(source);
         for error in &mut errors {
             error.at = lines.at(error.span.start as usize);
+            if let Some(first) = error.first {
+                let at = lines.at(first.start as usize);
+                error.help = Some(format!("the first stands on line {}", at.line));
+            }
         }
         Self { errors, gave_up }
     }

@@ -1,6 +1,5 @@
 //! Attributes that any instruction or module may have.
 
-use smol_str::SmolStr;
 use tilewright_ir::Dims;
 use tilewright_ir::metadata::{
     FrontendAttributes, InputOutputAlias, Origin, OriginTree, OriginalArray, Statistics,
@@ -86,11 +85,16 @@ impl Parser<'_> {
         if self.accept(b'}') {
             return Ok(OriginTree::Array(None));
         }
-        let instruction: SmolStr = self.string("the name of an instruction in quotes")?;
+        self.rest_of_array().map(|array| OriginTree::Array(Some(array)))
+    }
+
+    /// `string [index] "}"`
+    pub(super) fn rest_of_array(&mut self) -> Parse<OriginalArray> {
+        let instruction = self.string("the name of an instruction in quotes")?;
         self.cursor.skip_space();
         let part = if self.cursor.peek() == b'{' { self.shape_index()? } else { Dims::new() };
         self.expect(b'}', "`}`")?;
-        Ok(OriginTree::Array(Some(OriginalArray { instruction, part })))
+        Ok(OriginalArray { instruction, part })
     }
 
     /// ```text

@@ -87,6 +87,9 @@ impl<'s> Parser<'s> {
             "frontend_attributes" => {
                 self.module.header.frontend_attributes = self.frontend_attributes()?;
             }
+            "origin_recovery_table" => {
+                self.module.header.origin_recovery = self.recovery_table(span)?;
+            }
             _ => {
                 let value = self.verbatim(Extent::Attribute)?;
                 self.module.header.other.push((name.into(), value));

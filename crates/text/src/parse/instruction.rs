@@ -88,7 +88,7 @@ impl<'s> Parser<'s> {
     fn set_root(&mut self, scope: &mut Scope<'s>, id: InstId, span: Span) -> Parse<()> {
         if let Some(first) = scope.root {
             let error = SyntaxError::new(span, "a second root in this computation");
-            return self.fail(error.help(self.first_stands(first)));
+            return self.fail(error.first(Some(first)));
         }
         scope.root = Some(span);
         // It was inserted just now, so it cannot have been removed.
@@ -98,11 +98,8 @@ impl<'s> Parser<'s> {
     #[cold]
     fn duplicate_name(&mut self, name: &str, span: Span, previous: Option<InstId>) -> Parse<()> {
         let message = format!("a second instruction named `{name}` in this computation");
-        let mut error = SyntaxError::new(span, message);
-        if let Some(first) = previous.and_then(|id| self.spans.instruction(id)) {
-            error = error.help(self.first_stands(first));
-        }
-        self.fail(error)
+        let first = previous.and_then(|id| self.spans.instruction(id));
+        self.fail(SyntaxError::new(span, message).first(first))
     }
 
     /// ```text

@@ -21,6 +21,7 @@ mod names;
 mod number;
 mod operand;
 mod recover;
+mod recovery;
 mod shape;
 mod sharding;
 mod short;
@@ -36,7 +37,7 @@ use tilewright_ir::verify::Rejected;
 use tilewright_ir::{CompId, Dims, InstId, Module, ShapeId, Verified, verify};
 
 use crate::lexer::{Cursor, END, starts_name};
-use crate::span::{SourceMap, Span, line_column};
+use crate::span::{SourceMap, Span};
 use names::Names;
 
 pub use error::{MAX_ERRORS, SyntaxError, SyntaxErrors};
@@ -58,16 +59,7 @@ pub struct Parsed {
 /// # Errors
 /// All that is wrong with the text.
 pub fn parse(source: &str) -> Result<Parsed, SyntaxErrors> {
-    if u32::try_from(source.len()).is_err() {
-        return Err(single(source, source.len(), "the text is longer than 4 GiB"));
-    }
-    if let Some(nul) = memchr::memchr(END, source.as_bytes()) {
-        return Err(single(source, nul, "the text contains a NUL byte; is it HLO text?"));
-    }
-    let mut parser = Parser::new(source);
-    parser.reserve();
-    parser.text();
-    parser.finish()
+    Parser::new(source).parse()
 }
 
 /// Parses bytes that should be HLO text.
@@ -157,6 +149,8 @@ struct Parser<'s> {
     unbalanced: bool,
     /// How many more parts inferred shapes may have, see `infer`.
     inference_budget: usize,
+    /// How many recovery tables the text stands in.
+    recovery_depth: usize,
 }
 
 impl<'s> Parser<'s> {
@@ -177,7 +171,22 @@ impl<'s> Parser<'s> {
             spare_names: Vec::new(),
             unbalanced: false,
             inference_budget: source.len().saturating_mul(2).saturating_add(1 << 20),
+            recovery_depth: 0,
         }
+    }
+
+    /// Reads the whole text.
+    fn parse(&mut self) -> Result<Parsed, SyntaxErrors> {
+        let source = self.cursor.source();
+        if u32::try_from(source.len()).is_err() {
+            return Err(single(source, source.len(), "the text is longer than 4 GiB"));
+        }
+        if let Some(nul) = memchr::memchr(END, source.as_bytes()) {
+            return Err(single(source, nul, "the text contains a NUL byte; is it HLO text?"));
+        }
+        self.reserve();
+        self.text();
+        self.finish()
     }
 
     /// Makes room for as many instructions as there seem to be: mostly one on
@@ -191,14 +200,16 @@ impl<'s> Parser<'s> {
         self.spans.reserve(instructions);
     }
 
-    fn finish(mut self) -> Result<Parsed, SyntaxErrors> {
+    fn finish(&mut self) -> Result<Parsed, SyntaxErrors> {
         if self.errors.is_empty() && self.cursor.open_comment().is_some() {
             let _ = self.unexpected::<()>("");
         }
         if self.errors.is_empty() {
-            Ok(Parsed { module: self.module, spans: self.spans })
+            let module = std::mem::take(&mut self.module);
+            Ok(Parsed { module, spans: std::mem::take(&mut self.spans) })
         } else {
-            Err(SyntaxErrors::new(self.errors, self.gave_up, self.cursor.source()))
+            let errors = std::mem::take(&mut self.errors);
+            Err(SyntaxErrors::new(errors, self.gave_up, self.cursor.source()))
         }
     }
 
@@ -235,12 +246,6 @@ impl<'s> Parser<'s> {
         let span = self.found();
         let found = self.cursor.text(start, span.end as usize);
         self.fail(SyntaxError::new(span, format!("unexpected `{found}`")).expected(expected))
-    }
-
-    /// Where the first of two things stands of which there may be one.
-    fn first_stands(&self, first: Span) -> String {
-        let at = line_column(self.cursor.source(), first.start as usize);
-        format!("the first stands on line {}", at.line)
     }
 
     /// The extent of the word, number or character here.

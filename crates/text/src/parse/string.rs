@@ -1,14 +1,30 @@
 //! Strings with C escapes.
 
+use std::borrow::Cow;
+
 use smol_str::SmolStr;
 use tilewright_ir::escape;
 
 use super::{Parse, Parser, SyntaxError};
 use crate::span::Span;
 
-impl Parser<'_> {
+/// A string of the source.
+pub(super) struct Quoted<'s> {
+    /// Where the byte after its quote stands.
+    pub(super) start: usize,
+    /// What stands between the quotes.
+    pub(super) raw: &'s str,
+    /// What that stands for.
+    pub(super) text: Cow<'s, str>,
+}
+
+impl<'s> Parser<'s> {
     /// `string := '"' ... '"' | "'" ... "'"`, without quotes and escapes.
     pub(super) fn string(&mut self, what: &str) -> Parse<SmolStr> {
+        self.quoted(what).map(|quoted| SmolStr::new(quoted.text))
+    }
+
+    pub(super) fn quoted(&mut self, what: &str) -> Parse<Quoted<'s>> {
         self.cursor.skip_space();
         let start = self.cursor.pos();
         if !matches!(self.cursor.peek(), b'"' | b'\'') {
@@ -16,10 +32,10 @@ impl Parser<'_> {
         }
         let Some((raw, escapes)) = self.cursor.quoted() else { return self.open_string() };
         if !escapes {
-            return Ok(SmolStr::new(raw));
+            return Ok(Quoted { start: start + 1, raw, text: Cow::Borrowed(raw) });
         }
         match unescape(raw) {
-            Some(text) => Ok(SmolStr::new(text)),
+            Some(text) => Ok(Quoted { start: start + 1, raw, text: Cow::Owned(text) }),
             None => {
                 let span = self.span_since(start);
                 let message = "the escapes in this string are malformed or not UTF-8";

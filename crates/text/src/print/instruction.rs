@@ -15,6 +15,7 @@ impl Printer<'_> {
         if !is_instruction_name(name) {
             return Err(PrintError::Name(name.into()));
         }
+        self.begin_line();
         self.out.push_str(if is_root { "  ROOT " } else { "  " });
         self.definition(id)?;
         self.common_attributes(id);

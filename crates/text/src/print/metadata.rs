@@ -1,6 +1,6 @@
 //! What is known about an instruction beyond op, shape and operands.
 
-use tilewright_ir::metadata::{FrontendAttributes, Origin, OriginTree, Statistics};
+use tilewright_ir::metadata::{FrontendAttributes, Origin, OriginTree, OriginalArray, Statistics};
 use tilewright_ir::{Extras, OpMetadata};
 
 use super::attrs::{push_index, separated};
@@ -173,21 +173,24 @@ fn push_origin(out: &mut String, origin: &Origin) {
 fn push_origin_tree(out: &mut String, tree: &OriginTree) {
     match tree {
         OriginTree::Array(None) => out.push_str("{}"),
-        OriginTree::Array(Some(array)) => {
-            out.push('{');
-            push_quoted(out, &array.instruction);
-            if !array.part.is_empty() {
-                out.push(' ');
-                push_index(out, &array.part);
-            }
-            out.push('}');
-        }
+        OriginTree::Array(Some(array)) => push_original_array(out, array),
         OriginTree::Tuple(parts) => {
             out.push('(');
             separated(out, parts, ", ", push_origin_tree);
             out.push(')');
         }
     }
+}
+
+/// `{"x" {0}}`
+pub(super) fn push_original_array(out: &mut String, array: &OriginalArray) {
+    out.push('{');
+    push_quoted(out, &array.instruction);
+    if !array.part.is_empty() {
+        out.push(' ');
+        push_index(out, &array.part);
+    }
+    out.push('}');
 }
 
 /// Appends `, name=text`.

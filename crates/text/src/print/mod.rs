@@ -6,6 +6,7 @@
 //! attrs        the attributes of ops, by kind
 //! literal      nested braces        number, float   digits
 //! shape        each distinct shape is written once and then copied
+//! recovery     whole modules within the header
 //! name, string what needs `%`, what needs escapes
 //! canonical    names and order that two equal modules share
 //! ```
@@ -22,12 +23,14 @@ mod metadata;
 mod module;
 pub(crate) mod name;
 mod number;
+mod recovery;
 mod shape;
 mod sharding;
 mod string;
 
 use canonical::Canonical;
 use smol_str::SmolStr;
+use tilewright_ir::metadata::MAX_RECOVERY_DEPTH;
 use tilewright_ir::{CompId, InstId, Module};
 
 /// Which of XLA's forms of text to write.
@@ -121,6 +124,9 @@ pub enum PrintError {
     /// A constant holds a token.
     #[error("constant `{0}` holds a token, which HLO text cannot express")]
     TokenConstant(SmolStr),
+    /// A recovery table lies too deep in others.
+    #[error("recovery tables nest more than {MAX_RECOVERY_DEPTH} deep, which is not read back")]
+    RecoveryDepth,
 }
 
 /// A module as HLO text.
@@ -166,6 +172,8 @@ struct Printer<'p> {
     options: PrintOptions,
     shapes: shape::ShapeTexts,
     names: Names<'p>,
+    /// How many recovery tables the module stands in.
+    recovery_depth: usize,
 }
 
 /// What instructions and computations are called.
@@ -194,6 +202,14 @@ impl<'p> Printer<'p> {
     fn new(out: &'p mut String, module: &'p Module, options: PrintOptions) -> Self {
         let canonical = (options.form == Form::Canonical).then(|| Canonical::of(module));
         let names = Names { module, canonical };
-        Self { out, module, options, shapes: shape::ShapeTexts::new(options.padding), names }
+        let shapes = shape::ShapeTexts::new(options.padding);
+        Self { out, module, options, shapes, names, recovery_depth: 0 }
+    }
+
+    /// Indents a line of a module that stands in a recovery table.
+    fn begin_line(&mut self) {
+        for _ in 0..self.recovery_depth {
+            self.out.push_str("    ");
+        }
     }
 }

@@ -15,6 +15,7 @@ use super::{Form, PrintError, Printer, shape};
 impl Printer<'_> {
     pub(super) fn module(&mut self) -> Result<(), PrintError> {
         let module = self.module;
+        self.begin_line();
         self.out.push_str("HloModule ");
         push_name(self.out, checked(&module.name)?, Form::Short);
         self.header(&module.header)?;
@@ -56,11 +57,10 @@ impl Printer<'_> {
         if let Some(layout) = &header.entry_layout {
             self.entry_layout(layout)?;
         }
-        self.after_layout(header);
-        Ok(())
+        self.after_layout(header)
     }
 
-    fn after_layout(&mut self, header: &Header) {
+    fn after_layout(&mut self, header: &Header) -> Result<(), PrintError> {
         let out = &mut *self.out;
         let allowed = [
             ("parameters", &header.allow_sharding_propagation_to_parameters),
@@ -79,9 +79,11 @@ impl Printer<'_> {
             push_i64(attribute(out, "num_partitions"), count);
         }
         push_frontend_attributes(out, &header.frontend_attributes);
+        self.recovery_table(&header.origin_recovery)?;
         for (name, text) in &header.other {
-            push_attribute(out, name, &text.0);
+            push_attribute(self.out, name, &text.0);
         }
+        Ok(())
     }
 
     fn entry_layout(&mut self, layout: &ProgramShape) -> Result<(), PrintError> {
@@ -154,6 +156,7 @@ impl Printer<'_> {
         let Some(root) = computation.root() else {
             return Err(PrintError::EmptyComputation(computation.name().into()));
         };
+        self.begin_line();
         if module.entry() == Some(id) {
             self.out.push_str("ENTRY ");
         }
@@ -165,6 +168,7 @@ impl Printer<'_> {
         for instruction in order {
             self.instruction(instruction, instruction == root)?;
         }
+        self.begin_line();
         self.out.push('}');
         if let Some(thread) = computation.execution_thread() {
             self.out.push_str(", execution_thread=");

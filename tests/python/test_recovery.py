@@ -1,0 +1,78 @@
+"""Recovery tables hold, to XLA, the same modules before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tool
+import xla
+
+MODULE = r"""HloModule m, num_partitions=2, origin_recovery_table={
+  {"reshape"} : {"negate" {1,0}},
+  "
+    HloModule q, frontend_attributes={foo=\"bar\", json=\"\\\"\\\\\"}
+
+    FileNames
+    1 \"a.py\"
+
+    FunctionNames
+    1 \"f\"
+
+    FileLocations
+    1 {file_name_id=1 function_name_id=1 line=3 end_line=4 column=5 end_column=6}
+
+    StackFrames
+    1 {file_location_id=1 parent_frame_id=1}
+
+    ENTRY r {
+      p = f32[4] parameter(0), metadata={op_name=\"a\\n\\\"b\\303\\251\" stack_frame_id=1}
+      ROOT q = f32[2,2] reshape(p), backend_config={\"key\":
+ [3]}
+    }
+  "
+  {'it\'s'} : {}, 'HloModule single, origin_recovery_table={ {"x"}:{"y"} {"x"}:{"z"} }
+    f { ROOT y = f32[11] constant({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) }
+    ENTRY r { ROOT c = f32[11] call(), to_apply=f }'
+  {"alone"} : {"p"}, "f32[2] negate(f32[2] x)"
+}
+
+ENTRY e {
+  ROOT x = f32[2] parameter(0)
+}
+"""
+
+
+def same(actual: xla.HloModule, expected: xla.HloModule) -> None:
+    assert xla.print_full(actual) == xla.print_full(expected)
+    assert xla.proto_without_id(actual) == xla.proto_without_id(expected)
+
+
+@pytest.mark.usefixtures("binary")
+def test_text_to_text_and_proto_are_xlas(tmp_path: Path) -> None:
+    """Escapes, tables in tables, constants, stack frames: what XLA makes of them."""
+    source = tmp_path / "in.hlo"
+    source.write_text(MODULE)
+    expected = xla.parse(MODULE)
+    assert len(xla.proto_without_id(expected)) > 900
+    for out in (tmp_path / "out.hlo", tmp_path / "out.pb"):
+        tool.tilewright("convert", source, "-o", out)
+    same(xla.parse((tmp_path / "out.hlo").read_text()), expected)
+    proto = xla.from_proto((tmp_path / "out.pb").read_bytes())
+    # Proto has no partitions, and XLA numbers a text's modules when it reads it.
+    same(proto, xla.from_proto(expected.as_serialized_hlo_module_proto()))
+
+
+@pytest.mark.usefixtures("binary")
+def test_proto_to_text_and_proto_are_xlas(tmp_path: Path) -> None:
+    """The same, from XLA's proto."""
+    source = tmp_path / "in.pb"
+    source.write_bytes(xla.parse(MODULE).as_serialized_hlo_module_proto())
+    expected = xla.from_proto(source.read_bytes())
+    for out in (tmp_path / "out.hlo", tmp_path / "out.pb"):
+        tool.tilewright("convert", source, "-o", out)
+    same(xla.from_proto((tmp_path / "out.pb").read_bytes()), expected)
+    assert (tmp_path / "out.pb").read_bytes() == source.read_bytes()
+    again = xla.parse((tmp_path / "out.hlo").read_text())
+    same(again, xla.parse(MODULE.replace(", num_partitions=2", "")))
