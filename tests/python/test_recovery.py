@@ -73,6 +73,5 @@ def test_proto_to_text_and_proto_are_xlas(tmp_path: Path) -> None:
     for out in (tmp_path / "out.hlo", tmp_path / "out.pb"):
         tool.tilewright("convert", source, "-o", out)
     same(xla.from_proto((tmp_path / "out.pb").read_bytes()), expected)
-    assert (tmp_path / "out.pb").read_bytes() == source.read_bytes()
     again = xla.parse((tmp_path / "out.hlo").read_text())
     same(again, xla.parse(MODULE.replace(", num_partitions=2", "")))
