@@ -1,10 +1,13 @@
 //! Times our parser and printer on a file, for `benches/parse_peer.py`.
 //!
 //!     cargo run --release -p tilewright-text --example time_text -- FILE
+//!     cargo run --release -p tilewright-text --example time_text -- --memory FILE
 //!     cargo run --release -p tilewright-text --example time_text -- --generate COUNT FILE
 //!
 //! The first form prints, for parse and print, a line of JSON with the median
-//! of several rounds; the second writes HLO text of about COUNT instructions.
+//! of several rounds; the second one with the bytes by which the process grows,
+//! beyond the text itself, while it reads and verifies the file, at its peak;
+//! the third writes HLO text of about COUNT instructions.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
 #[path = "../benches/generated/mod.rs"]
@@ -15,7 +18,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tilewright_text::{PrintOptions, parse, print};
+use tilewright_text::{PrintOptions, parse, parse_and_verify, print};
 
 const ROUNDS: usize = 7;
 
@@ -47,6 +50,26 @@ fn time(path: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A size that the kernel tells of this process, in bytes.
+fn size_of_process(field: &str) -> Result<u64, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    Ok(kibibytes.ok_or("the kernel does not tell how large this process is")?.parse::<u64>()? << 10)
+}
+
+fn measure_memory(path: &str) -> Result<(), Box<dyn Error>> {
+    let text = std::fs::read_to_string(path)?;
+    // Lets the peak begin anew.
+    std::fs::write("/proc/self/clear_refs", "5")?;
+    let before = size_of_process("VmRSS")?;
+    let module = parse_and_verify(black_box(&text))?;
+    let bytes = size_of_process("VmHWM")?.saturating_sub(before);
+    let count = module.instruction_count();
+    println!(r#"{{"what": "memory", "instructions": {count}, "bytes": {bytes}}}"#);
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -55,6 +78,7 @@ fn main() -> ExitCode {
             Ok(count) => std::fs::write(path, generated::text(count)).map_err(Into::into),
             Err(error) => Err(Box::<dyn Error>::from(error)),
         },
+        ["--memory", path] => measure_memory(path),
         [path] => time(path),
         _ => return ExitCode::from(2),
     };
