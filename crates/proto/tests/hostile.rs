@@ -17,7 +17,8 @@ fn swallow(bytes: &[u8]) -> bool {
 }
 
 fn some() -> Vec<(String, Vec<u8>)> {
-    let wanted = ["layer_norm", "attributes", "shapes", "sharding", "collectives", "literals"];
+    let wanted =
+        ["layer_norm", "attributes", "shapes", "sharding", "collectives", "literals", "recovery"];
     let mut found = modules(&["models", "text/ok"]);
     found.retain(|(name, _)| wanted.iter().any(|wanted| name.contains(wanted)));
     let mut found: Vec<(String, Vec<u8>)> = found

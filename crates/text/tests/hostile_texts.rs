@@ -8,8 +8,9 @@ use std::path::Path;
 use tilewright_testkit::properties::{self, Outcome};
 
 /// Small modules that have most of what text can have.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 12] = [
     "text/ok/short_whitening.hlo",
+    "text/ok/origin_recovery.hlo",
     "sharded/psum.hlo",
     "sharded/all_gather_compiled.hlo",
     "sharded/ppermute_compiled.hlo",
