@@ -1,7 +1,10 @@
 //! Which passes run, in which order, and when a result is kept.
 
+mod trail;
+
 use std::time::Instant;
 
+use rustc_hash::FxHashSet;
 use tilewright_ir::verify::{Rejected, Verified, verify};
 use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
@@ -11,6 +14,7 @@ use crate::evaluate::Evaluate;
 use crate::pass::{Context, Pass};
 use crate::registry;
 use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
+use trail::Trail;
 
 /// How a module is optimised.
 #[derive(Clone, Debug)]
@@ -312,10 +316,23 @@ impl Run<'_> {
     /// it, so that moves which pay one by one cannot go round in circles.
     fn rounds(&mut self, plan: &Plan) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot> = None;
+        let mut trail = Trail::default();
+        if plan.cleanup.iter().any(|pass| pass.is_heart()) {
+            trail.leads_back_to(self.snapshot());
+        }
         for _ in 0..self.options.max_rounds {
             // What was left may have become possible: only the last word counts.
             self.notes.retain(|note| note.verdict == Verdict::Done);
+            let made = self.heart;
             let cleaned = self.all(&plan.cleanup)?;
+            if self.heart > made {
+                let now = self.snapshot();
+                let cycles = now.cycles;
+                if let Some(best) = trail.leads_back_to(now) {
+                    self.take_back(best, cycles);
+                    return Ok(StopReason::Fixpoint);
+                }
+            }
             // The heart waits for the fixpoint of the cleanup.
             let changes = if plan.heart.is_empty() || cleaned > 0 {
                 cleaned
@@ -458,7 +475,7 @@ fn whole_left(before: f64, after: f64, options: &Options) -> Note {
 /// Each note once.
 fn relevant(notes: Vec<Note>) -> Vec<Note> {
     let mut kept: Vec<Note> = Vec::with_capacity(notes.len());
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = FxHashSet::default();
     for note in notes {
         if seen.insert(note.to_string()) {
             kept.push(note);
@@ -466,3 +483,6 @@ fn relevant(notes: Vec<Note>) -> Vec<Note> {
     }
     kept
 }
+
+#[cfg(test)]
+mod tests;

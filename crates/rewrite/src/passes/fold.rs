@@ -11,7 +11,7 @@
 //!   on their order; folded here, they could yield what the backend would not.
 //! - A module does not grow: an array takes no more room than those of its
 //!   operands that nothing else reads, which go. No array has more than
-//!   [`LARGEST`] elements.
+//!   `LARGEST` elements.
 //! - Nothing is folded that has anything attached to it (a sharding, control
 //!   edges).
 
