@@ -267,6 +267,18 @@ fn a_reshape_of_what_is_stored_is_free_on_a_cpu() {
 }
 
 #[test]
+fn a_reshape_of_major_dims_is_free_on_a_cpu() {
+    let text = "HloModule spread
+ENTRY main {
+  x = f32[4] parameter(0)
+  y = f32[4,4,8] broadcast(x), dimensions={0}
+  z = f32[16,8] reshape(y)
+  ROOT w = f32[16,8] negate(z)
+}";
+    assert_cost(cost(text, Opcode::Reshape, "cpu"), Cost::default());
+}
+
+#[test]
 fn a_matrix_product_counts_a_multiplication_and_an_addition_each() {
     let text = "HloModule product
 ENTRY main {

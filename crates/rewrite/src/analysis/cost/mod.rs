@@ -79,8 +79,8 @@ pub struct Operand<'a> {
     pub value: Weighed<'a>,
     /// Whether it is computed where it is used, and not stored.
     pub fused: bool,
-    /// Whether that takes its indices apart: it is a reshape, of something fused,
-    /// that does more than add or drop dims of size 1.
+    /// Whether that takes the indices of each element apart: it is a reshape, of
+    /// something fused, that changes the minor dim.
     pub regrouped: bool,
 }
 
@@ -239,7 +239,7 @@ impl CostModel<'_> {
         let moved = self.target.reshape_cost(from, to);
         // Where nothing moves, a stored value only gets another name; what is
         // computed in place has its indices taken apart, or is stored for that.
-        let regroups = large_dims(from) != large_dims(to);
+        let regroups = large_minor(from) != large_minor(to);
         let breaks_loop = moved.kind == MoveKind::Free && operand.fused && regroups;
         let kind = if breaks_loop { MoveKind::KeepsTiles } else { moved.kind };
         self.moved(kind, moved.realigned_vectors, result, operands)
@@ -412,14 +412,16 @@ fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Whether an op is a reshape that does more than add or drop dims of size 1.
+/// Whether an op is a reshape that changes the minor dim.
 fn regroups(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
-    let dims = |shape: &Shape| shape.as_array().map(large_dims);
-    op.opcode() == Opcode::Reshape && from.and_then(dims) != dims(to)
+    let minor = |shape: &Shape| shape.as_array().map(large_minor);
+    op.opcode() == Opcode::Reshape && from.and_then(minor) != minor(to)
 }
 
-fn large_dims(shape: &ArrayShape) -> SmallVec<[i64; 6]> {
-    shape.dims().iter().copied().filter(|&dim| dim != 1).collect()
+/// The last dim that is not of size 1, as far as there is one: what a loop runs
+/// along.
+pub fn large_minor(shape: &ArrayShape) -> Option<i64> {
+    shape.dims().iter().rev().copied().find(|&dim| dim != 1)
 }
 
 fn is_one(shape: &Shape) -> bool {

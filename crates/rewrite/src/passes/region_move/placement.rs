@@ -28,8 +28,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Value};
 
 use super::plan::{ExitPiece, LeafPiece, Planner};
-use super::same_but_ones;
-use crate::analysis::cost::{Cost, CostModel, Operand};
+use crate::analysis::cost::{Cost, CostModel, Operand, large_minor};
 use crate::analysis::cut::{Cut, Node};
 use crate::analysis::reduce::reshape_op;
 use crate::analysis::region::{Exit, Leaf};
@@ -270,8 +269,8 @@ impl Network<'_> {
         Some(match exit.user {
             Some(user) => {
                 let new = self.planner.new_shape(exit.value)?;
-                let new = new.as_array()?.dims();
-                let regrouped = fused && !same_but_ones(new, &self.planner.region.dims);
+                let old = value.shape.as_array()?;
+                let regrouped = fused && large_minor(new.as_array()?) != large_minor(old);
                 self.user_pays(user, exit.value, Operand { value, fused, regrouped })
             }
             None if self.is_result(exit.value) && !fused => -self.model.stored(value).cycles,
