@@ -31,6 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import real_effect
 import tool
 import xla
 
@@ -187,13 +188,7 @@ def programs() -> Iterator[Program]:
 def milliseconds(program: Program, seconds: float) -> float:
     """The fastest of as many runs as fit the time."""
     executable = xla.compile_text(program.text)
-    rng = np.random.default_rng(0)
-    inputs = executable.place(
-        [
-            rng.standard_normal(shape, dtype=np.float32).astype(dtype)
-            for shape, dtype in zip(executable.input_shapes, executable.input_types)
-        ]
-    )
+    inputs = real_effect.random_inputs(executable)
     executable.launch(inputs)
     times: list[float] = []
     end = time.perf_counter() + seconds

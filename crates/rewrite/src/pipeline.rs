@@ -460,14 +460,18 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
 
 /// Says that rewrites which paid one by one did not pay together.
 fn whole_left(before: f64, after: f64, options: &Options) -> Note {
+    let why = if cost_pays(after, before) {
+        format!("would cost {after:.0} cycles instead of {before:.0}")
+    } else {
+        "save nothing".into()
+    };
+    let target = &options.target.name;
     Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
         text: format!(
-            "rewrites that pay one by one were taken back: together they would cost {after:.0} \
-             cycles instead of {before:.0} on {}",
-            options.target.name
+            "rewrites that pay one by one were taken back: together they {why} on {target}"
         ),
     }
 }

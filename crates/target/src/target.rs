@@ -69,7 +69,7 @@ target! {
     lane_move_cycles: f64 = Rule::Cost;
     /// Cycles per vector of a reshape or transpose that moves nothing inside
     /// vectors. It is no work, but it ties the layouts on both sides together,
-    /// which a compiler may have to pay for elsewhere.
+    /// or parts a loop in two, which a compiler may have to pay for elsewhere.
     reshape_pin_cycles: f64 = Rule::Cost;
     /// Cycles to reduce a vector across its lanes.
     cross_lane_reduce_cycles: f64 = Rule::Cost;

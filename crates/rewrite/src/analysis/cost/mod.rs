@@ -114,17 +114,17 @@ impl CostModel<'_> {
         fused: &[bool],
         value: Value,
     ) -> Operand<'a> {
-        let (id, index) = match value {
+        let index = match value {
             Value::Old(id) => return self.operand(module, id),
-            Value::New(index) => (patch.planned().get(index), index),
+            Value::New(index) => index,
         };
         let shape = patch.shape(module, value);
         let fused = fused.get(index).copied().unwrap_or(false);
-        let regrouped = fused
-            && id.is_some_and(|planned| {
-                let source = planned.operands.first().map(|&source| patch.shape(module, source));
-                regroups(&planned.op, source, shape)
-            });
+        let planned = patch.planned().get(index).filter(|_| fused);
+        let regrouped = planned.is_some_and(|planned| {
+            let source = planned.operands.first().map(|&source| patch.shape(module, source));
+            regroups(&planned.op, source, shape)
+        });
         Operand { value: self.weigh(shape), fused, regrouped }
     }
 

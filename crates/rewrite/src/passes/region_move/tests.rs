@@ -7,7 +7,7 @@ use tilewright_testkit::fixture::fixtures;
 use super::{Admits, Sweep, same_but_ones};
 use crate::analysis::cost::{module_cost, pays};
 use crate::pass::Context;
-use crate::pipeline::PIPELINES;
+use crate::pipeline::pipeline;
 use crate::registry;
 
 /// The default pipeline, with or without cuts.
@@ -48,7 +48,7 @@ impl Pipeline<'_> {
 
     /// What a module costs in the end.
     fn cost(&self, module: &Module) -> f64 {
-        let [pipeline, ..] = PIPELINES else { panic!("no pipeline") };
+        let pipeline = pipeline("default").expect("a pipeline");
         let mut module = module.clone();
         let mut best = f64::INFINITY;
         self.run(pipeline.first, &mut module);
