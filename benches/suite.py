@@ -7,14 +7,18 @@ files of `fixtures/real`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures"))
 
 import generate
+import jax
+import jax.numpy as jnp
 import programs
-from programs import Case, Sizes, image, sizes
+from programs import Array, Case, Sizes, image, sizes
 
 # Channels and groups for each number of channels in a group.
 WIDTHS = {
@@ -55,6 +59,14 @@ def group_norms() -> Iterator[Case]:
         yield grown(known(programs.group_norm_nhwc), at)
 
 
+# Blocks with convolutions, and how many of their inputs are data, not weights.
+BLOCKS = {
+    programs.resnet_basic_block: 1,
+    programs.resnet_bottleneck_block: 1,
+    programs.unet_block: 2,
+}
+
+
 def others() -> Iterator[Case]:
     """The other norms, and blocks with convolutions."""
     for function in (
@@ -70,18 +82,54 @@ def others() -> Iterator[Case]:
         programs.weight_norm,
         programs.weight_norm_flat,
         programs.batch_norm,
-        programs.resnet_basic_block,
-        programs.resnet_bottleneck_block,
-        programs.unet_block,
+        *BLOCKS,
     ):
         yield known(function)
 
 
+def training_step(f: Callable[..., Array], data: int, count: int) -> Callable[..., Any]:
+    """One step of gradient descent with momentum on the mean squared error of f.
+
+    Inputs: the `count` inputs of f, of which all but the first `data` are weights,
+    a momentum for each weight, and what f should be.  Results: the loss, the
+    weights and their momenta.
+    """
+
+    def step(*args: Array) -> tuple[Array, list[Array], list[Array]]:
+        given, weights = args[:data], args[data:count]
+        *momenta, wanted = args[count:]
+
+        def loss(weights: tuple[Array, ...]) -> Array:
+            return jnp.mean(jnp.square(f(*given, *weights) - wanted))
+
+        value, gradients = jax.value_and_grad(loss)(weights)
+        momenta = [0.9 * m + g for m, g in zip(momenta, gradients)]
+        return value, [w - 0.01 * m for w, m in zip(weights, momenta)], momenta
+
+    return step
+
+
+def training_program(case: Case, at: Sizes, data: int) -> generate.Program:
+    """A training step of a block at the given sizes."""
+    forward = partial(case.function, **at.options)
+    inputs = tuple(generate.parse_shape(text) for text in at.inputs.split())
+    out = jax.eval_shape(forward, *inputs)
+    wanted = jax.ShapeDtypeStruct(out.shape, out.dtype)
+    name = f"{case.name}_step"
+    step = generate.named(training_step(forward, data, len(inputs)), name)
+    about = f"A training step of: {case.function.__doc__}"
+    return generate.Program(name, about, step, (*inputs, *inputs[data:], wanted))
+
+
 def wide() -> Iterator[generate.Program]:
-    """Every program of the suite, forward and with its gradient."""
+    """Every program of the suite, forward and with its gradient; blocks trained."""
     for case in (*group_norms(), *others()):
         for at in case.real:
             shape = at.inputs.split()[0]
             options = "".join(f" {name}={value}" for name, value in at.options.items())
             for kind in ("", "grad"):
                 yield generate.program(case, at, kind, f" {shape}{options}")
+    for function, data in BLOCKS.items():
+        case = known(function)
+        for at in case.real:
+            yield training_program(case, at, data)
