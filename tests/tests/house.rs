@@ -41,7 +41,8 @@ fn arrows_point_one_way() {
         ("rewrite", &["ir", "target"][..]),
         ("interp", &["ir"][..]),
         ("proto", &["ir"][..]),
-        ("tilewright", &["interp", "ir", "proto", "rewrite", "target", "text"][..]),
+        ("lower", &["ir", "target"][..]),
+        ("tilewright", &["interp", "ir", "lower", "proto", "rewrite", "target", "text"][..]),
         ("cli", &["tilewright"][..]),
         ("testkit", &["interp", "ir", "text", "proto"][..]),
     ]);

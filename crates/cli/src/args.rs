@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Show what each instruction costs on a target, as a model has it
     Cost(Cost),
+    /// Show how the reductions of a module are done in one pass
+    Lower(Lower),
     /// Read a module and write it again
     Convert(Convert),
     /// List the passes and pipelines
@@ -342,6 +344,21 @@ pub(crate) struct Cost {
     #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
     pub(crate) target: String,
     /// Give the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tilewright lower`.
+#[derive(Debug, Args)]
+pub(crate) struct Lower {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Show the plan of every reduce: the axes in memory, kept (d) or reduced
+    /// (a), and for each reduced one how many results advance together, how far
+    /// apart its entries lie, and how often this is done side by side
+    #[arg(long, required = true)]
+    pub(crate) plan: bool,
+    /// Give the plans as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

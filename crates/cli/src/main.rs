@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Check(args) => cmd::check::run(args),
         Command::Verify(args) => cmd::verify::run(args),
         Command::Cost(args) => cmd::cost::run(args),
+        Command::Lower(args) => cmd::lower::run(args),
         Command::Convert(args) => cmd::convert::run(args),
         Command::Passes(args) => cmd::passes::run(args),
         Command::Ops(args) => cmd::ops::run(args),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use tilewright::Profile;
 use tilewright::ir::Literal;
+use tilewright::lowering::{PlannedReduce, PlannedStep};
 use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
 
 /// The longest text of a shape that a table shows in full.
@@ -108,6 +109,27 @@ pub(crate) fn costs(report: &CostReport) -> String {
     let CostReport { module, target, .. } = report;
     format!("{module} on {target}. Costs are a model, not a measurement.\n\n")
         + &aligned(&rows, |column| column < 6)
+}
+
+/// `lower --plan`: every reduce, its axes, and a line for each that is reduced.
+pub(crate) fn plans(plans: &[PlannedReduce]) -> String {
+    if plans.is_empty() {
+        return "no reduce\n".to_owned();
+    }
+    let texts: Vec<String> = plans.iter().map(plan).collect();
+    texts.join("\n")
+}
+
+fn plan(plan: &PlannedReduce) -> String {
+    let PlannedReduce { name, shape, axes, normalized, kinds, order, .. } = plan;
+    let mut text = format!("{name}: {shape}, axes {axes:?}\n");
+    text += &format!("  {normalized:?} {kinds}, {order}, workspace {}\n", plan.workspace_bytes);
+    for PlannedStep { axis, extent, base, offset, parallel } in &plan.steps {
+        text += &format!(
+            "  axis {axis}, {extent} entries: base {base}, offset {offset}, parallel {parallel}\n"
+        );
+    }
+    text
 }
 
 /// `opt --stats`: costs before and after, and what each pass did.

@@ -69,7 +69,7 @@ impl Physical {
 fn steps(axes: &[Digit]) -> Option<Vec<Step>> {
     let mut steps = Vec::with_capacity(axes.len());
     let mut stride = 1u64;
-    for &Digit { low, count, extent } in axes.iter().rev() {
+    for &Digit { low, count, extent, .. } in axes.iter().rev() {
         if count > 1 {
             steps.push(Step { low, count, stride });
         }

@@ -51,5 +51,6 @@ mod target;
 
 pub use file::{Problem, TargetError};
 pub use footprint::Footprint;
+pub use physical::{Digit, Physical};
 pub use reshape::{MoveKind, ReshapeCost, TransposeCost};
 pub use target::{Alignment, Target};

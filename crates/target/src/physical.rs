@@ -20,19 +20,21 @@ pub(crate) fn size(dim: i64) -> u64 {
 /// Cutting a digit into tiles of `t` so makes two of it, at `low` and `t*low`,
 /// whether or not `t` divides its count.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Digit {
+pub struct Digit {
+    /// The dim that it is a part of; `None` where tiles combine several.
+    pub dim: Option<usize>,
     /// How far apart in the index neighbours along the axis are.
-    pub(crate) low: u64,
+    pub low: u64,
     /// The values it takes.
-    pub(crate) count: u64,
+    pub count: u64,
     /// The values there is room for.
-    pub(crate) extent: u64,
+    pub extent: u64,
 }
 
 impl Digit {
     /// An axis whose only value is 0.
     fn constant(extent: u64) -> Self {
-        Self { low: 1, count: 1, extent }
+        Self { dim: None, low: 1, count: 1, extent }
     }
 }
 
@@ -40,7 +42,7 @@ pub(crate) type Tiles = SmallVec<[Tile; 1]>;
 
 /// An array as it lies in memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Physical {
+pub struct Physical {
     /// The axes, major to minor.
     pub(crate) axes: SmallVec<[Digit; 8]>,
     /// The tiles that cut them.
@@ -48,6 +50,8 @@ pub(crate) struct Physical {
     /// Whether the axes have the right extents but not the right digits:
     /// tiles combine dims that do not follow each other.
     pub(crate) opaque: bool,
+    /// Whether a tile cuts a dim that it does not divide.
+    ragged: bool,
 }
 
 impl Physical {
@@ -66,13 +70,38 @@ impl Physical {
             Alignment::None => &[],
             Alignment::Tiles => padding.map_or(&[][..], |padding| &padding.dims),
         };
+        Self::cut_by(shape, lows, padded, tiles(target, shape))
+    }
+
+    /// Where the elements of `shape` lie by its layout alone, whatever the
+    /// machine: row major where it has none, in tiles and padded only as it says.
+    pub fn of_layout(shape: &ArrayShape) -> Self {
+        let layout = shape.layout.as_ref();
+        let padding = layout.and_then(|layout| layout.padding.as_ref());
+        let padded = padding.map_or(&[][..], |padding| &padding.dims);
+        let tiles = layout.map_or_else(Tiles::new, |layout| layout.tiles.clone());
+        Self::cut_by(shape, &lows(shape.dims()), padded, tiles)
+    }
+
+    /// The axes, major to minor: of whole tiles first, inside of tiles last.
+    pub fn axes(&self) -> &[Digit] {
+        &self.axes
+    }
+
+    /// Whether a tile cuts a dim that it does not divide, so that the axes
+    /// together reach past the dim's end.
+    pub fn is_ragged(&self) -> bool {
+        self.ragged
+    }
+
+    fn cut_by(shape: &ArrayShape, lows: &[u64], padded: &[i64], tiles: Tiles) -> Self {
         let axes = order(shape.layout.as_ref(), shape.rank()).into_iter().map(|dim| {
             let count = size(shape.dims()[dim]);
             let extent = padded.get(dim).map_or(count, |&padded| count.max(size(padded)));
-            Digit { low: lows[dim], count, extent }
+            Digit { dim: Some(dim), low: lows[dim], count, extent }
         });
-        let tiles = tiles(target, shape);
-        let mut physical = Self { axes: axes.collect(), tiles: SmallVec::new(), opaque: false };
+        let axes = axes.collect();
+        let mut physical = Self { axes, tiles: Tiles::new(), opaque: false, ragged: false };
         for tile in &tiles {
             physical.cut(tile);
         }
@@ -94,7 +123,9 @@ impl Physical {
             if along == Tile::COMBINE {
                 combined = Some(axis);
             } else {
-                let (outside, inside) = split(axis, size(along).max(1));
+                let along = size(along).max(1);
+                self.ragged |= axis.count > along && !axis.count.is_multiple_of(along);
+                let (outside, inside) = split(axis, along);
                 self.axes.push(outside);
                 inner.push(inside);
             }
@@ -114,7 +145,7 @@ impl Physical {
         } else {
             self.opaque |= !follows || minor.extent != minor.count;
             let count = major.count.saturating_mul(minor.count);
-            Digit { low: minor.low, count, extent }
+            Digit { dim: None, low: minor.low, count, extent }
         }
     }
 }
@@ -126,7 +157,8 @@ fn split(axis: Digit, along: u64) -> (Digit, Digit) {
         (Digit::constant(blocks), Digit { extent: along, ..axis })
     } else {
         let low = axis.low.saturating_mul(along);
-        let outside = Digit { low, count: axis.count.div_ceil(along), extent: blocks };
+        let count = axis.count.div_ceil(along);
+        let outside = Digit { dim: axis.dim, low, count, extent: blocks };
         (outside, Digit { count: along, extent: along, ..axis })
     }
 }

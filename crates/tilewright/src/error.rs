@@ -121,6 +121,14 @@ pub enum Error {
         /// What is wrong.
         error: NpzError,
     },
+    /// An instruction that cannot be lowered.
+    #[error("`{name}` cannot be lowered: {why}")]
+    Lower {
+        /// The instruction.
+        name: String,
+        /// What is in the way.
+        why: String,
+    },
     /// Two modules that do not take or give the same values.
     #[error("the modules cannot be compared: {0}")]
     NotComparable(String),

@@ -23,13 +23,14 @@
 //! ```
 //!
 //! [`prelude`] has what most programs need; the rooms of the house are here as
-//! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`] and [`interp`]. The semantic
-//! version of this crate covers what it defines itself and what it names.
+//! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`], [`lower`] and [`interp`]. The
+//! semantic version of this crate covers what it defines itself and what it names.
 
 pub mod bisect;
 pub mod check;
 pub mod error;
 pub mod listing;
+pub mod lowering;
 pub mod module;
 mod nudge;
 pub mod pipeline;
@@ -40,6 +41,7 @@ pub mod run;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
+pub use tilewright_lower as lower;
 pub use tilewright_proto as proto;
 pub use tilewright_rewrite as rewrite;
 pub use tilewright_target as targets;

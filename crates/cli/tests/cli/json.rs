@@ -111,6 +111,46 @@ fn check() {
     assert!(other["outputs"][0]["expected"].is_string() && same["outputs"][0]["seed"].is_null());
 }
 
+/// The worked example of the method that plans state, f32[2,3,2,3,6].
+#[test]
+fn lower_plan() {
+    let text = "HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[2,3,2,3,6] parameter(0)
+  zero = f32[] constant(0)
+  ROOT sum = f32[2,2,6] reduce(x, zero), dimensions={1,3}, to_apply=add
+}";
+    let (_folder, path) = file("in.hlo", text);
+    let path = path.to_str().unwrap();
+    let report = tilewright(["lower", path, "--plan", "--json"]).ok().stdout_json();
+    let expected = serde_json::json!([{
+        "name": "sum",
+        "shape": "f32[2,3,2,3,6]",
+        "axes": [1, 3],
+        "normalized": [2, 3, 2, 3, 6],
+        "kinds": "dadad",
+        "order": "reverse",
+        "steps": [
+            { "axis": 3, "extent": 3, "base": 6, "offset": 6, "parallel": 2 },
+            { "axis": 1, "extent": 3, "base": 12, "offset": 36, "parallel": 2 },
+        ],
+        "workspace_bytes": 0,
+    }]);
+    assert_eq!(report, expected);
+    let shown = tilewright(["lower", path, "--plan"]).ok().stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "sum: f32[2,3,2,3,6], axes [1, 3]",
+            "  [2, 3, 2, 3, 6] dadad, reverse, workspace 0",
+            "  axis 3, 3 entries: base 6, offset 6, parallel 2",
+            "  axis 1, 3 entries: base 12, offset 36, parallel 2",
+        ]
+    );
+}
+
 #[test]
 fn verify() {
     let (_good, good) = file("good.hlo", add_constant("1"));

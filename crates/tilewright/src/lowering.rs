@@ -1,0 +1,85 @@
+//! Reductions as plans.
+
+use serde::Serialize;
+use tilewright_ir::{InstId, Module, Op};
+use tilewright_lower::{PlanError, ReductionPlan};
+
+use crate::error::Error;
+
+/// How one reduce of a module is done in one pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedReduce {
+    /// The reduce.
+    pub name: String,
+    /// What is reduced, with its layout; the first array where there are several,
+    /// which all have its dims.
+    pub shape: String,
+    /// The dims that vanish.
+    pub axes: Vec<usize>,
+    /// The extents of the plan's axes.
+    pub normalized: Vec<u64>,
+    /// `d` for every axis that is kept and `a` for every one that is reduced.
+    pub kinds: String,
+    /// From which end they are walked: `forward` or `reverse`.
+    pub order: &'static str,
+    /// What is accumulated along each reduced axis, in the order of the walk.
+    pub steps: Vec<PlannedStep>,
+    /// Bytes of memory for intermediates.
+    pub workspace_bytes: u64,
+}
+
+/// How one axis is accumulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedStep {
+    /// Which of the axes.
+    pub axis: usize,
+    /// Entries along it.
+    pub extent: u64,
+    /// Results that advance together.
+    pub base: u64,
+    /// Elements between entries.
+    pub offset: u64,
+    /// Independent repetitions.
+    pub parallel: u64,
+}
+
+/// The plan of every reduce of a module, in the order of its text: those of the
+/// entry and of all computations that it calls.
+///
+/// # Errors
+/// If a reduce has no plan: its array is too large to address, or its layout
+/// combines dims in tiles.
+pub fn plans(module: &Module) -> Result<Vec<PlannedReduce>, Error> {
+    let computations = module.computations().iter();
+    let instructions = computations.flat_map(|&computation| module.instructions(computation));
+    instructions.filter_map(|id| planned(module, id).transpose()).collect()
+}
+
+fn planned(module: &Module, id: InstId) -> Result<Option<PlannedReduce>, Error> {
+    let Op::Reduce(attrs) = module.op(id) else { return Ok(None) };
+    let operand = module.operands(id).first();
+    let Some(array) = operand.and_then(|&array| module.shape(array).as_array()) else {
+        return Ok(None);
+    };
+    let axes = attrs.dimensions.iter().map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
+    let axes: Vec<usize> = axes.collect();
+    let plan = ReductionPlan::of_array(array, &axes).map_err(|why| refused(module, id, why))?;
+    let steps = plan.steps.iter().map(|&step| {
+        let tilewright_lower::Step { axis, extent, base, offset, parallel } = step;
+        PlannedStep { axis, extent, base, offset, parallel }
+    });
+    Ok(Some(PlannedReduce {
+        name: module.name_of(id).to_owned(),
+        shape: array.to_string(),
+        axes,
+        normalized: plan.axes.iter().map(|axis| axis.extent).collect(),
+        kinds: plan.kinds(),
+        order: plan.order.name(),
+        steps: steps.collect(),
+        workspace_bytes: 0,
+    }))
+}
+
+fn refused(module: &Module, id: InstId, why: PlanError) -> Error {
+    Error::Lower { name: module.name_of(id).to_owned(), why: why.to_string() }
+}
