@@ -42,7 +42,8 @@ fn arrows_point_one_way() {
         ("interp", &["ir"][..]),
         ("proto", &["ir"][..]),
         ("lower", &["ir", "target"][..]),
-        ("tilewright", &["interp", "ir", "lower", "proto", "rewrite", "target", "text"][..]),
+        ("sim", &["ir", "lower", "target"][..]),
+        ("tilewright", &["interp", "ir", "lower", "proto", "rewrite", "sim", "target", "text"][..]),
         ("cli", &["tilewright"][..]),
         ("testkit", &["interp", "ir", "text", "proto"][..]),
     ]);

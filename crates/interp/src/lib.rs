@@ -49,6 +49,7 @@
 pub mod compare;
 mod devices;
 mod dynamic;
+mod elementwise;
 mod error;
 mod eval;
 mod evaluation;
@@ -72,6 +73,7 @@ pub use compare::{
 pub use devices::{
     Devices, MOST_DEVICES, join_rows, shape_of_rows, split_rows, tells_devices_apart,
 };
+pub use elementwise::Elementwise;
 pub use error::EvalError;
 pub use evaluation::{Evaluation, Outputs};
 pub use inputs::{InputError, InputKind, inputs_for, inputs_on, inputs_within};

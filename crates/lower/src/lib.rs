@@ -2,10 +2,16 @@
 //!
 //! [`ReductionPlan`] says how any set of axes of an array, however it lies in
 //! memory, is reduced in one pass: which blocks are accumulated from which
-//! addresses, with no workspace and no transpose.
+//! addresses, with no workspace and no transpose. A [`kernel`] says it as a
+//! program for a vector machine.
 
 mod axis;
+mod function;
+pub mod kernel;
 mod plan;
+mod reduce;
 
 pub use axis::{Axis, Kind};
+pub use function::function;
 pub use plan::{Order, PlanError, ReductionPlan, Step};
+pub use reduce::{LowerError, Reduction};

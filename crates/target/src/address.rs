@@ -40,6 +40,27 @@ impl Physical {
         Some(Address(merged))
     }
 
+    /// Where each of the first `elements` elements lies, in row-major order;
+    /// `None` where the digits are not known or addresses exceed `u64`.
+    pub fn addresses(&self, elements: u64) -> Option<impl Iterator<Item = u64> + use<>> {
+        let mut digits = self.address()?.0;
+        digits.reverse();
+        Some((0..elements).map(move |index| {
+            let mut rest = index;
+            digits.iter().fold(0, |address, &(low, stride)| {
+                let digit = rest / low;
+                rest %= low;
+                address + digit * stride
+            })
+        }))
+    }
+
+    /// How many elements of memory it takes, padding included; `None` where
+    /// `u64` does not hold it.
+    pub fn places(&self) -> Option<u64> {
+        self.axes.iter().try_fold(1u64, |places, axis| places.checked_mul(axis.extent))
+    }
+
     /// The minor-most digit.
     pub(crate) fn minor(&self) -> Option<Step> {
         self.steps()?.into_iter().min_by_key(|step| step.stride)

@@ -57,7 +57,7 @@ pub struct Physical {
 impl Physical {
     /// Where the elements of `shape` lie. The digits are right if the elements
     /// can be counted in `u64`.
-    pub(crate) fn of(target: &Target, shape: &ArrayShape) -> Self {
+    pub fn of(target: &Target, shape: &ArrayShape) -> Self {
         Self::with_lows(target, shape, &lows(shape.dims()))
     }
 

@@ -1,6 +1,7 @@
 //! The machine.
 
 use serde::{Deserialize, Serialize};
+use tilewright_ir::ElementType;
 
 use crate::file::TargetError;
 use crate::rule::Rule;
@@ -152,6 +153,20 @@ impl Target {
         let rows =
             u64::from(self.sublanes.max(1)).saturating_mul(self.packing(element_bits).into());
         [rows, self.lanes.max(1).into()]
+    }
+
+    /// How many elements of a type one vector holds; 1 of those that are wider.
+    pub fn vector_elements(&self, element_type: ElementType) -> u64 {
+        let bits = self.stored_bits(element_type.bytes().saturating_mul(8));
+        (self.vector_bits() / u64::from(bits)).max(1)
+    }
+
+    /// How many vectors so many elements of a type take.
+    pub fn vectors_for(&self, element_type: ElementType, elements: u64) -> u64 {
+        let bits = self.stored_bits(element_type.bytes().saturating_mul(8));
+        let bits = u128::from(elements).saturating_mul(bits.into());
+        let vectors = bits.div_ceil(self.vector_bits().max(1).into());
+        u64::try_from(vectors).unwrap_or(u64::MAX)
     }
 
     /// Cycles to realign one vector. Its rows come from different places of

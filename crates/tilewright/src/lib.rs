@@ -38,12 +38,14 @@ pub mod prelude;
 pub mod profile;
 pub mod report;
 pub mod run;
+pub mod simulate;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
 pub use tilewright_lower as lower;
 pub use tilewright_proto as proto;
 pub use tilewright_rewrite as rewrite;
+pub use tilewright_sim as sim;
 pub use tilewright_target as targets;
 pub use tilewright_text as text;
 

@@ -1,6 +1,7 @@
 //! Constant values: typed data in logical (row-major) order.
 
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use half::{bf16, f16};
@@ -79,6 +80,33 @@ macro_rules! data {
             }
         }
 
+        impl Data {
+            /// Copies elements `from` on of another storage to the places `at` on.
+            /// `false`, and nothing copied, where either has no such places or
+            /// they store different types.
+            pub fn copy_from(&mut self, at: usize, other: &Self, from: Range<usize>) -> bool {
+                match (self, other) {
+                    $((Self::$name(to), Self::$name(values)) => copy_slice(to, at, values, from),)*
+                    _ => false,
+                }
+            }
+
+            /// For every pair, sets the first place to the element at the second
+            /// place of another storage. Places past an end are skipped; `false`
+            /// where they store different types.
+            pub fn set_from(
+                &mut self,
+                other: &Self,
+                pairs: impl Iterator<Item = (usize, usize)>,
+            ) -> bool {
+                match (self, other) {
+                    $((Self::$name(to), Self::$name(values)) => set_places(to, values, pairs),)*
+                    _ => return false,
+                }
+                true
+            }
+        }
+
         $(impl Native for $rust {
             fn view(data: &Data) -> Option<&[Self]> {
                 match data {
@@ -140,6 +168,20 @@ pub trait Native: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + '
     fn view_mut(data: &mut Data) -> Option<&mut Vec<Self>>;
     /// Wraps elements.
     fn wrap(values: Vec<Self>) -> Data;
+}
+
+fn copy_slice<T: Copy>(to: &mut [T], at: usize, values: &[T], from: Range<usize>) -> bool {
+    let Some(values) = values.get(from) else { return false };
+    let places = at.checked_add(values.len()).and_then(|end| to.get_mut(at..end));
+    places.map(|places| places.copy_from_slice(values)).is_some()
+}
+
+fn set_places<T: Copy>(to: &mut [T], values: &[T], pairs: impl Iterator<Item = (usize, usize)>) {
+    for (place, from) in pairs {
+        if let (Some(slot), Some(&value)) = (to.get_mut(place), values.get(from)) {
+            *slot = value;
+        }
+    }
 }
 
 impl Data {

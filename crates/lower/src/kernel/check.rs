@@ -1,0 +1,364 @@
+//! What must hold of a kernel before it is run.
+//!
+//! Names are known and types agree; registers are set before they are read;
+//! vectors are loaded from and stored to vector memory alone, which what is
+//! copied there fits; on a machine that aligns, whole vectors on vector
+//! boundaries, as far as that can be told from the text (the machine checks the
+//! rest). Buffers fit the vector memory, and what is alive at one time fits the
+//! registers.
+
+mod live;
+mod types;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use tilewright_target::{Alignment, Target};
+
+use super::{
+    Bound, BufferId, Digit, Expr, IndexId, Kernel, Place, RegisterId, Space, Statement, Value,
+    print::lines,
+};
+
+/// What is wrong with a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// The line of its text, from 1; the first if it concerns the whole.
+    pub line: usize,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+/// All that is wrong with a kernel on a target; nothing if it can be run.
+pub fn check(kernel: &Kernel, target: &Target) -> Vec<Flaw> {
+    let mut flaws: Vec<Flaw> = types::functions(kernel)
+        .into_iter()
+        .chain(memory(kernel, target))
+        .map(|message| Flaw { line: 1, message })
+        .collect();
+    let lines = lines(kernel);
+    let mut checker = Checker {
+        kernel,
+        target,
+        set: vec![false; kernel.registers.len()],
+        ranges: vec![None; kernel.indices.len()],
+        varying: Vec::new(),
+        lines: &lines,
+        next: 0,
+        flaws: Vec::new(),
+    };
+    checker.statements(&kernel.body);
+    flaws.append(&mut checker.flaws);
+    if flaws.is_empty() {
+        flaws.extend(live::flaw(kernel, target));
+    }
+    flaws
+}
+
+/// Buffers that are too large together.
+fn memory(kernel: &Kernel, target: &Target) -> Option<String> {
+    let bytes = kernel.vmem_bytes();
+    let fits = bytes.is_some_and(|bytes| bytes <= target.vector_memory_bytes);
+    (!fits).then(|| {
+        let bytes = bytes.map_or_else(|| "more than 2^64".to_owned(), |bytes| bytes.to_string());
+        format!(
+            "the buffers take {bytes} bytes of vector memory, and {} has {}: use smaller blocks",
+            target.name, target.vector_memory_bytes
+        )
+    })
+}
+
+impl Kernel {
+    /// Bytes of vector memory that its buffers take; `None` where 64 bits do not
+    /// hold them.
+    pub fn vmem_bytes(&self) -> Option<u64> {
+        self.buffers.iter().try_fold(0u64, |sum, buffer| {
+            let times = match buffer.space {
+                Space::In | Space::Out | Space::Workspace => 0,
+                Space::Vmem => 1,
+                Space::VmemTwice => 2,
+            };
+            let bytes = buffer.len.checked_mul(buffer.element_type.bytes().into())?;
+            sum.checked_add(bytes.checked_mul(times)?)
+        })
+    }
+}
+
+struct Checker<'a> {
+    kernel: &'a Kernel,
+    target: &'a Target,
+    /// The registers that are set for certain.
+    set: Vec<bool>,
+    /// Between which values the indices of the loops around are.
+    ranges: Vec<Option<RangeInclusive<i64>>>,
+    /// The indices of loops whose counts depend on others.
+    varying: Vec<IndexId>,
+    lines: &'a [usize],
+    next: usize,
+    flaws: Vec<Flaw>,
+}
+
+impl<'a> Checker<'a> {
+    fn flaw(&mut self, message: String) {
+        let line = self.lines.get(self.next.saturating_sub(1)).copied().unwrap_or(1);
+        self.flaws.push(Flaw { line, message });
+    }
+
+    fn statements(&mut self, statements: &'a [Statement]) {
+        for statement in statements {
+            self.next += 1;
+            self.statement(statement);
+        }
+    }
+
+    /// What is only set within may not be set after: the body may not run.
+    fn within(&mut self, body: &'a [Statement]) {
+        let before = self.set.clone();
+        self.statements(body);
+        self.set = before;
+    }
+
+    fn statement(&mut self, statement: &'a Statement) {
+        match statement {
+            Statement::For { index, count, body } => {
+                if !matches!(count, Expr::Constant(_)) {
+                    self.varying.push(*index);
+                }
+                let last = self.range(count).map(|count| count.end().saturating_sub(1).max(0));
+                self.looped(&[(*index, last)], body);
+            }
+            Statement::When { equal, body } => {
+                equal.iter().for_each(|expr| self.indices(expr));
+                self.within(body);
+            }
+            Statement::Stream { grid, blocks, body } => {
+                let last = |n: u64| i64::try_from(n).ok().map(|n| n.saturating_sub(1).max(0));
+                let grid: Vec<_> = grid.iter().map(|&(index, n)| (index, last(n))).collect();
+                // The blocks depend on the grid.
+                self.bind(&grid);
+                for block in blocks {
+                    self.space(block.to, &[Space::VmemTwice], "streams fill");
+                    self.space(block.from.buffer, &[Space::In, Space::Workspace], "streams read");
+                    self.same_elements(block.to, block.from.buffer);
+                    self.within_buffer(&block.from, &block.len, false);
+                    let to = Place { buffer: block.to, at: Expr::ZERO };
+                    self.within_buffer(&to, &block.len, false);
+                }
+                self.looped(&grid, body);
+            }
+            Statement::Copy { to, from, len } => self.copy(to, from, len),
+            Statement::Wait(buffer) => self.space(*buffer, VMEM, "what is waited for is"),
+            Statement::Set { registers, value } => {
+                self.value(registers, value);
+                for register in registers {
+                    if let Some(set) = self.set.get_mut(register.0) {
+                        *set = true;
+                    }
+                }
+            }
+            Statement::Store { to, from, mask } => {
+                self.read(*from);
+                self.space(to.buffer, VMEM, "vectors are stored to");
+                self.vector_at(to, *from, mask);
+            }
+        }
+    }
+
+    fn bind(&mut self, indices: &[(IndexId, Option<i64>)]) {
+        for (index, last) in indices {
+            if let Some(range) = self.ranges.get_mut(index.0) {
+                *range = Some(0..=last.unwrap_or(i64::MAX));
+            }
+        }
+    }
+
+    fn looped(&mut self, indices: &[(IndexId, Option<i64>)], body: &'a [Statement]) {
+        self.bind(indices);
+        self.within(body);
+        for (index, _) in indices {
+            if let Some(range) = self.ranges.get_mut(index.0) {
+                *range = None;
+            }
+        }
+    }
+
+    fn copy(&mut self, to: &Place, from: &Place, len: &Expr) {
+        let is_vmem = |id| self.kernel.buffer(id).is_some_and(|b| VMEM.contains(&b.space));
+        match (is_vmem(to.buffer), is_vmem(from.buffer)) {
+            (true, false) => {
+                self.space(from.buffer, &[Space::In, Space::Workspace], "copies read");
+            }
+            (false, true) => {
+                self.space(to.buffer, &[Space::Out, Space::Workspace], "copies write");
+            }
+            _ => self
+                .flaw("a copy goes between main memory (in, out, workspace) and vmem".to_owned()),
+        }
+        self.same_elements(to.buffer, from.buffer);
+        self.within_buffer(to, len, false);
+        self.within_buffer(from, len, false);
+    }
+
+    fn space(&mut self, id: BufferId, allowed: &[Space], what: &str) {
+        let Some(buffer) = self.kernel.buffer(id) else {
+            return self.flaw(format!("there is no buffer {}", id.0));
+        };
+        if !allowed.contains(&buffer.space) {
+            let names: Vec<String> = allowed
+                .iter()
+                .map(|space| {
+                    let (word, twice) = space.words();
+                    format!("{word}{twice}")
+                })
+                .collect();
+            self.flaw(format!("{what} {}, and `{}` is not that", names.join(" or "), buffer.name));
+        }
+    }
+
+    fn same_elements(&mut self, a: BufferId, b: BufferId) {
+        let (Some(a), Some(b)) = (self.kernel.buffer(a), self.kernel.buffer(b)) else { return };
+        if a.element_type != b.element_type {
+            self.flaw(format!("`{}` and `{}` hold elements of two types", a.name, b.name));
+        }
+    }
+
+    fn read(&mut self, id: RegisterId) {
+        match self.kernel.register(id) {
+            None => self.flaw(format!("there is no register {}", id.0)),
+            Some(register) if !self.set.get(id.0).copied().unwrap_or(false) => self.flaw(format!(
+                "`{}` may not be set yet: set it before the loop or condition",
+                register.name
+            )),
+            Some(_) => {}
+        }
+    }
+
+    fn value(&mut self, registers: &[RegisterId], value: &'a Value) {
+        value.operands().for_each(|operand| self.read(operand));
+        for flaw in types::value(self.kernel, registers, value) {
+            self.flaw(flaw);
+        }
+        let (Some(&first), Some(register)) =
+            (registers.first(), registers.first().and_then(|&id| self.kernel.register(id)))
+        else {
+            return;
+        };
+        match value {
+            Value::Load { from, mask, otherwise } => {
+                self.space(from.buffer, VMEM, "vectors are loaded from");
+                if !mask.is_empty() && otherwise.is_none() {
+                    self.flaw("a load under a mask says what the others are: `else`".to_owned());
+                }
+                self.vector_at(from, first, mask);
+            }
+            Value::Scalar(place) => {
+                self.space(place.buffer, VMEM, "scalars are read from");
+                self.within_buffer(place, &Expr::Constant(1), false);
+            }
+            Value::Positions { terms, base } => {
+                self.indices(base);
+                terms.iter().for_each(|(_, digit)| self.digit(*digit, register.len));
+            }
+            Value::Fold { along, .. } => self.digit(*along, register.len),
+            Value::Spread { along, at, .. } => {
+                self.indices(at);
+                self.digit(*along, register.len);
+            }
+            Value::Splat(_) | Value::Apply(..) | Value::Call(..) => {}
+        }
+    }
+
+    /// A digit cuts a vector evenly.
+    fn digit(&mut self, digit: Digit, len: u64) {
+        let reach = digit.stride.checked_mul(digit.extent).filter(|&reach| reach > 0);
+        if reach.is_none_or(|reach| !len.is_multiple_of(reach)) {
+            self.flaw(format!("`{digit}` is no digit of positions in {len} elements"));
+        }
+    }
+
+    /// A vector that is loaded or stored.
+    fn vector_at(&mut self, place: &Place, register: RegisterId, mask: &[Bound]) {
+        for Bound { digit, from, to } in mask {
+            self.indices(from);
+            self.indices(to);
+            let len = self.kernel.register(register).map_or(0, |register| register.len);
+            self.digit(*digit, len);
+        }
+        let (Some(register), Some(buffer)) =
+            (self.kernel.register(register), self.kernel.buffer(place.buffer))
+        else {
+            return;
+        };
+        if register.element_type != buffer.element_type {
+            self.flaw(format!(
+                "`{}` holds {}, `{}` {}",
+                register.name,
+                register.element_type.name(),
+                buffer.name,
+                buffer.element_type.name()
+            ));
+        }
+        let len = i64::try_from(register.len).unwrap_or(i64::MAX);
+        self.within_buffer(place, &Expr::Constant(len), !mask.is_empty());
+        if self.target.alignment == Alignment::Tiles {
+            let unit = self.target.vector_elements(register.element_type);
+            let unit = i64::try_from(unit).unwrap_or(i64::MAX);
+            if !place.at.is_multiple_of(unit) || len % unit.max(1) != 0 {
+                self.flaw(format!(
+                    "vectors of {} begin on multiples of {unit} elements and hold as many",
+                    register.element_type.name()
+                ));
+            }
+        }
+    }
+
+    /// A range within a buffer. What only some values of the indices reach is
+    /// left to the machine unless every one of them does.
+    fn within_buffer(&mut self, place: &Place, len: &Expr, masked: bool) {
+        self.indices(&place.at);
+        self.indices(len);
+        let Some(buffer) = self.kernel.buffer(place.buffer) else { return };
+        let (Some(at), Some(count)) = (self.range(&place.at), self.range(len)) else {
+            return;
+        };
+        let size = i64::try_from(buffer.len).unwrap_or(i64::MAX);
+        let exact = !masked && self.is_exact(&place.at) && self.is_exact(len);
+        let last = if exact { *at.end() } else { *at.start() };
+        let count = if masked { 1 } else { *count.start() };
+        let first = if exact { *at.start() } else { *at.end() };
+        if first < 0 || last.saturating_add(count.max(0)) > size {
+            self.flaw(format!(
+                "it reaches element {} of `{}`, which has {size}",
+                last.saturating_add(count.max(1)).saturating_sub(1),
+                buffer.name
+            ));
+        }
+    }
+
+    /// Whether every value within its range is taken: so for sums of multiples of
+    /// indices whose loops do not depend on others.
+    fn is_exact(&self, expr: &Expr) -> bool {
+        expr.is_linear() && expr.indices().iter().all(|index| !self.varying.contains(index))
+    }
+
+    fn range(&self, expr: &Expr) -> Option<RangeInclusive<i64>> {
+        expr.range(&|index: IndexId| self.ranges.get(index.0).cloned().flatten())
+    }
+
+    fn indices(&mut self, expr: &Expr) {
+        for index in expr.indices() {
+            if self.ranges.get(index.0).is_none_or(Option::is_none) {
+                let name = self.kernel.indices.get(index.0).map_or("?", |name| name).to_owned();
+                self.flaw(format!("`{name}` is the index of no loop around"));
+            }
+        }
+    }
+}
+
+const VMEM: &[Space] = &[Space::Vmem, Space::VmemTwice];

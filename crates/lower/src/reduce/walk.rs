@@ -1,0 +1,171 @@
+//! An array in memory as loops over vectors, and what lies where in a vector.
+
+use tilewright_ir::shape::ArrayShape;
+use tilewright_target::{Alignment, Physical, Target};
+
+use super::LowerError;
+use crate::kernel::Digit;
+
+/// A loop over vectors: a part of a dim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outer {
+    /// The dim.
+    pub(crate) dim: usize,
+    /// How far its index goes with one step of the loop.
+    pub(crate) unit: u64,
+    /// Steps.
+    pub(crate) count: u64,
+    /// Elements of memory between steps.
+    pub(crate) stride: u64,
+}
+
+/// A digit of the position in a vector: a part of a dim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inner {
+    /// The dim; `None` where there is only padding, behind a scalar.
+    pub(crate) dim: Option<usize>,
+    /// How far its index goes with one step of the digit.
+    pub(crate) unit: u64,
+    /// Values that the dim has along it; the rest is padding.
+    pub(crate) count: u64,
+    /// Where in the vector it is.
+    pub(crate) digit: Digit,
+}
+
+/// A part of a dim, before it is known whether it lies within vectors.
+struct Part {
+    dim: Option<usize>,
+    unit: u64,
+    count: u64,
+    stride: u64,
+}
+
+/// How the vectors of an array are walked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Walk {
+    /// The sizes of the dims.
+    pub(crate) dims: Vec<u64>,
+    /// The loops, major to minor.
+    pub(crate) outer: Vec<Outer>,
+    /// The digits, major to minor.
+    pub(crate) inner: Vec<Inner>,
+    /// Elements of a vector.
+    pub(crate) vector: u64,
+    /// Elements of the whole array in memory.
+    pub(crate) len: u64,
+}
+
+impl Walk {
+    /// The walk over an array on a target, in vectors of this many elements.
+    pub(crate) fn of(target: &Target, shape: &ArrayShape, vector: u64) -> Result<Self, LowerError> {
+        let physical = Physical::of(target, shape);
+        let lows = row_major(shape.dims())?;
+        let mut walk = Self {
+            dims: shape.dims().iter().map(|&dim| u64::try_from(dim).unwrap_or(1)).collect(),
+            outer: Vec::new(),
+            inner: Vec::new(),
+            vector,
+            len: 1,
+        };
+        for axis in physical.axes().iter().rev() {
+            let stride = walk.len;
+            walk.len = stride.checked_mul(axis.extent).ok_or(LowerError::TooLarge)?;
+            if axis.count == 1 && (axis.extent == 1 || stride >= vector) {
+                continue;
+            }
+            let low = axis.dim.and_then(|dim| lows.get(dim)).filter(|&&low| low > 0);
+            let unit = low.map_or(1, |low| axis.low / low);
+            walk.push(
+                target,
+                Part { dim: axis.dim, unit, count: axis.count, stride },
+                axis.extent,
+            )?;
+        }
+        if walk.inner.is_empty() && vector > 1 {
+            // A scalar on a linear memory: the rest of the vector is not its own.
+            let digit = Digit { stride: 1, extent: vector };
+            walk.inner.push(Inner { dim: None, unit: 1, count: 1, digit });
+        }
+        walk.outer.reverse();
+        walk.inner.reverse();
+        if target.alignment == Alignment::Tiles && !walk.len.is_multiple_of(vector) {
+            return Err(LowerError::Tiles);
+        }
+        Ok(walk)
+    }
+
+    /// Takes the next more major axis: into the vector as far as that reaches.
+    fn push(&mut self, target: &Target, part: Part, extent: u64) -> Result<(), LowerError> {
+        let Part { dim, unit, count, stride } = part;
+        let linear = target.alignment == Alignment::None;
+        // On a linear memory a vector runs along the minor-most dim alone.
+        if stride >= self.vector || (linear && stride > 1) || count == 0 {
+            let dim = dim.ok_or(LowerError::Tiles)?;
+            self.outer.push(Outer { dim, unit, count, stride });
+            return Ok(());
+        }
+        if !self.vector.is_multiple_of(stride) {
+            return Err(LowerError::Tiles);
+        }
+        let room = self.vector / stride;
+        let inside = if linear { room } else { extent.min(room) };
+        let cuts = if linear { true } else { extent <= room || extent.is_multiple_of(room) };
+        if !cuts || !room.is_multiple_of(inside) {
+            return Err(LowerError::Tiles);
+        }
+        let digit = Digit { stride, extent: inside };
+        self.inner.push(Inner { dim, unit, count: count.min(inside), digit });
+        if count > inside {
+            let dim = dim.ok_or(LowerError::Tiles)?;
+            let count = count.div_ceil(inside);
+            let unit = unit.checked_mul(inside).ok_or(LowerError::TooLarge)?;
+            self.outer.push(Outer { dim, unit, count, stride: self.vector });
+        }
+        Ok(())
+    }
+
+    /// The digits of a dim.
+    pub(crate) fn inner_of(&self, dim: usize) -> impl Iterator<Item = &Inner> {
+        self.inner.iter().filter(move |inner| inner.dim == Some(dim))
+    }
+
+    /// Whether a digit reaches past the end of its dim, for some steps of the
+    /// loops at least.
+    pub(crate) fn is_partial(&self, inner: &Inner) -> bool {
+        let overshoots = inner.dim.is_some_and(|dim| self.reach(dim) > self.size(inner));
+        inner.count < inner.digit.extent || overshoots
+    }
+
+    /// Whether loops reach past the end of a dim of which no digit could be
+    /// masked.
+    pub(crate) fn overshoots(&self) -> bool {
+        let mut dims = self.dims.iter().enumerate();
+        dims.any(|(dim, &size)| self.inner_of(dim).next().is_none() && self.reach(dim) > size)
+    }
+
+    /// One more than the greatest index that the loops and digits of a dim reach.
+    fn reach(&self, dim: usize) -> u64 {
+        let outer = self.outer.iter().filter(|outer| outer.dim == dim);
+        let parts = outer.map(|outer| (outer.unit, outer.count));
+        let inner = self.inner_of(dim).map(|inner| (inner.unit, inner.count));
+        let last =
+            parts.chain(inner).map(|(unit, count)| unit.saturating_mul(count.saturating_sub(1)));
+        last.fold(1, u64::saturating_add)
+    }
+
+    /// The size of the dim of a digit.
+    pub(crate) fn size(&self, inner: &Inner) -> u64 {
+        inner.dim.and_then(|dim| self.dims.get(dim)).copied().unwrap_or(1)
+    }
+}
+/// How far apart in the row-major index neighbours along each dim are.
+fn row_major(dims: &[i64]) -> Result<Vec<u64>, LowerError> {
+    let mut lows = vec![1u64; dims.len()];
+    let mut low = 1u64;
+    for (slot, &dim) in lows.iter_mut().zip(dims).rev() {
+        *slot = low;
+        let size = u64::try_from(dim).map_err(|_| LowerError::Dynamic)?;
+        low = low.checked_mul(size).ok_or(LowerError::TooLarge)?;
+    }
+    Ok(lows)
+}

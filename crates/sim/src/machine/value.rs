@@ -1,0 +1,298 @@
+//! What registers are set to.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use tilewright_ir::{Data, ElementType, Literal, Op};
+use tilewright_lower::kernel::{
+    Bound, Digit, Function, FunctionId, FunctionStep, Place, RegisterId, Value,
+};
+
+use super::Run;
+use crate::arithmetic::Lanes;
+use crate::clock::Unit;
+use crate::vector::{is_under, positions, splat, with_digit};
+use crate::violation::Fault;
+
+type Values = SmallVec<[Data; 1]>;
+
+impl<'m> Run<'m> {
+    pub(super) fn set(
+        &mut self,
+        registers: &'m [RegisterId],
+        value: &'m Value,
+    ) -> Result<(), Fault> {
+        let first = registers.first().and_then(|&id| self.kernel.register(id));
+        let first = first.ok_or(Fault::Unsound("a value goes to no register"))?;
+        let len = usize::try_from(first.len).map_err(|_| Fault::Overflow)?;
+        let element_type = first.element_type;
+        let values = match value {
+            Value::Load { from, mask, otherwise } => {
+                let load = self.load(from, mask, otherwise.as_ref(), element_type, len)?;
+                self.loaded(element_type, len);
+                SmallVec::from_iter([load])
+            }
+            Value::Scalar(place) => {
+                self.loaded(element_type, 1);
+                SmallVec::from_iter([self.scalar(place, len)?])
+            }
+            Value::Splat(literal) => {
+                let array = literal.as_array().ok_or(Fault::Unsound("a splat of no scalar"))?;
+                SmallVec::from_iter([splat(array.data(), 0, len)])
+            }
+            Value::Positions { terms, base } => {
+                let base = self.value_of(base)?;
+                let ops = terms.len() as u64 + 1;
+                self.computed(ops, element_type, len, false);
+                let positions = positions(element_type, len, terms, base);
+                SmallVec::from_iter([positions.ok_or(Fault::Unsound("positions are integers"))?])
+            }
+            Value::Apply(op, operands) => {
+                SmallVec::from_iter([self.apply(op, operands, element_type, len)?])
+            }
+            Value::Call(id, operands) => self.call_registers(*id, operands, len)?,
+            Value::Fold { by, along, of } => self.fold(*by, *along, of, len)?,
+            Value::Spread { of, along, at } => {
+                let at = u64::try_from(self.value_of(at)?).map_err(|_| Fault::Overflow)?;
+                if at >= along.extent {
+                    return Err(Fault::Unsound("a digit is spread from beyond its extent"));
+                }
+                self.moved(element_type, len);
+                let data = self.register(*of)?;
+                SmallVec::from_iter([data.gather(with_digit(len, *along, |_| at))])
+            }
+        };
+        for (&id, data) in registers.iter().zip(values) {
+            let register = self.registers.get_mut(id.0);
+            *register.ok_or(Fault::Unsound("a register does not exist"))? = Some(data);
+        }
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        from: &Place,
+        mask: &[Bound],
+        otherwise: Option<&Literal>,
+        element_type: ElementType,
+        len: usize,
+    ) -> Result<Data, Fault> {
+        let bounds = self.bounds(mask)?;
+        let at = self.vector_at(from, len)?;
+        if bounds.is_empty() {
+            let range = self.range(from, i64::try_from(len).unwrap_or(i64::MAX))?;
+            self.not_in_flight(from.buffer, &range, false)?;
+            let memory = &self.buffers[from.buffer.0];
+            if let Some(place) = memory.first_poisoned(range.clone()) {
+                return Err(self.uninitialised(from, place));
+            }
+            let mut data = Data::zeros(element_type, len);
+            let copied = data.copy_from(0, memory.data(), range);
+            return if copied { Ok(data) } else { Err(TYPES) };
+        }
+        let under: Vec<usize> = (0..len).filter(|&position| is_under(&bounds, position)).collect();
+        let places = self.places(from.buffer, at, &under)?;
+        if let (Some(first), Some(last)) = (places.first(), places.last()) {
+            self.not_in_flight(from.buffer, &(first.0..last.0 + 1), false)?;
+        }
+        let memory = &self.buffers[from.buffer.0];
+        if let Some((place, _)) = places.iter().find(|(place, _)| !memory.is_known(*place)) {
+            return Err(self.uninitialised(from, *place));
+        }
+        let fill = otherwise.and_then(Literal::as_array).ok_or(TYPES)?;
+        let mut data = splat(fill.data(), 0, len);
+        let set =
+            data.set_from(memory.data(), places.iter().map(|&(place, position)| (position, place)));
+        if set { Ok(data) } else { Err(TYPES) }
+    }
+
+    fn uninitialised(&self, from: &Place, place: usize) -> Fault {
+        let address = i64::try_from(place).unwrap_or(i64::MAX);
+        Fault::Uninitialised { buffer: self.name(from.buffer), address }
+    }
+
+    fn scalar(&mut self, place: &Place, len: usize) -> Result<Data, Fault> {
+        let range = self.range(place, 1)?;
+        self.not_in_flight(place.buffer, &range, false)?;
+        let memory = &self.buffers[place.buffer.0];
+        if let Some(poisoned) = memory.first_poisoned(range.clone()) {
+            return Err(self.uninitialised(place, poisoned));
+        }
+        Ok(splat(memory.data(), range.start, len))
+    }
+
+    fn apply(
+        &mut self,
+        op: &'m Op,
+        operands: &[RegisterId],
+        result: ElementType,
+        len: usize,
+    ) -> Result<Data, Fault> {
+        let types: Option<SmallVec<[ElementType; 3]>> =
+            operands.iter().map(|&id| Some(self.kernel.register(id)?.element_type)).collect();
+        let types = types.ok_or(Fault::Unsound("a register does not exist"))?;
+        let lanes = self.prepare(op, &types, result)?;
+        self.costs(op, &types, result, len);
+        let data: Result<SmallVec<[&Data; 3]>, Fault> =
+            operands.iter().map(|&id| self.register(id)).collect();
+        compute(&*lanes, &data?, result, len)
+    }
+
+    fn call_registers(
+        &mut self,
+        id: FunctionId,
+        operands: &[RegisterId],
+        len: usize,
+    ) -> Result<Values, Fault> {
+        let arguments: Result<Values, Fault> =
+            operands.iter().map(|&id| self.register(id).cloned()).collect();
+        self.call(self.function(id)?, arguments?, len)
+    }
+
+    fn function(&self, id: FunctionId) -> Result<&'m Function, Fault> {
+        self.kernel.function(id).ok_or(Fault::Unsound("a function does not exist"))
+    }
+
+    fn call(
+        &mut self,
+        function: &'m Function,
+        arguments: Values,
+        len: usize,
+    ) -> Result<Values, Fault> {
+        let mut values: Vec<Data> = arguments.into_vec();
+        for (step, value) in function.steps.iter().zip(function.values.iter().skip(values.len())) {
+            let next = match step {
+                FunctionStep::Constant(literal) => {
+                    let array = literal.as_array().ok_or(TYPES)?;
+                    splat(array.data(), 0, len)
+                }
+                FunctionStep::Apply(op, operands) => {
+                    let types = operands.iter().filter_map(|&o| function.values.get(o));
+                    let types: SmallVec<[ElementType; 3]> =
+                        types.map(|value| value.element_type).collect();
+                    let lanes = self.prepare(op, &types, value.element_type)?;
+                    self.costs(op, &types, value.element_type, len);
+                    let data: SmallVec<[&Data; 3]> =
+                        operands.iter().filter_map(|&operand| values.get(operand)).collect();
+                    compute(&*lanes, &data, value.element_type, len)?
+                }
+            };
+            values.push(next);
+        }
+        let results = function.results.iter().map(|&result| values.get(result).cloned());
+        results.collect::<Option<Values>>().ok_or(Fault::Unsound("a function has no such result"))
+    }
+
+    /// Combines halves until one is left, which then goes everywhere: no worse
+    /// than pairwise summation.
+    fn fold(
+        &mut self,
+        id: FunctionId,
+        along: Digit,
+        of: &[RegisterId],
+        len: usize,
+    ) -> Result<Values, Fault> {
+        let function = self.function(id)?;
+        let values: Result<Values, Fault> =
+            of.iter().map(|&id| self.register(id).cloned()).collect();
+        let mut values = values?;
+        let mut left = along.extent;
+        while left > 1 {
+            let half = left.div_ceil(2);
+            let upper = |data: &Data| {
+                data.gather(with_digit(len, along, |digit| {
+                    if digit.saturating_add(half) < left { digit + half } else { digit }
+                }))
+            };
+            let arguments = values.iter().cloned().chain(values.iter().map(upper)).collect();
+            let combined = self.call(function, arguments, len)?;
+            for (value, combined) in values.iter_mut().zip(&combined) {
+                let lower = (0..len).filter(|&p| along.at(p as u64) < left - half);
+                if !value.set_from(combined, lower.map(|p| (p, p))) {
+                    return Err(TYPES);
+                }
+            }
+            self.shifted(along, function, len);
+            left = half;
+        }
+        Ok(values.iter().map(|data| data.gather(with_digit(len, along, |_| 0))).collect())
+    }
+
+    // --- what it takes --------------------------------------------------------
+
+    fn loaded(&mut self, element_type: ElementType, len: usize) {
+        let vectors = self.machine.target.vectors_for(element_type, len as u64);
+        let slots = f64::from(self.machine.target.load_slots.max(1));
+        self.clock.work(Unit::Load, vectors, 1.0 / slots);
+    }
+
+    fn computed(&mut self, ops: u64, element_type: ElementType, len: usize, is_function: bool) {
+        let target = self.machine.target;
+        let vectors = target.vectors_for(element_type, len as u64).saturating_mul(ops);
+        if is_function {
+            self.clock.work(Unit::Function, vectors, target.transcendental_cycles);
+        } else {
+            let slots = f64::from(target.vector_alu_slots.max(1));
+            self.clock.work(Unit::Arithmetic, vectors, 1.0 / slots);
+        }
+    }
+
+    /// An op takes as long as the widest of its operands and its result.
+    fn costs(&mut self, op: &Op, types: &[ElementType], result: ElementType, len: usize) {
+        let widest = types.iter().copied().chain([result]).max_by_key(|t| t.bytes());
+        self.computed(1, widest.unwrap_or(result), len, op.opcode().is_transcendental());
+    }
+
+    /// Elements of one vector go to other places of it.
+    fn moved(&mut self, element_type: ElementType, len: usize) {
+        let target = self.machine.target;
+        let vectors = target.vectors_for(element_type, len as u64);
+        self.clock.work(Unit::Lanes, vectors, target.lane_move_cycles);
+        self.clock.realigned(vectors);
+    }
+
+    /// One half moved to the other, for each value of a fold. Rows are shifted by
+    /// an op; lanes by the unit that reduces across them, whose cycles for a whole
+    /// vector are shared by the halvings.
+    fn shifted(&mut self, along: Digit, function: &Function, len: usize) {
+        let target = self.machine.target;
+        for value in function.values.iter().take(function.results.len()) {
+            let vectors = target.vectors_for(value.element_type, len as u64);
+            if along.stride >= u64::from(target.lanes.max(1)) {
+                self.computed(1, value.element_type, len, false);
+            } else {
+                let halvings = f64::from(target.lanes.max(2)).log2();
+                let cycles = target.cross_lane_reduce_cycles / halvings;
+                self.clock.work(Unit::Lanes, vectors, cycles);
+            }
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        op: &Op,
+        operands: &[ElementType],
+        result: ElementType,
+    ) -> Result<Rc<dyn Lanes>, Fault> {
+        let key = (op.clone(), operands.iter().copied().collect(), result);
+        if let Some(lanes) = self.prepared.get(&key) {
+            return Ok(Rc::clone(lanes));
+        }
+        let lanes = self.machine.arithmetic.prepare(op, operands, result);
+        let lanes: Rc<dyn Lanes> = lanes.ok_or(Fault::NoArithmetic(op.opcode().name()))?.into();
+        self.prepared.insert(key, Rc::clone(&lanes));
+        Ok(lanes)
+    }
+}
+
+const TYPES: Fault = Fault::Unsound("a value of another type than its register");
+
+fn compute(
+    lanes: &dyn Lanes,
+    operands: &[&Data],
+    result: ElementType,
+    len: usize,
+) -> Result<Data, Fault> {
+    let mut out = Data::zeros(result, 0);
+    if lanes.compute(operands, len, &mut out) { Ok(out) } else { Err(TYPES) }
+}
