@@ -60,6 +60,9 @@ pub enum EditError {
         /// The op of the attributes.
         new: Opcode,
     },
+    /// Only a parameter's shape can be changed.
+    #[error("`{0}` is no parameter; insert an instruction of the new shape and replace its uses")]
+    NoParameter(SmolStr),
     /// Parameter numbers are not consecutive from 0.
     #[error("parameter {number} of `{computation}` is defined twice or leaves a gap")]
     ParameterNumber {
@@ -355,6 +358,20 @@ impl Module {
             return Err(EditError::OpcodeChange { name: self.name_of(id).into(), old, new });
         }
         self.instructions[id].op = op;
+        Ok(())
+    }
+
+    /// Gives a parameter another shape. Those who use it, and those who call its
+    /// computation, must then be made to agree with it, which the verifier
+    /// checks.
+    ///
+    /// # Errors
+    /// If the instruction is no parameter.
+    pub fn set_parameter_shape(&mut self, id: InstId, shape: Shape) -> Result<(), EditError> {
+        if !matches!(self.op(id), Op::Parameter(_)) {
+            return Err(EditError::NoParameter(self.name_of(id).into()));
+        }
+        self.instructions[id].shape = self.intern_shape(shape);
         Ok(())
     }
 

@@ -324,6 +324,19 @@ fn attributes_change_and_ops_do_not() {
 }
 
 #[test]
+fn parameters_change_shape_and_nothing_else_does() {
+    let Small { mut module, main, x, sum, .. } = small();
+    let users = uses(&module, x);
+    module.set_parameter_shape(x, shape("f32[2,2]")).unwrap();
+    assert_eq!(module.shape(x), &shape("f32[2,2]"));
+    assert_eq!(uses(&module, x), users);
+    assert_eq!(module.computation(main).parameters()[0], x);
+    let error = EditError::NoParameter("sum".into());
+    refused(&mut module, |m| m.set_parameter_shape(sum, shape("f32[2,2]")), &error);
+    assert_eq!(module.shape(sum), &shape("f32[4]"));
+}
+
+#[test]
 fn fresh_names_are_free_in_the_whole_module() {
     let Small { mut module, main, x, .. } = small();
     let other = module.add_computation("other");

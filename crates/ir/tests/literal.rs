@@ -160,3 +160,24 @@ fn tuples_and_what_the_text_left_out() {
     assert!(elided.as_array().is_none());
     assert_eq!(Literal::Token.shape().to_string(), "token[]");
 }
+
+#[test]
+fn splats_are_the_same_in_every_place_to_the_bit() {
+    let array = |element_type, data: Data| {
+        let len = i64::try_from(data.len()).unwrap();
+        ArrayLiteral::new(element_type, [len], data).unwrap()
+    };
+    let f32s = |values: &[f32]| array(ElementType::F32, Data::F32(values.to_vec()));
+    let scalar = |x: f32| ArrayLiteral::new(ElementType::F32, [], Data::F32(vec![x])).unwrap();
+    assert_eq!(f32s(&[2.0, 2.0, 2.0]).splat(), Some(scalar(2.0)));
+    assert_eq!(f32s(&[f32::NAN, f32::NAN]).splat(), Some(scalar(f32::NAN)));
+    assert_eq!(f32s(&[0.0, -0.0]).splat(), None, "two zeros");
+    assert_eq!(f32s(&[1.0, 1.0, 2.0]).splat(), None);
+    assert_eq!(f32s(&[]).splat(), None, "no number is in every place of nothing");
+    assert_eq!(scalar(3.0).splat(), Some(scalar(3.0)));
+    let pair = Complex::new(1f64, 2.0);
+    let c128 = |values: Vec<Complex<f64>>| array(ElementType::C128, Data::C128(values));
+    assert!(c128(vec![pair, pair]).splat().is_some());
+    assert_eq!(c128(vec![pair, Complex::new(1.0, 3.0)]).splat(), None);
+    assert_eq!(c128(vec![Complex::new(1.0, 2.0), Complex::new(2.0, 1.0)]).splat(), None);
+}

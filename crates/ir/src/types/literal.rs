@@ -340,6 +340,23 @@ impl ArrayLiteral {
         self.data.as_slice()
     }
 
+    /// The scalar that is in every place, to the bit; `None` where elements
+    /// differ or there are none.
+    pub fn splat(&self) -> Option<Self> {
+        if self.is_empty() {
+            return None;
+        }
+        let first = self.data.gather(std::iter::once(0));
+        let words = first.words();
+        let (mut expected, mut same) = (words.iter().cycle(), true);
+        self.data.for_each_word(|word| same &= expected.next() == Some(&word));
+        same.then(|| Self {
+            element_type: self.element_type,
+            dims: Dims::new(),
+            data: first.into(),
+        })
+    }
+
     /// The only element as `f64`, if this is one real number or truth value;
     /// small floats are not decoded.
     pub fn scalar_as_f64(&self) -> Option<f64> {
