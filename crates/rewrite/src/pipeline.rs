@@ -87,7 +87,9 @@ const CLEANUP: &[&str] = &[
     "control",
     "inline",
     "tuple",
+    "dead-elements",
     "convert",
+    "algebra",
     "reshape",
     "broadcast",
     "transpose",
@@ -102,6 +104,7 @@ const CLEANUP: &[&str] = &[
 const HEART: &[&[&str]] = &[
     &["reduce-of-broadcast", "reduce-through-transpose"],
     &["degenerate"],
+    &["reshape-out-of-loop"],
     &["reshape-out-of-region", "reduce-through-reshape"],
 ];
 
@@ -231,9 +234,11 @@ pub fn optimize_observed(
     let mut notes = relevant(notes);
     let after = module_cost(&changed, &options.target);
     let pays = plan.heart.is_empty() || (heart > 0 && cost_pays(before.cycles, after.cycles));
-    if heart > 0 && !pays {
+    if !pays {
         notes.retain(|note| note.verdict == Verdict::Left);
-        notes.push(whole_left(before.cycles, after.cycles, options));
+        if heart > 0 {
+            notes.push(whole_left(before.cycles, after.cycles, options));
+        }
     }
     let (module, after) = if pays {
         let verified = verify(changed)

@@ -2,21 +2,25 @@
 
 use crate::pass::Pass;
 use crate::passes::{
-    broadcast::BroadcastCanonical, control::ControlSimplify, convert::ConvertCanonical,
-    cse::CommonSubexpressions, dce::DeadCode, degenerate::DegenerateDims, fold::Fold,
-    inline::Inline, reduce::ReduceCanonical, reduce_of_broadcast::ReduceOfBroadcast,
+    algebra::Algebra, broadcast::BroadcastCanonical, control::ControlSimplify,
+    convert::ConvertCanonical, cse::CommonSubexpressions, dce::DeadCode,
+    dead_elements::DeadElements, degenerate::DegenerateDims, fold::Fold, inline::Inline,
+    reduce::ReduceCanonical, reduce_of_broadcast::ReduceOfBroadcast,
     reduce_of_reduce::ReduceOfReduce, reduce_through_reshape::ReduceThroughReshape,
     reduce_through_transpose::ReduceThroughTranspose, reshape::ReshapeCanonical,
-    reshape_out_of_region::ReshapeOutOfRegion, transpose::TransposeCanonical, tuple::TupleSimplify,
+    reshape_out_of_loop::ReshapeOutOfLoop, reshape_out_of_region::ReshapeOutOfRegion,
+    transpose::TransposeCanonical, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
 pub static PASSES: &[&dyn Pass] = &[
+    &Algebra,
     &BroadcastCanonical,
     &ControlSimplify,
     &ConvertCanonical,
     &CommonSubexpressions,
     &DeadCode,
+    &DeadElements,
     &DegenerateDims,
     &Fold,
     &Inline,
@@ -26,6 +30,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &ReduceThroughReshape,
     &ReduceThroughTranspose,
     &ReshapeCanonical,
+    &ReshapeOutOfLoop,
     &ReshapeOutOfRegion,
     &TransposeCanonical,
     &TupleSimplify,

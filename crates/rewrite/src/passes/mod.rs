@@ -1,14 +1,17 @@
 //! One pass per file.
 
+pub mod algebra;
 mod attempt;
 pub mod broadcast;
 pub mod control;
 pub mod convert;
 pub mod cse;
 pub mod dce;
+pub mod dead_elements;
 pub mod degenerate;
 pub mod fold;
 pub mod inline;
+mod loop_state;
 pub mod reduce;
 pub mod reduce_of_broadcast;
 pub mod reduce_of_reduce;
@@ -16,6 +19,7 @@ pub mod reduce_through_reshape;
 pub mod reduce_through_transpose;
 mod region_move;
 pub mod reshape;
+pub mod reshape_out_of_loop;
 pub mod reshape_out_of_region;
 pub mod transpose;
 pub mod tuple;

@@ -5,6 +5,25 @@ use tilewright_ir::ops::elementwise::Direction;
 use tilewright_ir::{CompId, Dims, ElementType, InstId, Op, Opcode, Shape};
 
 use super::graph::{Graph, Made, Value};
+use super::shapes::regrouped;
+
+/// What a loop carries.
+struct State {
+    /// The number of the turn.
+    zero: Value,
+    /// The array that is changed, and the dims in which that is done.
+    carried: Value,
+    dims: Dims,
+    /// What is handed on, and what another array begins with.
+    stays: Value,
+}
+
+impl State {
+    fn shape(&self) -> Shape {
+        let elements = [&self.zero, &self.carried, &self.stays, &self.stays];
+        Shape::Tuple(elements.map(|v| Shape::array(v.element, v.dims.clone())).into())
+    }
+}
 
 impl Graph<'_, '_> {
     /// A computation of its own, called once or twice.
@@ -56,7 +75,9 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A loop of a few turns, or none, over an array and one that stays.
+    /// A loop of a few turns, or none, over an array, one that stays, and one that
+    /// may be for nothing. The first may be carried in other dims than those in
+    /// which it is changed.
     pub(super) fn repeat(&mut self) -> Made<()> {
         let Some(arguments) = self.arguments()? else { return self.elementwise() };
         let first = arguments[0].clone();
@@ -65,17 +86,23 @@ impl Graph<'_, '_> {
         }
         let stays = arguments.get(1).cloned().unwrap_or_else(|| first.clone());
         let zero = self.scalar(ElementType::S32, 0.0)?;
-        let shape = Shape::Tuple(
-            [&zero, &first, &stays].map(|v| Shape::array(v.element, v.dims.clone())).into(),
-        );
+        let carried = match self.rng.chance(40) {
+            true => {
+                let dims = regrouped(self.rng, &first.dims);
+                self.reshape(&first, &dims)?
+            }
+            false => first.clone(),
+        };
+        let state = State { zero, carried, dims: first.dims, stays };
+        let shape = state.shape();
         let turns = [-1.0, 1.0, 2.0, 3.0][self.rng.below(4)];
         let never = self.rng.chance(10);
         let (condition, _) = self.computation("goes_on", |inner| {
-            let state = inner.b.parameter("state", shape.clone())?;
+            let parameter = inner.b.parameter("state", shape.clone())?;
             if never {
                 return inner.scalar(ElementType::Pred, 0.0);
             }
-            let turn = inner.element(state, 0, &zero)?;
+            let turn = inner.element(parameter, 0, &state.zero)?;
             let end = inner.scalar(ElementType::S32, turns)?;
             let id = inner.b.compare(Direction::Lt, turn.id, end.id)?;
             inner.value(id, 1.0, true)
@@ -86,44 +113,67 @@ impl Graph<'_, '_> {
         let body = b.computation(&name, |b| {
             let mut inner = Graph::new(b, rng, shared);
             inner.shared.depth += 1;
-            let turned = inner.turn(&shape, [&zero, &first, &stays]);
+            let turned = inner.turn(&state);
             inner.shared.depth -= 1;
-            let (root, value) = turned?;
-            made = Some(value);
+            let (root, values) = turned?;
+            made = Some(values);
             Ok(root)
         })?;
-        let state = self.b.op(Op::Tuple, &[zero.id, first.id, stays.id])?;
+        let State { zero, carried, dims, stays } = &state;
+        let init = self.b.op(Op::Tuple, &[zero.id, carried.id, stays.id, stays.id])?;
         let attrs = WhileAttrs { condition, body };
-        let state = self.b.op(Op::While(Box::new(attrs)), &[state])?;
-        if let Some(made) = made {
-            let bound = made.bound.max(first.bound);
-            let result = self.element(state, 1, &Value { bound, exact: made.exact, ..first })?;
-            self.keep(result);
+        let result = self.b.op(Op::While(Box::new(attrs)), &[init])?;
+        if let Some([changed, spare]) = made {
+            let after = |made: Value, before: &Value| {
+                let (bound, exact) = (made.bound.max(before.bound), made.exact);
+                Value { bound, exact, ..before.clone() }
+            };
+            let mut changed = self.element(result, 1, &after(changed, carried))?;
+            if self.rng.chance(80) {
+                changed = self.reshape(&changed, dims)?;
+            }
+            self.keep(changed);
+            if self.rng.chance(50) {
+                let spare = self.element(result, 3, &after(spare, stays))?;
+                self.keep(spare);
+            }
         }
-        let stayed = self.element(state, 2, &stays)?;
+        let stayed = self.element(result, 2, stays)?;
         self.keep(stayed);
         Ok(())
     }
 
-    /// One turn of a loop: its state afterwards, and the array that it changes.
-    fn turn(&mut self, shape: &Shape, [zero, first, stays]: [&Value; 3]) -> Made<(InstId, Value)> {
-        let state = self.b.parameter("state", shape.clone())?;
-        let turn = self.element(state, 0, zero)?;
+    /// One turn of a loop: its state afterwards, and the arrays that it changes.
+    fn turn(&mut self, state: &State) -> Made<(InstId, [Value; 2])> {
+        let parameter = self.b.parameter("state", state.shape())?;
+        let turn = self.element(parameter, 0, &state.zero)?;
         let one = self.scalar(ElementType::S32, 1.0)?;
         let next = self.b.binary(Opcode::Add, turn.id, one.id)?;
-        // What went through sums in the last turn is not exact in the next.
-        let mut first = self.element(state, 1, &Value { exact: false, ..first.clone() })?;
-        if first.is_float() {
-            // Nor does it grow with every turn.
-            first = self.clamp(&first, -4.0, 4.0)?;
-        }
-        let stays = self.element(state, 2, stays)?;
+        let carried = self.carried(parameter, 1, &state.carried)?;
+        let first = self.reshape(&carried, &state.dims)?;
+        let first = self.clamped(first)?;
+        let stays = self.element(parameter, 2, &state.stays)?;
         self.keep(first.clone());
         self.keep(stays.clone());
         self.some_steps()?;
         let changed = self.changed(&first)?;
-        let root = self.b.op(Op::Tuple, &[next, changed.id, stays.id])?;
-        Ok((root, changed))
+        let handed_on = self.reshape(&changed, &state.carried.dims)?;
+        let spare = self.carried(parameter, 3, &state.stays)?;
+        let spare = self.clamped(spare)?;
+        let spare = self.changed(&spare)?;
+        let root = self.b.op(Op::Tuple, &[next, handed_on.id, stays.id, spare.id])?;
+        Ok((root, [changed, spare]))
+    }
+
+    /// An element that every turn changes: what went through sums in the last turn
+    /// is not exact in the next.
+    fn carried(&mut self, state: InstId, index: i64, like: &Value) -> Made<Value> {
+        self.element(state, index, &Value { exact: false, ..like.clone() })
+    }
+
+    /// Nor does it grow with every turn.
+    fn clamped(&mut self, value: Value) -> Made<Value> {
+        if value.is_float() { self.clamp(&value, -4.0, 4.0) } else { Ok(value) }
     }
 
     /// An element of a tuple, of which as much is known as of `like`.
