@@ -163,6 +163,21 @@ fn modules_without_the_patterns_come_back_as_they_are() {
     }
 }
 
+/// A loop with an element that nothing reads, and nothing else to do.
+const DEAD_ELEMENT: &str = include_str!("../../../fixtures/rewrite/dead-elements/unread.hlo");
+
+#[test]
+fn cleanups_that_are_not_kept_are_not_told_of() {
+    let before = module(DEAD_ELEMENT);
+    let after = optimized_by_default(&before);
+    assert!(changes(&after, "dead-elements") > 0 && after.report.unchanged);
+    let told = |verdict| after.report.notes.iter().filter(|n| n.verdict == verdict).count();
+    assert_eq!(told(Verdict::Done), 0, "{:?}", after.report.notes);
+    let kept = optimized(&before, &pipeline("cleanup", "tpu-like"));
+    assert!(!kept.report.unchanged);
+    assert!(kept.report.notes.iter().any(|note| note.text.contains("nothing reads it")));
+}
+
 #[test]
 fn nothing_is_found_in_what_was_made() {
     for (name, before) in models() {

@@ -206,7 +206,7 @@ fn taken(
     Ok(id)
 }
 
-pub(super) fn take_op(place: usize) -> Op {
+fn take_op(place: usize) -> Op {
     // A tuple has fewer elements than there are instructions.
     let index = i64::try_from(place).unwrap_or(i64::MAX);
     Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }))

@@ -20,9 +20,9 @@
 //! to the loop, its state, the element, or the reshapes that go.
 
 use tilewright_ir::ops::shaping::TransposeAttrs;
-use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
+use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
 
-use super::loop_state::{Callers, Element, Form, Loop, element_of, part_of, plain_change, take_op};
+use super::loop_state::{Callers, Element, Form, Loop, element_of, part_of, plain_change};
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::reduce::{is_plain, reshape_op};
 use crate::pass::{Context, Pass};
@@ -153,10 +153,8 @@ impl Carried<'_> {
     fn costs(&self, form: &Form, model: &CostModel<'_>) -> (f64, f64) {
         let module = self.module;
         let mut scales = Scales { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
-        for (state, reads) in self.found.states().into_iter().zip(&self.reads) {
-            for &read in reads {
-                self.weigh_read(form, state, read, &mut scales);
-            }
+        for &read in self.reads.iter().flatten() {
+            self.weigh_read(form, read, &mut scales);
         }
         let [_, body, _] = &self.reads;
         for tuple in [self.found.init, self.found.root] {
@@ -169,9 +167,9 @@ impl Carried<'_> {
     }
 
     /// What reads an element in the new form, another one, or the old one.
-    fn weigh_read(&self, form: &Form, state: InstId, read: InstId, scales: &mut Scales<'_>) {
-        let (module, place) = (self.module, Value::Old(state));
-        let carried = scales.patch.add(read, take_op(self.place), form.shape.clone(), [place]);
+    fn weigh_read(&self, form: &Form, read: InstId, scales: &mut Scales<'_>) {
+        let module = self.module;
+        let carried = scales.element(read, form.shape.clone());
         let mut back = module.is_root(read);
         for user in module.users(read) {
             let handed_on =
@@ -201,11 +199,11 @@ impl Carried<'_> {
     ) {
         let module = self.module;
         let Some(part) = part else {
-            let shape = module.shape(tuple).as_tuple().and_then(|parts| parts.get(self.place));
-            let shape = shape.cloned().unwrap_or_else(|| form.shape.clone());
-            let op = take_op(self.place);
-            let part = scales.patch.add(tuple, op, shape, [Value::Old(tuple)]);
-            scales.patch.add(tuple, form.there.clone(), form.shape.clone(), [part]);
+            let like = self.reads.iter().flatten().next();
+            if let Some(&read) = like {
+                let part = scales.element(read, module.shape(read).clone());
+                scales.patch.add(tuple, form.there.clone(), form.shape.clone(), [part]);
+            }
             return;
         };
         scales.before += scales.stored(part);
@@ -233,6 +231,12 @@ struct Scales<'a> {
 }
 
 impl Scales<'_> {
+    /// Stands for an element of a state, which costs nothing to take: to weigh all of
+    /// the state for each element would not be linear.
+    fn element(&mut self, read: InstId, shape: Shape) -> Value {
+        self.patch.add(read, Op::Bitcast, shape, [Value::Old(read)])
+    }
+
     fn goes(&mut self, id: InstId) {
         self.before += self.model.of(self.module, id).cycles;
     }
