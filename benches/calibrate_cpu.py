@@ -130,6 +130,24 @@ def group_sums() -> Iterator[Program]:
             yield traced(f"group sum {label(shape)}", lambda x: jnp.sum(x, (1, 2, 4)), shape)
 
 
+def windows() -> Iterator[Program]:
+    """Sums over blocks: of a reshape, and by windows of a stored and of a computed array."""
+
+    def pooled(x: Any, size: Sequence[int]) -> Any:
+        return jax.lax.reduce_window(x, 0.0, jax.lax.add, size, size, "valid")
+
+    def summed(x: Any, size: Sequence[int]) -> Any:
+        split = [n for whole, k in zip(x.shape, size) for n in (whole // k, k)]
+        return jnp.sum(x.reshape(split), tuple(range(1, 2 * x.ndim, 2)))
+
+    for shape in IMAGES:
+        for size in ((1, 2, 2, 1), (1, 4, 4, 1), (1, 1, 1, 8), (1, 1, 4, 4)):
+            name = f"{label(size)} of {label(shape)}"
+            yield traced(f"sum over {name}", lambda x: summed(x, size), shape)
+            yield traced(f"window {name}", lambda x: pooled(x, size), shape)
+            yield traced(f"window of squares {name}", lambda x: pooled(x * x, size), shape)
+
+
 def moves() -> Iterator[Program]:
     """Transposes of whole runs and of single elements."""
     for shape in IMAGES:
@@ -178,6 +196,7 @@ def programs() -> Iterator[Program]:
         broadcasts,
         sums,
         group_sums,
+        windows,
         moves,
         products,
         norms,

@@ -294,6 +294,99 @@ ENTRY main {
     assert_cost(cost(text, Opcode::Dot, "tpu-like"), Cost { flops, ..expected });
 }
 
+/// A sum over the windows of an array, of these results.
+fn window(array: &str, result: &str, window: &str) -> String {
+    format!(
+        "HloModule pool
+{ADD_F32}
+ENTRY main {{
+  x = f32[{array}] parameter(0)
+  zero = f32[] constant(0)
+  ROOT y = f32[{result}] reduce-window(x, zero), window={{{window}}}, to_apply=add_f32
+}}"
+    )
+}
+
+fn window_cost(array: &str, result: &str, size: &str, target_name: &str) -> Cost {
+    cost(&window(array, result, size), Opcode::ReduceWindow, target_name)
+}
+
+#[test]
+fn a_window_along_major_dims_combines_whole_vectors() {
+    // 32 vectors in, each combined once; 8 out.
+    let pool = window_cost("8,4,8,128", "4,2,8,128", "size=2x2x1x1 stride=2x2x1x1", "tpu-like");
+    let expected = tpu(32.0 * 0.5 + 32.0 * 0.25 + 8.0 * STORED, 40, 40 * 4096);
+    assert_cost(pool, Cost { flops: 32 * 1024, ..expected });
+}
+
+#[test]
+fn a_window_along_rows_shifts_them_and_gathers_what_is_left() {
+    // 32 vectors are shifted by one row and combined; each of 128 rows is moved to
+    // its place among 16 vectors.
+    let pool = window_cost("16,16,128", "16,8,128", "size=1x2x1 stride=1x2x1", "tpu-like");
+    let cycles = 32.0 * 0.5 + 32.0 * 0.25 + 32.0 * (0.25 + 0.25) + 128.0 + 16.0 * STORED;
+    assert_cost(pool, Cost { flops: 32 * 1024, ..tpu(cycles, 48, 48 * 4096) });
+    // Of 16 rows to a window, those of two vectors are combined before any is shifted.
+    let pool = window_cost("16,64,128", "16,4,128", "size=1x16x1 stride=1x16x1", "tpu-like");
+    let shifts = 64.0 * 3.0 * (0.25 + 0.25);
+    let cycles = 128.0 * 0.5 + 128.0 * 0.25 + shifts + 64.0 + 16.0 * STORED;
+    let bytes = 128 * 4096 + 64 * 512;
+    assert_cost(pool, Cost { flops: 128 * 1024, ..tpu(cycles, 144, bytes) });
+}
+
+#[test]
+fn a_window_along_lanes_rotates_them_and_sifts_what_is_left() {
+    // Two vectors are rotated by 1, 2 and 4 lanes and combined; then each is
+    // sifted in seven steps, and its rows are moved.
+    let pool = window_cost("16,128", "16,16", "size=1x8 stride=1x8", "tpu-like");
+    let cycles = 2.0 * 0.5 + 2.0 * 0.25 + 2.0 * (3.0 + 7.0) * (4.0 + 0.25) + 16.0 + 2.0 * STORED;
+    assert_cost(pool, Cost { flops: 2048, ..tpu(cycles, 4, 2 * 4096 + 16 * 64) });
+    // Elements 16 apart leave the first 16 lanes, side by side.
+    let pool = window_cost("16,128", "16,16", "size=1x8 rhs_dilate=1x16", "tpu-like");
+    let cycles = 2.0 * 0.5 + 2.0 * 0.25 + 2.0 * 3.0 * (4.0 + 0.25) + 2.0 * STORED;
+    assert_cost(pool, Cost { flops: 2048, ..tpu(cycles, 4, 2 * 4096 + 16 * 64) });
+    // Those a vector apart are combined as they are.
+    let pool = window_cost("16,256", "16,128", "size=1x2 rhs_dilate=1x128", "tpu-like");
+    let cycles = 4.0 * 0.5 + 4.0 * 0.25 + 2.0 * STORED;
+    assert_cost(pool, Cost { flops: 4096, ..tpu(cycles, 6, 4 * 4096 + 2 * 4096) });
+}
+
+#[test]
+fn windows_that_overlap_load_what_they_share_again() {
+    // Three taps for each of 16 vectors, of which 18 loads are the first ones.
+    let pool = window_cost("18,8,128", "16,8,128", "size=3x1x1", "tpu-like");
+    let cycles = 18.0 * 0.5 + 30.0 * 0.5 + 48.0 * 0.25 + 16.0 * STORED;
+    assert_cost(pool, Cost { flops: 48 * 1024, ..tpu(cycles, 34, 34 * 4096) });
+}
+
+#[test]
+fn windows_on_a_cpu_cost_what_a_reduce_of_the_reshape_does() {
+    let of = |array: &str, result: &str, size: &str| window_cost(array, result, size, "cpu").cycles;
+    // 512 vectors are loaded and added, results stored.
+    let rows = 512.0 / 4.0 + 512.0 / 4.0;
+    assert_eq!(of("32,128", "8,128", "size=4x1 stride=4x1"), rows + 128.0 / 2.0);
+    // A run of 8 for each of 512 results, of which a vector takes 8.
+    let runs = 512.0 * 6.0 + 512.0 * 25.0;
+    assert_eq!(of("32,128", "32,16", "size=1x8 stride=1x8"), rows + runs + 64.0 / 2.0);
+    assert_eq!(of("32,128", "32,16", "size=1x8 rhs_dilate=1x16"), rows + 64.0 / 2.0);
+}
+
+#[test]
+fn what_is_windowed_is_computed_in_place_where_it_is_read_once() {
+    let fused = |target_name: &str, size: &str, result: &str| {
+        let text = window("16,8,128", result, size);
+        let text = text.replace("x = f32", "w = f32").replace("reduce-window(x", "reduce-window(v");
+        let v = "  v = f32[16,8,128] negate(w)\n  ROOT";
+        cost(&text.replacen("  ROOT y", &format!("{v} y"), 1), Opcode::ReduceWindow, target_name)
+    };
+    let disjoint = fused("tpu-like", "size=2x1x1 stride=2x1x1", "8,8,128");
+    assert_eq!((disjoint.vectors, disjoint.cycles), (8, 16.0 * 0.25 + 8.0));
+    let on_cpu = fused("cpu", "size=2x1x1 stride=2x1x1", "8,8,128");
+    assert_eq!((on_cpu.vectors, on_cpu.cycles), (1024, 2048.0 / 4.0 + 1024.0 / 2.0));
+    // Otherwise it is stored first.
+    assert_eq!(fused("tpu-like", "size=2x1x1", "15,8,128").vectors, 16 + 16 + 15);
+}
+
 #[test]
 fn scalar_constants_are_free_and_larger_ones_are_read() {
     let scalar = "HloModule scalar

@@ -10,6 +10,7 @@
 //! is made.
 
 mod module;
+mod window;
 
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Patch, Shape, Value};
@@ -153,6 +154,7 @@ impl CostModel<'_> {
             Op::Reshape(_) => self.reshape(result, operands),
             Op::Transpose(attrs) => self.transpose(result, operands, &attrs.dimensions),
             Op::Reduce(attrs) => self.reduce(result, operands, &attrs.dimensions),
+            Op::ReduceWindow(attrs) => self.reduce_window(result, operands, &attrs.window),
             Op::Dot(_) | Op::Convolution(_) => {
                 let mut cost = self.opaque(result, operands);
                 cost.flops = contraction_flops(op, result.shape, operands);
@@ -279,14 +281,20 @@ impl CostModel<'_> {
             MoveKind::Realigns => {
                 let mut cost = self.opaque(result, operands);
                 cost.realigned_vectors = realigned_vectors;
-                let whole = as_f64(realigned_vectors) * self.target.realign_cycles();
                 let shapes = operands.iter().map(|o| o.value.shape).chain([result.shape]);
-                let rows = shapes.filter_map(|shape| self.occupied_rows(shape)).max();
-                let by_rows = rows.map(|rows| as_f64(rows) * self.target.lane_move_cycles);
-                cost.cycles += by_rows.map_or(whole, |cycles| cycles.min(whole));
+                cost.cycles += self.realignment(realigned_vectors, shapes);
                 cost
             }
         }
+    }
+
+    /// Cycles to take so many vectors apart and put them together, of the wider of
+    /// these shapes.
+    fn realignment<'a>(&self, vectors: u64, shapes: impl IntoIterator<Item = &'a Shape>) -> f64 {
+        let whole = as_f64(vectors) * self.target.realign_cycles();
+        let rows = shapes.into_iter().filter_map(|shape| self.occupied_rows(shape)).max();
+        let by_rows = rows.map(|rows| as_f64(rows) * self.target.lane_move_cycles);
+        by_rows.map_or(whole, |cycles| cycles.min(whole))
     }
 
     /// What takes its indices apart does so for each element of the result; only
@@ -363,11 +371,17 @@ impl CostModel<'_> {
 
     /// A store from registers and, unless it is small enough to stay in
     /// vector memory, the way to main memory and back.
-    pub fn stored(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
+    pub fn stored(&self, value: Weighed<'_>) -> Cost {
+        let footprint = value.footprint;
         let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
-        let stays = footprint.padded_bytes <= self.target.vector_memory_bytes / STAYS_ON_CHIP;
-        let crossings = if stays { 0.0 } else { 2.0 * self.crossing(footprint) };
+        let crossings =
+            if self.stays_on_chip(value) { 0.0 } else { 2.0 * self.crossing(footprint) };
         traffic(store + crossings, footprint)
+    }
+
+    /// Whether a value is so small that it never leaves vector memory.
+    pub fn stays_on_chip(&self, value: Weighed<'_>) -> bool {
+        value.footprint.padded_bytes <= self.target.vector_memory_bytes / STAYS_ON_CHIP
     }
 
     fn main_memory_read(&self, value: Weighed<'_>) -> Cost {

@@ -1,0 +1,196 @@
+//! What a `reduce-window` costs, by how arrays lie on the target.
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::dims::WindowDim;
+use tilewright_ir::{ArrayShape, Dims, Shape};
+use tilewright_target::Alignment;
+
+use super::{Cost, CostModel, Operand, Weighed, as_f64};
+
+/// A window that moves over an array.
+struct Windows<'a> {
+    array: &'a ArrayShape,
+    window: &'a [WindowDim],
+    /// How many places it takes along each dim.
+    places: Dims,
+    /// Of how many elements of the array a result is made.
+    taps: u64,
+    /// How many results there are.
+    results: u64,
+}
+
+/// A dim along which vectors reach over several elements, so that their elements
+/// have to move for a window along it.
+struct Inner {
+    dim: usize,
+    /// How far vectors reach.
+    reach: u64,
+    /// Cycles to move all elements of a vector along the dim.
+    shift: f64,
+    /// In how many such moves the results that are left in a vector come to lie
+    /// side by side.
+    sifts: u64,
+}
+
+impl CostModel<'_> {
+    /// What is windowed is computed in place, as for a reduce, unless windows that
+    /// overlap read it again.
+    pub(super) fn reduce_window(
+        &self,
+        result: Weighed<'_>,
+        operands: &[Operand<'_>],
+        window: &[WindowDim],
+    ) -> Cost {
+        let (arrays, _inits) = operands.split_at(operands.len() / 2);
+        let mut cost = self.stored(result);
+        for operand in arrays {
+            let array = operand.value.shape.as_array();
+            let Some(windows) = array.and_then(|array| Windows::of(array, window)) else {
+                continue;
+            };
+            if operand.fused && windows.overlap() {
+                cost += self.stored(operand.value);
+            }
+            if !operand.fused || windows.overlap() {
+                cost += self.load(operand.value);
+            }
+            cost.cycles += match self.target.alignment {
+                Alignment::None => self.windows_in_line(&windows),
+                Alignment::Tiles => self.windows_in_tiles(&windows),
+            };
+            cost.flops = cost.flops.saturating_add(windows.taps.saturating_mul(windows.results));
+        }
+        cost
+    }
+
+    /// Each tap is combined with its result. A window along the minor dim is a
+    /// short run, as it is for a reduce.
+    fn windows_in_line(&self, windows: &Windows<'_>) -> f64 {
+        let vectors = self.vectors(windows, &windows.places);
+        let cycles = self.operations(as_f64(vectors) * as_f64(windows.taps));
+        let minor = windows.inner_dims().first().and_then(|&dim| windows.window.get(dim));
+        let Some(run) = minor.filter(|w| w.size > 1 && w.window_dilation == 1) else {
+            return cycles;
+        };
+        let runs = as_f64(windows.results) * as_f64(windows.taps / run.size.max(1).unsigned_abs());
+        cycles
+            + as_f64(windows.results) * self.target.cross_lane_reduce_cycles
+            + runs * self.target.reduce_run_cycles
+    }
+
+    /// Whole vectors are combined first, along the dims that lie across them;
+    /// what is left then is combined within vectors.
+    fn windows_in_tiles(&self, windows: &Windows<'_>) -> f64 {
+        let inner = self.inner(windows);
+        let mut dims = Dims::from_slice(windows.array.dims());
+        let mut taps = 1;
+        for (dim, w) in windows.window.iter().enumerate() {
+            if inner.iter().all(|inner| inner.dim != dim) {
+                dims[dim] = windows.places[dim];
+                taps = u64::saturating_mul(taps, w.size.max(1).unsigned_abs());
+            }
+        }
+        let mut vectors = self.vectors(windows, &dims);
+        let combined = as_f64(vectors) * as_f64(taps);
+        let mut cycles = self.operations(combined);
+        if windows.overlap() {
+            // The first load of each vector is counted with the operand.
+            let again = combined - as_f64(self.target.footprint(windows.array).vectors);
+            cycles += again.max(0.0) / f64::from(self.target.load_slots.max(1));
+        }
+        for Inner { dim, reach, shift, sifts } in inner {
+            let w = windows.window[dim];
+            // Taps a whole vector apart are combined before any are moved.
+            let size = w.size.max(1).unsigned_abs();
+            let left = vectors.div_ceil((size.min(w.stride.max(1).unsigned_abs()) / reach).max(1));
+            let step = shift + self.operations(1.0);
+            cycles += as_f64(left) * as_f64(halvings(size.min(reach))) * step;
+            dims[dim] = windows.places[dim];
+            vectors = self.vectors(windows, &dims);
+            if scatters(&w) {
+                let results: Shape = windows.resized(&dims).into();
+                cycles += as_f64(left) * as_f64(sifts) * step;
+                cycles += self.realignment(vectors, [&results]);
+            }
+        }
+        cycles
+    }
+
+    /// The dims along which elements of vectors have to move: the second-minor
+    /// one, then the minor one.
+    fn inner(&self, windows: &Windows<'_>) -> SmallVec<[Inner; 2]> {
+        let bits = windows.array.element_type.bytes().saturating_mul(8);
+        let [rows, lanes] = self.target.tile(bits);
+        let rotation = self.target.cross_lane_reduce_cycles;
+        // Rows are shifted by one operation and come to their places whole.
+        let kinds = [(lanes, rotation, halvings(lanes)), (rows, self.operations(1.0), 0)];
+        let inner = windows.inner_dims().into_iter().zip(kinds).filter_map(|(dim, kind)| {
+            let (reach, shift, sifts) = kind;
+            let moves =
+                !keeps_vectors(windows.window.get(dim)?, *windows.array.dims().get(dim)?, reach);
+            moves.then_some(Inner { dim, reach, shift, sifts })
+        });
+        let mut inner: SmallVec<[Inner; 2]> = inner.collect();
+        inner.reverse();
+        inner
+    }
+
+    fn vectors(&self, windows: &Windows<'_>, dims: &[i64]) -> u64 {
+        self.target.footprint(&windows.resized(dims)).vectors
+    }
+
+    /// Cycles of so many operations on vectors.
+    fn operations(&self, vectors: f64) -> f64 {
+        vectors / f64::from(self.target.vector_alu_slots.max(1))
+    }
+}
+
+impl<'a> Windows<'a> {
+    fn of(array: &'a ArrayShape, window: &'a [WindowDim]) -> Option<Self> {
+        let pairs = window.iter().zip(array.dims());
+        let places: Option<Dims> = pairs.map(|(w, &size)| w.output_size(size)).collect();
+        let places = places.filter(|_| window.len() == array.rank())?;
+        let (taps, results) =
+            (product(window.iter().map(|w| w.size)), product(places.iter().copied()));
+        Some(Self { array, window, places, taps, results })
+    }
+
+    /// Whether some elements are in several windows.
+    fn overlap(&self) -> bool {
+        let elements = self.array.num_elements().unwrap_or(0).unsigned_abs();
+        self.taps.saturating_mul(self.results) > elements
+    }
+
+    /// The minor dim and the second-minor one.
+    fn inner_dims(&self) -> SmallVec<[usize; 2]> {
+        let layout = self.array.layout_or_default();
+        layout.minor_to_major.iter().take(2).filter_map(|&dim| usize::try_from(dim).ok()).collect()
+    }
+
+    fn resized(&self, dims: &[i64]) -> ArrayShape {
+        let shape = ArrayShape::new(self.array.element_type, dims.iter().copied());
+        shape.with_layout(self.array.layout.clone())
+    }
+}
+
+/// Whether a window along a dim takes vectors of that reach as they are.
+fn keeps_vectors(w: &WindowDim, size: i64, reach: u64) -> bool {
+    let whole = |distance: i64| distance.unsigned_abs().is_multiple_of(reach.max(1));
+    let alone = w.size == 1 && w.output_size(size) == Some(size);
+    let apart = w.stride == 1 && w.base_dilation == 1 && whole(w.window_dilation);
+    reach <= 1 || alone || apart && whole(w.padding_low)
+}
+
+/// Whether results do not lie side by side once the taps are combined.
+fn scatters(w: &WindowDim) -> bool {
+    w.stride > 1 || w.base_dilation > 1
+}
+
+/// In how many steps so many taps are combined, each step halving them.
+fn halvings(taps: u64) -> u64 {
+    u64::from(u64::BITS - taps.saturating_sub(1).leading_zeros())
+}
+
+fn product(sizes: impl Iterator<Item = i64>) -> u64 {
+    sizes.map(|size| size.max(0).unsigned_abs()).fold(1, u64::saturating_mul)
+}
