@@ -106,6 +106,7 @@ const HEART: &[&[&str]] = &[
     &["degenerate"],
     &["reshape-out-of-loop"],
     &["reshape-out-of-region", "reduce-through-reshape"],
+    &["reduce-as-window"],
 ];
 
 const DEFAULT: Pipeline = Pipeline {

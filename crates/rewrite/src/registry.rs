@@ -5,11 +5,11 @@ use crate::passes::{
     algebra::Algebra, broadcast::BroadcastCanonical, control::ControlSimplify,
     convert::ConvertCanonical, cse::CommonSubexpressions, dce::DeadCode,
     dead_elements::DeadElements, degenerate::DegenerateDims, fold::Fold, inline::Inline,
-    reduce::ReduceCanonical, reduce_of_broadcast::ReduceOfBroadcast,
-    reduce_of_reduce::ReduceOfReduce, reduce_through_reshape::ReduceThroughReshape,
-    reduce_through_transpose::ReduceThroughTranspose, reshape::ReshapeCanonical,
-    reshape_out_of_loop::ReshapeOutOfLoop, reshape_out_of_region::ReshapeOutOfRegion,
-    transpose::TransposeCanonical, tuple::TupleSimplify,
+    reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
+    reduce_of_broadcast::ReduceOfBroadcast, reduce_of_reduce::ReduceOfReduce,
+    reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
+    reshape::ReshapeCanonical, reshape_out_of_loop::ReshapeOutOfLoop,
+    reshape_out_of_region::ReshapeOutOfRegion, transpose::TransposeCanonical, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
@@ -25,6 +25,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &Fold,
     &Inline,
     &ReduceCanonical,
+    &ReduceAsWindow,
     &ReduceOfBroadcast,
     &ReduceOfReduce,
     &ReduceThroughReshape,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use proptest::prelude::*;
+use tilewright_ir::ops::dims::WindowDim;
 use tilewright_rewrite::analysis::digits::{Digit, Digits};
 
 fn digits(from: &[i64], to: &[i64]) -> Digits {
@@ -65,6 +66,23 @@ impl Tensor {
             *slot = slot.wrapping_add(*value);
         }
         Self { dims, data }
+    }
+
+    /// The sums of windows without padding.
+    fn windows(&self, window: &[WindowDim], dims: &[i64]) -> Self {
+        let taps: Vec<i64> = window.iter().map(|w| w.size).collect();
+        let sum = |at: usize| {
+            let place = index_at(at, dims);
+            let element = |tap: usize| {
+                let tap = index_at(tap, &taps);
+                let along = window.iter().zip(place.iter().zip(&tap));
+                let index = along.map(|(w, (p, t))| p * w.stride + t * w.window_dilation);
+                self.data[address(&index.collect::<Vec<_>>(), &self.dims)]
+            };
+            (0..size(&taps)).map(element).fold(0, i64::wrapping_add)
+        };
+        assert_eq!(window.len(), self.dims.len());
+        Self { dims: dims.into(), data: (0..size(dims)).map(sum).collect() }
     }
 
     fn broadcast(&self, dims: &[i64], places: &[usize]) -> Self {
@@ -178,6 +196,38 @@ fn free_dims(from: &[i64], to: &[i64], kept: &[usize]) -> Vec<usize> {
     let data = (0..size(from)).map(|at| i64::try_from(kept_of(at)).unwrap()).collect();
     let varying = Tensor { dims: from.into(), data }.varying_dims();
     (0..from.len()).filter(|dim| from[*dim] > 1 && !varying.contains(dim)).collect()
+}
+
+/// How many elements along an input dim fall on one output index, if they are the taps
+/// of one window that moves along it, the same wherever one stands in the other dims.
+fn taps_along(from: &[i64], dim: usize, kept_of: impl Fn(usize) -> usize) -> Option<usize> {
+    let others: Vec<usize> = (0..size(from)).filter(|&at| index_at(at, from)[dim] == 0).collect();
+    let lines = others.into_iter().map(|at| {
+        let mut index = index_at(at, from);
+        let mut taps: Vec<(usize, Vec<i64>)> = Vec::new();
+        for place in 0..from[dim] {
+            index[dim] = place;
+            let kept = kept_of(address(&index, from));
+            match taps.iter_mut().find(|(other, _)| *other == kept) {
+                Some((_, taps)) => taps.push(place),
+                None => taps.push((kept, vec![place])),
+            }
+        }
+        taps.into_iter().map(|(_, taps)| taps).collect::<Vec<_>>()
+    });
+    let lines: HashSet<Vec<Vec<i64>>> = lines.collect();
+    let even = |places: Vec<i64>| {
+        let steps: HashSet<i64> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        steps.len() <= 1
+    };
+    let regular = |line: &Vec<Vec<i64>>| {
+        let alike = |taps: &Vec<i64>| taps.iter().map(|place| place - taps[0]).collect::<Vec<_>>();
+        line.iter().map(alike).collect::<HashSet<_>>().len() == 1
+            && even(line[0].clone())
+            && even(line.iter().map(|taps| taps[0]).collect())
+    };
+    let line = lines.iter().next().filter(|line| lines.len() == 1 && regular(line))?;
+    Some(line[0].len())
 }
 
 fn others(dims: &[usize], rank: usize) -> Vec<usize> {
@@ -306,6 +356,36 @@ proptest! {
     }
 
     #[test]
+    fn windows_give_the_same_sums((from, to, reduced) in any_case()) {
+        let x = Tensor::arbitrary(&from);
+        let expected = x.clone().reshape(&to).reduce(&reduced);
+        let Some(plan) = digits(&from, &to).windows(&reduced) else { return Ok(()) };
+        let first = x.reduce(&plan.source_dims);
+        prop_assert_eq!(&first.dims[..], &plan.source_result[..]);
+        let sizes = plan.window.iter().zip(&first.dims).map(|(w, &size)| w.output_size(size));
+        prop_assert!(sizes.eq(plan.result.iter().map(|&size| Some(size))));
+        let sums = first.windows(&plan.window, &plan.result);
+        prop_assert_eq!(sums.reshape(&expected.dims), expected);
+    }
+
+    #[test]
+    fn every_window_is_found((from, to, reduced) in any_case()) {
+        let kept = others(&reduced, to.len());
+        let result: Vec<i64> = kept.iter().map(|&dim| to[dim]).collect();
+        let kept_of = |at: usize| {
+            let index = index_at(at, &to);
+            address(&kept.iter().map(|&dim| index[dim]).collect::<Vec<_>>(), &result)
+        };
+        let left = others(&free_dims(&from, &to, &kept), from.len());
+        let taps: Option<Vec<usize>> = left.iter().map(|&d| taps_along(&from, d, kept_of)).collect();
+        let elements = size(&left.iter().map(|&dim| from[dim]).collect::<Vec<_>>());
+        // Taps along several dims are those along each of them.
+        let all = elements / size(&result);
+        let possible = all > 1 && taps.is_some_and(|taps| taps.iter().product::<usize>() == all);
+        prop_assert_eq!(digits(&from, &to).windows(&reduced).is_some(), possible);
+    }
+
+    #[test]
     fn broadcasting_before_gives_the_same_values((from, to, dims) in any_case()) {
         let y = Tensor::arbitrary(&dims.iter().map(|&dim| to[dim]).collect::<Vec<_>>());
         let expected = y.broadcast(&to, &dims).reshape(&from);
@@ -383,7 +463,7 @@ proptest! {
         let to = if same { from.iter().rev().copied().collect() } else { to };
         if let Some(digits) = Digits::of_reshape(&from, &to) {
             let _ = (digits.reduce_first(&dims), digits.broadcast_through(&dims));
-            let _ = digits.transpose_through(&dims);
+            let _ = (digits.transpose_through(&dims), digits.windows(&dims));
         }
     }
 }

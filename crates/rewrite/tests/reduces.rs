@@ -226,14 +226,16 @@ impl Case {
         }
     }
 
-    /// How often the passes fire; what they make of it computes the same.
-    fn check(&self, seed: u64) -> Result<[bool; 2], TestCaseError> {
+    /// Which of the passes fire; what they make of it computes the same.
+    fn check(&self, seed: u64) -> Result<[bool; 3], TestCaseError> {
         let before = module(&self.text());
-        let names = ["reduce-through-reshape", "reduce-of-reduce"];
-        let mut fired = [false; 2];
-        for exact in [false, true] {
-            let after = optimized(&before, &passes(&names, "tpu-like", exact));
-            for (fired, name) in fired.iter_mut().zip(names) {
+        let mut fired = [false; 3];
+        let stages = &["reduce-through-reshape", "reduce-of-reduce"][..];
+        let ways = [(false, stages), (true, stages), (false, &["reduce-as-window"])];
+        for (exact, names) in ways {
+            let after = optimized(&before, &passes(names, "tpu-like", exact));
+            let all = ["reduce-through-reshape", "reduce-of-reduce", "reduce-as-window"];
+            for (fired, name) in fired.iter_mut().zip(all) {
                 *fired |= changes(&after, name) > 0;
             }
             for &kind in InputKind::ALL {
@@ -264,16 +266,20 @@ impl Case {
 #[test]
 fn staged_and_merged_reduces_compute_the_same() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let count = std::cell::Cell::new([0; 2]);
+    let count = std::cell::Cell::new([0; 3]);
     let run = runner.run(&(case(), any::<u64>()), |(case, seed)| {
         let fired = case.check(seed)?;
-        let [staged, merged] = count.get();
-        count.set([staged + u32::from(fired[0]), merged + u32::from(fired[1])]);
+        let [staged, merged, windows] = count.get();
+        let add = |count, fired| count + u32::from(fired);
+        count.set([add(staged, fired[0]), add(merged, fired[1]), add(windows, fired[2])]);
         Ok(())
     });
     if let Err(error) = run {
         panic!("{error}");
     }
-    let [staged, merged] = count.get();
-    assert!(staged >= 40 && merged >= 40, "fired on {staged} and {merged}");
+    let [staged, merged, windows] = count.get();
+    assert!(
+        staged >= 40 && merged >= 40 && windows >= 20,
+        "fired on {staged}, {merged} and {windows}"
+    );
 }

@@ -25,6 +25,7 @@ mod cut;
 mod side;
 mod small;
 mod turn;
+mod window;
 
 use std::ops::Range;
 
@@ -33,6 +34,7 @@ use tilewright_ir::types::shape::{Dims, checked_product};
 use cut::digits_between;
 use side::{Side, Unit, matched};
 pub use turn::TransposePlan;
+pub use window::WindowPlan;
 
 /// A piece of the row-major index that a reshape keeps in one piece.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,16 @@
-//! Plans a reduce of a reshape as reduce, small reshape, small reduce.
+//! Plans a reduce of a reshape as reduce, small reshape, small reduce, or as a
+//! window.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::ReshapeAttrs;
+use tilewright_ir::ops::window::ReduceWindowAttrs;
 use tilewright_ir::{
     ArrayShape, CompId, Dims, InstId, Layout, Literal, Module, Op, Patch, Shape, Value,
 };
 
-use super::digits::{Digits, ReducePlan};
+use super::digits::{Digits, ReducePlan, WindowPlan};
 use super::monoid::Monoid;
 use super::reducer::Reducer;
 
@@ -75,60 +77,89 @@ impl MonoidReduce {
         sources: &[Value],
         patch: &mut Patch,
     ) -> Option<Value> {
-        let Op::Reduce(attrs) = module.op(self.id) else { return None };
-        let plan = first_stage(digits, &attrs.dimensions)?;
-        let firsts = self.first_inits(module, &plan)?;
-        let inits = module.operands(self.id).get(sources.len()..)?;
-        let stages =
-            Stages { id: self.id, to_apply: attrs.to_apply, result: module.shape(self.id) };
-        let firsts: SmallVec<[Value; 2]> = firsts
-            .into_iter()
-            .zip(inits)
-            .map(|(identity, &init)| match identity {
-                Some(identity) => {
-                    let shape = identity.shape();
-                    patch.add(self.id, Op::Constant(Box::new(identity)), shape, [])
-                }
-                None => Value::Old(init),
-            })
-            .collect();
+        let plan = first_stage(digits, self.dims(module))?;
+        let stages = self.stages(module)?;
+        let firsts = self.first_inits(module, plan.remaining.is_empty(), patch)?;
         let first = stages.reduce(&plan.source_dims, &plan.source_result, sources, &firsts, patch);
         if plan.reshape_is_identity() {
             return Some(first);
         }
         let mut values = stages.apart(first, &plan.source_result, patch);
-        for (value, shape) in values.iter_mut().zip(stages.arrays(&plan.reshape_to)) {
-            *value = patch.add(self.id, reshape_op(), shape, [*value]);
-        }
+        stages.reshape(&mut values, &plan.reshape_to, patch);
         if plan.remaining.is_empty() {
             return stages.together(&values, patch);
         }
-        let inits: SmallVec<[Value; 2]> = inits.iter().map(|&init| Value::Old(init)).collect();
         let dims = stages.result.leaves().first()?.as_array()?.dims();
-        Some(stages.reduce(&plan.remaining, dims, &values, &inits, patch))
+        Some(stages.reduce(&plan.remaining, dims, &values, &self.inits(module), patch))
     }
 
-    /// What the first stage starts from, where that is not the reduce's own
-    /// init: this may be applied once only, by the last stage, unless it is
-    /// neutral, or what was applied once changes nothing any more.
+    /// As [`Self::through`], with a window in place of the reshape and what is
+    /// reduced after it.
+    pub fn windowed(
+        &self,
+        module: &Module,
+        digits: &Digits,
+        sources: &[Value],
+        patch: &mut Patch,
+    ) -> Option<Value> {
+        let plan = window_plan(digits, self.dims(module))?;
+        let stages = self.stages(module)?;
+        let mut values: SmallVec<[Value; 2]> = sources.into();
+        if !plan.source_dims.is_empty() {
+            let firsts = self.first_inits(module, false, patch)?;
+            let (dims, result) = (&plan.source_dims, &plan.source_result);
+            let first = stages.reduce(dims, result, sources, &firsts, patch);
+            values = stages.apart(first, result, patch);
+        }
+        let value = stages.window(&plan, &values, &self.inits(module), patch);
+        if stages.shape(&plan.result) == *stages.result {
+            return Some(value);
+        }
+        let mut values = stages.apart(value, &plan.result, patch);
+        let dims = stages.result.leaves().first()?.as_array()?.dims();
+        stages.reshape(&mut values, dims, patch);
+        stages.together(&values, patch)
+    }
+
+    fn stages<'a>(&self, module: &'a Module) -> Option<Stages<'a>> {
+        let Op::Reduce(attrs) = module.op(self.id) else { return None };
+        Some(Stages { id: self.id, to_apply: attrs.to_apply, result: module.shape(self.id) })
+    }
+
+    fn inits(&self, module: &Module) -> SmallVec<[Value; 2]> {
+        let operands = module.operands(self.id);
+        operands.split_at(operands.len() / 2).1.iter().map(|&init| Value::Old(init)).collect()
+    }
+
+    /// What the first stage starts from, added to `patch` where it is not the
+    /// reduce's own init: this may be applied once only, by the last stage, unless
+    /// it is neutral, or what was applied once changes nothing any more. `None`, and
+    /// nothing added, where a monoid's identity has no literal.
     fn first_inits(
         &self,
         module: &Module,
-        plan: &ReducePlan,
-    ) -> Option<SmallVec<[Option<Literal>; 2]>> {
+        is_last: bool,
+        patch: &mut Patch,
+    ) -> Option<SmallVec<[Value; 2]>> {
         let operands = module.operands(self.id);
         let inits = operands.split_at(operands.len() / 2).1;
-        let Reducer::Each(each) = &self.reducer else {
-            return Some(inits.iter().map(|_| None).collect());
-        };
+        let Reducer::Each(each) = &self.reducer else { return Some(self.inits(module)) };
         let first = |(monoid, &init): (&Monoid, &InstId)| {
             let is_neutral = |init| monoid.is_neutral(init);
-            let own = plan.remaining.is_empty()
-                || monoid.is_idempotent()
-                || module.constant(init).is_some_and(is_neutral);
+            let own =
+                is_last || monoid.is_idempotent() || module.constant(init).is_some_and(is_neutral);
             if own { Some(None) } else { monoid.identity().map(Some) }
         };
-        each.iter().zip(inits).map(first).collect()
+        let firsts: Option<SmallVec<[Option<Literal>; 2]>> =
+            each.iter().zip(inits).map(first).collect();
+        let firsts = firsts?.into_iter().zip(inits).map(|(identity, &init)| match identity {
+            Some(identity) => {
+                let shape = identity.shape();
+                patch.add(self.id, Op::Constant(Box::new(identity)), shape, [])
+            }
+            None => Value::Old(init),
+        });
+        Some(firsts.collect())
     }
 }
 
@@ -154,6 +185,26 @@ impl Stages<'_> {
         let op = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: self.to_apply }));
         let arrays = arrays.iter().chain(inits).copied();
         patch.add(self.id, op, self.shape(result), arrays)
+    }
+
+    fn window(
+        &self,
+        plan: &WindowPlan,
+        arrays: &[Value],
+        inits: &[Value],
+        patch: &mut Patch,
+    ) -> Value {
+        let window = plan.window.iter().copied().collect();
+        let op = Op::ReduceWindow(Box::new(ReduceWindowAttrs { window, to_apply: self.to_apply }));
+        let arrays = arrays.iter().chain(inits).copied();
+        patch.add(self.id, op, self.shape(&plan.result), arrays)
+    }
+
+    /// Reshapes arrays that have the result's types to other dims.
+    fn reshape(&self, values: &mut [Value], dims: &[i64], patch: &mut Patch) {
+        for (value, shape) in values.iter_mut().zip(self.arrays(dims)) {
+            *value = patch.add(self.id, reshape_op(), shape, [*value]);
+        }
     }
 
     /// The arrays of a stage's value, which has these dims.
@@ -204,9 +255,16 @@ pub fn reduced_arrays(module: &Module, id: InstId) -> &[InstId] {
 
 /// What of a reduction of these dims of a reshape can come before it.
 pub fn first_stage(digits: &Digits, dims: &[i64]) -> Option<ReducePlan> {
-    let reduced: Option<SmallVec<[usize; 6]>> =
-        dims.iter().map(|&d| usize::try_from(d).ok()).collect();
-    digits.reduce_first(&reduced?)
+    digits.reduce_first(&places(dims)?)
+}
+
+/// The window over what is reshaped that a reduction of these dims of a reshape is.
+pub fn window_plan(digits: &Digits, dims: &[i64]) -> Option<WindowPlan> {
+    digits.windows(&places(dims)?)
+}
+
+fn places(dims: &[i64]) -> Option<SmallVec<[usize; 6]>> {
+    dims.iter().map(|&d| usize::try_from(d).ok()).collect()
 }
 
 /// Whether an array has static dims and lies row major: what the rewrites
