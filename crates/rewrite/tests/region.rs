@@ -195,10 +195,11 @@ ENTRY main {
 }
 
 #[test]
-fn a_reduce_of_several_arrays_or_from_the_region_itself_is_no_simple_exit() {
-    let module = module(
-        "HloModule odd
-both {
+fn a_reduce_of_several_arrays_is_a_simple_exit_if_the_others_fit_any_dims() {
+    let kind = |arrays: &str, inits: &str| {
+        let module = module(&format!(
+            "HloModule odd
+both {{
   a = f32[] parameter(0)
   b = f32[] parameter(1)
   c = f32[] parameter(2)
@@ -206,15 +207,28 @@ both {
   s = f32[] add(a, c)
   t = f32[] add(b, d)
   ROOT r = (f32[], f32[]) tuple(s, t)
-}
-ENTRY main {
+}}
+ENTRY main {{
   x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
   zero = f32[] constant(0)
+  line = f32[4] iota(), iota_dimension=0
+  ones = f32[4] broadcast(zero), dimensions={{}}
+  old = f32[4]{{0:T(2)}} iota(), iota_dimension=0
   a = f32[4] negate(x)
-  ROOT r = (f32[], f32[]) reduce(a, a, zero, zero), dimensions={0}, to_apply=both
-}",
-    );
-    assert_eq!(exits(&module, &around(&module, "a")), ["o a -> r"]);
+  b = f32[4] abs(a)
+  ROOT r = (f32[], f32[]) reduce({arrays}, {inits}), dimensions={{0}}, to_apply=both
+}}"
+        ));
+        exits(&module, &around(&module, "a"))
+    };
+    for arrays in ["a, a", "a, line", "ones, a"] {
+        assert_eq!(kind(arrays, "zero, zero"), ["s a -> r"], "{arrays}");
+    }
+    // Other arrays have these dims alone.
+    assert_eq!(kind("a, y", "zero, zero"), ["o a -> r"]);
+    assert_eq!(kind("a, b", "zero, zero"), ["o a -> r", "o b -> r"]);
+    assert_eq!(kind("a, old", "zero, zero"), ["o a -> r"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use tilewright_ir::element::NumberClass;
 use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs};
 use tilewright_ir::{ArrayLiteral, Dims, InstId, Literal, Module, Op, Patch, Shape, Value};
 
+use super::cost::CostModel;
 use super::digits::{BroadcastPlan, Digits};
 use super::monoid::whole_number;
 use super::reduce::{reshape_op, shape_like};
@@ -32,6 +33,23 @@ pub fn repeated_through(
         }
         _ => None,
     }
+}
+
+/// As [`repeated_through`] or [`counted_through`], whichever costs less.
+pub fn cheapest_through(
+    module: &Module,
+    model: &CostModel<'_>,
+    id: InstId,
+    digits: &Digits,
+    patch: &mut Patch,
+) -> Option<Value> {
+    let ways = [repeated_through, counted_through];
+    let cycles = ways.map(|way| {
+        let mut patch = Patch::new();
+        way(module, id, digits, &mut patch).map(|_| model.patch(module, &patch).cycles)
+    });
+    let counts = matches!(cycles, [Some(repeated), Some(counted)] if counted < repeated);
+    ways[usize::from(counts)](module, id, digits, patch)
 }
 
 /// As [`repeated_through`], for integers counted along one output dim that is

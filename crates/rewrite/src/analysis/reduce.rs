@@ -93,6 +93,13 @@ impl MonoidReduce {
         Some(stages.reduce(&plan.remaining, dims, &values, &self.inits(module), patch))
     }
 
+    /// Whether [`Self::through`] adds anything.
+    pub fn goes_through(&self, module: &Module, digits: &Digits) -> bool {
+        first_stage(digits, self.dims(module)).is_some_and(|plan| {
+            self.first_inits(module, plan.remaining.is_empty(), &mut Patch::new()).is_some()
+        })
+    }
+
     /// As [`Self::through`], with a window in place of the reshape and what is
     /// reduced after it.
     pub fn windowed(

@@ -71,7 +71,8 @@ pub struct Exit {
 pub enum ExitKind {
     /// A reshape.
     Reshape,
-    /// A reduce of this value alone.
+    /// A reduce of this value and, if of several arrays, of numbers along a dim and
+    /// broadcasts besides.
     Reduce,
     /// Something that needs the value as it is.
     Other,
@@ -247,15 +248,28 @@ fn exits_of<'a>(
 ) -> impl Iterator<Item = Exit> + 'a {
     let outside = module.users(value).into_iter().filter(|user| !members.contains(user));
     let used = outside.map(move |user| {
-        let kind = match (module.op(user), module.operands(user)) {
-            (Op::Reshape(_), _) => ExitKind::Reshape,
-            (Op::Reduce(_), [array, init]) if *array == value && *init != value => ExitKind::Reduce,
+        let kind = match module.op(user) {
+            Op::Reshape(_) => ExitKind::Reshape,
+            Op::Reduce(_) if is_reduced_alone(module, user, value) => ExitKind::Reduce,
             _ => ExitKind::Other,
         };
         Exit { value, user: Some(user), kind }
     });
     let root = module.is_root(value).then_some(Exit { value, user: None, kind: ExitKind::Other });
     used.chain(root)
+}
+
+/// Whether a reduce reduces a value, and besides only what any dims can have.
+fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
+    let operands = module.operands(reduce);
+    let (arrays, inits) = operands.split_at(operands.len() / 2);
+    let anywhere = |&id: &InstId| {
+        matches!(leaf_kind(module, id), LeafKind::Iota | LeafKind::Broadcast(_))
+            && module.array_shape(id).is_some_and(is_plain)
+    };
+    arrays.contains(&value)
+        && !inits.contains(&value)
+        && arrays.iter().filter(|&&id| id != value).all(anywhere)
 }
 
 fn blocked(module: &Module, id: InstId) -> Option<Blocked> {

@@ -7,7 +7,7 @@ use tilewright_ir::{InstId, Module, Op, Patch, Value};
 
 use super::attempt::Attempt;
 use super::region_move::same_but_ones;
-use crate::analysis::broadcast::{counted_through, repeated_through};
+use crate::analysis::broadcast::cheapest_through;
 use crate::analysis::cost::CostModel;
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, is_plain, reduced_arrays, reshape_op, shape_like};
@@ -129,15 +129,7 @@ impl<'a> Brought<'a> {
             let fits = shape.dims() == self.found.digits.from_dims() && is_plain(shape);
             return fits.then_some(Value::Old(source));
         }
-        // The cheaper of two ways, where there are two.
-        let ways = [repeated_through, counted_through];
-        let cycles = ways.map(|way| {
-            let mut patch = Patch::new();
-            way(module, id, &self.found.digits, &mut patch)
-                .map(|_| self.model.patch(module, &patch).cycles)
-        });
-        let counts = matches!(cycles, [Some(repeated), Some(counted)] if counted < repeated);
-        ways[usize::from(counts)](module, id, &self.found.digits, &mut self.patch)
+        cheapest_through(module, self.model, id, &self.found.digits, &mut self.patch)
     }
 }
 

@@ -18,7 +18,8 @@
 //! full size), iotas (as broadcasts of one dim), constants (written in the new
 //! dims), transposes that keep together what the reshape merges (of the operand,
 //! reshaped), anything else (reshaped at full size, which costs). What comes out:
-//! reshapes back (gone), reduces (by T1), anything else (reshaped at full size).
+//! reshapes back (gone), reduces (by T1; of several arrays where the others are iotas or
+//! broadcasts), anything else (reshaped at full size).
 //!
 //! What has a sharding, control edge, other attribute or layout of its own keeps
 //! its dims, and the rest may move around it.

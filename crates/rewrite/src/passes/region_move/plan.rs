@@ -8,9 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, Dims, InstId, Module, Patch, Shape, Value};
 
+use crate::analysis::broadcast::cheapest_through;
 use crate::analysis::cost::{Cost, CostModel, Operand, pays};
 use crate::analysis::digits::Digits;
-use crate::analysis::reduce::{MonoidReduce, reshape_op, shape_like};
+use crate::analysis::reduce::{MonoidReduce, reduced_arrays, reshape_op, shape_like};
 use crate::analysis::region::{Exit, ExitKind, Region};
 
 /// A region's computation in other dims.
@@ -169,10 +170,7 @@ impl<'a> Planner<'a> {
         let value = *self.moved.get(&exit.value)?;
         let result = match (exit.kind, exit.user) {
             (ExitKind::Reshape, Some(user)) => self.reshape_exit(user, value),
-            (ExitKind::Reduce, Some(user)) => {
-                let reduce = MonoidReduce::of(self.module, user, self.exact);
-                reduce.and_then(|r| r.through(self.module, &self.digits, &[value], &mut self.patch))
-            }
+            (ExitKind::Reduce, Some(user)) => self.reduce_exit(user, exit.value, value),
             (ExitKind::Other | ExitKind::Reshape | ExitKind::Reduce, _) => None,
         };
         match (result, exit.user) {
@@ -183,6 +181,22 @@ impl<'a> Planner<'a> {
             _ => self.force(exit),
         }
         result
+    }
+
+    /// A reduce of a moved value; what it reduces besides is repeated in the new
+    /// dims.
+    fn reduce_exit(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
+        let reduce = MonoidReduce::of(self.module, user, self.exact)?;
+        if !reduce.goes_through(self.module, &self.digits) {
+            return None;
+        }
+        let (module, model, digits) = (self.module, self.model, &self.digits);
+        let arrays = reduced_arrays(module, user).iter().map(|&id| match id == old {
+            true => Some(new),
+            false => cheapest_through(module, model, id, digits, &mut self.patch),
+        });
+        let arrays: Option<SmallVec<[Value; 2]>> = arrays.collect();
+        reduce.through(module, digits, &arrays?, &mut self.patch)
     }
 
     fn reshape_exit(&mut self, user: InstId, value: Value) -> Option<Value> {
