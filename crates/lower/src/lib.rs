@@ -14,4 +14,4 @@ mod reduce;
 pub use axis::{Axis, Kind};
 pub use function::function;
 pub use plan::{Order, PlanError, ReductionPlan, Step};
-pub use reduce::{LowerError, Reduction};
+pub use reduce::{Elements, LowerError, Neutral, Reduction, Source};

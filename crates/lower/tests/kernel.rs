@@ -155,7 +155,10 @@ vmem ys: f32[1024]
 ";
     let flaws = check(&read(text), &tpu());
     assert_eq!(flaws.len(), 1);
-    assert_eq!(flaws[0].to_string(), "line 7: `a` may not be set yet: set it before the loop or condition");
+    assert_eq!(
+        flaws[0].to_string(),
+        "line 7: `a` may not be set yet: set it before the loop or condition"
+    );
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Reductions as plans and as kernels.
 
+mod indices;
+mod reduction;
+
 use serde::Serialize;
-use tilewright_ir::ops::attr::AttrValues;
-use tilewright_ir::{ArrayShape, ElementType, InstId, Literal, Module, Op};
-use tilewright_lower::kernel::{Function, FunctionStep, FunctionValue, Kernel};
-use tilewright_lower::{PlanError, Reduction, ReductionPlan};
-use tilewright_rewrite::analysis::monoid::Monoid;
-use tilewright_rewrite::analysis::reducer::Reducer;
+use tilewright_ir::{InstId, Module, Op};
+use tilewright_lower::kernel::Kernel;
+use tilewright_lower::{PlanError, ReductionPlan};
 use tilewright_target::Target;
+
+pub use reduction::reduction;
 
 use crate::error::Error;
 
@@ -89,76 +91,17 @@ fn refused(module: &Module, id: InstId, why: PlanError) -> Error {
     Error::Lower { name: module.name_of(id).to_owned(), why: why.to_string() }
 }
 
-/// The kernel of a reduce, in one pass over what it reduces.
+/// The kernel of a reduce, in one pass over what it reduces. It reads those of the
+/// reduce's operands that [`Reduction::inputs`](tilewright_lower::Reduction::inputs)
+/// names.
 ///
 /// # Errors
-/// If its computation is none whose order does not matter, or arrays lie in a
-/// way that no kernel can walk on this target.
+/// If its computation is not elementwise, or arrays lie in a way that no kernel can
+/// walk on this target.
 pub fn kernel(module: &Module, id: InstId, target: &Target) -> Result<Kernel, Error> {
     let refused = |why: String| Error::Lower { name: module.name_of(id).to_owned(), why };
     let reduction = reduction(module, id).ok_or_else(|| {
-        refused("its computation is no sum, product, minimum, maximum, and, or, xor".to_owned())
+        refused("its computation is not elementwise, or takes other types".to_owned())
     })?;
     reduction.fused(target).map_err(|why| refused(why.to_string()))
-}
-
-/// What a reduce does, if that is known.
-pub fn reduction(module: &Module, id: InstId) -> Option<Reduction> {
-    let Op::Reduce(attrs) = module.op(id) else { return None };
-    let operands = module.operands(id);
-    let (arrays, _inits) = operands.split_at(operands.len() / 2);
-    let shapes = |ids: &[InstId]| -> Option<Vec<ArrayShape>> {
-        ids.iter().map(|&id| module.array_shape(id).cloned()).collect()
-    };
-    let results = module.shape(id).leaves();
-    let results: Option<Vec<ArrayShape>> =
-        results.into_iter().map(|shape| shape.as_array().cloned()).collect();
-    let Reducer::Each(each) = Reducer::of(module, attrs.to_apply)? else { return None };
-    let wide: Vec<Monoid> =
-        each.iter().map(|&monoid| Monoid { element_type: accumulated(monoid), ..monoid }).collect();
-    let identities = |monoids: &[Monoid]| -> Option<Vec<Literal>> {
-        monoids.iter().map(|monoid| monoid.identity()).collect()
-    };
-    Some(Reduction {
-        name: module.name_of(id).to_owned(),
-        arrays: shapes(arrays)?,
-        axes: attrs.dimensions.iter().map(|&d| usize::try_from(d).ok()).collect::<Option<_>>()?,
-        results: results?,
-        by: function(&wide)?,
-        identity: identities(&wide)?,
-        padding: identities(&each)?,
-    })
-}
-
-/// The type in which a monoid is accumulated: wider than its own, where many
-/// roundings would add up.
-fn accumulated(monoid: Monoid) -> ElementType {
-    match monoid.element_type {
-        narrow if monoid.regroups_exactly() => narrow,
-        ElementType::F16 | ElementType::BF16 => ElementType::F32,
-        other => other,
-    }
-}
-
-/// Monoids side by side as a function.
-fn function(monoids: &[Monoid]) -> Option<Function> {
-    let count = monoids.len();
-    let names = ["a", "b", "c"];
-    let values = names.iter().flat_map(|name| {
-        monoids.iter().enumerate().map(move |(i, monoid)| FunctionValue {
-            name: if count == 1 { (*name).into() } else { format!("{name}{i}").into() },
-            element_type: monoid.element_type,
-        })
-    });
-    let step = |(i, monoid): (usize, &Monoid)| {
-        let op = Op::from_attrs(monoid.opcode, &mut AttrValues::default()).ok()?;
-        Some(FunctionStep::Apply(op, [i, count + i].into_iter().collect()))
-    };
-    Some(Function {
-        name: "combine".into(),
-        values: values.collect(),
-        parameters: 2 * count,
-        steps: monoids.iter().enumerate().map(step).collect::<Option<_>>()?,
-        results: (2 * count..3 * count).collect(),
-    })
 }

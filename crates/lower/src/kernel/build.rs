@@ -98,6 +98,8 @@ const RESERVED: &[&str] = &[
     "call",
     "fold",
     "spread",
+    "part",
+    "under",
     "min",
     "p",
     "where",

@@ -270,7 +270,37 @@ impl<'a> Checker<'a> {
                 self.indices(at);
                 self.digit(*along, register.len);
             }
+            Value::Under(mask) => {
+                if mask.is_empty() {
+                    self.flaw("a mask has bounds: where there are none, `splat true`".to_owned());
+                }
+                self.mask(mask, register.len);
+            }
+            Value::Part { of, at } => {
+                self.indices(at);
+                self.part(*of, register.len, at);
+            }
             Value::Splat(_) | Value::Apply(..) | Value::Call(..) => {}
+        }
+    }
+
+    /// Parts are as long as each other.
+    fn part(&mut self, of: RegisterId, len: u64, at: &Expr) {
+        let whole = self.kernel.register(of).map_or(0, |register| register.len);
+        if len == 0 || !whole.is_multiple_of(len) {
+            return self.flaw(format!("{len} elements are no part of {whole}"));
+        }
+        let parts = i64::try_from(whole / len).unwrap_or(i64::MAX);
+        if self.range(at).is_some_and(|at| *at.start() >= parts || *at.end() < 0) {
+            self.flaw(format!("there are {parts} parts"));
+        }
+    }
+
+    fn mask(&mut self, mask: &[Bound], len: u64) {
+        for Bound { digit, from, to } in mask {
+            self.indices(from);
+            self.indices(to);
+            self.digit(*digit, len);
         }
     }
 
@@ -284,12 +314,7 @@ impl<'a> Checker<'a> {
 
     /// A vector that is loaded or stored.
     fn vector_at(&mut self, place: &Place, register: RegisterId, mask: &[Bound]) {
-        for Bound { digit, from, to } in mask {
-            self.indices(from);
-            self.indices(to);
-            let len = self.kernel.register(register).map_or(0, |register| register.len);
-            self.digit(*digit, len);
-        }
+        self.mask(mask, self.kernel.register(register).map_or(0, |register| register.len));
         let (Some(register), Some(buffer)) =
             (self.kernel.register(register), self.kernel.buffer(place.buffer))
         else {

@@ -124,7 +124,7 @@ pub struct Register {
 
 /// A function of scalars, applied to vectors element by element: the
 /// computation of a reduce, for one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Function {
     /// What it is called.
     pub name: SmolStr,
@@ -281,6 +281,8 @@ pub enum Value {
         /// The number.
         base: Expr,
     },
+    /// Whether positions are under a mask.
+    Under(Mask),
     /// An elementwise op.
     Apply(Op, SmallVec<[RegisterId; 3]>),
     /// A function, element by element.
@@ -304,6 +306,13 @@ pub enum Value {
         /// Its value.
         at: Expr,
     },
+    /// A part of a register that holds several times as many elements.
+    Part {
+        /// The register.
+        of: RegisterId,
+        /// Which of its parts.
+        at: Expr,
+    },
 }
 
 /// The number after another, as [`Bound::to`] of a single value.
@@ -325,11 +334,15 @@ impl Value {
     /// The registers that it is computed of.
     pub fn operands(&self) -> impl Iterator<Item = RegisterId> + '_ {
         let several: &[RegisterId] = match self {
-            Self::Load { .. } | Self::Scalar(_) | Self::Splat(_) | Self::Positions { .. } => &[],
+            Self::Load { .. }
+            | Self::Scalar(_)
+            | Self::Splat(_)
+            | Self::Positions { .. }
+            | Self::Under(_) => &[],
             Self::Apply(_, operands) => operands,
             Self::Call(_, operands) => operands,
             Self::Fold { of, .. } => of,
-            Self::Spread { of, .. } => std::slice::from_ref(of),
+            Self::Spread { of, .. } | Self::Part { of, .. } => std::slice::from_ref(of),
         };
         several.iter().copied()
     }

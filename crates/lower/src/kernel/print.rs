@@ -274,6 +274,10 @@ impl<'a> Printer<'a> {
                 }
                 write!(f, " from {}", self.expr(base))
             }
+            Value::Under(mask) => {
+                let mask = self.mask(mask);
+                write!(f, "under{}", mask.strip_prefix(" where").unwrap_or(&mask))
+            }
             Value::Apply(op, operands) => {
                 write_op(f, op, operands.iter().map(|&operand| self.register(operand)))
             }
@@ -287,6 +291,9 @@ impl<'a> Printer<'a> {
             }
             Value::Spread { of, along, at } => {
                 write!(f, "spread {along} at {} of {}", self.expr(at), self.register(*of))
+            }
+            Value::Part { of, at } => {
+                write!(f, "part {} of {}", self.expr(at), self.register(*of))
             }
         }
     }

@@ -9,6 +9,7 @@ use tilewright_target::Target;
 
 use super::LowerError;
 use super::walk::{Outer, Walk};
+use super::window::{Arranged, Grid};
 use crate::kernel::{Expr, IndexId};
 
 /// A loop of the grid, or within a block.
@@ -27,8 +28,13 @@ pub(crate) struct Loop {
 /// A walk cut into blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// The loops over blocks: kept ones, then reduced ones.
+    /// The loops over blocks: kept ones, those around windows of the results
+    /// first, then reduced ones.
     pub(crate) grid: Vec<Loop>,
+    /// How many of them are around windows.
+    pub(crate) windowed: usize,
+    /// How many steps of the last of these share a window.
+    pub(crate) group: u64,
     /// The loops within one, major to minor.
     pub(crate) within: Vec<Loop>,
     /// Where a block begins.
@@ -54,60 +60,96 @@ pub(crate) fn block_bytes(target: &Target) -> u64 {
 }
 
 impl Blocks {
-    /// Cuts a walk into blocks of about so many elements.
+    /// Cuts a walk into blocks of about so many elements. The kept loops over
+    /// blocks come in the order that `arrange` gives them.
     pub(crate) fn of(
         walk: &Walk,
         reduced: &[usize],
         elements: u64,
+        arrange: impl FnOnce(Vec<Grid>) -> Arranged,
         mut index: impl FnMut(&Outer, bool) -> IndexId,
     ) -> Result<Self, LowerError> {
         let Cut { whole, part } = Cut::of(walk, elements);
-        let is_reduced = |outer: &Outer| reduced.contains(&outer.dim);
-        let mut grid = Vec::new();
-        let mut within = Vec::new();
-        let (mut start, mut len) = (Expr::ZERO, None);
-        let (mut last_start, mut last_len) = (0u64, None);
-        let mut most = walk.vector;
-        for (place, &outer) in walk.outer.iter().enumerate() {
-            let reduced = is_reduced(&outer);
-            if place >= whole {
-                let index = index(&outer, false);
-                within.push(Loop { outer, reduced, count: signed(outer.count)?.into(), index });
-                let reach = outer.stride.checked_mul(outer.count).ok_or(LowerError::TooLarge)?;
-                most = most.max(reach);
-                continue;
-            }
-            let steps = if place + 1 == whole { part } else { 1 };
-            let count = outer.count.div_ceil(steps.max(1));
+        let mut over = Vec::with_capacity(whole);
+        for (place, &outer) in walk.outer.iter().enumerate().take(whole) {
+            let steps = if place + 1 == whole { part.max(1) } else { 1 };
             let stride = outer.stride.checked_mul(steps).ok_or(LowerError::TooLarge)?;
             let unit = outer.unit.checked_mul(steps).ok_or(LowerError::TooLarge)?;
-            let over = Outer { unit, count, stride, ..outer };
-            let id = index(&over, true);
-            start = start + Expr::from(id) * signed(stride)?;
-            last_start = last_start.saturating_add(stride.saturating_mul(count.saturating_sub(1)));
-            grid.push(Loop { outer: over, reduced, count: signed(count)?.into(), index: id });
-            if steps > 1 {
-                let left = Expr::from(signed(outer.count)?) + Expr::from(id) * -signed(steps)?;
-                let even = outer.count.is_multiple_of(steps);
-                let whole: Expr = signed(steps)?.into();
-                let count = if even { whole } else { whole.least(left) };
-                len = Some(count.clone() * signed(outer.stride)?);
-                let before = steps.saturating_mul(over.count.saturating_sub(1));
-                last_len = Some(outer.stride.saturating_mul(outer.count.saturating_sub(before)));
-                let index = index(&outer, false);
-                within.push(Loop { outer, reduced, count, index });
-                most = most.max(stride);
+            let count = outer.count.div_ceil(steps);
+            over.push(Grid { place, outer: Outer { unit, count, stride, ..outer } });
+        }
+        let is_reduced = |outer: &Outer| reduced.contains(&outer.dim);
+        let (over_reduced, over_kept): (Vec<Grid>, Vec<Grid>) =
+            over.into_iter().partition(|grid| is_reduced(&grid.outer));
+        let Arranged { outer, group, inner } = arrange(over_kept);
+        let windowed = outer.len();
+        let mut blocks = Self {
+            grid: Vec::new(),
+            windowed,
+            group,
+            within: Vec::new(),
+            start: Expr::ZERO,
+            len: Expr::ZERO,
+            most: walk.vector,
+        };
+        // How many steps of the loop that is cut come before a block, and of the
+        // last block.
+        let (mut before, mut most_before) = (Expr::ZERO, 0u64);
+        let mut last_start = 0u64;
+        for Grid { place, outer } in outer.into_iter().chain(inner).chain(over_reduced) {
+            let id = index(&outer, true);
+            blocks.start = blocks.start + Expr::from(id) * signed(outer.stride)?;
+            let last = outer.count.saturating_sub(1);
+            last_start = last_start.saturating_add(outer.stride.saturating_mul(last));
+            if place + 1 == whole {
+                let steps = outer.stride / walk.outer[place].stride.max(1);
+                before = before + Expr::from(id) * signed(steps)?;
+                most_before = most_before.saturating_add(steps.saturating_mul(last));
             }
+            let (reduced, count) = (is_reduced(&outer), signed(outer.count)?.into());
+            blocks.grid.push(Loop { outer, reduced, count, index: id });
         }
-        // Stable: each kind stays in the order of memory.
-        grid.sort_by_key(|grid_loop| grid_loop.reduced);
-        let most = most.min(walk.len);
-        let mut len = len.map_or_else(|| signed(most).map(Expr::from), Ok)?;
+        let mut last_len = None;
+        let cut = whole.checked_sub(1).and_then(|place| walk.outer.get(place));
+        if let Some(&outer) = cut.filter(|_| part > 1) {
+            let steps: Expr = signed(part)?.into();
+            let left = Expr::from(signed(outer.count)?) + before * -1;
+            let even = outer.count.is_multiple_of(part);
+            let count = if even { steps } else { steps.least(left) };
+            blocks.len = count.clone() * signed(outer.stride)?;
+            last_len = Some(outer.stride.saturating_mul(outer.count.saturating_sub(most_before)));
+            let reach = outer.stride.checked_mul(part).ok_or(LowerError::TooLarge)?;
+            blocks.most = blocks.most.max(reach);
+            let index = index(&outer, false);
+            let outer = Outer { count: part, ..outer };
+            blocks.within.push(Loop { outer, reduced: is_reduced(&outer), count, index });
+        }
+        for &outer in walk.outer.iter().skip(whole) {
+            let (reduced, count) = (is_reduced(&outer), signed(outer.count)?.into());
+            let index = index(&outer, false);
+            blocks.within.push(Loop { outer, reduced, count, index });
+            let reach = outer.stride.checked_mul(outer.count).ok_or(LowerError::TooLarge)?;
+            blocks.most = blocks.most.max(reach);
+        }
+        blocks.most = blocks.most.min(walk.len);
+        if last_len.is_none() {
+            blocks.len = signed(blocks.most)?.into();
+        }
         // The last vector of an array on a linear memory need not be whole.
-        if last_start.saturating_add(last_len.unwrap_or(most)) > walk.len {
-            len = len.least(start.clone() * -1 + signed(walk.len)?.into());
+        if last_start.saturating_add(last_len.unwrap_or(blocks.most)) > walk.len {
+            blocks.len = blocks.len.least(blocks.start.clone() * -1 + signed(walk.len)?.into());
         }
-        Ok(Self { grid, within, start, len, most })
+        Ok(blocks)
+    }
+
+    /// The index along a dim, in elements, that these loops are at.
+    pub(crate) fn index<'a>(
+        loops: impl Iterator<Item = &'a Loop>,
+        dim: usize,
+    ) -> Result<Expr, LowerError> {
+        loops
+            .filter(|l| l.outer.dim == dim)
+            .try_fold(Expr::ZERO, |sum, l| Ok(sum + Expr::from(l.index) * signed(l.outer.unit)?))
     }
 }
 

@@ -5,136 +5,246 @@
 //! leaves to others waits in vector memory. Only what is left at the end is
 //! combined within vectors, and put where the result has it.
 
-use smallvec::{SmallVec, smallvec};
-use tilewright_ir::ops::attr::AttrValues;
-use tilewright_ir::{ElementType, Literal, Op, Opcode};
+use smallvec::smallvec;
+use tilewright_ir::shape::ArrayShape;
+use tilewright_ir::{ElementType, Literal, Opcode};
 use tilewright_target::Target;
 
 use super::blocks::{Blocks, Loop, block_bytes, signed};
+use super::chain;
+use super::empty;
 use super::place::Placement;
+use super::state::{Registers, State, Statements, apply, convert, set};
 use super::walk::{Inner, Walk};
-use super::{LowerError, Reduction};
+use super::window::{Arranged, Sizes, Window, extent};
+use super::{Elements, LowerError, Reduction, Source};
 use crate::kernel::build::Build;
 use crate::kernel::{
-    Block, Bound, BufferId, Expr, FunctionId, Kernel, Mask, Place, RegisterId, Space, Statement,
-    Value,
+    Block, Bound, BufferId, Expr, Kernel, Mask, Place, RegisterId, Space, Statement, Value,
 };
 
 /// The kernel of a reduction.
 pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, LowerError> {
-    let first = reduction.arrays.first().ok_or(LowerError::Unlike)?;
-    let vector = target.vector_elements(first.element_type);
-    let walk = Walk::of(target, first, vector)?;
-    if walk.overshoots() {
-        return Err(LowerError::Tiles);
+    let count = reduction.arrays.len();
+    let lists = [reduction.results.len(), reduction.by.results.len()];
+    if lists != [count; 2] || reduction.memory().next().is_none() {
+        return Err(LowerError::Unsound);
     }
-    for array in &reduction.arrays {
-        if Walk::of(target, array, vector)? != walk {
+    if let Some(kernel) = empty::kernel(reduction, target)? {
+        return Ok(kernel);
+    }
+    // Vectors as long as those of any result, so that each is whole; or, if the
+    // arrays lie in none as long, of any array.
+    let longest = |shapes: &mut dyn Iterator<Item = &ArrayShape>| {
+        shapes.map(|shape| target.vector_elements(shape.element_type)).max().unwrap_or(1)
+    };
+    let of_arrays = longest(&mut reduction.memory());
+    let of_all = of_arrays.max(longest(&mut reduction.results.iter()));
+    let made = in_vectors(reduction, target, of_all);
+    if made.is_err() && of_all != of_arrays {
+        return in_vectors(reduction, target, of_arrays);
+    }
+    made
+}
+
+/// The same in vectors of so many elements: the first of the smaller and smaller
+/// blocks, and of the longer and longer chains, that the machine has room for.
+fn in_vectors(reduction: &Reduction, target: &Target, vector: u64) -> Result<Kernel, LowerError> {
+    let mut walks = reduction.memory().map(|shape| Walk::of(target, shape, vector));
+    let walk = walks.next().ok_or(LowerError::Unsound)??;
+    for other in walks {
+        if other? != walk {
             return Err(LowerError::Unlike);
         }
     }
-    let mut build = Build::new(&reduction.name, &target.name);
-    let bytes: u64 = reduction.arrays.iter().map(|a| u64::from(a.element_type.bytes())).sum();
-    let blocks =
-        Blocks::of(&walk, &reduction.axes, block_bytes(target) / bytes.max(1), |outer, grid| {
-            build.index(&format!("{}{}", if grid { "b" } else { "d" }, outer.dim))
-        })?;
-    let arrays = reduction.arrays.iter().enumerate();
-    let arrays: Result<Vec<Array>, LowerError> = arrays
-        .map(|(place, _)| Array::of(reduction, place, &walk, &blocks, target, &mut build))
-        .collect();
-    let by = build.function(reduction.by.clone());
-    let fused = Fused { reduction, walk: &walk, blocks: &blocks, arrays: arrays?, by };
-    let body = fused.body(&mut build)?;
-    Ok(build.finish(body))
+    if walk.overshoots() {
+        return Err(LowerError::Tiles);
+    }
+    let placements = reduction.results.iter();
+    let placements: Vec<Placement> = placements
+        .map(|shape| Placement::of(target, &walk, shape, &reduction.axes))
+        .collect::<Result<_, _>>()?;
+    let bytes: u64 = reduction.memory().map(|a| u64::from(a.element_type.bytes())).sum();
+    let mut size = Size { elements: block_bytes(target) / bytes.max(1), longest: 8 };
+    loop {
+        let kernel = Fused::kernel(reduction, target, &walk, &placements, size)?;
+        let fits = kernel.vmem_bytes().is_some_and(|bytes| bytes <= target.vector_memory_bytes);
+        let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
+        match (fits, used <= has) {
+            (true, true) => return Ok(kernel),
+            (false, _) if size.elements > vector => size.elements /= 2,
+            (false, _) => return Err(LowerError::Results),
+            (true, false) if size.longest < MOST_IN_CHAINS => size.longest *= 8,
+            (true, false) => return Err(LowerError::Registers { used, has }),
+        }
+    }
 }
 
-/// The buffers and registers of one array.
-struct Array {
-    placement: Placement,
-    input: BufferId,
+/// Chains this long are not cut.
+const MOST_IN_CHAINS: u64 = 1 << 24;
+
+/// How large the pieces are.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    /// Elements of a block, about.
+    elements: u64,
+    /// The most steps of a chain of roundings.
+    longest: u64,
+}
+
+/// The buffers of one array.
+pub(super) struct Array<'a> {
+    pub(super) placement: &'a Placement,
+    pub(super) window: Window,
+    source: Stored<'a>,
     init: BufferId,
-    output: BufferId,
-    block: BufferId,
-    init_here: BufferId,
-    /// What blocks leave to others, where there are several for a result.
-    partial: Option<BufferId>,
-    results: BufferId,
-    accumulator: RegisterId,
-    element_type: ElementType,
-    accumulated: ElementType,
-    result_type: ElementType,
-    identity: Literal,
-    padding: Literal,
+    pub(super) init_here: BufferId,
+    pub(super) output: BufferId,
+    pub(super) results: BufferId,
+    pub(super) element_type: ElementType,
+    pub(super) result_type: ElementType,
+    padding: Option<&'a Literal>,
 }
 
-impl Array {
+/// Where an array's elements come from.
+enum Stored<'a> {
+    Memory { input: BufferId, block: BufferId },
+    Indices(&'a [i64]),
+}
+
+impl<'a> Stored<'a> {
+    fn of(source: &'a Source, walk: &Walk, blocks: &Blocks, build: &mut Build) -> Self {
+        let element_type = source.shape.element_type;
+        let space = if blocks.grid.is_empty() { Space::Vmem } else { Space::VmemTwice };
+        match &source.elements {
+            Elements::Memory => Self::Memory {
+                input: build.buffer("x", Space::In, element_type, walk.len),
+                block: build.buffer("xs", space, element_type, blocks.most),
+            },
+            Elements::Indices(factors) => Self::Indices(factors),
+        }
+    }
+}
+
+impl<'a> Array<'a> {
     fn of(
-        reduction: &Reduction,
+        reduction: &'a Reduction,
         place: usize,
-        walk: &Walk,
+        placement: &'a Placement,
+        source: Stored<'a>,
         blocks: &Blocks,
         target: &Target,
         build: &mut Build,
     ) -> Result<Self, LowerError> {
-        let of = |list: &[Literal]| list.get(place).cloned().ok_or(LowerError::Unlike);
-        let element_type = reduction.arrays[place].element_type;
-        let result = reduction.results.get(place).ok_or(LowerError::Unlike)?;
-        let accumulated = *reduction.accumulated().get(place).ok_or(LowerError::Unlike)?;
-        let placement = Placement::of(target, walk, result, &reduction.axes)?;
-        let scalar = tilewright_ir::ArrayShape::scalar(element_type);
-        let scalar = Walk::of(target, &scalar, 1)?.len;
-        let kept = blocks.within.iter().filter(|l| !l.reduced);
-        let vectors = kept.map(|l| l.outer.count.min(most_steps(l)));
-        let partial = vectors.fold(walk.vector, u64::saturating_mul);
-        let has_partial = blocks.grid.iter().any(|l| l.reduced);
-        let len = placement.len();
-        let space = if blocks.grid.is_empty() { Space::Vmem } else { Space::VmemTwice };
-        let array = Self {
-            input: build.buffer("x", Space::In, element_type, walk.len),
+        let element_type = reduction.arrays[place].shape.element_type;
+        let scalar = Walk::of(target, &ArrayShape::scalar(element_type), 1)?.len;
+        let result_type = reduction.results[place].element_type;
+        let around = || blocks.grid.iter().take(blocks.windowed).map(|l| &l.outer);
+        let window = placement.window(&|dim| extent(around(), blocks.group, dim));
+        let times = if blocks.windowed == 0 { 1 } else { 2 };
+        let here = window.len.checked_mul(times).ok_or(LowerError::TooLarge)?;
+        let neutral = reduction.neutral.as_ref();
+        let padding = neutral.map(|neutral| neutral.elements.get(place).ok_or(LowerError::Unsound));
+        Ok(Self {
+            source,
             init: build.buffer("init", Space::In, element_type, scalar),
-            output: build.buffer("y", Space::Out, result.element_type, len),
-            block: build.buffer("xs", space, element_type, blocks.most),
             init_here: build.buffer("start", Space::Vmem, element_type, scalar),
-            partial: has_partial
-                .then(|| build.buffer("partial", Space::Vmem, accumulated, partial)),
-            results: build.buffer("ys", Space::Vmem, result.element_type, len),
-            accumulator: build.register("a", accumulated, walk.vector),
+            output: build.buffer("y", Space::Out, result_type, placement.len()),
+            results: build.buffer("ys", Space::Vmem, result_type, here),
             placement,
+            window,
             element_type,
-            accumulated,
-            result_type: result.element_type,
-            identity: of(&reduction.identity)?,
-            padding: of(&reduction.padding)?,
-        };
-        Ok(array)
+            result_type,
+            padding: padding.transpose()?,
+        })
     }
 }
 
-/// The most steps of a loop within a block.
-fn most_steps(within: &Loop) -> u64 {
-    let constant = |expr: &Expr| match expr {
-        Expr::Constant(count) => u64::try_from(*count).ok(),
-        Expr::Least(both) => match &both[0] {
-            Expr::Constant(count) => u64::try_from(*count).ok(),
-            _ => None,
-        },
-        _ => None,
-    };
-    constant(&within.count).unwrap_or(within.outer.count)
+pub(super) struct Fused<'a> {
+    pub(super) reduction: &'a Reduction,
+    pub(super) walk: &'a Walk,
+    pub(super) blocks: Blocks,
+    pub(super) arrays: Vec<Array<'a>>,
+    pub(super) state: State,
+    /// What blocks leave to others, where there are several for a result: what the
+    /// last few left, what the few before these, and so on.
+    waiting: Vec<Vec<BufferId>>,
+    longest: u64,
 }
 
-struct Fused<'a> {
-    reduction: &'a Reduction,
-    walk: &'a Walk,
-    blocks: &'a Blocks,
-    arrays: Vec<Array>,
-    by: FunctionId,
-}
+impl<'a> Fused<'a> {
+    fn kernel(
+        reduction: &'a Reduction,
+        target: &Target,
+        walk: &'a Walk,
+        placements: &'a [Placement],
+        size: Size,
+    ) -> Result<Kernel, LowerError> {
+        let mut build = Build::new(&reduction.name, &target.name);
+        let sizes = Sizes { whole: target.vector_memory_bytes / 4, window: block_bytes(target) };
+        let results: Vec<(&Placement, u64)> = placements
+            .iter()
+            .zip(&reduction.results)
+            .map(|(placement, shape)| (placement, shape.element_type.bytes().into()))
+            .collect();
+        let arrange = |kept| Arranged::of(kept, &results, sizes);
+        let mut index = |outer: &super::walk::Outer, grid: bool| {
+            build.index(&format!("{}{}", if grid { "b" } else { "d" }, outer.dim))
+        };
+        let mut blocks = Blocks::of(walk, &reduction.axes, size.elements, arrange, &mut index)?;
+        if reduction.rounds {
+            let mut within = Vec::new();
+            for l in std::mem::take(&mut blocks.within) {
+                let longest = if l.reduced { size.longest } else { u64::MAX };
+                within.extend(chain::cut(l, longest, |outer| index(outer, false))?);
+            }
+            blocks.within = within;
+        }
+        let mut arrays = Vec::with_capacity(reduction.arrays.len());
+        // All arrays before all inits, as operands are.
+        let sources = reduction.arrays.iter();
+        let sources: Vec<Stored<'a>> =
+            sources.map(|source| Stored::of(source, walk, &blocks, &mut build)).collect();
+        for (place, (placement, source)) in placements.iter().zip(sources).enumerate() {
+            let array =
+                Array::of(reduction, place, placement, source, &blocks, target, &mut build)?;
+            arrays.push(array);
+        }
+        let state = State::of(reduction, target, walk.vector, &mut build)?;
+        let mut fused = Self {
+            reduction,
+            walk,
+            blocks,
+            arrays,
+            state,
+            waiting: Vec::new(),
+            longest: size.longest,
+        };
+        fused.waiting = fused.waiting_buffers(&mut build);
+        let body = fused.body(&mut build)?;
+        Ok(build.finish(body))
+    }
 
-type Statements = Vec<Statement>;
+    /// One set of buffers for every level of a tree over the blocks of a result.
+    fn waiting_buffers(&self, build: &mut Build) -> Vec<Vec<BufferId>> {
+        let steps = self.reduced_steps();
+        let kept = self.blocks.within.iter().filter(|l| !l.reduced);
+        let len = kept.map(|l| l.outer.count).fold(self.walk.vector, u64::saturating_mul);
+        let mut levels = Vec::new();
+        let mut reach = 1u64;
+        while reach < steps {
+            levels.push(self.state.buffers(build, "partial", len));
+            reach = if self.reduction.rounds { reach.saturating_mul(self.longest) } else { steps };
+        }
+        levels
+    }
 
-impl Fused<'_> {
+    /// How many blocks there are for a result.
+    fn reduced_steps(&self) -> u64 {
+        let reduced = self.blocks.grid.iter().filter(|l| l.reduced);
+        reduced.map(|l| l.outer.count).fold(1, u64::saturating_mul)
+    }
+
     fn body(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let mut body = Statements::new();
         for array in &self.arrays {
@@ -143,164 +253,244 @@ impl Fused<'_> {
             body.push(Statement::Copy { to, from, len: one });
         }
         body.extend(self.arrays.iter().map(|array| Statement::Wait(array.init_here)));
-        let blocks = self.arrays.iter().map(|array| Block {
-            to: array.block,
-            from: Place { buffer: array.input, at: self.blocks.start.clone() },
-            len: self.blocks.len.clone(),
-        });
-        let work = self.block(build)?;
+        let blocks: Vec<Block> = self.arrays.iter().filter_map(|a| self.copied(a)).collect();
+        let mut work = self.block(build)?;
+        if self.blocks.windowed > 0 {
+            work.extend(self.write_windows(build)?);
+        }
         if self.blocks.grid.is_empty() {
             // One block: there is nothing to do while it is copied.
-            body.extend(blocks.clone().map(|Block { to, from, len }| Statement::Copy {
-                to: start(to),
-                from,
-                len,
-            }));
-            body.extend(self.arrays.iter().map(|array| Statement::Wait(array.block)));
+            let filled: Vec<BufferId> = blocks.iter().map(|block| block.to).collect();
+            let copy = |Block { to, from, len }| Statement::Copy { to: start(to), from, len };
+            body.extend(blocks.into_iter().map(copy));
+            body.extend(filled.into_iter().map(Statement::Wait));
             body.extend(work);
         } else {
-            body.push(Statement::Stream {
-                grid: self.blocks.grid.iter().map(|l| (l.index, l.outer.count)).collect(),
-                blocks: blocks.collect(),
-                body: work,
-            });
+            let grid = self.blocks.grid.iter().map(|l| (l.index, l.outer.count)).collect();
+            body.push(Statement::Stream { grid, blocks, body: work });
         }
-        for array in &self.arrays {
-            let len = signed(array.placement.len())?.into();
-            let (to, from) = (start(array.output), start(array.results));
-            body.push(Statement::Copy { to, from, len });
+        if self.blocks.windowed == 0 {
+            for array in &self.arrays {
+                let len = signed(array.placement.len())?.into();
+                let (to, from) = (start(array.output), start(array.results));
+                body.push(Statement::Copy { to, from, len });
+            }
         }
         Ok(body)
+    }
+
+    fn copied(&self, array: &Array<'_>) -> Option<Block> {
+        let Stored::Memory { input, block } = array.source else { return None };
+        let from = Place { buffer: input, at: self.blocks.start.clone() };
+        Some(Block { to: block, from, len: self.blocks.len.clone() })
     }
 
     /// What is done with a block.
     fn block(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let kept: Vec<&Loop> = self.blocks.within.iter().filter(|l| !l.reduced).collect();
-        let waits = self.arrays.iter().any(|array| array.partial.is_some());
-        let mut inner = if waits { self.loads() } else { self.identities() };
         let reduced: Vec<&Loop> = self.blocks.within.iter().filter(|l| l.reduced).collect();
-        inner.extend(around(&reduced, self.combine(build)?));
-        if !waits {
-            inner.extend(self.finish(build)?);
+        let total = self.state.registers(build, "a");
+        let mut inner = self.state.identities(&total);
+        inner.extend(self.accumulate(&reduced, &total, build)?);
+        let Some(last) = self.waiting.first() else {
+            inner.extend(self.finish(&total, build)?);
             return Ok(around(&kept, inner));
+        };
+        let at = self.waiting_at();
+        let before = self.state.registers(build, "p");
+        inner.extend(self.add(build, &before, &total, last)?);
+        let step = Loop::number(self.blocks.grid.iter().filter(|l| l.reduced))?;
+        let mut first = self.state.identities(&total);
+        for level in &self.waiting {
+            first.extend(self.state.stores(build, &total, level, &at)?);
         }
-        inner.extend(self.stores());
-        let mut first = self.identities();
-        first.extend(self.stores());
-        let mut last = self.loads();
-        last.extend(self.finish(build)?);
-        let mut body = self.when(&|_| Ok(Expr::ZERO), around(&kept, first))?;
+        let mut body = vec![when(step.clone(), Expr::ZERO, around(&kept, first))];
+        let mut reach = self.longest;
+        for levels in self.waiting.windows(2) {
+            let [low, high] = levels else { continue };
+            let mut up = self.state.loads(build, &total, low, &at)?;
+            up.extend(self.add(build, &before, &total, high)?);
+            up.extend(self.state.identities(&total));
+            up.extend(self.state.stores(build, &total, low, &at)?);
+            let group = step.clone().remainder(signed(reach)?);
+            body.push(when(group, Expr::ZERO, around(&kept, up)));
+            reach = reach.saturating_mul(self.longest);
+        }
         body.extend(around(&kept, inner));
-        let end = |l: &Loop| Ok(Expr::Constant(signed(l.outer.count)?.saturating_sub(1)));
-        body.extend(self.when(&end, around(&kept, last))?);
+        let mut levels = self.waiting.iter();
+        let mut end = match levels.next() {
+            Some(level) => self.state.loads(build, &total, level, &at)?,
+            None => Statements::new(),
+        };
+        for level in levels {
+            end.extend(self.state.loads(build, &before, level, &at)?);
+            end.push(self.state.combine(&total, &before, &total));
+        }
+        end.extend(self.finish(&total, build)?);
+        let steps = signed(self.reduced_steps())?;
+        body.push(when(step, steps.saturating_sub(1).into(), around(&kept, end)));
         Ok(body)
     }
 
-    /// Under the condition that every reduced loop of the grid is at a step.
-    fn when(
+    /// Adds registers to what waits.
+    fn add(
         &self,
-        at: &dyn Fn(&Loop) -> Result<Expr, LowerError>,
-        body: Statements,
+        build: &mut Build,
+        before: &Registers,
+        registers: &Registers,
+        level: &[BufferId],
     ) -> Result<Statements, LowerError> {
-        let reduced = self.blocks.grid.iter().filter(|l| l.reduced && l.outer.count != 1);
-        reduced.rev().try_fold(body, |body, l| {
-            Ok(vec![Statement::When { equal: [l.index.into(), at(l)?], body }])
-        })
-    }
-
-    fn identities(&self) -> Statements {
-        let set = |array: &Array| set(array.accumulator, Value::Splat(array.identity.clone()));
-        self.arrays.iter().map(set).collect()
+        let at = self.waiting_at();
+        let mut statements = self.state.loads(build, before, level, &at)?;
+        statements.push(self.state.combine(before, before, registers));
+        statements.extend(self.state.stores(build, before, level, &at)?);
+        Ok(statements)
     }
 
     /// Where results of a block wait for those of others.
-    fn waiting(&self, buffer: BufferId) -> Place {
+    fn waiting_at(&self) -> Expr {
         let mut at = Expr::ZERO;
         let mut stride = i64::try_from(self.walk.vector).unwrap_or(i64::MAX);
         for l in self.blocks.within.iter().rev().filter(|l| !l.reduced) {
             at = Expr::from(l.index) * stride + at;
-            stride = stride.saturating_mul(i64::try_from(most_steps(l)).unwrap_or(i64::MAX));
+            stride = stride.saturating_mul(i64::try_from(l.outer.count).unwrap_or(i64::MAX));
         }
-        Place { buffer, at }
+        at
     }
 
-    fn loads(&self) -> Statements {
-        let load = |array: &Array| {
-            let from = self.waiting(array.partial?);
-            let value = Value::Load { from, mask: Mask::new(), otherwise: None };
-            Some(set(array.accumulator, value))
+    /// Combines what loops go through with what registers hold: every level of them
+    /// by itself, where that is more exact.
+    fn accumulate(
+        &self,
+        loops: &[&Loop],
+        into: &Registers,
+        build: &mut Build,
+    ) -> Result<Statements, LowerError> {
+        let Some((outermost, rest)) = loops.split_first() else {
+            return self.element(into, build);
         };
-        self.arrays.iter().filter_map(load).collect()
-    }
-
-    fn stores(&self) -> Statements {
-        let store = |array: &Array| {
-            let to = self.waiting(array.partial?);
-            Some(Statement::Store { to, from: array.accumulator, mask: Mask::new() })
-        };
-        self.arrays.iter().filter_map(store).collect()
-    }
-
-    /// Combines what is accumulated with one vector of each array.
-    fn combine(&self, build: &mut Build) -> Result<Statements, LowerError> {
-        let mut statements = Statements::new();
-        let mut at = Expr::ZERO;
-        for l in &self.blocks.within {
-            at = at + Expr::from(l.index) * signed(l.outer.stride)?;
+        if rest.is_empty() || !self.reduction.rounds || self.longest >= MOST_IN_CHAINS {
+            return Ok(around(&[outermost], self.accumulate(rest, into, build)?));
         }
+        let own = self.state.registers(build, "a");
+        let mut body = self.state.identities(&own);
+        body.extend(self.accumulate(rest, &own, build)?);
+        body.push(self.state.combine(into, into, &own));
+        Ok(around(&[outermost], body))
+    }
+
+    /// Combines registers with one vector of each array.
+    fn element(&self, into: &Registers, build: &mut Build) -> Result<Statements, LowerError> {
         let mask = self.mask()?;
-        let mut elements = Vec::new();
-        for array in &self.arrays {
-            let loaded = build.register("v", array.element_type, self.walk.vector);
-            let from = Place { buffer: array.block, at: at.clone() };
-            let otherwise = (!mask.is_empty()).then(|| array.padding.clone());
-            statements.push(set(loaded, Value::Load { from, mask: mask.clone(), otherwise }));
-            elements.push(self.converted(
-                build,
-                loaded,
-                array.element_type,
-                array.accumulated,
-                &mut statements,
-            )?);
+        let mut statements = Statements::new();
+        let is_read = |array: &Array<'_>| matches!(array.source, Stored::Memory { .. });
+        // Where positions are told apart though nothing is loaded under a mask.
+        let marks = self.state.is_lifted || !self.arrays.iter().all(is_read);
+        let under = if marks && !mask.is_empty() {
+            let under = build.register("in", ElementType::Pred, self.walk.vector);
+            statements.push(set(under, Value::Under(mask.clone())));
+            Some(under)
+        } else {
+            None
+        };
+        let mut elements = Registers::new();
+        for (place, array) in self.arrays.iter().enumerate() {
+            let vector = self.vector(array, &mask, under, build, &mut statements)?;
+            let accumulated = self.state.element_type(place)?;
+            let types = [array.element_type, accumulated];
+            elements.push(self.converted(build, vector, types, &mut statements)?);
         }
-        statements.push(self.call(&self.accumulators(), &elements));
+        if self.state.is_lifted {
+            elements.push(match under {
+                Some(under) => under,
+                None => {
+                    let (register, there) = self.state.present(build)?;
+                    statements.push(there);
+                    register
+                }
+            });
+        }
+        statements.push(self.state.combine(into, into, &elements));
         Ok(statements)
     }
 
-    fn accumulators(&self) -> Vec<RegisterId> {
-        self.arrays.iter().map(|array| array.accumulator).collect()
+    /// One vector of an array; where it is padding, something that changes nothing,
+    /// if that is known.
+    fn vector(
+        &self,
+        array: &Array<'_>,
+        mask: &Mask,
+        under: Option<RegisterId>,
+        build: &mut Build,
+        statements: &mut Statements,
+    ) -> Result<RegisterId, LowerError> {
+        let element_type = array.element_type;
+        let mut register = |name| build.register(name, element_type, self.walk.vector);
+        let (factors, vector) = match array.source {
+            Stored::Indices(factors) => (factors, register("i")),
+            Stored::Memory { block, .. } => {
+                let mut at = Expr::ZERO;
+                for l in &self.blocks.within {
+                    at = at + Expr::from(l.index) * signed(l.outer.stride)?;
+                }
+                let vector = register("v");
+                let otherwise = match (mask.is_empty(), array.padding) {
+                    (true, _) => None,
+                    (false, Some(padding)) => Some(padding.clone()),
+                    (false, None) => Some(super::state::zero(element_type)?),
+                };
+                let from = Place { buffer: block, at };
+                statements.push(set(vector, Value::Load { from, mask: mask.clone(), otherwise }));
+                return Ok(vector);
+            }
+        };
+        statements.push(set(vector, self.positions(factors)?));
+        let (Some(under), Some(padding)) = (under, array.padding) else { return Ok(vector) };
+        let neutral = register("n");
+        statements.push(set(neutral, Value::Splat(padding.clone())));
+        let select = apply(Opcode::Select, smallvec![under, vector, neutral])?;
+        statements.push(set(vector, select));
+        Ok(vector)
     }
 
-    /// Sets the accumulators to these combined with those.
-    fn call(&self, first: &[RegisterId], second: &[RegisterId]) -> Statement {
-        let operands: SmallVec<[RegisterId; 4]> = first.iter().chain(second).copied().collect();
-        let registers = self.accumulators().into();
-        Statement::Set { registers, value: Value::Call(self.by, operands) }
+    /// Sums of multiples of the indices along the dims.
+    fn positions(&self, factors: &[i64]) -> Result<Value, LowerError> {
+        let factor = |dim: usize| factors.get(dim).copied().unwrap_or(0);
+        let mut terms = smallvec![];
+        for inner in &self.walk.inner {
+            let along = inner.dim.map_or(0, factor);
+            if along != 0 {
+                let unit = signed(inner.unit)?;
+                terms.push((along.checked_mul(unit).ok_or(LowerError::TooLarge)?, inner.digit));
+            }
+        }
+        let mut base = Expr::ZERO;
+        for dim in 0..self.walk.dims.len() {
+            base = base + self.outer_index(dim)? * factor(dim);
+        }
+        Ok(Value::Positions { terms, base })
     }
 
     /// A register as another type: itself, if it is one.
-    fn converted(
+    pub(super) fn converted(
         &self,
         build: &mut Build,
         register: RegisterId,
-        from: ElementType,
-        to: ElementType,
+        [from, to]: [ElementType; 2],
         statements: &mut Statements,
     ) -> Result<RegisterId, LowerError> {
         if from == to {
             return Ok(register);
         }
-        let convert = Op::from_attrs(Opcode::Convert, &mut AttrValues::default());
-        let convert = convert.map_err(|_| LowerError::Unlike)?;
         let converted = build.register("w", to, self.walk.vector);
-        statements.push(set(converted, Value::Apply(convert, smallvec![register])));
+        statements.push(set(converted, convert(register)?));
         Ok(converted)
     }
 
     /// The elements of a vector that are no padding.
     fn mask(&self) -> Result<Mask, LowerError> {
         let partial = self.walk.inner.iter().filter(|inner| self.walk.is_partial(inner));
-        let bound = |inner: &super::walk::Inner| {
+        let bound = |inner: &Inner| {
             let digits = self.walk.inner.iter().filter(|other| other.dim == inner.dim);
             let loops = self.walk.outer.iter().any(|outer| Some(outer.dim) == inner.dim);
             if loops && digits.count() > 1 {
@@ -312,7 +502,7 @@ impl Fused<'_> {
     }
 
     /// How many values a digit has in the present vector, at most as many as fit.
-    fn values(&self, inner: &Inner) -> Result<Expr, LowerError> {
+    pub(super) fn values(&self, inner: &Inner) -> Result<Expr, LowerError> {
         let index = inner.dim.map_or(Ok(Expr::ZERO), |dim| self.outer_index(dim))?;
         let most = Expr::from(signed(inner.count)?);
         if index == Expr::ZERO {
@@ -324,88 +514,17 @@ impl Fused<'_> {
     }
 
     /// The index along a dim of the first element of the present vector.
-    fn outer_index(&self, dim: usize) -> Result<Expr, LowerError> {
-        let loops = self.blocks.grid.iter().chain(&self.blocks.within);
-        loops
-            .filter(|l| l.outer.dim == dim)
-            .try_fold(Expr::ZERO, |sum, l| Ok(sum + Expr::from(l.index) * signed(l.outer.unit)?))
-    }
-
-    /// Combines within vectors, applies the inits, and stores.
-    fn finish(&self, build: &mut Build) -> Result<Statements, LowerError> {
-        let mut statements = Statements::new();
-        let accumulators = self.accumulators();
-        let reduced = |inner: &&Inner| inner.dim.is_some_and(|d| self.reduction.axes.contains(&d));
-        for inner in self.walk.inner.iter().filter(reduced) {
-            let of = accumulators.iter().copied().collect();
-            let value = Value::Fold { by: self.by, along: inner.digit, of };
-            statements.push(Statement::Set { registers: accumulators.clone().into(), value });
-        }
-        let mut inits = Vec::new();
-        for array in &self.arrays {
-            let init = build.register("s", array.element_type, self.walk.vector);
-            statements.push(set(init, Value::Scalar(start(array.init_here))));
-            inits.push(self.converted(
-                build,
-                init,
-                array.element_type,
-                array.accumulated,
-                &mut statements,
-            )?);
-        }
-        statements.push(self.call(&inits, &accumulators));
-        for array in &self.arrays {
-            statements.extend(self.put(array, build)?);
-        }
-        Ok(statements)
-    }
-
-    /// Stores the results of one array where they belong.
-    fn put(&self, array: &Array, build: &mut Build) -> Result<Statements, LowerError> {
-        let mut inner = Statements::new();
-        let mut register = array.accumulator;
-        let mut loops = Vec::new();
-        for moved in &array.placement.moved {
-            let index = build.index(&format!("q{}", moved.dim.unwrap_or_default()));
-            let spread = build.register("t", array.accumulated, self.walk.vector);
-            let value = Value::Spread { of: register, along: moved.digit, at: index.into() };
-            inner.push(set(spread, value));
-            register = spread;
-            loops.push((moved, index));
-        }
-        register =
-            self.converted(build, register, array.accumulated, array.result_type, &mut inner)?;
-        let mut index = Vec::new();
-        for dim in 0..self.walk.dims.len() {
-            let mut sum = self.outer_index(dim)?;
-            for (moved, id) in loops.iter().filter(|(moved, _)| moved.dim == Some(dim)) {
-                sum = sum + Expr::from(*id) * signed(moved.unit)?;
-            }
-            index.push(sum);
-        }
-        let of = |dim: usize| index.get(dim).cloned().unwrap_or(Expr::ZERO);
-        let (at, mask) = array.placement.at(&of)?;
-        inner.push(Statement::Store {
-            to: Place { buffer: array.results, at },
-            from: register,
-            mask,
-        });
-        for (moved, id) in loops.into_iter().rev() {
-            let most = Expr::from(signed(moved.count)?);
-            let count =
-                if self.walk.is_partial(moved) { most.least(self.values(moved)?) } else { most };
-            inner = vec![Statement::For { index: id, count, body: inner }];
-        }
-        Ok(inner)
+    pub(super) fn outer_index(&self, dim: usize) -> Result<Expr, LowerError> {
+        Blocks::index(self.blocks.grid.iter().chain(&self.blocks.within), dim)
     }
 }
 
-fn start(buffer: BufferId) -> Place {
+pub(super) fn start(buffer: BufferId) -> Place {
     Place { buffer, at: Expr::ZERO }
 }
 
-fn set(register: RegisterId, value: Value) -> Statement {
-    Statement::Set { registers: smallvec![register], value }
+pub(super) fn when(a: Expr, b: Expr, body: Statements) -> Statement {
+    Statement::When { equal: [a, b], body }
 }
 
 /// Loops around statements, the first outermost.

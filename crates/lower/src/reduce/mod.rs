@@ -1,13 +1,19 @@
 //! Reductions as kernels.
 
 mod blocks;
+mod chain;
+mod empty;
+mod finish;
 mod fused;
+mod lift;
 mod place;
+mod state;
 mod walk;
+mod window;
 
 use thiserror::Error;
+use tilewright_ir::Literal;
 use tilewright_ir::shape::ArrayShape;
-use tilewright_ir::{ElementType, Literal};
 
 use crate::kernel::{Function, Kernel};
 
@@ -16,8 +22,8 @@ use crate::kernel::{Function, Kernel};
 pub struct Reduction {
     /// What the kernel is called.
     pub name: String,
-    /// The arrays: all of the same dims.
-    pub arrays: Vec<ArrayShape>,
+    /// The arrays: all of the same dims, and one of them at least in memory.
+    pub arrays: Vec<Source>,
     /// The dims that vanish.
     pub axes: Vec<usize>,
     /// What becomes of each array.
@@ -25,11 +31,39 @@ pub struct Reduction {
     /// Combines as many accumulators as there are arrays with as many elements,
     /// in any order; its types are those that are accumulated in.
     pub by: Function,
-    /// What changes nothing when it is combined with anything, for each array, in
-    /// the type that is accumulated in.
-    pub identity: Vec<Literal>,
-    /// The same in the types of the arrays.
-    pub padding: Vec<Literal>,
+    /// What changes nothing, if that is known.
+    pub neutral: Option<Neutral>,
+    /// Whether combinations are rounded, so that what is combined in one long
+    /// chain is less exact than what is combined in several.
+    pub rounds: bool,
+}
+
+/// What is reduced.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its dims and type, and how it lies in memory if it does.
+    pub shape: ArrayShape,
+    /// Its elements.
+    pub elements: Elements,
+}
+
+/// Where elements come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// Main memory.
+    Memory,
+    /// The indices along the dims: each times its factor, summed up. The type is
+    /// one of integers, in which sums wrap around.
+    Indices(Vec<i64>),
+}
+
+/// What changes nothing when it is combined with anything, for each array.
+#[derive(Clone, Debug)]
+pub struct Neutral {
+    /// In the types that are accumulated in.
+    pub accumulated: Vec<Literal>,
+    /// In the types of the arrays.
+    pub elements: Vec<Literal>,
 }
 
 /// Why there is no kernel.
@@ -45,15 +79,30 @@ pub enum LowerError {
     #[error("its layout's tiles do not make whole vectors")]
     Tiles,
     /// Arrays that do not lie alike.
-    #[error("its arrays do not lie alike in memory, or their results in other vectors")]
+    #[error("its arrays do not lie alike in memory: give them one layout, and types of one width")]
     Unlike,
-    /// Results beyond what vector memory holds.
-    #[error("its results do not fit the vector memory")]
+    /// Results of a type of which a vector holds more elements than of any array.
+    #[error("its results lie in longer vectors than its arrays")]
+    Narrow,
+    /// Lists of different lengths, or types that do not agree.
+    #[error("its arrays, results and computation do not agree")]
+    Unsound,
+    /// What is kept of a block beyond what vector memory holds.
+    #[error("the results that are worked on at one time do not fit the vector memory")]
     Results,
+    /// More values at one time than there are registers.
+    #[error("its computation takes {used} vector registers, and there are {has}")]
+    Registers {
+        /// How many are in use at one time.
+        used: u64,
+        /// How many there are.
+        has: u64,
+    },
 }
 
 impl Reduction {
-    /// The kernel that reads every element once and stores nothing in between.
+    /// The kernel that reads every element once and stores nothing in between. Its
+    /// inputs are [`Reduction::inputs`].
     ///
     /// # Errors
     /// If the layouts or sizes are none that a kernel can walk on this target.
@@ -61,8 +110,17 @@ impl Reduction {
         fused::kernel(self, target)
     }
 
-    /// The types that are accumulated in.
-    fn accumulated(&self) -> Vec<ElementType> {
-        self.by.result_types().collect()
+    /// Which of the reduce's operands, arrays before inits, kernels read, in the
+    /// order of their inputs: the arrays in memory, and all inits.
+    pub fn inputs(&self) -> Vec<usize> {
+        let arrays = self.arrays.iter().enumerate();
+        let read = arrays.filter(|(_, array)| array.elements == Elements::Memory);
+        let inits = self.arrays.len()..self.arrays.len().saturating_mul(2);
+        read.map(|(place, _)| place).chain(inits).collect()
+    }
+
+    fn memory(&self) -> impl Iterator<Item = &ArrayShape> {
+        let read = self.arrays.iter().filter(|array| array.elements == Elements::Memory);
+        read.map(|array| &array.shape)
     }
 }

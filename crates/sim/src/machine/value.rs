@@ -5,7 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use tilewright_ir::{Data, ElementType, Literal, Op};
 use tilewright_lower::kernel::{
-    Bound, Digit, Function, FunctionId, FunctionStep, Place, RegisterId, Value,
+    Bound, Digit, Expr, Function, FunctionId, FunctionStep, Place, RegisterId, Value,
 };
 
 use super::Run;
@@ -47,6 +47,12 @@ impl<'m> Run<'m> {
                 let positions = positions(element_type, len, terms, base);
                 SmallVec::from_iter([positions.ok_or(Fault::Unsound("positions are integers"))?])
             }
+            Value::Under(mask) => {
+                let bounds = self.bounds(mask)?;
+                self.computed(mask.len() as u64, element_type, len, false);
+                let under = (0..len).map(|position| is_under(&bounds, position));
+                SmallVec::from_iter([Data::Pred(under.collect())])
+            }
             Value::Apply(op, operands) => {
                 SmallVec::from_iter([self.apply(op, operands, element_type, len)?])
             }
@@ -61,12 +67,23 @@ impl<'m> Run<'m> {
                 let data = self.register(*of)?;
                 SmallVec::from_iter([data.gather(with_digit(len, *along, |_| at))])
             }
+            Value::Part { of, at } => SmallVec::from_iter([self.part(*of, at, len)?]),
         };
         for (&id, data) in registers.iter().zip(values) {
             let register = self.registers.get_mut(id.0);
             *register.ok_or(Fault::Unsound("a register does not exist"))? = Some(data);
         }
         Ok(())
+    }
+
+    /// A part of a register is a register of its own: it takes nothing.
+    fn part(&self, of: RegisterId, at: &Expr, len: usize) -> Result<Data, Fault> {
+        let at = usize::try_from(self.value_of(at)?).map_err(|_| Fault::Overflow)?;
+        let data = self.register(of)?;
+        let from = at.checked_mul(len).ok_or(Fault::Overflow)?;
+        let to = from.checked_add(len).filter(|&to| to <= data.len());
+        let to = to.ok_or(Fault::Unsound("a register has no such part"))?;
+        Ok(data.gather(from..to))
     }
 
     fn load(

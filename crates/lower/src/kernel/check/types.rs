@@ -71,7 +71,8 @@ pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) ->
     };
     let mut flaws = Vec::new();
     let lens = set.iter().chain(&operands).map(|register| register.len);
-    if lens.collect::<std::collections::BTreeSet<u64>>().len() > 1 {
+    let is_part = matches!(value, Value::Part { .. });
+    if !is_part && lens.collect::<std::collections::BTreeSet<u64>>().len() > 1 {
         flaws.push("its registers hold different numbers of elements".to_owned());
     }
     let wanted: Vec<ElementType> = set.iter().map(|register| register.element_type).collect();
@@ -101,7 +102,8 @@ pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) ->
         Value::Fold { by, .. } => kernel
             .function(*by)
             .is_some_and(|function| given == wanted && is_combination(function, &given)),
-        Value::Spread { .. } => given == wanted && wanted.len() == 1,
+        Value::Under(_) => one(Some(ElementType::Pred)),
+        Value::Spread { .. } | Value::Part { .. } => given == wanted && wanted.len() == 1,
     };
     if !agree {
         flaws.push("the types of its registers do not agree with what they are set to".to_owned());

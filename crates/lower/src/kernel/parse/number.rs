@@ -15,10 +15,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn mask(&mut self) -> Parsed<Mask> {
+        if self.eat_word("where") { self.bounds() } else { Ok(Mask::new()) }
+    }
+
+    pub(super) fn bounds(&mut self) -> Parsed<Mask> {
         let mut mask = Mask::new();
-        if !self.eat_word("where") {
-            return Ok(mask);
-        }
         loop {
             let digit = self.digit()?;
             let (from, to) = if self.eat("==") {

@@ -160,6 +160,16 @@ impl Parser<'_> {
                 }
                 Ok(Value::Positions { terms, base: self.expr()? })
             }
+            "under" => {
+                self.name()?;
+                Ok(Value::Under(self.bounds()?))
+            }
+            "part" => {
+                self.name()?;
+                let at = self.expr()?;
+                self.word("of")?;
+                Ok(Value::Part { of: self.register()?, at })
+            }
             "call" => {
                 self.name()?;
                 let function = self.function_name()?;

@@ -1,53 +1,7 @@
-//! Reductions as kernels on the machine, against the interpreter.
+//! Every kind of axis, layout and simple op.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-use tilewright::ir::{InstId, Literal, Op, Verified};
-use tilewright::lower::kernel;
-use tilewright::sim::{Machine, Ran};
-use tilewright::simulate::{InterpreterArithmetic, memory_of, value_of};
-use tilewright::{Limits, Target, lowering, random_inputs, run};
-
-/// A module that reduces one array.
-fn reduce(shape: &str, axes: &str, result: &str, op: &str, init: &str) -> Verified {
-    let element = shape.split('[').next().unwrap();
-    let text = format!(
-        "HloModule {op}_of_{element}
-f {{ a = {element}[] parameter(0) b = {element}[] parameter(1) ROOT c = {element}[] {op}(a, b) }}
-ENTRY e {{
-  x = {shape} parameter(0)
-  init = {element}[] constant({init})
-  ROOT sum = {result} reduce(x, init), dimensions={{{axes}}}, to_apply=f
-}}"
-    );
-    tilewright::parse(&text).unwrap()
-}
-
-fn the_reduce(module: &Verified) -> InstId {
-    let entry = module.entry().unwrap();
-    module.instructions(entry).find(|&id| matches!(module.op(id), Op::Reduce(_))).unwrap()
-}
-
-/// The result of the module's reduce on the machine, and what it took.
-fn simulated(module: &Verified, target: &Target, input: &Literal) -> (Literal, Ran) {
-    let id = the_reduce(module);
-    let kernel = lowering::kernel(module, id, target).unwrap();
-    let text = kernel.to_string();
-    let flaws = kernel::check(&kernel, target);
-    assert!(flaws.is_empty(), "{flaws:?}\n{text}");
-    assert_eq!(kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")).to_string(), text);
-    let operands = module.operands(id);
-    let init = module.constant(operands[1]).unwrap();
-    let inputs = operands.iter().zip([input, init]).map(|(&operand, value)| {
-        memory_of(target, module.array_shape(operand).unwrap(), value).unwrap()
-    });
-    let machine = Machine::new(target, &InterpreterArithmetic);
-    let ran = machine.run(&kernel, inputs.collect()).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let shape = module.array_shape(id).unwrap();
-    let value =
-        value_of(target, shape, &ran.outputs[0]).unwrap_or_else(|| panic!("poison\n{text}"));
-    (value, ran)
-}
+use super::harness::{TARGETS, agree, reduce, simulated};
+use tilewright::{Target, random_inputs};
 
 /// Shapes with what is reduced and what is left: every kind of axis, odd sizes,
 /// nothing along an axis, nothing at all.
@@ -93,17 +47,6 @@ const OPS: &[(&str, &str, &str)] = &[
     ("f64", "maximum", "-inf"),
 ];
 
-const TARGETS: [&str; 4] = ["tpu-like", "mlu-like", "linear", "cpu"];
-
-fn agree(module: &Verified, target: &Target) {
-    let inputs = random_inputs(module, 0).unwrap();
-    let expected = run(module, &inputs, &Limits::default()).unwrap();
-    let (value, ran) = simulated(module, target, &inputs[0]);
-    let case = format!("{} on {}", module.name, target.name);
-    assert_eq!(value, expected, "{case}");
-    assert_eq!(ran.counters.workspace_bytes, 0);
-}
-
 #[test]
 fn every_axis_pattern_on_every_target() {
     for name in TARGETS {
@@ -137,7 +80,7 @@ fn the_input_is_read_once() {
     let module = reduce("f32[4,64,64,320]", "1,2", "f32[4,320]", "add", "0");
     let inputs = random_inputs(&module, 0).unwrap();
     let target = Target::builtin("tpu-like").unwrap();
-    let (_, ran) = simulated(&module, &target, &inputs[0]);
+    let (_, ran) = simulated(&module, &target, &inputs).unwrap();
     // Padded to 384 channels: 4 * 64 * 64 * 384 elements.
     assert_eq!(ran.counters.hbm_read_bytes, 4 * 64 * 64 * 384 * 4 + 4);
     assert_eq!(ran.counters.workspace_bytes, 0);

@@ -1,0 +1,176 @@
+//! What a reduce of a module is to kernels.
+
+use tilewright_ir::ops::attr::AttrValues;
+use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
+use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Literal, Module, Op, Opcode};
+use tilewright_lower::kernel::{Function, FunctionStep, FunctionValue};
+use tilewright_lower::{Elements, Neutral, Reduction, Source};
+use tilewright_rewrite::analysis::choice::Choice;
+use tilewright_rewrite::analysis::monoid::Monoid;
+use tilewright_rewrite::analysis::reducer::Reducer;
+
+use super::indices::indices;
+
+/// What a reduce does. `None` if its computation is not elementwise, or its types
+/// are not those of what is reduced.
+pub fn reduction(module: &Module, id: InstId) -> Option<Reduction> {
+    let Op::Reduce(attrs) = module.op(id) else { return None };
+    let operands = module.operands(id);
+    let (arrays, _inits) = operands.split_at(operands.len() / 2);
+    let results = module.shape(id).leaves();
+    let results: Option<Vec<ArrayShape>> =
+        results.into_iter().map(|shape| shape.as_array().cloned()).collect();
+    let Computation { by, neutral, rounds } = Computation::of(module, attrs.to_apply, arrays)?;
+    let axes = attrs.dimensions.iter().map(|&d| usize::try_from(d).ok());
+    Some(Reduction {
+        name: module.name_of(id).to_owned(),
+        arrays: sources(module, arrays)?,
+        axes: axes.collect::<Option<_>>()?,
+        results: results?,
+        by,
+        neutral,
+        rounds,
+    })
+}
+
+/// The arrays, of which those that only count need not be read; but the first is,
+/// where nothing else would be.
+fn sources(module: &Module, arrays: &[InstId]) -> Option<Vec<Source>> {
+    let source = |&id: &InstId| {
+        let elements = indices(module, id).map_or(Elements::Memory, Elements::Indices);
+        Some(Source { shape: module.array_shape(id)?.clone(), elements })
+    };
+    let mut sources: Vec<Source> = arrays.iter().map(source).collect::<Option<_>>()?;
+    if sources.iter().all(|source| source.elements != Elements::Memory) {
+        sources.first_mut()?.elements = Elements::Memory;
+    }
+    Some(sources)
+}
+
+/// What is computed of accumulators and elements.
+struct Computation {
+    by: Function,
+    neutral: Option<Neutral>,
+    rounds: bool,
+}
+
+impl Computation {
+    fn of(module: &Module, computation: CompId, arrays: &[InstId]) -> Option<Self> {
+        match Reducer::of(module, computation) {
+            Some(Reducer::Each(each)) => Self::each(&each),
+            Some(Reducer::Choice(choice)) => Self::choice(module, computation, choice),
+            None => Self::any(module, computation, arrays),
+        }
+    }
+
+    /// Monoids side by side.
+    fn each(each: &[Monoid]) -> Option<Self> {
+        let wide: Vec<Monoid> = each
+            .iter()
+            .map(|&monoid| Monoid { element_type: accumulated(monoid), ..monoid })
+            .collect();
+        let identities = |monoids: &[Monoid]| -> Option<Vec<Literal>> {
+            monoids.iter().map(|monoid| monoid.identity()).collect()
+        };
+        let neutral = identities(&wide)
+            .zip(identities(each))
+            .map(|(accumulated, elements)| Neutral { accumulated, elements });
+        let rounds = each.iter().any(|monoid| !monoid.regroups_exactly());
+        Some(Self { by: side_by_side(&wide)?, neutral, rounds })
+    }
+
+    /// A choice. The pair that any other is chosen before is known, unless NaNs come
+    /// after all others: there is nothing after a NaN.
+    fn choice(module: &Module, computation: CompId, choice: Choice) -> Option<Self> {
+        let [value, index] = choice.element_types;
+        let mut by = tilewright_lower::function(module, computation, "choose")?;
+        if value.is_float() {
+            first_of_nans(&mut by, choice)?;
+        }
+        let last = |greatest: bool, element_type| {
+            let opcode = if greatest { Opcode::Maximum } else { Opcode::Minimum };
+            Monoid { opcode, element_type }.identity()
+        };
+        let known = choice.nan_wins || !value.is_float();
+        let neutral = last(choice.greatest, value)
+            .zip(last(!choice.first_index, index))
+            .map(|(value, index)| vec![value, index])
+            .filter(|_| known)
+            .map(|pair| Neutral { accumulated: pair.clone(), elements: pair });
+        Some(Self { by, neutral, rounds: false })
+    }
+
+    /// Any other computation.
+    fn any(module: &Module, computation: CompId, arrays: &[InstId]) -> Option<Self> {
+        let by = tilewright_lower::function(module, computation, "combine")?;
+        let types: Option<Vec<ElementType>> =
+            arrays.iter().map(|&id| Some(module.array_shape(id)?.element_type)).collect();
+        let types = types?;
+        let agree = by.parameter_types().eq(types.iter().chain(&types).copied())
+            && by.result_types().eq(types.iter().copied());
+        let rounds = types.iter().any(|t| t.is_float() || t.is_complex());
+        agree.then_some(Self { by, neutral: None, rounds })
+    }
+}
+
+/// The type in which a monoid is accumulated: wider than its own, where many
+/// roundings would add up.
+fn accumulated(monoid: Monoid) -> ElementType {
+    let element_type = monoid.element_type;
+    let is_narrow = element_type.is_float() && element_type.bytes() < 4;
+    if is_narrow && !monoid.regroups_exactly() { ElementType::F32 } else { element_type }
+}
+
+/// Monoids side by side as a function.
+fn side_by_side(monoids: &[Monoid]) -> Option<Function> {
+    let count = monoids.len();
+    let names = ["a", "b", "c"];
+    let values = names.iter().flat_map(|name| {
+        monoids.iter().enumerate().map(move |(i, monoid)| FunctionValue {
+            name: if count == 1 { (*name).into() } else { format!("{name}{i}").into() },
+            element_type: monoid.element_type,
+        })
+    });
+    let step = |(i, monoid): (usize, &Monoid)| {
+        let op = Op::from_attrs(monoid.opcode, &mut AttrValues::default()).ok()?;
+        Some(FunctionStep::Apply(op, [i, count + i].as_slice().into()))
+    };
+    Some(Function {
+        name: "combine".into(),
+        values: values.collect(),
+        parameters: 2 * count,
+        steps: monoids.iter().enumerate().map(step).collect::<Option<_>>()?,
+        results: (2 * count..3 * count).collect(),
+    })
+}
+
+/// Of two pairs whose values are NaN, a choice may keep whichever comes first. Here
+/// nothing comes first: the index decides, as it does between equal values, so that
+/// the result is the one of a walk in order.
+fn first_of_nans(by: &mut Function, choice: Choice) -> Option<()> {
+    let [_, kept] = by.results[..] else { return None };
+    let [_, index_type] = choice.element_types;
+    let pred = ElementType::Pred;
+    let plain = |opcode| Op::from_attrs(opcode, &mut AttrValues::default()).ok();
+    let differs = Op::Compare(Box::new(CompareAttrs { direction: Direction::Ne, order: None }));
+    let of_indices = if choice.first_index { Opcode::Minimum } else { Opcode::Maximum };
+    let a = applied(by, "a_is_nan", pred, differs.clone(), &[0, 0]);
+    let b = applied(by, "b_is_nan", pred, differs, &[2, 2]);
+    let both = applied(by, "both_are", pred, plain(Opcode::And)?, &[a, b]);
+    let index = applied(by, "first", index_type, plain(of_indices)?, &[1, 3]);
+    by.results[1] = applied(by, "chosen", index_type, plain(Opcode::Select)?, &[both, index, kept]);
+    Some(())
+}
+
+/// Adds an op to a function.
+fn applied(
+    by: &mut Function,
+    name: &str,
+    element_type: ElementType,
+    op: Op,
+    operands: &[usize],
+) -> usize {
+    by.values.push(FunctionValue { name: name.into(), element_type });
+    by.steps.push(FunctionStep::Apply(op, operands.into()));
+    by.values.len() - 1
+}
