@@ -51,12 +51,11 @@ pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, L
 /// blocks, and of the longer and longer chains, that the machine has room for.
 fn in_vectors(reduction: &Reduction, target: &Target, vector: u64) -> Result<Kernel, LowerError> {
     let mut walks = reduction.memory().map(|shape| Walk::of(target, shape, vector));
-    let walk = walks.next().ok_or(LowerError::Unsound)??;
-    for other in walks {
-        if other? != walk {
-            return Err(LowerError::Unlike);
-        }
+    let walk = walks.next().ok_or(LowerError::Unsound)?;
+    if walks.any(|other| other != walk) {
+        return Err(LowerError::Unlike);
     }
+    let walk = walk?;
     if walk.overshoots() {
         return Err(LowerError::Tiles);
     }

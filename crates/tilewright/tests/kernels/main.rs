@@ -2,5 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod accuracy;
 mod harness;
+mod large;
 mod patterns;
+mod random;
+mod reducers;

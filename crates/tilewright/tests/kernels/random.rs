@@ -1,0 +1,133 @@
+//! Any shape, layout, type, computation and machine, against the interpreter: the
+//! same numbers, or an error that says why not.
+
+use proptest::prelude::*;
+use tilewright::targets::Alignment;
+use tilewright::{Target, random_inputs, run};
+
+use super::harness::{leaves, reduce, simulated};
+
+/// A shape with its layout, what is reduced, and the result with its own.
+#[derive(Clone, Debug)]
+struct Case {
+    shape: String,
+    axes: String,
+    result: String,
+    /// Whether the layout asks for no tiles.
+    plain: bool,
+}
+
+fn joined<T: ToString>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn dims() -> impl Strategy<Value = Vec<u64>> {
+    let size = prop_oneof![1 => Just(0u64), 3 => Just(1), 12 => 2u64..10, 3 => 10u64..200];
+    prop::collection::vec(size, 0..=8).prop_map(|mut dims| {
+        // At most some thousands of elements.
+        let mut room = 6000;
+        for dim in &mut dims {
+            *dim = (*dim).min(room);
+            room /= (*dim).max(1);
+        }
+        dims
+    })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let orders = prop::collection::vec(any::<u32>(), 16);
+    let reduced = prop::collection::vec(any::<bool>(), 8);
+    let extra = prop::collection::vec(0u64..4, 8);
+    let tiles = prop_oneof![
+        6 => Just(""), 1 => Just(":T(4,8)"), 1 => Just(":T(8,128)"), 1 => Just(":T(2,4)(2,1)"),
+        1 => Just(":T(128)")
+    ];
+    (dims(), orders, reduced, extra, tiles, any::<bool>()).prop_map(
+        |(dims, orders, reduced, extra, tiles, pads)| {
+            let order = |rank: usize, keys: &[u32]| {
+                let mut order: Vec<usize> = (0..rank).collect();
+                order.sort_by_key(|&dim| keys[dim]);
+                order
+            };
+            let kept: Vec<u64> =
+                dims.iter().zip(&reduced).filter(|(_, r)| !**r).map(|(d, _)| *d).collect();
+            let axes: Vec<usize> = (0..dims.len()).filter(|&dim| reduced[dim]).collect();
+            let padded: Vec<u64> = dims.iter().zip(&extra).map(|(d, more)| d + more).collect();
+            let more = match (tiles, pads, dims.is_empty()) {
+                (_, _, true) => String::new(),
+                ("", true, _) => format!(":P({})", joined(&padded)),
+                (tiles, _, _) => tiles.to_owned(),
+            };
+            Case {
+                shape: format!(
+                    "[{}]{{{}{more}}}",
+                    joined(&dims),
+                    joined(&order(dims.len(), &orders))
+                ),
+                axes: joined(&axes),
+                result: format!(
+                    "[{}]{{{}}}",
+                    joined(&kept),
+                    joined(&order(kept.len(), &orders[8..]))
+                ),
+                plain: !more.contains('T'),
+            }
+        },
+    )
+}
+
+/// Types and ops whose results do not depend on the order.
+const OPS: &[(&str, &str, &str)] = &[
+    ("s32", "add", "3"),
+    ("s8", "xor", "5"),
+    ("u16", "multiply", "3"),
+    ("pred", "and", "true"),
+    ("f32", "maximum", "-1"),
+    ("bf16", "minimum", "1"),
+    ("f64", "maximum", "-inf"),
+    ("s64", "add", "1"),
+];
+
+fn target() -> impl Strategy<Value = Target> {
+    let lanes = prop::sample::select(vec![1u32, 3, 4, 8, 12, 32, 128]);
+    let sublanes = prop::sample::select(vec![1u32, 2, 3, 8]);
+    let kilobytes = prop::sample::select(vec![16u64, 64, 1024]);
+    (lanes, sublanes, kilobytes, any::<bool>()).prop_map(|(lanes, sublanes, kilobytes, tiles)| {
+        let mut target = Target::builtin("mlu-like").unwrap();
+        target.lanes = lanes;
+        target.sublanes = if tiles { sublanes } else { 1 };
+        target.vector_memory_bytes = kilobytes * 1024;
+        target.alignment = if tiles { Alignment::Tiles } else { Alignment::None };
+        target.vector_registers = 32;
+        target
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_machine_and_the_interpreter_agree(
+        case in case(),
+        op in prop::sample::select(OPS),
+        target in target(),
+        seed in any::<u64>(),
+    ) {
+        let (element, op, init) = op;
+        let (shape, result) = (format!("{element}{}", case.shape), format!("{element}{}", case.result));
+        let module = reduce(&shape, &case.axes, &result, op, init);
+        let inputs = random_inputs(&module, seed).unwrap();
+        let expected = leaves(run(&module, &inputs, &tilewright::Limits::default()).unwrap());
+        match simulated(&module, &target, &inputs) {
+            Ok((values, _)) => prop_assert_eq!(values, expected),
+            Err(why) => {
+                let why = why.to_string();
+                let known = ["do not make whole vectors", "do not fit the vector memory"];
+                prop_assert!(known.iter().any(|known| why.contains(known)), "{}", why);
+                // Only tiles that a layout asks for are refused, or little memory.
+                let roomy = target.vector_memory_bytes > 500_000;
+                prop_assert!(!(case.plain && roomy), "{}", why);
+            }
+        }
+    }
+}
