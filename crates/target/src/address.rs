@@ -31,7 +31,9 @@ impl Physical {
         let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.axes.len());
         for Step { low, stride, .. } in self.steps()? {
             let continues = merged.last().is_some_and(|&(below, distance)| {
-                low.is_multiple_of(below) && distance.checked_mul(low / below) == Some(stride)
+                // Of an array without elements they may be 0.
+                let times = low.checked_div(below).filter(|times| times * below == low);
+                times.is_some_and(|times| distance.checked_mul(times) == Some(stride))
             });
             if !continues {
                 merged.push((low, stride));

@@ -8,7 +8,7 @@
 use smallvec::smallvec;
 use tilewright_ir::shape::ArrayShape;
 use tilewright_ir::{ElementType, Literal, Opcode};
-use tilewright_target::Target;
+use tilewright_target::{Alignment, Target};
 
 use super::blocks::{Blocks, Loop, block_bytes, signed};
 use super::chain;
@@ -34,15 +34,20 @@ pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, L
         return Ok(kernel);
     }
     // Vectors as long as those of any result, so that each is whole; or, if the
-    // arrays lie in none as long, of any array.
+    // arrays lie in none as long, of any array; or, where elements are wider than a
+    // lane and vectors are parts of tiles, as long as tiles.
     let longest = |shapes: &mut dyn Iterator<Item = &ArrayShape>| {
         shapes.map(|shape| target.vector_elements(shape.element_type)).max().unwrap_or(1)
     };
     let of_arrays = longest(&mut reduction.memory());
     let of_all = of_arrays.max(longest(&mut reduction.results.iter()));
-    let made = in_vectors(reduction, target, of_all);
-    if made.is_err() && of_all != of_arrays {
-        return in_vectors(reduction, target, of_arrays);
+    let tiles = reduction.memory().map(|shape| shape.element_type.bytes().saturating_mul(8));
+    let tiles = tiles.map(|bits| target.tile(bits).iter().product()).max().unwrap_or(1);
+    let mut made = in_vectors(reduction, target, of_all);
+    for (vector, other) in [(of_arrays, of_all), (tiles, of_arrays)] {
+        if made.is_err() && vector > 0 && vector != other {
+            made = in_vectors(reduction, target, vector).or(made);
+        }
     }
     made
 }
@@ -56,7 +61,11 @@ fn in_vectors(reduction: &Reduction, target: &Target, vector: u64) -> Result<Ker
         return Err(LowerError::Unlike);
     }
     let walk = walk?;
-    if walk.overshoots() {
+    let types = reduction.memory().map(|shape| shape.element_type);
+    let mut types = types.chain(reduction.by.result_types());
+    let is_cut = |element_type| !vector.is_multiple_of(target.vector_elements(element_type));
+    let aligns = target.alignment == Alignment::Tiles;
+    if walk.overshoots() || (aligns && types.any(is_cut)) {
         return Err(LowerError::Tiles);
     }
     let placements = reduction.results.iter();

@@ -48,7 +48,10 @@ impl Placement {
         if !linear && own > walk.vector {
             return Err(LowerError::Narrow);
         }
-        let part = if linear || !walk.vector.is_multiple_of(own) { walk.vector } else { own };
+        if !linear && !walk.vector.is_multiple_of(own) {
+            return Err(LowerError::Tiles);
+        }
+        let part = if linear { walk.vector } else { own };
         let result = Walk::of(target, shape, part)?;
         let (low, high) = cut(&walk.inner, part)?;
         let kept: Vec<usize> = (0..walk.dims.len()).filter(|dim| !reduced.contains(dim)).collect();
@@ -59,8 +62,10 @@ impl Placement {
         };
         let direct: Vec<usize> =
             kept.iter().enumerate().filter(|&(p, &d)| stays(p, d)).map(|(_, &d)| d).collect();
-        let is_moved = |inner: &&Inner| {
-            inner.dim.is_some_and(|dim| kept.contains(&dim) && !direct.contains(&dim))
+        // What is put elsewhere must not be what only fills tiles here.
+        let is_moved = |inner: &&Inner| match inner.dim {
+            Some(dim) => kept.contains(&dim) && !direct.contains(&dim),
+            None => direct != kept,
         };
         let moved = walk.inner.iter().filter(is_moved).copied().collect();
         let is_direct = |dim: Option<usize>| dim.is_some_and(|dim| direct.contains(&dim));

@@ -136,11 +136,11 @@ impl Walk {
         inner.count < inner.digit.extent || overshoots
     }
 
-    /// Whether loops reach past the end of a dim of which no digit could be
-    /// masked.
+    /// Whether loops and digits reach past the end of a dim of which no digit could be
+    /// masked, or of which several had to be masked together.
     pub(crate) fn overshoots(&self) -> bool {
         let mut dims = self.dims.iter().enumerate();
-        dims.any(|(dim, &size)| self.inner_of(dim).next().is_none() && self.reach(dim) > size)
+        dims.any(|(dim, &size)| self.inner_of(dim).count() != 1 && self.reach(dim) > size)
     }
 
     /// One more than the greatest index that the loops and digits of a dim reach.

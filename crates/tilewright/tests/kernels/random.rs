@@ -104,7 +104,7 @@ fn target() -> impl Strategy<Value = Target> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_machine_and_the_interpreter_agree(
@@ -124,9 +124,11 @@ proptest! {
                 let why = why.to_string();
                 let known = ["do not make whole vectors", "do not fit the vector memory"];
                 prop_assert!(known.iter().any(|known| why.contains(known)), "{}", why);
-                // Only tiles that a layout asks for are refused, or little memory.
+                // Only tiles that a layout asks for are refused, or little memory, or
+                // elements wider than a lane, of which no whole number fills a vector.
                 let roomy = target.vector_memory_bytes > 500_000;
-                prop_assert!(!(case.plain && roomy), "{}", why);
+                let fills = target.lanes * target.sublanes % 2 == 0 || !element.ends_with("64");
+                prop_assert!(!(case.plain && roomy && fills), "{}", why);
             }
         }
     }
