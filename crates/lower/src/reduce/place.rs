@@ -51,7 +51,23 @@ impl Placement {
         if !linear && !walk.vector.is_multiple_of(own) {
             return Err(LowerError::Tiles);
         }
-        let part = if linear { walk.vector } else { own };
+        if linear {
+            return Self::in_parts(target, walk, shape, reduced, walk.vector);
+        }
+        // Vectors need not be rows of tiles; several of them may be.
+        Self::in_parts(target, walk, shape, reduced, own)
+            .or_else(|_| Self::in_parts(target, walk, shape, reduced, walk.vector))
+    }
+
+    /// The same where so many elements are stored at once.
+    fn in_parts(
+        target: &Target,
+        walk: &Walk,
+        shape: &ArrayShape,
+        reduced: &[usize],
+        part: u64,
+    ) -> Result<Self, LowerError> {
+        let linear = target.alignment == Alignment::None;
         let result = Walk::of(target, shape, part)?;
         let (low, high) = cut(&walk.inner, part)?;
         let kept: Vec<usize> = (0..walk.dims.len()).filter(|dim| !reduced.contains(dim)).collect();
@@ -62,6 +78,17 @@ impl Placement {
         };
         let direct: Vec<usize> =
             kept.iter().enumerate().filter(|&(p, &d)| stays(p, d)).map(|(_, &d)| d).collect();
+        // Vectors past the end of a dim have a place only where tiles are the same.
+        let same_loops = |(place, dim): (usize, usize)| {
+            let here = walk.outer.iter().filter(|outer| outer.dim == dim);
+            let here = here.map(|outer| (outer.unit, outer.count));
+            let there = result.outer.iter().filter(|outer| outer.dim == place);
+            here.eq(there.map(|outer| (outer.unit, outer.count)))
+        };
+        let mut stay = kept.iter().copied().enumerate().filter(|(_, dim)| direct.contains(dim));
+        if stay.any(|(place, dim)| walk.passes(dim) && !same_loops((place, dim))) {
+            return Err(LowerError::Tiles);
+        }
         // What is put elsewhere must not be what only fills tiles here.
         let is_moved = |inner: &&Inner| match inner.dim {
             Some(dim) => kept.contains(&dim) && !direct.contains(&dim),

@@ -143,6 +143,13 @@ impl Walk {
         dims.any(|(dim, &size)| self.inner_of(dim).count() != 1 && self.reach(dim) > size)
     }
 
+    /// Whether a vector begins past the end of a dim.
+    pub(crate) fn passes(&self, dim: usize) -> bool {
+        let outer = self.outer.iter().filter(|outer| outer.dim == dim);
+        let last = outer.map(|outer| outer.unit.saturating_mul(outer.count.saturating_sub(1)));
+        self.dims.get(dim).is_some_and(|&size| last.fold(0, u64::saturating_add) >= size)
+    }
+
     /// One more than the greatest index that the loops and digits of a dim reach.
     fn reach(&self, dim: usize) -> u64 {
         let outer = self.outer.iter().filter(|outer| outer.dim == dim);
