@@ -8,12 +8,24 @@ use tilewright::{Error, Limits, Target, lowering, random_inputs, run};
 
 pub(crate) const TARGETS: [&str; 4] = ["tpu-like", "mlu-like", "linear", "cpu"];
 
-/// A module that reduces one array.
+/// A module that reduces one array by an op.
 pub(crate) fn reduce(shape: &str, axes: &str, result: &str, op: &str, init: &str) -> Verified {
     let element = shape.split('[').next().unwrap();
+    reduce_by(shape, axes, result, &format!("ROOT c = {element}[] {op}(a, b)"), init)
+}
+
+/// A module that reduces one array by a computation of `a` and `b`.
+pub(crate) fn reduce_by(
+    shape: &str,
+    axes: &str,
+    result: &str,
+    computation: &str,
+    init: &str,
+) -> Verified {
+    let element = shape.split('[').next().unwrap();
     let text = format!(
-        "HloModule {op}_of_{element}
-f {{ a = {element}[] parameter(0) b = {element}[] parameter(1) ROOT c = {element}[] {op}(a, b) }}
+        "HloModule reduce_{element}
+f {{ a = {element}[] parameter(0) b = {element}[] parameter(1) {computation} }}
 ENTRY e {{
   x = {shape} parameter(0)
   init = {element}[] constant({init})

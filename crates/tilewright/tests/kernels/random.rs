@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tilewright::targets::Alignment;
 use tilewright::{Target, random_inputs, run};
 
-use super::harness::{leaves, reduce, simulated};
+use super::harness::{leaves, reduce_by, simulated};
 
 /// A shape with its layout, what is reduced, and the result with its own.
 #[derive(Clone, Debug)]
@@ -76,16 +76,19 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Types and ops whose results do not depend on the order.
-const OPS: &[(&str, &str, &str)] = &[
-    ("s32", "add", "3"),
-    ("s8", "xor", "5"),
-    ("u16", "multiply", "3"),
-    ("pred", "and", "true"),
-    ("f32", "maximum", "-1"),
-    ("bf16", "minimum", "1"),
-    ("f64", "maximum", "-inf"),
-    ("s64", "add", "1"),
+/// Types and computations whose results do not depend on the order; of the last two
+/// no identity is known.
+const COMPUTATIONS: &[(&str, &str, &str)] = &[
+    ("s32", "ROOT c = s32[] add(a, b)", "3"),
+    ("s8", "ROOT c = s8[] xor(a, b)", "5"),
+    ("u16", "ROOT c = u16[] multiply(a, b)", "3"),
+    ("pred", "ROOT c = pred[] and(a, b)", "true"),
+    ("f32", "ROOT c = f32[] maximum(a, b)", "-1"),
+    ("bf16", "ROOT c = bf16[] minimum(a, b)", "1"),
+    ("f64", "ROOT c = f64[] maximum(a, b)", "-inf"),
+    ("s64", "ROOT c = s64[] add(a, b)", "1"),
+    ("pred", "ROOT c = pred[] compare(a, b), direction=EQ", "true"),
+    ("s32", "p = s32[] multiply(a, b) s = s32[] add(a, b) ROOT c = s32[] add(p, s)", "3"),
 ];
 
 fn target() -> impl Strategy<Value = Target> {
@@ -109,13 +112,13 @@ proptest! {
     #[test]
     fn the_machine_and_the_interpreter_agree(
         case in case(),
-        op in prop::sample::select(OPS),
+        computation in prop::sample::select(COMPUTATIONS),
         target in target(),
         seed in any::<u64>(),
     ) {
-        let (element, op, init) = op;
+        let (element, computation, init) = computation;
         let (shape, result) = (format!("{element}{}", case.shape), format!("{element}{}", case.result));
-        let module = reduce(&shape, &case.axes, &result, op, init);
+        let module = reduce_by(&shape, &case.axes, &result, computation, init);
         let inputs = random_inputs(&module, seed).unwrap();
         let expected = leaves(run(&module, &inputs, &tilewright::Limits::default()).unwrap());
         match simulated(&module, &target, &inputs) {
