@@ -51,6 +51,8 @@ fn first_greatest(a: f32, i: s32, b1: f32, j: s32) {
     cut: f32 x 2048 = reduce-precision wide, exponent_bits=5, mantissa_bits=10
     init: f32 x 2048 = scalar ys[3]
     cut = subtract cut, init
+    inside: pred x 1024 = under p%128 in 0..100 - 1*n, p/128%8 == n
+    half: f32 x 1024 = part n/2 of wide
   }
   copy y[0] <- ys[0] of 4096
   copy w[0] <- is[0] of 1024
@@ -119,14 +121,18 @@ fn flaws_are_told_with_their_line() {
         ("ys[1024*n]", "ys[1024*n + 4096]", 38, "which has 4096"),
         ("wide: f32 x 2048", "wide: f32 x 1024", 41, "different numbers of elements"),
         ("scalar ys[3]", "scalar ys[4096]", 43, "which has 4096"),
-        ("copy y[0] <- ys[0] of 4096", "copy y[1] <- ys[0] of 4096", 46, "which has 4096"),
-        ("copy y[0] <- ys[0]", "copy ys[0] <- ys[0]", 46, "between main memory"),
-        ("copy y[0] <- ys[0]", "copy x[0] <- ys[0]", 46, "copies write out or workspace"),
-        ("copy w[0] <- is[0]", "copy w[0] <- ys[0]", 47, "elements of two types"),
+        ("copy y[0] <- ys[0] of 4096", "copy y[1] <- ys[0] of 4096", 48, "which has 4096"),
+        ("copy y[0] <- ys[0]", "copy ys[0] <- ys[0]", 48, "between main memory"),
+        ("copy y[0] <- ys[0]", "copy x[0] <- ys[0]", 48, "copies write out or workspace"),
+        ("copy w[0] <- is[0]", "copy w[0] <- ys[0]", 49, "elements of two types"),
         ("x[2048*n] of", "x[4096*n] of", 26, "which has 8192"),
         ("xs: f32[2048] twice", "xs: f32[2048]", 26, "streams fill vmem twice"),
         ("wait bs", "wait b", 25, "what is waited for is vmem"),
         ("cut = subtract cut, init", "v = subtract v, v\n    cut = subtract cut, cut2", 45, "cut2"),
+        ("part n/2 of", "part n + 2 of", 47, "there are 2 parts"),
+        ("half: f32 x 1024", "half: f32 x 1000", 47, "no part of 2048"),
+        ("inside: pred", "inside: s32", 46, "do not agree"),
+        ("under p%128 in", "under p%100 in", 46, "no digit of positions in 1024"),
         ("ys: f32[4096]", "ys: f32[40960000]", 1, "bytes of vector memory"),
         ("gt: pred = compare", "gt: s32 = compare", 1, "`gt` of `first_greatest` is not s32"),
     ] {

@@ -1,7 +1,12 @@
 //! The rules of the machine, each broken once, and what things take, counted by
 //! hand.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use tilewright_ir::{Data, ElementType, Op, Opcode};
 use tilewright_lower::kernel::parse;
@@ -70,6 +75,21 @@ fn broken(body: &str) -> (usize, Fault) {
     let violation = run(body).expect_err(body);
     assert_eq!(violation.kernel, "k");
     (violation.line, violation.fault)
+}
+
+#[test]
+fn parts_are_within_registers() {
+    let body = "  a: f32 x 16 = splat 1.0\n  for i in 3 {\n    b: f32 x 8 = part i of a\n  }\n";
+    assert_eq!(broken(body), (13, Fault::Unsound("a register has no such part")));
+}
+
+#[test]
+fn parts_are_cut_from_registers() {
+    let body = "  copy ys[0] <- x[0] of 16\n  wait ys\n  a: f32 x 16 = load ys[0]\n  for i in 2 {\n    b: f32 x 8 = part i of a\n    store ys[16 - 8*i] = b\n  }\n  copy y[0] <- ys[0] of 32\n";
+    let ran = run(body).unwrap();
+    let Data::F32(y) = ran.outputs[0].data() else { panic!("of another type") };
+    let expected: Vec<f32> = (0u8..8).chain(8..16).chain(0..8).map(f32::from).collect();
+    assert_eq!(y[..24], expected);
 }
 
 #[test]

@@ -5,23 +5,20 @@
 //! leaves to others waits in vector memory. Only what is left at the end is
 //! combined within vectors, and put where the result has it.
 
-use smallvec::smallvec;
 use tilewright_ir::shape::ArrayShape;
-use tilewright_ir::{ElementType, Literal, Opcode};
+use tilewright_ir::{ElementType, Literal};
 use tilewright_target::{Alignment, Target};
 
 use super::blocks::{Blocks, Loop, block_bytes, signed};
 use super::chain;
 use super::empty;
 use super::place::Placement;
-use super::state::{Registers, State, Statements, apply, convert, set};
-use super::walk::{Inner, Walk};
+use super::state::{Registers, State, Statements};
+use super::walk::Walk;
 use super::window::{Arranged, Sizes, Window, extent};
 use super::{Elements, LowerError, Reduction, Source};
 use crate::kernel::build::Build;
-use crate::kernel::{
-    Block, Bound, BufferId, Expr, Kernel, Mask, Place, RegisterId, Space, Statement, Value,
-};
+use crate::kernel::{Block, BufferId, Expr, Kernel, Place, Space, Statement};
 
 /// The kernel of a reduction.
 pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, LowerError> {
@@ -89,7 +86,7 @@ fn in_vectors(reduction: &Reduction, target: &Target, vector: u64) -> Result<Ker
 }
 
 /// Chains this long are not cut.
-const MOST_IN_CHAINS: u64 = 1 << 24;
+pub(super) const MOST_IN_CHAINS: u64 = 1 << 24;
 
 /// How large the pieces are.
 #[derive(Clone, Copy, Debug)]
@@ -104,18 +101,18 @@ struct Size {
 pub(super) struct Array<'a> {
     pub(super) placement: &'a Placement,
     pub(super) window: Window,
-    source: Stored<'a>,
+    pub(super) source: Stored<'a>,
     init: BufferId,
     pub(super) init_here: BufferId,
     pub(super) output: BufferId,
     pub(super) results: BufferId,
     pub(super) element_type: ElementType,
     pub(super) result_type: ElementType,
-    padding: Option<&'a Literal>,
+    pub(super) padding: Option<&'a Literal>,
 }
 
 /// Where an array's elements come from.
-enum Stored<'a> {
+pub(super) enum Stored<'a> {
     Memory { input: BufferId, block: BufferId },
     Indices(&'a [i64]),
 }
@@ -177,7 +174,7 @@ pub(super) struct Fused<'a> {
     /// What blocks leave to others, where there are several for a result: what the
     /// last few left, what the few before these, and so on.
     waiting: Vec<Vec<BufferId>>,
-    longest: u64,
+    pub(super) longest: u64,
 }
 
 impl<'a> Fused<'a> {
@@ -365,166 +362,6 @@ impl<'a> Fused<'a> {
         }
         at
     }
-
-    /// Combines what loops go through with what registers hold: every level of them
-    /// by itself, where that is more exact.
-    fn accumulate(
-        &self,
-        loops: &[&Loop],
-        into: &Registers,
-        build: &mut Build,
-    ) -> Result<Statements, LowerError> {
-        let Some((outermost, rest)) = loops.split_first() else {
-            return self.element(into, build);
-        };
-        if rest.is_empty() || !self.reduction.rounds || self.longest >= MOST_IN_CHAINS {
-            return Ok(around(&[outermost], self.accumulate(rest, into, build)?));
-        }
-        let own = self.state.registers(build, "a");
-        let mut body = self.state.identities(&own);
-        body.extend(self.accumulate(rest, &own, build)?);
-        body.push(self.state.combine(into, into, &own));
-        Ok(around(&[outermost], body))
-    }
-
-    /// Combines registers with one vector of each array.
-    fn element(&self, into: &Registers, build: &mut Build) -> Result<Statements, LowerError> {
-        let mask = self.mask()?;
-        let mut statements = Statements::new();
-        let is_read = |array: &Array<'_>| matches!(array.source, Stored::Memory { .. });
-        // Where positions are told apart though nothing is loaded under a mask.
-        let marks = self.state.is_lifted || !self.arrays.iter().all(is_read);
-        let under = if marks && !mask.is_empty() {
-            let under = build.register("in", ElementType::Pred, self.walk.vector);
-            statements.push(set(under, Value::Under(mask.clone())));
-            Some(under)
-        } else {
-            None
-        };
-        let mut elements = Registers::new();
-        for (place, array) in self.arrays.iter().enumerate() {
-            let vector = self.vector(array, &mask, under, build, &mut statements)?;
-            let accumulated = self.state.element_type(place)?;
-            let types = [array.element_type, accumulated];
-            elements.push(self.converted(build, vector, types, &mut statements)?);
-        }
-        if self.state.is_lifted {
-            elements.push(match under {
-                Some(under) => under,
-                None => {
-                    let (register, there) = self.state.present(build)?;
-                    statements.push(there);
-                    register
-                }
-            });
-        }
-        statements.push(self.state.combine(into, into, &elements));
-        Ok(statements)
-    }
-
-    /// One vector of an array; where it is padding, something that changes nothing,
-    /// if that is known.
-    fn vector(
-        &self,
-        array: &Array<'_>,
-        mask: &Mask,
-        under: Option<RegisterId>,
-        build: &mut Build,
-        statements: &mut Statements,
-    ) -> Result<RegisterId, LowerError> {
-        let element_type = array.element_type;
-        let mut register = |name| build.register(name, element_type, self.walk.vector);
-        let (factors, vector) = match array.source {
-            Stored::Indices(factors) => (factors, register("i")),
-            Stored::Memory { block, .. } => {
-                let mut at = Expr::ZERO;
-                for l in &self.blocks.within {
-                    at = at + Expr::from(l.index) * signed(l.outer.stride)?;
-                }
-                let vector = register("v");
-                let otherwise = match (mask.is_empty(), array.padding) {
-                    (true, _) => None,
-                    (false, Some(padding)) => Some(padding.clone()),
-                    (false, None) => Some(super::state::zero(element_type)?),
-                };
-                let from = Place { buffer: block, at };
-                statements.push(set(vector, Value::Load { from, mask: mask.clone(), otherwise }));
-                return Ok(vector);
-            }
-        };
-        statements.push(set(vector, self.positions(factors)?));
-        let (Some(under), Some(padding)) = (under, array.padding) else { return Ok(vector) };
-        let neutral = register("n");
-        statements.push(set(neutral, Value::Splat(padding.clone())));
-        let select = apply(Opcode::Select, smallvec![under, vector, neutral])?;
-        statements.push(set(vector, select));
-        Ok(vector)
-    }
-
-    /// Sums of multiples of the indices along the dims.
-    fn positions(&self, factors: &[i64]) -> Result<Value, LowerError> {
-        let factor = |dim: usize| factors.get(dim).copied().unwrap_or(0);
-        let mut terms = smallvec![];
-        for inner in &self.walk.inner {
-            let along = inner.dim.map_or(0, factor);
-            if along != 0 {
-                let unit = signed(inner.unit)?;
-                terms.push((along.checked_mul(unit).ok_or(LowerError::TooLarge)?, inner.digit));
-            }
-        }
-        let mut base = Expr::ZERO;
-        for dim in 0..self.walk.dims.len() {
-            base = base + self.outer_index(dim)? * factor(dim);
-        }
-        Ok(Value::Positions { terms, base })
-    }
-
-    /// A register as another type: itself, if it is one.
-    pub(super) fn converted(
-        &self,
-        build: &mut Build,
-        register: RegisterId,
-        [from, to]: [ElementType; 2],
-        statements: &mut Statements,
-    ) -> Result<RegisterId, LowerError> {
-        if from == to {
-            return Ok(register);
-        }
-        let converted = build.register("w", to, self.walk.vector);
-        statements.push(set(converted, convert(register)?));
-        Ok(converted)
-    }
-
-    /// The elements of a vector that are no padding.
-    fn mask(&self) -> Result<Mask, LowerError> {
-        let partial = self.walk.inner.iter().filter(|inner| self.walk.is_partial(inner));
-        let bound = |inner: &Inner| {
-            let digits = self.walk.inner.iter().filter(|other| other.dim == inner.dim);
-            let loops = self.walk.outer.iter().any(|outer| Some(outer.dim) == inner.dim);
-            if loops && digits.count() > 1 {
-                return Err(LowerError::Tiles);
-            }
-            Ok(Bound { digit: inner.digit, from: Expr::ZERO, to: self.values(inner)? })
-        };
-        partial.map(bound).collect()
-    }
-
-    /// How many values a digit has in the present vector, at most as many as fit.
-    pub(super) fn values(&self, inner: &Inner) -> Result<Expr, LowerError> {
-        let index = inner.dim.map_or(Ok(Expr::ZERO), |dim| self.outer_index(dim))?;
-        let most = Expr::from(signed(inner.count)?);
-        if index == Expr::ZERO {
-            return Ok(most);
-        }
-        // Rounded up: a last step that is not whole counts.
-        let last = signed(self.walk.size(inner).saturating_add(inner.unit).saturating_sub(1))?;
-        Ok((index * -1 + last.into()).quotient(signed(inner.unit)?))
-    }
-
-    /// The index along a dim of the first element of the present vector.
-    pub(super) fn outer_index(&self, dim: usize) -> Result<Expr, LowerError> {
-        Blocks::index(self.blocks.grid.iter().chain(&self.blocks.within), dim)
-    }
 }
 
 pub(super) fn start(buffer: BufferId) -> Place {
@@ -536,7 +373,7 @@ pub(super) fn when(a: Expr, b: Expr, body: Statements) -> Statement {
 }
 
 /// Loops around statements, the first outermost.
-fn around(loops: &[&Loop], body: Statements) -> Statements {
+pub(super) fn around(loops: &[&Loop], body: Statements) -> Statements {
     loops
         .iter()
         .rev()

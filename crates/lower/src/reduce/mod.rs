@@ -1,5 +1,6 @@
 //! Reductions as kernels.
 
+mod accumulate;
 mod blocks;
 mod chain;
 mod empty;

@@ -1,0 +1,174 @@
+//! What is done with the vectors of a block: each combined with what is accumulated.
+
+use smallvec::smallvec;
+use tilewright_ir::{ElementType, Opcode};
+
+use super::LowerError;
+use super::blocks::{Blocks, Loop, signed};
+use super::fused::{Array, Fused, MOST_IN_CHAINS, Stored, around};
+use super::state::{Registers, Statements, apply, convert, set, zero};
+use super::walk::Inner;
+use crate::kernel::build::Build;
+use crate::kernel::{Bound, Expr, Mask, Place, RegisterId, Value};
+
+impl Fused<'_> {
+    /// Combines what loops go through with what registers hold: every level of them
+    /// by itself, where that is more exact.
+    pub(super) fn accumulate(
+        &self,
+        loops: &[&Loop],
+        into: &Registers,
+        build: &mut Build,
+    ) -> Result<Statements, LowerError> {
+        let Some((outermost, rest)) = loops.split_first() else {
+            return self.element(into, build);
+        };
+        if rest.is_empty() || !self.reduction.rounds || self.longest >= MOST_IN_CHAINS {
+            return Ok(around(&[outermost], self.accumulate(rest, into, build)?));
+        }
+        let own = self.state.registers(build, "a");
+        let mut body = self.state.identities(&own);
+        body.extend(self.accumulate(rest, &own, build)?);
+        body.push(self.state.combine(into, into, &own));
+        Ok(around(&[outermost], body))
+    }
+
+    /// Combines registers with one vector of each array.
+    fn element(&self, into: &Registers, build: &mut Build) -> Result<Statements, LowerError> {
+        let mask = self.mask()?;
+        let mut statements = Statements::new();
+        let is_read = |array: &Array<'_>| matches!(array.source, Stored::Memory { .. });
+        // Where positions are told apart though nothing is loaded under a mask.
+        let marks = self.state.is_lifted || !self.arrays.iter().all(is_read);
+        let under = if marks && !mask.is_empty() {
+            let under = build.register("in", ElementType::Pred, self.walk.vector);
+            statements.push(set(under, Value::Under(mask.clone())));
+            Some(under)
+        } else {
+            None
+        };
+        let mut elements = Registers::new();
+        for (place, array) in self.arrays.iter().enumerate() {
+            let vector = self.vector(array, &mask, under, build, &mut statements)?;
+            let accumulated = self.state.element_type(place)?;
+            let types = [array.element_type, accumulated];
+            elements.push(self.converted(build, vector, types, &mut statements)?);
+        }
+        if self.state.is_lifted {
+            elements.push(match under {
+                Some(under) => under,
+                None => {
+                    let (register, there) = self.state.present(build)?;
+                    statements.push(there);
+                    register
+                }
+            });
+        }
+        statements.push(self.state.combine(into, into, &elements));
+        Ok(statements)
+    }
+
+    /// One vector of an array; where it is padding, something that changes nothing,
+    /// if that is known.
+    fn vector(
+        &self,
+        array: &Array<'_>,
+        mask: &Mask,
+        under: Option<RegisterId>,
+        build: &mut Build,
+        statements: &mut Statements,
+    ) -> Result<RegisterId, LowerError> {
+        let element_type = array.element_type;
+        let mut register = |name| build.register(name, element_type, self.walk.vector);
+        let (factors, vector) = match array.source {
+            Stored::Indices(factors) => (factors, register("i")),
+            Stored::Memory { block, .. } => {
+                let mut at = Expr::ZERO;
+                for l in &self.blocks.within {
+                    at = at + Expr::from(l.index) * signed(l.outer.stride)?;
+                }
+                let vector = register("v");
+                let otherwise = match (mask.is_empty(), array.padding) {
+                    (true, _) => None,
+                    (false, Some(padding)) => Some(padding.clone()),
+                    (false, None) => Some(zero(element_type)?),
+                };
+                let from = Place { buffer: block, at };
+                statements.push(set(vector, Value::Load { from, mask: mask.clone(), otherwise }));
+                return Ok(vector);
+            }
+        };
+        statements.push(set(vector, self.positions(factors)?));
+        let (Some(under), Some(padding)) = (under, array.padding) else { return Ok(vector) };
+        let neutral = register("n");
+        statements.push(set(neutral, Value::Splat(padding.clone())));
+        let select = apply(Opcode::Select, smallvec![under, vector, neutral])?;
+        statements.push(set(vector, select));
+        Ok(vector)
+    }
+
+    /// Sums of multiples of the indices along the dims.
+    fn positions(&self, factors: &[i64]) -> Result<Value, LowerError> {
+        let factor = |dim: usize| factors.get(dim).copied().unwrap_or(0);
+        let mut terms = smallvec![];
+        for inner in &self.walk.inner {
+            let along = inner.dim.map_or(0, factor);
+            if along != 0 {
+                let unit = signed(inner.unit)?;
+                terms.push((along.checked_mul(unit).ok_or(LowerError::TooLarge)?, inner.digit));
+            }
+        }
+        let mut base = Expr::ZERO;
+        for dim in 0..self.walk.dims.len() {
+            base = base + self.outer_index(dim)? * factor(dim);
+        }
+        Ok(Value::Positions { terms, base })
+    }
+
+    /// A register as another type: itself, if it is one.
+    pub(super) fn converted(
+        &self,
+        build: &mut Build,
+        register: RegisterId,
+        [from, to]: [ElementType; 2],
+        statements: &mut Statements,
+    ) -> Result<RegisterId, LowerError> {
+        if from == to {
+            return Ok(register);
+        }
+        let converted = build.register("w", to, self.walk.vector);
+        statements.push(set(converted, convert(register)?));
+        Ok(converted)
+    }
+
+    /// The elements of a vector that are no padding.
+    fn mask(&self) -> Result<Mask, LowerError> {
+        let partial = self.walk.inner.iter().filter(|inner| self.walk.is_partial(inner));
+        let bound = |inner: &Inner| {
+            let digits = self.walk.inner.iter().filter(|other| other.dim == inner.dim);
+            let loops = self.walk.outer.iter().any(|outer| Some(outer.dim) == inner.dim);
+            if loops && digits.count() > 1 {
+                return Err(LowerError::Tiles);
+            }
+            Ok(Bound { digit: inner.digit, from: Expr::ZERO, to: self.values(inner)? })
+        };
+        partial.map(bound).collect()
+    }
+
+    /// How many values a digit has in the present vector, at most as many as fit.
+    pub(super) fn values(&self, inner: &Inner) -> Result<Expr, LowerError> {
+        let index = inner.dim.map_or(Ok(Expr::ZERO), |dim| self.outer_index(dim))?;
+        let most = Expr::from(signed(inner.count)?);
+        if index == Expr::ZERO {
+            return Ok(most);
+        }
+        // Rounded up: a last step that is not whole counts.
+        let last = signed(self.walk.size(inner).saturating_add(inner.unit).saturating_sub(1))?;
+        Ok((index * -1 + last.into()).quotient(signed(inner.unit)?))
+    }
+
+    /// The index along a dim of the first element of the present vector.
+    pub(super) fn outer_index(&self, dim: usize) -> Result<Expr, LowerError> {
+        Blocks::index(self.blocks.grid.iter().chain(&self.blocks.within), dim)
+    }
+}
