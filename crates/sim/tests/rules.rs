@@ -61,7 +61,9 @@ fn run(body: &str) -> Result<Ran, Violation> {
     let text = format!("{HEADER}{body}}}\n");
     let kernel = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let x: Vec<f32> = (0u8..32).map(f32::from).collect();
-    Machine::new(&small(), &Sums).with_max_steps(1000).run(&kernel, vec![Memory::written(Data::F32(x))])
+    Machine::new(&small(), &Sums)
+        .with_max_steps(1000)
+        .run(&kernel, vec![Memory::written(Data::F32(x))])
 }
 
 fn broken(body: &str) -> (usize, Fault) {
@@ -91,9 +93,15 @@ fn addresses_are_within_their_buffer() {
     let copy = "  copy ys[0] <- x[8] of 32\n";
     assert_eq!(broken(copy), (11, Fault::OutOfBounds { buffer: "x".into(), address: 39, len: 32 }));
     let before = "  copy ys[0 - 8] <- x[0] of 8\n";
-    assert_eq!(broken(before), (11, Fault::OutOfBounds { buffer: "ys".into(), address: -8, len: 32 }));
+    assert_eq!(
+        broken(before),
+        (11, Fault::OutOfBounds { buffer: "ys".into(), address: -8, len: 32 })
+    );
     let masked = "  a: f32 x 8 = splat 1.0\n  store ys[32] = a where p%8 == 3\n";
-    assert_eq!(broken(masked), (12, Fault::OutOfBounds { buffer: "ys".into(), address: 35, len: 32 }));
+    assert_eq!(
+        broken(masked),
+        (12, Fault::OutOfBounds { buffer: "ys".into(), address: 35, len: 32 })
+    );
     // What is not under the mask is not touched.
     assert!(run("  a: f32 x 8 = splat 1.0\n  store ys[32] = a where p%8 in 0..0\n").is_ok());
 }
@@ -103,7 +111,8 @@ fn memory_is_poison_until_it_is_written() {
     let fault = |address| Fault::Uninitialised { buffer: "ys".into(), address };
     assert_eq!(broken("  a: f32 x 8 = load ys[8]\n"), (11, fault(8)));
     assert_eq!(broken("  a: f32 x 8 = scalar ys[5]\n"), (11, fault(5)));
-    let partly = "  a: f32 x 8 = splat 1.0\n  store ys[0] = a where p%8 in 0..6\n  a = load ys[0]\n";
+    let partly =
+        "  a: f32 x 8 = splat 1.0\n  store ys[0] = a where p%8 in 0..6\n  a = load ys[0]\n";
     assert_eq!(broken(partly), (13, fault(6)));
     let masked = partly.replace("load ys[0]", "load ys[0] where p%8 in 0..6 else 0.0");
     assert!(run(&masked).is_ok());
@@ -119,8 +128,10 @@ fn what_is_copied_is_left_alone() {
     let write = "  a: f32 x 8 = splat 1.0\n  store ys[0] = a\n  copy y[0] <- ys[0] of 8\n  store ys[0] = a\n";
     assert_eq!(broken(write), (14, Fault::Race { buffer: "ys".into(), address: 0 }));
     // Reading what is copied away, and writing beside it, are no race.
-    let beside = write.replace("  store ys[0] = a\n  copy", "  store ys[0] = a\n  a = load ys[0]\n  copy");
-    let beside = format!("{}  store ys[8] = a\n", beside.strip_suffix("  store ys[0] = a\n").unwrap());
+    let beside =
+        write.replace("  store ys[0] = a\n  copy", "  store ys[0] = a\n  a = load ys[0]\n  copy");
+    let beside =
+        format!("{}  store ys[8] = a\n", beside.strip_suffix("  store ys[0] = a\n").unwrap());
     assert!(run(&beside).is_ok());
 }
 
