@@ -123,7 +123,7 @@ fn flaws_are_told_with_their_line() {
         ("copy y[0] <- ys[0]", "copy ys[0] <- ys[0]", 45, "between main memory"),
         ("copy y[0] <- ys[0]", "copy x[0] <- ys[0]", 45, "copies write out or workspace"),
         ("copy w[0] <- is[0]", "copy w[0] <- ys[0]", 46, "elements of two types"),
-        ("x[2048*n] of", "x[4096*n] of", 25, "which has 8192"),
+        ("of min(2048, 8192 - 2048*n)", "of 4096", 25, "which has 8192"),
         ("xs: f32[2048] twice", "xs: f32[2048]", 25, "streams fill vmem twice"),
         ("wait bs", "wait b", 24, "what is waited for is vmem"),
         ("cut = subtract cut, init", "v = subtract v, v\n    cut = subtract cut, cut2", 44, "cut2"),
