@@ -73,6 +73,17 @@ fn a_kernel_reads_back() {
     assert_eq!(check(&kernel, &tpu()), []);
 }
 
+/// The kernel that the docs show is one.
+#[test]
+fn the_documented_kernel_reads_back() {
+    let page = include_str!("../../../docs/kernels.md");
+    let text = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next());
+    let text = text.expect("a kernel in the page");
+    let kernel = read(text);
+    assert_eq!(kernel.to_string(), text);
+    assert_eq!(check(&kernel, &tpu()), []);
+}
+
 #[test]
 fn lines_are_those_of_the_text() {
     fn walk<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {

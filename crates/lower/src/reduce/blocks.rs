@@ -105,7 +105,7 @@ impl Blocks {
         let mut len = len.map_or_else(|| signed(most).map(Expr::from), Ok)?;
         // The last vector of an array on a linear memory need not be whole.
         if last_start.saturating_add(last_len.unwrap_or(most)) > walk.len {
-            len = len.least(start.clone() * -1 + signed(walk.len)?.into());
+            len = len.least(Expr::from(signed(walk.len)?) + start.clone() * -1);
         }
         Ok(Self { grid, within, start, len, most })
     }
