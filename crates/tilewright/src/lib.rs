@@ -28,6 +28,7 @@
 
 pub mod bisect;
 pub mod check;
+pub mod composite;
 pub mod error;
 pub mod listing;
 pub mod lowering;
