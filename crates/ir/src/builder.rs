@@ -123,8 +123,8 @@ impl Builder {
         Ok(id)
     }
 
-    /// A name that no computation of this builder has: `stem`, or `stem.1`,
-    /// `stem.2` ...
+    /// A name that no computation of this builder has and that was not told
+    /// before: `stem`, or `stem.1`, `stem.2` ...
     pub fn free_computation_name(&mut self, stem: &str) -> String {
         let next = self.next_number.entry(stem.into()).or_default();
         loop {
