@@ -288,10 +288,12 @@ def test_nan_wins_and_the_first_of_equals(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("binary")
-def test_top_k_has_nan_first(tmp_path: Path) -> None:
-    for actual in both_ways("top_k f32[5,5] k=4 dim=1", [SPECIAL], tmp_path):
-        for a, e in zip(actual, top_k(SPECIAL, 4, 1), strict=True):
+def test_top_k_has_a_total_order(tmp_path: Path) -> None:
+    x = np.vstack([SPECIAL, np.copysign(SPECIAL[:1], -1)])
+    for actual in both_ways("top_k f32[6,5] k=4 dim=1", [x], tmp_path):
+        for a, e in zip(actual, top_k(x, 4, 1), strict=True):
             np.testing.assert_array_equal(a, e)
+            np.testing.assert_array_equal(np.signbit(a), np.signbit(e))
 
 
 @pytest.mark.usefixtures("binary")

@@ -35,8 +35,8 @@ pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
 }
 
 /// The `k` greatest elements along `dim` in descending order, and their places as
-/// s32; both have `k` elements in `dim`. Of equals the first comes first; NaN comes
-/// before all numbers.
+/// s32; both have `k` elements in `dim`. Of equals the first comes first. The order
+/// is total: 0 before -0, NaN before all numbers and one with a sign after them.
 ///
 /// As `jax.lax.top_k(x, k, axis=dim)`: a `topk`, between transposes where `dim` is
 /// not the last.
