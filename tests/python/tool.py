@@ -15,6 +15,12 @@ def binary() -> Path:
     return Path(os.environ.get("TILEWRIGHT_BIN", ROOT / "target/release/tilewright"))
 
 
+def example(name: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """What an example of the library, built beside the binary, makes of arguments."""
+    command = [str(binary().parent / "examples" / name), *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def tilewright(*args: str | Path, timeout: float = 120.0) -> str:
     """Runs the binary and returns its stdout; raises with its stderr if it fails."""
     command = [str(binary()), *map(str, args)]

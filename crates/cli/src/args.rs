@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Show what each instruction costs on a target, as a model has it
     Cost(Cost),
-    /// Show how the reductions of a module are done in one pass
+    /// Show the kernels of a module's reductions, which read their input once
     Lower(Lower),
     /// Read a module and write it again
     Convert(Convert),
@@ -249,6 +249,13 @@ pub(crate) struct Opt {
     pub(crate) form: Form,
 }
 
+/// What runs a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    Interp,
+    Sim,
+}
+
 /// `tilewright run`.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -277,11 +284,23 @@ pub(crate) struct Run {
     pub(crate) devices: DeviceCount,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
+    /// What runs it: the interpreter, or the simulated machine of a target, which
+    /// runs reductions as kernels and leaves the rest to the interpreter
+    #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Interp)]
+    pub(crate) backend: Backend,
+    /// The machine that is simulated: a built-in name (see `tilewright targets`) or
+    /// a TOML file; tpu-like if absent
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<String>,
+    /// Write what the parts of the simulated machine did, and when, as a timeline
+    /// for Perfetto or chrome://tracing; its microseconds are cycles
+    #[arg(long, value_name = "JSON")]
+    pub(crate) trace: Option<PathBuf>,
     /// Show the time and the bytes of each instruction, the slowest first, on
     /// stderr; of several devices, those of the first
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Show how long it took, on stderr
+    /// Show how long it took, and on the simulated machine what it took, on stderr
     #[arg(long)]
     pub(crate) stats: bool,
     /// Give the report of --stats and --profile as JSON
@@ -353,12 +372,16 @@ pub(crate) struct Cost {
 pub(crate) struct Lower {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// Show the plan of every reduce: the axes in memory, kept (d) or reduced
-    /// (a), and for each reduced one how many results advance together, how far
-    /// apart its entries lie, and how often this is done side by side
-    #[arg(long, required = true)]
+    /// The machine: a built-in name (see `tilewright targets`) or a TOML file
+    #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
+    pub(crate) target: String,
+    /// Show the plan of every reduce in place of its kernel: the axes in memory,
+    /// kept (d) or reduced (a), and for each reduced one how many results advance
+    /// together, how far apart its entries lie, and how often this is done side by
+    /// side
+    #[arg(long)]
     pub(crate) plan: bool,
-    /// Give the plans as JSON
+    /// Give the kernels or plans as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

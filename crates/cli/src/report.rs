@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use tilewright::Profile;
 use tilewright::ir::Literal;
-use tilewright::lowering::{PlannedReduce, PlannedStep};
+use tilewright::lowering::{LoweredReduce, PlannedReduce, PlannedStep};
 use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
 
 /// The longest text of a shape that a table shows in full.
@@ -120,6 +120,19 @@ pub(crate) fn plans(plans: &[PlannedReduce]) -> String {
     texts.join("\n")
 }
 
+/// `lower`: every kernel, or a line that says why there is none.
+pub(crate) fn kernels(kernels: &[LoweredReduce]) -> String {
+    if kernels.is_empty() {
+        return "no reduce\n".to_owned();
+    }
+    let text = |lowered: &LoweredReduce| match (&lowered.kernel, &lowered.why_not) {
+        (Some(kernel), _) => kernel.clone(),
+        (None, why) => format!("no kernel: {}\n", why.as_deref().unwrap_or(&lowered.name)),
+    };
+    let texts: Vec<String> = kernels.iter().map(text).collect();
+    texts.join("\n")
+}
+
 fn plan(plan: &PlannedReduce) -> String {
     let PlannedReduce { name, shape, axes, normalized, kinds, order, .. } = plan;
     let mut text = format!("{name}: {shape}, axes {axes:?}\n");
@@ -209,9 +222,28 @@ fn section(text: &mut String, heading: &str, notes: &[&NoteSummary]) {
     }
 }
 
-/// `run --stats`.
+/// `run --stats`: the time, and on a simulated machine what was counted.
 pub(crate) fn run(report: &RunReport) -> String {
-    format!("{}: {:.3} ms\n", report.backend, report.wall_ms)
+    let mut text = format!("{}: {:.3} ms\n", report.backend, report.wall_ms);
+    let counted = [
+        ("bytes read from main memory", report.hbm_read_bytes),
+        ("bytes written to main memory", report.hbm_write_bytes),
+        ("bytes of workspace", report.workspace_bytes),
+        ("bytes of vector memory", report.vmem_peak_bytes),
+        ("vectors worked on", report.vector_ops),
+        ("vectors realigned", report.realign_ops),
+        ("host calls", report.host_calls),
+    ];
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    rows.extend(report.cycles.map(|n| [cycles(n), "cycles".to_owned()]));
+    let counted = counted.into_iter();
+    rows.extend(counted.filter_map(|(what, n)| Some([count(n?), what.to_owned()])));
+    let by_op = report.host_ops.iter().flatten();
+    rows.extend(by_op.map(|(op, &n)| [count(n), format!("  {op}")]));
+    if !rows.is_empty() {
+        text += &aligned(&rows, |column| column < 1);
+    }
+    text
 }
 
 /// `run --profile`: a line for each instruction, the slowest first, then the

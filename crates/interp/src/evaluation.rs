@@ -6,6 +6,7 @@ use std::thread;
 use smallvec::SmallVec;
 use tilewright_ir::{Literal, Shape, Verified};
 
+use crate::delegate::{Delegate, Delegated};
 use crate::devices::exchange::Exchange;
 use crate::devices::{Device, Devices, MOST_DEVICES};
 use crate::dynamic::admits;
@@ -24,6 +25,7 @@ pub struct Evaluation<'m> {
     infeed: &'m [Literal],
     fuses: bool,
     watch: Watch<'m>,
+    delegated: Delegated<'m>,
     /// The device that is looked at.
     watched: usize,
 }
@@ -50,6 +52,7 @@ impl<'m> Evaluation<'m> {
             infeed: &[],
             fuses: true,
             watch: Watch::default(),
+            delegated: Delegated::default(),
             watched: 0,
         }
     }
@@ -92,6 +95,12 @@ impl<'m> Evaluation<'m> {
     #[must_use]
     pub fn progress(self, progress: &'m Progress) -> Self {
         Self { watch: Watch { progress: Some(progress), ..self.watch }, ..self }
+    }
+
+    /// Asks somebody else for the value of every instruction first, one by one.
+    #[must_use]
+    pub fn delegate(self, delegate: &'m dyn Delegate) -> Self {
+        Self { delegated: Delegated(Some(delegate)), fuses: false, ..self }
     }
 
     /// Which device is looked at.
@@ -180,6 +189,7 @@ impl<'m> Evaluation<'m> {
         let mut evaluator = Evaluator::new(module, self.limits, device);
         evaluator.watch = if watched { self.watch } else { Watch::default() };
         evaluator.fuses = self.fuses && evaluator.watch.observer.is_none();
+        evaluator.delegated = self.delegated;
         evaluator.infeed = self.infeed.iter().cloned().collect();
         let mut arguments = SmallVec::new();
         for (&id, input) in computation.parameters().iter().zip(inputs) {

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::{CompId, Data, InstId, Literal, Op, Verified};
 
+use crate::delegate::Delegated;
 use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
 use crate::dynamic::{is_dynamic, result_shape};
@@ -75,6 +76,7 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) fuses: bool,
     /// Who looks on.
     pub(crate) watch: Watch<'m>,
+    pub(crate) delegated: Delegated<'m>,
     pub(crate) device: Device,
     /// How often this device has handed something out at each place.
     pub(crate) turns: FxHashMap<Place, u64>,
@@ -102,6 +104,7 @@ impl<'m> Evaluator<'m> {
             depth: 0,
             fuses: true,
             watch: Watch::default(),
+            delegated: Delegated::default(),
             device,
             turns: FxHashMap::default(),
             received: FxHashMap::default(),
@@ -174,7 +177,10 @@ impl<'m> Evaluator<'m> {
             argument.and_then(Option::take).ok_or(Fault::Internal("an argument is missing"))?
         } else {
             self.ledger.spend(0)?;
-            if step.dynamic {
+            let elsewhere = self.delegated.compute(self.module, id, &operands, &self.ledger)?;
+            if let Some(value) = elsewhere {
+                value
+            } else if step.dynamic {
                 self.run_dynamic(id, operands)?
             } else {
                 let shape = self.module.shape(id);

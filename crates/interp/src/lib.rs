@@ -47,6 +47,7 @@
 //! that they are at least as accurate as any order XLA may choose.
 
 pub mod compare;
+mod delegate;
 mod devices;
 mod dynamic;
 mod elementwise;
@@ -70,6 +71,7 @@ use tilewright_ir::{Literal, Verified};
 pub use compare::{
     CompareError, Comparison, Difference, Slack, Tolerance, Tolerances, compare, compare_with,
 };
+pub use delegate::Delegate;
 pub use devices::{
     Devices, MOST_DEVICES, join_rows, shape_of_rows, split_rows, tells_devices_apart,
 };

@@ -15,7 +15,7 @@ use crate::ops::shaping::{
 };
 use crate::ops::{Op, Opcode};
 use crate::types::element::ElementType;
-use crate::types::literal::Literal;
+use crate::types::literal::{Literal, LiteralError};
 use crate::types::shape::{ArrayShape, Shape};
 use crate::verify::{Rejected, Verified, verify};
 
@@ -37,6 +37,17 @@ pub enum BuildError {
     /// An array was expected.
     #[error("`{0}` is not an array")]
     NotAnArray(String),
+    /// What expands to several ops was asked for with arguments that do not fit.
+    #[error("`{what}`: {why}")]
+    Argument {
+        /// What was asked for.
+        what: &'static str,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
+    /// A constant could not be made.
+    #[error(transparent)]
+    Literal(#[from] LiteralError),
 }
 
 /// Builds a module instruction by instruction.
@@ -62,8 +73,8 @@ pub struct Builder {
     /// callees before callers; after them those that are still being filled,
     /// callers first.
     finished: usize,
-    /// The next number to try for reducers of an op.
-    next_reducer: FxHashMap<Opcode, u64>,
+    /// The next number to try for computations of a name.
+    next_number: FxHashMap<SmolStr, u64>,
     computation_names: FxHashSet<SmolStr>,
 }
 
@@ -78,7 +89,7 @@ impl Builder {
             current: entry,
             entry,
             finished: 0,
-            next_reducer: FxHashMap::default(),
+            next_number: FxHashMap::default(),
             computation_names: ["main".into()].into_iter().collect(),
         }
     }
@@ -110,6 +121,22 @@ impl Builder {
         self.module.order.insert(self.finished, id);
         self.finished += 1;
         Ok(id)
+    }
+
+    /// A name that no computation of this builder has and that was not told
+    /// before: `stem`, or `stem.1`, `stem.2` ...
+    pub fn free_computation_name(&mut self, stem: &str) -> String {
+        let next = self.next_number.entry(stem.into()).or_default();
+        loop {
+            let name = match *next {
+                0 => stem.to_owned(),
+                number => format!("{stem}.{number}"),
+            };
+            *next += 1;
+            if !self.computation_names.contains(name.as_str()) {
+                return name;
+            }
+        }
     }
 
     /// Adds the next parameter of the current computation.
@@ -246,7 +273,7 @@ impl Builder {
         opcode: Opcode,
         element_type: ElementType,
     ) -> Result<CompId, BuildError> {
-        let name = self.free_computation_name(opcode);
+        let name = self.free_computation_name(opcode.name());
         self.computation(&name, |b| {
             let lhs = b.parameter("lhs", Shape::scalar(element_type))?;
             let rhs = b.parameter("rhs", Shape::scalar(element_type))?;
@@ -309,20 +336,6 @@ impl Builder {
     fn set_root(&mut self, computation: CompId, root: InstId) -> Result<(), EditError> {
         self.module.check_operands(computation, &[root])?;
         self.module.set_root(root)
-    }
-
-    fn free_computation_name(&mut self, opcode: Opcode) -> String {
-        let next = self.next_reducer.entry(opcode).or_default();
-        loop {
-            let name = match *next {
-                0 => opcode.name().to_owned(),
-                number => format!("{opcode}.{number}"),
-            };
-            *next += 1;
-            if !self.computation_names.contains(name.as_str()) {
-                return name;
-            }
-        }
     }
 }
 

@@ -210,6 +210,18 @@ fn many_reducers_have_names_of_their_own() -> Result<(), BuildError> {
 }
 
 #[test]
+fn free_names_are_those_of_no_computation() -> Result<(), BuildError> {
+    let mut b = Builder::new("free");
+    b.computation("pick.1", |b| b.parameter("p", Shape::scalar(F32)))?;
+    b.reducer(Opcode::Add, F32)?;
+    assert_eq!(b.free_computation_name("main"), "main.1");
+    assert_eq!(b.free_computation_name("add"), "add.1");
+    assert_eq!(b.free_computation_name("pick"), "pick");
+    assert_eq!(b.free_computation_name("pick"), "pick.2", "none is told twice");
+    Ok(())
+}
+
+#[test]
 fn what_finish_finds_is_listed() {
     let mut b = Builder::new("rejected");
     let huge = b.parameter("huge", shape("f32[4294967296,4294967296]")).unwrap();

@@ -29,7 +29,11 @@ pub struct Machine<'a> {
     target: &'a Target,
     arithmetic: &'a dyn Arithmetic,
     max_steps: u64,
+    max_bytes: u64,
 }
+
+/// Bytes of main memory that kernels may use where nobody says.
+const MAIN_MEMORY: u64 = 16 << 30;
 
 /// What a kernel did.
 #[derive(Clone, Debug)]
@@ -45,7 +49,15 @@ pub struct Ran {
 impl<'a> Machine<'a> {
     /// A machine that computes with this arithmetic.
     pub fn new(target: &'a Target, arithmetic: &'a dyn Arithmetic) -> Self {
-        Self { target, arithmetic, max_steps: u64::MAX }
+        Self { target, arithmetic, max_steps: u64::MAX, max_bytes: MAIN_MEMORY }
+    }
+
+    /// The same, with main memory of so many bytes; of 16 GiB where this is not
+    /// called.
+    #[must_use]
+    pub fn with_max_bytes(mut self, max_bytes: u64) -> Self {
+        self.max_bytes = max_bytes;
+        self
     }
 
     /// The same, which gives up after so many statements.
@@ -88,6 +100,10 @@ impl<'a> Machine<'a> {
             (kernel.vmem_bytes().unwrap_or(u64::MAX), self.target.vector_memory_bytes);
         if bytes > has {
             return Err(Fault::OverCapacity { bytes, has });
+        }
+        let main = kernel.main_memory_bytes();
+        if main > self.max_bytes {
+            return Err(Fault::MainMemory { bytes: main, limit: self.max_bytes });
         }
         let (used, has) =
             (kernel.live_registers(self.target), u64::from(self.target.vector_registers));

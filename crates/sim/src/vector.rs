@@ -24,7 +24,8 @@ pub(crate) fn with_digit(
     (0..len).map(move |position| {
         let digit = along.at(position as u64);
         let base = position as u64 - digit * along.stride;
-        usize::try_from(base + replace(digit) * along.stride).unwrap_or(usize::MAX)
+        let place = base.saturating_add(replace(digit).saturating_mul(along.stride));
+        usize::try_from(place).unwrap_or(usize::MAX)
     })
 }
 

@@ -62,6 +62,14 @@ pub enum Fault {
         /// What there is.
         has: u64,
     },
+    /// More main memory than the caller allows.
+    #[error("its buffers take {bytes} bytes of main memory, and the limit is {limit}")]
+    MainMemory {
+        /// What they take; the greatest number where 64 bits do not hold it.
+        bytes: u64,
+        /// What is allowed.
+        limit: u64,
+    },
     /// More vector registers than the machine has.
     #[error("it keeps {used} vectors in registers, and the machine has {has}")]
     OutOfRegisters {

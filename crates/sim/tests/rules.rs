@@ -168,7 +168,13 @@ fn memory_and_registers_are_limited() {
     assert_eq!(broken(five), (1, Fault::OutOfRegisters { used: 5, has: 4 }));
     let violation = Machine::new(&small, &Sums).run(&kernel, Vec::new()).unwrap_err();
     assert!(matches!(violation.fault, Fault::OverCapacity { .. }));
+    let endless = format!("{HEADER}}}\n").replace("y: f32[32]", "y: f32[4611686018427387904]");
+    let violation = Machine::new(&small, &Sums).run(&parse(&endless).unwrap(), x()).unwrap_err();
+    let fault = Fault::MainMemory { bytes: u64::MAX, limit: 16 << 30 };
+    assert_eq!(violation.fault, fault);
     let kernel = parse(&format!("{HEADER}}}\n")).unwrap();
+    let violation = Machine::new(&small, &Sums).with_max_bytes(255).run(&kernel, x()).unwrap_err();
+    assert_eq!(violation.fault, Fault::MainMemory { bytes: 256, limit: 255 });
     let violation = Machine::new(&small, &Sums).run(&kernel, Vec::new()).unwrap_err();
     assert_eq!(violation.fault, Fault::Input { index: 0, buffer: "x".into(), wanted: 32 });
 }

@@ -22,12 +22,16 @@
 #![doc = include_str!("../examples/quickstart.rs")]
 //! ```
 //!
+//! What it would take several ops to say, such as a norm or an argmax, is in
+//! [`composite`].
+//!
 //! [`prelude`] has what most programs need; the rooms of the house are here as
 //! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`], [`lower`] and [`interp`]. The
 //! semantic version of this crate covers what it defines itself and what it names.
 
 pub mod bisect;
 pub mod check;
+pub mod composite;
 pub mod error;
 pub mod listing;
 pub mod lowering;

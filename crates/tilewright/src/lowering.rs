@@ -57,9 +57,7 @@ pub struct PlannedStep {
 /// If a reduce has no plan: its array is too large to address, or its layout
 /// combines dims in tiles.
 pub fn plans(module: &Module) -> Result<Vec<PlannedReduce>, Error> {
-    let computations = module.computations().iter();
-    let instructions = computations.flat_map(|&computation| module.instructions(computation));
-    instructions.filter_map(|id| planned(module, id).transpose()).collect()
+    reduces(module).filter_map(|id| planned(module, id).transpose()).collect()
 }
 
 fn planned(module: &Module, id: InstId) -> Result<Option<PlannedReduce>, Error> {
@@ -89,6 +87,39 @@ fn planned(module: &Module, id: InstId) -> Result<Option<PlannedReduce>, Error> 
 
 fn refused(module: &Module, id: InstId, why: PlanError) -> Error {
     Error::Lower { name: module.name_of(id).to_owned(), why: why.to_string() }
+}
+
+/// What becomes of one reduce of a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LoweredReduce {
+    /// The reduce.
+    pub name: String,
+    /// Its kernel, as text.
+    pub kernel: Option<String>,
+    /// Why it has none.
+    pub why_not: Option<String>,
+}
+
+/// The kernel of every reduce of a module, in the order of its text, or why it
+/// has none.
+pub fn kernels(module: &Module, target: &Target) -> Vec<LoweredReduce> {
+    reduces(module)
+        .map(|id| {
+            let lowered = kernel(module, id, target);
+            LoweredReduce {
+                name: module.name_of(id).to_owned(),
+                why_not: lowered.as_ref().err().map(Error::to_string),
+                kernel: lowered.ok().map(|kernel| kernel.to_string()),
+            }
+        })
+        .collect()
+}
+
+/// Every reduce, in the order of the text.
+fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
+    let computations = module.computations().iter();
+    let instructions = computations.flat_map(|&computation| module.instructions(computation));
+    instructions.filter(|&id| matches!(module.op(id), Op::Reduce(_)))
 }
 
 /// The kernel of a reduce, in one pass over what it reduces. It reads those of the

@@ -1,15 +1,19 @@
 //! Reports as data, to be shown or given out as JSON. The keys are promised:
 //! none is renamed or removed within a major version.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tilewright_ir::Module;
 use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
+use tilewright_sim::Counters;
 use tilewright_target::Target;
 
 use crate::bisect::FirstDifference;
 use crate::check::{Agreement, OutputDifference};
 use crate::error::Error;
 use crate::profile::Profile;
+use crate::simulate::Simulated;
 
 /// What a module or an instruction costs: a model's figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -156,7 +160,7 @@ impl From<&Note> for NoteSummary {
 /// What a run took. What a backend does not count is `null` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// What ran the module: `interp`.
+    /// What ran the module: `interp` or `sim`.
     pub backend: &'static str,
     /// Milliseconds by the clock.
     pub wall_ms: f64,
@@ -176,6 +180,9 @@ pub struct RunReport {
     pub realign_ops: Option<u64>,
     /// Ops that the host did.
     pub host_calls: Option<u64>,
+    /// What the host did, by op; not in JSON where there is no host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_ops: Option<BTreeMap<&'static str, u64>>,
     /// What each instruction took; not in JSON where nobody asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
@@ -195,7 +202,35 @@ impl RunReport {
             vector_ops: None,
             realign_ops: None,
             host_calls: None,
+            host_ops: None,
             profile: None,
+        }
+    }
+
+    /// The report of the simulated machine.
+    pub fn simulated(time: std::time::Duration, simulated: &Simulated) -> Self {
+        let Counters {
+            cycles,
+            hbm_read_bytes,
+            hbm_write_bytes,
+            workspace_bytes,
+            vmem_peak_bytes,
+            vector_ops,
+            realign_ops,
+        } = simulated.counters;
+        let host_ops = simulated.host_calls.clone();
+        Self {
+            backend: "sim",
+            cycles: Some(cycles),
+            hbm_read_bytes: Some(hbm_read_bytes),
+            hbm_write_bytes: Some(hbm_write_bytes),
+            workspace_bytes: Some(workspace_bytes),
+            vmem_peak_bytes: Some(vmem_peak_bytes),
+            vector_ops: Some(vector_ops),
+            realign_ops: Some(realign_ops),
+            host_calls: Some(host_ops.values().fold(0, |sum: u64, n| sum.saturating_add(*n))),
+            host_ops: Some(host_ops),
+            ..Self::interpreter(time)
         }
     }
 }

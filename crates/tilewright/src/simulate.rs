@@ -1,9 +1,25 @@
-//! Kernels on the simulated machine, with the interpreter's arithmetic.
+//! Modules on the simulated machine, with the interpreter's arithmetic.
+//!
+//! What has a kernel runs as one; every other instruction is a host call, which
+//! the interpreter does and the report names.
 
-use tilewright_interp::Elementwise;
-use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal, Op};
-use tilewright_sim::{Arithmetic, Lanes, Memory};
-use tilewright_target::{Physical, Target};
+mod memory;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs};
+use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
+use tilewright_lower::kernel::Kernel;
+use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Machine};
+use tilewright_target::Target;
+
+use crate::error::Error;
+use crate::lowering;
+
+pub use memory::{memory_of, value_of};
+pub use trace::Trace;
 
 /// What the interpreter does to elements.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,29 +45,127 @@ impl Lanes for Prepared {
     }
 }
 
-/// A value as it lies in the memory of a target: padding is poison.
-///
-/// `None` where its shape is none that can be walked there.
-pub fn memory_of(target: &Target, shape: &ArrayShape, value: &Literal) -> Option<Memory> {
-    let array = value.as_array()?;
-    let physical = Physical::of(target, shape);
-    let places = usize::try_from(physical.places()?).ok()?;
-    let addresses = physical.addresses(array.len() as u64)?;
-    let addresses = addresses.map(|address| usize::try_from(address).unwrap_or(usize::MAX));
-    let pairs: Vec<(usize, usize)> = addresses.enumerate().map(|(i, a)| (a, i)).collect();
-    let mut memory = Memory::poisoned(array.element_type(), places);
-    memory.set_from(array.data(), pairs.into_iter()).then_some(memory)
+/// What a module took on the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Simulated {
+    /// All kernels, one after the other.
+    pub counters: Counters,
+    /// Each kernel that ran, in order.
+    pub kernels: Vec<RanKernel>,
+    /// How often the host did what has no kernel, by op.
+    pub host_calls: BTreeMap<&'static str, u64>,
 }
 
-/// The value that lies in memory; `None` where an element of it is poison.
-pub fn value_of(target: &Target, shape: &ArrayShape, memory: &Memory) -> Option<Literal> {
-    let elements = u64::try_from(shape.num_elements()?).ok()?;
-    let addresses = Physical::of(target, shape).addresses(elements)?;
-    let places: Vec<usize> = addresses
-        .map(|a| usize::try_from(a).ok().filter(|&a| memory.is_known(a)))
-        .collect::<Option<_>>()?;
-    let data = memory.data().gather(places.into_iter());
-    ArrayLiteral::new(shape.element_type, shape.dims().iter().copied(), data)
-        .ok()
-        .map(Literal::Array)
+/// A kernel that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RanKernel {
+    /// The instruction.
+    pub name: String,
+    /// From which cycle.
+    pub from: f64,
+    /// What it took.
+    pub counters: Counters,
+    /// When what was busy, from its start.
+    pub events: Vec<Event>,
+}
+
+/// Runs a module on the machine that a target describes.
+///
+/// # Errors
+/// If the module cannot be evaluated, or a kernel breaks a rule of the machine,
+/// which is a bug.
+pub fn run(
+    module: &Verified,
+    inputs: &[Literal],
+    target: &Target,
+    limits: &Limits,
+) -> Result<(Outputs, Simulated), Error> {
+    let backend = Backend { module, target, done: Mutex::default() };
+    let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend);
+    let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;
+    let Backend { done, .. } = backend;
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let only = outputs.pop().ok_or_else(|| Error::Lower {
+        name: module.name.to_string(),
+        why: "there is no device".to_owned(),
+    })?;
+    Ok((only, done))
+}
+
+/// Runs the instructions that have kernels.
+struct Backend<'a> {
+    module: &'a Verified,
+    target: &'a Target,
+    done: Mutex<Simulated>,
+}
+
+impl Delegate for Backend<'_> {
+    fn compute(&self, id: InstId, operands: &[Literal]) -> Result<Option<Literal>, String> {
+        let kernel = match self.module.op(id) {
+            Op::Reduce(_) => lowering::kernel(self.module, id, self.target).ok(),
+            _ => None,
+        };
+        let value = match kernel {
+            Some(kernel) => Some(self.ran(id, &kernel, operands)?),
+            None => {
+                self.host_call(id);
+                None
+            }
+        };
+        Ok(value)
+    }
+}
+
+impl Backend<'_> {
+    /// Runs the kernel of an instruction on its operands.
+    fn ran(&self, id: InstId, kernel: &Kernel, operands: &[Literal]) -> Result<Literal, String> {
+        let module = self.module;
+        let memory = |place: usize| {
+            let shape = module.array_shape(*module.operands(id).get(place)?)?;
+            memory_of(self.target, shape, operands.get(place)?)
+        };
+        let read = lowering::reduction(module, id).map(|reduction| reduction.inputs());
+        let memories: Option<Vec<_>> = read.and_then(|read| read.into_iter().map(memory).collect());
+        let memories = memories.ok_or("its operands lie in no memory of the machine")?;
+        let machine = Machine::new(self.target, &InterpreterArithmetic);
+        let ran = machine.run(kernel, memories).map_err(|violation| violation.to_string())?;
+        let leaves = module.shape(id).leaves();
+        let results = leaves.into_iter().zip(&ran.outputs);
+        let results: Option<Vec<Literal>> = results
+            .map(|(shape, memory)| value_of(self.target, shape.as_array()?, memory))
+            .collect();
+        let results = results.ok_or("its kernel left some results unwritten")?;
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = module.name_of(id).to_owned();
+        let from = done.counters.cycles;
+        let (counters, events) = (ran.counters, ran.events);
+        done.kernels.push(RanKernel { name, from, counters, events });
+        done.counters = done.counters.then(counters);
+        let is_tuple = module.shape(id).as_tuple().is_some();
+        let mut results = results.into_iter();
+        match (is_tuple, results.len()) {
+            (false, 1) => results.next().ok_or_else(|| "it has no result".to_owned()),
+            _ => Ok(Literal::Tuple(results.collect())),
+        }
+    }
+
+    /// Counts what the host does; what moves no element is nobody's work.
+    fn host_call(&self, id: InstId) {
+        let opcode = self.module.opcode(id);
+        let nothing = matches!(
+            opcode,
+            Opcode::Constant
+                | Opcode::Tuple
+                | Opcode::GetTupleElement
+                | Opcode::Bitcast
+                | Opcode::AfterAll
+                | Opcode::OptimizationBarrier
+                | Opcode::AddDependency
+        );
+        if !nothing {
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            let calls = done.host_calls.entry(opcode.name()).or_default();
+            *calls = calls.saturating_add(1);
+        }
+    }
 }

@@ -1,18 +1,24 @@
-//! `tilewright lower`: how reductions are done in one pass.
+//! `tilewright lower`: reductions as kernels, or as plans.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
+use tilewright::lowering;
 
 use crate::args::Lower;
 use crate::{io, report};
 
 pub(crate) fn run(args: Lower) -> Result<ExitCode> {
-    // There are only plans to show yet.
-    let Lower { input, plan: _, json } = args;
+    let Lower { input, target, plan, json } = args;
+    let target = tilewright::target(&target)?;
     let module = io::load(&input.path)?.module;
-    let plans = tilewright::lowering::plans(&module)?;
-    let text = if json { io::json(&plans)? } else { report::plans(&plans) };
+    let text = if plan {
+        let plans = lowering::plans(&module)?;
+        if json { io::json(&plans)? } else { report::plans(&plans) }
+    } else {
+        let kernels = lowering::kernels(&module, &target);
+        if json { io::json(&kernels)? } else { report::kernels(&kernels) }
+    };
     io::to_stdout(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,22 +3,59 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use tilewright::interp::{Devices, Observer, Outputs, Progress};
 use tilewright::report::RunReport;
+use tilewright::simulate::Trace;
 use tilewright::{Profile, Profiler, RunOptions, Verified};
 
-use crate::args::Run;
+use crate::args::{Backend, Run};
 use crate::progress::{self, Watched};
 use crate::{io, report};
 
 pub(crate) fn run(args: Run) -> Result<ExitCode> {
     let module = io::load(&args.input.path)?.module;
+    match args.backend {
+        Backend::Interp if args.target.is_some() || args.trace.is_some() => {
+            bail!("--target and --trace are for the simulated machine: add --backend sim")
+        }
+        Backend::Interp => interpret(&args, &module),
+        Backend::Sim => simulate(&args, &module),
+    }
+}
+
+/// Runs a module on the simulated machine.
+fn simulate(args: &Run, module: &Verified) -> Result<ExitCode> {
+    let devices = devices(args, module);
+    if args.profile || args.infeed.is_some() || devices != Devices::ONE {
+        bail!(
+            "the simulated machine is one device without infeed or --profile: use --backend interp"
+        )
+    }
+    let target = tilewright::target(args.target.as_deref().unwrap_or(tilewright::Target::DEFAULT))?;
     let limits = args.bounds.limits();
-    let devices = devices(&args, &module);
     let inputs = match &args.inputs {
-        Some(path) => tilewright::read_inputs_on(&module, path, devices)?,
-        None => tilewright::random_inputs_on(&module, args.seed, devices, &limits)?,
+        Some(path) => tilewright::read_inputs(module, path)?,
+        None => tilewright::random_inputs(module, args.seed)?,
+    };
+    let start = Instant::now();
+    let (result, simulated) = tilewright::simulate::run(module, &inputs, &target, &limits)?;
+    let time = start.elapsed();
+    write(args, &result)?;
+    if let Some(path) = &args.trace {
+        let trace = io::json(&Trace::new(&simulated))?;
+        io::Output::of(Some(path.clone())).write(trace.as_bytes())?;
+    }
+    told(args, &RunReport::simulated(time, &simulated))
+}
+
+/// Runs a module in the interpreter.
+fn interpret(args: &Run, module: &Verified) -> Result<ExitCode> {
+    let limits = args.bounds.limits();
+    let devices = devices(args, module);
+    let inputs = match &args.inputs {
+        Some(path) => tilewright::read_inputs_on(module, path, devices)?,
+        None => tilewright::random_inputs_on(module, args.seed, devices, &limits)?,
     };
     let infeed = match &args.infeed {
         Some(path) => tilewright::read_infeed(path)?,
@@ -27,24 +64,28 @@ pub(crate) fn run(args: Run) -> Result<ExitCode> {
     let profiler = args.profile.then(Profiler::default);
     let observer = profiler.as_ref().map(|profiler| profiler as &dyn Observer);
     let progress = Progress::new();
-    let watched = [Watched { module: &module, progress: &progress }];
+    let watched = [Watched { module, progress: &progress }];
     let options =
         RunOptions { limits, devices, infeed: &infeed, observer, progress: Some(&progress) };
     let start = Instant::now();
-    let result = progress::shown(&watched, || tilewright::run_on(&module, &inputs, &options))?;
+    let result = progress::shown(&watched, || tilewright::run_on(module, &inputs, &options))?;
     let time = start.elapsed();
-    write(&args, &result)?;
-    let profile = profiler.map(|profiler| Profile::new(&module, &profiler));
-    let summary = RunReport { profile, ..RunReport::interpreter(time) };
+    write(args, &result)?;
+    let profile = profiler.map(|profiler| Profile::new(module, &profiler));
+    told(args, &RunReport { profile, ..RunReport::interpreter(time) })
+}
+
+/// Tells what a run took, as far as anybody asked.
+fn told(args: &Run, summary: &RunReport) -> Result<ExitCode> {
     if args.json {
-        io::to_stderr(&io::json(&summary)?);
+        io::to_stderr(&io::json(summary)?);
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(profile) = &summary.profile {
         io::to_stderr(&report::profile(profile));
     }
     if args.stats {
-        io::to_stderr(&report::run(&summary));
+        io::to_stderr(&report::run(summary));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -152,6 +152,54 @@ ENTRY e {
 }
 
 #[test]
+fn lower_kernels() {
+    let input = group_norm();
+    let report = tilewright(["lower", input.to_str().unwrap(), "--json"]).ok().stdout_json();
+    let kernels = report.as_array().unwrap();
+    assert!(!kernels.is_empty());
+    for kernel in kernels {
+        assert_keys(kernel, &["name", "kernel", "why_not"]);
+        assert!(kernel["kernel"].as_str().unwrap().starts_with("kernel "));
+    }
+    let shown = tilewright(["lower", input.to_str().unwrap(), "--target", "cpu"]).ok().stdout;
+    assert!(shown.contains(" for cpu\n"), "{shown}");
+}
+
+#[test]
+fn run_on_the_machine() {
+    let input = group_norm();
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    let args = ["run", input.to_str().unwrap(), "--backend", "sim", "--stats", "--json"];
+    let trace_args = ["--trace", trace.to_str().unwrap()];
+    let report = tilewright(args.into_iter().chain(trace_args)).ok().stderr_json();
+    assert_eq!(report["backend"], "sim");
+    assert!(report["cycles"].as_f64().unwrap() > 0.0);
+    assert_eq!(report["workspace_bytes"], 0);
+    for key in ["hbm_read_bytes", "hbm_write_bytes", "vmem_peak_bytes", "vector_ops"] {
+        assert!(report[key].as_u64().unwrap() > 0, "{key}");
+    }
+    let by_op = report["host_ops"].as_object().unwrap();
+    let calls: u64 = by_op.values().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(report["host_calls"], calls);
+    assert!(!by_op.contains_key("reduce"));
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["ph"] == "X" && event["dur"].as_f64().unwrap() > 0.0));
+    assert!(events.iter().all(|event| event["tid"].is_u64()));
+}
+
+#[test]
+fn the_machine_is_asked_for() {
+    let input = group_norm();
+    let input = input.to_str().unwrap();
+    let words = "for the simulated machine";
+    tilewright(["run", input, "--target", "cpu"]).failed(1).says(words);
+    tilewright(["run", input, "--backend", "sim", "--profile"]).failed(1).says("one device");
+    tilewright(["run", input, "--backend", "sim", "--target", "none"]).failed(2).says("none");
+}
+
+#[test]
 fn verify() {
     let (_good, good) = file("good.hlo", add_constant("1"));
     let (_syntax, syntax) = file("syntax.hlo", add_constant("1").replace("ENTRY", "ENTRY ENTRY"));

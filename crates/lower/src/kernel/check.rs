@@ -75,12 +75,24 @@ fn memory(kernel: &Kernel, target: &Target) -> Option<String> {
 }
 
 impl Kernel {
+    /// Bytes of main memory that its buffers take; the greatest number where 64
+    /// bits do not hold it.
+    pub fn main_memory_bytes(&self) -> u64 {
+        let main = self.buffers.iter().filter(|buffer| match buffer.space {
+            Space::In | Space::Out | Space::Workspace => true,
+            Space::Vmem | Space::VmemTwice => false,
+        });
+        let bytes =
+            main.map(|buffer| buffer.len.saturating_mul(buffer.element_type.bytes().into()));
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// Bytes of vector memory that its buffers take; `None` where 64 bits do not
     /// hold them.
     pub fn vmem_bytes(&self) -> Option<u64> {
         self.buffers.iter().try_fold(0u64, |sum, buffer| {
             let times = match buffer.space {
-                Space::In | Space::Out | Space::Workspace => 0,
+                Space::In | Space::Out | Space::Workspace => return Some(sum),
                 Space::Vmem => 1,
                 Space::VmemTwice => 2,
             };

@@ -193,6 +193,10 @@ impl Mul<i64> for Expr {
                 Some(product) => Self::Constant(product),
                 None => Self::Times(Box::new(Self::Constant(value)), by),
             },
+            (Self::Sum(both), by) => {
+                let [a, b] = *both;
+                a * by + b * by
+            }
             (Self::Times(of, times), by) => match times.checked_mul(by) {
                 Some(product) => *of * product,
                 None => Self::Times(Box::new(Self::Times(of, times)), by),

@@ -164,7 +164,7 @@ impl Fused<'_> {
         }
         // Rounded up: a last step that is not whole counts.
         let last = signed(self.walk.size(inner).saturating_add(inner.unit).saturating_sub(1))?;
-        Ok((index * -1 + last.into()).quotient(signed(inner.unit)?))
+        Ok((Expr::from(last) + index * -1).quotient(signed(inner.unit)?))
     }
 
     /// The index along a dim of the first element of the present vector.

@@ -137,7 +137,8 @@ impl Blocks {
         }
         // The last vector of an array on a linear memory need not be whole.
         if last_start.saturating_add(last_len.unwrap_or(blocks.most)) > walk.len {
-            blocks.len = blocks.len.least(blocks.start.clone() * -1 + signed(walk.len)?.into());
+            blocks.len =
+                blocks.len.least(Expr::from(signed(walk.len)?) + blocks.start.clone() * -1);
         }
         Ok(blocks)
     }

@@ -260,6 +260,6 @@ impl Fused<'_> {
         }
         let unit = signed(unit)?;
         let begun = self.window_index(dim)?.quotient(unit);
-        Ok(all.least(begun * -1 + signed(count)?.into()))
+        Ok(all.least(Expr::from(signed(count)?) + begun * -1))
     }
 }

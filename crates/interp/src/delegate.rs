@@ -1,0 +1,59 @@
+//! Instructions that somebody else computes.
+
+use std::fmt;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use tilewright_ir::{InstId, Literal, Op, Verified};
+
+use crate::error::{Fault, Outcome};
+use crate::limits::Ledger;
+use crate::value::Value;
+
+/// Computes some of a module's instructions in place of the evaluation, which
+/// does the rest: a simulated machine, for one. Called for every instruction of
+/// the entry and of what it calls, one by one, but for parameters and those that
+/// call others.
+pub trait Delegate: Sync {
+    /// The instruction's value, given those of its operands; `None` for what the
+    /// evaluation is to compute.
+    ///
+    /// # Errors
+    /// Why it could not be computed, though it should.
+    fn compute(&self, id: InstId, operands: &[Literal]) -> Result<Option<Literal>, String>;
+}
+
+/// Who computes in place of an evaluation, if anybody.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Delegated<'m>(pub(crate) Option<&'m dyn Delegate>);
+
+impl Delegated<'_> {
+    /// The value of an instruction, if somebody else computes it.
+    pub(crate) fn compute(
+        &self,
+        module: &Verified,
+        id: InstId,
+        operands: &[Value],
+        ledger: &Rc<Ledger>,
+    ) -> Outcome<Option<Value>> {
+        let Some(delegate) = self.0 else { return Ok(None) };
+        let op = module.op(id);
+        let mut calls = false;
+        op.for_each_computation(&mut |_| calls = true);
+        if calls && !matches!(op, Op::Reduce(_)) {
+            return Ok(None);
+        }
+        let literals = operands.iter().map(|value| value.clone().into_literal().ok());
+        let Some(operands) = literals.collect::<Option<SmallVec<[Literal; 3]>>>() else {
+            return Ok(None);
+        };
+        let value = delegate.compute(id, &operands).map_err(Fault::Unsupported)?;
+        value.map(|value| Value::from_literal(&value, ledger)).transpose()
+    }
+}
+
+impl fmt::Debug for Delegated<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Delegated").field(&self.0.is_some()).finish()
+    }
+}

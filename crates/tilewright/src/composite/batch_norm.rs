@@ -1,0 +1,67 @@
+//! Norms over a batch, as they are in training.
+
+use tilewright_ir::{BuildError, Builder, InstId};
+
+use super::norm::{Norm, Split};
+use super::operand::Operand;
+use super::statistics::Normal;
+
+/// What a norm over a batch gives. Mean and variance are f64 where the operand is,
+/// and f32 otherwise; the variance is divided by the number of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchNorm {
+    /// The normalised elements, with shape and type of the operand.
+    pub y: InstId,
+    /// The means.
+    pub mean: InstId,
+    /// The variances, without epsilon.
+    pub variance: InstId,
+}
+
+/// Mean 0 and variance 1 over all dims but `channel`. Scale, bias, mean and
+/// variance have one element for each channel.
+///
+/// # Errors
+/// If `x` is not an array of f16, bf16, f32 or f64, `channel` is no dim of it, or
+/// the options do not fit.
+pub fn batch_norm(
+    b: &mut Builder,
+    x: InstId,
+    channel: i64,
+    norm: &Norm,
+) -> Result<BatchNorm, BuildError> {
+    let operand = Operand::of_floats(b, "batch_norm", x)?;
+    let channel = operand.dim(channel)?;
+    let dims = operand.other_dims(&[channel]);
+    let wide = operand.widened(b)?;
+    let Normal { y, mean, variance } = norm.normalize(b, &operand, wide, &dims, &[channel])?;
+    let y = norm.finish(b, &operand, y, &[channel])?;
+    Ok(BatchNorm { y, mean, variance })
+}
+
+/// A [`batch_norm`] of each of `groups` equal runs of the batch by itself. Mean and
+/// variance have dims for the groups and for the channels, in the order in which
+/// `batch` and `channel` stand in `x`.
+///
+/// # Errors
+/// As for [`batch_norm`], or if `batch` is no other dim of `x` or cannot be divided
+/// into the groups.
+pub fn ghost_batch_norm(
+    b: &mut Builder,
+    x: InstId,
+    batch: i64,
+    channel: i64,
+    groups: i64,
+    norm: &Norm,
+) -> Result<BatchNorm, BuildError> {
+    let operand = Operand::of_floats(b, "ghost_batch_norm", x)?;
+    let [batch, channel] = [operand.dim(batch)?, operand.dim(channel)?];
+    let kept = operand.dims(&[batch, channel])?;
+    let split = Split::new(&operand, batch, groups)?;
+    let grouped = split.apply(b, &operand)?;
+    let (dims, kept) = (split.moved(&operand.other_dims(&kept), true), split.moved(&kept, false));
+    let Normal { y, mean, variance } = norm.normalize(b, &operand, grouped, &dims, &kept)?;
+    let y = b.reshape(y, operand.shape.dims())?;
+    let y = norm.finish(b, &operand, y, &[channel])?;
+    Ok(BatchNorm { y, mean, variance })
+}

@@ -1,0 +1,135 @@
+//! Which elements are the greatest, or the least, and where they stand.
+
+use tilewright_ir::ops::control::GetTupleElementAttrs;
+use tilewright_ir::ops::elementwise::Direction;
+use tilewright_ir::ops::reduce::{ReduceAttrs, TopKAttrs};
+use tilewright_ir::{BuildError, Builder, CompId, ElementType, InstId, Literal, Op, Opcode, Shape};
+use tilewright_rewrite::analysis::monoid::Monoid;
+
+use super::operand::Operand;
+
+/// The type of places along a dim.
+const PLACE: ElementType = ElementType::S32;
+
+/// The place of the greatest element along `dim`, which vanishes, as s32: of
+/// several the first. NaN is greater than any number.
+///
+/// As `jnp.argmax(x, axis=dim)`: a reduce of the elements and their places.
+///
+/// # Errors
+/// If `x` is not an array of integers, truth values, f16, bf16, f32 or f64, there
+/// is no such dim, it is empty, or s32 does not count its elements.
+pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
+    place_of(b, Operand::of(b, "argmax", x)?, dim, Direction::Gt)
+}
+
+/// The place of the least element along `dim`, which vanishes, as s32: of several
+/// the first. NaN is less than any number.
+///
+/// As `jnp.argmin(x, axis=dim)`.
+///
+/// # Errors
+/// As for [`argmax`].
+pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
+    place_of(b, Operand::of(b, "argmin", x)?, dim, Direction::Lt)
+}
+
+/// The `k` greatest elements along `dim` in descending order, and their places as
+/// s32; both have `k` elements in `dim`. Of equals the first comes first. The order
+/// is total: 0 before -0, NaN before all numbers and one with a sign after them.
+///
+/// As `jax.lax.top_k(x, k, axis=dim)`: a `topk`, between transposes where `dim` is
+/// not the last.
+///
+/// # Errors
+/// If `x` is not an array of real numbers, there is no such dim, it has less than
+/// `k` elements, or s32 does not count them.
+pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, InstId), BuildError> {
+    let operand = Operand::of(b, "top_k", x)?;
+    let dim = placed_dim(&operand, dim)?;
+    let (element_type, size) = (operand.element_type(), operand.size(dim));
+    if element_type.is_complex() || element_type == ElementType::Pred {
+        return Err(operand.error(format!("it takes real numbers, not {element_type}")));
+    }
+    if !(0..=size).contains(&k) {
+        return Err(operand.error(format!("dim {dim} has no {k} elements, but {size}")));
+    }
+    // `topk` looks along the last dim; the exchange of two dims is its own inverse.
+    let mut exchange: Vec<i64> = (0..).zip(operand.shape.dims()).map(|(d, _)| d).collect();
+    let last = exchange.len() - 1;
+    let along_last = usize::try_from(dim) == Ok(last);
+    if let Ok(dim) = usize::try_from(dim) {
+        exchange.swap(dim, last);
+    }
+    let turn = |b: &mut Builder, id| if along_last { Ok(id) } else { b.transpose(id, &exchange) };
+    let x = turn(b, x)?;
+    let found = b.op(Op::TopK(Box::new(TopKAttrs { k, largest: true })), &[x])?;
+    let (values, places) = (element(b, found, 0)?, element(b, found, 1)?);
+    Ok((turn(b, values)?, turn(b, places)?))
+}
+
+/// The place of the element that is first when all are put in a direction.
+fn place_of(
+    b: &mut Builder,
+    operand: Operand,
+    dim: i64,
+    direction: Direction,
+) -> Result<InstId, BuildError> {
+    let dim = placed_dim(&operand, dim)?;
+    if operand.size(dim) == 0 {
+        return Err(operand.error(format!("dim {dim} of {} is empty", operand.shape)));
+    }
+    let element_type = operand.element_type();
+    let opcode = if direction == Direction::Gt { Opcode::Maximum } else { Opcode::Minimum };
+    let Some(worst) = (Monoid { opcode, element_type }).identity() else {
+        return Err(operand.error(format!(
+            "it takes integers of 8 bits or more, truth values, f16, bf16, f32 or f64, \
+             not {element_type}"
+        )));
+    };
+    let (worst, zero) = (b.constant(worst)?, b.constant(Literal::scalar(PLACE, 0_i32)?)?);
+    let places = b.iota(Shape::array(PLACE, operand.shape.dims().iter().copied()), dim)?;
+    let to_apply = chooser(b, &operand, direction)?;
+    let reduce = ReduceAttrs { dimensions: [dim].into_iter().collect(), to_apply };
+    let found = b.op(Op::Reduce(Box::new(reduce)), &[operand.id, places, worst, zero])?;
+    element(b, found, 1)
+}
+
+/// Of two elements with their places the one that is first in a direction: a NaN,
+/// or else the better, or else the one before.
+fn chooser(b: &mut Builder, operand: &Operand, direction: Direction) -> Result<CompId, BuildError> {
+    let name = b.free_computation_name(operand.composite);
+    let element_type = operand.element_type();
+    b.computation(&name, |b| {
+        let lhs = b.parameter("lhs", Shape::scalar(element_type))?;
+        let lhs_place = b.parameter("lhs_place", Shape::scalar(PLACE))?;
+        let rhs = b.parameter("rhs", Shape::scalar(element_type))?;
+        let rhs_place = b.parameter("rhs_place", Shape::scalar(PLACE))?;
+        let mut better = b.compare(direction, lhs, rhs)?;
+        if element_type.is_float() {
+            let nan = b.compare(Direction::Ne, lhs, lhs)?;
+            better = b.binary(Opcode::Or, better, nan)?;
+        }
+        let equal = b.compare(Direction::Eq, lhs, rhs)?;
+        let before = b.compare(Direction::Lt, lhs_place, rhs_place)?;
+        let first = b.binary(Opcode::And, equal, before)?;
+        let first = b.binary(Opcode::Or, better, first)?;
+        let value = b.op(Op::Select, &[better, lhs, rhs])?;
+        let place = b.op(Op::Select, &[first, lhs_place, rhs_place])?;
+        b.op(Op::Tuple, &[value, place])
+    })
+}
+
+/// A dim whose places can be told.
+fn placed_dim(operand: &Operand, dim: i64) -> Result<i64, BuildError> {
+    let dim = operand.dim(dim)?;
+    let size = operand.size(dim);
+    if i32::try_from(size).is_err() {
+        return Err(operand.error(format!("dim {dim} has {size} elements, and s32 tells places")));
+    }
+    Ok(dim)
+}
+
+fn element(b: &mut Builder, tuple: InstId, index: i64) -> Result<InstId, BuildError> {
+    b.op(Op::GetTupleElement(Box::new(GetTupleElementAttrs { index })), &[tuple])
+}

@@ -1,0 +1,46 @@
+//! What front ends ask for by one name and HLO says with several ops: moments,
+//! argmax, top-k, diagonals, softmax and norms.
+//!
+//! Each function adds plain instructions to a [`Builder`](tilewright_ir::Builder),
+//! those that JAX makes for the function of that name where it has one.
+//!
+//! - Dims are counted from 0, or from the end where they are negative: -1 is the
+//!   last.
+//! - Operands are arrays of static dims, of which any may be 0.
+//! - Moments are taken in f32 where the operand is f16 or bf16, otherwise in the
+//!   type of the operand; results have the type of the operand unless said
+//!   otherwise.
+//! - Arguments that do not fit are a [`BuildError`](tilewright_ir::BuildError)
+//!   that says which and why; what was added until then stays in the builder,
+//!   without users.
+//!
+//! ```
+//! use tilewright::composite::{Norm, group_norm};
+//! use tilewright::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut b = Builder::new("norm");
+//! let x = b.parameter("x", Shape::array(ElementType::BF16, [2, 8, 8, 320]))?;
+//! let scale = b.parameter("scale", Shape::array(ElementType::F32, [320]))?;
+//! let norm = Norm { scale: Some(scale), ..Norm::default() };
+//! let y = group_norm(&mut b, x, &[0], -1, 32, &norm)?;
+//! let module = b.finish(y)?;
+//! # assert_eq!(tilewright::random_inputs(&module, 0)?.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+
+mod batch_norm;
+mod choice;
+mod diagonal;
+mod norm;
+mod operand;
+mod softmax;
+mod statistics;
+
+pub use batch_norm::{BatchNorm, batch_norm, ghost_batch_norm};
+pub use choice::{argmax, argmin, top_k};
+pub use diagonal::diagonal;
+pub use norm::{Norm, group_norm, instance_norm, layer_norm, rms_norm, weight_norm};
+pub use softmax::{log_softmax, softmax};
+pub use statistics::{Variance, mean, variance};

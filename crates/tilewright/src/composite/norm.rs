@@ -1,0 +1,250 @@
+//! Norms: layer, root mean square, instance, group and weight norm.
+
+use tilewright_ir::shape::Dims;
+use tilewright_ir::{BuildError, Builder, InstId, Opcode};
+
+use super::operand::{Operand, convert, shape_of, with_number, with_spread};
+use super::statistics::{Normal, Variance, mean_of_squares, normalize, sum};
+
+/// What a norm does besides `(x - mean) / sqrt(variance + epsilon)`.
+///
+/// Scale and bias are arrays of f16, bf16, f32 or f64 whose dims the norm says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norm {
+    /// What is added to the variance, in the square of the unit of `x`.
+    pub epsilon: f64,
+    /// What the result is multiplied by.
+    pub scale: Option<InstId>,
+    /// What is added then.
+    pub bias: Option<InstId>,
+    /// How the variance is computed.
+    pub variance: Variance,
+}
+
+impl Default for Norm {
+    fn default() -> Self {
+        Self { epsilon: 1e-5, scale: None, bias: None, variance: Variance::TwoPass }
+    }
+}
+
+/// Mean 0 and variance 1 over `dims`, with the shape of `x`. Scale and bias have
+/// the sizes of `dims`, in the order in which these stand in `x`.
+///
+/// # Errors
+/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not dims of it, each
+/// named once, or the options do not fit.
+pub fn layer_norm(
+    b: &mut Builder,
+    x: InstId,
+    dims: &[i64],
+    norm: &Norm,
+) -> Result<InstId, BuildError> {
+    let operand = Operand::of_floats(b, "layer_norm", x)?;
+    let dims = operand.dims(dims)?;
+    let kept = operand.other_dims(&dims);
+    let wide = operand.widened(b)?;
+    let Normal { y, .. } = norm.normalize(b, &operand, wide, &dims, &kept)?;
+    norm.finish(b, &operand, y, &dims)
+}
+
+/// `x * rsqrt(mean(x * x) + epsilon)` over `dims`, with the shape of `x`. Scale and
+/// bias are as for [`layer_norm`]; there is no variance.
+///
+/// # Errors
+/// As for [`layer_norm`].
+pub fn rms_norm(
+    b: &mut Builder,
+    x: InstId,
+    dims: &[i64],
+    norm: &Norm,
+) -> Result<InstId, BuildError> {
+    let operand = Operand::of_floats(b, "rms_norm", x)?;
+    let dims = operand.dims(dims)?;
+    check_epsilon(&operand, norm.epsilon)?;
+    let wide = operand.widened(b)?;
+    let square = mean_of_squares(b, wide, &dims)?;
+    let shifted = with_number(b, Opcode::Add, square, norm.epsilon)?;
+    let factor = b.unary(Opcode::Rsqrt, shifted)?;
+    let y = with_spread(b, Opcode::Multiply, wide, factor, &operand.other_dims(&dims))?;
+    norm.finish(b, &operand, y, &dims)
+}
+
+/// Mean 0 and variance 1 over all dims but `batch` and `channel`, with the shape of
+/// `x`. Scale and bias have one element for each channel.
+///
+/// # Errors
+/// If `x` is not an array of f16, bf16, f32 or f64, `batch` and `channel` are not
+/// dims of it, each named once, or the options do not fit.
+pub fn instance_norm(
+    b: &mut Builder,
+    x: InstId,
+    batch: &[i64],
+    channel: i64,
+    norm: &Norm,
+) -> Result<InstId, BuildError> {
+    let operand = Operand::of_floats(b, "instance_norm", x)?;
+    let channel = operand.dim(channel)?;
+    let kept = operand.dims(&[batch, &[channel]].concat())?;
+    let dims = operand.other_dims(&kept);
+    let wide = operand.widened(b)?;
+    let Normal { y, .. } = norm.normalize(b, &operand, wide, &dims, &kept)?;
+    norm.finish(b, &operand, y, &[channel])
+}
+
+/// Mean 0 and variance 1 over each of `groups` equal runs of channels and all dims
+/// but `batch` and `channel`, with the shape of `x`. Scale and bias have one element
+/// for each channel.
+///
+/// # Errors
+/// As for [`instance_norm`], or if the channels cannot be divided into the groups.
+pub fn group_norm(
+    b: &mut Builder,
+    x: InstId,
+    batch: &[i64],
+    channel: i64,
+    groups: i64,
+    norm: &Norm,
+) -> Result<InstId, BuildError> {
+    let operand = Operand::of_floats(b, "group_norm", x)?;
+    let channel = operand.dim(channel)?;
+    let kept = operand.dims(&[batch, &[channel]].concat())?;
+    let split = Split::new(&operand, channel, groups)?;
+    let grouped = split.apply(b, &operand)?;
+    let (dims, kept) = (split.moved(&operand.other_dims(&kept), true), split.moved(&kept, false));
+    let Normal { y, .. } = norm.normalize(b, &operand, grouped, &dims, &kept)?;
+    let y = b.reshape(y, operand.shape.dims())?;
+    norm.finish(b, &operand, y, &[channel])
+}
+
+/// `v * scale * rsqrt(sum(v * v) + epsilon)`, with the shape of `v`: a length of
+/// `scale` over all dims but `kept`. The scale has the sizes of `kept`, in the order
+/// in which these stand in `v`; without one the length is 1.
+///
+/// # Errors
+/// If `v` is not an array of f16, bf16, f32 or f64, `kept` are not dims of it, each
+/// named once, the scale has other dims, or `epsilon` is no number of 0 or more.
+pub fn weight_norm(
+    b: &mut Builder,
+    v: InstId,
+    kept: &[i64],
+    epsilon: f64,
+    scale: Option<InstId>,
+) -> Result<InstId, BuildError> {
+    let operand = Operand::of_floats(b, "weight_norm", v)?;
+    let kept = operand.dims(kept)?;
+    check_epsilon(&operand, epsilon)?;
+    let wide = operand.widened(b)?;
+    let squares = b.binary(Opcode::Multiply, wide, wide)?;
+    let square = sum(b, squares, &operand.other_dims(&kept))?;
+    let shifted = with_number(b, Opcode::Add, square, epsilon)?;
+    let mut factor = b.unary(Opcode::Rsqrt, shifted)?;
+    if let Some(scale) = scale {
+        let scale = parameter(b, &operand, "scale", scale, &kept)?;
+        factor = b.binary(Opcode::Multiply, factor, scale)?;
+    }
+    let w = with_spread(b, Opcode::Multiply, wide, factor, &kept)?;
+    operand.narrowed(b, w)
+}
+
+impl Norm {
+    /// The widened elements, perhaps in other dims, with mean 0 and variance 1
+    /// over some of these.
+    pub(super) fn normalize(
+        &self,
+        b: &mut Builder,
+        operand: &Operand,
+        wide: InstId,
+        dims: &[i64],
+        kept: &[i64],
+    ) -> Result<Normal, BuildError> {
+        check_epsilon(operand, self.epsilon)?;
+        normalize(b, wide, dims, kept, self.epsilon, self.variance)
+    }
+
+    /// `y * scale + bias`, which have the sizes of `dims`, in the operand's type.
+    pub(super) fn finish(
+        &self,
+        b: &mut Builder,
+        operand: &Operand,
+        mut y: InstId,
+        dims: &[i64],
+    ) -> Result<InstId, BuildError> {
+        if let Some(scale) = self.scale {
+            let scale = parameter(b, operand, "scale", scale, dims)?;
+            y = with_spread(b, Opcode::Multiply, y, scale, dims)?;
+        }
+        if let Some(bias) = self.bias {
+            let bias = parameter(b, operand, "bias", bias, dims)?;
+            y = with_spread(b, Opcode::Add, y, bias, dims)?;
+        }
+        operand.narrowed(b, y)
+    }
+}
+
+/// A dim cut in two: the group, and the place in the group.
+pub(super) struct Split {
+    dim: i64,
+    sizes: [i64; 2],
+}
+
+impl Split {
+    pub(super) fn new(operand: &Operand, dim: i64, groups: i64) -> Result<Self, BuildError> {
+        let size = operand.size(dim);
+        let parts = size
+            .checked_div(groups)
+            .filter(|parts| groups > 0 && parts.checked_mul(groups) == Some(size));
+        let Some(parts) = parts else {
+            return Err(operand.error(format!(
+                "the {size} elements of dim {dim} cannot be divided into {groups} groups"
+            )));
+        };
+        Ok(Self { dim, sizes: [groups, parts] })
+    }
+
+    /// The widened elements with the dim cut.
+    pub(super) fn apply(&self, b: &mut Builder, operand: &Operand) -> Result<InstId, BuildError> {
+        let mut dims = Dims::new();
+        for (dim, &size) in (0..).zip(operand.shape.dims()) {
+            if dim == self.dim {
+                dims.extend(self.sizes);
+            } else {
+                dims.push(size);
+            }
+        }
+        let wide = operand.widened(b)?;
+        b.reshape(wide, &dims)
+    }
+
+    /// These dims where they stand after the cut: the group for the dim itself,
+    /// and, where that is asked for, also the place in the group.
+    pub(super) fn moved(&self, dims: &[i64], with_place: bool) -> Dims {
+        let place = self.dim + 1;
+        let moved = dims.iter().map(|&d| if d > self.dim { d + 1 } else { d });
+        let mut moved: Dims = moved.chain(with_place.then_some(place)).collect();
+        moved.sort_unstable();
+        moved
+    }
+}
+
+fn check_epsilon(operand: &Operand, epsilon: f64) -> Result<(), BuildError> {
+    if epsilon.is_finite() && epsilon >= 0.0 {
+        return Ok(());
+    }
+    Err(operand.error(format!("epsilon is {epsilon}, and must be a number of 0 or more")))
+}
+
+/// A scale or bias with the sizes of dims, in the type of the operand's moments.
+fn parameter(
+    b: &mut Builder,
+    operand: &Operand,
+    name: &str,
+    id: InstId,
+    dims: &[i64],
+) -> Result<InstId, BuildError> {
+    let (shape, sizes) = (shape_of(b, id)?, operand.sizes(dims));
+    if shape.dims() != &*sizes || !shape.is_static() {
+        return Err(operand.error(format!("the {name} is {shape}, and must have dims {sizes:?}")));
+    }
+    Operand::of_floats(b, operand.composite, id)?;
+    convert(b, id, operand.moment_type())
+}

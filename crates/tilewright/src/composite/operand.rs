@@ -1,0 +1,164 @@
+//! An operand of a composite, by which its other arguments are judged, and the
+//! ops that composites are made of.
+
+use tilewright_ir::shape::{Dims, checked_product};
+use tilewright_ir::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Op, Opcode};
+
+/// An array, and which composite takes it.
+pub(super) struct Operand {
+    pub(super) composite: &'static str,
+    pub(super) id: InstId,
+    pub(super) shape: ArrayShape,
+}
+
+impl Operand {
+    /// An array of static dims.
+    pub(super) fn of(b: &Builder, composite: &'static str, id: InstId) -> Result<Self, BuildError> {
+        let module = b.module();
+        let Some(shape) = module.array_shape(id) else {
+            return Err(BuildError::NotAnArray(module.name_of(id).into()));
+        };
+        let operand = Self { composite, id, shape: shape.without_layout() };
+        if !shape.is_static() || checked_product(shape.dims()).is_none() {
+            return Err(operand.error(format!("it takes an array of static dims, not {shape}")));
+        }
+        Ok(operand)
+    }
+
+    /// An array of static dims and of floats that sums are taken of.
+    pub(super) fn of_floats(
+        b: &Builder,
+        composite: &'static str,
+        id: InstId,
+    ) -> Result<Self, BuildError> {
+        let operand = Self::of(b, composite, id)?;
+        match operand.element_type() {
+            ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
+                Ok(operand)
+            }
+            other => Err(operand.error(format!(
+                "it takes elements of f16, bf16, f32 or f64, not {other}; convert them first"
+            ))),
+        }
+    }
+
+    /// What is wrong with an argument.
+    pub(super) fn error(&self, why: String) -> BuildError {
+        BuildError::Argument { what: self.composite, why }
+    }
+
+    pub(super) fn element_type(&self) -> ElementType {
+        self.shape.element_type
+    }
+
+    /// The type in which moments of the elements are taken.
+    pub(super) fn moment_type(&self) -> ElementType {
+        match self.element_type() {
+            ElementType::F64 => ElementType::F64,
+            _ => ElementType::F32,
+        }
+    }
+
+    /// A dim number, counted from the end if it is negative, as it is in HLO.
+    pub(super) fn dim(&self, dim: i64) -> Result<i64, BuildError> {
+        let rank = i64::try_from(self.shape.rank()).unwrap_or(i64::MAX);
+        let from_start = if dim < 0 { dim.checked_add(rank) } else { Some(dim) };
+        from_start.filter(|d| (0..rank).contains(d)).ok_or_else(|| {
+            self.error(format!("there is no dim {dim} in {}, which has {rank}", self.shape))
+        })
+    }
+
+    /// Dim numbers as they are in HLO, ascending.
+    pub(super) fn dims(&self, dims: &[i64]) -> Result<Dims, BuildError> {
+        let mut found: Dims = dims.iter().map(|&d| self.dim(d)).collect::<Result<_, _>>()?;
+        found.sort_unstable();
+        match found.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(self.error(format!("dim {} is named twice in {dims:?}", pair[0]))),
+            None => Ok(found),
+        }
+    }
+
+    /// The size of a dim that there is.
+    pub(super) fn size(&self, dim: i64) -> i64 {
+        usize::try_from(dim).ok().and_then(|d| self.shape.dims().get(d).copied()).unwrap_or(0)
+    }
+
+    pub(super) fn sizes(&self, dims: &[i64]) -> Dims {
+        dims.iter().map(|&d| self.size(d)).collect()
+    }
+
+    /// The dims that are not among these.
+    pub(super) fn other_dims(&self, dims: &[i64]) -> Dims {
+        (0..).zip(self.shape.dims()).map(|(d, _)| d).filter(|d| !dims.contains(d)).collect()
+    }
+
+    /// The elements in the type in which their moments are taken.
+    pub(super) fn widened(&self, b: &mut Builder) -> Result<InstId, BuildError> {
+        convert(b, self.id, self.moment_type())
+    }
+
+    /// What was computed of the widened elements, in the type of the operand.
+    pub(super) fn narrowed(&self, b: &mut Builder, id: InstId) -> Result<InstId, BuildError> {
+        convert(b, id, self.element_type())
+    }
+}
+
+/// The shape of an array, without its layout.
+pub(super) fn shape_of(b: &Builder, id: InstId) -> Result<ArrayShape, BuildError> {
+    let shape = b.module().array_shape(id).map(ArrayShape::without_layout);
+    shape.ok_or_else(|| BuildError::NotAnArray(b.module().name_of(id).into()))
+}
+
+/// The elements as those of another type; the array itself if it has that type.
+pub(super) fn convert(
+    b: &mut Builder,
+    id: InstId,
+    element_type: ElementType,
+) -> Result<InstId, BuildError> {
+    let shape = shape_of(b, id)?;
+    if shape.element_type == element_type {
+        return Ok(id);
+    }
+    b.op_with_shape(Op::Convert, shape.with_element_type(element_type).into(), &[id])
+}
+
+/// A number in every place of an array of f32 or f64.
+pub(super) fn filled(
+    b: &mut Builder,
+    value: f64,
+    element_type: ElementType,
+    dims: &[i64],
+) -> Result<InstId, BuildError> {
+    #[expect(clippy::cast_possible_truncation, reason = "rounds, as constants do")]
+    let scalar = match element_type {
+        ElementType::F64 => Literal::scalar(element_type, value),
+        _ => Literal::scalar(element_type, value as f32),
+    };
+    let scalar = b.constant(scalar?)?;
+    if dims.is_empty() { Ok(scalar) } else { b.broadcast(scalar, dims, &[]) }
+}
+
+/// An array and a number, combined in every place.
+pub(super) fn with_number(
+    b: &mut Builder,
+    opcode: Opcode,
+    id: InstId,
+    number: f64,
+) -> Result<InstId, BuildError> {
+    let shape = shape_of(b, id)?;
+    let number = filled(b, number, shape.element_type, shape.dims())?;
+    b.binary(opcode, id, number)
+}
+
+/// `lhs` and what has but the dims `kept` of it, combined in every place.
+pub(super) fn with_spread(
+    b: &mut Builder,
+    opcode: Opcode,
+    lhs: InstId,
+    rhs: InstId,
+    kept: &[i64],
+) -> Result<InstId, BuildError> {
+    let dims = shape_of(b, lhs)?;
+    let rhs = b.broadcast(rhs, dims.dims(), kept)?;
+    b.binary(opcode, lhs, rhs)
+}

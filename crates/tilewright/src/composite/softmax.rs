@@ -1,0 +1,69 @@
+//! Softmax and its logarithm.
+
+use tilewright_ir::shape::Dims;
+use tilewright_ir::{BuildError, Builder, InstId, Opcode};
+use tilewright_rewrite::analysis::monoid::Monoid;
+
+use super::operand::{Operand, convert, with_spread};
+use super::statistics::sum;
+
+/// `exp(x - max) / sum(exp(x - max))` over `dims`, with the shape of `x`.
+///
+/// As `jax.nn.softmax(x, axis=dims)`: of f16 and bf16 the sum alone is one of f32.
+///
+/// # Errors
+/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not dims of it,
+/// each named once.
+pub fn softmax(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
+    let Parts { exponential, sum, kept, .. } = parts(b, "softmax", x, dims)?;
+    with_spread(b, Opcode::Divide, exponential, sum, &kept)
+}
+
+/// `x - max - log(sum(exp(x - max)))` over `dims`, with the shape of `x`.
+///
+/// As `jax.nn.log_softmax(x, axis=dims)`.
+///
+/// # Errors
+/// As for [`softmax`].
+pub fn log_softmax(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
+    let Parts { shifted, sum, kept, .. } = parts(b, "log_softmax", x, dims)?;
+    let log = b.unary(Opcode::Log, sum)?;
+    with_spread(b, Opcode::Subtract, shifted, log, &kept)
+}
+
+struct Parts {
+    /// `x - max`: at most 0, so that no exponential overflows.
+    shifted: InstId,
+    exponential: InstId,
+    sum: InstId,
+    /// The dims of `x` that the sum has.
+    kept: Dims,
+}
+
+fn parts(
+    b: &mut Builder,
+    composite: &'static str,
+    x: InstId,
+    dims: &[i64],
+) -> Result<Parts, BuildError> {
+    let operand = Operand::of_floats(b, composite, x)?;
+    let dims = operand.dims(dims)?;
+    let kept = operand.other_dims(&dims);
+    let greatest = greatest(b, &operand, &dims)?;
+    let shifted = with_spread(b, Opcode::Subtract, x, greatest, &kept)?;
+    let exponential = b.unary(Opcode::Exp, shifted)?;
+    let wide = convert(b, exponential, operand.moment_type())?;
+    let sum = sum(b, wide, &dims)?;
+    let sum = operand.narrowed(b, sum)?;
+    Ok(Parts { shifted, exponential, sum, kept })
+}
+
+fn greatest(b: &mut Builder, operand: &Operand, dims: &[i64]) -> Result<InstId, BuildError> {
+    let monoid = Monoid { opcode: Opcode::Maximum, element_type: operand.element_type() };
+    let Some(least) = monoid.identity() else {
+        return Err(operand.error(format!("{} has no least value", operand.shape)));
+    };
+    let least = b.constant(least)?;
+    let maximum = b.reducer(Opcode::Maximum, operand.element_type())?;
+    b.reduce(operand.id, least, dims, maximum)
+}

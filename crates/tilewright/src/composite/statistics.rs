@@ -1,0 +1,160 @@
+//! Means and variances.
+
+use tilewright_ir::{BuildError, Builder, InstId, Opcode};
+
+use super::operand::{Operand, filled, shape_of, with_number, with_spread};
+
+/// How a variance is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variance {
+    /// The mean of the squares of `x - mean`: the mean first, then the array
+    /// once more.
+    #[default]
+    TwoPass,
+    /// The mean of the squares less the square of the mean, but no less than 0:
+    /// one pass over the array, and few digits left where the mean is large
+    /// beside the deviation.
+    OnePass,
+}
+
+/// The mean over `dims`, which vanish.
+///
+/// As `jnp.mean(x, axis=dims)`; NaN where there is nothing to take it of.
+///
+/// # Errors
+/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not dims of it,
+/// each named once.
+pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
+    let operand = Operand::of_floats(b, "mean", x)?;
+    let dims = operand.dims(dims)?;
+    let x = operand.widened(b)?;
+    let mean = mean_of(b, x, &dims)?;
+    operand.narrowed(b, mean)
+}
+
+/// The variance over `dims`, which vanish: the sum of squared deviations divided
+/// by `n - correction`, where `n` elements are summed.
+///
+/// As `jnp.var(x, axis=dims, correction=correction)`; NaN where `n - correction`
+/// is not above 0.
+///
+/// # Errors
+/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not dims of it, each
+/// named once, or `correction` is no number.
+pub fn variance(
+    b: &mut Builder,
+    x: InstId,
+    dims: &[i64],
+    correction: f64,
+    form: Variance,
+) -> Result<InstId, BuildError> {
+    let operand = Operand::of_floats(b, "variance", x)?;
+    let dims = operand.dims(dims)?;
+    if !correction.is_finite() {
+        return Err(operand.error(format!("the correction {correction} is not finite")));
+    }
+    let x = operand.widened(b)?;
+    let mean = mean_of(b, x, &dims)?;
+    let count = count_of(b, x, &dims)?;
+    let divisor = count - correction;
+    let divisor = if divisor > 0.0 { divisor } else { f64::NAN };
+    let variance = match form {
+        Variance::TwoPass => {
+            let centred = with_spread(b, Opcode::Subtract, x, mean, &operand.other_dims(&dims))?;
+            let squares = b.binary(Opcode::Multiply, centred, centred)?;
+            sum_divided(b, squares, &dims, divisor)?
+        }
+        Variance::OnePass => {
+            let variance = variance_by_squares(b, x, mean, &dims)?;
+            if correction == 0.0 && count > 0.0 {
+                variance
+            } else {
+                with_number(b, Opcode::Multiply, variance, count / divisor)?
+            }
+        }
+    };
+    operand.narrowed(b, variance)
+}
+
+/// What an array of f32 or f64 is normalised by.
+pub(super) struct Normal {
+    /// `(x - mean) * rsqrt(variance + epsilon)`.
+    pub(super) y: InstId,
+    pub(super) mean: InstId,
+    pub(super) variance: InstId,
+}
+
+/// Makes the mean over `dims` 0 and the variance 1.
+pub(super) fn normalize(
+    b: &mut Builder,
+    x: InstId,
+    dims: &[i64],
+    kept: &[i64],
+    epsilon: f64,
+    form: Variance,
+) -> Result<Normal, BuildError> {
+    let mean = mean_of(b, x, dims)?;
+    let centred = with_spread(b, Opcode::Subtract, x, mean, kept)?;
+    let variance = match form {
+        Variance::TwoPass => mean_of_squares(b, centred, dims)?,
+        Variance::OnePass => variance_by_squares(b, x, mean, dims)?,
+    };
+    let shifted = with_number(b, Opcode::Add, variance, epsilon)?;
+    let factor = b.unary(Opcode::Rsqrt, shifted)?;
+    let y = with_spread(b, Opcode::Multiply, centred, factor, kept)?;
+    Ok(Normal { y, mean, variance })
+}
+
+/// The mean of `x * x` over dims of an array of f32 or f64.
+pub(super) fn mean_of_squares(
+    b: &mut Builder,
+    x: InstId,
+    dims: &[i64],
+) -> Result<InstId, BuildError> {
+    let squares = b.binary(Opcode::Multiply, x, x)?;
+    mean_of(b, squares, dims)
+}
+
+/// The sum over dims of an array of any floats.
+pub(super) fn sum(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
+    let element_type = shape_of(b, x)?.element_type;
+    let zero = filled(b, 0.0, element_type, &[])?;
+    let add = b.reducer(Opcode::Add, element_type)?;
+    b.reduce(x, zero, dims, add)
+}
+
+fn mean_of(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
+    let count = count_of(b, x, dims)?;
+    sum_divided(b, x, dims, count)
+}
+
+fn sum_divided(
+    b: &mut Builder,
+    x: InstId,
+    dims: &[i64],
+    divisor: f64,
+) -> Result<InstId, BuildError> {
+    let sum = sum(b, x, dims)?;
+    with_number(b, Opcode::Divide, sum, divisor)
+}
+
+fn variance_by_squares(
+    b: &mut Builder,
+    x: InstId,
+    mean: InstId,
+    dims: &[i64],
+) -> Result<InstId, BuildError> {
+    let squares = mean_of_squares(b, x, dims)?;
+    let square = b.binary(Opcode::Multiply, mean, mean)?;
+    let variance = b.binary(Opcode::Subtract, squares, square)?;
+    with_number(b, Opcode::Maximum, variance, 0.0)
+}
+
+/// How many elements are summed over dims, to the digits that a float has.
+fn count_of(b: &Builder, x: InstId, dims: &[i64]) -> Result<f64, BuildError> {
+    let shape = shape_of(b, x)?;
+    let reduced = (0..).zip(shape.dims()).filter(|(dim, _)| dims.contains(dim));
+    #[expect(clippy::cast_precision_loss, reason = "the nearest number is meant")]
+    let count = reduced.map(|(_, &size)| size as f64).product();
+    Ok(count)
+}

@@ -1,0 +1,65 @@
+//! Timelines for Perfetto and `chrome://tracing`.
+
+use serde::Serialize;
+use tilewright_sim::Lane;
+
+use super::Simulated;
+
+/// A timeline of what the parts of the machine did, in the form of Chrome's
+/// trace events: a track for the core and one for copies. Its microseconds are
+/// cycles.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trace {
+    #[serde(rename = "traceEvents")]
+    events: Vec<TraceEvent>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum TraceEvent {
+    /// What a track is called.
+    Name { name: &'static str, ph: &'static str, pid: u32, tid: u32, args: TrackName },
+    /// Something with a beginning and a length.
+    Span { name: String, ph: &'static str, pid: u32, tid: u32, ts: f64, dur: f64, args: Line },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct TrackName {
+    name: &'static str,
+}
+
+/// The line of the kernel's text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Line {
+    line: usize,
+}
+
+const TRACKS: [(Lane, &str); 2] = [(Lane::Core, "core"), (Lane::Copies, "copies")];
+
+impl Trace {
+    /// The timeline of a run.
+    pub fn new(simulated: &Simulated) -> Self {
+        let names = (1..).zip(TRACKS).map(|(tid, (_, name))| TraceEvent::Name {
+            name: "thread_name",
+            ph: "M",
+            pid: 1,
+            tid,
+            args: TrackName { name },
+        });
+        let spans = simulated.kernels.iter().flat_map(|kernel| {
+            kernel.events.iter().map(|event| TraceEvent::Span {
+                name: kernel.name.clone(),
+                ph: "X",
+                pid: 1,
+                tid: (1..)
+                    .zip(TRACKS)
+                    .find(|(_, (lane, _))| *lane == event.lane)
+                    .map_or(0, |t| t.0),
+                ts: kernel.from + event.from,
+                dur: event.to - event.from,
+                args: Line { line: event.line },
+            })
+        });
+        Self { events: names.chain(spans).collect() }
+    }
+}
