@@ -12,8 +12,9 @@ use crate::value::Value;
 
 /// Computes some of a module's instructions in place of the evaluation, which
 /// does the rest: a simulated machine, for one. Called for every instruction of
-/// the entry and of what it calls, one by one, but for parameters and those that
-/// call others.
+/// the entry and of what it calls, one by one, but for parameters and for calls,
+/// fusions, branches and loops, whose instructions are asked for instead. What a
+/// reduction or a sort applies to elements is a part of it.
 pub trait Delegate: Sync {
     /// The instruction's value, given those of its operands; `None` for what the
     /// evaluation is to compute.
@@ -37,10 +38,7 @@ impl Delegated<'_> {
         ledger: &Rc<Ledger>,
     ) -> Outcome<Option<Value>> {
         let Some(delegate) = self.0 else { return Ok(None) };
-        let op = module.op(id);
-        let mut calls = false;
-        op.for_each_computation(&mut |_| calls = true);
-        if calls && !matches!(op, Op::Reduce(_)) {
+        if runs_others(module.op(id)) {
             return Ok(None);
         }
         let literals = operands.iter().map(|value| value.clone().into_literal().ok());
@@ -50,6 +48,21 @@ impl Delegated<'_> {
         let value = delegate.compute(id, &operands).map_err(Fault::Unsupported)?;
         value.map(|value| Value::from_literal(&value, ledger)).transpose()
     }
+}
+
+/// Whether an op's work is the instructions of a computation, which are asked for
+/// by themselves.
+fn runs_others(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Call(_)
+            | Op::Conditional(_)
+            | Op::Fusion(_)
+            | Op::While(_)
+            | Op::AsyncStart(_)
+            | Op::AsyncUpdate(_)
+            | Op::AsyncDone(_)
+    )
 }
 
 impl fmt::Debug for Delegated<'_> {

@@ -230,11 +230,17 @@ impl<'m> Run<'m> {
         expr.value(&|index| self.indices.get(index.0).copied().flatten()).ok_or(Fault::Overflow)
     }
 
+    /// The bounds that leave anything out.
     fn bounds(&self, mask: &[Bound]) -> Result<Bounds, Fault> {
-        let bound = |bound: &Bound| {
-            Ok((bound.digit, self.value_of(&bound.from)?, self.value_of(&bound.to)?))
-        };
-        mask.iter().map(bound).collect()
+        let mut bounds = Bounds::new();
+        for Bound { digit, from, to } in mask {
+            let (from, to) = (self.value_of(from)?, self.value_of(to)?);
+            let reaches = u64::try_from(to).is_ok_and(|to| to >= digit.extent);
+            if from > 0 || !reaches {
+                bounds.push((*digit, from, to));
+            }
+        }
+        Ok(bounds)
     }
 
     fn buffer(&self, id: BufferId) -> Result<&'m Buffer, Fault> {

@@ -116,7 +116,7 @@ pub fn kernels(module: &Module, target: &Target) -> Vec<LoweredReduce> {
 }
 
 /// Every reduce, in the order of the text.
-fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
+pub(crate) fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
     let computations = module.computations().iter();
     let instructions = computations.flat_map(|&computation| module.instructions(computation));
     instructions.filter(|&id| matches!(module.op(id), Op::Reduce(_)))
@@ -130,9 +130,19 @@ fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
 /// If its computation is not elementwise, or arrays lie in a way that no kernel can
 /// walk on this target.
 pub fn kernel(module: &Module, id: InstId, target: &Target) -> Result<Kernel, Error> {
+    lowered(module, id, target).map(|(kernel, _)| kernel)
+}
+
+/// The kernel of a reduce, and which of the reduce's operands it reads.
+pub(crate) fn lowered(
+    module: &Module,
+    id: InstId,
+    target: &Target,
+) -> Result<(Kernel, Vec<usize>), Error> {
     let refused = |why: String| Error::Lower { name: module.name_of(id).to_owned(), why };
     let reduction = reduction(module, id).ok_or_else(|| {
         refused("its computation is not elementwise, or takes other types".to_owned())
     })?;
-    reduction.fused(target).map_err(|why| refused(why.to_string()))
+    let kernel = reduction.fused(target).map_err(|why| refused(why.to_string()))?;
+    Ok((kernel, reduction.inputs()))
 }

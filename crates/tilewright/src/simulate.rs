@@ -6,13 +6,13 @@
 mod memory;
 mod trace;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs};
 use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
 use tilewright_lower::kernel::Kernel;
-use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Machine};
+use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Machine, Memory};
 use tilewright_target::Target;
 
 use crate::error::Error;
@@ -80,7 +80,9 @@ pub fn run(
     target: &Target,
     limits: &Limits,
 ) -> Result<(Outputs, Simulated), Error> {
-    let backend = Backend { module, target, done: Mutex::default() };
+    let kernel = |id| Some((id, lowering::lowered(module, id, target).ok()?));
+    let kernels = lowering::reduces(module).filter_map(kernel).collect();
+    let backend = Backend { module, target, kernels, done: Mutex::default() };
     let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend);
     let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;
     let Backend { done, .. } = backend;
@@ -96,37 +98,34 @@ pub fn run(
 struct Backend<'a> {
     module: &'a Verified,
     target: &'a Target,
+    /// Those that there are, with the operands that they read.
+    kernels: HashMap<InstId, (Kernel, Vec<usize>)>,
     done: Mutex<Simulated>,
 }
 
 impl Delegate for Backend<'_> {
     fn compute(&self, id: InstId, operands: &[Literal]) -> Result<Option<Literal>, String> {
-        let kernel = match self.module.op(id) {
-            Op::Reduce(_) => lowering::kernel(self.module, id, self.target).ok(),
-            _ => None,
+        let Some((kernel, reads)) = self.kernels.get(&id) else {
+            self.host_call(id);
+            return Ok(None);
         };
-        let value = match kernel {
-            Some(kernel) => Some(self.ran(id, &kernel, operands)?),
-            None => {
-                self.host_call(id);
-                None
-            }
-        };
-        Ok(value)
+        let read: Option<Vec<Memory>> =
+            reads.iter().map(|&place| self.memory(id, place, operands)).collect();
+        let read = read.ok_or("its operands lie in no memory of the machine")?;
+        self.ran(id, kernel, read).map(Some)
     }
 }
 
 impl Backend<'_> {
-    /// Runs the kernel of an instruction on its operands.
-    fn ran(&self, id: InstId, kernel: &Kernel, operands: &[Literal]) -> Result<Literal, String> {
+    /// An operand of an instruction as it lies in memory.
+    fn memory(&self, id: InstId, place: usize, operands: &[Literal]) -> Option<Memory> {
+        let operand = *self.module.operands(id).get(place)?;
+        memory_of(self.target, self.module.array_shape(operand)?, operands.get(place)?)
+    }
+
+    /// Runs the kernel of an instruction.
+    fn ran(&self, id: InstId, kernel: &Kernel, memories: Vec<Memory>) -> Result<Literal, String> {
         let module = self.module;
-        let memory = |place: usize| {
-            let shape = module.array_shape(*module.operands(id).get(place)?)?;
-            memory_of(self.target, shape, operands.get(place)?)
-        };
-        let read = lowering::reduction(module, id).map(|reduction| reduction.inputs());
-        let memories: Option<Vec<_>> = read.and_then(|read| read.into_iter().map(memory).collect());
-        let memories = memories.ok_or("its operands lie in no memory of the machine")?;
         let machine = Machine::new(self.target, &InterpreterArithmetic);
         let ran = machine.run(kernel, memories).map_err(|violation| violation.to_string())?;
         let leaves = module.shape(id).leaves();

@@ -189,6 +189,25 @@ fn run_on_the_machine() {
     assert!(events.iter().all(|event| event["tid"].is_u64()));
 }
 
+/// What applies a computation to elements is one call; what a loop runs is counted
+/// turn by turn, and the loop itself is not.
+#[test]
+fn the_host_is_counted() {
+    let text = "HloModule m
+less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+go { s = (s32[], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0
+  three = s32[] constant(3) ROOT c = pred[] compare(i, three), direction=LT }
+turn { s = (s32[], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1) next = s32[] add(i, one) x = f32[4] get-tuple-element(s), index=1
+  y = f32[4] sort(x), dimensions={0}, to_apply=less ROOT r = (s32[], f32[4]) tuple(next, y) }
+ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = (s32[], f32[4]) tuple(zero, x)
+  ROOT w = (s32[], f32[4]) while(s), condition=go, body=turn }";
+    let (_folder, path) = file("in.hlo", text);
+    let args = ["run", path.to_str().unwrap(), "--backend", "sim", "--json"];
+    let report = tilewright(args).ok().stderr_json();
+    assert_eq!(report["host_ops"], serde_json::json!({ "add": 3, "compare": 4, "sort": 3 }));
+}
+
 #[test]
 fn the_machine_is_asked_for() {
     let input = group_norm();

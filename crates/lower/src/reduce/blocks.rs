@@ -8,6 +8,7 @@
 use tilewright_target::Target;
 
 use super::LowerError;
+use super::chain::MOST_TRIED;
 use super::walk::{Outer, Walk};
 use super::window::{Arranged, Grid};
 use crate::kernel::{Expr, IndexId};
@@ -172,7 +173,8 @@ impl Cut {
         };
         let most = (elements / next.stride.max(1)).clamp(1, next.count.max(1));
         // Blocks of one size, unless they would be less than half as large.
-        let even = (most.div_ceil(2)..=most).rev().find(|&steps| next.count.is_multiple_of(steps));
+        let mut tried = (most.div_ceil(2)..=most).rev().take(MOST_TRIED);
+        let even = tried.find(|&steps| next.count.is_multiple_of(steps));
         Self { whole, part: even.unwrap_or(most) }
     }
 }

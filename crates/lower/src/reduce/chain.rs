@@ -52,4 +52,4 @@ fn inner_steps(count: u64, longest: u64) -> u64 {
 }
 
 /// How many numbers are tried whether they divide a count.
-const MOST_TRIED: usize = 4096;
+pub(super) const MOST_TRIED: usize = 4096;

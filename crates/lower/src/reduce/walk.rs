@@ -1,5 +1,6 @@
 //! An array in memory as loops over vectors, and what lies where in a vector.
 
+use tilewright_ir::index::{AddressError, row_major_strides};
 use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Alignment, Physical, Target};
 
@@ -59,7 +60,10 @@ impl Walk {
     /// The walk over an array on a target, in vectors of this many elements.
     pub(crate) fn of(target: &Target, shape: &ArrayShape, vector: u64) -> Result<Self, LowerError> {
         let physical = Physical::of(target, shape);
-        let lows = row_major(shape.dims())?;
+        let lows = row_major_strides(shape.dims()).map_err(|error| match error {
+            AddressError::Overflow => LowerError::TooLarge,
+            _ => LowerError::Dynamic,
+        })?;
         let mut walk = Self {
             dims: shape.dims().iter().map(|&dim| u64::try_from(dim).unwrap_or(1)).collect(),
             outer: Vec::new(),
@@ -73,8 +77,8 @@ impl Walk {
             if axis.count == 1 && (axis.extent == 1 || stride >= vector) {
                 continue;
             }
-            let low = axis.dim.and_then(|dim| lows.get(dim)).filter(|&&low| low > 0);
-            let unit = low.map_or(1, |low| axis.low / low);
+            let low = axis.dim.and_then(|dim| lows.get(dim)).map_or(0, |low| low.unsigned_abs());
+            let unit = axis.low.checked_div(low).unwrap_or(1);
             walk.push(
                 target,
                 Part { dim: axis.dim, unit, count: axis.count, stride },
@@ -164,15 +168,4 @@ impl Walk {
     pub(crate) fn size(&self, inner: &Inner) -> u64 {
         inner.dim.and_then(|dim| self.dims.get(dim)).copied().unwrap_or(1)
     }
-}
-/// How far apart in the row-major index neighbours along each dim are.
-fn row_major(dims: &[i64]) -> Result<Vec<u64>, LowerError> {
-    let mut lows = vec![1u64; dims.len()];
-    let mut low = 1u64;
-    for (slot, &dim) in lows.iter_mut().zip(dims).rev() {
-        *slot = low;
-        let size = u64::try_from(dim).map_err(|_| LowerError::Dynamic)?;
-        low = low.checked_mul(size).ok_or(LowerError::TooLarge)?;
-    }
-    Ok(lows)
 }

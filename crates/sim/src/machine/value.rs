@@ -161,9 +161,16 @@ impl<'m> Run<'m> {
         operands: &[RegisterId],
         len: usize,
     ) -> Result<Values, Fault> {
-        let arguments: Result<Values, Fault> =
-            operands.iter().map(|&id| self.register(id).cloned()).collect();
-        self.call(self.function(id)?, arguments?, len)
+        let function = self.function(id)?;
+        // Lent to the function, which sets no register.
+        let registers = std::mem::take(&mut self.registers);
+        let arguments = operands.iter().map(|id| registers.get(id.0)?.as_ref());
+        let called = match arguments.collect::<Option<SmallVec<[&Data; 4]>>>() {
+            Some(arguments) => self.call(function, &arguments, len),
+            None => Err(UNSET),
+        };
+        self.registers = registers;
+        called
     }
 
     fn function(&self, id: FunctionId) -> Result<&'m Function, Fault> {
@@ -173,11 +180,12 @@ impl<'m> Run<'m> {
     fn call(
         &mut self,
         function: &'m Function,
-        arguments: Values,
+        arguments: &[&Data],
         len: usize,
     ) -> Result<Values, Fault> {
-        let mut values: Vec<Data> = arguments.into_vec();
-        for (step, value) in function.steps.iter().zip(function.values.iter().skip(values.len())) {
+        let count = arguments.len();
+        let mut made: Vec<Data> = Vec::with_capacity(function.steps.len());
+        for (step, value) in function.steps.iter().zip(function.values.iter().skip(count)) {
             let next = match step {
                 FunctionStep::Constant(literal) => {
                     let array = literal.as_array().ok_or(TYPES)?;
@@ -189,15 +197,25 @@ impl<'m> Run<'m> {
                         types.map(|value| value.element_type).collect();
                     let lanes = self.prepare(op, &types, value.element_type)?;
                     self.costs(op, &types, value.element_type, len);
-                    let data: SmallVec<[&Data; 3]> =
-                        operands.iter().filter_map(|&operand| values.get(operand)).collect();
+                    let data: SmallVec<[&Data; 3]> = operands
+                        .iter()
+                        .filter_map(|&operand| value_at(arguments, &made, operand))
+                        .collect();
                     compute(&*lanes, &data, value.element_type, len)?
                 }
             };
-            values.push(next);
+            made.push(next);
         }
-        let results = function.results.iter().map(|&result| values.get(result).cloned());
-        results.collect::<Option<Values>>().ok_or(Fault::Unsound("a function has no such result"))
+        let mut results = Values::new();
+        for (place, &result) in function.results.iter().enumerate() {
+            let again = function.results.iter().skip(place + 1).any(|&later| later == result);
+            let own = result.checked_sub(count).and_then(|at| made.get_mut(at));
+            results.push(match own.filter(|_| !again) {
+                Some(own) => std::mem::replace(own, Data::Pred(Vec::new())),
+                None => value_at(arguments, &made, result).cloned().ok_or(NO_RESULT)?,
+            });
+        }
+        Ok(results)
     }
 
     /// Combines halves until one is left, which then goes everywhere: no worse
@@ -221,8 +239,11 @@ impl<'m> Run<'m> {
                     if digit.saturating_add(half) < left { digit + half } else { digit }
                 }))
             };
-            let arguments = values.iter().cloned().chain(values.iter().map(upper)).collect();
-            let combined = self.call(function, arguments, len)?;
+            let upper: Values = values.iter().map(upper).collect();
+            let combined = {
+                let arguments: SmallVec<[&Data; 4]> = values.iter().chain(&upper).collect();
+                self.call(function, &arguments, len)?
+            };
             for (value, combined) in values.iter_mut().zip(&combined) {
                 let lower = (0..len).filter(|&p| along.at(p as u64) < left - half);
                 if !value.set_from(combined, lower.map(|p| (p, p))) {
@@ -302,6 +323,8 @@ impl<'m> Run<'m> {
     }
 }
 
+const UNSET: Fault = Fault::Unsound("a register is read before it is set");
+const NO_RESULT: Fault = Fault::Unsound("a function has no such result");
 const TYPES: Fault = Fault::Unsound("a value of another type than its register");
 
 fn compute(
@@ -312,4 +335,12 @@ fn compute(
 ) -> Result<Data, Fault> {
     let mut out = Data::zeros(result, 0);
     if lanes.compute(operands, len, &mut out) { Ok(out) } else { Err(TYPES) }
+}
+
+/// A value of a function: an argument, or what was made of these.
+fn value_at<'a>(arguments: &[&'a Data], made: &'a [Data], place: usize) -> Option<&'a Data> {
+    match place.checked_sub(arguments.len()) {
+        Some(made_at) => made.get(made_at),
+        None => arguments.get(place).copied(),
+    }
 }

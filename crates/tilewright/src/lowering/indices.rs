@@ -1,6 +1,7 @@
 //! Arrays that count: what they hold follows from where it is.
 
 use tilewright_ir::element::NumberClass;
+use tilewright_ir::index::row_major_strides;
 use tilewright_ir::{InstId, Module, Op};
 
 /// How far values are looked through.
@@ -54,7 +55,10 @@ pub(super) fn indices(module: &Module, id: InstId) -> Option<Vec<i64>> {
 /// The factors after a reshape: a dim with a factor may be split, but not be merged
 /// with others.
 fn reshaped(from: &[i64], factors: &[i64], to: &[i64]) -> Option<Vec<i64>> {
-    let (from_lows, to_lows) = (lows(from)?, lows(to)?);
+    if from.contains(&0) || to.contains(&0) {
+        return None;
+    }
+    let (from_lows, to_lows) = (row_major_strides(from).ok()?, row_major_strides(to).ok()?);
     let mut after = vec![0i64; to.len()];
     for ((&size, &low), &factor) in from.iter().zip(&from_lows).zip(factors) {
         if factor == 0 || size <= 1 {
@@ -77,16 +81,4 @@ fn reshaped(from: &[i64], factors: &[i64], to: &[i64]) -> Option<Vec<i64>> {
         }
     }
     Some(after)
-}
-
-/// How far apart in the row-major index neighbours along each dim are; `None` where
-/// there are none.
-fn lows(dims: &[i64]) -> Option<Vec<i64>> {
-    let mut lows = vec![1i64; dims.len()];
-    let mut low = 1i64;
-    for (slot, &dim) in lows.iter_mut().zip(dims).rev() {
-        *slot = low;
-        low = low.checked_mul(dim)?;
-    }
-    (low > 0).then_some(lows)
 }
