@@ -17,6 +17,7 @@ vmem xs: f32[2048] twice
 vmem bs: bf16[2048]
 vmem ys: f32[4096]
 vmem is: s32[1024]
+vmem ts: f32[1024] twice
 fn add(a: f32, b0: f32) {
   c: f32 = add a, b0
   return c
@@ -34,7 +35,7 @@ fn first_greatest(a: f32, i: s32, b1: f32, j: s32) {
   wait bs
   stream xs <- x[2048*n] of min(2048, 8192 - 2048*n) for n in 4 {
     v: f32 x 1024 = load xs[1024] where p%128 in 0..100 - 1*n, p/128%8 == n else -inf
-    at: s32 x 1024 = positions 128 p/128%8, 1 p%128, from 8*(n/2) + n%2
+    at: s32 x 1024 = positions 128*(p/128%8) + p%128 + 8*(n/2) + n%2
     when n == 0 {
       greatest: f32 x 1024 = splat -inf
       place: s32 x 1024 = splat -1
@@ -53,6 +54,11 @@ fn first_greatest(a: f32, i: s32, b1: f32, j: s32) {
     cut = subtract cut, init
     inside: pred x 1024 = under p%128 in 0..100 - 1*n, p/128%8 == n
     half: f32 x 1024 = part n/2 of wide
+    half = gather ys[128*(p%8) + p/8 + n] where p%128 in 0..64 else 0.5
+    half = gather ys[1023 - 1*p]
+  }
+  stream ts[256*q + 64*u] <- x[4096*m + 512*q + u] of 64 each q in 4 each u in 2 for m in 2 {
+    turned: f32 x 1024 = gather ts[256*(p/128%4) + p%64] where p/512%2 == m else 0.0
   }
   copy y[0] <- ys[0] of 4096
   copy w[0] <- is[0] of 1024
@@ -119,31 +125,39 @@ fn lines_are_those_of_the_text() {
 #[test]
 fn flaws_are_told_with_their_line() {
     for (from, to, line, words) in [
-        ("xs[1024]", "xs[1000]", 26, "multiples of 1024 elements"),
-        ("xs[1024]", "xs[2048]", 26, "`xs`, which has 2048"),
-        ("load xs", "load bs", 26, "`bs` bf16"),
-        ("load xs[1024]", "load x[1024]", 26, "vectors are loaded from vmem"),
-        (" else -inf", "", 26, "`else`"),
-        ("at: s32 x", "at: f32 x", 27, "do not agree"),
-        ("p/128%8, 1 p%128", "p/128%9, 1 p%128", 27, "no digit of positions in 1024"),
-        ("greatest, place, v, at", "greatest, place, v, place2", 32, "place2"),
-        ("fold p%128 by first_greatest", "fold p%128 by add", 34, "do not agree"),
-        ("store is[0] = row", "store ys[0] = row", 36, "holds s32"),
-        ("ys[1024*n]", "ys[1024*n + 4096]", 37, "which has 4096"),
-        ("wide: f32 x 2048", "wide: f32 x 1024", 40, "different numbers of elements"),
-        ("scalar ys[3]", "scalar ys[4096]", 42, "which has 4096"),
-        ("copy y[0] <- ys[0] of 4096", "copy y[1] <- ys[0] of 4096", 47, "which has 4096"),
-        ("copy y[0] <- ys[0]", "copy ys[0] <- ys[0]", 47, "between main memory"),
-        ("copy y[0] <- ys[0]", "copy x[0] <- ys[0]", 47, "copies write out or workspace"),
-        ("copy w[0] <- is[0]", "copy w[0] <- ys[0]", 48, "elements of two types"),
-        ("of min(2048, 8192 - 2048*n)", "of 4096", 25, "which has 8192"),
-        ("xs: f32[2048] twice", "xs: f32[2048]", 25, "streams fill vmem twice"),
-        ("wait bs", "wait b", 24, "what is waited for is vmem"),
-        ("cut = subtract cut, init", "v = subtract v, v\n    cut = subtract cut, cut2", 44, "cut2"),
-        ("part n/2 of", "part n + 2 of", 45, "there are 2 parts"),
-        ("half: f32 x 1024", "half: f32 x 1000", 45, "no part of 2048"),
-        ("inside: pred", "inside: s32", 44, "do not agree"),
-        ("under p%128 in", "under p%100 in", 44, "no digit of positions in 1024"),
+        ("xs[1024]", "xs[1000]", 27, "multiples of 1024 elements"),
+        ("xs[1024]", "xs[2048]", 27, "`xs`, which has 2048"),
+        ("load xs", "load bs", 27, "`bs` bf16"),
+        ("load xs[1024]", "load x[1024]", 27, "vectors are loaded from vmem"),
+        (" else -inf", "", 27, "`else`"),
+        ("at: s32 x", "at: f32 x", 28, "do not agree"),
+        ("8*(n/2) + n%2", "8*(m/2) + n%2", 28, "`m` is the index of no loop"),
+        ("gather ys[1023", "gather ys[9023", 48, "reaches element 8000 of `ys`"),
+        ("gather ys[1023", "gather is[1023", 48, "`half` holds f32, `is` s32"),
+        ("gather ys[1023", "gather y[1023", 48, "elements are gathered from vmem"),
+        (" else 0.5", "", 47, "`else`"),
+        ("part n/2 of", "part p of", 46, "`p` is the position in a vector"),
+        ("x[4096*m + 512*q", "x[8192 + 4096*m + 512*q", 50, "which has 8192"),
+        ("ts[256*q + 64*u]", "ts[512*q + 64*u]", 50, "which has 1024"),
+        ("x[4096*m + 512*q", "x[4096*m + 512*n", 50, "`n` is the index of no loop"),
+        ("greatest, place, v, at", "greatest, place, v, place2", 33, "place2"),
+        ("fold p%128 by first_greatest", "fold p%128 by add", 35, "do not agree"),
+        ("store is[0] = row", "store ys[0] = row", 37, "holds s32"),
+        ("ys[1024*n]", "ys[1024*n + 4096]", 38, "which has 4096"),
+        ("wide: f32 x 2048", "wide: f32 x 1024", 41, "different numbers of elements"),
+        ("scalar ys[3]", "scalar ys[4096]", 43, "which has 4096"),
+        ("copy y[0] <- ys[0] of 4096", "copy y[1] <- ys[0] of 4096", 53, "which has 4096"),
+        ("copy y[0] <- ys[0]", "copy ys[0] <- ys[0]", 53, "between main memory"),
+        ("copy y[0] <- ys[0]", "copy x[0] <- ys[0]", 53, "copies write out or workspace"),
+        ("copy w[0] <- is[0]", "copy w[0] <- ys[0]", 54, "elements of two types"),
+        ("of min(2048, 8192 - 2048*n)", "of 4096", 26, "which has 8192"),
+        ("xs: f32[2048] twice", "xs: f32[2048]", 26, "streams fill vmem twice"),
+        ("wait bs", "wait b", 25, "what is waited for is vmem"),
+        ("cut = subtract cut, init", "v = subtract v, v\n    cut = subtract cut, cut2", 45, "cut2"),
+        ("part n/2 of", "part n + 2 of", 46, "there are 2 parts"),
+        ("half: f32 x 1024", "half: f32 x 1000", 46, "no part of 2048"),
+        ("inside: pred", "inside: s32", 45, "do not agree"),
+        ("under p%128 in", "under p%100 in", 45, "no digit of positions in 1024"),
         ("ys: f32[4096]", "ys: f32[40960000]", 1, "bytes of vector memory"),
         ("gt: pred = compare", "gt: s32 = compare", 1, "`gt` of `first_greatest` is not s32"),
     ] {
@@ -222,12 +236,13 @@ fn what_is_no_kernel_is_refused() {
     assert!(parse(&deep).is_err());
 }
 
-/// Expressions of three indices.
+/// Expressions of three indices and the position.
 fn expression() -> impl Strategy<Value = Expr> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(Expr::Constant),
         (-9i64..9).prop_map(Expr::Constant),
         (0usize..3).prop_map(|index| Expr::Index(IndexId(index))),
+        Just(Expr::Position),
     ];
     leaf.prop_recursive(4, 24, 2, |inner| {
         let both = (inner.clone(), inner.clone()).prop_map(|(a, b)| Box::new([a, b]));
@@ -261,19 +276,25 @@ proptest! {
     }
 
     #[test]
-    fn ranges_hold_all_values(expr in expression(), at in prop::array::uniform3(0i64..4)) {
+    fn ranges_hold_all_values(expr in expression(), at in prop::array::uniform4(0i64..4)) {
         let index = |id: IndexId| at.get(id.0).copied();
-        let range = expr.range(&|_| Some(0..=3));
-        if let (Some(value), Some(range)) = (expr.value(&index), range) {
+        let range = expr.range_at(Some(0..=3), &|_| Some(0..=3));
+        let value = expr.value_at(Some(at[3]), &index);
+        if let (Some(value), Some(range)) = (value, range) {
             prop_assert!(range.contains(&value));
+        }
+        let simple = expr.simplified(Some(0..=3), &|_| Some(0..=3));
+        if let (Some(value), Some(simple)) = (value, simple.value_at(Some(at[3]), &index)) {
+            prop_assert_eq!(value, simple);
         }
     }
 
     #[test]
     fn simpler_forms_are_equal(
-        expr in expression(), by in 1i64..9, at in prop::array::uniform3(0i64..4)
+        expr in expression(), by in 1i64..9, at in prop::array::uniform4(0i64..4)
     ) {
-        let value = |expr: &Expr| expr.value(&|id: IndexId| at.get(id.0).copied());
+        let index = |id: IndexId| at.get(id.0).copied();
+        let value = |expr: &Expr| expr.value_at(Some(at[3]), &index);
         if let Some(of) = value(&expr) {
             let same = |simple: Expr, plain: Option<i64>| {
                 // What overflows has no value in one form, and may have in the other.

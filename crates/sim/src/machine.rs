@@ -1,6 +1,7 @@
 //! The machine's state, and how it goes through a kernel.
 
 mod copies;
+mod gather;
 mod value;
 
 use std::ops::Range;
@@ -145,6 +146,11 @@ fn number(
         found.insert(std::ptr::from_ref(statement), lines.next().unwrap_or(1));
         number(statement.body().unwrap_or_default(), lines, found);
     }
+}
+
+/// The vectors that a register of so many elements takes.
+fn vectors_of(target: &Target, element_type: ElementType, len: usize) -> u64 {
+    target.vectors_for(element_type, len as u64)
 }
 
 /// An op on operands of these types.
@@ -294,7 +300,7 @@ impl<'m> Run<'m> {
         let data = data.ok_or(Fault::Unsound("a register is stored before it is set"))?;
         let stored = self.store_data(to, &data, &bounds);
         let element_type = self.buffer(to.buffer)?.element_type;
-        let vectors = self.machine.target.vectors_for(element_type, data.len() as u64);
+        let vectors = vectors_of(self.machine.target, element_type, data.len());
         let slots = f64::from(self.machine.target.store_slots.max(1));
         self.clock.work(Unit::Store, vectors, 1.0 / slots);
         self.registers[from.0] = Some(data);

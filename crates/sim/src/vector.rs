@@ -29,29 +29,16 @@ pub(crate) fn with_digit(
     })
 }
 
-/// Sums of multiples of digits, and a number, wrapped to an integer type; `None`
-/// for other types.
-pub(crate) fn positions(
-    element_type: ElementType,
-    len: usize,
-    terms: &[(i64, Digit)],
-    base: i64,
-) -> Option<Data> {
-    let values = (0..len).map(|position| {
-        terms.iter().fold(base, |sum, (factor, digit)| {
-            let digit = i64::try_from(digit.at(position as u64)).unwrap_or(i64::MAX);
-            sum.wrapping_add(factor.wrapping_mul(digit))
-        })
-    });
-    integers(element_type, values)
-}
-
+/// Numbers, wrapped to an integer type; `None` for other types.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "integers wrap around, as those of an iota do"
 )]
-fn integers(element_type: ElementType, values: impl Iterator<Item = i64>) -> Option<Data> {
+pub(crate) fn integers(
+    element_type: ElementType,
+    values: impl Iterator<Item = i64>,
+) -> Option<Data> {
     Some(match element_type {
         ElementType::S8 => Data::S8(values.map(|v| v as i8).collect()),
         ElementType::S16 => Data::S16(values.map(|v| v as i16).collect()),

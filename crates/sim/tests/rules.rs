@@ -218,6 +218,73 @@ fn a_fold_gives_its_result_to_every_position() {
     assert_eq!(ran.outputs[0].data().as_slice::<f32>().unwrap()[8..], expected);
 }
 
+/// 0 1 2 3 / 4 5 6 7 in two vectors of eight: what is turned, moved and left alone.
+#[test]
+fn a_gather_takes_elements_from_anywhere() {
+    let with = |gather: &str| {
+        let body = format!(
+            "  copy ys[0] <- x[0] of 16\n  wait ys\n  a: f32 x 8 = {gather}\n  store ys[16] = a\n  copy y[0] <- ys[16] of 8\n"
+        );
+        let ran = run(&body).unwrap();
+        let y = ran.outputs[0].data().as_slice::<f32>().unwrap()[..8].to_vec();
+        (y, ran.counters.realign_ops, ran.counters.cycles)
+    };
+    // 16 elements are sent in 4 cycles, and 8 in 2, each after 10; the store takes one.
+    let base = 14.0 + 12.0 + 1.0;
+    // Nothing moves: a load, which takes less than the store.
+    assert_eq!(with("gather ys[p + 8]"), ((8u8..16).map(f32::from).collect(), 0, base));
+    // The second row's elements are first in both: two moves, one more than the store.
+    let y = vec![4.0, 5.0, 6.0, 7.0, 0.0, 1.0, 2.0, 3.0];
+    assert_eq!(with("gather ys[(p + 4)%8]"), (y, 1, base + 1.0));
+    // One row everywhere is one move.
+    let y = vec![8.0, 9.0, 10.0, 11.0, 8.0, 9.0, 10.0, 11.0];
+    assert_eq!(with("gather ys[8 + p%4]"), (y, 1, base));
+    // Columns of four rows: two rows are written, and eight elements turned, four at a time.
+    let y = vec![0.0, 4.0, 8.0, 12.0, 1.0, 5.0, 9.0, 13.0];
+    assert_eq!(with("gather ys[4*(p%4) + p/4]"), (y, 1, base + 1.0));
+    // What is not under the mask is not read.
+    let y = vec![-1.0, -1.0, -1.0, -1.0, 3.0, 2.0, 1.0, 0.0];
+    assert_eq!(with("gather ys[7 - 1*p] where p/4%2 == 1 else -1.0"), (y, 1, base));
+}
+
+#[test]
+fn gathers_keep_to_the_rules() {
+    let broken_by = |gather: &str| {
+        broken(&format!("  copy ys[0] <- x[0] of 16\n  wait ys\n  a: f32 x 8 = {gather}\n"))
+    };
+    let outside = Fault::OutOfBounds { buffer: "ys".into(), address: 35, len: 32 };
+    assert_eq!(
+        broken_by("gather ys[4*p]"),
+        (13, Fault::Uninitialised { buffer: "ys".into(), address: 16 })
+    );
+    assert_eq!(
+        broken_by("gather ys[28 + p]").1,
+        Fault::OutOfBounds { buffer: "ys".into(), address: 32, len: 32 }
+    );
+    assert_eq!(broken_by("gather ys[7*p] where p%8 == 5 else 0.0").1, outside);
+    let race = "  copy ys[0] <- x[0] of 16\n  a: f32 x 8 = gather ys[p]\n";
+    assert_eq!(broken(race).1, Fault::Race { buffer: "ys".into(), address: 0 });
+}
+
+#[test]
+fn streams_copy_runs() {
+    let body = "  stream xs[8*q] <- x[8*q + 16*n] of 4 each q in 2 for n in 2 {
+    a: f32 x 8 = gather xs[p%4 + 8*(p/4)]
+    store ys[8*n] = a
+  }
+  copy y[0] <- ys[0] of 16
+";
+    let ran = run(body).unwrap();
+    let expected: Vec<f32> = [0u8, 1, 2, 3, 8, 9, 10, 11].map(f32::from).to_vec();
+    let second: Vec<f32> = expected.iter().map(|x| x + 16.0).collect();
+    assert_eq!(ran.outputs[0].data().as_slice::<f32>().unwrap()[..16], [expected, second].concat());
+    // Of each block two runs of four elements.
+    assert_eq!(ran.counters.hbm_read_bytes, 2 * 2 * 16);
+    // What lies between the runs is poison.
+    let between = body.replace("gather xs[p%4 + 8*(p/4)]", "load xs[0]");
+    assert_eq!(broken(&between), (12, Fault::Uninitialised { buffer: "xs".into(), address: 4 }));
+}
+
 /// Two blocks of 64 bytes: each takes 4 cycles to send, after 10.
 #[test]
 fn copies_run_beside_the_core() {

@@ -92,6 +92,8 @@ const RESERVED: &[&str] = &[
     "wait",
     "store",
     "load",
+    "gather",
+    "each",
     "scalar",
     "splat",
     "positions",

@@ -16,8 +16,8 @@ use std::ops::RangeInclusive;
 use tilewright_target::{Alignment, Target};
 
 use super::{
-    Bound, BufferId, Digit, Expr, IndexId, Kernel, Place, RegisterId, Space, Statement, Value,
-    print::lines,
+    Block, Bound, BufferId, Digit, Expr, IndexId, Kernel, Place, Register, RegisterId, Space,
+    Statement, Value, print::lines,
 };
 
 /// What is wrong with a kernel.
@@ -154,14 +154,7 @@ impl<'a> Checker<'a> {
                 let grid: Vec<_> = grid.iter().map(|&(index, n)| (index, last(n))).collect();
                 // The blocks depend on the grid.
                 self.bind(&grid);
-                for block in blocks {
-                    self.space(block.to, &[Space::VmemTwice], "streams fill");
-                    self.space(block.from.buffer, &[Space::In, Space::Workspace], "streams read");
-                    self.same_elements(block.to, block.from.buffer);
-                    self.within_buffer(&block.from, &block.len, false);
-                    let to = Place { buffer: block.to, at: Expr::ZERO };
-                    self.within_buffer(&to, &block.len, false);
-                }
+                blocks.iter().for_each(|block| self.block(block));
                 self.looped(&grid, body);
             }
             Statement::Copy { to, from, len } => self.copy(to, from, len),
@@ -182,6 +175,26 @@ impl<'a> Checker<'a> {
         }
     }
 
+    fn block(&mut self, block: &Block) {
+        let Block { to, from, len, each } = block;
+        let last = |count: RangeInclusive<i64>| count.end().saturating_sub(1).max(0);
+        self.indices(len);
+        for (_, count) in each {
+            self.indices(count);
+        }
+        let runs: Vec<(IndexId, Option<i64>)> =
+            each.iter().map(|(index, count)| (*index, self.range(count).map(last))).collect();
+        let varying = each.iter().filter(|(_, count)| !matches!(count, Expr::Constant(_)));
+        self.varying.extend(varying.map(|(index, _)| *index));
+        self.bind(&runs);
+        self.space(to.buffer, &[Space::VmemTwice], "streams fill");
+        self.space(from.buffer, &[Space::In, Space::Workspace], "streams read");
+        self.same_elements(to.buffer, from.buffer);
+        self.within_buffer(from, len, false);
+        self.within_buffer(to, len, false);
+        self.unbind(&runs);
+    }
+
     fn bind(&mut self, indices: &[(IndexId, Option<i64>)]) {
         for (index, last) in indices {
             if let Some(range) = self.ranges.get_mut(index.0) {
@@ -193,6 +206,10 @@ impl<'a> Checker<'a> {
     fn looped(&mut self, indices: &[(IndexId, Option<i64>)], body: &'a [Statement]) {
         self.bind(indices);
         self.within(body);
+        self.unbind(indices);
+    }
+
+    fn unbind(&mut self, indices: &[(IndexId, Option<i64>)]) {
         for (index, _) in indices {
             if let Some(range) = self.ranges.get_mut(index.0) {
                 *range = None;
@@ -273,10 +290,15 @@ impl<'a> Checker<'a> {
                 self.space(place.buffer, VMEM, "scalars are read from");
                 self.within_buffer(place, &Expr::Constant(1), false);
             }
-            Value::Positions { terms, base } => {
-                self.indices(base);
-                terms.iter().for_each(|(_, digit)| self.digit(*digit, register.len));
+            Value::Gather { from, mask, otherwise } => {
+                self.space(from.buffer, VMEM, "elements are gathered from");
+                if !mask.is_empty() && otherwise.is_none() {
+                    self.flaw("a gather under a mask says what the others are: `else`".to_owned());
+                }
+                self.mask(mask, register.len);
+                self.gathered(from, register);
             }
+            Value::Positions(value) => self.loops(value),
             Value::Fold { along, .. } => self.digit(*along, register.len),
             Value::Spread { along, at, .. } => {
                 self.indices(at);
@@ -355,6 +377,31 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Elements that are gathered: their type, and that not all of them lie
+    /// outside.
+    fn gathered(&mut self, from: &Place, register: &Register) {
+        self.loops(&from.at);
+        let Some(buffer) = self.kernel.buffer(from.buffer) else { return };
+        if register.element_type != buffer.element_type {
+            let names = (register.element_type.name(), buffer.element_type.name());
+            self.flaw(format!(
+                "`{}` holds {}, `{}` {}",
+                register.name, names.0, buffer.name, names.1
+            ));
+        }
+        let size = i64::try_from(buffer.len).unwrap_or(i64::MAX);
+        let last = i64::try_from(register.len).unwrap_or(i64::MAX).saturating_sub(1);
+        let index = |index: IndexId| self.ranges.get(index.0).cloned().flatten();
+        let range = from.at.range_at(Some(0..=last), &index);
+        if let Some(range) = range.filter(|range| *range.start() >= size || *range.end() < 0) {
+            self.flaw(format!(
+                "it reaches element {} of `{}`, which has {size}",
+                range.start(),
+                buffer.name
+            ));
+        }
+    }
+
     /// A range within a buffer. What only some values of the indices reach is
     /// left to the machine unless every one of them does.
     fn within_buffer(&mut self, place: &Place, len: &Expr, masked: bool) {
@@ -389,6 +436,14 @@ impl<'a> Checker<'a> {
     }
 
     fn indices(&mut self, expr: &Expr) {
+        if expr.has_position() {
+            self.flaw("`p` is the position in a vector: here there is none".to_owned());
+        }
+        self.loops(expr);
+    }
+
+    /// That its indices are those of loops around.
+    fn loops(&mut self, expr: &Expr) {
         for index in expr.indices() {
             if self.ranges.get(index.0).is_none_or(Option::is_none) {
                 let name = self.kernel.indices.get(index.0).map_or("?", |name| name).to_owned();

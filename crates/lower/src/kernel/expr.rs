@@ -14,6 +14,8 @@ pub enum Expr {
     Constant(i64),
     /// An index.
     Index(IndexId),
+    /// The position in a vector, where there is one.
+    Position,
     /// A sum.
     Sum(Box<[Expr; 2]>),
     /// A multiple.
@@ -31,44 +33,66 @@ impl Expr {
     pub const ZERO: Self = Self::Constant(0);
 
     /// Its value, given those of the indices; `None` if it has none within 64
-    /// bits.
+    /// bits, or depends on the position.
     pub fn value(&self, index: &impl Fn(IndexId) -> Option<i64>) -> Option<i64> {
+        self.value_at(None, index)
+    }
+
+    /// The same at a position.
+    pub fn value_at(
+        &self,
+        position: Option<i64>,
+        index: &impl Fn(IndexId) -> Option<i64>,
+    ) -> Option<i64> {
+        let value = |of: &Self| of.value_at(position, index);
         match self {
             Self::Constant(value) => Some(*value),
             Self::Index(id) => index(*id),
-            Self::Sum(both) => both[0].value(index)?.checked_add(both[1].value(index)?),
-            Self::Times(of, by) => of.value(index)?.checked_mul(*by),
-            Self::Over(of, by) => of.value(index)?.checked_div_euclid(*by),
-            Self::Modulo(of, by) => of.value(index)?.checked_rem_euclid(*by),
-            Self::Least(both) => Some(both[0].value(index)?.min(both[1].value(index)?)),
+            Self::Position => position,
+            Self::Sum(both) => value(&both[0])?.checked_add(value(&both[1])?),
+            Self::Times(of, by) => value(of)?.checked_mul(*by),
+            Self::Over(of, by) => value(of)?.checked_div_euclid(*by),
+            Self::Modulo(of, by) => value(of)?.checked_rem_euclid(*by),
+            Self::Least(both) => Some(value(&both[0])?.min(value(&both[1])?)),
         }
     }
 
     /// Between which values it is, given the same of the indices; `None` where
-    /// 64 bits do not hold them.
+    /// 64 bits do not hold them, or it depends on the position.
     pub fn range(
         &self,
         index: &impl Fn(IndexId) -> Option<RangeInclusive<i64>>,
     ) -> Option<RangeInclusive<i64>> {
+        self.range_at(None, index)
+    }
+
+    /// The same for positions in this range.
+    pub fn range_at(
+        &self,
+        position: Option<RangeInclusive<i64>>,
+        index: &impl Fn(IndexId) -> Option<RangeInclusive<i64>>,
+    ) -> Option<RangeInclusive<i64>> {
+        let range = |of: &Self| of.range_at(position.clone(), index);
         match self {
             Self::Constant(value) => Some(*value..=*value),
             Self::Index(id) => index(*id),
+            Self::Position => position,
             Self::Sum(both) => {
-                let (a, b) = (both[0].range(index)?, both[1].range(index)?);
+                let (a, b) = (range(&both[0])?, range(&both[1])?);
                 Some(a.start().checked_add(*b.start())?..=a.end().checked_add(*b.end())?)
             }
             Self::Times(of, by) => {
-                let of = of.range(index)?;
+                let of = range(of)?;
                 let ends = (of.start().checked_mul(*by)?, of.end().checked_mul(*by)?);
                 Some(ends.0.min(ends.1)..=ends.0.max(ends.1))
             }
             Self::Over(of, by) => {
-                let of = of.range(index)?;
+                let of = range(of)?;
                 let ends = (of.start().checked_div_euclid(*by)?, of.end().checked_div_euclid(*by)?);
                 Some(ends.0.min(ends.1)..=ends.0.max(ends.1))
             }
             Self::Modulo(of, by) => {
-                let of = of.range(index)?;
+                let of = range(of)?;
                 let stays =
                     of.start().checked_div_euclid(*by)? == of.end().checked_div_euclid(*by)?;
                 let (from, to) =
@@ -76,7 +100,7 @@ impl Expr {
                 Some(if stays { from..=to } else { 0..=by.checked_sub(1)? })
             }
             Self::Least(both) => {
-                let (a, b) = (both[0].range(index)?, both[1].range(index)?);
+                let (a, b) = (range(&both[0])?, range(&both[1])?);
                 Some(*a.start().min(b.start())..=*a.end().min(b.end()))
             }
         }
@@ -87,7 +111,7 @@ impl Expr {
         let divides = |value: i64| value.checked_rem_euclid(number) == Some(0);
         match self {
             Self::Constant(value) => divides(*value),
-            Self::Index(_) => divides(1),
+            Self::Index(_) | Self::Position => divides(1),
             Self::Sum(both) | Self::Least(both) => both.iter().all(|e| e.is_multiple_of(number)),
             Self::Times(of, by) => divides(*by) || of.is_multiple_of(number),
             Self::Over(..) => divides(1),
@@ -98,7 +122,7 @@ impl Expr {
     /// Whether it is a sum of multiples of indices, so that its range is exact.
     pub fn is_linear(&self) -> bool {
         match self {
-            Self::Constant(_) | Self::Index(_) => true,
+            Self::Constant(_) | Self::Index(_) | Self::Position => true,
             Self::Sum(both) => both.iter().all(Self::is_linear),
             Self::Times(of, _) => of.is_linear(),
             Self::Over(..) | Self::Modulo(..) | Self::Least(_) => false,
@@ -108,10 +132,34 @@ impl Expr {
     /// The indices that it depends on, each as often as it is named.
     pub fn indices(&self) -> Vec<IndexId> {
         match self {
-            Self::Constant(_) => Vec::new(),
+            Self::Constant(_) | Self::Position => Vec::new(),
             Self::Index(id) => vec![*id],
             Self::Sum(both) | Self::Least(both) => both.iter().flat_map(Self::indices).collect(),
             Self::Times(of, _) | Self::Over(of, _) | Self::Modulo(of, _) => of.indices(),
+        }
+    }
+
+    /// The additions, multiplications and divisions that compute it at each position.
+    pub fn operations(&self) -> u64 {
+        match self {
+            _ if !self.has_position() => 1,
+            Self::Constant(_) | Self::Index(_) | Self::Position => 1,
+            Self::Sum(both) | Self::Least(both) => {
+                both.iter().map(Self::operations).fold(1, u64::saturating_add)
+            }
+            Self::Times(of, _) | Self::Over(of, _) | Self::Modulo(of, _) => {
+                of.operations().saturating_add(1)
+            }
+        }
+    }
+
+    /// Whether it depends on the position.
+    pub fn has_position(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Index(_) => false,
+            Self::Position => true,
+            Self::Sum(both) | Self::Least(both) => both.iter().any(Self::has_position),
+            Self::Times(of, _) | Self::Over(of, _) | Self::Modulo(of, _) => of.has_position(),
         }
     }
 
@@ -123,10 +171,15 @@ impl Expr {
             this if by == 1 => this,
             Self::Constant(value) => Self::Constant(value.checked_div_euclid(by).unwrap_or(0)),
             Self::Times(of, times) if times % by == 0 => *of * (times / by),
-            Self::Sum(both) if both.iter().any(|part| part.is_multiple_of(by)) => {
-                let [a, b] = *both;
-                a.quotient(by) + b.quotient(by)
-            }
+            Self::Modulo(_, below) if below <= by => Self::ZERO,
+            Self::Over(of, first) => match first.checked_mul(by) {
+                Some(both) => of.quotient(both),
+                None => Self::Over(Box::new(Self::Over(of, first)), by),
+            },
+            Self::Sum(both) => match Self::Sum(both).apart(by) {
+                (None, rest) => Self::Over(Box::new(rest), by),
+                (Some(multiple), rest) => multiple.divided(by) + rest.quotient(by),
+            },
             this => Self::Over(Box::new(this), by),
         }
     }
@@ -138,12 +191,83 @@ impl Expr {
         match self {
             Self::Constant(value) => Self::Constant(value.checked_rem_euclid(by).unwrap_or(0)),
             this if this.is_multiple_of(by) => Self::ZERO,
-            Self::Sum(both) if both.iter().any(|part| part.is_multiple_of(by)) => {
-                let [a, b] = *both;
-                let left = if a.is_multiple_of(by) { b } else { a };
-                left.remainder(by)
-            }
+            Self::Modulo(of, below) if below <= by => Self::Modulo(of, below),
+            Self::Modulo(of, below) if below % by == 0 => of.remainder(by),
+            Self::Sum(both) => match Self::Sum(both).apart(by) {
+                (None, rest) => Self::Modulo(Box::new(rest), by),
+                (Some(_), rest) => rest.remainder(by),
+            },
             this => Self::Modulo(Box::new(this), by),
+        }
+    }
+
+    /// The terms of a sum that are multiples of a number, if there are any, and the
+    /// others.
+    fn apart(self, number: i64) -> (Option<Self>, Self) {
+        let mut terms = Vec::new();
+        self.terms(&mut terms);
+        let (multiples, rest): (Vec<Self>, Vec<Self>) =
+            terms.into_iter().partition(|term| term.is_multiple_of(number));
+        let sum = |terms: Vec<Self>| terms.into_iter().fold(Self::ZERO, Self::add);
+        ((!multiples.is_empty()).then(|| sum(multiples)), sum(rest))
+    }
+
+    fn terms(self, into: &mut Vec<Self>) {
+        match self {
+            Self::Sum(both) => both.into_iter().for_each(|part| part.terms(into)),
+            term => into.push(term),
+        }
+    }
+
+    /// A multiple of a number, divided by it.
+    fn divided(self, by: i64) -> Self {
+        match self {
+            Self::Sum(both) => {
+                let [a, b] = *both;
+                a.divided(by) + b.divided(by)
+            }
+            other => other.quotient(by),
+        }
+    }
+
+    /// The same in a simpler form, as far as what indices and positions are within
+    /// tells.
+    #[must_use]
+    pub fn simplified(
+        self,
+        position: Option<RangeInclusive<i64>>,
+        index: &impl Fn(IndexId) -> Option<RangeInclusive<i64>>,
+    ) -> Self {
+        let within = |of: &Self, by: i64| {
+            let range = of.range_at(position.clone(), index);
+            range.is_some_and(|range| *range.start() >= 0 && *range.end() < by)
+        };
+        let simple = |of: Self| of.simplified(position.clone(), index);
+        match self {
+            Self::Constant(_) | Self::Index(_) | Self::Position => self,
+            Self::Sum(both) => {
+                let [a, b] = *both;
+                simple(a) + simple(b)
+            }
+            Self::Times(of, by) => simple(*of) * by,
+            Self::Over(of, by) => {
+                let (multiple, rest) = simple(*of).apart(by);
+                let multiple = multiple.map_or(Self::ZERO, |multiple| multiple.divided(by));
+                if within(&rest, by) { multiple } else { multiple + rest.quotient(by) }
+            }
+            Self::Modulo(of, by) => {
+                let (_, rest) = simple(*of).apart(by);
+                if within(&rest, by) { rest } else { rest.remainder(by) }
+            }
+            Self::Least(both) => {
+                let [a, b] = both.map(simple);
+                let ranges = [&a, &b].map(|of| of.range_at(position.clone(), index));
+                match &ranges {
+                    [Some(first), Some(second)] if first.end() <= second.start() => a,
+                    [Some(first), Some(second)] if second.end() <= first.start() => b,
+                    _ => a.least(b),
+                }
+            }
         }
     }
 

@@ -246,15 +246,17 @@ pub enum Statement {
     },
 }
 
-/// What a stream copies for every step of its grid.
+/// What a stream copies for every step of its grid: a run of memory, or several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
-    /// The buffer that is filled, from its start.
-    pub to: BufferId,
-    /// Where in main memory the block begins.
+    /// Where in vector memory a run goes.
+    pub to: Place,
+    /// Where in main memory it begins.
     pub from: Place,
-    /// How many elements.
+    /// How many elements it has.
     pub len: Expr,
+    /// One run for all values of these indices, which only the places depend on.
+    pub each: Vec<(IndexId, Expr)>,
 }
 
 /// What registers are set to.
@@ -274,13 +276,19 @@ pub enum Value {
     Scalar(Place),
     /// A constant, everywhere.
     Splat(Literal),
-    /// A sum of multiples of digits of the position, and of a number.
-    Positions {
-        /// The digits with their factors.
-        terms: SmallVec<[(i64, Digit); 2]>,
-        /// The number.
-        base: Expr,
+    /// Elements from anywhere in vector memory: at each position the one at an
+    /// address that depends on the position. Those not under the mask are not read,
+    /// and are the literal.
+    Gather {
+        /// Where they are.
+        from: Place,
+        /// Which are read.
+        mask: Mask,
+        /// What the others are.
+        otherwise: Option<Literal>,
     },
+    /// Integers that depend on the position, wrapped around to the register's type.
+    Positions(Expr),
     /// Whether positions are under a mask.
     Under(Mask),
     /// An elementwise op.
@@ -328,6 +336,13 @@ impl Digit {
     pub fn at(self, position: u64) -> u64 {
         position / self.stride.max(1) % self.extent.max(1)
     }
+
+    /// The value at the position that an expression is evaluated at; `None` where 64
+    /// signed bits do not hold the digit's numbers.
+    pub fn expr(self) -> Option<Expr> {
+        let (stride, extent) = (self.stride.try_into().ok()?, self.extent.try_into().ok()?);
+        Some(Expr::Position.quotient(stride).remainder(extent))
+    }
 }
 
 impl Value {
@@ -335,9 +350,10 @@ impl Value {
     pub fn operands(&self) -> impl Iterator<Item = RegisterId> + '_ {
         let several: &[RegisterId] = match self {
             Self::Load { .. }
+            | Self::Gather { .. }
             | Self::Scalar(_)
             | Self::Splat(_)
-            | Self::Positions { .. }
+            | Self::Positions(_)
             | Self::Under(_) => &[],
             Self::Apply(_, operands) => operands,
             Self::Call(_, operands) => operands,

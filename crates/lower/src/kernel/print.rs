@@ -6,8 +6,8 @@ use tilewright_ir::ops::attr::AttrValue;
 use tilewright_ir::{Literal, Op};
 
 use super::{
-    Bound, BufferId, Digit, Expr, Function, FunctionStep, IndexId, Kernel, Place, RegisterId,
-    Space, Statement, Value, scalar,
+    Block, Bound, BufferId, Digit, Expr, Function, FunctionStep, IndexId, Kernel, Place,
+    RegisterId, Space, Statement, Value, scalar,
 };
 
 /// The line, from 1, of the text on which each statement begins, in the order of
@@ -219,8 +219,16 @@ impl<'a> Printer<'a> {
                 let blocks: Vec<String> = blocks
                     .iter()
                     .map(|block| {
-                        let (to, from) = (self.buffer(block.to), self.place(&block.from));
-                        format!("{to} <- {from} of {}", self.expr(&block.len))
+                        let Block { to, from, len, each } = block;
+                        let runs = each.iter().map(|(index, count)| {
+                            format!(" each {} in {}", self.index(*index), self.expr(count))
+                        });
+                        let to = match to.at {
+                            Expr::Constant(0) => self.buffer(to.buffer).to_owned(),
+                            _ => self.place(to),
+                        };
+                        let (from, runs) = (self.place(from), runs.collect::<String>());
+                        format!("{to} <- {from} of {}{runs}", self.expr(len))
                     })
                     .collect();
                 let grid: Vec<String> =
@@ -258,8 +266,9 @@ impl<'a> Printer<'a> {
 
     fn value(&self, f: &mut Formatter<'_>, value: &'a Value) -> fmt::Result {
         match value {
-            Value::Load { from, mask, otherwise } => {
-                write!(f, "load {}{}", self.place(from), self.mask(mask))?;
+            Value::Load { from, mask, otherwise } | Value::Gather { from, mask, otherwise } => {
+                let word = if matches!(value, Value::Load { .. }) { "load" } else { "gather" };
+                write!(f, "{word} {}{}", self.place(from), self.mask(mask))?;
                 match otherwise {
                     Some(literal) => write!(f, " else {}", Scalar(literal)),
                     None => Ok(()),
@@ -267,13 +276,7 @@ impl<'a> Printer<'a> {
             }
             Value::Scalar(place) => write!(f, "scalar {}", self.place(place)),
             Value::Splat(literal) => write!(f, "splat {}", Scalar(literal)),
-            Value::Positions { terms, base } => {
-                f.write_str("positions")?;
-                for (factor, digit) in terms {
-                    write!(f, " {factor} {digit},")?;
-                }
-                write!(f, " from {}", self.expr(base))
-            }
+            Value::Positions(value) => write!(f, "positions {}", self.expr(value)),
             Value::Under(mask) => {
                 let mask = self.mask(mask);
                 write!(f, "under{}", mask.strip_prefix(" where").unwrap_or(&mask))
@@ -319,6 +322,7 @@ impl ShownExpr<'_> {
     fn bare(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.expr {
             Expr::Constant(value) => write!(f, "{value}"),
+            Expr::Position => f.write_str("p"),
             Expr::Index(id) => f.write_str(self.kernel.indices.get(id.0).map_or("?", |name| name)),
             Expr::Sum(both) => {
                 write!(f, "{}", self.whole(&both[0]))?;
@@ -352,7 +356,7 @@ impl ShownExpr<'_> {
 impl Display for ShownExpr<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let is_atom = match self.expr {
-            Expr::Constant(_) | Expr::Index(_) | Expr::Least(_) => true,
+            Expr::Constant(_) | Expr::Index(_) | Expr::Position | Expr::Least(_) => true,
             Expr::Sum(_) | Expr::Times(..) | Expr::Over(..) | Expr::Modulo(..) => false,
         };
         if is_atom || !self.nested {

@@ -110,19 +110,16 @@ impl Fused<'_> {
     /// Sums of multiples of the indices along the dims.
     fn positions(&self, factors: &[i64]) -> Result<Value, LowerError> {
         let factor = |dim: usize| factors.get(dim).copied().unwrap_or(0);
-        let mut terms = smallvec![];
+        let mut value = Expr::ZERO;
         for inner in &self.walk.inner {
             let along = inner.dim.map_or(0, factor);
-            if along != 0 {
-                let unit = signed(inner.unit)?;
-                terms.push((along.checked_mul(unit).ok_or(LowerError::TooLarge)?, inner.digit));
-            }
+            let digit = inner.digit.expr().ok_or(LowerError::TooLarge)?;
+            value = value + digit * signed(inner.unit)? * along;
         }
-        let mut base = Expr::ZERO;
         for dim in 0..self.walk.dims.len() {
-            base = base + self.outer_index(dim)? * factor(dim);
+            value = value + self.outer_index(dim)? * factor(dim);
         }
-        Ok(Value::Positions { terms, base })
+        Ok(Value::Positions(value))
     }
 
     /// A register as another type: itself, if it is one.

@@ -265,8 +265,8 @@ impl<'a> Fused<'a> {
         }
         if self.blocks.grid.is_empty() {
             // One block: there is nothing to do while it is copied.
-            let filled: Vec<BufferId> = blocks.iter().map(|block| block.to).collect();
-            let copy = |Block { to, from, len }| Statement::Copy { to: start(to), from, len };
+            let filled: Vec<BufferId> = blocks.iter().map(|block| block.to.buffer).collect();
+            let copy = |Block { to, from, len, .. }| Statement::Copy { to, from, len };
             body.extend(blocks.into_iter().map(copy));
             body.extend(filled.into_iter().map(Statement::Wait));
             body.extend(work);
@@ -287,7 +287,7 @@ impl<'a> Fused<'a> {
     fn copied(&self, array: &Array<'_>) -> Option<Block> {
         let Stored::Memory { input, block } = array.source else { return None };
         let from = Place { buffer: input, at: self.blocks.start.clone() };
-        Some(Block { to: block, from, len: self.blocks.len.clone() })
+        Some(Block { to: start(block), from, len: self.blocks.len.clone(), each: Vec::new() })
     }
 
     /// What is done with a block.

@@ -128,33 +128,55 @@ impl<'m> Run<'m> {
     fn fetch(
         &mut self,
         grid: &[(IndexId, u64)],
-        blocks: &[Block],
+        blocks: &'m [Block],
         step: u64,
     ) -> Result<f64, Fault> {
         self.at_step(grid, step)?;
         let mut done: f64 = 0.0;
         for block in blocks {
-            let len = self.value_of(&block.len)?;
-            let range = self.range(&block.from, len)?;
-            self.not_in_flight(block.from.buffer, &range, false)?;
+            let mut elements = 0i64;
+            self.runs(&block.each, &mut |run| {
+                let len = run.value_of(&block.len)?.max(0);
+                let range = run.range(&block.from, len)?;
+                elements = elements.checked_add(len).ok_or(Fault::Overflow)?;
+                run.not_in_flight(block.from.buffer, &range, false)
+            })?;
             let element_type = self.buffer(block.from.buffer)?.element_type;
-            done = done.max(self.transfer(element_type, len, true));
+            done = done.max(self.transfer(element_type, elements, true));
         }
         Ok(done)
     }
 
+    /// Does something for each run of a block.
+    fn runs(
+        &mut self,
+        each: &'m [(IndexId, Expr)],
+        then: &mut dyn FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let Some(((index, count), rest)) = each.split_first() else { return then(self) };
+        for value in 0..self.value_of(count)? {
+            self.bind(*index, Some(value))?;
+            self.runs(rest, then)?;
+        }
+        self.bind(*index, None)
+    }
+
     /// Puts the blocks of the present step in place; what they leave is poison.
-    fn fill(&mut self, blocks: &[Block]) -> Result<(), Fault> {
+    fn fill(&mut self, blocks: &'m [Block]) -> Result<(), Fault> {
         for block in blocks {
-            let len = self.value_of(&block.len)?;
-            let from = self.range(&block.from, len)?;
-            let to = self.range(&Place { buffer: block.to, at: Expr::ZERO }, len)?;
-            let source = self.buffers[block.from.buffer.0].clone_range(&from);
-            let memory = &mut self.buffers[block.to.0];
-            memory.poison();
-            if !memory.copy_from(to.start, &source, 0..source.len()) {
-                return Err(Fault::Unsound("a stream between buffers of two types"));
-            }
+            self.buffers[block.to.buffer.0].poison();
+            self.runs(&block.each, &mut |run| {
+                let len = run.value_of(&block.len)?;
+                let from = run.range(&block.from, len)?;
+                let to = run.range(&block.to, len)?;
+                let source = run.buffers[block.from.buffer.0].clone_range(&from);
+                let memory = &mut run.buffers[block.to.buffer.0];
+                if memory.copy_from(to.start, &source, 0..source.len()) {
+                    Ok(())
+                } else {
+                    Err(Fault::Unsound("a stream between buffers of two types"))
+                }
+            })?;
         }
         Ok(())
     }

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use tilewright_ir::{Data, ElementType, Literal, Op};
 use tilewright_lower::kernel::{
-    Bound, Digit, Expr, Function, FunctionId, FunctionStep, Place, RegisterId, Value,
+    Bound, Digit, Expr, Function, FunctionId, FunctionStep, IndexId, Place, RegisterId, Value,
 };
 
-use super::Run;
+use super::{Run, vectors_of};
 use crate::arithmetic::Lanes;
 use crate::clock::Unit;
-use crate::vector::{is_under, positions, splat, with_digit};
+use crate::vector::{integers, is_under, splat, with_digit};
 use crate::violation::Fault;
 
 type Values = SmallVec<[Data; 1]>;
@@ -40,12 +40,13 @@ impl<'m> Run<'m> {
                 let array = literal.as_array().ok_or(Fault::Unsound("a splat of no scalar"))?;
                 SmallVec::from_iter([splat(array.data(), 0, len)])
             }
-            Value::Positions { terms, base } => {
-                let base = self.value_of(base)?;
-                let ops = terms.len() as u64 + 1;
-                self.computed(ops, element_type, len, false);
-                let positions = positions(element_type, len, terms, base);
-                SmallVec::from_iter([positions.ok_or(Fault::Unsound("positions are integers"))?])
+            Value::Gather { from, mask, otherwise } => {
+                let gathered = self.gather(from, mask, otherwise.as_ref(), element_type, len)?;
+                SmallVec::from_iter([gathered])
+            }
+            Value::Positions(value) => {
+                self.computed(value.operations(), element_type, len, false);
+                SmallVec::from_iter([self.positions(value, element_type, len)?])
             }
             Value::Under(mask) => {
                 let bounds = self.bounds(mask)?;
@@ -74,6 +75,19 @@ impl<'m> Run<'m> {
             *register.ok_or(Fault::Unsound("a register does not exist"))? = Some(data);
         }
         Ok(())
+    }
+
+    fn positions(
+        &self,
+        value: &Expr,
+        element_type: ElementType,
+        len: usize,
+    ) -> Result<Data, Fault> {
+        let index = |index: IndexId| self.indices.get(index.0).copied().flatten();
+        let at = |position| value.value_at(i64::try_from(position).ok(), &index);
+        let values: Option<Vec<i64>> = (0..len).map(at).collect();
+        let values = values.ok_or(Fault::Overflow)?.into_iter();
+        integers(element_type, values).ok_or(Fault::Unsound("positions are integers"))
     }
 
     /// A part of a register is a register of its own: it takes nothing.
@@ -123,7 +137,7 @@ impl<'m> Run<'m> {
         if set { Ok(data) } else { Err(TYPES) }
     }
 
-    fn uninitialised(&self, from: &Place, place: usize) -> Fault {
+    pub(super) fn uninitialised(&self, from: &Place, place: usize) -> Fault {
         let address = i64::try_from(place).unwrap_or(i64::MAX);
         Fault::Uninitialised { buffer: self.name(from.buffer), address }
     }
@@ -259,14 +273,14 @@ impl<'m> Run<'m> {
     // --- what it takes --------------------------------------------------------
 
     fn loaded(&mut self, element_type: ElementType, len: usize) {
-        let vectors = self.machine.target.vectors_for(element_type, len as u64);
+        let vectors = vectors_of(self.machine.target, element_type, len);
         let slots = f64::from(self.machine.target.load_slots.max(1));
         self.clock.work(Unit::Load, vectors, 1.0 / slots);
     }
 
     fn computed(&mut self, ops: u64, element_type: ElementType, len: usize, is_function: bool) {
         let target = self.machine.target;
-        let vectors = target.vectors_for(element_type, len as u64).saturating_mul(ops);
+        let vectors = vectors_of(target, element_type, len).saturating_mul(ops);
         if is_function {
             self.clock.work(Unit::Function, vectors, target.transcendental_cycles);
         } else {
@@ -284,7 +298,7 @@ impl<'m> Run<'m> {
     /// Elements of one vector go to other places of it.
     fn moved(&mut self, element_type: ElementType, len: usize) {
         let target = self.machine.target;
-        let vectors = target.vectors_for(element_type, len as u64);
+        let vectors = vectors_of(target, element_type, len);
         self.clock.work(Unit::Lanes, vectors, target.lane_move_cycles);
         self.clock.realigned(vectors);
     }
@@ -295,7 +309,7 @@ impl<'m> Run<'m> {
     fn shifted(&mut self, along: Digit, function: &Function, len: usize) {
         let target = self.machine.target;
         for value in function.values.iter().take(function.results.len()) {
-            let vectors = target.vectors_for(value.element_type, len as u64);
+            let vectors = vectors_of(target, value.element_type, len);
             if along.stride >= u64::from(target.lanes.max(1)) {
                 self.computed(1, value.element_type, len, false);
             } else {
@@ -325,7 +339,7 @@ impl<'m> Run<'m> {
 
 const UNSET: Fault = Fault::Unsound("a register is read before it is set");
 const NO_RESULT: Fault = Fault::Unsound("a function has no such result");
-const TYPES: Fault = Fault::Unsound("a value of another type than its register");
+pub(super) const TYPES: Fault = Fault::Unsound("a value of another type than its register");
 
 fn compute(
     lanes: &dyn Lanes,

@@ -79,7 +79,7 @@ pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) ->
     let given: Vec<ElementType> = operands.iter().map(|register| register.element_type).collect();
     let one = |found: Option<ElementType>| matches!(wanted[..], [only] if found == Some(only));
     let agree = match value {
-        Value::Load { otherwise, .. } => {
+        Value::Load { otherwise, .. } | Value::Gather { otherwise, .. } => {
             let literal = otherwise.as_ref().map(|literal| literal.as_array());
             let element = literal.map(|array| array.map(tilewright_ir::ArrayLiteral::element_type));
             wanted.len() == 1 && element.is_none_or(one)
@@ -88,7 +88,7 @@ pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) ->
         Value::Splat(literal) => {
             one(literal.as_array().map(tilewright_ir::ArrayLiteral::element_type))
         }
-        Value::Positions { .. } => matches!(
+        Value::Positions(_) => matches!(
             wanted[..],
             [only] if matches!(only.class(), NumberClass::Signed | NumberClass::Unsigned)
         ),

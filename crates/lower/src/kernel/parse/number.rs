@@ -113,6 +113,9 @@ impl Parser<'_> {
             self.symbol(")")?;
             return Ok(Expr::Least(Box::new(both)));
         }
+        if self.eat_word("p") {
+            return Ok(Expr::Position);
+        }
         Ok(Expr::Index(self.index()?))
     }
 

@@ -6,7 +6,7 @@ use tilewright_ir::{ElementType, Op, Opcode};
 
 use super::cursor::is_name;
 use super::{MOST_NESTED, Parsed, Parser};
-use crate::kernel::{Block, Register, RegisterId, Statement, Value};
+use crate::kernel::{Block, Expr, Place, Register, RegisterId, Statement, Value};
 
 impl Parser<'_> {
     pub(super) fn statements(&mut self) -> Parsed<Vec<Statement>> {
@@ -86,11 +86,7 @@ impl Parser<'_> {
         self.at = start;
         let mut blocks = Vec::new();
         loop {
-            let to = self.buffer_name()?;
-            self.symbol("<-")?;
-            let from = self.place()?;
-            self.word("of")?;
-            blocks.push(Block { to, from, len: self.expr()? });
+            blocks.push(self.block()?);
             if !self.eat(",") {
                 break;
             }
@@ -101,6 +97,29 @@ impl Parser<'_> {
         }
         self.at = end;
         Ok(Statement::Stream { grid, blocks, body: self.statements()? })
+    }
+
+    /// What a stream copies.
+    fn block(&mut self) -> Parsed<Block> {
+        let buffer = self.buffer_name()?;
+        let at = if self.eat("[") {
+            let at = self.expr()?;
+            self.symbol("]")?;
+            at
+        } else {
+            Expr::ZERO
+        };
+        self.symbol("<-")?;
+        let from = self.place()?;
+        self.word("of")?;
+        let len = self.expr()?;
+        let mut each = Vec::new();
+        while self.eat_word("each") {
+            let index = self.index()?;
+            self.word("in")?;
+            each.push((index, self.expr()?));
+        }
+        Ok(Block { to: Place { buffer, at }, from, len, each })
     }
 
     pub(super) fn set(&mut self) -> Parsed<Statement> {
@@ -135,12 +154,15 @@ impl Parser<'_> {
 
     pub(super) fn set_value(&mut self, element_type: ElementType) -> Parsed<Value> {
         match self.peek_name() {
-            "load" => {
+            word @ ("load" | "gather") => {
                 self.name()?;
                 let (from, mask) = (self.place()?, self.mask()?);
                 let otherwise =
                     if self.eat_word("else") { Some(self.scalar(element_type)?) } else { None };
-                Ok(Value::Load { from, mask, otherwise })
+                Ok(match word {
+                    "load" => Value::Load { from, mask, otherwise },
+                    _ => Value::Gather { from, mask, otherwise },
+                })
             }
             "scalar" => {
                 self.name()?;
@@ -152,13 +174,7 @@ impl Parser<'_> {
             }
             "positions" => {
                 self.name()?;
-                let mut terms = SmallVec::new();
-                while !self.eat_word("from") {
-                    let factor = self.integer()?;
-                    terms.push((factor, self.digit()?));
-                    self.symbol(",")?;
-                }
-                Ok(Value::Positions { terms, base: self.expr()? })
+                Ok(Value::Positions(self.expr()?))
             }
             "under" => {
                 self.name()?;
