@@ -13,8 +13,9 @@ use crate::value::Value;
 /// Computes some of a module's instructions in place of the evaluation, which
 /// does the rest: a simulated machine, for one. Called for every instruction of
 /// the entry and of what it calls, one by one, but for parameters and for calls,
-/// fusions, branches and loops, whose instructions are asked for instead. What a
-/// reduction or a sort applies to elements is a part of it.
+/// branches and loops, whose instructions are asked for instead; so are those of a
+/// fusion that is not computed as a whole. What a reduction or a sort applies to
+/// elements is a part of it.
 pub trait Delegate: Sync {
     /// The instruction's value, given those of its operands; `None` for what the
     /// evaluation is to compute.
@@ -57,7 +58,6 @@ fn runs_others(op: &Op) -> bool {
         op,
         Op::Call(_)
             | Op::Conditional(_)
-            | Op::Fusion(_)
             | Op::While(_)
             | Op::AsyncStart(_)
             | Op::AsyncUpdate(_)

@@ -7,11 +7,13 @@
 
 mod axis;
 mod function;
+mod fuse;
 pub mod kernel;
 mod plan;
 mod reduce;
 
 pub use axis::{Axis, Kind};
 pub use function::function;
+pub use fuse::{Group, Lowered, Reductions, fused, groups, outline, stays};
 pub use plan::{Order, PlanError, ReductionPlan, Step};
 pub use reduce::{Elements, LowerError, Neutral, Reduction, Source};

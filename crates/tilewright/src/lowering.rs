@@ -1,14 +1,16 @@
 //! Reductions as plans and as kernels.
 
+mod fusing;
 mod indices;
 mod reduction;
 
 use serde::Serialize;
-use tilewright_ir::{InstId, Module, Op};
+use tilewright_ir::{InstId, Module, Op, Verified};
 use tilewright_lower::kernel::Kernel;
 use tilewright_lower::{PlanError, ReductionPlan};
 use tilewright_target::Target;
 
+pub use fusing::{Kernels, fuse};
 pub use reduction::reduction;
 
 use crate::error::Error;
@@ -115,10 +117,31 @@ pub fn kernels(module: &Module, target: &Target) -> Vec<LoweredReduce> {
         .collect()
 }
 
+/// The kernels that a module is run as: those of [`fuse`], and one for every reduce
+/// that is in none of them, or why it has none.
+///
+/// # Errors
+/// As [`fuse`].
+pub fn module_kernels(module: &Verified, target: &Target) -> Result<Vec<LoweredReduce>, Error> {
+    let fused = fuse(module, target)?;
+    let module = &fused.module;
+    let computations = module.computations().iter();
+    let fusions = computations.flat_map(|&computation| module.instructions(computation));
+    let mut listed: Vec<LoweredReduce> = fusions
+        .filter_map(|id| {
+            let kernel = fused.kernels.get(&id)?;
+            let name = module.name_of(id).to_owned();
+            Some(LoweredReduce { name, kernel: Some(kernel.to_string()), why_not: None })
+        })
+        .collect();
+    listed.extend(kernels(module, target));
+    Ok(listed)
+}
+
 /// Every reduce, in the order of the text.
 pub(crate) fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
-    let computations = module.computations().iter();
-    let instructions = computations.flat_map(|&computation| module.instructions(computation));
+    let computations = fusing::run(module).into_iter();
+    let instructions = computations.flat_map(|computation| module.instructions(computation));
     instructions.filter(|&id| matches!(module.op(id), Op::Reduce(_)))
 }
 

@@ -16,7 +16,7 @@ use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Machine, Memory};
 use tilewright_target::Target;
 
 use crate::error::Error;
-use crate::lowering;
+use crate::lowering::{self, Kernels};
 
 pub use memory::{memory_of, value_of};
 pub use trace::Trace;
@@ -80,8 +80,14 @@ pub fn run(
     target: &Target,
     limits: &Limits,
 ) -> Result<(Outputs, Simulated), Error> {
+    let Kernels { module, kernels: fusions } = lowering::fuse(module, target)?;
+    let module = &module;
     let kernel = |id| Some((id, lowering::lowered(module, id, target).ok()?));
-    let kernels = lowering::reduces(module).filter_map(kernel).collect();
+    let mut kernels: HashMap<InstId, (Kernel, Vec<usize>)> =
+        lowering::reduces(module).filter_map(kernel).collect();
+    for (id, kernel) in fusions {
+        kernels.insert(id, (kernel, (0..module.operands(id).len()).collect()));
+    }
     let backend = Backend { module, target, kernels, done: Mutex::default() };
     let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend);
     let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;
@@ -160,6 +166,8 @@ impl Backend<'_> {
                 | Opcode::AfterAll
                 | Opcode::OptimizationBarrier
                 | Opcode::AddDependency
+                // Its instructions are asked for.
+                | Opcode::Fusion
         );
         if !nothing {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);

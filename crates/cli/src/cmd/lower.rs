@@ -16,7 +16,7 @@ pub(crate) fn run(args: Lower) -> Result<ExitCode> {
         let plans = lowering::plans(&module)?;
         if json { io::json(&plans)? } else { report::plans(&plans) }
     } else {
-        let kernels = lowering::kernels(&module, &target);
+        let kernels = lowering::module_kernels(&module, &target)?;
         if json { io::json(&kernels)? } else { report::kernels(&kernels) }
     };
     io::to_stdout(text.as_bytes())?;

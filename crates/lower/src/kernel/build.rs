@@ -6,7 +6,7 @@ use tilewright_ir::ElementType;
 use super::{Buffer, BufferId, Function, FunctionId, IndexId, Kernel, Register, RegisterId, Space};
 
 /// Adds buffers, registers and indices to a kernel, and finds them names.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Build {
     kernel: Kernel,
 }

@@ -219,6 +219,36 @@ impl Expr {
         }
     }
 
+    /// A sum in which multiples of one thing are one term; constants come last.
+    fn collected(self) -> Self {
+        let mut terms = Vec::new();
+        self.clone().terms(&mut terms);
+        let mut parts: Vec<(Self, i64)> = Vec::new();
+        let mut constant = 0i64;
+        for term in terms {
+            let (of, by) = match term {
+                Self::Constant(value) => match constant.checked_add(value) {
+                    Some(sum) => {
+                        constant = sum;
+                        continue;
+                    }
+                    None => return self,
+                },
+                Self::Times(of, by) => (*of, by),
+                other => (other, 1),
+            };
+            match parts.iter_mut().find(|(known, _)| *known == of) {
+                None => parts.push((of, by)),
+                Some((_, times)) => match times.checked_add(by) {
+                    Some(sum) => *times = sum,
+                    None => return self,
+                },
+            }
+        }
+        let sum = parts.into_iter().fold(Self::ZERO, |sum, (of, by)| sum + of * by);
+        sum + Self::Constant(constant)
+    }
+
     /// A multiple of a number, divided by it.
     fn divided(self, by: i64) -> Self {
         match self {
@@ -227,6 +257,20 @@ impl Expr {
                 a.divided(by) + b.divided(by)
             }
             other => other.quotient(by),
+        }
+    }
+
+    /// The same with other expressions in place of some indices.
+    #[must_use]
+    pub fn with(&self, index: &impl Fn(IndexId) -> Option<Self>) -> Self {
+        match self {
+            Self::Index(id) => index(*id).unwrap_or(Self::Index(*id)),
+            Self::Constant(_) | Self::Position => self.clone(),
+            Self::Sum(both) => both[0].with(index) + both[1].with(index),
+            Self::Times(of, by) => of.with(index) * *by,
+            Self::Over(of, by) => of.with(index).quotient(*by),
+            Self::Modulo(of, by) => of.with(index).remainder(*by),
+            Self::Least(both) => both[0].with(index).least(both[1].with(index)),
         }
     }
 
@@ -247,7 +291,7 @@ impl Expr {
             Self::Constant(_) | Self::Index(_) | Self::Position => self,
             Self::Sum(both) => {
                 let [a, b] = *both;
-                simple(a) + simple(b)
+                (simple(a) + simple(b)).collected()
             }
             Self::Times(of, by) => simple(*of) * by,
             Self::Over(of, by) => {

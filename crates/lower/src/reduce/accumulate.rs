@@ -5,11 +5,11 @@ use tilewright_ir::{ElementType, Opcode};
 
 use super::LowerError;
 use super::blocks::{Blocks, Loop, signed};
-use super::fused::{Array, Fused, MOST_IN_CHAINS, Stored, around};
+use super::fused::{Array, Fused, MOST_IN_CHAINS, Stored};
 use super::state::{Registers, Statements, apply, convert, set, zero};
 use super::walk::Inner;
 use crate::kernel::build::Build;
-use crate::kernel::{Bound, Expr, Mask, Place, RegisterId, Value};
+use crate::kernel::{Expr, Mask, Place, RegisterId, Value};
 
 impl Fused<'_> {
     /// Combines what loops go through with what registers hold: every level of them
@@ -24,22 +24,27 @@ impl Fused<'_> {
             return self.element(into, build);
         };
         if rest.is_empty() || !self.reduction.rounds || self.longest >= MOST_IN_CHAINS {
-            return Ok(around(&[outermost], self.accumulate(rest, into, build)?));
+            let body = self.accumulate(rest, into, build)?;
+            return Ok(self.nest(&[outermost], body));
         }
         let own = self.state.registers(build, "a");
         let mut body = self.state.identities(&own);
         body.extend(self.accumulate(rest, &own, build)?);
         body.push(self.state.combine(into, into, &own));
-        Ok(around(&[outermost], body))
+        Ok(self.nest(&[outermost], body))
     }
 
     /// Combines registers with one vector of each array.
     fn element(&self, into: &Registers, build: &mut Build) -> Result<Statements, LowerError> {
-        let mask = self.mask()?;
+        let mask = self.walk.mask(&|dim| self.outer_index(dim))?;
         let mut statements = Statements::new();
         let is_read = |array: &Array<'_>| matches!(array.source, Stored::Memory { .. });
         // Where positions are told apart though nothing is loaded under a mask.
-        let marks = self.state.is_lifted || !self.arrays.iter().all(is_read);
+        let is_masked = |(place, array): (usize, &Array<'_>)| {
+            let value = self.produced.as_ref().and_then(|produced| produced.values.get(place));
+            is_read(array) || value.is_some_and(|&(_, masked)| masked)
+        };
+        let marks = self.state.is_lifted || !self.arrays.iter().enumerate().all(is_masked);
         let under = if marks && !mask.is_empty() {
             let under = build.register("in", ElementType::Pred, self.walk.vector);
             statements.push(set(under, Value::Under(mask.clone())));
@@ -49,7 +54,7 @@ impl Fused<'_> {
         };
         let mut elements = Registers::new();
         for (place, array) in self.arrays.iter().enumerate() {
-            let vector = self.vector(array, &mask, under, build, &mut statements)?;
+            let vector = self.vector((place, array), &mask, under, build, &mut statements)?;
             let accumulated = self.state.element_type(place)?;
             let types = [array.element_type, accumulated];
             elements.push(self.converted(build, vector, types, &mut statements)?);
@@ -72,7 +77,7 @@ impl Fused<'_> {
     /// if that is known.
     fn vector(
         &self,
-        array: &Array<'_>,
+        (place, array): (usize, &Array<'_>),
         mask: &Mask,
         under: Option<RegisterId>,
         build: &mut Build,
@@ -80,8 +85,21 @@ impl Fused<'_> {
     ) -> Result<RegisterId, LowerError> {
         let element_type = array.element_type;
         let mut register = |name| build.register(name, element_type, self.walk.vector);
-        let (factors, vector) = match array.source {
-            Stored::Indices(factors) => (factors, register("i")),
+        let vector = match array.source {
+            Stored::Indices(factors) => {
+                let vector = register("i");
+                statements.push(set(vector, self.positions(factors)?));
+                vector
+            }
+            Stored::Computed => {
+                let values = self.produced.as_ref().map(|produced| &produced.values);
+                let &(value, masked) =
+                    values.and_then(|v| v.get(place)).ok_or(LowerError::Unsound)?;
+                if masked {
+                    return Ok(value);
+                }
+                value
+            }
             Stored::Memory { block, .. } => {
                 let mut at = Expr::ZERO;
                 for l in &self.blocks.within {
@@ -98,13 +116,15 @@ impl Fused<'_> {
                 return Ok(vector);
             }
         };
-        statements.push(set(vector, self.positions(factors)?));
         let (Some(under), Some(padding)) = (under, array.padding) else { return Ok(vector) };
         let neutral = register("n");
         statements.push(set(neutral, Value::Splat(padding.clone())));
         let select = apply(Opcode::Select, smallvec![under, vector, neutral])?;
-        statements.push(set(vector, select));
-        Ok(vector)
+        // What was computed may be wanted elsewhere.
+        let counts = matches!(array.source, Stored::Indices(_));
+        let chosen = if counts { vector } else { register("v") };
+        statements.push(set(chosen, select));
+        Ok(chosen)
     }
 
     /// Sums of multiples of the indices along the dims.
@@ -138,30 +158,9 @@ impl Fused<'_> {
         Ok(converted)
     }
 
-    /// The elements of a vector that are no padding.
-    fn mask(&self) -> Result<Mask, LowerError> {
-        let partial = self.walk.inner.iter().filter(|inner| self.walk.is_partial(inner));
-        let bound = |inner: &Inner| {
-            let digits = self.walk.inner.iter().filter(|other| other.dim == inner.dim);
-            let loops = self.walk.outer.iter().any(|outer| Some(outer.dim) == inner.dim);
-            if loops && digits.count() > 1 {
-                return Err(LowerError::Tiles);
-            }
-            Ok(Bound { digit: inner.digit, from: Expr::ZERO, to: self.values(inner)? })
-        };
-        partial.map(bound).collect()
-    }
-
     /// How many values a digit has in the present vector, at most as many as fit.
     pub(super) fn values(&self, inner: &Inner) -> Result<Expr, LowerError> {
-        let index = inner.dim.map_or(Ok(Expr::ZERO), |dim| self.outer_index(dim))?;
-        let most = Expr::from(signed(inner.count)?);
-        if index == Expr::ZERO {
-            return Ok(most);
-        }
-        // Rounded up: a last step that is not whole counts.
-        let last = signed(self.walk.size(inner).saturating_add(inner.unit).saturating_sub(1))?;
-        Ok((Expr::from(last) + index * -1).quotient(signed(inner.unit)?))
+        self.walk.values(inner, &|dim| self.outer_index(dim))
     }
 
     /// The index along a dim of the first element of the present vector.

@@ -10,7 +10,7 @@ use super::walk::Outer;
 use crate::kernel::{Expr, IndexId};
 
 /// Loops of at most `longest` steps, outermost first, instead of one.
-pub(super) fn cut(
+pub(crate) fn cut(
     mut long: Loop,
     longest: u64,
     mut index: impl FnMut(&Outer) -> IndexId,

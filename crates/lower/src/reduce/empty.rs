@@ -14,11 +14,11 @@ use crate::kernel::{BufferId, Expr, Kernel, Mask, Place, Space, Statement, Value
 /// The kernel of a reduction of an array without elements; `None` for others.
 pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Option<Kernel>, LowerError> {
     let is_empty = |shape: &ArrayShape| shape.dims().contains(&0);
-    if !reduction.memory().any(is_empty) {
+    if !reduction.walked().any(is_empty) {
         return Ok(None);
     }
     let mut build = Build::new(&reduction.name, &target.name);
-    for shape in reduction.memory() {
+    for shape in reduction.walked() {
         build.buffer("x", Space::In, shape.element_type, places(target, shape)?);
     }
     let mut body = Statements::new();

@@ -3,7 +3,7 @@
 
 use super::LowerError;
 use super::blocks::{Blocks, Loop, signed};
-use super::fused::{Array, Fused, start, when};
+use super::fused::{Array, Fused, when};
 use super::place::{Placement, digit_of};
 use super::state::{Registers, Statements, set};
 use super::walk::{Inner, Outer};
@@ -13,7 +13,7 @@ use crate::kernel::{Expr, IndexId, Place, RegisterId, Statement, Value};
 
 impl Loop {
     /// Which step of all of these loops together, the last one fastest.
-    pub(super) fn number<'a>(loops: impl Iterator<Item = &'a Self>) -> Result<Expr, LowerError> {
+    pub(crate) fn number<'a>(loops: impl Iterator<Item = &'a Self>) -> Result<Expr, LowerError> {
         loops.filter(|l| l.outer.count != 1).try_fold(Expr::ZERO, |number, l| {
             Ok(number * signed(l.outer.count)? + Expr::from(l.index))
         })
@@ -37,7 +37,7 @@ impl Fused<'_> {
         let mut inits = Registers::new();
         for (place, array) in self.arrays.iter().enumerate() {
             let init = build.register("s", array.element_type, self.walk.vector);
-            statements.push(set(init, Value::Scalar(start(array.init_here))));
+            statements.push(set(init, array.init.value.clone()));
             let types = [array.element_type, self.state.element_type(place)?];
             inits.push(self.converted(build, init, types, &mut statements)?);
         }

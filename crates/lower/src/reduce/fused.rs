@@ -13,21 +13,28 @@ use super::blocks::{Blocks, Loop, block_bytes, signed};
 use super::chain;
 use super::empty;
 use super::place::Placement;
+use super::produce::{Produced, Producer};
 use super::state::{Registers, State, Statements};
 use super::walk::Walk;
 use super::window::{Arranged, Sizes, Window, extent};
 use super::{Elements, LowerError, Reduction, Source};
 use crate::kernel::build::Build;
-use crate::kernel::{Block, BufferId, Expr, Kernel, Place, Space, Statement};
+use crate::kernel::{Block, BufferId, Expr, IndexId, Kernel, Place, Space, Statement, Value};
 
 /// The kernel of a reduction.
-pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, LowerError> {
+pub(crate) fn kernel(
+    reduction: &Reduction,
+    target: &Target,
+    producer: Option<&Producer<'_>>,
+) -> Result<Kernel, LowerError> {
     let count = reduction.arrays.len();
     let lists = [reduction.results.len(), reduction.by.results.len()];
-    if lists != [count; 2] || reduction.memory().next().is_none() {
+    if lists != [count; 2] || reduction.walked().next().is_none() {
         return Err(LowerError::Unsound);
     }
-    if let Some(kernel) = empty::kernel(reduction, target)? {
+    if producer.is_none()
+        && let Some(kernel) = empty::kernel(reduction, target)?
+    {
         return Ok(kernel);
     }
     // Vectors as long as those of any result, so that each is whole; or, if the
@@ -36,14 +43,14 @@ pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, L
     let longest = |shapes: &mut dyn Iterator<Item = &ArrayShape>| {
         shapes.map(|shape| target.vector_elements(shape.element_type)).max().unwrap_or(1)
     };
-    let of_arrays = longest(&mut reduction.memory());
+    let of_arrays = longest(&mut reduction.walked());
     let of_all = of_arrays.max(longest(&mut reduction.results.iter()));
-    let tiles = reduction.memory().map(|shape| shape.element_type.bytes().saturating_mul(8));
+    let tiles = reduction.walked().map(|shape| shape.element_type.bytes().saturating_mul(8));
     let tiles = tiles.map(|bits| target.tile(bits).iter().product()).max().unwrap_or(1);
-    let mut made = in_vectors(reduction, target, of_all);
+    let mut made = in_vectors(reduction, target, of_all, producer);
     for (vector, other) in [(of_arrays, of_all), (tiles, of_arrays)] {
         if made.is_err() && vector > 0 && vector != other {
-            made = in_vectors(reduction, target, vector).or(made);
+            made = in_vectors(reduction, target, vector, producer).or(made);
         }
     }
     made
@@ -51,14 +58,19 @@ pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, L
 
 /// The same in vectors of so many elements: the first of the smaller and smaller
 /// blocks, and of the longer and longer chains, that the machine has room for.
-fn in_vectors(reduction: &Reduction, target: &Target, vector: u64) -> Result<Kernel, LowerError> {
-    let mut walks = reduction.memory().map(|shape| Walk::of(target, shape, vector));
+fn in_vectors(
+    reduction: &Reduction,
+    target: &Target,
+    vector: u64,
+    producer: Option<&Producer<'_>>,
+) -> Result<Kernel, LowerError> {
+    let mut walks = reduction.walked().map(|shape| Walk::of(target, shape, vector));
     let walk = walks.next().ok_or(LowerError::Unsound)?;
     if walks.any(|other| other != walk) {
         return Err(LowerError::Unlike);
     }
     let walk = walk?;
-    let types = reduction.memory().map(|shape| shape.element_type);
+    let types = reduction.walked().map(|shape| shape.element_type);
     let mut types = types.chain(reduction.by.result_types());
     let is_cut = |element_type| !vector.is_multiple_of(target.vector_elements(element_type));
     let aligns = target.alignment == Alignment::Tiles;
@@ -69,10 +81,13 @@ fn in_vectors(reduction: &Reduction, target: &Target, vector: u64) -> Result<Ker
     let placements: Vec<Placement> = placements
         .map(|shape| Placement::of(target, &walk, shape, &reduction.axes))
         .collect::<Result<_, _>>()?;
-    let bytes: u64 = reduction.memory().map(|a| u64::from(a.element_type.bytes())).sum();
+    let bytes: u64 = match producer {
+        Some(producer) => producer.bytes,
+        None => reduction.walked().map(|a| u64::from(a.element_type.bytes())).sum(),
+    };
     let mut size = Size { elements: block_bytes(target) / bytes.max(1), longest: 8 };
     loop {
-        let kernel = Fused::kernel(reduction, target, &walk, &placements, size)?;
+        let kernel = Fused::kernel(reduction, target, (&walk, &placements), size, producer)?;
         let fits = kernel.vmem_bytes().is_some_and(|bytes| bytes <= target.vector_memory_bytes);
         let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
         match (fits, used <= has) {
@@ -102,8 +117,7 @@ pub(super) struct Array<'a> {
     pub(super) placement: &'a Placement,
     pub(super) window: Window,
     pub(super) source: Stored<'a>,
-    init: BufferId,
-    pub(super) init_here: BufferId,
+    pub(super) init: Init,
     pub(super) output: BufferId,
     pub(super) results: BufferId,
     pub(super) element_type: ElementType,
@@ -115,6 +129,29 @@ pub(super) struct Array<'a> {
 pub(super) enum Stored<'a> {
     Memory { input: BufferId, block: BufferId },
     Indices(&'a [i64]),
+    Computed,
+}
+
+/// What a reduction begins with.
+pub(super) struct Init {
+    pub(super) value: Value,
+    /// The buffers that it is copied between.
+    copied: Option<(BufferId, BufferId)>,
+}
+
+impl Init {
+    fn of(
+        reduction: &Reduction,
+        place: usize,
+        target: &Target,
+        build: &mut Build,
+    ) -> Result<Self, LowerError> {
+        let element_type = reduction.arrays[place].shape.element_type;
+        let scalar = Walk::of(target, &ArrayShape::scalar(element_type), 1)?.len;
+        let from = build.buffer("init", Space::In, element_type, scalar);
+        let here = build.buffer("start", Space::Vmem, element_type, scalar);
+        Ok(Self { value: Value::Scalar(start(here)), copied: Some((from, here)) })
+    }
 }
 
 impl<'a> Stored<'a> {
@@ -127,6 +164,7 @@ impl<'a> Stored<'a> {
                 block: build.buffer("xs", space, element_type, blocks.most),
             },
             Elements::Indices(factors) => Self::Indices(factors),
+            Elements::Computed => Self::Computed,
         }
     }
 }
@@ -136,13 +174,11 @@ impl<'a> Array<'a> {
         reduction: &'a Reduction,
         place: usize,
         placement: &'a Placement,
-        source: Stored<'a>,
+        (source, init): (Stored<'a>, Init),
         blocks: &Blocks,
-        target: &Target,
         build: &mut Build,
     ) -> Result<Self, LowerError> {
         let element_type = reduction.arrays[place].shape.element_type;
-        let scalar = Walk::of(target, &ArrayShape::scalar(element_type), 1)?.len;
         let result_type = reduction.results[place].element_type;
         let around = || blocks.grid.iter().take(blocks.windowed).map(|l| &l.outer);
         let window = placement.window(&|dim| extent(around(), blocks.group, dim));
@@ -152,8 +188,7 @@ impl<'a> Array<'a> {
         let padding = neutral.map(|neutral| neutral.elements.get(place).ok_or(LowerError::Unsound));
         Ok(Self {
             source,
-            init: build.buffer("init", Space::In, element_type, scalar),
-            init_here: build.buffer("start", Space::Vmem, element_type, scalar),
+            init,
             output: build.buffer("y", Space::Out, result_type, placement.len()),
             results: build.buffer("ys", Space::Vmem, result_type, here),
             placement,
@@ -175,15 +210,17 @@ pub(super) struct Fused<'a> {
     /// last few left, what the few before these, and so on.
     waiting: Vec<Vec<BufferId>>,
     pub(super) longest: u64,
+    /// What computes the elements, where they are computed.
+    pub(super) produced: Option<Produced>,
 }
 
 impl<'a> Fused<'a> {
     fn kernel(
         reduction: &'a Reduction,
         target: &Target,
-        walk: &'a Walk,
-        placements: &'a [Placement],
+        (walk, placements): (&'a Walk, &'a [Placement]),
         size: Size,
+        producer: Option<&Producer<'_>>,
     ) -> Result<Kernel, LowerError> {
         let mut build = Build::new(&reduction.name, &target.name);
         let sizes = Sizes { whole: target.vector_memory_bytes / 4, window: block_bytes(target) };
@@ -205,14 +242,20 @@ impl<'a> Fused<'a> {
             }
             blocks.within = within;
         }
+        let produced = producer.map(|p| (p.produce)(&mut build, walk, &blocks)).transpose()?;
         let mut arrays = Vec::with_capacity(reduction.arrays.len());
         // All arrays before all inits, as operands are.
         let sources = reduction.arrays.iter();
         let sources: Vec<Stored<'a>> =
             sources.map(|source| Stored::of(source, walk, &blocks, &mut build)).collect();
         for (place, (placement, source)) in placements.iter().zip(sources).enumerate() {
+            let init = produced.as_ref().and_then(|produced| produced.inits.get(place)).cloned();
+            let init = match init {
+                Some(value) => Init { value, copied: None },
+                None => Init::of(reduction, place, target, &mut build)?,
+            };
             let array =
-                Array::of(reduction, place, placement, source, &blocks, target, &mut build)?;
+                Array::of(reduction, place, placement, (source, init), &blocks, &mut build)?;
             arrays.push(array);
         }
         let state = State::of(reduction, target, walk.vector, &mut build)?;
@@ -224,6 +267,7 @@ impl<'a> Fused<'a> {
             state,
             waiting: Vec::new(),
             longest: size.longest,
+            produced,
         };
         fused.waiting = fused.waiting_buffers(&mut build);
         let body = fused.body(&mut build)?;
@@ -252,27 +296,28 @@ impl<'a> Fused<'a> {
 
     fn body(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let mut body = Statements::new();
-        for array in &self.arrays {
-            let one = Expr::Constant(1);
-            let (to, from) = (start(array.init_here), start(array.init));
-            body.push(Statement::Copy { to, from, len: one });
+        let copied = || self.arrays.iter().filter_map(|array| array.init.copied);
+        for (from, to) in copied() {
+            let (to, from) = (start(to), start(from));
+            body.push(Statement::Copy { to, from, len: Expr::Constant(1) });
         }
-        body.extend(self.arrays.iter().map(|array| Statement::Wait(array.init_here)));
-        let blocks: Vec<Block> = self.arrays.iter().filter_map(|a| self.copied(a)).collect();
+        body.extend(copied().map(|(_, here)| Statement::Wait(here)));
+        let mut blocks: Vec<Block> = self.arrays.iter().filter_map(|a| self.copied(a)).collect();
+        if let Some(produced) = &self.produced {
+            body.extend(produced.prologue.iter().cloned());
+            blocks.extend(produced.streams.iter().cloned());
+        }
         let mut work = self.block(build)?;
         if self.blocks.windowed > 0 {
             work.extend(self.write_windows(build)?);
         }
         if self.blocks.grid.is_empty() {
             // One block: there is nothing to do while it is copied.
-            let filled: Vec<BufferId> = blocks.iter().map(|block| block.to.buffer).collect();
-            let copy = |Block { to, from, len, .. }| Statement::Copy { to, from, len };
-            body.extend(blocks.into_iter().map(copy));
-            body.extend(filled.into_iter().map(Statement::Wait));
+            body.extend(copied_at_once(&blocks));
             body.extend(work);
         } else {
             let grid = self.blocks.grid.iter().map(|l| (l.index, l.outer.count)).collect();
-            body.push(Statement::Stream { grid, blocks, body: work });
+            body.extend(streamed(grid, blocks, work));
         }
         if self.blocks.windowed == 0 {
             for array in &self.arrays {
@@ -297,9 +342,14 @@ impl<'a> Fused<'a> {
         let total = self.state.registers(build, "a");
         let mut inner = self.state.identities(&total);
         inner.extend(self.accumulate(&reduced, &total, build)?);
+        let mut body: Statements = match &self.produced {
+            Some(produced) => produced.block.clone(),
+            None => Statements::new(),
+        };
         let Some(last) = self.waiting.first() else {
             inner.extend(self.finish(&total, build)?);
-            return Ok(around(&kept, inner));
+            body.extend(self.nest(&kept, inner));
+            return Ok(body);
         };
         let at = self.waiting_at();
         let before = self.state.registers(build, "p");
@@ -309,7 +359,7 @@ impl<'a> Fused<'a> {
         for level in &self.waiting {
             first.extend(self.state.stores(build, &total, level, &at)?);
         }
-        let mut body = vec![when(step.clone(), Expr::ZERO, around(&kept, first))];
+        body.push(when(step.clone(), Expr::ZERO, around(&kept, first)));
         let mut reach = self.longest;
         for levels in self.waiting.windows(2) {
             let [low, high] = levels else { continue };
@@ -321,7 +371,7 @@ impl<'a> Fused<'a> {
             body.push(when(group, Expr::ZERO, around(&kept, up)));
             reach = reach.saturating_mul(self.longest);
         }
-        body.extend(around(&kept, inner));
+        body.extend(self.nest(&kept, inner));
         let mut levels = self.waiting.iter();
         let mut end = match levels.next() {
             Some(level) => self.state.loads(build, &total, level, &at)?,
@@ -335,6 +385,11 @@ impl<'a> Fused<'a> {
         let steps = signed(self.reduced_steps())?;
         body.push(when(step, steps.saturating_sub(1).into(), around(&kept, end)));
         Ok(body)
+    }
+
+    /// Loops around statements, with what is computed in them.
+    pub(super) fn nest(&self, loops: &[&Loop], body: Statements) -> Statements {
+        Produced::nest(self.produced.as_ref(), loops, body)
     }
 
     /// Adds registers to what waits.
@@ -362,6 +417,34 @@ impl<'a> Fused<'a> {
         }
         at
     }
+}
+
+/// Copies of blocks that are waited for at once.
+pub(crate) fn copied_at_once(blocks: &[Block]) -> Statements {
+    let around = |block: &Block| {
+        let Block { to, from, len, each } = block.clone();
+        let copy = vec![Statement::Copy { to, from, len }];
+        let runs = each.into_iter().rev();
+        runs.fold(copy, |body, (index, count)| vec![Statement::For { index, count, body }])
+    };
+    let mut statements: Statements = blocks.iter().flat_map(around).collect();
+    statements.extend(blocks.iter().map(|block| Statement::Wait(block.to.buffer)));
+    statements
+}
+
+/// Loops over blocks; where nothing is copied, plain ones.
+pub(crate) fn streamed(
+    grid: Vec<(IndexId, u64)>,
+    blocks: Vec<Block>,
+    body: Statements,
+) -> Statements {
+    if !blocks.is_empty() {
+        return vec![Statement::Stream { grid, blocks, body }];
+    }
+    grid.into_iter().rev().fold(body, |body, (index, count)| {
+        let count = i64::try_from(count).unwrap_or(i64::MAX).into();
+        vec![Statement::For { index, count, body }]
+    })
 }
 
 pub(super) fn start(buffer: BufferId) -> Place {

@@ -1,16 +1,17 @@
 //! Reductions as kernels.
 
 mod accumulate;
-mod blocks;
-mod chain;
+pub(crate) mod blocks;
+pub(crate) mod chain;
 mod empty;
 mod finish;
-mod fused;
+pub(crate) mod fused;
 mod lift;
 mod place;
-mod state;
-mod walk;
-mod window;
+pub(crate) mod produce;
+pub(crate) mod state;
+pub(crate) mod walk;
+pub(crate) mod window;
 
 use thiserror::Error;
 use tilewright_ir::Literal;
@@ -56,6 +57,8 @@ pub enum Elements {
     /// The indices along the dims: each times its factor, summed up. The type is
     /// one of integers, in which sums wrap around.
     Indices(Vec<i64>),
+    /// Other arrays, of which a kernel computes them.
+    Computed,
 }
 
 /// What changes nothing when it is combined with anything, for each array.
@@ -108,7 +111,7 @@ impl Reduction {
     /// # Errors
     /// If the layouts or sizes are none that a kernel can walk on this target.
     pub fn fused(&self, target: &tilewright_target::Target) -> Result<Kernel, LowerError> {
-        fused::kernel(self, target)
+        fused::kernel(self, target, None)
     }
 
     /// Which of the reduce's operands, arrays before inits, kernels read, in the
@@ -120,8 +123,9 @@ impl Reduction {
         read.map(|(place, _)| place).chain(inits).collect()
     }
 
-    fn memory(&self) -> impl Iterator<Item = &ArrayShape> {
-        let read = self.arrays.iter().filter(|array| array.elements == Elements::Memory);
-        read.map(|array| &array.shape)
+    /// The arrays that lie in memory, or are computed as if they did.
+    fn walked(&self) -> impl Iterator<Item = &ArrayShape> {
+        let walked = |array: &&Source| !matches!(array.elements, Elements::Indices(_));
+        self.arrays.iter().filter(walked).map(|array| &array.shape)
     }
 }

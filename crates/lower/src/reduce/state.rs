@@ -10,18 +10,18 @@ use super::{LowerError, Reduction};
 use crate::kernel::build::Build;
 use crate::kernel::{BufferId, Expr, FunctionId, Mask, Place, RegisterId, Space, Statement, Value};
 
-pub(super) type Statements = Vec<Statement>;
+pub(crate) type Statements = Vec<Statement>;
 
 /// One accumulator for each array, and where no identity is known, one for whether
 /// there is anything in the others.
 #[derive(Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     slots: Vec<Slot>,
     by: FunctionId,
     /// Elements of a register.
     vector: u64,
     /// Whether the last slot says if there is a value.
-    pub(super) is_lifted: bool,
+    pub(crate) is_lifted: bool,
 }
 
 #[derive(Debug)]
@@ -33,10 +33,10 @@ struct Slot {
 }
 
 /// Registers for all of a state.
-pub(super) type Registers = Vec<RegisterId>;
+pub(crate) type Registers = Vec<RegisterId>;
 
 impl State {
-    pub(super) fn of(
+    pub(crate) fn of(
         reduction: &Reduction,
         target: &Target,
         vector: u64,
@@ -67,29 +67,29 @@ impl State {
     }
 
     /// The types that are accumulated in, flags included.
-    pub(super) fn element_type(&self, slot: usize) -> Result<ElementType, LowerError> {
+    pub(crate) fn element_type(&self, slot: usize) -> Result<ElementType, LowerError> {
         self.slots.get(slot).map(|slot| slot.element_type).ok_or(LowerError::Unsound)
     }
 
-    pub(super) fn function(&self) -> FunctionId {
+    pub(crate) fn function(&self) -> FunctionId {
         self.by
     }
 
-    pub(super) fn registers(&self, build: &mut Build, name: &str) -> Registers {
+    pub(crate) fn registers(&self, build: &mut Build, name: &str) -> Registers {
         self.slots.iter().map(|s| build.register(name, s.element_type, self.vector)).collect()
     }
 
-    pub(super) fn buffers(&self, build: &mut Build, name: &str, len: u64) -> Vec<BufferId> {
+    pub(crate) fn buffers(&self, build: &mut Build, name: &str, len: u64) -> Vec<BufferId> {
         self.slots.iter().map(|s| build.buffer(name, Space::Vmem, s.stored, len)).collect()
     }
 
-    pub(super) fn identities(&self, registers: &[RegisterId]) -> Statements {
+    pub(crate) fn identities(&self, registers: &[RegisterId]) -> Statements {
         let slots = self.slots.iter().zip(registers);
         slots.map(|(slot, &register)| set(register, Value::Splat(slot.identity.clone()))).collect()
     }
 
     /// A register that says that there is a value, everywhere.
-    pub(super) fn present(&self, build: &mut Build) -> Result<(RegisterId, Statement), LowerError> {
+    pub(crate) fn present(&self, build: &mut Build) -> Result<(RegisterId, Statement), LowerError> {
         let there = ArrayLiteral::new(ElementType::Pred, [], Data::Pred(vec![true]));
         let there = Literal::Array(there.map_err(|_| LowerError::Unsound)?);
         let register = build.register("has", ElementType::Pred, self.vector);
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Sets registers to these combined with those.
-    pub(super) fn combine(
+    pub(crate) fn combine(
         &self,
         into: &[RegisterId],
         first: &[RegisterId],
@@ -107,7 +107,7 @@ impl State {
         Statement::Set { registers: into.into(), value: Value::Call(self.by, operands) }
     }
 
-    pub(super) fn loads(
+    pub(crate) fn loads(
         &self,
         build: &mut Build,
         registers: &[RegisterId],
@@ -129,7 +129,7 @@ impl State {
         Ok(statements)
     }
 
-    pub(super) fn stores(
+    pub(crate) fn stores(
         &self,
         build: &mut Build,
         registers: &[RegisterId],
@@ -161,18 +161,18 @@ fn flag_type(target: &Target, vector: u64) -> Result<ElementType, LowerError> {
 }
 
 /// Any value of a type: one that is never looked at.
-pub(super) fn zero(element_type: ElementType) -> Result<Literal, LowerError> {
+pub(crate) fn zero(element_type: ElementType) -> Result<Literal, LowerError> {
     let zero = ArrayLiteral::new(element_type, [], Data::zeros(element_type, 1));
     zero.map(Literal::Array).map_err(|_| LowerError::Unsound)
 }
 
 /// A register as another type.
-pub(super) fn convert(register: RegisterId) -> Result<Value, LowerError> {
+pub(crate) fn convert(register: RegisterId) -> Result<Value, LowerError> {
     apply(Opcode::Convert, smallvec![register])
 }
 
 /// An op without attributes.
-pub(super) fn apply(
+pub(crate) fn apply(
     opcode: Opcode,
     operands: SmallVec<[RegisterId; 3]>,
 ) -> Result<Value, LowerError> {
@@ -180,6 +180,6 @@ pub(super) fn apply(
     Ok(Value::Apply(op.map_err(|_| LowerError::Unsound)?, operands))
 }
 
-pub(super) fn set(register: RegisterId, value: Value) -> Statement {
+pub(crate) fn set(register: RegisterId, value: Value) -> Statement {
     Statement::Set { registers: smallvec![register], value }
 }

@@ -5,7 +5,9 @@ use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Alignment, Physical, Target};
 
 use super::LowerError;
-use crate::kernel::Digit;
+use super::blocks::signed;
+use super::place::digit_of;
+use crate::kernel::{Bound, Digit, Expr, Mask};
 
 /// A loop over vectors: a part of a dim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +164,64 @@ impl Walk {
         let last =
             parts.chain(inner).map(|(unit, count)| unit.saturating_mul(count.saturating_sub(1)));
         last.fold(1, u64::saturating_add)
+    }
+
+    /// The positions of a vector that are no padding, given the index along each dim
+    /// of its first element.
+    pub(crate) fn mask(
+        &self,
+        index: &dyn Fn(usize) -> Result<Expr, LowerError>,
+    ) -> Result<Mask, LowerError> {
+        let partial = self.inner.iter().filter(|inner| self.is_partial(inner));
+        partial.map(|inner| self.bound(inner, index)).collect()
+    }
+
+    /// The values of a digit that are no padding.
+    pub(crate) fn bound(
+        &self,
+        inner: &Inner,
+        index: &dyn Fn(usize) -> Result<Expr, LowerError>,
+    ) -> Result<Bound, LowerError> {
+        let digits = self.inner.iter().filter(|other| other.dim == inner.dim);
+        let loops = self.outer.iter().any(|outer| Some(outer.dim) == inner.dim);
+        if loops && digits.count() > 1 {
+            return Err(LowerError::Tiles);
+        }
+        Ok(Bound { digit: inner.digit, from: Expr::ZERO, to: self.values(inner, index)? })
+    }
+
+    /// How many values a digit has in a vector, at most as many as fit.
+    pub(crate) fn values(
+        &self,
+        inner: &Inner,
+        index: &dyn Fn(usize) -> Result<Expr, LowerError>,
+    ) -> Result<Expr, LowerError> {
+        let index = inner.dim.map_or(Ok(Expr::ZERO), index)?;
+        let most = Expr::from(signed(inner.count)?);
+        if index == Expr::ZERO {
+            return Ok(most);
+        }
+        // Rounded up: a last step that is not whole counts.
+        let last = signed(self.size(inner).saturating_add(inner.unit).saturating_sub(1))?;
+        Ok((Expr::from(last) + index * -1).quotient(signed(inner.unit)?))
+    }
+
+    /// Where in memory an element is, given its index along each dim: where its
+    /// vector begins, and the value of each digit.
+    pub(crate) fn address(&self, index: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
+        let part = |dim: Option<usize>, unit: u64| {
+            let Some(dim) = dim else { return Ok(Expr::ZERO) };
+            let units = self.outer.iter().map(|outer| (Some(outer.dim), outer.unit));
+            let units = units.chain(self.inner.iter().map(|inner| (inner.dim, inner.unit)));
+            let above = units.filter(|&(of, other)| of == Some(dim) && other > unit);
+            let above = above.map(|(_, other)| other).min();
+            let size = self.dims.get(dim).copied().unwrap_or(1);
+            digit_of(index.get(dim).unwrap_or(&Expr::ZERO), unit, above, size)
+        };
+        let outer = self.outer.iter().map(|outer| part(Some(outer.dim), outer.unit));
+        let outer: Result<Vec<Expr>, LowerError> = outer.collect();
+        let inner = self.inner.iter().map(|inner| part(inner.dim, inner.unit));
+        Ok((outer?, inner.collect::<Result<_, _>>()?))
     }
 
     /// The size of the dim of a digit.

@@ -60,7 +60,7 @@ pub(crate) struct WindowLoop {
 
 impl Arranged {
     /// One window holds all.
-    fn whole(kept: Vec<Grid>) -> Self {
+    pub(crate) fn whole(kept: Vec<Grid>) -> Self {
         Self { outer: Vec::new(), group: 1, inner: kept }
     }
 

@@ -4,7 +4,8 @@
 //! to tiles, elements that stay in their row and lane are there then; of the
 //! others, a row that goes to one row as a whole is moved by itself, and rows
 //! that go to several are turned, as many elements at a time as there are
-//! lanes; rows that get the same are filled at once. On a linear memory, runs of
+//! lanes; rows that get the same are filled at once. What moves equally far within
+//! one vector moves at once, whatever rows it is in. On a linear memory, runs of
 //! elements that stay side by side are loaded where they are, and nothing else
 //! is.
 
@@ -116,8 +117,12 @@ fn by_rows(pairs: &[(usize, usize)], target: &Target, element_type: ElementType)
     }
     let alone = sources.values().filter(|(rows, _)| *rows == 1).count();
     let turned: usize = sources.values().filter(|(rows, _)| *rows > 1).map(|(_, n)| n).sum();
-    let moves = contents.len().max(alone + turned.div_ceil(lanes));
-    Moves { loads: loads.len() as u64, moves: moves as u64 }
+    let by_rows = contents.len().max(alone + turned.div_ceil(lanes));
+    // What moves equally far within one vector, moves at once.
+    let far = |&(p, a): &(usize, usize)| (a / unit, p / unit, (p % unit + unit - a % unit) % unit);
+    let distances: FxHashSet<(usize, usize, usize)> =
+        pairs.iter().filter(|(_, a)| !stays.contains(&(a / lanes))).map(far).collect();
+    Moves { loads: loads.len() as u64, moves: by_rows.min(distances.len()) as u64 }
 }
 
 /// The rows whose elements all go to where they are, in vectors of so many.

@@ -1,0 +1,239 @@
+//! The image: computed vector by vector, block by block.
+
+use tilewright_ir::{ElementType, InstId};
+use tilewright_target::Alignment;
+
+use super::emit::{Emitter, Home};
+use super::leaf::Region;
+use super::scope::Scope;
+use super::total::Total;
+use super::{Fusion, Homes};
+use crate::kernel::build::Build;
+use crate::kernel::{Block, BufferId, Expr, IndexId, Mask, Place, Space, Statement};
+use crate::reduce::blocks::{Blocks, Loop, block_bytes, signed};
+use crate::reduce::fused::{copied_at_once, streamed};
+use crate::reduce::state::Statements;
+use crate::reduce::walk::{Outer, Walk};
+use crate::reduce::window::Arranged;
+use crate::reduce::{LowerError, chain};
+
+/// The longest chain of roundings within a row.
+const LONGEST: u64 = 8;
+
+/// Computes all outputs, and writes them to main memory.
+pub(super) fn written(
+    fusion: &Fusion<'_>,
+    build: &mut Build,
+    homes: &Homes,
+) -> Result<Statements, LowerError> {
+    let shapes: Option<Vec<_>> =
+        fusion.group.outputs.iter().map(|&id| fusion.module.array_shape(id)).collect();
+    let shapes = shapes.ok_or(LowerError::Unsound)?;
+    let vector = fusion.target.vector_elements(fusion.shape.element_type);
+    let mut walks = shapes.iter().map(|shape| Walk::of(fusion.target, shape, vector));
+    let walk = walks.next().ok_or(LowerError::Unsound)??;
+    for other in walks {
+        if other? != walk {
+            return Err(LowerError::Unlike);
+        }
+    }
+    if walk.overshoots() {
+        return Err(LowerError::Tiles);
+    }
+    let outputs: Vec<BufferId> =
+        shapes.iter().map(|s| build.buffer("y", Space::Out, s.element_type, walk.len)).collect();
+    if walk.len == 0 {
+        return Ok(Statements::new());
+    }
+    let main = |id: &&InstId| matches!(homes.get(id), Some(Home::Main(_)));
+    let streams = fusion.group.inputs.iter().filter(main).count() + outputs.len();
+    let bytes = u64::from(fusion.shape.element_type.bytes()).saturating_mul(streams as u64);
+    let mut elements = block_bytes(fusion.target) / bytes.max(1);
+    let mut first = Vec::new();
+    loop {
+        let mut tried = build.clone();
+        let image = Image { fusion, walk: &walk, outputs: &outputs, homes };
+        let made = image.made(&mut tried, elements, &first)?;
+        // What is gathered where something small varies is gathered in outer loops.
+        if first.is_empty() && !made.varies.is_empty() {
+            first = made.varies;
+            continue;
+        }
+        let whole = tried.clone().finish(made.body.clone());
+        let fits = whole.vmem_bytes().is_some_and(|b| b <= fusion.target.vector_memory_bytes);
+        if fits {
+            let registers = u64::from(fusion.target.vector_registers);
+            let used = whole.live_registers(fusion.target);
+            if used > registers {
+                return Err(LowerError::Registers { used, has: registers });
+            }
+            *build = tried;
+            return Ok(made.body);
+        }
+        if elements <= vector {
+            return Err(LowerError::Results);
+        }
+        elements /= 2;
+    }
+}
+
+struct Image<'a> {
+    fusion: &'a Fusion<'a>,
+    walk: &'a Walk,
+    outputs: &'a [BufferId],
+    homes: &'a Homes,
+}
+
+/// Statements, and the dims along which something small varies.
+struct Made {
+    body: Statements,
+    varies: Vec<usize>,
+}
+
+impl Image<'_> {
+    fn made(&self, build: &mut Build, elements: u64, first: &[usize]) -> Result<Made, LowerError> {
+        let Fusion { module, target, group, rows, .. } = self.fusion;
+        let axes = self.axes()?;
+        let blocks = self.blocks(build, &axes, elements)?;
+        let (mut kept, mut reduced) = (Vec::new(), Vec::new());
+        for l in blocks.within.iter().cloned() {
+            if !l.reduced {
+                kept.push(l);
+            } else if rows.iter().any(|(_, reduction)| reduction.rounds) {
+                let index = |outer: &Outer| build.index(&format!("d{}", outer.dim));
+                reduced.extend(chain::cut(l, LONGEST, index)?);
+            } else {
+                reduced.push(l);
+            }
+        }
+        // Loops along which what is small varies come first.
+        kept.sort_by_key(|l| !first.contains(&l.outer.dim));
+        let (kept, reduced): (Vec<&Loop>, Vec<&Loop>) =
+            (kept.iter().collect(), reduced.iter().collect());
+        let all: Vec<&Loop> = kept.iter().chain(&reduced).copied().collect();
+        let scope = Scope::of(self.walk, &blocks.grid, &all)?;
+        let dims = scope.dims();
+        let mut emitter = Emitter::new(module, target, self.homes.clone(), scope);
+        let depth = kept.len();
+        for (id, reduction) in rows {
+            let &[operand, _] = module.operands(*id) else { return Err(LowerError::Unsound) };
+            let total = Total::begin(&mut emitter, build, reduction, depth)?;
+            let levels = [depth, all.len()];
+            total.combine(&mut emitter, build, reduction, (operand, &dims), levels)?;
+            let row = emitter.nest(&reduced, depth);
+            emitter.levels[depth].before.extend(row);
+            emitter.leave(depth);
+            let done = total.end(&mut emitter, build, reduction, *id, depth)?;
+            let keeps = dims.iter().enumerate().filter(|(dim, _)| !axes.contains(dim));
+            let index: Vec<Expr> = keeps.map(|(_, expr)| expr.clone()).collect();
+            emitter.rows.insert(*id, (index, done));
+        }
+        let mut results = Vec::new();
+        for &output in &group.outputs {
+            results.push(emitter.value(build, output, &dims)?);
+        }
+        let mut stores = Vec::new();
+        let mut ends = Statements::new();
+        for (&output, (&to, &from)) in group.outputs.iter().zip(self.outputs.iter().zip(&results)) {
+            let element_type = emitter.element_type(output)?;
+            let place = self.stored(build, &blocks, &all, (element_type, to), &mut ends)?;
+            stores.push((place, from));
+        }
+        let mask = match target.alignment {
+            Alignment::Tiles => Mask::new(),
+            Alignment::None => emitter.scope.whole_mask()?,
+        };
+        let inner = emitter.levels.last_mut().ok_or(LowerError::Unsound)?;
+        for (to, from) in stores {
+            inner.before.push(Statement::Store { to, from, mask: mask.clone() });
+        }
+        let row = emitter.nest(&reduced, depth);
+        emitter.levels[depth].before.extend(row);
+        let nested = emitter.nest(&kept, 0);
+        let mut body = emitter.take(0, nested);
+        body.extend(ends);
+        let varies = self.varies(&emitter, &kept);
+        let body = self.streamed(&blocks, &emitter.regions, body);
+        Ok(Made { body, varies })
+    }
+
+    /// The dims that are reduced along rows: the same in all of them.
+    fn axes(&self) -> Result<Vec<usize>, LowerError> {
+        let mut axes = self.fusion.rows.iter().map(|(_, reduction)| &reduction.axes);
+        let Some(first) = axes.next() else { return Ok(Vec::new()) };
+        if axes.any(|other| other != first) { Err(LowerError::Unlike) } else { Ok(first.clone()) }
+    }
+
+    fn blocks(
+        &self,
+        build: &mut Build,
+        axes: &[usize],
+        elements: u64,
+    ) -> Result<Blocks, LowerError> {
+        let mut index = |outer: &Outer, grid: bool| {
+            build.index(&format!("{}{}", if grid { "b" } else { "d" }, outer.dim))
+        };
+        // Whole rows: from the major-most loop along what is reduced on.
+        let reduced = |outer: &&Outer| axes.contains(&outer.dim);
+        let row = self.walk.outer.iter().find(reduced);
+        let row = row.map_or(0, |outer| outer.stride.saturating_mul(outer.count));
+        let blocks = Blocks::of(self.walk, axes, elements.max(row), Arranged::whole, &mut index)?;
+        if blocks.grid.iter().any(|l| l.reduced) { Err(LowerError::Results) } else { Ok(blocks) }
+    }
+
+    /// Where a vector of an output waits, and how a block of them is written.
+    fn stored(
+        &self,
+        build: &mut Build,
+        blocks: &Blocks,
+        loops: &[&Loop],
+        (element_type, output): (ElementType, BufferId),
+        ends: &mut Statements,
+    ) -> Result<Place, LowerError> {
+        let several = !blocks.grid.is_empty();
+        let times = if several { 2 } else { 1 };
+        let len = blocks.most.max(self.walk.vector).checked_mul(times);
+        let len = len.ok_or(LowerError::TooLarge)?;
+        let here = build.buffer("ys", Space::Vmem, element_type, len);
+        let number = Loop::number(blocks.grid.iter())?;
+        let slot = number.remainder(2) * signed(blocks.most)?;
+        let mut at = slot.clone();
+        for l in loops {
+            at = at + Expr::from(l.index) * signed(l.outer.stride)?;
+        }
+        if several {
+            // The block before this one, which the next one replaces.
+            ends.push(Statement::Wait(here));
+        }
+        let to = Place { buffer: output, at: blocks.start.clone() };
+        let copied = Place { buffer: here, at: slot };
+        ends.push(Statement::Copy { to, from: copied, len: blocks.len.clone() });
+        Ok(Place { buffer: here, at })
+    }
+
+    /// The dims along which something is gathered that other loops need not gather
+    /// again.
+    fn varies(&self, emitter: &Emitter<'_>, kept: &[&Loop]) -> Vec<usize> {
+        let mut dims = Vec::new();
+        for at in &emitter.gathers {
+            let named: Vec<IndexId> = at.indices();
+            let along = kept.iter().filter(|l| named.contains(&l.index)).map(|l| l.outer.dim);
+            let along: Vec<usize> = along.collect();
+            if along.len() < kept.len() {
+                dims.extend(along);
+            }
+        }
+        dims
+    }
+
+    fn streamed(&self, blocks: &Blocks, regions: &[Region], body: Statements) -> Statements {
+        let copied: Vec<Block> = regions.iter().map(|region| region.block.clone()).collect();
+        if blocks.grid.is_empty() {
+            let mut statements = copied_at_once(&copied);
+            statements.extend(body);
+            return statements;
+        }
+        let grid = blocks.grid.iter().map(|l| (l.index, l.outer.count)).collect();
+        streamed(grid, copied, body)
+    }
+}

@@ -1,0 +1,286 @@
+//! Which instructions become one kernel.
+//!
+//! As the costs have it: what is elementwise or a broadcast, and every move that
+//! moves nothing, is computed where it is used, also several times; so is all that
+//! is small. A large array that is reduced, transposed, padded or the like is
+//! stored, and so is what the host reads. Each stored value is a kernel of its own,
+//! with all that it needs down to what is stored; two of the same dims that read
+//! the same are one kernel.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{CompId, InstId, Module, Op, Shape};
+use tilewright_target::{MoveKind, Target};
+
+use super::{Group, MOST_FUSED, Reductions, fused, stage, stays};
+use crate::kernel::Kernel;
+
+/// A group with its kernel.
+pub type Lowered = (Group, Kernel);
+
+/// The kernels of a computation, in the order of what they write. Instructions that
+/// are in none have none: the host computes them.
+pub fn groups(
+    module: &Module,
+    computation: CompId,
+    reductions: &Reductions<'_>,
+    target: &Target,
+) -> Vec<Lowered> {
+    let mut places = FxHashMap::default();
+    let order: Vec<InstId> = module.instructions(computation).collect();
+    for (place, &id) in order.iter().enumerate() {
+        places.insert(id, place);
+    }
+    let mut partition =
+        Partition { module, reductions, target, places, wanted: FxHashSet::default() };
+    for &id in &order {
+        if !partition.is_computed(id) {
+            let operands = module.operands(id).iter().copied();
+            let computed = operands.filter(|&operand| partition.is_computed(operand));
+            partition.wanted.extend(computed.collect::<Vec<_>>());
+        } else if module.is_root(id) {
+            partition.wanted.insert(id);
+        }
+    }
+    let mut made: Vec<Lowered> = Vec::new();
+    for &id in order.iter().rev() {
+        if !partition.wanted.contains(&id) {
+            continue;
+        }
+        match partition.kernel_of(id) {
+            Some(lowered) => {
+                let inputs = lowered.0.inputs.iter().copied();
+                let computed = inputs.filter(|&input| partition.is_computed(input));
+                partition.wanted.extend(computed.collect::<Vec<_>>());
+                made.push(lowered);
+            }
+            // The host does it.
+            None => {
+                let operands = module.operands(id).iter().copied();
+                let computed = operands.filter(|&operand| partition.is_computed(operand));
+                partition.wanted.extend(computed.collect::<Vec<_>>());
+            }
+        }
+    }
+    made.reverse();
+    partition.merged(made)
+}
+
+struct Partition<'a> {
+    module: &'a Module,
+    reductions: &'a Reductions<'a>,
+    target: &'a Target,
+    /// Where in the computation instructions are.
+    places: FxHashMap<InstId, usize>,
+    /// What must be stored.
+    wanted: FxHashSet<InstId>,
+}
+
+/// What is looked for above a stored value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Down to what is reduced along rows of the image too.
+    Rows,
+    /// Down to what is large and not computed where it is used.
+    Stored,
+    /// The instruction alone.
+    Alone,
+}
+
+impl Partition<'_> {
+    /// Whether kernels can compute an instruction.
+    fn is_computed(&self, id: InstId) -> bool {
+        let module = self.module;
+        let Shape::Array(shape) = module.shape(id) else { return false };
+        let dynamic = (0..shape.rank()).any(|dim| shape.dim_is_dynamic(dim));
+        let op = match module.op(id) {
+            Op::Broadcast(_)
+            | Op::Reshape(_)
+            | Op::Transpose(_)
+            | Op::Slice(_)
+            | Op::Reverse(_)
+            | Op::Pad(_)
+            | Op::Concatenate(_)
+            | Op::Iota(_)
+            | Op::Copy
+            | Op::Reduce(_) => true,
+            op => op.opcode().is_elementwise(),
+        };
+        let arrays =
+            module.operands(id).iter().all(|&operand| module.array_shape(operand).is_some());
+        let waits = module.extras(id).is_some_and(|extras| !extras.control_predecessors.is_empty());
+        op && !dynamic && arrays && !waits
+    }
+
+    fn is_scalar_constant(&self, id: InstId) -> bool {
+        matches!(self.module.op(id), Op::Constant(_))
+            && self.module.array_shape(id).is_some_and(|shape| shape.rank() == 0)
+    }
+
+    /// Whether a value is computed where it is used.
+    fn is_inlined(&self, id: InstId, image: &[i64], reach: Reach) -> bool {
+        if reach == Reach::Alone || !self.is_computed(id) {
+            return false;
+        }
+        let module = self.module;
+        let Some(shape) = module.array_shape(id) else { return false };
+        let source = module.operands(id).first().and_then(|&operand| module.array_shape(operand));
+        match module.op(id) {
+            Op::Reduce(_) => {
+                let Some(source) = source else { return false };
+                let Some(reduction) = (self.reductions)(id) else { return false };
+                let known = reduction.neutral.is_some() && reduction.arrays.len() == 1;
+                let row = source.dims() == image;
+                let small = stage::is_small(self.target, &reduction);
+                known && ((row && reach == Reach::Rows) || (!row && small))
+            }
+            Op::Broadcast(_) | Op::Iota(_) => true,
+            op if op.opcode().is_elementwise() => true,
+            _ if stays(self.target, shape) => module
+                .operands(id)
+                .iter()
+                .all(|&o| module.array_shape(o).is_some_and(|s| stays(self.target, s))),
+            Op::Reshape(_) => source.is_some_and(|source| {
+                self.target.reshape_cost(source, shape).kind != MoveKind::Realigns
+            }),
+            Op::Transpose(attrs) => source.is_some_and(|source| {
+                let cost = self.target.transpose_cost(source, shape, &attrs.dimensions);
+                cost.kind != MoveKind::Realigns
+            }),
+            _ => false,
+        }
+    }
+
+    /// A stored value with all that is computed for it.
+    fn group(&self, id: InstId, reach: Reach) -> Option<Group> {
+        let module = self.module;
+        let image = module.array_shape(id)?.dims();
+        let mut seen = FxHashSet::default();
+        let (mut inputs, mut open) = (Vec::new(), vec![id]);
+        while let Some(next) = open.pop() {
+            if !seen.insert(next) {
+                continue;
+            }
+            if seen.len() > MOST_FUSED {
+                return None;
+            }
+            if next == id || self.is_inlined(next, image, reach) {
+                open.extend(module.operands(next).iter().copied());
+            } else if !self.is_scalar_constant(next) {
+                inputs.push(next);
+            }
+        }
+        inputs.sort_by_key(|input| self.places.get(input));
+        Some(Group { name: module.name_of(id).to_owned(), inputs, outputs: vec![id] })
+    }
+
+    fn kernel_of(&self, id: InstId) -> Option<Lowered> {
+        [Reach::Rows, Reach::Stored, Reach::Alone].into_iter().find_map(|reach| {
+            let group = self.group(id, reach)?;
+            let kernel = fused(self.module, &group, self.reductions, self.target).ok()?;
+            Some((group, kernel))
+        })
+    }
+
+    /// Groups that write the same dims and read the same as one, where neither needs
+    /// the other; each after those that it reads of.
+    fn merged(&self, made: Vec<Lowered>) -> Vec<Lowered> {
+        let mut merged: Vec<Lowered> = Vec::new();
+        for (place, lowered) in made.iter().enumerate() {
+            let rest = &made[place + 1..];
+            let partner = merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
+                let both = self.both(&one.0, &lowered.0)?;
+                let others = merged.iter().chain(rest).map(|(group, _)| group);
+                if depends(self.module, &both, &others.collect::<Vec<_>>()) {
+                    return None;
+                }
+                let kernel = fused(self.module, &both, self.reductions, self.target).ok()?;
+                Some((at, (both, kernel)))
+            });
+            match partner {
+                Some((at, both)) => merged[at] = both,
+                None => merged.push(lowered.clone()),
+            }
+        }
+        in_order(self.module, merged)
+    }
+
+    /// Two groups as one.
+    fn both(&self, first: &Group, second: &Group) -> Option<Group> {
+        let module = self.module;
+        let dims = |group: &Group| {
+            let shape = group.outputs.first().and_then(|&id| module.array_shape(id));
+            shape.map(|shape| shape.dims().to_vec())
+        };
+        let large =
+            |id: &&InstId| module.array_shape(**id).is_some_and(|shape| !stays(self.target, shape));
+        let shared = first.inputs.iter().filter(large).any(|id| second.inputs.contains(id));
+        if !shared || dims(first) != dims(second) {
+            return None;
+        }
+        let mut inputs: Vec<InstId> = first.inputs.iter().chain(&second.inputs).copied().collect();
+        inputs.sort_by_key(|input| self.places.get(input));
+        inputs.dedup();
+        let outputs: Vec<InstId> = first.outputs.iter().chain(&second.outputs).copied().collect();
+        Some(Group { name: first.name.clone(), inputs, outputs })
+    }
+}
+
+/// Whether a group needs, by way of others, what it writes.
+fn depends(module: &Module, group: &Group, others: &[&Group]) -> bool {
+    let mut made_by: FxHashMap<InstId, &Group> = FxHashMap::default();
+    for other in others {
+        made_by.extend(other.outputs.iter().map(|&output| (output, *other)));
+    }
+    let mut seen = FxHashSet::default();
+    let mut open = group.inputs.clone();
+    while let Some(id) = open.pop() {
+        if group.outputs.contains(&id) {
+            return true;
+        }
+        if !seen.insert(id) {
+            continue;
+        }
+        match made_by.get(&id) {
+            Some(other) => open.extend(other.inputs.iter().copied()),
+            None => open.extend(module.operands(id).iter().copied()),
+        }
+    }
+    false
+}
+
+/// Groups after those that they read of.
+fn in_order(module: &Module, made: Vec<Lowered>) -> Vec<Lowered> {
+    let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
+    for (place, (group, _)) in made.iter().enumerate() {
+        made_by.extend(group.outputs.iter().map(|&output| (output, place)));
+    }
+    let mut order = Vec::with_capacity(made.len());
+    let mut seen = FxHashSet::default();
+    // Each instruction twice: before what it needs, and after.
+    let roots = made.iter().rev().flat_map(|(group, _)| group.outputs.first());
+    let mut open: Vec<(InstId, bool)> = roots.map(|&id| (id, false)).collect();
+    while let Some((id, done)) = open.pop() {
+        let group = made_by.get(&id).copied();
+        if done {
+            order.extend(group);
+            continue;
+        }
+        let fresh = match group {
+            Some(place) => made[place].0.outputs.first().is_some_and(|&first| seen.insert(first)),
+            None => seen.insert(id),
+        };
+        if !fresh {
+            continue;
+        }
+        open.push((id, true));
+        match group {
+            Some(place) => open.extend(made[place].0.inputs.iter().map(|&input| (input, false))),
+            None => open.extend(module.operands(id).iter().map(|&operand| (operand, false))),
+        }
+    }
+    let mut made: Vec<Option<Lowered>> = made.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|place| made.get_mut(place)?.take()).collect()
+}
+
+/// How many groups are looked at for one to merge with.
+const MOST_TRIED: usize = 8;

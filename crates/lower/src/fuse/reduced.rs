@@ -1,0 +1,177 @@
+//! Reductions of what is computed from blocks: several of them at one time, if they
+//! are along the same dims.
+
+use tilewright_ir::{InstId, Literal, Op};
+use tilewright_target::Physical;
+
+use super::emit::{Emitter, Home};
+use super::scope::Scope;
+use super::{Fusion, bytes};
+use crate::kernel::build::Build;
+use crate::kernel::{Expr, Function, FunctionStep, Kernel, Place, Value};
+use crate::reduce::blocks::{Blocks, Loop};
+use crate::reduce::produce::{Produced, Producer};
+use crate::reduce::walk::Walk;
+use crate::reduce::{Elements, LowerError, Neutral, Reduction, Source};
+
+/// The kernel of a group whose outputs are reductions.
+pub(super) fn kernel(fusion: &Fusion<'_>, totals: &[Reduction]) -> Result<Kernel, LowerError> {
+    let reduction = beside(&fusion.group.name, totals)?;
+    let dims = reduction.arrays.iter().map(|array| array.shape.dims());
+    if dims.into_iter().any(|dims| dims.contains(&0)) {
+        return Err(LowerError::Unsound);
+    }
+    let large = |id: &&InstId| {
+        let shape = fusion.module.array_shape(**id);
+        shape.is_some_and(|shape| !super::stays(fusion.target, shape))
+    };
+    let inputs = fusion.group.inputs.iter().filter(large);
+    let element = |id: &InstId| {
+        fusion.module.array_shape(*id).map_or(0, |shape| u64::from(shape.element_type.bytes()))
+    };
+    let produce = |build: &mut Build, walk: &Walk, blocks: &Blocks| {
+        produced(fusion, build, walk, blocks, &reduction)
+    };
+    let producer = Producer { produce: &produce, bytes: inputs.map(element).sum() };
+    crate::reduce::fused::kernel(&reduction, fusion.target, Some(&producer))
+}
+
+/// The elements of all arrays, along a walk.
+fn produced(
+    fusion: &Fusion<'_>,
+    build: &mut Build,
+    walk: &Walk,
+    blocks: &Blocks,
+    reduction: &Reduction,
+) -> Result<Produced, LowerError> {
+    let (mut homes, prologue) = fusion.resident(build)?;
+    let mut made = Produced { prologue, ..Produced::default() };
+    made.prologue.extend(fusion.staged(build, &mut homes)?);
+    let kept = blocks.within.iter().filter(|l| !l.reduced);
+    let loops: Vec<&Loop> = kept.chain(blocks.within.iter().filter(|l| l.reduced)).collect();
+    let scope = Scope::of(walk, &blocks.grid, &loops)?;
+    let dims = scope.dims();
+    let mut emitter = Emitter::new(fusion.module, fusion.target, homes, scope);
+    for (place, &output) in fusion.group.outputs.iter().enumerate() {
+        let &[operand, init] = fusion.module.operands(output) else {
+            return Err(LowerError::Unsound);
+        };
+        let neutral = reduction.neutral.as_ref().and_then(|n| n.elements.get(place));
+        made.values.push(match neutral {
+            Some(neutral) => {
+                let element = emitter.element(build, operand, &dims, neutral)?;
+                (element.register, element.is_masked)
+            }
+            None => (emitter.value(build, operand, &dims)?, false),
+        });
+        made.inits.push(first(&emitter, init)?);
+    }
+    let mut levels = std::mem::take(&mut emitter.levels).into_iter();
+    made.block = levels.next().map(|level| level.before).unwrap_or_default();
+    made.within = loops.iter().zip(levels).map(|(l, level)| (l.index, level.before)).collect();
+    made.streams = emitter.regions.into_iter().map(|region| region.block).collect();
+    Ok(made)
+}
+
+/// What a reduction begins with: a constant, or a scalar in vector memory.
+fn first(emitter: &Emitter<'_>, init: InstId) -> Result<Value, LowerError> {
+    match (emitter.module.op(init), emitter.homes.get(&init)) {
+        (Op::Constant(literal), _) => Ok(Value::Splat((**literal).clone())),
+        (_, Some(&Home::Resident(buffer))) => {
+            let shape = emitter.module.array_shape(init).filter(|shape| shape.rank() == 0);
+            let shape = shape.ok_or(LowerError::Unsound)?;
+            Physical::of(emitter.target, shape).places().ok_or(LowerError::TooLarge)?;
+            Ok(Value::Scalar(Place { buffer, at: Expr::ZERO }))
+        }
+        _ => Err(LowerError::Unsound),
+    }
+}
+
+/// Several reductions as one: all accumulators, then all elements.
+fn beside(name: &str, totals: &[Reduction]) -> Result<Reduction, LowerError> {
+    let first = totals.first().ok_or(LowerError::Unsound)?;
+    let computed = |total: &Reduction| -> Vec<Source> {
+        let shapes = total.arrays.iter().map(|array| array.shape.clone());
+        shapes.map(|shape| Source { shape, elements: Elements::Computed }).collect()
+    };
+    if let [only] = totals {
+        return Ok(Reduction { name: name.into(), arrays: computed(only), ..only.clone() });
+    }
+    let mut neutral = Neutral { accumulated: Vec::new(), elements: Vec::new() };
+    for total in totals {
+        if total.axes != first.axes {
+            return Err(LowerError::Unlike);
+        }
+        let own = total.neutral.clone().ok_or(LowerError::Unsound)?;
+        neutral.accumulated.extend::<Vec<Literal>>(own.accumulated);
+        neutral.elements.extend::<Vec<Literal>>(own.elements);
+    }
+    Ok(Reduction {
+        name: name.into(),
+        arrays: totals.iter().flat_map(computed).collect(),
+        axes: first.axes.clone(),
+        results: totals.iter().flat_map(|total| total.results.iter().cloned()).collect(),
+        by: side_by_side(totals.iter().map(|total| &total.by).collect())?,
+        neutral: Some(neutral),
+        rounds: totals.iter().any(|total| total.rounds),
+    })
+}
+
+/// Functions of accumulators and elements as one of all accumulators and all
+/// elements.
+fn side_by_side(functions: Vec<&Function>) -> Result<Function, LowerError> {
+    let mut both = Function { name: "combine".into(), ..Function::default() };
+    // Where the values of each function are in the new one.
+    let mut places: Vec<Vec<usize>> = vec![Vec::new(); functions.len()];
+    let named = |value: &crate::kernel::FunctionValue, values: &mut Vec<_>| {
+        let place = values.len();
+        let name = format!("{}{place}", value.name.trim_end_matches(|c: char| c.is_ascii_digit()));
+        let value = crate::kernel::FunctionValue { name: name.into(), ..value.clone() };
+        values.push(value);
+        place
+    };
+    for half in 0..2 {
+        for (function, places) in functions.iter().zip(&mut places) {
+            let count = function.parameters / 2;
+            for value in function.values.iter().skip(half * count).take(count) {
+                places.push(named(value, &mut both.values));
+            }
+        }
+    }
+    both.parameters = both.values.len();
+    for (function, places) in functions.iter().zip(&mut places) {
+        let values = function.values.iter().skip(function.parameters);
+        for (step, value) in function.steps.iter().zip(values) {
+            places.push(named(value, &mut both.values));
+            both.steps.push(match step {
+                FunctionStep::Constant(literal) => FunctionStep::Constant(literal.clone()),
+                FunctionStep::Apply(op, operands) => {
+                    let operands = operands.iter().map(|&o| places.get(o).copied());
+                    let operands = operands.collect::<Option<_>>().ok_or(LowerError::Unsound)?;
+                    FunctionStep::Apply(op.clone(), operands)
+                }
+            });
+        }
+    }
+    for (function, places) in functions.iter().zip(&places) {
+        for &result in &function.results {
+            both.results.push(*places.get(result).ok_or(LowerError::Unsound)?);
+        }
+    }
+    Ok(both)
+}
+
+/// Whether all outputs of a group are reductions of an image: each is then one.
+pub(super) fn totals(
+    fusion: &Fusion<'_>,
+    reductions: &super::Reductions<'_>,
+) -> Option<Vec<Reduction>> {
+    let Fusion { module, group, target, .. } = fusion;
+    let total = |&id: &InstId| {
+        let reduction = matches!(module.op(id), Op::Reduce(_)).then(|| reductions(id))??;
+        let [source] = reduction.arrays.as_slice() else { return None };
+        let large = bytes(target, &source.shape).is_some();
+        (large && !super::stage::is_small(target, &reduction)).then_some(reduction)
+    };
+    group.outputs.iter().map(total).collect()
+}

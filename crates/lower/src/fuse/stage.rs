@@ -1,0 +1,120 @@
+//! Small arrays that are reduced within vector memory.
+
+use tilewright_ir::InstId;
+use tilewright_target::{Alignment, Target};
+
+use super::emit::{Emitter, Home};
+use super::scope::Scope;
+use super::total::Total;
+use super::{Fusion, Homes, stays};
+use crate::kernel::build::Build;
+use crate::kernel::{Block, Expr, Mask, Place, Space, Statement};
+use crate::reduce::blocks::{Blocks, Loop, signed};
+use crate::reduce::chain;
+use crate::reduce::fused::copied_at_once;
+use crate::reduce::state::Statements;
+use crate::reduce::walk::{Outer, Walk};
+use crate::reduce::{LowerError, Reduction};
+
+/// The most vectors that a stage goes through: what takes more is a kernel of its
+/// own.
+const MOST_VECTORS: u64 = 4096;
+
+/// The longest chain of roundings.
+const LONGEST: u64 = 8;
+
+/// Whether a reduce is done in vector memory: result by result, from anywhere in
+/// what is reduced.
+pub(super) fn is_small(target: &Target, reduction: &Reduction) -> bool {
+    let ([source], [result]) = (reduction.arrays.as_slice(), reduction.results.as_slice()) else {
+        return false;
+    };
+    let dims = source.shape.dims();
+    let sizes = reduction.axes.iter().map(|&axis| dims.get(axis).copied().unwrap_or(0));
+    let each = sizes.fold(1u64, |product, size| {
+        product.saturating_mul(u64::try_from(size).unwrap_or(u64::MAX))
+    });
+    let vectors = target.footprint(result).vectors.saturating_mul(each);
+    vectors <= MOST_VECTORS && stays(target, &source.shape)
+}
+
+/// Reduces one array into vector memory.
+pub(super) fn reduced(
+    fusion: &Fusion<'_>,
+    build: &mut Build,
+    homes: &mut Homes,
+    id: InstId,
+    reduction: &Reduction,
+) -> Result<Statements, LowerError> {
+    let Fusion { module, target, .. } = fusion;
+    let shape = module.array_shape(id).ok_or(LowerError::Unsound)?;
+    let &[operand, _] = module.operands(id) else { return Err(LowerError::Unsound) };
+    let source = module.array_shape(operand).ok_or(LowerError::Unsound)?;
+    let walk = Walk::of(target, shape, target.vector_elements(shape.element_type))?;
+    if walk.overshoots() {
+        return Err(LowerError::Tiles);
+    }
+    let kept: Vec<Loop> =
+        walk.outer.iter().map(|&outer| step(build, outer)).collect::<Result<_, _>>()?;
+    let mut scope = Scope::of(&walk, &[], &kept.iter().collect::<Vec<_>>())?;
+    let (mut reduced, mut index) = (Vec::new(), Vec::new());
+    let mut next = 0;
+    for (dim, &size) in source.dims().iter().enumerate() {
+        if !reduction.axes.contains(&dim) {
+            index.push(scope.dim(next));
+            next += 1;
+            continue;
+        }
+        let size = u64::try_from(size).map_err(|_| LowerError::Unsound)?;
+        let along = walk.dims.len() + reduced.len();
+        let outer = Outer { dim: along, unit: 1, count: size, stride: 1 };
+        let mut own = vec![step(build, outer)?];
+        if reduction.rounds {
+            own = chain::cut(own.remove(0), LONGEST, |outer| {
+                build.index(&format!("k{}", outer.dim))
+            })?;
+        }
+        scope.push_dim(size, &own.iter().collect::<Vec<_>>())?;
+        index.push(scope.dim(along));
+        reduced.push(own);
+    }
+    let reduced: Vec<&Loop> = reduced.iter().flatten().collect();
+    let depth = kept.len();
+    let mut emitter = Emitter::new(module, target, homes.clone(), scope);
+    let total = Total::begin(&mut emitter, build, reduction, depth)?;
+    let levels = [depth, depth + reduced.len()];
+    total.combine(&mut emitter, build, reduction, (operand, &index), levels)?;
+    let within = emitter.nest(&reduced, depth);
+    emitter.levels[depth].before.extend(within);
+    emitter.leave(depth);
+    let done = total.end(&mut emitter, build, reduction, id, depth)?;
+    let here = build.buffer(
+        module.name_of(id),
+        Space::Vmem,
+        shape.element_type,
+        walk.len.max(walk.vector),
+    );
+    let mut at = Expr::ZERO;
+    for l in &kept {
+        at = at + Expr::from(l.index) * signed(l.outer.stride)?;
+    }
+    let to = Place { buffer: here, at };
+    let mask = match target.alignment {
+        Alignment::Tiles => Mask::new(),
+        Alignment::None => walk.mask(&|dim| Blocks::index(kept.iter(), dim))?,
+    };
+    emitter.levels[depth].before.push(Statement::Store { to, from: done, mask });
+    let kept: Vec<&Loop> = kept.iter().collect();
+    let inner = emitter.nest(&kept, 0);
+    let body = emitter.take(0, inner);
+    homes.insert(id, Home::Resident(here));
+    let copied: Vec<Block> = emitter.regions.iter().map(|r| r.block.clone()).collect();
+    let mut statements = copied_at_once(&copied);
+    statements.extend(body);
+    Ok(statements)
+}
+
+fn step(build: &mut Build, outer: Outer) -> Result<Loop, LowerError> {
+    let index = build.index(&format!("k{}", outer.dim));
+    Ok(Loop { outer, reduced: false, count: signed(outer.count)?.into(), index })
+}
