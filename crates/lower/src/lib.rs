@@ -16,4 +16,4 @@ pub use axis::{Axis, Kind};
 pub use function::function;
 pub use fuse::{Group, Lowered, Reductions, fused, groups, outline, stays};
 pub use plan::{Order, PlanError, ReductionPlan, Step};
-pub use reduce::{Elements, LowerError, Neutral, Reduction, Source};
+pub use reduce::{Elements, LowerError, Neutral, Reduction, Selection, Source};

@@ -1,8 +1,9 @@
-//! Reductions as plans and as kernels.
+//! Reductions as plans and as kernels, and selections as kernels.
 
 mod fusing;
 mod indices;
 mod reduction;
+mod selection;
 
 use serde::Serialize;
 use tilewright_ir::{InstId, Module, Op, Verified};
@@ -12,6 +13,7 @@ use tilewright_target::Target;
 
 pub use fusing::{Kernels, fuse};
 pub use reduction::reduction;
+pub use selection::selection;
 
 use crate::error::Error;
 
@@ -91,10 +93,10 @@ fn refused(module: &Module, id: InstId, why: PlanError) -> Error {
     Error::Lower { name: module.name_of(id).to_owned(), why: why.to_string() }
 }
 
-/// What becomes of one reduce of a module.
+/// What becomes of one reduce or selection of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LoweredReduce {
-    /// The reduce.
+    /// The instruction.
     pub name: String,
     /// Its kernel, as text.
     pub kernel: Option<String>,
@@ -102,10 +104,10 @@ pub struct LoweredReduce {
     pub why_not: Option<String>,
 }
 
-/// The kernel of every reduce of a module, in the order of its text, or why it
-/// has none.
+/// The kernel of every reduce and selection of a module, in the order of its text, or
+/// why it has none.
 pub fn kernels(module: &Module, target: &Target) -> Vec<LoweredReduce> {
-    reduces(module)
+    lowerable(module)
         .map(|id| {
             let lowered = kernel(module, id, target);
             LoweredReduce {
@@ -118,7 +120,7 @@ pub fn kernels(module: &Module, target: &Target) -> Vec<LoweredReduce> {
 }
 
 /// The kernels that a module is run as: those of [`fuse`], and one for every reduce
-/// that is in none of them, or why it has none.
+/// and selection that is in none of them, or why it has none.
 ///
 /// # Errors
 /// As [`fuse`].
@@ -139,15 +141,22 @@ pub fn module_kernels(module: &Verified, target: &Target) -> Result<Vec<LoweredR
 }
 
 /// Every reduce, in the order of the text.
-pub(crate) fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
-    let computations = fusing::run(module).into_iter();
-    let instructions = computations.flat_map(|computation| module.instructions(computation));
-    instructions.filter(|&id| matches!(module.op(id), Op::Reduce(_)))
+fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
+    lowerable(module).filter(|&id| matches!(module.op(id), Op::Reduce(_)))
 }
 
-/// The kernel of a reduce, in one pass over what it reduces. It reads those of the
-/// reduce's operands that [`Reduction::inputs`](tilewright_lower::Reduction::inputs)
-/// names.
+/// Every reduce and selection, in the order of the text.
+pub(crate) fn lowerable(module: &Module) -> impl Iterator<Item = InstId> + '_ {
+    let computations = fusing::run(module).into_iter();
+    let instructions = computations.flat_map(|computation| module.instructions(computation));
+    instructions.filter(|&id| {
+        matches!(module.op(id), Op::Reduce(_)) || selection::largest(module, id).is_some()
+    })
+}
+
+/// The kernel of a reduce or of a selection, in one pass over its operands. It reads
+/// those of a reduce that [`Reduction::inputs`](tilewright_lower::Reduction::inputs)
+/// names, and the only one of a selection.
 ///
 /// # Errors
 /// If its computation is not elementwise, or arrays lie in a way that no kernel can
@@ -156,13 +165,19 @@ pub fn kernel(module: &Module, id: InstId, target: &Target) -> Result<Kernel, Er
     lowered(module, id, target).map(|(kernel, _)| kernel)
 }
 
-/// The kernel of a reduce, and which of the reduce's operands it reads.
+/// The kernel of a reduce or of a selection, and which of its operands it reads.
 pub(crate) fn lowered(
     module: &Module,
     id: InstId,
     target: &Target,
 ) -> Result<(Kernel, Vec<usize>), Error> {
     let refused = |why: String| Error::Lower { name: module.name_of(id).to_owned(), why };
+    if selection::largest(module, id).is_some() {
+        let selection = selection(module, id)
+            .ok_or_else(|| refused("it does not give elements with their places".to_owned()))?;
+        let kernel = selection.kernel(target).map_err(|why| refused(why.to_string()))?;
+        return Ok((kernel, vec![0]));
+    }
     let reduction = reduction(module, id).ok_or_else(|| {
         refused("its computation is not elementwise, or takes other types".to_owned())
     })?;

@@ -84,7 +84,7 @@ pub fn run(
     let module = &module;
     let kernel = |id| Some((id, lowering::lowered(module, id, target).ok()?));
     let mut kernels: HashMap<InstId, (Kernel, Vec<usize>)> =
-        lowering::reduces(module).filter_map(kernel).collect();
+        lowering::lowerable(module).filter_map(kernel).collect();
     for (id, kernel) in fusions {
         kernels.insert(id, (kernel, (0..module.operands(id).len()).collect()));
     }

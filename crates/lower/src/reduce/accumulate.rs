@@ -39,12 +39,15 @@ impl Fused<'_> {
         let mask = self.walk.mask(&|dim| self.outer_index(dim))?;
         let mut statements = Statements::new();
         let is_read = |array: &Array<'_>| matches!(array.source, Stored::Memory { .. });
-        // Where positions are told apart though nothing is loaded under a mask.
+        // Where positions are told apart though nothing is loaded under a mask. What is
+        // selected from is the last there is where it is padding, with places past the
+        // end: the places need no mask.
         let is_masked = |(place, array): (usize, &Array<'_>)| {
             let value = self.produced.as_ref().and_then(|produced| produced.values.get(place));
             is_read(array) || value.is_some_and(|&(_, masked)| masked)
         };
-        let marks = self.state.is_lifted || !self.arrays.iter().enumerate().all(is_masked);
+        let counts = self.selected.is_none() && !self.arrays.iter().enumerate().all(is_masked);
+        let marks = self.state.is_lifted || counts;
         let under = if marks && !mask.is_empty() {
             let under = build.register("in", ElementType::Pred, self.walk.vector);
             statements.push(set(under, Value::Under(mask.clone())));
@@ -69,7 +72,10 @@ impl Fused<'_> {
                 }
             });
         }
-        statements.push(self.state.combine(into, into, &elements));
+        statements.push(match &self.selected {
+            Some(selected) => selected.next(into, &elements),
+            None => self.state.combine(into, into, &elements),
+        });
         Ok(statements)
     }
 

@@ -27,17 +27,11 @@ impl Fused<'_> {
         total: &Registers,
         build: &mut Build,
     ) -> Result<Statements, LowerError> {
-        let mut statements = Statements::new();
-        let reduced = |inner: &&Inner| inner.dim.is_some_and(|d| self.reduction.axes.contains(&d));
-        for inner in self.walk.inner.iter().filter(reduced) {
-            let of = total.iter().copied().collect();
-            let value = Value::Fold { by: self.state.function(), along: inner.digit, of };
-            statements.push(Statement::Set { registers: total.clone().into(), value });
-        }
+        let mut statements = self.folded(total);
         let mut inits = Registers::new();
-        for (place, array) in self.arrays.iter().enumerate() {
+        for (place, (array, from)) in self.arrays.iter().zip(&self.inits).enumerate() {
             let init = build.register("s", array.element_type, self.walk.vector);
-            statements.push(set(init, array.init.value.clone()));
+            statements.push(set(init, from.value.clone()));
             let types = [array.element_type, self.state.element_type(place)?];
             inits.push(self.converted(build, init, types, &mut statements)?);
         }
@@ -47,6 +41,28 @@ impl Fused<'_> {
             inits.push(register);
         }
         statements.push(self.state.combine(total, &inits, total));
+        statements.extend(self.put_all(total, build)?);
+        Ok(statements)
+    }
+
+    /// Combines what is in vectors along what is reduced.
+    pub(super) fn folded(&self, total: &Registers) -> Statements {
+        let reduced = |inner: &&Inner| inner.dim.is_some_and(|d| self.reduction.axes.contains(&d));
+        let fold = |inner: &Inner| {
+            let of = total.iter().copied().collect();
+            let value = Value::Fold { by: self.state.function(), along: inner.digit, of };
+            Statement::Set { registers: total.clone().into(), value }
+        };
+        self.walk.inner.iter().filter(reduced).map(fold).collect()
+    }
+
+    /// Stores the results where they belong.
+    pub(super) fn put_all(
+        &self,
+        total: &Registers,
+        build: &mut Build,
+    ) -> Result<Statements, LowerError> {
+        let mut statements = Statements::new();
         for (place, (array, &register)) in self.arrays.iter().zip(total).enumerate() {
             statements.extend(self.put(place, array, register, build)?);
         }
@@ -122,6 +138,11 @@ impl Fused<'_> {
         let (mut global, mut local) = (Vec::new(), Vec::new());
         let Blocks { grid, within, windowed, .. } = &self.blocks;
         for dim in 0..self.walk.dims.len() {
+            if let Some(selected) = self.selected.as_ref().filter(|s| s.dim == dim) {
+                global.push(selected.index.into());
+                local.push(selected.index.into());
+                continue;
+            }
             let mut digits = Expr::ZERO;
             for (inner, id) in moved.iter().chain(parts).filter(|(i, _)| i.dim == Some(dim)) {
                 digits = digits + Expr::from(*id) * signed(inner.unit)?;

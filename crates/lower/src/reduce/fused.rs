@@ -14,6 +14,7 @@ use super::chain;
 use super::empty;
 use super::place::Placement;
 use super::produce::{Produced, Producer};
+use super::select::{Selected, Selection};
 use super::state::{Registers, State, Statements};
 use super::walk::Walk;
 use super::window::{Arranged, Sizes, Window, extent};
@@ -37,6 +38,22 @@ pub(crate) fn kernel(
     {
         return Ok(kernel);
     }
+    in_any_vectors(Task { reduction, producer, selection: None }, target)
+}
+
+/// What a kernel does.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) reduction: &'a Reduction,
+    /// What computes the elements, where they are computed.
+    pub(super) producer: Option<&'a Producer<'a>>,
+    /// What is selected, where elements are selected and not reduced.
+    pub(super) selection: Option<&'a Selection>,
+}
+
+/// The kernel of a task on arrays with elements.
+pub(super) fn in_any_vectors(task: Task<'_>, target: &Target) -> Result<Kernel, LowerError> {
+    let reduction = task.reduction;
     // Vectors as long as those of any result, so that each is whole; or, if the
     // arrays lie in none as long, of any array; or, where elements are wider than a
     // lane and vectors are parts of tiles, as long as tiles.
@@ -47,10 +64,10 @@ pub(crate) fn kernel(
     let of_all = of_arrays.max(longest(&mut reduction.results.iter()));
     let tiles = reduction.walked().map(|shape| shape.element_type.bytes().saturating_mul(8));
     let tiles = tiles.map(|bits| target.tile(bits).iter().product()).max().unwrap_or(1);
-    let mut made = in_vectors(reduction, target, of_all, producer);
+    let mut made = in_vectors(task, target, of_all);
     for (vector, other) in [(of_arrays, of_all), (tiles, of_arrays)] {
         if made.is_err() && vector > 0 && vector != other {
-            made = in_vectors(reduction, target, vector, producer).or(made);
+            made = in_vectors(task, target, vector).or(made);
         }
     }
     made
@@ -58,12 +75,8 @@ pub(crate) fn kernel(
 
 /// The same in vectors of so many elements: the first of the smaller and smaller
 /// blocks, and of the longer and longer chains, that the machine has room for.
-fn in_vectors(
-    reduction: &Reduction,
-    target: &Target,
-    vector: u64,
-    producer: Option<&Producer<'_>>,
-) -> Result<Kernel, LowerError> {
+fn in_vectors(task: Task<'_>, target: &Target, vector: u64) -> Result<Kernel, LowerError> {
+    let Task { reduction, producer, selection } = task;
     let mut walks = reduction.walked().map(|shape| Walk::of(target, shape, vector));
     let walk = walks.next().ok_or(LowerError::Unsound)?;
     if walks.any(|other| other != walk) {
@@ -78,16 +91,20 @@ fn in_vectors(
         return Err(LowerError::Tiles);
     }
     let placements = reduction.results.iter();
+    let chosen = selection.map(|selection| selection.dim);
     let placements: Vec<Placement> = placements
-        .map(|shape| Placement::of(target, &walk, shape, &reduction.axes))
+        .map(|shape| Placement::of(target, &walk, shape, &reduction.axes, chosen))
         .collect::<Result<_, _>>()?;
     let bytes: u64 = match producer {
         Some(producer) => producer.bytes,
         None => reduction.walked().map(|a| u64::from(a.element_type.bytes())).sum(),
     };
     let mut size = Size { elements: block_bytes(target) / bytes.max(1), longest: 8 };
+    if let Some(selection) = selection {
+        size.elements = size.elements.max(walk.run(selection.dim));
+    }
     loop {
-        let kernel = Fused::kernel(reduction, target, (&walk, &placements), size, producer)?;
+        let kernel = Fused::kernel(task, target, (&walk, &placements), size)?;
         let fits = kernel.vmem_bytes().is_some_and(|bytes| bytes <= target.vector_memory_bytes);
         let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
         match (fits, used <= has) {
@@ -117,7 +134,6 @@ pub(super) struct Array<'a> {
     pub(super) placement: &'a Placement,
     pub(super) window: Window,
     pub(super) source: Stored<'a>,
-    pub(super) init: Init,
     pub(super) output: BufferId,
     pub(super) results: BufferId,
     pub(super) element_type: ElementType,
@@ -174,7 +190,7 @@ impl<'a> Array<'a> {
         reduction: &'a Reduction,
         place: usize,
         placement: &'a Placement,
-        (source, init): (Stored<'a>, Init),
+        source: Stored<'a>,
         blocks: &Blocks,
         build: &mut Build,
     ) -> Result<Self, LowerError> {
@@ -188,7 +204,6 @@ impl<'a> Array<'a> {
         let padding = neutral.map(|neutral| neutral.elements.get(place).ok_or(LowerError::Unsound));
         Ok(Self {
             source,
-            init,
             output: build.buffer("y", Space::Out, result_type, placement.len()),
             results: build.buffer("ys", Space::Vmem, result_type, here),
             placement,
@@ -205,7 +220,11 @@ pub(super) struct Fused<'a> {
     pub(super) walk: &'a Walk,
     pub(super) blocks: Blocks,
     pub(super) arrays: Vec<Array<'a>>,
+    /// What each begins with, if it is reduced.
+    pub(super) inits: Vec<Init>,
     pub(super) state: State,
+    /// What is looked for, where elements are selected and not reduced.
+    pub(super) selected: Option<Selected>,
     /// What blocks leave to others, where there are several for a result: what the
     /// last few left, what the few before these, and so on.
     waiting: Vec<Vec<BufferId>>,
@@ -216,12 +235,12 @@ pub(super) struct Fused<'a> {
 
 impl<'a> Fused<'a> {
     fn kernel(
-        reduction: &'a Reduction,
+        task: Task<'a>,
         target: &Target,
         (walk, placements): (&'a Walk, &'a [Placement]),
         size: Size,
-        producer: Option<&Producer<'_>>,
     ) -> Result<Kernel, LowerError> {
+        let Task { reduction, producer, selection } = task;
         let mut build = Build::new(&reduction.name, &target.name);
         let sizes = Sizes { whole: target.vector_memory_bytes / 4, window: block_bytes(target) };
         let results: Vec<(&Placement, u64)> = placements
@@ -244,27 +263,30 @@ impl<'a> Fused<'a> {
         }
         let produced = producer.map(|p| (p.produce)(&mut build, walk, &blocks)).transpose()?;
         let mut arrays = Vec::with_capacity(reduction.arrays.len());
+        let mut inits = Vec::new();
         // All arrays before all inits, as operands are.
         let sources = reduction.arrays.iter();
         let sources: Vec<Stored<'a>> =
             sources.map(|source| Stored::of(source, walk, &blocks, &mut build)).collect();
         for (place, (placement, source)) in placements.iter().zip(sources).enumerate() {
             let init = produced.as_ref().and_then(|produced| produced.inits.get(place)).cloned();
-            let init = match init {
-                Some(value) => Init { value, copied: None },
-                None => Init::of(reduction, place, target, &mut build)?,
-            };
-            let array =
-                Array::of(reduction, place, placement, (source, init), &blocks, &mut build)?;
-            arrays.push(array);
+            match init {
+                Some(value) => inits.push(Init { value, copied: None }),
+                None if selection.is_some() => {}
+                None => inits.push(Init::of(reduction, place, target, &mut build)?),
+            }
+            arrays.push(Array::of(reduction, place, placement, source, &blocks, &mut build)?);
         }
         let state = State::of(reduction, target, walk.vector, &mut build)?;
+        let selected = selection.map(|selection| selection.selected(&state, &mut build));
         let mut fused = Self {
             reduction,
             walk,
             blocks,
             arrays,
+            inits,
             state,
+            selected: selected.transpose()?,
             waiting: Vec::new(),
             longest: size.longest,
             produced,
@@ -296,7 +318,7 @@ impl<'a> Fused<'a> {
 
     fn body(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let mut body = Statements::new();
-        let copied = || self.arrays.iter().filter_map(|array| array.init.copied);
+        let copied = || self.inits.iter().filter_map(|init| init.copied);
         for (from, to) in copied() {
             let (to, from) = (start(to), start(from));
             body.push(Statement::Copy { to, from, len: Expr::Constant(1) });
@@ -339,6 +361,10 @@ impl<'a> Fused<'a> {
     fn block(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let kept: Vec<&Loop> = self.blocks.within.iter().filter(|l| !l.reduced).collect();
         let reduced: Vec<&Loop> = self.blocks.within.iter().filter(|l| l.reduced).collect();
+        if let Some(selected) = &self.selected {
+            let body = self.select(selected, &reduced, build)?;
+            return Ok(self.nest(&kept, body));
+        }
         let total = self.state.registers(build, "a");
         let mut inner = self.state.identities(&total);
         inner.extend(self.accumulate(&reduced, &total, build)?);

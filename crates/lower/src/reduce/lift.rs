@@ -54,7 +54,7 @@ pub(super) fn lifted(by: &Function) -> Option<Function> {
 impl Function {
     /// Adds a value under the name, or the name with the first number that makes
     /// it new.
-    fn push(&mut self, name: &str, element_type: ElementType) -> usize {
+    pub(super) fn push(&mut self, name: &str, element_type: ElementType) -> usize {
         let is_new = |name: &SmolStr| self.values.iter().all(|value| value.name != *name);
         let numbered = (0u64..).map(|number| SmolStr::from(format!("{name}{number}")));
         let mut names = std::iter::once(SmolStr::from(name)).chain(numbered);
@@ -63,7 +63,8 @@ impl Function {
         self.values.len() - 1
     }
 
-    fn apply(
+    /// Adds what an op makes of values, under such a name.
+    pub(super) fn apply(
         &mut self,
         name: &str,
         element_type: ElementType,

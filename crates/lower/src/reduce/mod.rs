@@ -9,13 +9,16 @@ pub(crate) mod fused;
 mod lift;
 mod place;
 pub(crate) mod produce;
+mod select;
 pub(crate) mod state;
 pub(crate) mod walk;
 pub(crate) mod window;
 
+pub use select::Selection;
+
 use thiserror::Error;
-use tilewright_ir::Literal;
 use tilewright_ir::shape::ArrayShape;
+use tilewright_ir::{ElementType, Literal};
 
 use crate::kernel::{Function, Kernel};
 
@@ -94,6 +97,23 @@ pub enum LowerError {
     /// What is kept of a block beyond what vector memory holds.
     #[error("the results that are worked on at one time do not fit the vector memory")]
     Results,
+    /// Rows of which some elements are selected, beyond what vector memory holds.
+    #[error("its rows do not fit the vector memory as a whole")]
+    Rows,
+    /// More selected elements of a row than can sensibly be looked for one by one.
+    #[error(
+        "it selects {count} elements of each row, which takes as many passes over the row, and \
+         {most} are the most: sort it"
+    )]
+    Selected {
+        /// How many are selected.
+        count: u64,
+        /// The most that are.
+        most: u64,
+    },
+    /// Elements that no kernel puts in order.
+    #[error("no kernel puts elements of type {0} in order")]
+    Unordered(ElementType),
     /// More values at one time than there are registers.
     #[error("its computation takes {used} vector registers, and there are {has}")]
     Registers {

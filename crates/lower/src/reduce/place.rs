@@ -36,12 +36,29 @@ pub(crate) struct Placement {
     pub(crate) part: u64,
 }
 
+/// What becomes of the dims of an array.
+#[derive(Clone, Copy)]
+struct Dims<'a> {
+    reduced: &'a [usize],
+    chosen: Option<usize>,
+}
+
+impl Dims<'_> {
+    /// Whether the result has a dim.
+    fn keep(self, dim: usize) -> bool {
+        !self.reduced.contains(&dim) || self.chosen == Some(dim)
+    }
+}
+
 impl Placement {
+    /// Of a dim that is `chosen`, the result has some values, each of which is at one
+    /// time everywhere along the dim.
     pub(crate) fn of(
         target: &Target,
         walk: &Walk,
         shape: &ArrayShape,
         reduced: &[usize],
+        chosen: Option<usize>,
     ) -> Result<Self, LowerError> {
         let linear = target.alignment == Alignment::None;
         let own = target.vector_elements(shape.element_type);
@@ -51,12 +68,13 @@ impl Placement {
         if !linear && !walk.vector.is_multiple_of(own) {
             return Err(LowerError::Tiles);
         }
+        let dims = Dims { reduced, chosen };
         if linear {
-            return Self::in_parts(target, walk, shape, reduced, walk.vector);
+            return Self::in_parts(target, walk, shape, dims, walk.vector);
         }
         // Vectors need not be rows of tiles; several of them may be.
-        Self::in_parts(target, walk, shape, reduced, own)
-            .or_else(|_| Self::in_parts(target, walk, shape, reduced, walk.vector))
+        Self::in_parts(target, walk, shape, dims, own)
+            .or_else(|_| Self::in_parts(target, walk, shape, dims, walk.vector))
     }
 
     /// The same where so many elements are stored at once.
@@ -64,20 +82,21 @@ impl Placement {
         target: &Target,
         walk: &Walk,
         shape: &ArrayShape,
-        reduced: &[usize],
+        dims: Dims<'_>,
         part: u64,
     ) -> Result<Self, LowerError> {
         let linear = target.alignment == Alignment::None;
         let result = Walk::of(target, shape, part)?;
         let (low, high) = cut(&walk.inner, part)?;
-        let kept: Vec<usize> = (0..walk.dims.len()).filter(|dim| !reduced.contains(dim)).collect();
+        let kept: Vec<usize> = (0..walk.dims.len()).filter(|&dim| dims.keep(dim)).collect();
         let stays = |place: usize, dim: usize| {
             let low = low.iter().filter(|inner| inner.dim == Some(dim));
             let here = low.map(|inner| (inner.unit, inner.digit));
             here.eq(result.inner_of(place).map(|inner| (inner.unit, inner.digit)))
         };
-        let direct: Vec<usize> =
-            kept.iter().enumerate().filter(|&(p, &d)| stays(p, d)).map(|(_, &d)| d).collect();
+        let is_chosen = |dim: usize| dims.chosen == Some(dim);
+        let direct = kept.iter().enumerate().filter(|&(p, &d)| !is_chosen(d) && stays(p, d));
+        let direct: Vec<usize> = direct.map(|(_, &dim)| dim).collect();
         // Vectors past the end of a dim have a place only where tiles are the same.
         let same_loops = |(place, dim): (usize, usize)| {
             let here = walk.outer.iter().filter(|outer| outer.dim == dim);
@@ -91,7 +110,7 @@ impl Placement {
         }
         // What is put elsewhere must not be what only fills tiles here.
         let is_moved = |inner: &&Inner| match inner.dim {
-            Some(dim) => kept.contains(&dim) && !direct.contains(&dim),
+            Some(dim) => kept.contains(&dim) && !direct.contains(&dim) && !is_chosen(dim),
             None => direct != kept,
         };
         let moved = walk.inner.iter().filter(is_moved).copied().collect();

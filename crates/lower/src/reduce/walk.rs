@@ -135,6 +135,13 @@ impl Walk {
         self.inner.iter().filter(move |inner| inner.dim == Some(dim))
     }
 
+    /// Elements of memory from the first step along a dim to the end of the last.
+    pub(crate) fn run(&self, dim: usize) -> u64 {
+        let along = self.outer.iter().filter(|outer| outer.dim == dim);
+        let runs = along.map(|outer| outer.stride.saturating_mul(outer.count));
+        runs.max().unwrap_or(self.vector)
+    }
+
     /// Whether a digit reaches past the end of its dim, for some steps of the
     /// loops at least.
     pub(crate) fn is_partial(&self, inner: &Inner) -> bool {

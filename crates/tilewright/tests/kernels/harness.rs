@@ -1,4 +1,4 @@
-//! Kernels of reduces, run.
+//! Kernels of reduces and selections, run.
 
 use tilewright::ir::{InstId, Literal, Op, Verified};
 use tilewright::lower::kernel;
@@ -35,19 +35,21 @@ ENTRY e {{
     tilewright::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-fn the_reduce(module: &Verified) -> InstId {
-    let entry = module.entry().unwrap();
-    module.instructions(entry).find(|&id| matches!(module.op(id), Op::Reduce(_))).unwrap()
+fn the_lowered(module: &Verified) -> InstId {
+    let is_lowered = |id: &InstId| {
+        matches!(module.op(*id), Op::Reduce(_)) || lowering::selection(module, *id).is_some()
+    };
+    module.instructions(module.entry().unwrap()).find(is_lowered).unwrap()
 }
 
-/// The results of the module's reduce on the machine, and what it took. What it
-/// reduces are parameters, constants, and arrays that need not be read.
+/// The results of the module's reduce or selection on the machine, and what it took.
+/// Its operands are parameters, constants, and arrays that need not be read.
 pub(crate) fn simulated(
     module: &Verified,
     target: &Target,
     inputs: &[Literal],
 ) -> Result<(Vec<Literal>, Ran), Error> {
-    let id = the_reduce(module);
+    let id = the_lowered(module);
     let kernel = lowering::kernel(module, id, target)?;
     let text = kernel.to_string();
     let flaws = kernel::check(&kernel, target);
@@ -55,7 +57,7 @@ pub(crate) fn simulated(
     assert_eq!(kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")).to_string(), text);
     let parameters = module.computation(module.entry().unwrap()).parameters();
     let operands = module.operands(id);
-    let read = lowering::reduction(module, id).unwrap().inputs();
+    let read = lowering::reduction(module, id).map_or_else(|| vec![0], |r| r.inputs());
     let memories = read.into_iter().map(|place| {
         let operand = operands[place];
         let value = match parameters.iter().position(|&parameter| parameter == operand) {

@@ -1,4 +1,4 @@
-//! Reductions as kernels on the machine, against the interpreter.
+//! Reductions and selections as kernels on the machine, against the interpreter.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,3 +8,4 @@ mod large;
 mod patterns;
 mod random;
 mod reducers;
+mod select;

@@ -91,7 +91,7 @@ const COMPUTATIONS: &[(&str, &str, &str)] = &[
     ("s32", "p = s32[] multiply(a, b) s = s32[] add(a, b) ROOT c = s32[] add(p, s)", "3"),
 ];
 
-fn target() -> impl Strategy<Value = Target> {
+pub(crate) fn target() -> impl Strategy<Value = Target> {
     let lanes = prop::sample::select(vec![1u32, 3, 4, 8, 12, 32, 128]);
     let sublanes = prop::sample::select(vec![1u32, 2, 3, 8]);
     let kilobytes = prop::sample::select(vec![16u64, 64, 1024]);
