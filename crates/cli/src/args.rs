@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Show what each instruction costs on a target, as a model has it
     Cost(Cost),
-    /// Show the kernels of a module's reductions, which read their input once
+    /// Show the kernels of a module's reductions and topks, which read their input once
     Lower(Lower),
     /// Read a module and write it again
     Convert(Convert),
@@ -285,7 +285,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) bounds: Bounds,
     /// What runs it: the interpreter, or the simulated machine of a target, which
-    /// runs reductions as kernels and leaves the rest to the interpreter
+    /// runs reductions and topks as kernels and leaves the rest to the interpreter
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Interp)]
     pub(crate) backend: Backend,
     /// The machine that is simulated: a built-in name (see `tilewright targets`) or

@@ -123,7 +123,7 @@ pub(crate) fn plans(plans: &[PlannedReduce]) -> String {
 /// `lower`: every kernel, or a line that says why there is none.
 pub(crate) fn kernels(kernels: &[LoweredReduce]) -> String {
     if kernels.is_empty() {
-        return "no reduce\n".to_owned();
+        return "no reduce or topk\n".to_owned();
     }
     let text = |lowered: &LoweredReduce| match (&lowered.kernel, &lowered.why_not) {
         (Some(kernel), _) => kernel.clone(),

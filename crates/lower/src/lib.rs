@@ -1,9 +1,10 @@
-//! Reductions, lowered.
+//! Reductions and selections, lowered.
 //!
 //! [`ReductionPlan`] says how any set of axes of an array, however it lies in
 //! memory, is reduced in one pass: which blocks are accumulated from which
 //! addresses, with no workspace and no transpose. A [`kernel`] says it as a
-//! program for a vector machine.
+//! program for a vector machine, and a [`Selection`] becomes one for the first
+//! elements of rows.
 
 mod axis;
 mod function;

@@ -1,4 +1,4 @@
-//! `tilewright lower`: reductions as kernels, or as plans.
+//! `tilewright lower`: reductions and selections as kernels, or as plans.
 
 use std::process::ExitCode;
 

@@ -61,6 +61,9 @@ pub(crate) struct Walk {
 impl Walk {
     /// The walk over an array on a target, in vectors of this many elements.
     pub(crate) fn of(target: &Target, shape: &ArrayShape, vector: u64) -> Result<Self, LowerError> {
+        if !shape.is_static() {
+            return Err(LowerError::Dynamic);
+        }
         let physical = Physical::of(target, shape);
         let lows = row_major_strides(shape.dims()).map_err(|error| match error {
             AddressError::Overflow => LowerError::TooLarge,

@@ -218,8 +218,42 @@ fn refusals_say_why() {
     assert!(refused(&many, &target).contains("1025 elements of each row"));
     let fewer = top("s8", "[2,1025]", 1024, ["[2,1024]"; 2], true);
     agree(&fewer, &target);
+    let text = "HloModule unlike
+ENTRY e {
+  x = f32[6,200] parameter(0)
+  ROOT r = (f32[6,3], s32[6,4]) custom-call(x), custom_call_target=\"TopK\"
+}";
+    assert!(refused(&tilewright::parse(text).unwrap(), &target).contains("do not agree"));
     let unknown = top("f8e5m2", "[2,9]", 2, ["[2,2]"; 2], true);
     assert!(refused(&unknown, &target).contains("f8e5m2"));
+}
+
+/// How long rows are is not known, so that there are no kernels.
+#[test]
+fn dynamic_dims_are_left_to_the_host() {
+    let text = "HloModule dynamic
+f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+ENTRY e {
+  x = s32[6,100] parameter(0)
+  n = s32[] constant(40)
+  y = s32[6,<=100] set-dimension-size(x, n), dimensions={1}
+  z = s32[] constant(0)
+  sum = s32[6] reduce(y, z), dimensions={1}, to_apply=f
+  top = (s32[6,9], s32[6,9]) topk(y), k=9, largest=true
+  ROOT r = (s32[6], (s32[6,9], s32[6,9])) tuple(sum, top)
+}";
+    let module = tilewright::parse(text).unwrap();
+    let inputs = random_inputs(&module, 0).unwrap();
+    for name in TARGETS {
+        let target = Target::builtin(name).unwrap();
+        for lowered in tilewright::lowering::kernels(&module, &target) {
+            assert!(lowered.why_not.unwrap().contains("dynamic dims"));
+        }
+        let limits = Limits::default();
+        let (outputs, ran) = tilewright::simulate::run(&module, &inputs, &target, &limits).unwrap();
+        assert_eq!(outputs.output, run(&module, &inputs, &limits).unwrap());
+        assert!(ran.kernels.is_empty());
+    }
 }
 
 /// What XLA makes of a `topk`.
