@@ -97,8 +97,9 @@ pub enum LowerError {
     /// What is kept of a block beyond what vector memory holds.
     #[error("the results that are worked on at one time do not fit the vector memory")]
     Results,
-    /// Rows of which some elements are selected, beyond what vector memory holds.
-    #[error("its rows do not fit the vector memory as a whole")]
+    /// Rows of which some elements are selected, and these, beyond what vector memory
+    /// holds.
+    #[error("whole rows and what is selected of them do not fit the vector memory")]
     Rows,
     /// More selected elements of a row than can sensibly be looked for one by one.
     #[error(
