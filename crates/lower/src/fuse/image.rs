@@ -20,67 +20,48 @@ use crate::reduce::{LowerError, chain};
 /// The longest chain of roundings within a row.
 const LONGEST: u64 = 8;
 
-/// Computes all outputs, and writes them to main memory.
+/// Computes all outputs, and writes them to main memory: those that lie alike in one
+/// walk.
 pub(super) fn written(
     fusion: &Fusion<'_>,
     build: &mut Build,
     homes: &Homes,
 ) -> Result<Statements, LowerError> {
-    let shapes: Option<Vec<_>> =
-        fusion.group.outputs.iter().map(|&id| fusion.module.array_shape(id)).collect();
-    let shapes = shapes.ok_or(LowerError::Unsound)?;
-    let vector = fusion.target.vector_elements(fusion.shape.element_type);
-    let mut walks = shapes.iter().map(|shape| Walk::of(fusion.target, shape, vector));
-    let walk = walks.next().ok_or(LowerError::Unsound)??;
-    for other in walks {
-        if other? != walk {
+    let Fusion { module, target, group, .. } = fusion;
+    let mut images: Vec<Image<'_>> = Vec::new();
+    for &id in &group.outputs {
+        let shape = module.array_shape(id).ok_or(LowerError::Unsound)?;
+        let vector = target.vector_elements(shape.element_type);
+        let walk = Walk::of(target, shape, vector)?;
+        if walk.overshoots() {
+            return Err(LowerError::Tiles);
+        }
+        let to = build.buffer("y", Space::Out, shape.element_type, walk.len);
+        match images.iter_mut().find(|image| image.walk == walk) {
+            Some(image) => image.outputs.push((id, to)),
+            None => images.push(Image { fusion, walk, outputs: vec![(id, to)], homes }),
+        }
+    }
+    if images.len() > 1 && !fusion.rows.is_empty() {
+        return Err(LowerError::Unlike);
+    }
+    let mut body = Statements::new();
+    for image in images.iter().filter(|image| image.walk.len > 0) {
+        let made = image.sized(build)?;
+        if images.len() > 1 && made.is_streamed {
             return Err(LowerError::Unlike);
         }
+        body.extend(made.body);
     }
-    if walk.overshoots() {
-        return Err(LowerError::Tiles);
-    }
-    let outputs: Vec<BufferId> =
-        shapes.iter().map(|s| build.buffer("y", Space::Out, s.element_type, walk.len)).collect();
-    if walk.len == 0 {
-        return Ok(Statements::new());
-    }
-    let main = |id: &&InstId| matches!(homes.get(id), Some(Home::Main(_)));
-    let streams = fusion.group.inputs.iter().filter(main).count() + outputs.len();
-    let bytes = u64::from(fusion.shape.element_type.bytes()).saturating_mul(streams as u64);
-    let mut elements = block_bytes(fusion.target) / bytes.max(1);
-    let mut first = Vec::new();
-    loop {
-        let mut tried = build.clone();
-        let image = Image { fusion, walk: &walk, outputs: &outputs, homes };
-        let made = image.made(&mut tried, elements, &first)?;
-        // What is gathered where something small varies is gathered in outer loops.
-        if first.is_empty() && !made.varies.is_empty() {
-            first = made.varies;
-            continue;
-        }
-        let whole = tried.clone().finish(made.body.clone());
-        let fits = whole.vmem_bytes().is_some_and(|b| b <= fusion.target.vector_memory_bytes);
-        if fits {
-            let registers = u64::from(fusion.target.vector_registers);
-            let used = whole.live_registers(fusion.target);
-            if used > registers {
-                return Err(LowerError::Registers { used, has: registers });
-            }
-            *build = tried;
-            return Ok(made.body);
-        }
-        if elements <= vector {
-            return Err(LowerError::Results);
-        }
-        elements /= 2;
-    }
+    Ok(body)
 }
 
+/// Outputs that lie alike.
 struct Image<'a> {
     fusion: &'a Fusion<'a>,
-    walk: &'a Walk,
-    outputs: &'a [BufferId],
+    walk: Walk,
+    /// With the buffers that they are written to.
+    outputs: Vec<(InstId, BufferId)>,
     homes: &'a Homes,
 }
 
@@ -88,11 +69,45 @@ struct Image<'a> {
 struct Made {
     body: Statements,
     varies: Vec<usize>,
+    /// Whether there are several blocks.
+    is_streamed: bool,
 }
 
 impl Image<'_> {
+    /// Statements for the largest blocks that there is room for.
+    fn sized(&self, build: &mut Build) -> Result<Made, LowerError> {
+        let Fusion { module, target, group, .. } = self.fusion;
+        let main = |id: &&InstId| matches!(self.homes.get(id), Some(Home::Main(_)));
+        let read = group.inputs.iter().filter(main);
+        let touched = read.chain(self.outputs.iter().map(|(id, _)| id));
+        let element = |id: &InstId| {
+            module.array_shape(*id).map_or(1, |shape| u64::from(shape.element_type.bytes()))
+        };
+        let bytes: u64 = touched.map(element).sum();
+        let mut elements = block_bytes(target) / bytes.max(1);
+        let mut first = Vec::new();
+        loop {
+            let mut tried = build.clone();
+            let made = self.made(&mut tried, elements, &first)?;
+            // What is gathered where something small varies is gathered in outer loops.
+            if first.is_empty() && !made.varies.is_empty() {
+                first = made.varies;
+                continue;
+            }
+            let bytes = tried.clone().finish(Statements::new()).vmem_bytes();
+            if bytes.is_some_and(|bytes| bytes <= target.vector_memory_bytes) {
+                *build = tried;
+                return Ok(made);
+            }
+            if elements <= self.walk.vector {
+                return Err(LowerError::Results);
+            }
+            elements /= 2;
+        }
+    }
+
     fn made(&self, build: &mut Build, elements: u64, first: &[usize]) -> Result<Made, LowerError> {
-        let Fusion { module, target, group, rows, .. } = self.fusion;
+        let Fusion { module, target, rows, .. } = self.fusion;
         let axes = self.axes()?;
         let blocks = self.blocks(build, &axes, elements)?;
         let (mut kept, mut reduced) = (Vec::new(), Vec::new());
@@ -111,7 +126,7 @@ impl Image<'_> {
         let (kept, reduced): (Vec<&Loop>, Vec<&Loop>) =
             (kept.iter().collect(), reduced.iter().collect());
         let all: Vec<&Loop> = kept.iter().chain(&reduced).copied().collect();
-        let scope = Scope::of(self.walk, &blocks.grid, &all)?;
+        let scope = Scope::of(&self.walk, &blocks.grid, &all)?;
         let dims = scope.dims();
         let mut emitter = Emitter::new(module, target, self.homes.clone(), scope);
         let depth = kept.len();
@@ -129,12 +144,12 @@ impl Image<'_> {
             emitter.rows.insert(*id, (index, done));
         }
         let mut results = Vec::new();
-        for &output in &group.outputs {
+        for &(output, _) in &self.outputs {
             results.push(emitter.value(build, output, &dims)?);
         }
         let mut stores = Vec::new();
         let mut ends = Statements::new();
-        for (&output, (&to, &from)) in group.outputs.iter().zip(self.outputs.iter().zip(&results)) {
+        for (&(output, to), from) in self.outputs.iter().zip(results) {
             let element_type = emitter.element_type(output)?;
             let place = self.stored(build, &blocks, &all, (element_type, to), &mut ends)?;
             stores.push((place, from));
@@ -154,7 +169,7 @@ impl Image<'_> {
         body.extend(ends);
         let varies = self.varies(&emitter, &kept);
         let body = self.streamed(&blocks, &emitter.regions, body);
-        Ok(Made { body, varies })
+        Ok(Made { body, varies, is_streamed: !blocks.grid.is_empty() })
     }
 
     /// The dims that are reduced along rows: the same in all of them.
@@ -177,7 +192,7 @@ impl Image<'_> {
         let reduced = |outer: &&Outer| axes.contains(&outer.dim);
         let row = self.walk.outer.iter().find(reduced);
         let row = row.map_or(0, |outer| outer.stride.saturating_mul(outer.count));
-        let blocks = Blocks::of(self.walk, axes, elements.max(row), Arranged::whole, &mut index)?;
+        let blocks = Blocks::of(&self.walk, axes, elements.max(row), Arranged::whole, &mut index)?;
         if blocks.grid.iter().any(|l| l.reduced) { Err(LowerError::Results) } else { Ok(blocks) }
     }
 

@@ -26,6 +26,7 @@ use tilewright_target::{Physical, Target};
 use crate::kernel::build::Build;
 use crate::kernel::{Expr, Kernel, Place, Space, Statement};
 use crate::reduce::blocks::signed;
+use crate::reduce::fused::{Ends, Pass};
 use crate::reduce::state::Statements;
 use crate::reduce::{LowerError, Reduction};
 use emit::Home;
@@ -38,7 +39,7 @@ pub use partition::{Lowered, groups};
 const STAYS: u64 = 64;
 
 /// More instructions than this are not one kernel.
-const MOST_FUSED: usize = 512;
+const MOST_FUSED: usize = 256;
 
 /// Instructions that become one kernel: all that the outputs need down to the
 /// inputs.
@@ -48,7 +49,8 @@ pub struct Group {
     pub name: String,
     /// What it reads, in the order of its inputs.
     pub inputs: Vec<InstId>,
-    /// What it writes, in the order of its outputs: all of the same dims.
+    /// What it writes, in the order of its outputs: all of the same dims, or all
+    /// small.
     pub outputs: Vec<InstId>,
 }
 
@@ -66,11 +68,7 @@ pub fn fused(
     reductions: &Reductions<'_>,
     target: &Target,
 ) -> Result<Kernel, LowerError> {
-    let fusion = Fusion::of(module, group, reductions, target)?;
-    let kernel = match reduced::totals(&fusion, reductions) {
-        Some(totals) => reduced::kernel(&fusion, &totals)?,
-        None => fusion.image()?,
-    };
+    let kernel = Fusion::of(module, group, reductions, target)?.kernel()?;
     let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
     if used > has {
         return Err(LowerError::Registers { used, has });
@@ -96,12 +94,18 @@ pub(crate) struct Fusion<'a> {
     module: &'a Module,
     group: &'a Group,
     target: &'a Target,
-    /// The reduces in vector memory, operands before users.
-    stages: Vec<(InstId, Reduction)>,
+    /// What is reduced before the outputs are computed, in order.
+    stages: Vec<Stage>,
     /// The reduces along rows of the image, operands before users.
     rows: Vec<(InstId, Reduction)>,
-    /// The dims of the outputs.
-    shape: ArrayShape,
+}
+
+/// What is reduced before others use it.
+enum Stage {
+    /// In vector memory, result by result.
+    Small(InstId, Reduction),
+    /// In one pass over what is reduced.
+    Pass(Vec<(InstId, Reduction)>),
 }
 
 impl<'a> Fusion<'a> {
@@ -111,43 +115,106 @@ impl<'a> Fusion<'a> {
         reductions: &'a Reductions<'a>,
         target: &'a Target,
     ) -> Result<Self, LowerError> {
-        let shape = |id: InstId| module.array_shape(id).ok_or(LowerError::Unsound);
-        let &first = group.outputs.first().ok_or(LowerError::Unsound)?;
-        let image = shape(first)?;
-        for &output in &group.outputs {
-            if shape(output)?.dims() != image.dims() {
-                return Err(LowerError::Unlike);
-            }
+        let shape = |id: &InstId| module.array_shape(*id).ok_or(LowerError::Unsound);
+        let outputs = group.outputs.iter().map(shape).collect::<Result<Vec<_>, _>>()?;
+        let image = outputs.first().ok_or(LowerError::Unsound)?.dims();
+        let one_image = outputs.iter().all(|output| output.dims() == image);
+        if !one_image && !outputs.iter().all(|output| stays(target, output)) {
+            return Err(LowerError::Unlike);
         }
-        let (mut stages, mut rows) = (Vec::new(), Vec::new());
+        let mut fusion = Self { module, group, target, stages: Vec::new(), rows: Vec::new() };
+        // What is reduced of images, in one pass; what needs it comes after.
+        let mut images: Vec<(InstId, Reduction)> = Vec::new();
+        let mut after: FxHashSet<InstId> = FxHashSet::default();
+        let mut later = Vec::new();
         for id in members(module, group)? {
+            let waits = module.operands(id).iter().any(|operand| after.contains(operand));
+            if waits {
+                after.insert(id);
+            }
             if !matches!(module.op(id), Op::Reduce(_)) {
                 continue;
             }
             let reduction = reductions(id).ok_or(LowerError::Unsound)?;
             let [source] = reduction.arrays.as_slice() else { return Err(LowerError::Unsound) };
+            let is_output = group.outputs.contains(&id);
+            if !stays(target, &source.shape) && (is_output || source.shape.dims() != image) {
+                if waits {
+                    return Err(LowerError::Unlike);
+                }
+                after.insert(id);
+                images.push((id, reduction));
+                continue;
+            }
             if reduction.neutral.is_none() {
                 return Err(LowerError::Unsound);
             }
-            let is_output = group.outputs.contains(&id);
-            if !is_output && source.shape.dims() == image.dims() {
-                rows.push((id, reduction));
-            } else if stage::is_small(target, &reduction) {
-                stages.push((id, reduction));
-            } else if !is_output {
-                return Err(LowerError::Results);
+            if one_image && !is_output && source.shape.dims() == image {
+                fusion.rows.push((id, reduction));
+                continue;
             }
+            let stage = if stage::is_small(target, &reduction) {
+                Stage::Small(id, reduction)
+            } else {
+                Stage::Pass(vec![(id, reduction)])
+            };
+            if waits { later.push(stage) } else { fusion.stages.push(stage) }
         }
-        Ok(Self { module, group, target, stages, rows, shape: image.clone() })
+        if !images.is_empty() {
+            // An image is gone through once.
+            let alone = outputs.iter().all(|output| stays(target, output));
+            let written = group.outputs.iter().eq(images.iter().map(|(id, _)| id));
+            if !fusion.rows.is_empty() || !(alone || written) {
+                return Err(LowerError::Unlike);
+            }
+            fusion.stages.push(Stage::Pass(images));
+            fusion.stages.extend(later);
+        }
+        Ok(fusion)
     }
 
-    /// A kernel that computes the image.
-    fn image(&self) -> Result<Kernel, LowerError> {
+    fn kernel(&self) -> Result<Kernel, LowerError> {
         let mut build = Build::new(&self.group.name, &self.target.name);
         let (mut homes, mut body) = self.resident(&mut build)?;
-        body.extend(self.staged(&mut build, &mut homes)?);
-        body.extend(image::written(self, &mut build, &homes)?);
+        let (last, first) = match self.stages.split_last() {
+            Some((Stage::Pass(last), first)) if self.writes(last) => (Some(last), first),
+            _ => (None, self.stages.as_slice()),
+        };
+        for stage in first {
+            body.extend(self.staged(&mut build, &mut homes, stage)?);
+        }
+        body.extend(match last {
+            Some(totals) => {
+                let written = Ends::Written;
+                reduced::passed(self, &mut build, &homes, totals, written)?.statements
+            }
+            None => image::written(self, &mut build, &homes)?,
+        });
         Ok(build.finish(body))
+    }
+
+    /// Whether the outputs are what a pass reduces.
+    fn writes(&self, totals: &[(InstId, Reduction)]) -> bool {
+        self.group.outputs.iter().eq(totals.iter().map(|(id, _)| id))
+    }
+
+    /// Computes what is reduced before the outputs.
+    fn staged(
+        &self,
+        build: &mut Build,
+        homes: &mut Homes,
+        stage: &Stage,
+    ) -> Result<Statements, LowerError> {
+        match stage {
+            Stage::Small(id, reduction) => stage::reduced(self, build, homes, *id, reduction),
+            Stage::Pass(totals) => {
+                let Pass { statements, results } =
+                    reduced::passed(self, build, homes, totals, Ends::Kept)?;
+                let ids = totals.iter().map(|(id, _)| *id);
+                homes.extend(ids.zip(results.into_iter().map(Home::Resident)));
+                Ok(statements)
+            }
+        }
     }
 
     /// Where the inputs are, and copies of those that are small.
@@ -171,15 +238,6 @@ impl<'a> Fusion<'a> {
         }
         copies.extend(waits);
         Ok((homes, copies))
-    }
-
-    /// Computes what is reduced in vector memory.
-    fn staged(&self, build: &mut Build, homes: &mut Homes) -> Result<Statements, LowerError> {
-        let mut statements = Statements::new();
-        for (id, reduction) in &self.stages {
-            statements.extend(stage::reduced(self, build, homes, *id, reduction)?);
-        }
-        Ok(statements)
     }
 }
 

@@ -5,13 +5,13 @@
 //! is small. A large array that is reduced, transposed, padded or the like is
 //! stored, and so is what the host reads. Each stored value is a kernel of its own,
 //! with all that it needs down to what is stored; two of the same dims that read
-//! the same are one kernel.
+//! the same are one kernel, and so are two that only know what is small.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Op, Shape};
 use tilewright_target::{MoveKind, Target};
 
-use super::{Group, MOST_FUSED, Reductions, fused, stage, stays};
+use super::{Group, MOST_FUSED, Reductions, fused, stays};
 use crate::kernel::Kernel;
 
 /// A group with its kernel.
@@ -78,6 +78,9 @@ struct Partition<'a> {
 /// What is looked for above a stored value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
+    /// Down to what is reduced of images that nothing else needs, where only what is
+    /// small is computed of it.
+    Passes,
     /// Down to what is reduced along rows of the image too.
     Rows,
     /// Down to what is large and not computed where it is used.
@@ -129,9 +132,10 @@ impl Partition<'_> {
                 let Some(source) = source else { return false };
                 let Some(reduction) = (self.reductions)(id) else { return false };
                 let known = reduction.neutral.is_some() && reduction.arrays.len() == 1;
-                let row = source.dims() == image;
-                let small = stage::is_small(self.target, &reduction);
-                known && ((row && reach == Reach::Rows) || (!row && small))
+                let rows = matches!(reach, Reach::Rows | Reach::Passes);
+                let pass = reach == Reach::Passes && stays(self.target, shape);
+                let small = stays(self.target, source);
+                known && (small || pass || (rows && source.dims() == image))
             }
             Op::Broadcast(_) | Op::Iota(_) => true,
             op if op.opcode().is_elementwise() => true,
@@ -169,12 +173,22 @@ impl Partition<'_> {
                 inputs.push(next);
             }
         }
+        let alone = |&member: &InstId| {
+            let source = module.operands(member).first().and_then(|&o| module.array_shape(o));
+            let large = source.is_some_and(|source| !stays(self.target, source));
+            let pass = matches!(module.op(member), Op::Reduce(_)) && large && member != id;
+            !pass || module.users(member).iter().all(|user| seen.contains(user))
+        };
+        if reach == Reach::Passes && !seen.iter().all(alone) {
+            return None;
+        }
         inputs.sort_by_key(|input| self.places.get(input));
         Some(Group { name: module.name_of(id).to_owned(), inputs, outputs: vec![id] })
     }
 
     fn kernel_of(&self, id: InstId) -> Option<Lowered> {
-        [Reach::Rows, Reach::Stored, Reach::Alone].into_iter().find_map(|reach| {
+        let reaches = [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone];
+        reaches.into_iter().find_map(|reach| {
             let group = self.group(id, reach)?;
             let kernel = fused(self.module, &group, self.reductions, self.target).ok()?;
             Some((group, kernel))
@@ -189,8 +203,14 @@ impl Partition<'_> {
             let rest = &made[place + 1..];
             let partner = merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
                 let both = self.both(&one.0, &lowered.0)?;
-                let others = merged.iter().chain(rest).map(|(group, _)| group);
-                if depends(self.module, &both, &others.collect::<Vec<_>>()) {
+                let others = merged.iter().enumerate().filter(|(other, _)| *other != at);
+                let others = others.map(|(_, (group, _))| group);
+                let mut all: Vec<&Group> = others.chain(rest.iter().map(|(g, _)| g)).collect();
+                if depends(self.module, &both, &all) {
+                    return None;
+                }
+                all.push(&both);
+                if !self.stands(&all) {
                     return None;
                 }
                 let kernel = fused(self.module, &both, self.reductions, self.target).ok()?;
@@ -204,6 +224,45 @@ impl Partition<'_> {
         in_order(self.module, merged)
     }
 
+    /// Whether what the host does comes after the kernels that it reads of, each of
+    /// which comes as soon as what it reads is there.
+    fn stands(&self, groups: &[&Group]) -> bool {
+        let module = self.module;
+        let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
+        for (number, group) in groups.iter().enumerate() {
+            made_by.extend(group.outputs.iter().map(|&output| (output, number)));
+        }
+        let mut ready: Vec<Option<usize>> = vec![None; groups.len()];
+        // Each group twice: before those that it reads of, and after.
+        let mut open: Vec<(usize, bool)> =
+            (0..groups.len()).map(|number| (number, false)).collect();
+        while let Some((number, done)) = open.pop() {
+            if ready[number].is_some() {
+                continue;
+            }
+            let inputs = groups[number].inputs.iter();
+            if done {
+                let place = |input: &InstId| match made_by.get(input) {
+                    Some(&of) => ready[of],
+                    None => self.places.get(input).copied(),
+                };
+                ready[number] = Some(inputs.filter_map(place).max().unwrap_or(0));
+                continue;
+            }
+            open.push((number, true));
+            let needed = inputs.filter_map(|input| made_by.get(input));
+            open.extend(needed.filter(|&&of| ready[of].is_none()).map(|&of| (of, false)));
+        }
+        let is_host = |id: &InstId| {
+            !self.is_computed(*id) || (self.wanted.contains(id) && !made_by.contains_key(id))
+        };
+        made_by.iter().all(|(&output, &number)| {
+            let users = module.users(output);
+            let mut places = users.iter().filter(|user| is_host(user));
+            places.all(|user| self.places.get(user).copied() > ready[number])
+        })
+    }
+
     /// Two groups as one.
     fn both(&self, first: &Group, second: &Group) -> Option<Group> {
         let module = self.module;
@@ -214,7 +273,10 @@ impl Partition<'_> {
         let large =
             |id: &&InstId| module.array_shape(**id).is_some_and(|shape| !stays(self.target, shape));
         let shared = first.inputs.iter().filter(large).any(|id| second.inputs.contains(id));
-        if !shared || dims(first) != dims(second) {
+        let all = |group: &Group| group.inputs.iter().chain(&group.outputs).copied().collect();
+        let small = |ids: Vec<InstId>| !ids.iter().any(|id| large(&id));
+        let alike = shared && dims(first) == dims(second);
+        if !alike && !(small(all(first)) && small(all(second))) {
             return None;
         }
         let mut inputs: Vec<InstId> = first.inputs.iter().chain(&second.inputs).copied().collect();

@@ -6,54 +6,57 @@ use tilewright_target::Physical;
 
 use super::emit::{Emitter, Home};
 use super::scope::Scope;
-use super::{Fusion, bytes};
+use super::{Fusion, Homes};
 use crate::kernel::build::Build;
-use crate::kernel::{Expr, Function, FunctionStep, Kernel, Place, Value};
+use crate::kernel::{Expr, Function, FunctionStep, Place, Value};
 use crate::reduce::blocks::{Blocks, Loop};
+use crate::reduce::fused::{Ends, Pass, Task, pass};
 use crate::reduce::produce::{Produced, Producer};
 use crate::reduce::walk::Walk;
 use crate::reduce::{Elements, LowerError, Neutral, Reduction, Source};
 
-/// The kernel of a group whose outputs are reductions.
-pub(super) fn kernel(fusion: &Fusion<'_>, totals: &[Reduction]) -> Result<Kernel, LowerError> {
-    let reduction = beside(&fusion.group.name, totals)?;
-    let dims = reduction.arrays.iter().map(|array| array.shape.dims());
-    if dims.into_iter().any(|dims| dims.contains(&0)) {
+/// One pass over an image of which several things are reduced.
+pub(super) fn passed(
+    fusion: &Fusion<'_>,
+    build: &mut Build,
+    homes: &Homes,
+    totals: &[(InstId, Reduction)],
+    ends: Ends,
+) -> Result<Pass, LowerError> {
+    let Fusion { module, target, group, .. } = fusion;
+    let reduction = beside(&group.name, totals)?;
+    if reduction.arrays.iter().any(|array| array.shape.dims().contains(&0)) {
         return Err(LowerError::Unsound);
     }
-    let large = |id: &&InstId| {
-        let shape = fusion.module.array_shape(**id);
-        shape.is_some_and(|shape| !super::stays(fusion.target, shape))
-    };
-    let inputs = fusion.group.inputs.iter().filter(large);
+    let main = |id: &&InstId| matches!(homes.get(id), Some(Home::Main(_)));
     let element = |id: &InstId| {
-        fusion.module.array_shape(*id).map_or(0, |shape| u64::from(shape.element_type.bytes()))
+        module.array_shape(*id).map_or(0, |shape| u64::from(shape.element_type.bytes()))
     };
+    let bytes = group.inputs.iter().filter(main).map(element).sum();
     let produce = |build: &mut Build, walk: &Walk, blocks: &Blocks| {
-        produced(fusion, build, walk, blocks, &reduction)
+        produced(fusion, build, homes, (walk, blocks), (totals, &reduction))
     };
-    let producer = Producer { produce: &produce, bytes: inputs.map(element).sum() };
-    crate::reduce::fused::kernel(&reduction, fusion.target, Some(&producer))
+    let producer = Producer { produce: &produce, bytes };
+    let task = Task { reduction: &reduction, producer: Some(&producer), selection: None, ends };
+    pass(task, target, build)
 }
 
 /// The elements of all arrays, along a walk.
 fn produced(
     fusion: &Fusion<'_>,
     build: &mut Build,
-    walk: &Walk,
-    blocks: &Blocks,
-    reduction: &Reduction,
+    homes: &Homes,
+    (walk, blocks): (&Walk, &Blocks),
+    (totals, reduction): (&[(InstId, Reduction)], &Reduction),
 ) -> Result<Produced, LowerError> {
-    let (mut homes, prologue) = fusion.resident(build)?;
-    let mut made = Produced { prologue, ..Produced::default() };
-    made.prologue.extend(fusion.staged(build, &mut homes)?);
+    let mut made = Produced::default();
     let kept = blocks.within.iter().filter(|l| !l.reduced);
     let loops: Vec<&Loop> = kept.chain(blocks.within.iter().filter(|l| l.reduced)).collect();
     let scope = Scope::of(walk, &blocks.grid, &loops)?;
     let dims = scope.dims();
-    let mut emitter = Emitter::new(fusion.module, fusion.target, homes, scope);
-    for (place, &output) in fusion.group.outputs.iter().enumerate() {
-        let &[operand, init] = fusion.module.operands(output) else {
+    let mut emitter = Emitter::new(fusion.module, fusion.target, homes.clone(), scope);
+    for (place, (id, _)) in totals.iter().enumerate() {
+        let &[operand, init] = fusion.module.operands(*id) else {
             return Err(LowerError::Unsound);
         };
         let neutral = reduction.neutral.as_ref().and_then(|n| n.elements.get(place));
@@ -88,17 +91,18 @@ fn first(emitter: &Emitter<'_>, init: InstId) -> Result<Value, LowerError> {
 }
 
 /// Several reductions as one: all accumulators, then all elements.
-fn beside(name: &str, totals: &[Reduction]) -> Result<Reduction, LowerError> {
-    let first = totals.first().ok_or(LowerError::Unsound)?;
+fn beside(name: &str, totals: &[(InstId, Reduction)]) -> Result<Reduction, LowerError> {
+    let totals: Vec<&Reduction> = totals.iter().map(|(_, total)| total).collect();
+    let &first = totals.first().ok_or(LowerError::Unsound)?;
     let computed = |total: &Reduction| -> Vec<Source> {
         let shapes = total.arrays.iter().map(|array| array.shape.clone());
         shapes.map(|shape| Source { shape, elements: Elements::Computed }).collect()
     };
-    if let [only] = totals {
+    if let &[only] = totals.as_slice() {
         return Ok(Reduction { name: name.into(), arrays: computed(only), ..only.clone() });
     }
     let mut neutral = Neutral { accumulated: Vec::new(), elements: Vec::new() };
-    for total in totals {
+    for total in &totals {
         if total.axes != first.axes {
             return Err(LowerError::Unlike);
         }
@@ -108,7 +112,7 @@ fn beside(name: &str, totals: &[Reduction]) -> Result<Reduction, LowerError> {
     }
     Ok(Reduction {
         name: name.into(),
-        arrays: totals.iter().flat_map(computed).collect(),
+        arrays: totals.iter().copied().flat_map(computed).collect(),
         axes: first.axes.clone(),
         results: totals.iter().flat_map(|total| total.results.iter().cloned()).collect(),
         by: side_by_side(totals.iter().map(|total| &total.by).collect())?,
@@ -159,19 +163,4 @@ fn side_by_side(functions: Vec<&Function>) -> Result<Function, LowerError> {
         }
     }
     Ok(both)
-}
-
-/// Whether all outputs of a group are reductions of an image: each is then one.
-pub(super) fn totals(
-    fusion: &Fusion<'_>,
-    reductions: &super::Reductions<'_>,
-) -> Option<Vec<Reduction>> {
-    let Fusion { module, group, target, .. } = fusion;
-    let total = |&id: &InstId| {
-        let reduction = matches!(module.op(id), Op::Reduce(_)).then(|| reductions(id))??;
-        let [source] = reduction.arrays.as_slice() else { return None };
-        let large = bytes(target, &source.shape).is_some();
-        (large && !super::stage::is_small(target, &reduction)).then_some(reduction)
-    };
-    group.outputs.iter().map(total).collect()
 }

@@ -236,7 +236,8 @@ impl Fused<'_> {
                 loops.push((index, count));
             }
         }
-        let to = Place { buffer: array.output, at: to };
+        let output = array.output.ok_or(LowerError::Unsound)?;
+        let to = Place { buffer: output, at: to };
         let from = Place { buffer: array.results, at: from };
         let copy = vec![Statement::Copy { to, from, len: run }];
         let around = |body, (index, count)| vec![Statement::For { index, count, body }];

@@ -23,37 +23,56 @@ use crate::kernel::build::Build;
 use crate::kernel::{Block, BufferId, Expr, IndexId, Kernel, Place, Space, Statement, Value};
 
 /// The kernel of a reduction.
-pub(crate) fn kernel(
-    reduction: &Reduction,
-    target: &Target,
-    producer: Option<&Producer<'_>>,
-) -> Result<Kernel, LowerError> {
+pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, LowerError> {
+    if let Some(kernel) = empty::kernel(reduction, target)? {
+        return Ok(kernel);
+    }
+    let task = Task { reduction, producer: None, selection: None, ends: Ends::Written };
+    let mut build = Build::new(&reduction.name, &target.name);
+    let Pass { statements, .. } = pass(task, target, &mut build)?;
+    Ok(build.finish(statements))
+}
+
+/// One pass over what is reduced.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    pub(crate) statements: Statements,
+    /// Where the results are in vector memory.
+    pub(crate) results: Vec<BufferId>,
+}
+
+/// Where results are in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// In main memory.
+    Written,
+    /// In vector memory, for others.
+    Kept,
+}
+
+/// What a kernel does.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub(crate) reduction: &'a Reduction,
+    /// What computes the elements, where they are computed.
+    pub(crate) producer: Option<&'a Producer<'a>>,
+    /// What is selected, where elements are selected and not reduced.
+    pub(crate) selection: Option<&'a Selection>,
+    /// Where results go.
+    pub(crate) ends: Ends,
+}
+
+/// Adds a pass over arrays with elements to a kernel.
+///
+/// # Errors
+/// As [`Reduction::fused`]; the kernel is as it was.
+pub(crate) fn pass(task: Task<'_>, target: &Target, build: &mut Build) -> Result<Pass, LowerError> {
+    let reduction = task.reduction;
     let count = reduction.arrays.len();
     let lists = [reduction.results.len(), reduction.by.results.len()];
     if lists != [count; 2] || reduction.walked().next().is_none() {
         return Err(LowerError::Unsound);
     }
-    if producer.is_none()
-        && let Some(kernel) = empty::kernel(reduction, target)?
-    {
-        return Ok(kernel);
-    }
-    in_any_vectors(Task { reduction, producer, selection: None }, target)
-}
-
-/// What a kernel does.
-#[derive(Clone, Copy)]
-pub(super) struct Task<'a> {
-    pub(super) reduction: &'a Reduction,
-    /// What computes the elements, where they are computed.
-    pub(super) producer: Option<&'a Producer<'a>>,
-    /// What is selected, where elements are selected and not reduced.
-    pub(super) selection: Option<&'a Selection>,
-}
-
-/// The kernel of a task on arrays with elements.
-pub(super) fn in_any_vectors(task: Task<'_>, target: &Target) -> Result<Kernel, LowerError> {
-    let reduction = task.reduction;
     // Vectors as long as those of any result, so that each is whole; or, if the
     // arrays lie in none as long, of any array; or, where elements are wider than a
     // lane and vectors are parts of tiles, as long as tiles.
@@ -64,19 +83,26 @@ pub(super) fn in_any_vectors(task: Task<'_>, target: &Target) -> Result<Kernel, 
     let of_all = of_arrays.max(longest(&mut reduction.results.iter()));
     let tiles = reduction.walked().map(|shape| shape.element_type.bytes().saturating_mul(8));
     let tiles = tiles.map(|bits| target.tile(bits).iter().product()).max().unwrap_or(1);
-    let mut made = in_vectors(task, target, of_all);
+    let mut made = in_vectors(task, target, build, of_all);
     for (vector, other) in [(of_arrays, of_all), (tiles, of_arrays)] {
         if made.is_err() && vector > 0 && vector != other {
-            made = in_vectors(task, target, vector).or(made);
+            made = in_vectors(task, target, build, vector).or(made);
         }
     }
-    made
+    let (after, pass) = made?;
+    *build = after;
+    Ok(pass)
 }
 
 /// The same in vectors of so many elements: the first of the smaller and smaller
 /// blocks, and of the longer and longer chains, that the machine has room for.
-fn in_vectors(task: Task<'_>, target: &Target, vector: u64) -> Result<Kernel, LowerError> {
-    let Task { reduction, producer, selection } = task;
+fn in_vectors(
+    task: Task<'_>,
+    target: &Target,
+    before: &Build,
+    vector: u64,
+) -> Result<(Build, Pass), LowerError> {
+    let Task { reduction, producer, selection, .. } = task;
     let mut walks = reduction.walked().map(|shape| Walk::of(target, shape, vector));
     let walk = walks.next().ok_or(LowerError::Unsound)?;
     if walks.any(|other| other != walk) {
@@ -99,16 +125,20 @@ fn in_vectors(task: Task<'_>, target: &Target, vector: u64) -> Result<Kernel, Lo
         Some(producer) => producer.bytes,
         None => reduction.walked().map(|a| u64::from(a.element_type.bytes())).sum(),
     };
-    let mut size = Size { elements: block_bytes(target) / bytes.max(1), longest: 8 };
+    // What is in vector memory already comes in one block.
+    let elements = block_bytes(target).checked_div(bytes).unwrap_or(u64::MAX);
+    let mut size = Size { elements, longest: 8 };
     if let Some(selection) = selection {
         size.elements = size.elements.max(walk.run(selection.dim));
     }
     loop {
-        let kernel = Fused::kernel(task, target, (&walk, &placements), size)?;
+        let mut build = before.clone();
+        let pass = Fused::pass(task, target, (&walk, &placements), size, &mut build)?;
+        let kernel = build.clone().finish(pass.statements.clone());
         let fits = kernel.vmem_bytes().is_some_and(|bytes| bytes <= target.vector_memory_bytes);
         let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
         match (fits, used <= has) {
-            (true, true) => return Ok(kernel),
+            (true, true) => return Ok((build, pass)),
             (false, _) if size.elements > vector => size.elements /= 2,
             (false, _) => return Err(LowerError::Results),
             (true, false) if size.longest < MOST_IN_CHAINS => size.longest *= 8,
@@ -134,7 +164,8 @@ pub(super) struct Array<'a> {
     pub(super) placement: &'a Placement,
     pub(super) window: Window,
     pub(super) source: Stored<'a>,
-    pub(super) output: BufferId,
+    /// Where they are written, if they are.
+    pub(super) output: Option<BufferId>,
     pub(super) results: BufferId,
     pub(super) element_type: ElementType,
     pub(super) result_type: ElementType,
@@ -190,7 +221,7 @@ impl<'a> Array<'a> {
         reduction: &'a Reduction,
         place: usize,
         placement: &'a Placement,
-        source: Stored<'a>,
+        (source, ends): (Stored<'a>, Ends),
         blocks: &Blocks,
         build: &mut Build,
     ) -> Result<Self, LowerError> {
@@ -204,7 +235,10 @@ impl<'a> Array<'a> {
         let padding = neutral.map(|neutral| neutral.elements.get(place).ok_or(LowerError::Unsound));
         Ok(Self {
             source,
-            output: build.buffer("y", Space::Out, result_type, placement.len()),
+            output: match ends {
+                Ends::Written => Some(build.buffer("y", Space::Out, result_type, placement.len())),
+                Ends::Kept => None,
+            },
             results: build.buffer("ys", Space::Vmem, result_type, here),
             placement,
             window,
@@ -234,15 +268,19 @@ pub(super) struct Fused<'a> {
 }
 
 impl<'a> Fused<'a> {
-    fn kernel(
+    fn pass(
         task: Task<'a>,
         target: &Target,
         (walk, placements): (&'a Walk, &'a [Placement]),
         size: Size,
-    ) -> Result<Kernel, LowerError> {
-        let Task { reduction, producer, selection } = task;
-        let mut build = Build::new(&reduction.name, &target.name);
-        let sizes = Sizes { whole: target.vector_memory_bytes / 4, window: block_bytes(target) };
+        build: &mut Build,
+    ) -> Result<Pass, LowerError> {
+        let Task { reduction, producer, selection, ends } = task;
+        let whole = match ends {
+            Ends::Written => target.vector_memory_bytes / 4,
+            Ends::Kept => u64::MAX,
+        };
+        let sizes = Sizes { whole, window: block_bytes(target) };
         let results: Vec<(&Placement, u64)> = placements
             .iter()
             .zip(&reduction.results)
@@ -261,24 +299,24 @@ impl<'a> Fused<'a> {
             }
             blocks.within = within;
         }
-        let produced = producer.map(|p| (p.produce)(&mut build, walk, &blocks)).transpose()?;
+        let produced = producer.map(|p| (p.produce)(build, walk, &blocks)).transpose()?;
         let mut arrays = Vec::with_capacity(reduction.arrays.len());
         let mut inits = Vec::new();
         // All arrays before all inits, as operands are.
         let sources = reduction.arrays.iter();
         let sources: Vec<Stored<'a>> =
-            sources.map(|source| Stored::of(source, walk, &blocks, &mut build)).collect();
+            sources.map(|source| Stored::of(source, walk, &blocks, build)).collect();
         for (place, (placement, source)) in placements.iter().zip(sources).enumerate() {
             let init = produced.as_ref().and_then(|produced| produced.inits.get(place)).cloned();
             match init {
                 Some(value) => inits.push(Init { value, copied: None }),
                 None if selection.is_some() => {}
-                None => inits.push(Init::of(reduction, place, target, &mut build)?),
+                None => inits.push(Init::of(reduction, place, target, build)?),
             }
-            arrays.push(Array::of(reduction, place, placement, source, &blocks, &mut build)?);
+            arrays.push(Array::of(reduction, place, placement, (source, ends), &blocks, build)?);
         }
-        let state = State::of(reduction, target, walk.vector, &mut build)?;
-        let selected = selection.map(|selection| selection.selected(&state, &mut build));
+        let state = State::of(reduction, target, walk.vector, build)?;
+        let selected = selection.map(|selection| selection.selected(&state, build));
         let mut fused = Self {
             reduction,
             walk,
@@ -291,9 +329,10 @@ impl<'a> Fused<'a> {
             longest: size.longest,
             produced,
         };
-        fused.waiting = fused.waiting_buffers(&mut build);
-        let body = fused.body(&mut build)?;
-        Ok(build.finish(body))
+        fused.waiting = fused.waiting_buffers(build);
+        let statements = fused.body(build)?;
+        let results = fused.arrays.iter().map(|array| array.results).collect();
+        Ok(Pass { statements, results })
     }
 
     /// One set of buffers for every level of a tree over the blocks of a result.
@@ -326,7 +365,6 @@ impl<'a> Fused<'a> {
         body.extend(copied().map(|(_, here)| Statement::Wait(here)));
         let mut blocks: Vec<Block> = self.arrays.iter().filter_map(|a| self.copied(a)).collect();
         if let Some(produced) = &self.produced {
-            body.extend(produced.prologue.iter().cloned());
             blocks.extend(produced.streams.iter().cloned());
         }
         let mut work = self.block(build)?;
@@ -343,8 +381,9 @@ impl<'a> Fused<'a> {
         }
         if self.blocks.windowed == 0 {
             for array in &self.arrays {
+                let Some(output) = array.output else { continue };
                 let len = signed(array.placement.len())?.into();
-                let (to, from) = (start(array.output), start(array.results));
+                let (to, from) = (start(output), start(array.results));
                 body.push(Statement::Copy { to, from, len });
             }
         }

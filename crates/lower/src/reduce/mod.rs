@@ -132,7 +132,7 @@ impl Reduction {
     /// # Errors
     /// If the layouts or sizes are none that a kernel can walk on this target.
     pub fn fused(&self, target: &tilewright_target::Target) -> Result<Kernel, LowerError> {
-        fused::kernel(self, target, None)
+        fused::kernel(self, target)
     }
 
     /// Which of the reduce's operands, arrays before inits, kernels read, in the

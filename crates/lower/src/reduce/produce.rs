@@ -10,8 +10,6 @@ use crate::kernel::{Block, IndexId, RegisterId, Value};
 /// What computes the elements of a reduction.
 #[derive(Debug, Default)]
 pub(crate) struct Produced {
-    /// What is done before the first block.
-    pub(crate) prologue: Statements,
     /// What is copied with every block.
     pub(crate) streams: Vec<Block>,
     /// What is computed once for a block.
@@ -28,7 +26,7 @@ pub(crate) struct Produced {
 pub(crate) struct Producer<'a> {
     /// Makes it.
     pub(crate) produce: &'a dyn Fn(&mut Build, &Walk, &Blocks) -> Result<Produced, LowerError>,
-    /// Bytes that are read for every element.
+    /// Bytes that are read from main memory for every element.
     pub(crate) bytes: u64,
 }
 

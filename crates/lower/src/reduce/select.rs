@@ -11,7 +11,7 @@ use tilewright_ir::{ElementType, Literal};
 use tilewright_target::{Physical, Target};
 
 use super::blocks::{Loop, signed};
-use super::fused::{Fused, Task, in_any_vectors};
+use super::fused::{Ends, Fused, Pass, Task, pass};
 use super::state::{Registers, State, Statements, set};
 use super::{Elements, LowerError, Neutral, Reduction, Source};
 use crate::kernel::build::Build;
@@ -60,7 +60,10 @@ impl Selection {
             return Err(LowerError::Selected { count, most: MOST_SELECTED });
         }
         let reduction = &self.as_choice()?;
-        in_any_vectors(Task { reduction, producer: None, selection: Some(self) }, target)
+        let task = Task { reduction, producer: None, selection: Some(self), ends: Ends::Written };
+        let mut build = Build::new(&reduction.name, &target.name);
+        let Pass { statements, .. } = pass(task, target, &mut build)?;
+        Ok(build.finish(statements))
     }
 
     /// How many elements of each row are selected.
