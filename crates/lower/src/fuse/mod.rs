@@ -68,7 +68,9 @@ pub fn fused(
     reductions: &Reductions<'_>,
     target: &Target,
 ) -> Result<Kernel, LowerError> {
-    let kernel = Fusion::of(module, group, reductions, target)?.kernel()?;
+    // What is small is reduced along rows where its users are rows, else by itself.
+    let with = |rows| Fusion::of(module, group, reductions, target, rows)?.kernel();
+    let kernel = with(Rows::All).or_else(|_| with(Rows::Large))?;
     let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
     if used > has {
         return Err(LowerError::Registers { used, has });
@@ -100,6 +102,15 @@ pub(crate) struct Fusion<'a> {
     rows: Vec<(InstId, Reduction)>,
 }
 
+/// Which reduces are done with the rows of the image.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// All that are of its dims.
+    All,
+    /// Of these, those whose arrays do not stay in vector memory.
+    Large,
+}
+
 /// What is reduced before others use it.
 enum Stage {
     /// In vector memory, result by result.
@@ -114,6 +125,7 @@ impl<'a> Fusion<'a> {
         group: &'a Group,
         reductions: &'a Reductions<'a>,
         target: &'a Target,
+        rows: Rows,
     ) -> Result<Self, LowerError> {
         let shape = |id: &InstId| module.array_shape(*id).ok_or(LowerError::Unsound);
         let outputs = group.outputs.iter().map(shape).collect::<Result<Vec<_>, _>>()?;
@@ -149,11 +161,13 @@ impl<'a> Fusion<'a> {
             if reduction.neutral.is_none() {
                 return Err(LowerError::Unsound);
             }
-            if one_image && !is_output && source.shape.dims() == image {
+            let is_row = source.shape.dims() == image
+                && (rows == Rows::All || !stays(target, &source.shape));
+            if one_image && !is_output && is_row {
                 fusion.rows.push((id, reduction));
                 continue;
             }
-            let stage = if stage::is_small(target, &reduction) {
+            let stage = if stage::is_gathered(module, target, id, &reduction) {
                 Stage::Small(id, reduction)
             } else {
                 Stage::Pass(vec![(id, reduction)])
@@ -209,7 +223,12 @@ impl<'a> Fusion<'a> {
             Stage::Small(id, reduction) => stage::reduced(self, build, homes, *id, reduction),
             Stage::Pass(totals) => {
                 let Pass { statements, results } =
-                    reduced::passed(self, build, homes, totals, Ends::Kept)?;
+                    match (reduced::passed(self, build, homes, totals, Ends::Kept), &totals[..]) {
+                        (Err(_), [(id, reduction)]) if stage::is_small(self.target, reduction) => {
+                            return stage::reduced(self, build, homes, *id, reduction);
+                        }
+                        (passed, _) => passed?,
+                    };
                 let ids = totals.iter().map(|(id, _)| *id);
                 homes.extend(ids.zip(results.into_iter().map(Home::Resident)));
                 Ok(statements)

@@ -1,6 +1,6 @@
 //! Small arrays that are reduced within vector memory.
 
-use tilewright_ir::InstId;
+use tilewright_ir::{InstId, Module, Op};
 use tilewright_target::{Alignment, Target};
 
 use super::emit::{Emitter, Home};
@@ -36,6 +36,23 @@ pub(super) fn is_small(target: &Target, reduction: &Reduction) -> bool {
     });
     let vectors = target.footprint(result).vectors.saturating_mul(each);
     vectors <= MOST_VECTORS && stays(target, &source.shape)
+}
+
+/// Whether that is better than to go through what is reduced: it is a reshape of
+/// something that takes fewer vectors.
+pub(super) fn is_gathered(
+    module: &Module,
+    target: &Target,
+    id: InstId,
+    reduction: &Reduction,
+) -> bool {
+    let Some(&operand) = module.operands(id).first() else { return false };
+    let vectors = |id: InstId| module.array_shape(id).map(|s| target.footprint(s).vectors);
+    let denser = match (module.op(operand), module.operands(operand)) {
+        (Op::Reshape(_), &[source]) => vectors(source) < vectors(operand),
+        _ => false,
+    };
+    denser && is_small(target, reduction)
 }
 
 /// Reduces one array into vector memory.
