@@ -1,0 +1,157 @@
+//! Prints what norms take on the simulated machine, as they are written and as they
+//! are rewritten, beside what the optimiser's costs foresee; and how well the two
+//! agree in rank over all models in `fixtures/`. Markdown, a few minutes.
+//!
+//! ```text
+//! cargo run --release --example machine_and_model > docs/machine-and-model.md
+//! ```
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use tilewright::ir::Opcode;
+use tilewright::prelude::*;
+use tilewright::rewrite::analysis::cost::instruction_costs;
+use tilewright::simulate;
+use tilewright::targets::Target;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Norms at sizes of real networks.
+const NORMS: [&str; 14] = [
+    "batch_norm_32x32x32x128",
+    "batch_norm_grad_32x32x32x128",
+    "ghost_batch_norm_outer_32x32x32x128",
+    "group_norm_nhwc_4x64x64x320",
+    "group_norm_nhwc_grad_4x64x64x320",
+    "group_norm_nhwc_one_pass_4x64x64x320",
+    "group_norm_bf16_4x64x64x320",
+    "group_norm_nchw_4x320x64x64",
+    "group_norm_silu_4x64x64x320",
+    "instance_norm_4x64x64x320",
+    "layer_norm_8x512x1024",
+    "layer_norm_grad_8x512x1024",
+    "rms_norm_per_head_8x512x1024",
+    "weight_norm_3x3x512x512",
+];
+
+/// Modelled and simulated cycles of a module.
+struct Cycles {
+    model: f64,
+    machine: f64,
+    kernels: usize,
+}
+
+fn main() -> Result<()> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let target = tilewright::target("tpu-like")?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "# The machine and the model\n")?;
+    writeln!(
+        out,
+        "Made by `cargo run --release --example machine_and_model`. Cycles on `tpu-like`: \
+         *machine* is what the [kernels](kernels.md) of a module take on the simulated machine, \
+         *model* what the optimiser foresees ([targets](targets.md)).\n"
+    )?;
+    writeln!(out, "## Norms at real sizes, as JAX writes them and rewritten\n")?;
+    writeln!(
+        out,
+        "| program | machine | rewritten | | model | rewritten | | kernels | rewritten |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
+    for name in NORMS {
+        let path = fixtures.join("real").join(format!("{name}.hlo"));
+        let [before, after] = both(&path, &target, &target)?;
+        writeln!(
+            out,
+            "| `{name}` | {:.0} | {:.0} | {:.2}x | {:.0} | {:.0} | {:.2}x | {} | {} |",
+            before.machine,
+            after.machine,
+            before.machine / after.machine,
+            before.model,
+            after.model,
+            before.model / after.model,
+            before.kernels,
+            after.kernels,
+        )?;
+    }
+    let mut at_once = target.clone();
+    at_once.hbm_latency_cycles = 0.0;
+    let mut pairs = [Vec::new(), Vec::new()];
+    for path in models(&fixtures.join("models"))? {
+        for (pairs, machine) in pairs.iter_mut().zip([&target, &at_once]) {
+            for Cycles { model, machine, .. } in both(&path, &target, machine)? {
+                pairs.push((model, machine));
+            }
+        }
+    }
+    let [with, without] = pairs.each_ref().map(|pairs| spearman(pairs));
+    writeln!(out, "\n## Agreement in rank\n")?;
+    writeln!(
+        out,
+        "Over the {} modules of `fixtures/models`, as written and rewritten, the rank correlation \
+         (Spearman) of model and machine is **{with:.3}**, and **{without:.3}** on a machine whose \
+         main memory answers at once. These models are small, so that most of their time is the \
+         latency of a few copies, which the model leaves out.",
+        pairs[0].len()
+    )?;
+    Ok(())
+}
+
+/// A module as it is and rewritten.
+fn both(path: &Path, target: &Target, machine: &Target) -> Result<[Cycles; 2]> {
+    let module = tilewright::load_file(path)?.module;
+    let after = tilewright::optimize(module.clone(), &Options::new(target.clone()))?.module;
+    Ok([cycles(&module, target, machine)?, cycles(&after, target, machine)?])
+}
+
+fn cycles(module: &Verified, target: &Target, machine: &Target) -> Result<Cycles> {
+    // What the host does is on no machine.
+    let by_host = |opcode| {
+        matches!(
+            opcode,
+            Opcode::Dot | Opcode::Convolution | Opcode::DynamicSlice | Opcode::DynamicUpdateSlice
+        )
+    };
+    let costs = instruction_costs(module, target).into_iter();
+    let model = costs.filter(|cost| !by_host(module.opcode(cost.id))).map(|c| c.cost.cycles).sum();
+    let inputs = tilewright::random_inputs(module, 0)?;
+    let (_, simulated) = simulate::run(module, &inputs, machine, &Limits::default())?;
+    Ok(Cycles { model, machine: simulated.counters.cycles, kernels: simulated.kernels.len() })
+}
+
+/// The texts in a folder, by name.
+fn models(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "hlo") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The correlation of ranks; equal values share theirs.
+fn spearman(pairs: &[(f64, f64)]) -> f64 {
+    let a = ranks(pairs.iter().map(|pair| pair.0));
+    let b = ranks(pairs.iter().map(|pair| pair.1));
+    let mean =
+        |values: &[f64]| values.iter().sum::<f64>() / values.iter().map(|_| 1.0).sum::<f64>();
+    let (mean_a, mean_b) = (mean(&a), mean(&b));
+    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        a.iter().zip(&b).map(|(a, b)| f(a - mean_a, b - mean_b)).sum()
+    };
+    sum(&|a, b| a * b) / (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt()
+}
+
+fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let values: Vec<f64> = values.collect();
+    let rank = |value: &f64| -> f64 {
+        let below: f64 = values.iter().filter(|other| *other < value).map(|_| 1.0).sum();
+        let equal: f64 = values.iter().filter(|other| *other == value).map(|_| 1.0).sum();
+        below + (equal - 1.0) / 2.0
+    };
+    values.iter().map(rank).collect()
+}
