@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tilewright::Limits;
 use tilewright::interp::Devices;
+use tilewright::lower::Strategy;
 use tilewright::module::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
@@ -292,6 +293,11 @@ pub(crate) struct Run {
     /// a TOML file; tpu-like if absent
     #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<String>,
+    /// How the simulated machine does reduces along several axes: `fused`, in one pass
+    /// over their input, or `looped`, axis by axis with arrays in between in main
+    /// memory; fused if absent, and where the other cannot be
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) strategy: Option<Strategy>,
     /// Write what the parts of the simulated machine did, and when, as a timeline
     /// for Perfetto or chrome://tracing; its microseconds are cycles
     #[arg(long, value_name = "JSON")]
@@ -375,6 +381,10 @@ pub(crate) struct Lower {
     /// The machine: a built-in name (see `tilewright targets`) or a TOML file
     #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
     pub(crate) target: String,
+    /// How a reduce along several axes is done: `fused`, in one pass over its input, or
+    /// `looped`, axis by axis with arrays in between in main memory
+    #[arg(long, value_name = "STRATEGY", default_value_t)]
+    pub(crate) strategy: Strategy,
     /// Show the plan of every reduce in place of its kernel: the axes in memory,
     /// kept (d) or reduced (a), and for each reduced one how many results advance
     /// together, how far apart its entries lie, and how often this is done side by

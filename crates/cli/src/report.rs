@@ -7,6 +7,7 @@ use tilewright::Profile;
 use tilewright::ir::Literal;
 use tilewright::lowering::{LoweredReduce, PlannedReduce, PlannedStep};
 use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
+use tilewright::simulate::Refused;
 
 /// The longest text of a shape that a table shows in full.
 const LONGEST_SHAPE: usize = 120;
@@ -125,9 +126,9 @@ pub(crate) fn kernels(kernels: &[LoweredReduce]) -> String {
     if kernels.is_empty() {
         return "no reduce or topk\n".to_owned();
     }
-    let text = |lowered: &LoweredReduce| match (&lowered.kernel, &lowered.why_not) {
-        (Some(kernel), _) => kernel.clone(),
-        (None, why) => format!("no kernel: {}\n", why.as_deref().unwrap_or(&lowered.name)),
+    let text = |lowered: &LoweredReduce| match &lowered.why_not {
+        Some(why) => format!("no kernel: {why}\n"),
+        None => lowered.kernels.join("\n"),
     };
     let texts: Vec<String> = kernels.iter().map(text).collect();
     texts.join("\n")
@@ -136,7 +137,11 @@ pub(crate) fn kernels(kernels: &[LoweredReduce]) -> String {
 fn plan(plan: &PlannedReduce) -> String {
     let PlannedReduce { name, shape, axes, normalized, kinds, order, .. } = plan;
     let mut text = format!("{name}: {shape}, axes {axes:?}\n");
-    text += &format!("  {normalized:?} {kinds}, {order}, workspace {}\n", plan.workspace_bytes);
+    let workspace = plan.workspace_bytes.map_or_else(
+        || format!("{} has no kernels for it", plan.strategy),
+        |bytes| format!("workspace {bytes}"),
+    );
+    text += &format!("  {normalized:?} {kinds}, {order}, {workspace}\n");
     for PlannedStep { axis, extent, base, offset, parallel } in &plan.steps {
         text += &format!(
             "  axis {axis}, {extent} entries: base {base}, offset {offset}, parallel {parallel}\n"
@@ -242,6 +247,9 @@ pub(crate) fn run(report: &RunReport) -> String {
     rows.extend(by_op.map(|(op, &n)| [count(n), format!("  {op}")]));
     if !rows.is_empty() {
         text += &aligned(&rows, |column| column < 1);
+    }
+    for Refused { why, .. } in &report.refused {
+        text += &format!("done in one pass: {why}\n");
     }
     text
 }

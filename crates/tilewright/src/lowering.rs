@@ -5,10 +5,12 @@ mod indices;
 mod reduction;
 mod selection;
 
+use std::ops::Range;
+
 use serde::Serialize;
 use tilewright_ir::{InstId, Module, Op, Verified};
 use tilewright_lower::kernel::Kernel;
-use tilewright_lower::{PlanError, ReductionPlan};
+use tilewright_lower::{Input, PlanError, ReductionPlan, Sequence, Stage, Strategy};
 use tilewright_target::Target;
 
 pub use fusing::{Kernels, fuse};
@@ -17,7 +19,7 @@ pub use selection::selection;
 
 use crate::error::Error;
 
-/// How one reduce of a module is done in one pass.
+/// How one reduce of a module is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedReduce {
     /// The reduce.
@@ -35,8 +37,11 @@ pub struct PlannedReduce {
     pub order: &'static str,
     /// What is accumulated along each reduced axis, in the order of the walk.
     pub steps: Vec<PlannedStep>,
-    /// Bytes of memory for intermediates.
-    pub workspace_bytes: u64,
+    /// The name of the strategy.
+    pub strategy: &'static str,
+    /// Bytes of main memory for intermediates on the target, padding included; `null`
+    /// where the strategy has no kernels for it.
+    pub workspace_bytes: Option<u64>,
 }
 
 /// How one axis is accumulated.
@@ -55,16 +60,27 @@ pub struct PlannedStep {
 }
 
 /// The plan of every reduce of a module, in the order of its text: those of the
-/// entry and of all computations that it calls.
+/// entry and of all computations that it calls. Of the plan, only the workspace
+/// depends on the target and the strategy.
 ///
 /// # Errors
 /// If a reduce has no plan: its array is too large to address, or its layout
 /// combines dims in tiles.
-pub fn plans(module: &Module) -> Result<Vec<PlannedReduce>, Error> {
-    reduces(module).filter_map(|id| planned(module, id).transpose()).collect()
+pub fn plans(
+    module: &Module,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Vec<PlannedReduce>, Error> {
+    let planned = |id| planned(module, id, target, strategy).transpose();
+    reduces(module).filter_map(planned).collect()
 }
 
-fn planned(module: &Module, id: InstId) -> Result<Option<PlannedReduce>, Error> {
+fn planned(
+    module: &Module,
+    id: InstId,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Option<PlannedReduce>, Error> {
     let Op::Reduce(attrs) = module.op(id) else { return Ok(None) };
     let operand = module.operands(id).first();
     let Some(array) = operand.and_then(|&array| module.shape(array).as_array()) else {
@@ -77,6 +93,10 @@ fn planned(module: &Module, id: InstId) -> Result<Option<PlannedReduce>, Error> 
         let tilewright_lower::Step { axis, extent, base, offset, parallel } = step;
         PlannedStep { axis, extent, base, offset, parallel }
     });
+    let workspace_bytes = match strategy {
+        Strategy::Fused => Some(0),
+        _ => lowered(module, id, target, strategy).ok().map(|lowered| lowered.workspace_bytes()),
+    };
     Ok(Some(PlannedReduce {
         name: module.name_of(id).to_owned(),
         shape: array.to_string(),
@@ -85,7 +105,8 @@ fn planned(module: &Module, id: InstId) -> Result<Option<PlannedReduce>, Error> 
         kinds: plan.kinds(),
         order: plan.order.name(),
         steps: steps.collect(),
-        workspace_bytes: 0,
+        strategy: strategy.name(),
+        workspace_bytes,
     }))
 }
 
@@ -98,22 +119,24 @@ fn refused(module: &Module, id: InstId, why: PlanError) -> Error {
 pub struct LoweredReduce {
     /// The instruction.
     pub name: String,
-    /// Its kernel, as text.
-    pub kernel: Option<String>,
+    /// Its kernels as texts, in the order in which they run.
+    pub kernels: Vec<String>,
     /// Why it has none.
     pub why_not: Option<String>,
 }
 
-/// The kernel of every reduce and selection of a module, in the order of its text, or
+/// The kernels of every reduce and selection of a module, in the order of its text, or
 /// why it has none.
-pub fn kernels(module: &Module, target: &Target) -> Vec<LoweredReduce> {
+pub fn kernels(module: &Module, target: &Target, strategy: Strategy) -> Vec<LoweredReduce> {
     lowerable(module)
         .map(|id| {
-            let lowered = kernel(module, id, target);
+            let lowered = lowered(module, id, target, strategy);
+            let why_not = lowered.as_ref().err().map(Error::to_string);
+            let stages = lowered.map(|lowered| lowered.stages).unwrap_or_default();
             LoweredReduce {
                 name: module.name_of(id).to_owned(),
-                why_not: lowered.as_ref().err().map(Error::to_string),
-                kernel: lowered.ok().map(|kernel| kernel.to_string()),
+                kernels: stages.iter().map(|stage| stage.kernel.to_string()).collect(),
+                why_not,
             }
         })
         .collect()
@@ -124,8 +147,12 @@ pub fn kernels(module: &Module, target: &Target) -> Vec<LoweredReduce> {
 ///
 /// # Errors
 /// As [`fuse`].
-pub fn module_kernels(module: &Verified, target: &Target) -> Result<Vec<LoweredReduce>, Error> {
-    let fused = fuse(module, target)?;
+pub fn module_kernels(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Vec<LoweredReduce>, Error> {
+    let fused = fuse(module, target, strategy)?;
     let module = &fused.module;
     let computations = module.computations().iter();
     let fusions = computations.flat_map(|&computation| module.instructions(computation));
@@ -133,10 +160,10 @@ pub fn module_kernels(module: &Verified, target: &Target) -> Result<Vec<LoweredR
         .filter_map(|id| {
             let kernel = fused.kernels.get(&id)?;
             let name = module.name_of(id).to_owned();
-            Some(LoweredReduce { name, kernel: Some(kernel.to_string()), why_not: None })
+            Some(LoweredReduce { name, kernels: vec![kernel.to_string()], why_not: None })
         })
         .collect();
-    listed.extend(kernels(module, target));
+    listed.extend(kernels(module, target, strategy));
     Ok(listed)
 }
 
@@ -154,33 +181,40 @@ pub(crate) fn lowerable(module: &Module) -> impl Iterator<Item = InstId> + '_ {
     })
 }
 
-/// The kernel of a reduce or of a selection, in one pass over its operands. It reads
-/// those of a reduce that [`Reduction::inputs`](tilewright_lower::Reduction::inputs)
-/// names, and the only one of a selection.
+/// The kernels of a reduce; of a selection, which no strategy does in another way, one
+/// that reads its first operand.
 ///
 /// # Errors
-/// If its computation is not elementwise, or arrays lie in a way that no kernel can
-/// walk on this target.
-pub fn kernel(module: &Module, id: InstId, target: &Target) -> Result<Kernel, Error> {
-    lowered(module, id, target).map(|(kernel, _)| kernel)
-}
-
-/// The kernel of a reduce or of a selection, and which of its operands it reads.
-pub(crate) fn lowered(
+/// If its computation is not elementwise, arrays lie in a way that no kernel can
+/// walk on this target, or the strategy is none for such a computation.
+pub fn lowered(
     module: &Module,
     id: InstId,
     target: &Target,
-) -> Result<(Kernel, Vec<usize>), Error> {
+    strategy: Strategy,
+) -> Result<Sequence, Error> {
     let refused = |why: String| Error::Lower { name: module.name_of(id).to_owned(), why };
     if selection::largest(module, id).is_some() {
         let selection = selection(module, id)
             .ok_or_else(|| refused("it does not give elements with their places".to_owned()))?;
         let kernel = selection.kernel(target).map_err(|why| refused(why.to_string()))?;
-        return Ok((kernel, vec![0]));
+        return Ok(alone(module, id, kernel, 0..1));
     }
     let reduction = reduction(module, id).ok_or_else(|| {
         refused("its computation is not elementwise, or takes other types".to_owned())
     })?;
-    let kernel = reduction.fused(target).map_err(|why| refused(why.to_string()))?;
-    Ok((kernel, reduction.inputs()))
+    reduction.lowered(target, strategy).map_err(|why| refused(why.to_string()))
+}
+
+/// A kernel that does an instruction by itself and reads these of its operands.
+pub(crate) fn alone(
+    module: &Module,
+    id: InstId,
+    kernel: Kernel,
+    operands: Range<usize>,
+) -> Sequence {
+    let leaves = module.shape(id).leaves();
+    let results = leaves.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
+    let inputs = operands.map(Input::Operand).collect();
+    Sequence { stages: vec![Stage { kernel, inputs, results }] }
 }

@@ -13,7 +13,7 @@ use crate::bisect::FirstDifference;
 use crate::check::{Agreement, OutputDifference};
 use crate::error::Error;
 use crate::profile::Profile;
-use crate::simulate::Simulated;
+use crate::simulate::{Refused, Simulated};
 
 /// What a module or an instruction costs: a model's figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -183,6 +183,10 @@ pub struct RunReport {
     /// What the host did, by op; not in JSON where there is no host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_ops: Option<BTreeMap<&'static str, u64>>,
+    /// Reduces that were done in one pass, because the strategy that was asked for has
+    /// no kernels for them; not in JSON where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
     /// What each instruction took; not in JSON where nobody asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
@@ -203,6 +207,7 @@ impl RunReport {
             realign_ops: None,
             host_calls: None,
             host_ops: None,
+            refused: Vec::new(),
             profile: None,
         }
     }
@@ -230,6 +235,7 @@ impl RunReport {
             realign_ops: Some(realign_ops),
             host_calls: Some(host_ops.values().fold(0, |sum: u64, n| sum.saturating_add(*n))),
             host_ops: Some(host_ops),
+            refused: simulated.refused.clone(),
             ..Self::interpreter(time)
         }
     }

@@ -4,21 +4,24 @@
 //! the interpreter does and the report names.
 
 mod memory;
+mod stages;
 mod trace;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use serde::Serialize;
 use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs};
 use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
-use tilewright_lower::kernel::Kernel;
-use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Machine, Memory};
+use tilewright_lower::{Sequence, Strategy};
+use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Memory};
 use tilewright_target::Target;
 
 use crate::error::Error;
 use crate::lowering::{self, Kernels};
 
 pub use memory::{memory_of, value_of};
+pub use stages::{RanStages, run_stages};
 pub use trace::Trace;
 
 /// What the interpreter does to elements.
@@ -52,14 +55,25 @@ pub struct Simulated {
     pub counters: Counters,
     /// Each kernel that ran, in order.
     pub kernels: Vec<RanKernel>,
+    /// What was not done by the strategy that was asked for but in one pass, and why.
+    pub refused: Vec<Refused>,
     /// How often the host did what has no kernel, by op.
     pub host_calls: BTreeMap<&'static str, u64>,
+}
+
+/// A reduce that its strategy has no kernels for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The instruction.
+    pub name: String,
+    /// Why it has none.
+    pub why: String,
 }
 
 /// A kernel that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RanKernel {
-    /// The instruction.
+    /// What it is called.
     pub name: String,
     /// From which cycle.
     pub from: f64,
@@ -69,7 +83,8 @@ pub struct RanKernel {
     pub events: Vec<Event>,
 }
 
-/// Runs a module on the machine that a target describes.
+/// Runs a module on the machine that a target describes. Reduces that the strategy
+/// has no kernels for are done in one pass.
 ///
 /// # Errors
 /// If the module cannot be evaluated, or a kernel breaks a rule of the machine,
@@ -78,17 +93,17 @@ pub fn run(
     module: &Verified,
     inputs: &[Literal],
     target: &Target,
+    strategy: Strategy,
     limits: &Limits,
 ) -> Result<(Outputs, Simulated), Error> {
-    let Kernels { module, kernels: fusions } = lowering::fuse(module, target)?;
+    let Kernels { module, kernels: fusions } = lowering::fuse(module, target, strategy)?;
     let module = &module;
-    let kernel = |id| Some((id, lowering::lowered(module, id, target).ok()?));
-    let mut kernels: HashMap<InstId, (Kernel, Vec<usize>)> =
-        lowering::lowerable(module).filter_map(kernel).collect();
+    let mut backend = Backend { module, target, kernels: HashMap::new(), done: Mutex::default() };
+    backend.lower(strategy);
     for (id, kernel) in fusions {
-        kernels.insert(id, (kernel, (0..module.operands(id).len()).collect()));
+        let operands = 0..module.operands(id).len();
+        backend.kernels.insert(id, lowering::alone(module, id, kernel, operands));
     }
-    let backend = Backend { module, target, kernels, done: Mutex::default() };
     let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend);
     let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;
     let Backend { done, .. } = backend;
@@ -104,49 +119,61 @@ pub fn run(
 struct Backend<'a> {
     module: &'a Verified,
     target: &'a Target,
-    /// Those that there are, with the operands that they read.
-    kernels: HashMap<InstId, (Kernel, Vec<usize>)>,
+    /// Those that there are.
+    kernels: HashMap<InstId, Sequence>,
     done: Mutex<Simulated>,
 }
 
 impl Delegate for Backend<'_> {
     fn compute(&self, id: InstId, operands: &[Literal]) -> Result<Option<Literal>, String> {
-        let Some((kernel, reads)) = self.kernels.get(&id) else {
+        let Some(lowered) = self.kernels.get(&id) else {
             self.host_call(id);
             return Ok(None);
         };
-        let read: Option<Vec<Memory>> =
-            reads.iter().map(|&place| self.memory(id, place, operands)).collect();
-        let read = read.ok_or("its operands lie in no memory of the machine")?;
-        self.ran(id, kernel, read).map(Some)
+        self.ran(id, lowered, operands).map(Some)
     }
 }
 
 impl Backend<'_> {
+    /// Makes the kernels that there are.
+    fn lower(&mut self, strategy: Strategy) {
+        let Self { module, target, kernels, done } = self;
+        let done = done.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for id in lowering::lowerable(module) {
+            let asked = lowering::lowered(module, id, target, strategy);
+            let lowered = match asked {
+                Err(why) if strategy != Strategy::Fused => {
+                    let fused = lowering::lowered(module, id, target, Strategy::Fused);
+                    let (name, why) = (module.name_of(id).to_owned(), why.to_string());
+                    fused.inspect(|_| done.refused.push(Refused { name, why }))
+                }
+                asked => asked,
+            };
+            kernels.extend(lowered.ok().map(|lowered| (id, lowered)));
+        }
+    }
+
     /// An operand of an instruction as it lies in memory.
     fn memory(&self, id: InstId, place: usize, operands: &[Literal]) -> Option<Memory> {
         let operand = *self.module.operands(id).get(place)?;
         memory_of(self.target, self.module.array_shape(operand)?, operands.get(place)?)
     }
 
-    /// Runs the kernel of an instruction.
-    fn ran(&self, id: InstId, kernel: &Kernel, memories: Vec<Memory>) -> Result<Literal, String> {
-        let module = self.module;
-        let machine = Machine::new(self.target, &InterpreterArithmetic);
-        let ran = machine.run(kernel, memories).map_err(|violation| violation.to_string())?;
-        let leaves = module.shape(id).leaves();
-        let results = leaves.into_iter().zip(&ran.outputs);
-        let results: Option<Vec<Literal>> = results
-            .map(|(shape, memory)| value_of(self.target, shape.as_array()?, memory))
-            .collect();
+    /// Runs the kernels of an instruction.
+    fn ran(&self, id: InstId, lowered: &Sequence, operands: &[Literal]) -> Result<Literal, String> {
+        let operand = |place| self.memory(id, place, operands);
+        let ran = run_stages(self.target, lowered, &operand)?;
+        let results = ran.results(self.target, lowered);
         let results = results.ok_or("its kernel left some results unwritten")?;
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = module.name_of(id).to_owned();
-        let from = done.counters.cycles;
-        let (counters, events) = (ran.counters, ran.events);
-        done.kernels.push(RanKernel { name, from, counters, events });
-        done.counters = done.counters.then(counters);
-        let is_tuple = module.shape(id).as_tuple().is_some();
+        let mut from = done.counters.cycles;
+        done.counters = done.counters.then(ran.counters);
+        for (stage, ran) in lowered.stages.iter().zip(ran.stages) {
+            let (name, counters) = (stage.kernel.name.to_string(), ran.counters);
+            done.kernels.push(RanKernel { name, from, counters, events: ran.events });
+            from += counters.cycles;
+        }
+        let is_tuple = self.module.shape(id).as_tuple().is_some();
         let mut results = results.into_iter();
         match (is_tuple, results.len()) {
             (false, 1) => results.next().ok_or_else(|| "it has no result".to_owned()),

@@ -9,14 +9,14 @@ use crate::args::Lower;
 use crate::{io, report};
 
 pub(crate) fn run(args: Lower) -> Result<ExitCode> {
-    let Lower { input, target, plan, json } = args;
+    let Lower { input, target, strategy, plan, json } = args;
     let target = tilewright::target(&target)?;
     let module = io::load(&input.path)?.module;
     let text = if plan {
-        let plans = lowering::plans(&module)?;
+        let plans = lowering::plans(&module, &target, strategy)?;
         if json { io::json(&plans)? } else { report::plans(&plans) }
     } else {
-        let kernels = lowering::module_kernels(&module, &target)?;
+        let kernels = lowering::module_kernels(&module, &target, strategy)?;
         if json { io::json(&kernels)? } else { report::kernels(&kernels) }
     };
     io::to_stdout(text.as_bytes())?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use tilewright::interp::{Devices, Observer, Outputs, Progress};
 use tilewright::report::RunReport;
-use tilewright::simulate::Trace;
+use tilewright::simulate::{self, Trace};
 use tilewright::{Profile, Profiler, RunOptions, Verified};
 
 use crate::args::{Backend, Run};
@@ -16,16 +16,20 @@ use crate::{io, report};
 pub(crate) fn run(args: Run) -> Result<ExitCode> {
     let module = io::load(&args.input.path)?.module;
     match args.backend {
-        Backend::Interp if args.target.is_some() || args.trace.is_some() => {
-            bail!("--target and --trace are for the simulated machine: add --backend sim")
+        Backend::Interp
+            if args.target.is_some() || args.trace.is_some() || args.strategy.is_some() =>
+        {
+            bail!(
+                "--target, --strategy and --trace are for the simulated machine: add --backend sim"
+            )
         }
         Backend::Interp => interpret(&args, &module),
-        Backend::Sim => simulate(&args, &module),
+        Backend::Sim => on_the_machine(&args, &module),
     }
 }
 
 /// Runs a module on the simulated machine.
-fn simulate(args: &Run, module: &Verified) -> Result<ExitCode> {
+fn on_the_machine(args: &Run, module: &Verified) -> Result<ExitCode> {
     let devices = devices(args, module);
     if args.profile || args.infeed.is_some() || devices != Devices::ONE {
         bail!(
@@ -39,7 +43,8 @@ fn simulate(args: &Run, module: &Verified) -> Result<ExitCode> {
         None => tilewright::random_inputs(module, args.seed)?,
     };
     let start = Instant::now();
-    let (result, simulated) = tilewright::simulate::run(module, &inputs, &target, &limits)?;
+    let strategy = args.strategy.unwrap_or_default();
+    let (result, simulated) = simulate::run(module, &inputs, &target, strategy, &limits)?;
     let time = start.elapsed();
     write(args, &result)?;
     if let Some(path) = &args.trace {

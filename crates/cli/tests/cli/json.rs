@@ -135,9 +135,20 @@ ENTRY e {
             { "axis": 3, "extent": 3, "base": 6, "offset": 6, "parallel": 2 },
             { "axis": 1, "extent": 3, "base": 12, "offset": 36, "parallel": 2 },
         ],
+        "strategy": "fused",
         "workspace_bytes": 0,
     }]);
     assert_eq!(report, expected);
+    // In between lies f32[2,3,2,6], in tiles of 8x128.
+    let args = ["lower", path, "--plan", "--json", "--strategy", "looped"];
+    let looped = tilewright(args).ok().stdout_json();
+    assert_eq!(
+        (&looped[0]["strategy"], &looped[0]["workspace_bytes"]),
+        (&"looped".into(), &24576.into())
+    );
+    let args = ["lower", path, "--plan", "--strategy", "looped", "--target", "linear"];
+    let shown = tilewright(args).ok().stdout;
+    assert!(shown.contains("dadad, reverse, workspace 288\n"), "{shown}");
     let shown = tilewright(["lower", path, "--plan"]).ok().stdout;
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(
@@ -157,9 +168,10 @@ fn lower_kernels() {
     let report = tilewright(["lower", input.to_str().unwrap(), "--json"]).ok().stdout_json();
     let kernels = report.as_array().unwrap();
     assert!(!kernels.is_empty());
-    for kernel in kernels {
-        assert_keys(kernel, &["name", "kernel", "why_not"]);
-        assert!(kernel["kernel"].as_str().unwrap().starts_with("kernel "));
+    for reduce in kernels {
+        assert_keys(reduce, &["name", "kernels", "why_not"]);
+        let [kernel] = &reduce["kernels"].as_array().unwrap()[..] else { panic!("{reduce}") };
+        assert!(kernel.as_str().unwrap().starts_with("kernel "));
     }
     let shown = tilewright(["lower", input.to_str().unwrap(), "--target", "cpu"]).ok().stdout;
     assert!(shown.contains(" for cpu\n"), "{shown}");
@@ -208,12 +220,63 @@ ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = (s32[], f32[4]) t
     assert_eq!(report["host_ops"], serde_json::json!({ "add": 3, "compare": 4, "sort": 3 }));
 }
 
+/// Sums along two dims with one between them, and a computation nobody knows an
+/// identity of.
+const TWO_REDUCES: &str = "HloModule m
+add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+other { a = s32[] parameter(0) b = s32[] parameter(1) p = s32[] multiply(a, b)
+  s = s32[] add(a, b) ROOT c = s32[] add(p, s) }
+ENTRY e {
+  x = s32[4,3,5] parameter(0)
+  zero = s32[] constant(0)
+  sum = s32[3] reduce(x, zero), dimensions={0,2}, to_apply=add
+  odd = s32[3] reduce(x, zero), dimensions={0,2}, to_apply=other
+  ROOT both = (s32[3], s32[3]) tuple(sum, odd)
+}";
+
+#[test]
+fn kernels_by_another_strategy() {
+    let (_folder, path) = file("in.hlo", TWO_REDUCES);
+    let path = path.to_str().unwrap();
+    let args = ["lower", path, "--strategy", "looped", "--target", "linear"];
+    let report = tilewright(args.into_iter().chain(["--json"])).ok().stdout_json();
+    assert_eq!(report[0]["kernels"].as_array().unwrap().len(), 2);
+    assert_eq!(report[1]["kernels"].as_array().unwrap().len(), 0);
+    assert!(report[1]["why_not"].as_str().unwrap().contains("no identity"));
+    let shown = tilewright(args).ok().stdout;
+    for line in ["kernel sum.1 for linear", "kernel sum.2 for linear"] {
+        assert!(shown.lines().any(|shown| shown == line), "{shown}");
+    }
+    assert!(shown.contains("no kernel: "), "{shown}");
+    let shown = tilewright(args.into_iter().chain(["--plan"])).ok().stdout;
+    assert!(shown.contains("looped has no kernels for it"), "{shown}");
+}
+
+/// What is refused is done in one pass, and told.
+#[test]
+fn run_by_another_strategy() {
+    let (_folder, path) = file("in.hlo", TWO_REDUCES);
+    let path = path.to_str().unwrap();
+    let args = ["run", path, "--backend", "sim", "--target", "linear", "--strategy"];
+    let fused = tilewright(args.into_iter().chain(["fused"])).ok().stdout;
+    let looped = tilewright(args.into_iter().chain(["looped", "--stats"])).ok();
+    assert_eq!(looped.stdout, fused);
+    looped.says("done in one pass: ").says("no identity");
+    let report = tilewright(args.into_iter().chain(["looped", "--json"])).ok().stderr_json();
+    // s32[4,3], between the two kernels of the sum.
+    assert_eq!(report["workspace_bytes"], 48);
+    assert_eq!(report["refused"].as_array().unwrap().len(), 1);
+    assert_eq!(report["refused"][0]["name"], "odd");
+    tilewright(args.into_iter().chain(["loop"])).failed(2).says("fused");
+}
+
 #[test]
 fn the_machine_is_asked_for() {
     let input = group_norm();
     let input = input.to_str().unwrap();
     let words = "for the simulated machine";
     tilewright(["run", input, "--target", "cpu"]).failed(1).says(words);
+    tilewright(["run", input, "--strategy", "looped"]).failed(1).says(words);
     tilewright(["run", input, "--backend", "sim", "--profile"]).failed(1).says("one device");
     tilewright(["run", input, "--backend", "sim", "--target", "none"]).failed(2).says("none");
 }

@@ -114,6 +114,7 @@ fn beside(name: &str, totals: &[(InstId, Reduction)]) -> Result<Reduction, Lower
         name: name.into(),
         arrays: totals.iter().copied().flat_map(computed).collect(),
         axes: first.axes.clone(),
+        inits: totals.iter().flat_map(|total| total.inits.iter().copied()).collect(),
         results: totals.iter().flat_map(|total| total.results.iter().cloned()).collect(),
         by: side_by_side(totals.iter().map(|total| &total.by).collect())?,
         neutral: Some(neutral),

@@ -22,8 +22,7 @@ pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Option<Ke
         build.buffer("x", Space::In, shape.element_type, places(target, shape)?);
     }
     let mut body = Statements::new();
-    for (array, result) in reduction.arrays.iter().zip(&reduction.results) {
-        let element_type = array.shape.element_type;
+    for (&element_type, result) in reduction.inits.iter().zip(&reduction.results) {
         let scalar = places(target, &ArrayShape::scalar(element_type))?;
         let init = build.buffer("init", Space::In, element_type, scalar);
         let len = places(target, result)?;

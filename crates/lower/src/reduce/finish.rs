@@ -30,9 +30,9 @@ impl Fused<'_> {
         let mut statements = self.folded(total);
         let mut inits = Registers::new();
         for (place, (array, from)) in self.arrays.iter().zip(&self.inits).enumerate() {
-            let init = build.register("s", array.element_type, self.walk.vector);
+            let init = build.register("s", array.init_type, self.walk.vector);
             statements.push(set(init, from.value.clone()));
-            let types = [array.element_type, self.state.element_type(place)?];
+            let types = [array.init_type, self.state.element_type(place)?];
             inits.push(self.converted(build, init, types, &mut statements)?);
         }
         if self.state.is_lifted {

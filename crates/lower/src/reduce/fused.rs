@@ -69,8 +69,8 @@ pub(crate) struct Task<'a> {
 pub(crate) fn pass(task: Task<'_>, target: &Target, build: &mut Build) -> Result<Pass, LowerError> {
     let reduction = task.reduction;
     let count = reduction.arrays.len();
-    let lists = [reduction.results.len(), reduction.by.results.len()];
-    if lists != [count; 2] || reduction.walked().next().is_none() {
+    let lists = [reduction.inits.len(), reduction.results.len(), reduction.by.results.len()];
+    if lists != [count; 3] || reduction.walked().next().is_none() {
         return Err(LowerError::Unsound);
     }
     // Vectors as long as those of any result, so that each is whole; or, if the
@@ -168,6 +168,7 @@ pub(super) struct Array<'a> {
     pub(super) output: Option<BufferId>,
     pub(super) results: BufferId,
     pub(super) element_type: ElementType,
+    pub(super) init_type: ElementType,
     pub(super) result_type: ElementType,
     pub(super) padding: Option<&'a Literal>,
 }
@@ -193,7 +194,7 @@ impl Init {
         target: &Target,
         build: &mut Build,
     ) -> Result<Self, LowerError> {
-        let element_type = reduction.arrays[place].shape.element_type;
+        let element_type = reduction.inits[place];
         let scalar = Walk::of(target, &ArrayShape::scalar(element_type), 1)?.len;
         let from = build.buffer("init", Space::In, element_type, scalar);
         let here = build.buffer("start", Space::Vmem, element_type, scalar);
@@ -226,6 +227,7 @@ impl<'a> Array<'a> {
         build: &mut Build,
     ) -> Result<Self, LowerError> {
         let element_type = reduction.arrays[place].shape.element_type;
+        let init_type = reduction.inits[place];
         let result_type = reduction.results[place].element_type;
         let around = || blocks.grid.iter().take(blocks.windowed).map(|l| &l.outer);
         let window = placement.window(&|dim| extent(around(), blocks.group, dim));
@@ -243,6 +245,7 @@ impl<'a> Array<'a> {
             placement,
             window,
             element_type,
+            init_type,
             result_type,
             padding: padding.transpose()?,
         })

@@ -31,6 +31,8 @@ pub struct Reduction {
     pub arrays: Vec<Source>,
     /// The dims that vanish.
     pub axes: Vec<usize>,
+    /// The types of the inits, of which there is one for each array.
+    pub inits: Vec<ElementType>,
     /// What becomes of each array.
     pub results: Vec<ArrayShape>,
     /// Combines as many accumulators as there are arrays with as many elements,
@@ -91,6 +93,9 @@ pub enum LowerError {
     /// Results of a type of which a vector holds more elements than of any array.
     #[error("its results lie in longer vectors than its arrays")]
     Narrow,
+    /// A computation of which nothing is known to change nothing, where something must be.
+    #[error("no identity of its computation is known, which its strategy needs")]
+    NoIdentity,
     /// Lists of different lengths, or types that do not agree.
     #[error("its arrays, results and computation do not agree")]
     Unsound,
@@ -145,7 +150,7 @@ impl Reduction {
     }
 
     /// The arrays that lie in memory, or are computed as if they did.
-    fn walked(&self) -> impl Iterator<Item = &ArrayShape> {
+    pub(crate) fn walked(&self) -> impl Iterator<Item = &ArrayShape> {
         let walked = |array: &&Source| !matches!(array.elements, Elements::Indices(_));
         self.arrays.iter().filter(walked).map(|array| &array.shape)
     }

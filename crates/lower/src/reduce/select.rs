@@ -96,6 +96,7 @@ impl Selection {
                 Source { shape: places, elements: Elements::Indices(factors) },
             ],
             axes: vec![self.dim],
+            inits: vec![self.array.element_type, PLACE],
             results: self.results.to_vec(),
             by: order.first()?,
             neutral: Some(Neutral { accumulated: last.clone(), elements: last }),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::{CompId, InstId, Module, Op, Verified, verify};
 use tilewright_lower::kernel::Kernel;
-use tilewright_lower::{Group, groups, outline};
+use tilewright_lower::{Group, Strategy, groups, outline};
 use tilewright_target::Target;
 
 use super::reduction;
@@ -20,16 +20,17 @@ pub struct Kernels {
 }
 
 /// Makes kernels of what can be one: elementwise ops, broadcasts, moves and
-/// reductions, several of them together where that saves stores.
+/// reductions, several of them together where that saves stores. What is reduced by
+/// another strategy than in one pass is left alone.
 ///
 /// # Errors
 /// If the module cannot be edited so, which is a bug.
-pub fn fuse(module: &Verified, target: &Target) -> Result<Kernels, Error> {
+pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Kernels, Error> {
     let mut edited: Module = (**module).clone();
     let mut kernels = HashMap::new();
     let refused = |why: String| Error::Lower { name: module.name.to_string(), why };
     for computation in run(module) {
-        let of = |id| reduction(module, id);
+        let of = |id| reduction(module, id).filter(|_| strategy == Strategy::Fused);
         let lowered = groups(module, computation, &of, target);
         let wanted: Vec<&Group> = lowered.iter().map(|(group, _)| group).collect();
         let fusions = outline(&mut edited, computation, &wanted);

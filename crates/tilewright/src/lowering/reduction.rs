@@ -16,16 +16,18 @@ use super::indices::indices;
 pub fn reduction(module: &Module, id: InstId) -> Option<Reduction> {
     let Op::Reduce(attrs) = module.op(id) else { return None };
     let operands = module.operands(id);
-    let (arrays, _inits) = operands.split_at(operands.len() / 2);
+    let (arrays, inits) = operands.split_at(operands.len() / 2);
     let results = module.shape(id).leaves();
     let results: Option<Vec<ArrayShape>> =
         results.into_iter().map(|shape| shape.as_array().cloned()).collect();
     let Computation { by, neutral, rounds } = Computation::of(module, attrs.to_apply, arrays)?;
     let axes = attrs.dimensions.iter().map(|&d| usize::try_from(d).ok());
+    let inits = inits.iter().map(|&init| Some(module.array_shape(init)?.element_type));
     Some(Reduction {
         name: module.name_of(id).to_owned(),
         arrays: sources(module, arrays)?,
         axes: axes.collect::<Option<_>>()?,
+        inits: inits.collect::<Option<_>>()?,
         results: results?,
         by,
         neutral,

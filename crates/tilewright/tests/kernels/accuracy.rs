@@ -5,8 +5,9 @@
 use half::bf16;
 use tilewright::Target;
 use tilewright::ir::{ArrayLiteral, Data, ElementType};
+use tilewright::lower::Strategy;
 
-use super::harness::{TARGETS, reduce, simulated};
+use super::harness::{TARGETS, reduce, simulated_by};
 
 /// Numbers that look random.
 fn noise(mut state: u64) -> impl FnMut() -> f32 {
@@ -32,12 +33,21 @@ fn patterns(n: usize) -> Vec<(&'static str, Vec<f32>)> {
 }
 
 fn sums(shape: &str, axes: &str, result: &str, values: &[f32], target: &Target) -> Vec<f32> {
+    sums_by(Strategy::Fused, [shape, axes, result], values, target)
+}
+
+fn sums_by(
+    strategy: Strategy,
+    [shape, axes, result]: [&str; 3],
+    values: &[f32],
+    target: &Target,
+) -> Vec<f32> {
     let module = reduce(&format!("f32{shape}"), axes, &format!("f32{result}"), "add", "0");
     let entry = module.entry().unwrap();
     let x = module.computation(entry).parameters()[0];
     let dims = module.array_shape(x).unwrap().dims().to_vec();
     let x = ArrayLiteral::new(ElementType::F32, dims, Data::F32(values.to_vec())).unwrap();
-    let (results, _) = simulated(&module, target, &[x.into()]).unwrap();
+    let (results, _) = simulated_by(strategy, &module, target, &[x.into()]).unwrap();
     results[0].as_array().unwrap().as_slice::<f32>().unwrap().to_vec()
 }
 
@@ -79,8 +89,29 @@ fn sums_are_as_exact_as_pairwise_ones() {
     }
 }
 
+/// Also where what is summed up along one axis is summed up along another.
+#[test]
+fn sums_along_two_axes_are_as_exact() {
+    let bound = 125_000f64.log2();
+    for name in TARGETS {
+        let target = Target::builtin(name).unwrap();
+        for (pattern, values) in patterns(1_000_000) {
+            for strategy in Strategy::ALL {
+                let sums = sums_by(strategy, ["[125,8,1000]", "0,2", "[8]"], &values, &target);
+                for (row, &sum) in sums.iter().enumerate() {
+                    let rows = values[row * 1000..]
+                        .chunks(8000)
+                        .flat_map(|rows| &rows[..1000.min(rows.len())]);
+                    let error = error(sum, rows.copied());
+                    assert!(error <= bound, "{pattern} by {strategy} on {name}: {error}");
+                }
+            }
+        }
+    }
+}
+
 /// Narrow floats are added and multiplied in `f32` and rounded once: within half a
-/// unit of the last place, 2^-8, and little more.
+/// unit of the last place, 2^-8, and little more. So it is if arrays lie in between.
 #[test]
 fn narrow_floats_are_rounded_once() {
     let n = 3000;
@@ -89,15 +120,36 @@ fn narrow_floats_are_rounded_once() {
     let sum: f64 = values.iter().map(|&value| f64::from(value)).sum();
     let product: f64 = values.iter().map(|&value| f64::from(value)).product();
     assert!(product > 1e-38, "{product}");
+    // One axis, and two with a dim between them of which every second entry changes nothing.
+    let spread = |nothing: f32| {
+        let rows = values.chunks(100).flat_map(move |row| {
+            row.iter().copied().chain(std::iter::repeat_n(bf16::from_f32(nothing), 100))
+        });
+        rows.collect::<Vec<bf16>>()
+    };
     for name in TARGETS {
         let target = Target::builtin(name).unwrap();
         for (op, init, exact) in [("add", "0", sum), ("multiply", "1", product)] {
-            let module = reduce("bf16[3000]", "0", "bf16[]", op, init);
-            let x = ArrayLiteral::new(ElementType::BF16, [n], Data::BF16(values.clone())).unwrap();
-            let (results, _) = simulated(&module, &target, &[x.into()]).unwrap();
-            let result = results[0].as_array().unwrap().scalar_as_f64().unwrap();
-            let error = (result - exact).abs() / exact * 256.0;
-            assert!(error < 1.02, "{op} on {name}: {result} for {exact}");
+            let spread = spread(init.parse().unwrap());
+            for (dims, axes, kept, values) in
+                [(vec![n], "0", "", &values), (vec![30, 2, 100], "0,2", "2", &spread)]
+            {
+                let sizes: Vec<String> = dims.iter().map(ToString::to_string).collect();
+                let shape = format!("bf16[{}]", sizes.join(","));
+                let module = reduce(&shape, axes, &format!("bf16[{kept}]"), op, init);
+                for strategy in Strategy::ALL {
+                    let x = ArrayLiteral::new(
+                        ElementType::BF16,
+                        dims.clone(),
+                        Data::BF16(values.clone()),
+                    );
+                    let inputs = [x.unwrap().into()];
+                    let (results, _) = simulated_by(strategy, &module, &target, &inputs).unwrap();
+                    let result = results[0].as_array().unwrap().as_slice::<bf16>().unwrap()[0];
+                    let error = (f64::from(result) - exact).abs() / exact * 256.0;
+                    assert!(error < 1.02, "{op} by {strategy} on {name}: {result} for {exact}");
+                }
+            }
         }
     }
 }

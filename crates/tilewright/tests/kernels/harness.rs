@@ -1,9 +1,8 @@
 //! Kernels of reduces and selections, run.
 
 use tilewright::ir::{InstId, Literal, Op, Verified};
-use tilewright::lower::kernel;
-use tilewright::sim::{Machine, Ran};
-use tilewright::simulate::{InterpreterArithmetic, memory_of, value_of};
+use tilewright::lower::{Strategy, kernel};
+use tilewright::simulate::{RanStages, memory_of, run_stages};
 use tilewright::{Error, Limits, Target, lowering, random_inputs, run};
 
 pub(crate) const TARGETS: [&str; 4] = ["tpu-like", "mlu-like", "linear", "cpu"];
@@ -35,45 +34,54 @@ ENTRY e {{
     tilewright::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-fn the_lowered(module: &Verified) -> InstId {
+pub(crate) fn the_lowered(module: &Verified) -> InstId {
     let is_lowered = |id: &InstId| {
         matches!(module.op(*id), Op::Reduce(_)) || lowering::selection(module, *id).is_some()
     };
     module.instructions(module.entry().unwrap()).find(is_lowered).unwrap()
 }
 
-/// The results of the module's reduce or selection on the machine, and what it took.
-/// Its operands are parameters, constants, and arrays that need not be read.
+/// The results of the module's reduce or selection on the machine, in one pass, and
+/// what it took. Its operands are parameters, constants, and arrays that need not be
+/// read.
 pub(crate) fn simulated(
     module: &Verified,
     target: &Target,
     inputs: &[Literal],
-) -> Result<(Vec<Literal>, Ran), Error> {
+) -> Result<(Vec<Literal>, RanStages), Error> {
+    simulated_by(Strategy::Fused, module, target, inputs)
+}
+
+/// The same by any strategy.
+pub(crate) fn simulated_by(
+    strategy: Strategy,
+    module: &Verified,
+    target: &Target,
+    inputs: &[Literal],
+) -> Result<(Vec<Literal>, RanStages), Error> {
     let id = the_lowered(module);
-    let kernel = lowering::kernel(module, id, target)?;
-    let text = kernel.to_string();
-    let flaws = kernel::check(&kernel, target);
-    assert!(flaws.is_empty(), "{flaws:?}\n{text}");
-    assert_eq!(kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")).to_string(), text);
+    let lowered = lowering::lowered(module, id, target, strategy)?;
+    let texts: Vec<String> = lowered.stages.iter().map(|s| s.kernel.to_string()).collect();
+    for (stage, text) in lowered.stages.iter().zip(&texts) {
+        let flaws = kernel::check(&stage.kernel, target);
+        assert!(flaws.is_empty(), "{flaws:?}\n{text}");
+        let read = kernel::parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(read.to_string(), *text);
+    }
     let parameters = module.computation(module.entry().unwrap()).parameters();
     let operands = module.operands(id);
-    let read = lowering::reduction(module, id).map_or_else(|| vec![0], |r| r.inputs());
-    let memories = read.into_iter().map(|place| {
+    let memory = |place: usize| {
         let operand = operands[place];
         let value = match parameters.iter().position(|&parameter| parameter == operand) {
             Some(number) => &inputs[number],
             None => module.constant(operand).unwrap(),
         };
-        memory_of(target, module.array_shape(operand).unwrap(), value).unwrap()
-    });
-    let machine = Machine::new(target, &InterpreterArithmetic);
-    let ran = machine.run(&kernel, memories.collect()).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let shapes = module.shape(id).leaves();
-    let results = shapes.iter().zip(&ran.outputs).map(|(shape, memory)| {
-        let value = value_of(target, shape.as_array().unwrap(), memory);
-        value.unwrap_or_else(|| panic!("poison\n{text}"))
-    });
-    Ok((results.collect(), ran))
+        memory_of(target, module.array_shape(operand).unwrap(), value)
+    };
+    let ran = run_stages(target, &lowered, &memory)
+        .unwrap_or_else(|e| panic!("{e}\n{}", texts.join("\n")));
+    let results = ran.results(target, &lowered);
+    Ok((results.unwrap_or_else(|| panic!("poison\n{}", texts.join("\n"))), ran))
 }
 
 /// The arrays of a value.
@@ -84,24 +92,47 @@ pub(crate) fn leaves(value: Literal) -> Vec<Literal> {
     }
 }
 
-/// That the machine computes what the interpreter does, to the bit.
+/// That the machine computes what the interpreter does, to the bit, by every strategy.
 pub(crate) fn agree(module: &Verified, target: &Target) {
     agree_on(module, target, &random_inputs(module, 0).unwrap());
 }
 
-pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -> Ran {
+/// The same on these inputs; gives what one pass took.
+pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -> RanStages {
     let expected = leaves(run(module, inputs, &Limits::default()).unwrap());
-    let case = || {
-        format!(
-            "{} on {}\n{}",
-            module.name,
-            target.name,
-            tilewright::print(module).unwrap_or_default()
-        )
+    let id = the_lowered(module);
+    let lowered = |strategy| lowering::lowered(module, id, target, strategy);
+    let case = |strategy| {
+        let text = tilewright::print(module).unwrap_or_default();
+        format!("{} by {strategy} on {}\n{text}", module.name, target.name)
     };
-    let (values, ran) =
-        simulated(module, target, inputs).unwrap_or_else(|e| panic!("{e}: {}", case()));
-    assert_eq!(values, expected, "{}", case());
-    assert_eq!(ran.counters.workspace_bytes, 0);
+    let by = |strategy| {
+        let done = simulated_by(strategy, module, target, inputs);
+        let (values, ran) = done.unwrap_or_else(|e| panic!("{e}: {}", case(strategy)));
+        assert_eq!(values, expected, "{}", case(strategy));
+        ran
+    };
+    let fused =
+        lowered(Strategy::Fused).unwrap_or_else(|e| panic!("{e}: {}", case(Strategy::Fused)));
+    for strategy in Strategy::ALL {
+        match lowered(strategy) {
+            // What is the same has the same results.
+            Ok(lowered) if lowered == fused => {}
+            Ok(lowered) => {
+                assert!(lowered.stages.len() > 1, "{}", case(strategy));
+                by(strategy);
+            }
+            Err(why) => assert!(is_refused(strategy, module, &why), "{why}: {}", case(strategy)),
+        }
+    }
+    let ran = by(Strategy::Fused);
+    assert_eq!((ran.stages.len(), ran.counters.workspace_bytes), (1, 0));
     ran
+}
+
+/// Whether a strategy is none for a module: several axes need an identity.
+fn is_refused(strategy: Strategy, module: &Verified, why: &Error) -> bool {
+    let id = the_lowered(module);
+    let known = lowering::reduction(module, id).is_some_and(|r| r.neutral.is_some());
+    strategy == Strategy::Looped && !known && why.to_string().contains("no identity")
 }

@@ -57,7 +57,7 @@ fn large_results_are_written_in_windows() {
                 let ran = agree_on(&module, &target, &inputs);
                 assert!(ran.counters.vmem_peak_bytes <= target.vector_memory_bytes);
                 // Nothing is written twice.
-                let places = ran.outputs[0].len() as u64;
+                let places = ran.stages[0].outputs[0].len() as u64;
                 let bytes = places * if element == "s32" { 4 } else { 2 };
                 assert!(ran.counters.hbm_write_bytes <= bytes, "{shape} on {name}");
             }

@@ -9,3 +9,4 @@ mod patterns;
 mod random;
 mod reducers;
 mod select;
+mod strategies;

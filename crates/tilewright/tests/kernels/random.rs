@@ -2,10 +2,11 @@
 //! same numbers, or an error that says why not.
 
 use proptest::prelude::*;
+use tilewright::lower;
 use tilewright::targets::Alignment;
 use tilewright::{Target, random_inputs, run};
 
-use super::harness::{leaves, reduce_by, simulated};
+use super::harness::{leaves, reduce_by, simulated_by};
 
 /// A shape with its layout, what is reduced, and the result with its own.
 #[derive(Clone, Debug)]
@@ -114,6 +115,7 @@ proptest! {
         case in case(),
         computation in prop::sample::select(COMPUTATIONS),
         target in target(),
+        strategy in prop::sample::select(&lower::Strategy::ALL[..]),
         seed in any::<u64>(),
     ) {
         let (element, computation, init) = computation;
@@ -121,10 +123,15 @@ proptest! {
         let module = reduce_by(&shape, &case.axes, &result, computation, init);
         let inputs = random_inputs(&module, seed).unwrap();
         let expected = leaves(run(&module, &inputs, &tilewright::Limits::default()).unwrap());
-        match simulated(&module, &target, &inputs) {
+        match simulated_by(strategy, &module, &target, &inputs) {
             Ok((values, _)) => prop_assert_eq!(values, expected),
             Err(why) => {
                 let why = why.to_string();
+                let is_known = computation.starts_with("ROOT") && !computation.contains("compare");
+                if strategy == lower::Strategy::Looped && why.contains("no identity") {
+                    prop_assert!(!is_known, "{}", why);
+                    return Ok(());
+                }
                 let known = ["do not make whole vectors", "do not fit the vector memory"];
                 prop_assert!(known.iter().any(|known| why.contains(known)), "{}", why);
                 // Only tiles that a layout asks for are refused, or little memory, or

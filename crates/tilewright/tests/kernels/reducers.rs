@@ -7,7 +7,7 @@ use tilewright::{Target, random_inputs};
 use super::harness::{TARGETS, agree_on, simulated};
 
 /// JAX's argmax and argmin; where `nan` is empty, NaNs come last.
-fn choice(value: &str, index: &str, direction: &str, nan: bool) -> String {
+pub(crate) fn choice(value: &str, index: &str, direction: &str, nan: bool) -> String {
     let nan = if nan {
         "nan = pred[] compare(a, a), direction=NE"
     } else {
@@ -32,7 +32,7 @@ fn choice(value: &str, index: &str, direction: &str, nan: bool) -> String {
 }
 
 /// A module that looks for the greatest or least of each row.
-fn arg(
+pub(crate) fn arg(
     computation: &str,
     [value, index]: [&str; 2],
     dims: &str,

@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tilewright::ir::{ArrayLiteral, Data, ElementType, Literal, Verified};
+use tilewright::lower;
 use tilewright::targets::Physical;
 use tilewright::{Limits, Target, random_inputs, run};
 
@@ -247,11 +248,13 @@ ENTRY e {
     let inputs = random_inputs(&module, 0).unwrap();
     for name in TARGETS {
         let target = Target::builtin(name).unwrap();
-        for lowered in tilewright::lowering::kernels(&module, &target) {
+        for lowered in tilewright::lowering::kernels(&module, &target, lower::Strategy::Fused) {
             assert!(lowered.why_not.unwrap().contains("dynamic dims"));
         }
         let limits = Limits::default();
-        let (outputs, ran) = tilewright::simulate::run(&module, &inputs, &target, &limits).unwrap();
+        let (outputs, ran) =
+            tilewright::simulate::run(&module, &inputs, &target, lower::Strategy::Fused, &limits)
+                .unwrap();
         assert_eq!(outputs.output, run(&module, &inputs, &limits).unwrap());
         assert!(ran.kernels.is_empty());
     }
@@ -277,7 +280,9 @@ fn a_kernel_is_read() {
     let module = top("f32", "[64,1000]", 8, ["[64,8]"; 2], true);
     let target = Target::builtin("tpu-like").unwrap();
     let root = module.computation(module.entry().unwrap()).root().unwrap();
-    let kernel = tilewright::lowering::kernel(&module, root, &target).unwrap();
+    let lowered =
+        tilewright::lowering::lowered(&module, root, &target, lower::Strategy::Fused).unwrap();
+    let kernel = &lowered.stages[0].kernel;
     insta::assert_snapshot!("top_8", kernel.to_string());
 }
 

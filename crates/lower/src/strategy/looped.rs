@@ -1,0 +1,159 @@
+//! One axis after the other: `reduce over {a, b} = reduce over b of reduce over a`.
+//!
+//! Reduced dims that follow each other in memory are one axis. The minor-most axis
+//! goes first, as reductions of a single axis do best, and every other one reads what
+//! the one before left in main memory. The init is applied by the last of them; the
+//! others begin with what changes nothing, so that must be known.
+
+use std::collections::BTreeSet;
+
+use tilewright_ir::ElementType;
+use tilewright_ir::layout::{Layout, Tile};
+use tilewright_ir::shape::ArrayShape;
+use tilewright_target::{Alignment, Target};
+
+use super::{Input, Sequence, Stage};
+use crate::reduce::{Elements, LowerError, Neutral, Reduction, Source};
+
+/// The kernels of a reduction, one for each axis.
+pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
+    let array = reduction.walked().next().ok_or(LowerError::Unsound)?;
+    let axes = axes(array, &reduction.axes);
+    let Some((last, others)) = axes.split_last().filter(|(_, others)| !others.is_empty()) else {
+        return reduction.in_one_stage(target);
+    };
+    let neutral = reduction.neutral.as_ref().ok_or(LowerError::NoIdentity)?;
+    let between = Between::of(reduction, array, target);
+    let mut gone = BTreeSet::new();
+    let mut stages = Vec::with_capacity(axes.len());
+    let mut present = Reduction { neutral: Some(neutral.clone()), ..reduction.clone() };
+    for axis in others {
+        let kept = between.kept(&gone);
+        present.axes = places(&kept, axis)?;
+        gone.extend(axis);
+        let types = reduction.by.result_types();
+        present.results = types.map(|element_type| between.shape(&gone, element_type)).collect();
+        present.name = format!("{}.{}", reduction.name, stages.len() + 1);
+        present.inits = present.arrays.iter().map(|array| array.shape.element_type).collect();
+        stages.push(stage(&present, target, stages.len(), false)?);
+        present = next(present, neutral);
+    }
+    present.axes = places(&between.kept(&gone), last)?;
+    present.results.clone_from(&reduction.results);
+    present.inits.clone_from(&reduction.inits);
+    present.name = format!("{}.{}", reduction.name, axes.len());
+    stages.push(stage(&present, target, stages.len(), true)?);
+    Ok(Sequence { stages })
+}
+
+/// The kernel of one axis, which is the one of this number.
+fn stage(
+    reduction: &Reduction,
+    target: &Target,
+    number: usize,
+    is_last: bool,
+) -> Result<Stage, LowerError> {
+    let count = reduction.arrays.len();
+    let neutral = reduction.neutral.as_ref().ok_or(LowerError::NoIdentity)?;
+    let input = |place: usize| match (place.checked_sub(count), number.checked_sub(1)) {
+        (None, Some(stage)) => Ok(Input::Result { stage, result: place }),
+        (Some(array), _) if !is_last => {
+            let identity = neutral.elements.get(array).ok_or(LowerError::Unsound)?;
+            Ok(Input::Constant(identity.clone()))
+        }
+        (Some(_), _) | (None, None) => Ok(Input::Operand(place)),
+    };
+    let inputs = reduction.inputs().into_iter().map(input).collect::<Result<_, _>>()?;
+    let kernel = reduction.fused(target)?;
+    Ok(Stage { kernel, inputs, results: reduction.results.clone() })
+}
+
+/// The reduction of what another one leaves.
+fn next(before: Reduction, neutral: &Neutral) -> Reduction {
+    let memory = |shape: &ArrayShape| Source { shape: shape.clone(), elements: Elements::Memory };
+    let accumulated = neutral.accumulated.clone();
+    Reduction {
+        arrays: before.results.iter().map(memory).collect(),
+        neutral: Some(Neutral { elements: accumulated.clone(), accumulated }),
+        ..before
+    }
+}
+
+/// Where dims are among those that are left.
+fn places(kept: &[usize], dims: &[usize]) -> Result<Vec<usize>, LowerError> {
+    let place = |dim: &usize| kept.iter().position(|kept| kept == dim).ok_or(LowerError::Unsound);
+    dims.iter().map(place).collect()
+}
+
+/// The reduced dims, those that follow each other in memory together, from the
+/// minor-most axis on. Dims of size 1 are no axes; they go with the first.
+fn axes(array: &ArrayShape, reduced: &[usize]) -> Vec<Vec<usize>> {
+    let layout = array.layout_or_default();
+    let padded = layout.padding.as_ref().map_or(&[][..], |padding| &padding.dims);
+    let mut axes: Vec<Vec<usize>> = Vec::new();
+    let (mut stride, mut end) = (1i64, None);
+    for &dim in &layout.minor_to_major {
+        let dim = dim as usize;
+        let size = array.dims().get(dim).copied().unwrap_or(1);
+        match (size, reduced.contains(&dim), axes.last_mut()) {
+            (1, _, _) => {}
+            (_, false, _) => end = None,
+            (_, true, Some(axis)) if end == Some(stride) => {
+                axis.push(dim);
+                end = stride.checked_mul(size);
+            }
+            (_, true, _) => {
+                axes.push(vec![dim]);
+                end = stride.checked_mul(size);
+            }
+        }
+        stride = stride.saturating_mul(padded.get(dim).copied().unwrap_or(size).max(size));
+    }
+    let ones = reduced.iter().copied().filter(|&dim| array.dims().get(dim) == Some(&1));
+    match axes.first_mut() {
+        Some(first) => first.extend(ones),
+        None => axes.push(ones.collect()),
+    }
+    axes
+}
+
+/// How the arrays between stages lie: in the order of the array, and in the tiles of
+/// the narrowest type there is, so that arrays of several types lie alike and whole
+/// vectors of one are whole vectors of the other.
+struct Between<'a> {
+    array: &'a ArrayShape,
+    tile: Option<[u64; 2]>,
+}
+
+impl<'a> Between<'a> {
+    fn of(reduction: &'a Reduction, array: &'a ArrayShape, target: &Target) -> Self {
+        let results = reduction.results.iter();
+        let types = reduction.walked().chain(results).map(|shape| shape.element_type);
+        let types = types.chain(reduction.by.result_types());
+        let tiles = types.map(|element_type| target.tile(element_type.bytes().saturating_mul(8)));
+        let tile = tiles.max().filter(|_| target.alignment == Alignment::Tiles);
+        Self { array, tile }
+    }
+
+    /// The dims that are left.
+    fn kept(&self, gone: &BTreeSet<usize>) -> Vec<usize> {
+        (0..self.array.rank()).filter(|dim| !gone.contains(dim)).collect()
+    }
+
+    /// An array without some of the dims.
+    fn shape(&self, gone: &BTreeSet<usize>, element_type: ElementType) -> ArrayShape {
+        let kept = self.kept(gone);
+        let place = |dim: u32| kept.iter().position(|&kept| kept == dim as usize);
+        let order = self.array.layout_or_default().minor_to_major;
+        let order = order.into_iter().filter_map(place).map(|p| u32::try_from(p).unwrap_or(0));
+        let mut layout = Layout::new(order);
+        if let Some([rows, lanes]) = self.tile {
+            let sizes =
+                if kept.len() < 2 { vec![rows.saturating_mul(lanes)] } else { vec![rows, lanes] };
+            let sizes = sizes.into_iter().map(|size| i64::try_from(size).unwrap_or(i64::MAX));
+            layout.tiles.push(Tile { dims: sizes.collect() });
+        }
+        let dims = kept.iter().filter_map(|&dim| self.array.dims().get(dim).copied());
+        ArrayShape::new(element_type, dims).with_layout(Some(layout))
+    }
+}

@@ -1,0 +1,139 @@
+//! Strategies: which stages they have, what lies between these, and what they refuse.
+
+use tilewright::ir::Verified;
+use tilewright::lower::{Input, Sequence, Strategy};
+use tilewright::{Limits, Target, lowering, random_inputs, simulate};
+
+use super::harness::{TARGETS, agree, reduce, reduce_by, simulated_by, the_lowered};
+use super::reducers::{arg, choice};
+
+fn lowered(module: &Verified, target: &str, strategy: Strategy) -> Sequence {
+    let target = Target::builtin(target).unwrap();
+    lowering::lowered(module, the_lowered(module), &target, strategy).unwrap()
+}
+
+/// The shapes of what each stage leaves, without layouts.
+fn left(lowered: &Sequence) -> Vec<String> {
+    let shapes = lowered.stages.iter().flat_map(|stage| &stage.results);
+    shapes.map(|shape| shape.without_layout().to_string()).collect()
+}
+
+/// What is reduced, with what each stage leaves.
+const STAGES: &[(&str, &str, &[&str])] = &[
+    ("[2,3,2,3,6]", "1,3", &["[2,3,2,6]", "[2,2,6]"]),
+    // Neighbours are one axis, also those with a dim of size 1 between them.
+    ("[3,6,2,3,4]", "1,2,3", &["[3,4]"]),
+    ("[5,1,7,4]", "0,2", &["[1,4]"]),
+    ("[1,9,1,2]", "0,2", &["[9,2]"]),
+    ("[3,1,5,4]", "0,1,3", &["[3,5]", "[5]"]),
+    // Memory decides: 1, 0, 2 from major to minor.
+    ("[6,7,20]{2,0,1}", "0,2", &["[7]"]),
+    ("[6,7,20]{2,0,1}", "1,2", &["[6,7]", "[6]"]),
+    ("[6,7,20]{0,1,2}", "0,2", &["[7,20]", "[7]"]),
+    // Padding parts neighbours.
+    ("[9,20]{1,0:P(9,33)}", "0,1", &["[9]", "[]"]),
+    ("[9,20]{1,0:P(11,20)}", "0,1", &["[]"]),
+    ("[2,3,4,5,2,3,2,2]", "0,3,6", &["[2,3,4,5,2,3,2]", "[2,3,4,2,3,2]", "[3,4,2,3,2]"]),
+    ("[7,200]", "", &["[7,200]"]),
+];
+
+#[test]
+fn axes_in_memory_are_stages() {
+    for (dims, axes, expected) in STAGES {
+        let result = format!("s32{}", expected.last().unwrap());
+        let module = reduce(&format!("s32{dims}"), axes, &result, "add", "7");
+        let expected: Vec<String> = expected.iter().map(|dims| format!("s32{dims}")).collect();
+        assert_eq!(left(&lowered(&module, "linear", Strategy::Looped)), expected, "{dims}");
+        for name in TARGETS {
+            agree(&module, &Target::builtin(name).unwrap());
+        }
+    }
+}
+
+/// Only the last stage reads the init of the reduce; the others begin with what changes
+/// nothing.
+#[test]
+fn the_init_is_read_once() {
+    let module = reduce("s32[2,3,2,3,6]", "1,3", "s32[2,2,6]", "add", "3");
+    let stages = lowered(&module, "linear", Strategy::Looped).stages;
+    let [first, last] = &stages[..] else { panic!("{stages:?}") };
+    assert_eq!(last.inputs, [Input::Result { stage: 0, result: 0 }, Input::Operand(1)]);
+    let [Input::Operand(0), Input::Constant(identity)] = &first.inputs[..] else {
+        panic!("{:?}", first.inputs)
+    };
+    assert_eq!(identity.as_array().unwrap().scalar_as_f64(), Some(0.0));
+}
+
+/// By hand: the arrays between stages, in whole tiles of 8x128, or of 16x128 where there
+/// are 16-bit elements, or vectors of 32; of three stages, both arrays are there while
+/// the second runs.
+#[test]
+fn workspace_is_counted_with_its_padding() {
+    let pairs = arg(
+        &choice("f32", "s32", "GT", true),
+        ["f32", "s32"],
+        "[9,5,200]",
+        ("0,2", "[5]"),
+        "at = s32[9,5,200] iota(), iota_dimension=2",
+        "-inf",
+    );
+    let two = reduce("f32[2,3,2,3,6]", "1,3", "f32[2,2,6]", "maximum", "0");
+    let narrow = reduce("bf16[2,3,2,3,6]", "1,3", "bf16[2,2,6]", "add", "0");
+    let three = reduce("s32[2,3,4,5,2,3,2,2]", "0,3,6", "s32[3,4,2,3,2]", "add", "0");
+    let cases = [
+        (&two, "linear", 2 * 3 * 2 * 6 * 4),
+        (&two, "mlu-like", 2 * 3 * 2 * 32 * 4),
+        (&two, "tpu-like", 2 * 3 * 8 * 128 * 4),
+        (&narrow, "tpu-like", 2 * 3 * 16 * 128 * 4),
+        (&narrow, "cpu", 2 * 3 * 2 * 6 * 4),
+        (&pairs, "tpu-like", 2 * 16 * 128 * 4),
+        (&three, "linear", (1440 + 288) * 4),
+    ];
+    for (module, name, bytes) in cases {
+        let target = Target::builtin(name).unwrap();
+        assert_eq!(lowered(module, name, Strategy::Looped).workspace_bytes(), bytes, "{name}");
+        assert_eq!(lowered(module, name, Strategy::Fused).workspace_bytes(), 0);
+        let inputs = random_inputs(module, 0).unwrap();
+        let (_, ran) = simulated_by(Strategy::Looped, module, &target, &inputs).unwrap();
+        assert_eq!(ran.counters.workspace_bytes, bytes);
+        // What is written is read again.
+        assert!(ran.counters.hbm_write_bytes >= bytes, "{:?}", ran.counters);
+    }
+}
+
+/// Of what is combined axis by axis, something must be known that changes nothing.
+#[test]
+fn what_has_no_identity_is_done_in_one_pass() {
+    let unknown = "p = s32[] multiply(a, b) s = s32[] add(a, b) ROOT c = s32[] add(p, s)";
+    let unknown = reduce_by("s32[6,5,40]", "0,2", "s32[5]", unknown, "3");
+    let last_nan = arg(
+        &choice("f32", "s32", "GT", false),
+        ["f32", "s32"],
+        "[6,5,40]",
+        ("0,2", "[5]"),
+        "at = s32[6,5,40] iota(), iota_dimension=2",
+        "-inf",
+    );
+    let target = Target::builtin("tpu-like").unwrap();
+    for module in [unknown, last_nan] {
+        let why = lowering::lowered(&module, the_lowered(&module), &target, Strategy::Looped);
+        assert!(why.unwrap_err().to_string().contains("no identity"));
+        let inputs = random_inputs(&module, 0).unwrap();
+        let limits = Limits::default();
+        let run = |strategy| simulate::run(&module, &inputs, &target, strategy, &limits).unwrap();
+        let ((looped, by_axes), (fused, at_once)) = (run(Strategy::Looped), run(Strategy::Fused));
+        assert_eq!(looped.output, fused.output);
+        assert_eq!((by_axes.counters, by_axes.kernels), (at_once.counters, at_once.kernels));
+        let [refused] = &by_axes.refused[..] else { panic!("{:?}", by_axes.refused) };
+        assert!(refused.why.contains("no identity"), "{refused:?}");
+        assert!(at_once.refused.is_empty());
+    }
+}
+
+#[test]
+fn names_read_back() {
+    for strategy in Strategy::ALL {
+        assert_eq!(strategy.to_string().parse(), Ok(strategy));
+    }
+    assert!("loop".parse::<Strategy>().is_err());
+}
