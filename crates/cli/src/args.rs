@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Show what each instruction costs on a target, as a model has it
     Cost(Cost),
-    /// Show the kernels of a module's reductions and topks, which read their input once
+    /// Show the kernels of a module, for a vector machine
     Lower(Lower),
     /// Read a module and write it again
     Convert(Convert),
@@ -286,7 +286,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) bounds: Bounds,
     /// What runs it: the interpreter, or the simulated machine of a target, which
-    /// runs reductions and topks as kernels and leaves the rest to the interpreter
+    /// runs what has kernels and leaves the rest to the interpreter
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Interp)]
     pub(crate) backend: Backend,
     /// The machine that is simulated: a built-in name (see `tilewright targets`) or

@@ -233,9 +233,12 @@ fn a_gather_takes_elements_from_anywhere() {
     let base = 14.0 + 12.0 + 1.0;
     // Nothing moves: a load, which takes less than the store.
     assert_eq!(with("gather ys[p + 8]"), ((8u8..16).map(f32::from).collect(), 0, base));
-    // The second row's elements are first in both: two moves, one more than the store.
+    // All elements move by four places: one move, as long as the store.
     let y = vec![4.0, 5.0, 6.0, 7.0, 0.0, 1.0, 2.0, 3.0];
-    assert_eq!(with("gather ys[(p + 4)%8]"), (y, 1, base + 1.0));
+    assert_eq!(with("gather ys[(p + 4)%8]"), (y, 1, base));
+    // Two rows, from two vectors, each by another distance: two moves, one more.
+    let y = vec![4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0];
+    assert_eq!(with("gather ys[p + 4]"), (y, 1, base + 1.0));
     // One row everywhere is one move.
     let y = vec![8.0, 9.0, 10.0, 11.0, 8.0, 9.0, 10.0, 11.0];
     assert_eq!(with("gather ys[8 + p%4]"), (y, 1, base));

@@ -13,6 +13,7 @@ use tilewright_target::{MoveKind, Target};
 
 use super::{Group, MOST_FUSED, Reductions, fused, stays};
 use crate::kernel::Kernel;
+use crate::reduce::Elements;
 
 /// A group with its kernel.
 pub type Lowered = (Group, Kernel);
@@ -34,9 +35,7 @@ pub fn groups(
         Partition { module, reductions, target, places, wanted: FxHashSet::default() };
     for &id in &order {
         if !partition.is_computed(id) {
-            let operands = module.operands(id).iter().copied();
-            let computed = operands.filter(|&operand| partition.is_computed(operand));
-            partition.wanted.extend(computed.collect::<Vec<_>>());
+            partition.want_operands(id);
         } else if module.is_root(id) {
             partition.wanted.insert(id);
         }
@@ -54,11 +53,7 @@ pub fn groups(
                 made.push(lowered);
             }
             // The host does it.
-            None => {
-                let operands = module.operands(id).iter().copied();
-                let computed = operands.filter(|&operand| partition.is_computed(operand));
-                partition.wanted.extend(computed.collect::<Vec<_>>());
-            }
+            None => partition.want_operands(id),
         }
     }
     made.reverse();
@@ -112,6 +107,24 @@ impl Partition<'_> {
             module.operands(id).iter().all(|&operand| module.array_shape(operand).is_some());
         let waits = module.extras(id).is_some_and(|extras| !extras.control_predecessors.is_empty());
         op && !dynamic && arrays && !waits
+    }
+
+    /// What an instruction reads that is no kernel of a group must be stored, but for
+    /// arrays that only count.
+    fn want_operands(&mut self, id: InstId) {
+        let module = self.module;
+        let counted: Vec<bool> = match (module.op(id), (self.reductions)(id)) {
+            (Op::Reduce(_), Some(reduction)) => {
+                let arrays = reduction.arrays.iter();
+                arrays.map(|array| matches!(array.elements, Elements::Indices(_))).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (place, &operand) in module.operands(id).iter().enumerate() {
+            if self.is_computed(operand) && !counted.get(place).copied().unwrap_or(false) {
+                self.wanted.insert(operand);
+            }
+        }
     }
 
     fn is_scalar_constant(&self, id: InstId) -> bool {

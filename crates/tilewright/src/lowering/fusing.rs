@@ -9,6 +9,7 @@ use tilewright_target::Target;
 
 use super::reduction;
 use crate::error::Error;
+use crate::pipeline::{Options, Passes, optimize};
 
 /// A module in which every kernel is a `fusion`.
 #[derive(Debug)]
@@ -26,6 +27,10 @@ pub struct Kernels {
 /// # Errors
 /// If the module cannot be edited so, which is a bug.
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Kernels, Error> {
+    // What a call computes is seen with what is around it.
+    let passes = ["inline", "dce"].map(str::to_owned).to_vec();
+    let options = Options { passes: Passes::List(passes), ..Options::new(target.clone()) };
+    let module = &optimize(module.clone(), &options)?.module;
     let mut edited: Module = (**module).clone();
     let mut kernels = HashMap::new();
     let refused = |why: String| Error::Lower { name: module.name.to_string(), why };
