@@ -53,6 +53,8 @@ fn fused_computation(
 ) -> Result<CompId, EditError> {
     let name = free_name(module);
     let computation = module.add_computation_before(name, parent);
+    let thread = module.computation(parent).execution_thread().map(Into::into);
+    module.set_execution_thread(computation, thread);
     let end = Position::End(computation);
     let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
     for (place, &input) in group.inputs.iter().enumerate() {
