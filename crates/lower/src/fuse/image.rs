@@ -33,7 +33,7 @@ pub(super) fn written(
         let shape = module.array_shape(id).ok_or(LowerError::Unsound)?;
         let vector = target.vector_elements(shape.element_type);
         let walk = Walk::of(target, shape, vector)?;
-        if walk.overshoots() {
+        if walk.len > 0 && walk.overshoots() {
             return Err(LowerError::Tiles);
         }
         let to = build.buffer("y", Space::Out, shape.element_type, walk.len);

@@ -239,6 +239,8 @@ fn made(
 fn bounds(scope: &Scope, expr: &Expr, last: i64) -> Result<(Expr, Expr), LowerError> {
     let both = |of: &Expr| bounds_of(scope, of);
     let (from, to) = both(expr).ok_or(LowerError::TooLarge)?;
+    // What lies under no mask may begin before the array does.
+    let from = (from * -1).least(Expr::ZERO) * -1;
     Ok((scope.simple_placed(from), scope.simple_placed(to.least(last.into()))))
 }
 

@@ -68,6 +68,9 @@ pub(super) fn reduced(
     let &[operand, _] = module.operands(id) else { return Err(LowerError::Unsound) };
     let source = module.array_shape(operand).ok_or(LowerError::Unsound)?;
     let walk = Walk::of(target, shape, target.vector_elements(shape.element_type))?;
+    if walk.len == 0 {
+        return Ok(Statements::new());
+    }
     if walk.overshoots() {
         return Err(LowerError::Tiles);
     }
@@ -99,11 +102,14 @@ pub(super) fn reduced(
     let depth = kept.len();
     let mut emitter = Emitter::new(module, target, homes.clone(), scope);
     let total = Total::begin(&mut emitter, build, reduction, depth)?;
-    let levels = [depth, depth + reduced.len()];
-    total.combine(&mut emitter, build, reduction, (operand, &index), levels)?;
-    let within = emitter.nest(&reduced, depth);
-    emitter.levels[depth].before.extend(within);
-    emitter.leave(depth);
+    // Of nothing, there is nothing to combine the init with.
+    if !source.dims().contains(&0) {
+        let levels = [depth, depth + reduced.len()];
+        total.combine(&mut emitter, build, reduction, (operand, &index), levels)?;
+        let within = emitter.nest(&reduced, depth);
+        emitter.levels[depth].before.extend(within);
+        emitter.leave(depth);
+    }
     let done = total.end(&mut emitter, build, reduction, id, depth)?;
     let here = build.buffer(
         module.name_of(id),

@@ -27,7 +27,7 @@ pub(crate) fn odd() -> Target {
     let mut target = target("mlu-like");
     target.name = "odd".to_owned();
     target.alignment = Alignment::Tiles;
-    (target.lanes, target.sublanes) = (12, 3);
+    (target.lanes, target.sublanes) = (12, 6);
     target.vector_registers = 32;
     target.vector_memory_bytes = 256 * 1024;
     target

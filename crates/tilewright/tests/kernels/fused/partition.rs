@@ -82,7 +82,7 @@ ENTRY e {{
     );
     for target in [cramped(), target("tpu-like"), target("linear"), super::odd()] {
         let kernels = outputs(&text, &target);
-        assert!(kernels.iter().sum::<usize>() >= 4, "{kernels:?} on {}", target.name);
+        assert!(kernels.iter().sum::<usize>() >= 3, "{kernels:?} on {}", target.name);
     }
 }
 
