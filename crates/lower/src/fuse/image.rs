@@ -31,9 +31,13 @@ pub(super) fn written(
     let mut images: Vec<Image<'_>> = Vec::new();
     for &id in &group.outputs {
         let shape = module.array_shape(id).ok_or(LowerError::Unsound)?;
+        if shape.dims().contains(&0) {
+            build.buffer("y", Space::Out, shape.element_type, 0);
+            continue;
+        }
         let vector = target.vector_elements(shape.element_type);
         let walk = Walk::of(target, shape, vector)?;
-        if walk.len > 0 && walk.overshoots() {
+        if walk.overshoots() {
             return Err(LowerError::Tiles);
         }
         let to = build.buffer("y", Space::Out, shape.element_type, walk.len);
@@ -46,7 +50,7 @@ pub(super) fn written(
         return Err(LowerError::Unlike);
     }
     let mut body = Statements::new();
-    for image in images.iter().filter(|image| image.walk.len > 0) {
+    for image in &images {
         let made = image.sized(build)?;
         if images.len() > 1 && made.is_streamed {
             return Err(LowerError::Unlike);

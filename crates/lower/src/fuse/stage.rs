@@ -67,10 +67,10 @@ pub(super) fn reduced(
     let shape = module.array_shape(id).ok_or(LowerError::Unsound)?;
     let &[operand, _] = module.operands(id) else { return Err(LowerError::Unsound) };
     let source = module.array_shape(operand).ok_or(LowerError::Unsound)?;
-    let walk = Walk::of(target, shape, target.vector_elements(shape.element_type))?;
-    if walk.len == 0 {
+    if shape.dims().contains(&0) {
         return Ok(Statements::new());
     }
+    let walk = Walk::of(target, shape, target.vector_elements(shape.element_type))?;
     if walk.overshoots() {
         return Err(LowerError::Tiles);
     }

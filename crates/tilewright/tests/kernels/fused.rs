@@ -4,11 +4,14 @@
 mod chains;
 mod control;
 mod elementwise;
+mod errors;
+mod found;
 mod moves;
 mod norms;
 mod partition;
 mod random;
 mod small;
+mod texts;
 
 use tilewright::interp::compare::{Tolerance, compare};
 use tilewright::ir::{Literal, Verified};

@@ -42,8 +42,8 @@ ENTRY e {
   v = s32[9,130] get-tuple-element(w), index=1
   ROOT r = s32[9,130] negate(v)
 }";
-    // In each of three turns the count and the rows, four conditions, and the end.
-    assert_eq!(kernels(text), 3 * 2 + 4 + 1);
+    // The body three times, the condition four times, and the end.
+    assert_eq!(kernels(text), 3 + 4 + 1);
 }
 
 #[test]
