@@ -175,7 +175,7 @@ fn pads() {
             );
             // Conditions along two dims take more registers than `mlu-like` has where a
             // vector of narrow elements is four of indices.
-            if padding == "2_2_1x2_2_1" && ["s8", "pred"].contains(&element) {
+            if padding.contains('x') && ["s8", "pred"].contains(&element) {
                 agrees_somehow(Near::Same, &op(&[&x], &constant));
                 continue;
             }
