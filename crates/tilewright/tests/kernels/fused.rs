@@ -15,7 +15,7 @@ mod texts;
 
 use tilewright::interp::compare::{Tolerance, compare};
 use tilewright::ir::{Literal, Verified};
-use tilewright::lower::kernel;
+use tilewright::lower::{Strategy, kernel};
 use tilewright::lowering::{Kernels, fuse};
 use tilewright::simulate::{Simulated, run as simulate};
 use tilewright::targets::Alignment;
@@ -68,7 +68,8 @@ pub(crate) fn differs(near: Near, expected: &Literal, found: &Literal) -> Option
 /// That the module made of kernels holds what must hold of it, and computes the same.
 pub(crate) fn fused_as_it_should(module: &Verified, target: &Target) -> Kernels {
     let text = tilewright::print(module).unwrap();
-    let kernels = fuse(module, target).unwrap_or_else(|e| panic!("{e} on {}\n{text}", target.name));
+    let kernels = fuse(module, target, Strategy::Fused)
+        .unwrap_or_else(|e| panic!("{e} on {}\n{text}", target.name));
     for kernel in kernels.kernels.values() {
         let printed = kernel.to_string();
         let flaws = kernel::check(kernel, target);
@@ -90,8 +91,8 @@ pub(crate) fn ran(near: Near, module: &Verified, target: &Target, inputs: &[Lite
     let kernels = fused_as_it_should(module, target);
     let outlined = run(&kernels.module, inputs, &limits).unwrap();
     assert_eq!(outlined, expected, "outlined {}", text());
-    let (outputs, ran) =
-        simulate(module, inputs, target, &limits).unwrap_or_else(|e| panic!("{e} {}", text()));
+    let (outputs, ran) = simulate(module, inputs, target, Strategy::Fused, &limits)
+        .unwrap_or_else(|e| panic!("{e} {}", text()));
     if let Some(why) = differs(near, &expected, &outputs.output) {
         panic!("{why} {}", text());
     }

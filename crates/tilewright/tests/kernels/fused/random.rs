@@ -379,7 +379,7 @@ proptest! {
             let kernels = fused_as_it_should(&module, target);
             let outlined = run(&kernels.module, &inputs, &limits).unwrap();
             prop_assert_eq!(&outlined, &expected, "outlined on {:?}\n{}", target, text);
-            match simulate::run(&module, &inputs, target, &limits) {
+            match simulate::run(&module, &inputs, target, tilewright::lower::Strategy::Fused, &limits) {
                 Err(why) => prop_assert!(false, "{} on {:?}\n{}", why, target, text),
                 Ok((found, _)) => {
                     let why = differs(Near::Same, &expected, &found.output);
