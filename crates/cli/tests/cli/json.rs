@@ -202,7 +202,7 @@ fn run_on_the_machine() {
 }
 
 /// What applies a computation to elements is one call; what a loop runs is counted
-/// turn by turn, and the loop itself is not.
+/// turn by turn, and the loop itself is not. The counter is a kernel's.
 #[test]
 fn the_host_is_counted() {
     let text = "HloModule m
@@ -217,7 +217,7 @@ ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = (s32[], f32[4]) t
     let (_folder, path) = file("in.hlo", text);
     let args = ["run", path.to_str().unwrap(), "--backend", "sim", "--json"];
     let report = tilewright(args).ok().stderr_json();
-    assert_eq!(report["host_ops"], serde_json::json!({ "add": 3, "compare": 4, "sort": 3 }));
+    assert_eq!(report["host_ops"], serde_json::json!({ "sort": 3 }));
 }
 
 /// Sums along two dims with one between them, and a computation nobody knows an
