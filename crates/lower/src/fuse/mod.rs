@@ -114,7 +114,7 @@ enum Rows {
 /// What is reduced before others use it.
 enum Stage {
     /// In vector memory, result by result.
-    Small(InstId, Reduction),
+    Small(Box<(InstId, Reduction)>),
     /// In one pass over what is reduced.
     Pass(Vec<(InstId, Reduction)>),
 }
@@ -168,7 +168,7 @@ impl<'a> Fusion<'a> {
                 continue;
             }
             let stage = if stage::is_gathered(module, target, id, &reduction) {
-                Stage::Small(id, reduction)
+                Stage::Small(Box::new((id, reduction)))
             } else {
                 Stage::Pass(vec![(id, reduction)])
             };
@@ -220,7 +220,7 @@ impl<'a> Fusion<'a> {
         stage: &Stage,
     ) -> Result<Statements, LowerError> {
         match stage {
-            Stage::Small(id, reduction) => stage::reduced(self, build, homes, *id, reduction),
+            Stage::Small(small) => stage::reduced(self, build, homes, small.0, &small.1),
             Stage::Pass(totals) => {
                 let Pass { statements, results } =
                     match (reduced::passed(self, build, homes, totals, Ends::Kept), &totals[..]) {

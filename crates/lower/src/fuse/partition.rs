@@ -289,7 +289,7 @@ impl Partition<'_> {
         let all = |group: &Group| group.inputs.iter().chain(&group.outputs).copied().collect();
         let small = |ids: Vec<InstId>| !ids.iter().any(|id| large(&id));
         let alike = shared && dims(first) == dims(second);
-        if !alike && !(small(all(first)) && small(all(second))) {
+        if !(alike || small(all(first)) && small(all(second))) {
             return None;
         }
         let mut inputs: Vec<InstId> = first.inputs.iter().chain(&second.inputs).copied().collect();

@@ -1,7 +1,7 @@
 //! Where the elements of a result come from, for ops that only move elements.
 
 use tilewright_ir::index::row_major_strides;
-use tilewright_ir::{InstId, Module, Op};
+use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
 use super::scope::Scope;
 use crate::kernel::Expr;
@@ -37,7 +37,7 @@ pub(super) fn operand_index(
             dims.map(|(dim, along)| along.clone() * dim.stride + dim.start.into()).collect()
         }
         Op::Reverse(attrs) => {
-            let dims = module.array_shape(id).map(|shape| shape.dims()).unwrap_or_default();
+            let dims = module.array_shape(id).map(ArrayShape::dims).unwrap_or_default();
             let along = |(place, (&size, along)): (usize, (&i64, &Expr))| {
                 let turned = attrs.dimensions.iter().any(|&dim| usize::try_from(dim) == Ok(place));
                 match turned {
