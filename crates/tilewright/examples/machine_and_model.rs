@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use tilewright::ir::Opcode;
+use tilewright::lower::Strategy;
 use tilewright::prelude::*;
 use tilewright::rewrite::analysis::cost::instruction_costs;
 use tilewright::simulate;
@@ -116,7 +117,8 @@ fn cycles(module: &Verified, target: &Target, machine: &Target) -> Result<Cycles
     let costs = instruction_costs(module, target).into_iter();
     let model = costs.filter(|cost| !by_host(module.opcode(cost.id))).map(|c| c.cost.cycles).sum();
     let inputs = tilewright::random_inputs(module, 0)?;
-    let (_, simulated) = simulate::run(module, &inputs, machine, &Limits::default())?;
+    let (_, simulated) =
+        simulate::run(module, &inputs, machine, Strategy::Fused, &Limits::default())?;
     Ok(Cycles { model, machine: simulated.counters.cycles, kernels: simulated.kernels.len() })
 }
 

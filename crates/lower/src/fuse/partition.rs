@@ -19,12 +19,14 @@ use crate::reduce::Elements;
 pub type Lowered = (Group, Kernel);
 
 /// The kernels of a computation, in the order of what they write. Instructions that
-/// are in none have none: the host computes them.
+/// are in none have none: the host computes them. So are reductions, where somebody
+/// else makes kernels of these: `reduces` is false then.
 pub fn groups(
     module: &Module,
     computation: CompId,
     reductions: &Reductions<'_>,
     target: &Target,
+    reduces: bool,
 ) -> Vec<Lowered> {
     let mut places = FxHashMap::default();
     let order: Vec<InstId> = module.instructions(computation).collect();
@@ -32,7 +34,7 @@ pub fn groups(
         places.insert(id, place);
     }
     let mut partition =
-        Partition { module, reductions, target, places, wanted: FxHashSet::default() };
+        Partition { module, reductions, target, reduces, places, wanted: FxHashSet::default() };
     for &id in &order {
         if !partition.is_computed(id) {
             partition.want_operands(id);
@@ -64,6 +66,8 @@ struct Partition<'a> {
     module: &'a Module,
     reductions: &'a Reductions<'a>,
     target: &'a Target,
+    /// Whether reductions are computed.
+    reduces: bool,
     /// Where in the computation instructions are.
     places: FxHashMap<InstId, usize>,
     /// What must be stored.
@@ -99,8 +103,8 @@ impl Partition<'_> {
             | Op::Pad(_)
             | Op::Concatenate(_)
             | Op::Iota(_)
-            | Op::Copy
-            | Op::Reduce(_) => true,
+            | Op::Copy => true,
+            Op::Reduce(_) => self.reduces,
             op => op.opcode().is_elementwise(),
         };
         let arrays =

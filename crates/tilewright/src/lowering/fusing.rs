@@ -35,8 +35,8 @@ pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Ke
     let mut kernels = HashMap::new();
     let refused = |why: String| Error::Lower { name: module.name.to_string(), why };
     for computation in run(module) {
-        let of = |id| reduction(module, id).filter(|_| strategy == Strategy::Fused);
-        let lowered = groups(module, computation, &of, target);
+        let of = |id| reduction(module, id);
+        let lowered = groups(module, computation, &of, target, strategy == Strategy::Fused);
         let wanted: Vec<&Group> = lowered.iter().map(|(group, _)| group).collect();
         let fusions = outline(&mut edited, computation, &wanted);
         let fusions = fusions.map_err(|error| refused(error.to_string()))?;

@@ -84,8 +84,8 @@ ENTRY e {
   b = s32[9,130] call(a, x), to_apply=inner
   ROOT r = (s32[9,130], s32[9,130]) tuple(a, b)
 }";
-    // The negation, and what is called twice.
-    assert_eq!(kernels(text), 3);
+    // What is called is put in the place of calls: both results are one kernel.
+    assert_eq!(kernels(text), 1);
 }
 
 /// What was a fusion before stays one, and is computed as before.
