@@ -294,8 +294,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<String>,
     /// How the simulated machine does reduces along several axes: `fused`, in one pass
-    /// over their input, or `looped`, axis by axis with arrays in between in main
-    /// memory; fused if absent, and where the other cannot be
+    /// over their input, `looped`, axis by axis, or `transposed`, with their input made
+    /// rows first, both with arrays in between in main memory; fused if absent, and
+    /// where the others cannot be
     #[arg(long, value_name = "STRATEGY")]
     pub(crate) strategy: Option<Strategy>,
     /// Write what the parts of the simulated machine did, and when, as a timeline
@@ -381,8 +382,9 @@ pub(crate) struct Lower {
     /// The machine: a built-in name (see `tilewright targets`) or a TOML file
     #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
     pub(crate) target: String,
-    /// How a reduce along several axes is done: `fused`, in one pass over its input, or
-    /// `looped`, axis by axis with arrays in between in main memory
+    /// How a reduce along several axes is done: `fused`, in one pass over its input,
+    /// `looped`, axis by axis, or `transposed`, with its input made rows first, both with
+    /// arrays in between in main memory
     #[arg(long, value_name = "STRATEGY", default_value_t)]
     pub(crate) strategy: Strategy,
     /// Show the plan of every reduce in place of its kernel: the axes in memory,

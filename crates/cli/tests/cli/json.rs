@@ -250,6 +250,15 @@ fn kernels_by_another_strategy() {
     assert!(shown.contains("no kernel: "), "{shown}");
     let shown = tilewright(args.into_iter().chain(["--plan"])).ok().stdout;
     assert!(shown.contains("looped has no kernels for it"), "{shown}");
+    let args = ["lower", path, "--strategy", "transposed", "--target", "linear", "--plan"];
+    let plans = tilewright(args.into_iter().chain(["--json"])).ok().stdout_json();
+    for plan in plans.as_array().unwrap() {
+        // s32[3,20].
+        assert_eq!(
+            (&plan["strategy"], &plan["workspace_bytes"]),
+            (&"transposed".into(), &240.into())
+        );
+    }
 }
 
 /// What is refused is done in one pass, and told.

@@ -20,6 +20,9 @@ use crate::reduce::{LowerError, chain};
 /// The longest chain of roundings within a row.
 const LONGEST: u64 = 8;
 
+/// Blocks that grow so as to read less take at most this part of vector memory.
+const MOST_OF_ROOM: u64 = 4;
+
 /// Computes all outputs, and writes them to main memory: those that lie alike in one
 /// walk.
 pub(super) fn written(
@@ -75,10 +78,13 @@ struct Made {
     varies: Vec<usize>,
     /// Whether there are several blocks.
     is_streamed: bool,
+    /// Bytes that all blocks read together, but for what is read as it is written: of
+    /// that there is as much for blocks of any size.
+    read: u64,
 }
 
 impl Image<'_> {
-    /// Statements for the largest blocks that there is room for.
+    /// Statements for the blocks that read least in all, and of these the smallest.
     fn sized(&self, build: &mut Build) -> Result<Made, LowerError> {
         let Fusion { module, target, group, .. } = self.fusion;
         let main = |id: &&InstId| matches!(self.homes.get(id), Some(Home::Main(_)));
@@ -88,26 +94,41 @@ impl Image<'_> {
             module.array_shape(*id).map_or(1, |shape| u64::from(shape.element_type.bytes()))
         };
         let bytes: u64 = touched.map(element).sum();
+        let room = target.vector_memory_bytes;
         let mut elements = block_bytes(target) / bytes.max(1);
-        let mut first = Vec::new();
-        loop {
-            let mut tried = build.clone();
-            let made = self.made(&mut tried, elements, &first)?;
-            // What is gathered where something small varies is gathered in outer loops.
-            if first.is_empty() && !made.varies.is_empty() {
-                first = made.varies;
-                continue;
-            }
-            let bytes = tried.clone().finish(Statements::new()).vmem_bytes();
-            if bytes.is_some_and(|bytes| bytes <= target.vector_memory_bytes) {
-                *build = tried;
-                return Ok(made);
-            }
+        let mut best = self.tried(build, elements)?;
+        while !fits(&best.0, room) {
             if elements <= self.walk.vector {
                 return Err(LowerError::Results);
             }
             elements /= 2;
+            best = self.tried(build, elements)?;
         }
+        let mut is_cut = best.1.is_streamed && best.1.read > 0;
+        while is_cut {
+            elements = elements.saturating_mul(2);
+            let Ok(tried) = self.tried(build, elements) else { break };
+            is_cut = tried.1.is_streamed && fits(&tried.0, room / MOST_OF_ROOM);
+            if fits(&tried.0, room / MOST_OF_ROOM) && tried.1.read < best.1.read {
+                best = tried;
+            }
+        }
+        let (after, made) = best;
+        *build = after;
+        Ok(made)
+    }
+
+    /// The same for blocks of about so many elements.
+    fn tried(&self, build: &Build, elements: u64) -> Result<(Build, Made), LowerError> {
+        let mut after = build.clone();
+        let made = self.made(&mut after, elements, &[])?;
+        if made.varies.is_empty() {
+            return Ok((after, made));
+        }
+        // What is gathered where something small varies is gathered in outer loops.
+        let mut after = build.clone();
+        let made = self.made(&mut after, elements, &made.varies)?;
+        Ok((after, made))
     }
 
     fn made(&self, build: &mut Build, elements: u64, first: &[usize]) -> Result<Made, LowerError> {
@@ -172,8 +193,9 @@ impl Image<'_> {
         let mut body = emitter.take(0, nested);
         body.extend(ends);
         let varies = self.varies(&emitter, &kept);
+        let read = read(&blocks, &emitter.regions);
         let body = self.streamed(&blocks, &emitter.regions, body);
-        Ok(Made { body, varies, is_streamed: !blocks.grid.is_empty() })
+        Ok(Made { body, varies, is_streamed: !blocks.grid.is_empty(), read })
     }
 
     /// The dims that are reduced along rows: the same in all of them.
@@ -255,4 +277,19 @@ impl Image<'_> {
         let grid = blocks.grid.iter().map(|l| (l.index, l.outer.count)).collect();
         streamed(grid, copied, body)
     }
+}
+
+fn fits(build: &Build, room: u64) -> bool {
+    let bytes = build.clone().finish(Statements::new()).vmem_bytes();
+    bytes.is_some_and(|bytes| bytes <= room)
+}
+
+/// The bytes that are read of regions that are not the block itself.
+fn read(blocks: &Blocks, regions: &[Region]) -> u64 {
+    let is_block = |block: &Block| {
+        block.each.is_empty() && block.from.at == blocks.start && block.len == blocks.len
+    };
+    let others = regions.iter().filter(|region| !is_block(&region.block));
+    let bytes = others.map(|region| region.bytes).fold(0, u64::saturating_add);
+    blocks.grid.iter().fold(bytes, |bytes, l| bytes.saturating_mul(l.outer.count))
 }

@@ -33,6 +33,8 @@ pub(super) struct Region {
     /// Elements in vector memory between steps of each loop.
     strides: Vec<i64>,
     pub(super) block: Block,
+    /// The most bytes of a block.
+    pub(super) bytes: u64,
 }
 
 impl Emitter<'_> {
@@ -231,7 +233,9 @@ fn made(
     let from = scope.simple_placed(from);
     let block =
         Block { to: Place { buffer, at: to }, from: Place { buffer: input, at: from }, len, each };
-    Ok(Region { input, outer: outer.to_vec(), vector: walk.vector, starts, strides, block })
+    let bytes = elements.saturating_mul(element_type.bytes().into());
+    let (outer, vector) = (outer.to_vec(), walk.vector);
+    Ok(Region { input, outer, vector, starts, strides, block, bytes })
 }
 
 /// Between which values an expression is within a block, in terms of the loops

@@ -96,6 +96,9 @@ pub enum LowerError {
     /// A computation of which nothing is known to change nothing, where something must be.
     #[error("no identity of its computation is known, which its strategy needs")]
     NoIdentity,
+    /// Indices that are not those along rows of all that is reduced.
+    #[error("it counts along its reduced dims in other steps than along rows of all of them")]
+    Uneven,
     /// Lists of different lengths, or types that do not agree.
     #[error("its arrays, results and computation do not agree")]
     Unsound,

@@ -5,6 +5,7 @@
 //! others lies in main memory, as *workspace*.
 
 mod looped;
+mod transposed;
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,22 +26,25 @@ pub enum Strategy {
     Fused,
     /// One axis after the other, with an array in between.
     Looped,
+    /// As rows, which a kernel of their own makes first.
+    Transposed,
 }
 
 /// The name of no strategy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there is no such strategy: there are fused and looped")]
+#[error("there is no such strategy: there are fused, looped and transposed")]
 pub struct NoSuchStrategy;
 
 impl Strategy {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Fused, Self::Looped];
+    pub const ALL: [Self; 3] = [Self::Fused, Self::Looped, Self::Transposed];
 
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fused => "fused",
             Self::Looped => "looped",
+            Self::Transposed => "transposed",
         }
     }
 }
@@ -134,6 +138,7 @@ impl Reduction {
         match strategy {
             Strategy::Fused => self.in_one_stage(target),
             Strategy::Looped => looped::lowered(self, target),
+            Strategy::Transposed => transposed::lowered(self, target),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Kernels of reduces and selections, run.
 
 use tilewright::ir::{InstId, Literal, Op, Verified};
-use tilewright::lower::{Strategy, kernel};
+use tilewright::lower::{Elements, Source, Strategy, kernel};
 use tilewright::simulate::{RanStages, memory_of, run_stages};
 use tilewright::{Error, Limits, Target, lowering, random_inputs, run};
 
@@ -130,9 +130,19 @@ pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -
     ran
 }
 
-/// Whether a strategy is none for a module: several axes need an identity.
+/// Whether a strategy is none for a module: several axes need an identity, and rows
+/// indices that count on along them.
 fn is_refused(strategy: Strategy, module: &Verified, why: &Error) -> bool {
-    let id = the_lowered(module);
-    let known = lowering::reduction(module, id).is_some_and(|r| r.neutral.is_some());
-    strategy == Strategy::Looped && !known && why.to_string().contains("no identity")
+    let Some(reduction) = lowering::reduction(module, the_lowered(module)) else { return false };
+    let is_counted = |source: &Source| matches!(source.elements, Elements::Indices(_));
+    let why = why.to_string();
+    match strategy {
+        Strategy::Fused => false,
+        Strategy::Looped => reduction.neutral.is_none() && why.contains("no identity"),
+        Strategy::Transposed => {
+            reduction.axes.len() > 1
+                && reduction.arrays.iter().any(is_counted)
+                && why.contains("in other steps")
+        }
+    }
 }

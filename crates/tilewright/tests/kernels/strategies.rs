@@ -50,6 +50,113 @@ fn axes_in_memory_are_stages() {
     }
 }
 
+/// What is reduced as rows, with what each stage leaves.
+const ROWS: &[(&str, &str, &[&str])] = &[
+    ("[2,3,2,3,6]", "1,3", &["[2,2,6,9]", "[2,2,6]"]),
+    ("[3,6,2,3,4]", "1,2,3", &["[3,4,36]", "[3,4]"]),
+    ("[5,1,7,4]", "0,2", &["[1,4,35]", "[1,4]"]),
+    ("[3,1,5,4]", "0,1,3", &["[5,12]", "[5]"]),
+    ("[7,40,12]", "0", &["[40,12,7]", "[40,12]"]),
+    // These are rows.
+    ("[4,5,6]", "1,2", &["[4]"]),
+    ("[4,5,1]", "1", &["[4,1]"]),
+    ("[9,1,20]", "1", &["[9,20]"]),
+    ("[7,200]", "", &["[7,200]"]),
+    ("[9,0,20]", "0", &["[0,20]"]),
+    // Memory decides: 1, 0, 2 from major to minor.
+    ("[6,7,20]{2,0,1}", "0,2", &["[7]"]),
+    ("[6,7,20]{2,0,1}", "1,2", &["[6,140]", "[6]"]),
+    // Minor-most, but not in order.
+    ("[6,7,20]{0,2,1}", "0,2", &["[7,120]", "[7]"]),
+    ("[9,20]{0,1}", "0,1", &["[180]", "[]"]),
+    ("[9,20]{0,1:P(11,20)}", "1", &["[9,20]", "[9]"]),
+];
+
+#[test]
+fn reduced_dims_are_merged_into_rows() {
+    for (dims, axes, expected) in ROWS {
+        let result = format!("s32{}", expected.last().unwrap());
+        let module = reduce(&format!("s32{dims}"), axes, &result, "add", "7");
+        let expected: Vec<String> = expected.iter().map(|dims| format!("s32{dims}")).collect();
+        let stages = lowered(&module, "linear", Strategy::Transposed);
+        assert_eq!(left(&stages), expected, "{dims}");
+        for name in TARGETS {
+            agree(&module, &Target::builtin(name).unwrap());
+        }
+    }
+}
+
+/// What counts along rows of all that is reduced goes on to do so; what counts along
+/// one of several reduced dims does not.
+#[test]
+fn indices_count_on_along_rows() {
+    let greatest = choice("f32", "s32", "GT", true);
+    let arg =
+        |counted| arg(&greatest, ["f32", "s32"], "[40,7,12]", ("0,2", "[7]"), counted, "-inf");
+    let rows = arg("n = s32[480] iota(), iota_dimension=0
+  s = s32[40,12] reshape(n)
+  at = s32[40,7,12] broadcast(s), dimensions={0,2}");
+    let stages = lowered(&rows, "tpu-like", Strategy::Transposed).stages;
+    let [turned, last] = &stages[..] else { panic!("{stages:?}") };
+    assert_eq!(turned.inputs, [Input::Operand(0)]);
+    let inits = [Input::Operand(2), Input::Operand(3)];
+    assert_eq!(last.inputs[0], Input::Result { stage: 0, result: 0 });
+    assert_eq!(last.inputs[1..], inits);
+    let along_one = arg("at = s32[40,7,12] iota(), iota_dimension=2");
+    let the_same = arg("at = s32[40,7,12] iota(), iota_dimension=1");
+    for name in TARGETS {
+        let target = Target::builtin(name).unwrap();
+        for module in [&rows, &along_one, &the_same] {
+            agree(module, &target);
+        }
+        let id = the_lowered(&along_one);
+        let why = lowering::lowered(&along_one, id, &target, Strategy::Transposed).unwrap_err();
+        assert!(why.to_string().contains("in other steps"), "{why}");
+        assert_eq!(lowered(&the_same, name, Strategy::Transposed).stages.len(), 2);
+    }
+}
+
+/// By hand: rows in whole tiles of 8x128, or of 16x128 of 16-bit elements, or vectors
+/// of 32 elements, in the type of the input.
+#[test]
+fn rows_are_workspace() {
+    let two = reduce("f32[2,3,2,3,6]", "1,3", "f32[2,2,6]", "maximum", "0");
+    let narrow = reduce("bf16[2,3,2,3,6]", "1,3", "bf16[2,2,6]", "add", "0");
+    let cases = [
+        (&two, "linear", 2 * 2 * 6 * 9 * 4),
+        (&two, "mlu-like", 2 * 2 * 6 * 32 * 4),
+        (&two, "tpu-like", 2 * 2 * 8 * 128 * 4),
+        (&narrow, "tpu-like", 2 * 2 * 16 * 128 * 2),
+        (&narrow, "cpu", 2 * 2 * 6 * 9 * 2),
+    ];
+    for (module, name, bytes) in cases {
+        let target = Target::builtin(name).unwrap();
+        assert_eq!(lowered(module, name, Strategy::Transposed).workspace_bytes(), bytes, "{name}");
+        let inputs = random_inputs(module, 0).unwrap();
+        let (_, ran) = simulated_by(Strategy::Transposed, module, &target, &inputs).unwrap();
+        assert_eq!(ran.counters.workspace_bytes, bytes);
+        assert!(ran.counters.hbm_write_bytes >= bytes, "{:?}", ran.counters);
+    }
+}
+
+/// By hand: to turn `s32[256,8,128]`, every plane of the rows needs each tile of 8x128
+/// of the input. One block of all planes, which takes 2 MiB, reads each once: 1 MiB.
+#[test]
+fn what_is_turned_is_read_once_where_there_is_room() {
+    let module = reduce("s32[256,8,128]", "0", "s32[8,128]", "add", "0");
+    let inputs = random_inputs(&module, 0).unwrap();
+    let read = |megabytes: u64| {
+        let mut target = Target::builtin("tpu-like").unwrap();
+        target.vector_memory_bytes = megabytes << 20;
+        agree(&module, &target);
+        let (_, ran) = simulated_by(Strategy::Transposed, &module, &target, &inputs).unwrap();
+        ran.stages[0].counters.hbm_read_bytes
+    };
+    assert_eq!(read(16), 1 << 20);
+    // A quarter of this is less than the block.
+    assert!(read(4) > 1 << 20);
+}
+
 /// Only the last stage reads the init of the reduce; the others begin with what changes
 /// nothing.
 #[test]

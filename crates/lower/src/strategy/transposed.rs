@@ -1,0 +1,122 @@
+//! Rows first: `reduce over a of x = reduce over the last dim of rows(x)`, where
+//! `rows(x)[k.., row-major(a..)] = x[k.., a..]`.
+//!
+//! The first kernels leave every array in memory as rows, the kept dims in order and
+//! all that is reduced merged into one dim behind them; the last one reduces along
+//! these. An array whose reduced dims are minor-most and in order is rows as it lies,
+//! and is reduced in one pass.
+
+use tilewright_ir::shape::{ArrayShape, Shape};
+use tilewright_ir::{BuildError, Builder, InstId};
+use tilewright_target::Target;
+
+use super::{Input, Sequence, Stage};
+use crate::fuse::{self, Group};
+use crate::kernel::Kernel;
+use crate::reduce::{Elements, LowerError, Reduction};
+
+/// A kernel for each array that makes rows of it, and one that reduces.
+pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
+    let array = reduction.walked().next().ok_or(LowerError::Unsound)?;
+    if !array.is_static() || reduction.walked().all(|array| lies_in_rows(array, &reduction.axes)) {
+        return reduction.in_one_stage(target);
+    }
+    let rows = Rows::of(array, &reduction.axes)?;
+    let mut last = Reduction { axes: vec![rows.kept.len()], ..reduction.clone() };
+    let mut inputs: Vec<Input> = reduction.inputs().into_iter().map(Input::Operand).collect();
+    let mut stages = Vec::new();
+    for (place, source) in last.arrays.iter_mut().enumerate() {
+        let shape = ArrayShape::new(source.shape.element_type, rows.dims.iter().copied());
+        let from = std::mem::replace(&mut source.shape, shape.clone());
+        match &mut source.elements {
+            Elements::Memory => {
+                let name = format!("{}.{}", reduction.name, stages.len() + 1);
+                let kernel = rows.kernel(&name, from, target)?;
+                // Arrays come before inits, so that this is the next of the inputs.
+                let input = inputs.get_mut(stages.len()).ok_or(LowerError::Unsound)?;
+                *input = Input::Result { stage: stages.len(), result: 0 };
+                let inputs = vec![Input::Operand(place)];
+                stages.push(Stage { kernel, inputs, results: vec![shape] });
+            }
+            Elements::Indices(factors) => *factors = rows.factors(&from, factors)?,
+            Elements::Computed => return Err(LowerError::Unsound),
+        }
+    }
+    last.name = format!("{}.{}", reduction.name, stages.len() + 1);
+    let kernel = last.fused(target)?;
+    stages.push(Stage { kernel, inputs, results: last.results });
+    Ok(Sequence { stages })
+}
+
+/// Whether the reduced dims are minor-most in memory and in order, dims of size 1
+/// aside; nothing is moved of an array without elements.
+fn lies_in_rows(array: &ArrayShape, reduced: &[usize]) -> bool {
+    let is_long = |dim: &usize| array.dims().get(*dim) != Some(&1);
+    let mut reduced: Vec<usize> = reduced.iter().copied().filter(is_long).collect();
+    reduced.sort_unstable_by_key(|&dim| std::cmp::Reverse(dim));
+    let order = array.layout_or_default().minor_to_major;
+    let order = order.into_iter().map(|dim| dim as usize).filter(is_long);
+    order.take(reduced.len()).eq(reduced) || array.dims().contains(&0)
+}
+
+/// What rows are made of.
+struct Rows {
+    /// The dims that are left, in order.
+    kept: Vec<usize>,
+    /// The dims that are merged, in order.
+    reduced: Vec<usize>,
+    /// The sizes of the rows' dims.
+    dims: Vec<i64>,
+}
+
+impl Rows {
+    fn of(array: &ArrayShape, axes: &[usize]) -> Result<Self, LowerError> {
+        let dims = array.dims();
+        let (reduced, kept): (Vec<usize>, Vec<usize>) =
+            (0..dims.len()).partition(|dim| axes.contains(dim));
+        let row = reduced.iter().try_fold(1i64, |row, &dim| row.checked_mul(dims[dim]));
+        let sizes = kept.iter().map(|&dim| dims[dim]);
+        let sizes = sizes.chain([row.ok_or(LowerError::TooLarge)?]).collect();
+        Ok(Self { kept, reduced, dims: sizes })
+    }
+
+    /// The kernel that makes rows of an array.
+    fn kernel(&self, name: &str, from: ArrayShape, target: &Target) -> Result<Kernel, LowerError> {
+        let mut builder = Builder::new(name);
+        let (array, rows) = self.made(&mut builder, from).map_err(|_| LowerError::Unsound)?;
+        let group = Group { name: name.into(), inputs: vec![array], outputs: vec![rows] };
+        fuse::fused(builder.module(), &group, &|_| None, target)
+    }
+
+    fn made(
+        &self,
+        builder: &mut Builder,
+        from: ArrayShape,
+    ) -> Result<(InstId, InstId), BuildError> {
+        let array = builder.parameter("x", Shape::Array(from))?;
+        let order = self.kept.iter().chain(&self.reduced);
+        let order: Vec<i64> = order.map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX)).collect();
+        let turned = builder.transpose(array, &order)?;
+        Ok((array, builder.reshape(turned, &self.dims)?))
+    }
+
+    /// The factors of what counts, in rows.
+    fn factors(&self, array: &ArrayShape, factors: &[i64]) -> Result<Vec<i64>, LowerError> {
+        let factor = |dim: usize| factors.get(dim).copied().ok_or(LowerError::Unsound);
+        let size = |dim: usize| array.dims().get(dim).copied().ok_or(LowerError::Unsound);
+        // A row counts on by the factor of its minor-most dim.
+        let (mut by, mut low) = (None, 1i64);
+        for &dim in self.reduced.iter().rev() {
+            if size(dim)? == 1 {
+                continue;
+            }
+            let by = *by.get_or_insert(factor(dim)?);
+            if low.checked_mul(by) != Some(factor(dim)?) {
+                return Err(LowerError::Uneven);
+            }
+            low = low.checked_mul(size(dim)?).ok_or(LowerError::TooLarge)?;
+        }
+        let kept = self.kept.iter().map(|&dim| factor(dim));
+        kept.chain([Ok(by.unwrap_or(0))]).collect()
+    }
+}
