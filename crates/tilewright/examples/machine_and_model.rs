@@ -3,7 +3,7 @@
 //! agree in rank over all models in `fixtures/`. Markdown, a few minutes.
 //!
 //! ```text
-//! cargo run --release --example machine_and_model > docs/machine-and-model.md
+//! cargo run --release -p tilewright --example machine_and_model > docs/machine-and-model.md
 //! ```
 
 use std::io::{self, Write as _};
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
     writeln!(out, "# The machine and the model\n")?;
     writeln!(
         out,
-        "Made by `cargo run --release --example machine_and_model`. Cycles on `tpu-like`: \
+        "Made by `cargo run --release -p tilewright --example machine_and_model`. Cycles on `tpu-like`: \
          *machine* is what the [kernels](kernels.md) of a module take on the simulated machine, \
          *model* what the optimiser foresees ([targets](targets.md)).\n"
     )?;

@@ -38,11 +38,7 @@ pub(super) fn written(
             build.buffer("y", Space::Out, shape.element_type, 0);
             continue;
         }
-        let vector = target.vector_elements(shape.element_type);
-        let walk = Walk::of(target, shape, vector)?;
-        if walk.overshoots() {
-            return Err(LowerError::Tiles);
-        }
+        let walk = Walk::in_vectors(target, shape)?;
         let to = build.buffer("y", Space::Out, shape.element_type, walk.len);
         match images.iter_mut().find(|image| image.walk == walk) {
             Some(image) => image.outputs.push((id, to)),

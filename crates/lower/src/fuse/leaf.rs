@@ -70,7 +70,8 @@ impl Emitter<'_> {
             }
         }
         let unit = if aligned { self.target.vector_elements(element_type) } else { 1 };
-        let walk = Walk::of(self.target, shape, unit)?;
+        let walk =
+            Walk::of(self.target, shape, unit).or_else(|_| Walk::in_vectors(self.target, shape))?;
         let (outer, inner) = self.placed(&walk, index)?;
         let Place { buffer, mut at } = self.base(build, home, element_type, &walk, &outer)?;
         for (digit, along) in walk.inner.iter().zip(inner) {

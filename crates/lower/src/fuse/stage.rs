@@ -70,10 +70,7 @@ pub(super) fn reduced(
     if shape.dims().contains(&0) {
         return Ok(Statements::new());
     }
-    let walk = Walk::of(target, shape, target.vector_elements(shape.element_type))?;
-    if walk.overshoots() {
-        return Err(LowerError::Tiles);
-    }
+    let walk = Walk::in_vectors(target, shape)?;
     let kept: Vec<Loop> =
         walk.outer.iter().map(|&outer| step(build, outer)).collect::<Result<_, _>>()?;
     let mut scope = Scope::of(&walk, &[], &kept.iter().collect::<Vec<_>>())?;

@@ -103,6 +103,23 @@ impl Walk {
         Ok(walk)
     }
 
+    /// The walk in vectors of the machine or, where elements are wider than a lane and
+    /// these are parts of tiles that a dim does not fill, of tiles.
+    pub(crate) fn in_vectors(target: &Target, shape: &ArrayShape) -> Result<Self, LowerError> {
+        let tile = target.tile(shape.element_type.bytes().saturating_mul(8));
+        let tile = tile.iter().product::<u64>().max(1);
+        let tried = [target.vector_elements(shape.element_type), tile];
+        // On a machine that aligns, tiles must be whole vectors.
+        let aligned = target.alignment == Alignment::Tiles;
+        let fills = |vector: &u64| !aligned || vector.is_multiple_of(tried[0]);
+        let walks = tried.into_iter().filter(fills).map(|vector| Self::of(target, shape, vector));
+        let mut whole = walks.filter_map(Result::ok).filter(|walk| !walk.overshoots());
+        match whole.next() {
+            Some(walk) => Ok(walk),
+            None => Self::of(target, shape, tried[0]).and(Err(LowerError::Tiles)),
+        }
+    }
+
     /// Takes the next more major axis: into the vector as far as that reaches.
     fn push(&mut self, target: &Target, part: Part, extent: u64) -> Result<(), LowerError> {
         let Part { dim, unit, count, stride } = part;

@@ -137,10 +137,10 @@ proptest! {
                 // Only tiles that a layout asks for are refused, or little memory, or
                 // elements wider than a lane, of which no whole number fills a vector.
                 let roomy = target.vector_memory_bytes > 500_000;
-                // Those of rows that are written must be whole rows of tiles, too.
-                let rows = if strategy == lower::Strategy::Transposed { 1 } else { target.lanes };
-                let fills = rows * target.sublanes % 2 == 0 || !element.ends_with("64");
-                prop_assert!(!(case.plain && roomy && fills), "{}", why);
+                let fills = target.lanes * target.sublanes % 2 == 0 || !element.ends_with("64");
+                // A transpose may need all of an array for a block of the other.
+                let whole = strategy == lower::Strategy::Transposed && why.contains("do not fit");
+                prop_assert!(whole || !(case.plain && roomy && fills), "{}", why);
             }
         }
     }
