@@ -274,7 +274,7 @@ fn members(module: &Module, group: &Group) -> Result<Vec<InstId>, LowerError> {
         if !seen.insert(id) {
             continue;
         }
-        if seen.len() > MOST_FUSED {
+        if order.len() > MOST_FUSED {
             return Err(LowerError::TooLarge);
         }
         open.push((id, true));

@@ -22,9 +22,10 @@ pub fn outline(
     let mut now: FxHashMap<InstId, InstId> = FxHashMap::default();
     let mut replaced: Vec<(InstId, InstId)> = Vec::new();
     let mut old: FxHashSet<InstId> = FxHashSet::default();
+    let mut names = Names::of(module);
     for group in groups {
         let members = members(module, group).unwrap_or_default();
-        let fused = fused_computation(module, computation, group, &members)?;
+        let fused = fused_computation(module, computation, group, &members, names.next())?;
         let inputs = group.inputs.iter().map(|id| now.get(id).copied().unwrap_or(*id));
         let (fusion, parts) = insert(module, computation, group, inputs.collect(), fused)?;
         now.extend(group.outputs.iter().copied().zip(parts.iter().copied()));
@@ -50,8 +51,8 @@ fn fused_computation(
     parent: CompId,
     group: &Group,
     members: &[InstId],
+    name: String,
 ) -> Result<CompId, EditError> {
-    let name = free_name(module);
     let computation = module.add_computation_before(name, parent);
     let thread = module.computation(parent).execution_thread().map(Into::into);
     module.set_execution_thread(computation, thread);
@@ -132,12 +133,29 @@ fn after(module: &Module, parent: CompId, inputs: &[InstId]) -> Position {
     next.map_or(Position::End(parent), Position::Before)
 }
 
-/// A name that no computation has.
-fn free_name(module: &Module) -> String {
-    let taken: FxHashSet<&str> =
-        module.computations().iter().map(|&id| module.computation(id).name()).collect();
-    let stem = "fused_computation";
-    let mut names = (1u64..).map(|number| format!("{stem}.{number}"));
-    let numbered = names.find(|name| !taken.contains(name.as_str()));
-    if taken.contains(stem) { numbered.unwrap_or_default() } else { stem.to_owned() }
+/// Names that no computation has.
+struct Names {
+    taken: FxHashSet<String>,
+    number: u64,
+}
+
+impl Names {
+    fn of(module: &Module) -> Self {
+        let computations = module.computations().iter();
+        let taken = computations.map(|&id| module.computation(id).name().to_owned()).collect();
+        Self { taken, number: 0 }
+    }
+
+    fn next(&mut self) -> String {
+        loop {
+            let name = match self.number {
+                0 => "fused_computation".to_owned(),
+                number => format!("fused_computation.{number}"),
+            };
+            self.number = self.number.saturating_add(1);
+            if !self.taken.contains(&name) {
+                return name;
+            }
+        }
+    }
 }

@@ -7,6 +7,8 @@
 //! with all that it needs down to what is stored; two of the same dims that read
 //! the same are one kernel, and so are two that only know what is small.
 
+use std::collections::VecDeque;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Op, Shape};
 use tilewright_target::{MoveKind, Target};
@@ -176,15 +178,16 @@ impl Partition<'_> {
         let module = self.module;
         let image = module.array_shape(id)?.dims();
         let mut seen = FxHashSet::default();
-        let (mut inputs, mut open) = (Vec::new(), vec![id]);
-        while let Some(next) = open.pop() {
+        let (mut inputs, mut open) = (Vec::new(), VecDeque::from([id]));
+        let mut fused = 0usize;
+        // The nearest first: of what is too much, the farthest is stored.
+        while let Some(next) = open.pop_front() {
             if !seen.insert(next) {
                 continue;
             }
-            if seen.len() > MOST_FUSED {
-                return None;
-            }
-            if next == id || self.is_inlined(next, image, reach) {
+            let fits = fused < MOST_FUSED / 2;
+            if next == id || (fits && self.is_inlined(next, image, reach)) {
+                fused += 1;
                 open.extend(module.operands(next).iter().copied());
             } else if !self.is_scalar_constant(next) {
                 inputs.push(next);
@@ -362,4 +365,4 @@ fn in_order(module: &Module, made: Vec<Lowered>) -> Vec<Lowered> {
 }
 
 /// How many groups are looked at for one to merge with.
-const MOST_TRIED: usize = 8;
+const MOST_TRIED: usize = 4;

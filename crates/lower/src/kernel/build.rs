@@ -1,5 +1,6 @@
 //! Making kernels piece by piece.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tilewright_ir::ElementType;
 
@@ -9,6 +10,9 @@ use super::{Buffer, BufferId, Function, FunctionId, IndexId, Kernel, Register, R
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Build {
     kernel: Kernel,
+    taken: FxHashSet<SmolStr>,
+    /// The first number that may make a name new.
+    numbers: FxHashMap<SmolStr, u64>,
 }
 
 impl Build {
@@ -19,7 +23,7 @@ impl Build {
             if word.is_empty() { "_".into() } else { word.into() }
         };
         let kernel = Kernel { name: word(name), target: word(target), ..Kernel::default() };
-        Self { kernel }
+        Self { kernel, ..Self::default() }
     }
 
     pub(crate) fn buffer(
@@ -62,24 +66,22 @@ impl Build {
     }
 
     /// The name, or the name with the first number that makes it new.
-    fn name(&self, wanted: &str) -> SmolStr {
+    fn name(&mut self, wanted: &str) -> SmolStr {
         let legal: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let kernel = &self.kernel;
-        let taken = |name: &str| {
-            RESERVED.contains(&name)
-                || kernel.buffers.iter().any(|buffer| buffer.name == name)
-                || kernel.registers.iter().any(|register| register.name == name)
-                || kernel.functions.iter().any(|function| function.name == name)
-                || kernel.indices.iter().any(|index| index == name)
-        };
         let starts = legal.starts_with(|c: char| c.is_ascii_alphabetic());
-        let first = if starts { legal } else { format!("v{legal}") };
-        if !taken(&first) {
-            return first.into();
+        let first: SmolStr = if starts { legal } else { format!("v{legal}") }.into();
+        if !RESERVED.contains(&first.as_str()) && self.taken.insert(first.clone()) {
+            return first;
         }
-        let numbered = (0u64..).map(|number| format!("{first}{number}")).find(|name| !taken(name));
-        numbered.unwrap_or(first).into()
+        let number = self.numbers.entry(first.clone()).or_default();
+        loop {
+            let name: SmolStr = format!("{first}{number}").into();
+            *number = number.saturating_add(1);
+            if !RESERVED.contains(&name.as_str()) && self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 
