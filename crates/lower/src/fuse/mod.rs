@@ -263,7 +263,7 @@ impl<'a> Fusion<'a> {
 /// All that outputs need down to the inputs, operands first.
 fn members(module: &Module, group: &Group) -> Result<Vec<InstId>, LowerError> {
     let mut seen: FxHashSet<InstId> = group.inputs.iter().copied().collect();
-    let mut order = Vec::new();
+    let (mut order, mut fused) = (Vec::new(), 0usize);
     // Each instruction twice: before its operands, and after.
     let mut open: Vec<(InstId, bool)> = group.outputs.iter().map(|&id| (id, false)).collect();
     while let Some((id, done)) = open.pop() {
@@ -274,7 +274,8 @@ fn members(module: &Module, group: &Group) -> Result<Vec<InstId>, LowerError> {
         if !seen.insert(id) {
             continue;
         }
-        if order.len() > MOST_FUSED {
+        fused += 1;
+        if fused > MOST_FUSED {
             return Err(LowerError::TooLarge);
         }
         open.push((id, true));
