@@ -16,7 +16,7 @@ mod strategy;
 
 pub use axis::{Axis, Kind};
 pub use function::function;
-pub use fuse::{Group, Lowered, Reductions, fused, groups, outline, stays};
+pub use fuse::{Group, Lowered, Reductions, fused, groups, outline};
 pub use plan::{Order, PlanError, ReductionPlan, Step};
 pub use reduce::{Elements, LowerError, Neutral, Reduction, Selection, Source};
 pub use strategy::{Input, NoSuchStrategy, Sequence, Stage, Strategy};

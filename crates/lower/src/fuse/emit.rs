@@ -57,7 +57,7 @@ pub(super) struct Emitter<'a> {
     /// Sums of rows and the like: each with the index at which a register holds it.
     pub(super) rows: FxHashMap<InstId, (Vec<Expr>, RegisterId)>,
     pub(super) regions: Vec<Region>,
-    /// The loops in which something is gathered from vector memory.
+    /// The addresses that something is gathered from.
     pub(super) gathers: Vec<Expr>,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Emitter<'a> {
         Ok(self.set(build, "i", element_type, convert(register)?))
     }
 
-    /// Where an index is not beyond a bound.
+    /// How an index compares with a number, at each position.
     fn compared(
         &mut self,
         build: &mut Build,

@@ -17,9 +17,6 @@ use crate::reduce::walk::{Outer, Walk};
 use crate::reduce::window::Arranged;
 use crate::reduce::{LowerError, chain};
 
-/// The longest chain of roundings within a row.
-const LONGEST: u64 = 8;
-
 /// Blocks that grow so as to read less take at most this part of vector memory.
 const MOST_OF_ROOM: u64 = 4;
 
@@ -137,7 +134,7 @@ impl Image<'_> {
                 kept.push(l);
             } else if rows.iter().any(|(_, reduction)| reduction.rounds) {
                 let index = |outer: &Outer| build.index(&format!("d{}", outer.dim));
-                reduced.extend(chain::cut(l, LONGEST, index)?);
+                reduced.extend(chain::cut(l, chain::LONGEST, index)?);
             } else {
                 reduced.push(l);
             }
@@ -234,10 +231,7 @@ impl Image<'_> {
         let here = build.buffer("ys", Space::Vmem, element_type, len);
         let number = Loop::number(blocks.grid.iter())?;
         let slot = number.remainder(2) * signed(blocks.most)?;
-        let mut at = slot.clone();
-        for l in loops {
-            at = at + Expr::from(l.index) * signed(l.outer.stride)?;
-        }
+        let at = slot.clone() + Blocks::address(loops.iter().copied())?;
         if several {
             // The block before this one, which the next one replaces.
             ends.push(Statement::Wait(here));

@@ -80,7 +80,7 @@ pub fn fused(
 }
 
 /// Whether an array stays in vector memory as a whole.
-pub fn stays(target: &Target, shape: &ArrayShape) -> bool {
+fn stays(target: &Target, shape: &ArrayShape) -> bool {
     bytes(target, shape).is_some_and(|bytes| bytes <= target.vector_memory_bytes / STAYS)
 }
 
@@ -92,7 +92,7 @@ fn bytes(target: &Target, shape: &ArrayShape) -> Option<u64> {
 type Homes = FxHashMap<InstId, Home>;
 
 /// A group, sorted.
-pub(crate) struct Fusion<'a> {
+struct Fusion<'a> {
     module: &'a Module,
     group: &'a Group,
     target: &'a Target,

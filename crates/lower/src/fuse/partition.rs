@@ -219,13 +219,14 @@ impl Partition<'_> {
     /// the other; each after those that it reads of.
     fn merged(&self, made: Vec<Lowered>) -> Vec<Lowered> {
         let mut merged: Vec<Lowered> = Vec::new();
-        for (place, lowered) in made.iter().enumerate() {
-            let rest = &made[place + 1..];
+        let groups: Vec<Group> = made.iter().map(|(group, _)| group.clone()).collect();
+        for (place, lowered) in made.into_iter().enumerate() {
+            let rest = &groups[place + 1..];
             let partner = merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
                 let both = self.both(&one.0, &lowered.0)?;
                 let others = merged.iter().enumerate().filter(|(other, _)| *other != at);
                 let others = others.map(|(_, (group, _))| group);
-                let mut all: Vec<&Group> = others.chain(rest.iter().map(|(g, _)| g)).collect();
+                let mut all: Vec<&Group> = others.chain(rest).collect();
                 if depends(self.module, &both, &all) {
                     return None;
                 }
@@ -238,7 +239,7 @@ impl Partition<'_> {
             });
             match partner {
                 Some((at, both)) => merged[at] = both,
-                None => merged.push(lowered.clone()),
+                None => merged.push(lowered),
             }
         }
         in_order(self.module, merged)

@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::total::Total;
 use super::{Fusion, Homes, stays};
 use crate::kernel::build::Build;
-use crate::kernel::{Block, Expr, Mask, Place, Space, Statement};
+use crate::kernel::{Block, Mask, Place, Space, Statement};
 use crate::reduce::blocks::{Blocks, Loop, signed};
 use crate::reduce::chain;
 use crate::reduce::fused::copied_at_once;
@@ -19,9 +19,6 @@ use crate::reduce::{LowerError, Reduction};
 /// The most vectors that a stage goes through: what takes more is a kernel of its
 /// own.
 const MOST_VECTORS: u64 = 4096;
-
-/// The longest chain of roundings.
-const LONGEST: u64 = 8;
 
 /// Whether a reduce is done in vector memory: result by result, from anywhere in
 /// what is reduced.
@@ -87,7 +84,7 @@ pub(super) fn reduced(
         let outer = Outer { dim: along, unit: 1, count: size, stride: 1 };
         let mut own = vec![step(build, outer)?];
         if reduction.rounds {
-            own = chain::cut(own.remove(0), LONGEST, |outer| {
+            own = chain::cut(own.remove(0), chain::LONGEST, |outer| {
                 build.index(&format!("k{}", outer.dim))
             })?;
         }
@@ -114,11 +111,7 @@ pub(super) fn reduced(
         shape.element_type,
         walk.len.max(walk.vector),
     );
-    let mut at = Expr::ZERO;
-    for l in &kept {
-        at = at + Expr::from(l.index) * signed(l.outer.stride)?;
-    }
-    let to = Place { buffer: here, at };
+    let to = Place { buffer: here, at: Blocks::address(kept.iter())? };
     let mask = match target.alignment {
         Alignment::Tiles => Mask::new(),
         Alignment::None => walk.mask(&|dim| Blocks::index(kept.iter(), dim))?,

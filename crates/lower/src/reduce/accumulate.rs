@@ -107,10 +107,7 @@ impl Fused<'_> {
                 value
             }
             Stored::Memory { block, .. } => {
-                let mut at = Expr::ZERO;
-                for l in &self.blocks.within {
-                    at = at + Expr::from(l.index) * signed(l.outer.stride)?;
-                }
+                let at = Blocks::address(self.blocks.within.iter())?;
                 let vector = register("v");
                 let otherwise = match (mask.is_empty(), array.padding) {
                     (true, _) => None,

@@ -144,6 +144,13 @@ impl Blocks {
         Ok(blocks)
     }
 
+    /// Where in a block the vector is that these loops are at.
+    pub(crate) fn address<'a>(
+        mut loops: impl Iterator<Item = &'a Loop>,
+    ) -> Result<Expr, LowerError> {
+        loops.try_fold(Expr::ZERO, |at, l| Ok(at + Expr::from(l.index) * signed(l.outer.stride)?))
+    }
+
     /// The index along a dim, in elements, that these loops are at.
     pub(crate) fn index<'a>(
         loops: impl Iterator<Item = &'a Loop>,

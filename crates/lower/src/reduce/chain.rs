@@ -9,6 +9,10 @@ use super::blocks::{Loop, signed};
 use super::walk::Outer;
 use crate::kernel::{Expr, IndexId};
 
+/// A value goes through at most so many roundings in one loop, while there are
+/// registers.
+pub(crate) const LONGEST: u64 = 8;
+
 /// Loops of at most `longest` steps, outermost first, instead of one.
 pub(crate) fn cut(
     mut long: Loop,

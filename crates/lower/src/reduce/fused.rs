@@ -127,7 +127,7 @@ fn in_vectors(
     };
     // What is in vector memory already comes in one block.
     let elements = block_bytes(target).checked_div(bytes).unwrap_or(u64::MAX);
-    let mut size = Size { elements, longest: 8 };
+    let mut size = Size { elements, longest: chain::LONGEST };
     if let Some(selection) = selection {
         size.elements = size.elements.max(walk.run(selection.dim));
     }

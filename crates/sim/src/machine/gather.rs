@@ -14,7 +14,6 @@ use tilewright_ir::{Data, ElementType, Literal};
 use tilewright_lower::kernel::{Bound, Place};
 use tilewright_target::{Alignment, Target};
 
-use super::value::TYPES;
 use super::{Run, vectors_of};
 use crate::clock::Unit;
 use crate::vector::{is_under, splat};
@@ -33,21 +32,11 @@ impl Run<'_> {
         let positions = (0..len).filter(|&position| is_under(&bounds, position));
         let pairs = positions.map(|position| Ok((position, self.address(from, position)?)));
         let pairs: Vec<(usize, usize)> = pairs.collect::<Result<_, Fault>>()?;
-        let addresses = || pairs.iter().map(|&(_, address)| address);
-        if let (Some(first), Some(last)) = (addresses().min(), addresses().max()) {
-            self.not_in_flight(from.buffer, &(first..last + 1), false)?;
-        }
-        let memory = &self.buffers[from.buffer.0];
-        if let Some(poisoned) = addresses().find(|&address| !memory.is_known(address)) {
-            return Err(self.uninitialised(from, poisoned));
-        }
-        let mut data = match otherwise.and_then(Literal::as_array) {
+        let fill = match otherwise.and_then(Literal::as_array) {
             Some(fill) => splat(fill.data(), 0, len),
             None => Data::zeros(element_type, len),
         };
-        if !data.set_from(memory.data(), pairs.iter().copied()) {
-            return Err(TYPES);
-        }
+        let data = self.picked(from, &pairs, fill)?;
         self.gathered(&pairs, element_type, len);
         Ok(data)
     }

@@ -123,21 +123,30 @@ impl<'m> Run<'m> {
         }
         let under: Vec<usize> = (0..len).filter(|&position| is_under(&bounds, position)).collect();
         let places = self.places(from.buffer, at, &under)?;
-        if let (Some(first), Some(last)) = (places.first(), places.last()) {
-            self.not_in_flight(from.buffer, &(first.0..last.0 + 1), false)?;
-        }
-        let memory = &self.buffers[from.buffer.0];
-        if let Some((place, _)) = places.iter().find(|(place, _)| !memory.is_known(*place)) {
-            return Err(self.uninitialised(from, *place));
-        }
+        let pairs: Vec<(usize, usize)> = places.into_iter().map(|(a, p)| (p, a)).collect();
         let fill = otherwise.and_then(Literal::as_array).ok_or(TYPES)?;
-        let mut data = splat(fill.data(), 0, len);
-        let set =
-            data.set_from(memory.data(), places.iter().map(|&(place, position)| (position, place)));
-        if set { Ok(data) } else { Err(TYPES) }
+        self.picked(from, &pairs, splat(fill.data(), 0, len))
     }
 
-    pub(super) fn uninitialised(&self, from: &Place, place: usize) -> Fault {
+    /// Elements of a buffer at these addresses put at these positions of a vector.
+    pub(super) fn picked(
+        &self,
+        from: &Place,
+        pairs: &[(usize, usize)],
+        mut into: Data,
+    ) -> Result<Data, Fault> {
+        let addresses = || pairs.iter().map(|&(_, address)| address);
+        if let (Some(first), Some(last)) = (addresses().min(), addresses().max()) {
+            self.not_in_flight(from.buffer, &(first..last + 1), false)?;
+        }
+        let memory = &self.buffers[from.buffer.0];
+        if let Some(poisoned) = addresses().find(|&address| !memory.is_known(address)) {
+            return Err(self.uninitialised(from, poisoned));
+        }
+        if into.set_from(memory.data(), pairs.iter().copied()) { Ok(into) } else { Err(TYPES) }
+    }
+
+    fn uninitialised(&self, from: &Place, place: usize) -> Fault {
         let address = i64::try_from(place).unwrap_or(i64::MAX);
         Fault::Uninitialised { buffer: self.name(from.buffer), address }
     }
@@ -339,7 +348,7 @@ impl<'m> Run<'m> {
 
 const UNSET: Fault = Fault::Unsound("a register is read before it is set");
 const NO_RESULT: Fault = Fault::Unsound("a function has no such result");
-pub(super) const TYPES: Fault = Fault::Unsound("a value of another type than its register");
+const TYPES: Fault = Fault::Unsound("a value of another type than its register");
 
 fn compute(
     lanes: &dyn Lanes,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::{CompId, InstId, Module, Op, Verified, verify};
 use tilewright_lower::kernel::Kernel;
-use tilewright_lower::{Group, Strategy, groups, outline};
+use tilewright_lower::{Group, Reduction, Strategy, groups, outline};
 use tilewright_target::Target;
 
 use super::reduction;
@@ -35,7 +35,11 @@ pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Ke
     let mut kernels = HashMap::new();
     let refused = |why: String| Error::Lower { name: module.name.to_string(), why };
     for computation in run(module) {
-        let of = |id| reduction(module, id);
+        // Asked for again with every group that is tried.
+        let reduces = module.instructions(computation);
+        let known: HashMap<InstId, Reduction> =
+            reduces.filter_map(|id| Some((id, reduction(module, id)?))).collect();
+        let of = |id| known.get(&id).cloned();
         let lowered = groups(module, computation, &of, target, strategy == Strategy::Fused);
         let wanted: Vec<&Group> = lowered.iter().map(|(group, _)| group).collect();
         let fusions = outline(&mut edited, computation, &wanted);
