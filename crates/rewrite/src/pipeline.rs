@@ -106,6 +106,7 @@ const HEART: &[&[&str]] = &[
     &["degenerate"],
     &["reshape-out-of-loop"],
     &["reshape-out-of-region", "reduce-through-reshape"],
+    &["factored-sums"],
     &["reduce-as-window"],
 ];
 
@@ -224,6 +225,7 @@ pub fn optimize_observed(
         fuel: options.stop_after.unwrap_or(u64::MAX),
         passes: Vec::new(),
         notes: Vec::new(),
+        taken_back: Vec::new(),
         heart: 0,
         observe,
     };
@@ -231,7 +233,8 @@ pub fn optimize_observed(
         run.pass(*pass)?;
     }
     let stopped = run.rounds(&plan)?;
-    let Run { module: changed, passes, notes, heart, .. } = run;
+    let Run { module: changed, passes, mut notes, taken_back, heart, .. } = run;
+    notes.extend(taken_back);
     let mut notes = relevant(notes);
     let after = module_cost(&changed, &options.target);
     let pays = plan.heart.is_empty() || (heart > 0 && cost_pays(before.cycles, after.cycles));
@@ -295,6 +298,7 @@ fn find<'a>(names: impl Iterator<Item = &'a str>) -> Result<PassList, OptimizeEr
 }
 
 /// A module in its simplest form, between two runs of the heart.
+#[derive(Clone)]
 struct Snapshot {
     module: Module,
     cycles: f64,
@@ -312,6 +316,8 @@ struct Run<'a> {
     fuel: u64,
     passes: Vec<PassReport>,
     notes: Vec<Note>,
+    /// What was done and undone.
+    taken_back: Vec<Note>,
     heart: usize,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
@@ -323,6 +329,8 @@ impl Run<'_> {
     fn rounds(&mut self, plan: &Plan) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot> = None;
         let mut trail = Trail::default();
+        // The group of the heart that had its turn.
+        let mut turn = 0;
         if plan.cleanup.iter().any(|pass| pass.is_heart()) {
             trail.leads_back_to(self.snapshot());
         }
@@ -344,12 +352,18 @@ impl Run<'_> {
                 cleaned
             } else {
                 let now = self.snapshot();
-                if let Some(best) = best.take().filter(|best| !cost_pays(best.cycles, now.cycles)) {
-                    self.take_back(best, now.cycles);
-                    return Ok(StopReason::Fixpoint);
-                }
-                best = Some(now);
-                self.first_that_changes(&plan.heart)?
+                // What one group did in vain, those after it do without.
+                let (kept, first) = match best.take() {
+                    Some(best) if !cost_pays(best.cycles, now.cycles) => {
+                        self.take_back(best.clone(), now.cycles);
+                        (best, turn + 1)
+                    }
+                    _ => (now, 0),
+                };
+                best = Some(kept);
+                let changes;
+                (turn, changes) = self.first_that_changes(&plan.heart, first)?;
+                changes
             };
             if self.fuel == 0 {
                 self.all(&plan.cleanup)?;
@@ -377,7 +391,7 @@ impl Run<'_> {
         let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
         let mut notes = best.notes;
         notes.extend(left);
-        notes.push(whole_left(best.cycles, cycles, self.options));
+        self.taken_back.push(whole_left(best.cycles, cycles, self.options));
         self.notes = notes;
         self.module = best.module;
         self.heart = best.heart;
@@ -391,14 +405,20 @@ impl Run<'_> {
         passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
     }
 
-    fn first_that_changes(&mut self, groups: &[PassList]) -> Result<usize, OptimizeError> {
-        for group in groups {
+    /// Which of these groups, from the `first` on, was the first to change anything,
+    /// and how much.
+    fn first_that_changes(
+        &mut self,
+        groups: &[PassList],
+        first: usize,
+    ) -> Result<(usize, usize), OptimizeError> {
+        for (turn, group) in groups.iter().enumerate().skip(first) {
             let changes = self.all(group)?;
             if changes > 0 {
-                return Ok(changes);
+                return Ok((turn, changes));
             }
         }
-        Ok(0)
+        Ok((groups.len(), 0))
     }
 
     fn pass(&mut self, pass: &'static dyn Pass) -> Result<usize, OptimizeError> {

@@ -4,8 +4,8 @@ use crate::pass::Pass;
 use crate::passes::{
     algebra::Algebra, broadcast::BroadcastCanonical, control::ControlSimplify,
     convert::ConvertCanonical, cse::CommonSubexpressions, dce::DeadCode,
-    dead_elements::DeadElements, degenerate::DegenerateDims, fold::Fold, inline::Inline,
-    reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
+    dead_elements::DeadElements, degenerate::DegenerateDims, factored_sums::FactoredSums,
+    fold::Fold, inline::Inline, reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
     reduce_of_broadcast::ReduceOfBroadcast, reduce_of_reduce::ReduceOfReduce,
     reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
     reshape::ReshapeCanonical, reshape_out_of_loop::ReshapeOutOfLoop,
@@ -22,6 +22,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &DeadCode,
     &DeadElements,
     &DegenerateDims,
+    &FactoredSums,
     &Fold,
     &Inline,
     &ReduceCanonical,

@@ -9,6 +9,8 @@ pub(crate) enum Rule {
     Text,
     /// The name of an [`Alignment`](crate::Alignment).
     Alignment,
+    /// True or false.
+    Flag,
     /// A whole number from 1 to this.
     Count(i64),
     /// A power of two between these.
@@ -31,6 +33,7 @@ impl Rule {
         let good = match self {
             Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
             Self::Alignment => matches!(value.as_str(), Some("none" | "tiles")),
+            Self::Flag => value.as_bool().is_some(),
             Self::Count(max) => value.as_integer().is_some_and(|n| (1..=max).contains(&n)),
             Self::PowerOfTwo(min, max) => value
                 .as_integer()
@@ -45,6 +48,7 @@ impl Rule {
         match self {
             Self::Text => "a string that is not empty".to_owned(),
             Self::Alignment => "\"none\" or \"tiles\"".to_owned(),
+            Self::Flag => "true or false".to_owned(),
             Self::Count(max) => format!("a whole number from 1 to {max}"),
             Self::PowerOfTwo(min, max) => format!("a power of two from {min} to {max}"),
             Self::Rate => format!("a number from {MIN_RATE} to {MAX}"),

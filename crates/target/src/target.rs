@@ -59,6 +59,9 @@ target! {
     hbm_bytes_per_cycle: f64 = Rule::Rate;
     /// Cycles from asking main memory for bytes to the first of them.
     hbm_latency_cycles: f64 = Rule::Cost;
+    /// Whether what waits for the same reads an array in one pass: sums side by
+    /// side, and results beside them. If not, each reads it for itself.
+    shares_passes: bool = Rule::Flag;
     /// Elementwise operations on whole vectors per cycle.
     vector_alu_slots: u32 = Rule::Count(1 << 10);
     /// Vectors loaded from vector memory per cycle.

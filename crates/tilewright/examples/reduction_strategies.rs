@@ -101,7 +101,9 @@ place of 124 MiB, so that the larger inputs are past it. *Bound* is the bytes of
 on the target, with all padding, over the bytes that main memory sends in a cycle: nothing that reads
 its input takes less. *Bytes moved* are those read from main memory and written to it; *workspace*
 is what lies there between kernels; *realigned* are vectors of which elements were moved to other
-places. What the strategies are, [kernels](kernels.md) tells. Like all costs here these are a model's.
+places. `transposed` has blocks that are runs of what it writes, so that with this little vector memory
+it reads some inputs several times. What the strategies are, [kernels](kernels.md) tells. Like all costs
+here these are a model's.
 ";
 
 fn row(out: &mut impl io::Write, cells: &[String]) -> io::Result<()> {

@@ -9,6 +9,7 @@ pub mod cse;
 pub mod dce;
 pub mod dead_elements;
 pub mod degenerate;
+pub mod factored_sums;
 pub mod fold;
 pub mod inline;
 mod loop_state;

@@ -10,13 +10,14 @@
 //! is made.
 
 mod module;
+mod passes;
 mod window;
 
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::{Footprint, MoveKind, Target};
 
-pub use module::{InstructionCost, instruction_costs, module_cost};
+pub use module::{InstructionCost, image_passes, instruction_costs, module_cost};
 
 /// An array of at most this part of vector memory stays there between its
 /// producer and its readers: one in 64, since many are live at once.

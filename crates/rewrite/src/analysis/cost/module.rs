@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap, ShapeId};
+use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap, ShapeId};
 use tilewright_target::{Footprint, Target};
 
-use super::{Cost, CostModel, Operand, Weighed, regroups};
+use super::passes::{Passes, Places};
+use super::{Cost, CostModel, Operand, Weighed, as_f64, regroups};
 
 /// The cost of one instruction of a module.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +31,21 @@ pub fn instruction_costs(module: &Module, target: &Target) -> Vec<InstructionCos
     module.instructions(entry).map(|id| InstructionCost { id, cost: costs.of[id] }).collect()
 }
 
+/// In how many passes the entry computation reads images: its arrays of at least
+/// half as many elements as its largest one has.
+pub fn image_passes(module: &Module, target: &Target) -> usize {
+    let Some(entry) = module.entry() else { return 0 };
+    let model = CostModel { target };
+    let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements).unwrap_or(0);
+    let largest = module.instructions(entry).map(elements).max().unwrap_or(0);
+    let (mut large, mut fused) = (SecondaryMap::new(), SecondaryMap::new());
+    for id in module.instructions(entry) {
+        large.set(id, elements(id) > largest / 2);
+        fused.set(id, model.is_fused(module, id));
+    }
+    Passes::of(module, entry, &model, Places { large: &large, fused: &fused }).count()
+}
+
 /// The costs of all instructions of a module.
 struct Costs {
     of: SecondaryMap<InstId, Cost>,
@@ -41,11 +57,13 @@ impl Costs {
         let mut costs = Self { of: Default::default(), totals: Default::default() };
         let mut fused = SecondaryMap::<InstId, bool>::new();
         let mut regrouped = SecondaryMap::<InstId, bool>::new();
+        let mut large = SecondaryMap::<InstId, bool>::new();
         let model = CostModel { target };
         let mut shapes = Shapes { module, target, footprints: SecondaryMap::new() };
         for &computation in module.computations() {
             let is_entry = module.entry() == Some(computation);
             let mut total = Cost::default();
+            let mut any_large = false;
             for id in module.instructions(computation) {
                 let operands: SmallVec<[Operand<'_>; 4]> = module
                     .operands(id)
@@ -58,6 +76,9 @@ impl Costs {
                     .collect();
                 let (op, shape) = (module.op(id), shapes.weighed(id));
                 fused.set(id, model.fuses(op, shape.shape, &operands));
+                let is_large = shape.shape.as_array().is_some() && !model.stays_on_chip(shape);
+                large.set(id, is_large);
+                any_large |= is_large;
                 let source = operands.first().map(|operand| operand.value.shape);
                 regrouped.set(id, fused[id] && regroups(op, source, shape.shape));
                 let mut cost = model.instruction(op, shape, &operands);
@@ -72,6 +93,15 @@ impl Costs {
                 }
                 costs.of.set(id, cost);
                 total += cost;
+            }
+            if any_large {
+                let places = Places { large: &large, fused: &fused };
+                for (id, times) in Passes::of(module, computation, &model, places).rereads() {
+                    let mut again = model.main_memory_read(shapes.weighed(id));
+                    again.cycles *= as_f64(u64::try_from(times).unwrap_or(u64::MAX));
+                    costs.of.get_mut(id).cycles += again.cycles;
+                    total.cycles += again.cycles;
+                }
             }
             costs.totals.insert(computation, total);
         }

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::Digit;
-use super::side::{Side, Span};
+use super::side::Side;
+use crate::analysis::span::Span;
 
 /// The digits of a reshape, major to minor.
 pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {

@@ -4,24 +4,7 @@ use std::ops::Range;
 
 use tilewright_ir::types::shape::Dims;
 
-/// The part of the row-major index that a dim is: `index / low % (high / low)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) low: i64,
-    pub(super) high: i64,
-}
-
-impl Span {
-    pub(super) fn size(self) -> i64 {
-        self.high / self.low
-    }
-
-    /// Whether steps along a dim with one span leave the index in a dim with
-    /// the other as it is; neither of size 1.
-    pub(super) fn apart(self, other: Self) -> bool {
-        self.low % other.high == 0 || other.low % self.high == 0
-    }
-}
+use crate::analysis::span::{Span, spans};
 
 /// A dim of size 1: its number, and where it sits in the row-major index.
 #[derive(Clone, Copy)]
@@ -42,12 +25,7 @@ pub(super) struct Side {
 impl Side {
     /// `None` if the product exceeds `i64`.
     pub(super) fn new(dims: &[i64]) -> Option<Self> {
-        let mut low = 1;
-        let mut spans = vec![Span { low, high: low }; dims.len()];
-        for (span, &size) in spans.iter_mut().zip(dims).rev() {
-            *span = Span { low, high: i64::checked_mul(low, size)? };
-            low = span.high;
-        }
+        let spans = spans(dims)?;
         Some(Self { dims: dims.into(), spans, digits: vec![0..0; dims.len()] })
     }
 

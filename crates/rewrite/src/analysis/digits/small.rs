@@ -3,7 +3,8 @@
 use tilewright_ir::types::shape::Dims;
 
 use super::Digits;
-use super::side::{Span, Unit, matched};
+use super::side::{Unit, matched};
+use crate::analysis::span::Span;
 
 /// A reshape without the input dims that do not matter.
 pub(super) struct SmallReshape {

@@ -1,0 +1,161 @@
+//! Writes sums in the stages that were chosen for them.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::ops::reduce::ReduceAttrs;
+use tilewright_ir::ops::shaping::BroadcastAttrs;
+use tilewright_ir::{ArrayShape, Dims, Module, Op, Patch, Shape, Value};
+
+use crate::analysis::factored::{Core, Form, Sum};
+use crate::analysis::product::Factor;
+use crate::analysis::reduce::{reshape_op, shape_like};
+use crate::analysis::span::{Cuts, Span, sizes};
+
+/// A value whose dims are these parts of an index.
+struct Placed {
+    value: Value,
+    digits: Vec<Span>,
+}
+
+/// Sums in the making.
+pub(super) struct Build<'a> {
+    module: &'a Module,
+    pub(super) patch: Patch,
+    /// The first stages that were made.
+    cores: FxHashMap<Core, (Value, Vec<Span>)>,
+}
+
+/// Where what is made goes, and what it is made for.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    sum: &'a Sum,
+    like: &'a ArrayShape,
+}
+
+impl<'a> Build<'a> {
+    pub(super) fn new(module: &'a Module) -> Self {
+        Self { module, patch: Patch::new(), cores: FxHashMap::default() }
+    }
+
+    /// Adds a sum in a form, in place of what it was. Sums come in the order in
+    /// which they stand, so that what the first one made is there for the others.
+    pub(super) fn add(&mut self, sum: &Sum, form: &Form) -> Option<()> {
+        let at = At { sum, like: self.module.array_shape(sum.id)? };
+        let first = self.core(at, &form.core)?;
+        let finer = form.between.iter().chain(&form.after).flat_map(|factor| &factor.spans);
+        let ends = first.digits.iter().chain(finer).chain(&sum.kept).chain(&sum.summed).copied();
+        let digits = Cuts::of(sum.elements, ends)?.digits();
+        let left = |digit: &Span| first.digits.iter().any(|span| digit.within(*span));
+        let digits: Vec<Span> = digits.into_iter().filter(left).collect();
+        let mut placed = self.cut(at, first, digits);
+        for factor in &form.between {
+            placed = self.times(at, placed, factor)?;
+        }
+        placed = self.summed(at, placed, &sum.summed)?;
+        for factor in &form.after {
+            placed = self.times(at, placed, factor)?;
+        }
+        let mut value = placed.value;
+        if sum.product.negative {
+            value = self.op(at, Op::Negate, &placed.digits, [value]);
+        }
+        if sizes(&placed.digits).as_slice() != at.like.dims() {
+            let shape = self.module.shape(sum.id).clone();
+            value = self.patch.add(sum.id, reshape_op(), shape, [value]);
+        }
+        self.patch.replace(sum.id, value);
+        Some(())
+    }
+
+    /// The first stage of a sum, made once for all that have it.
+    fn core(&mut self, at: At<'_>, core: &Core) -> Option<Placed> {
+        if let Some((value, digits)) = self.cores.get(core) {
+            return Some(Placed { value: *value, digits: digits.clone() });
+        }
+        let ends = core.factors.iter().flat_map(|factor| &factor.spans).chain(&core.along);
+        let digits = Cuts::of(core.elements, ends.copied())?.digits();
+        let mut product: Option<Value> = None;
+        for factor in &core.factors {
+            let value = self.spread(at, factor, &digits)?;
+            product = Some(match product {
+                None => value,
+                Some(product) => self.op(at, operation(factor), &digits, [product, value]),
+            });
+        }
+        let whole = Placed { value: product?, digits };
+        let placed = self.summed(at, whole, &core.along)?;
+        self.cores.insert(core.clone(), (placed.value, placed.digits.clone()));
+        Some(placed)
+    }
+
+    /// The same elements by finer dims.
+    fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<Span>) -> Placed {
+        if placed.digits == digits {
+            return placed;
+        }
+        let value = self.op(at, reshape_op(), &digits, [placed.value]);
+        Placed { value, digits }
+    }
+
+    fn times(&mut self, at: At<'_>, placed: Placed, factor: &Factor) -> Option<Placed> {
+        let value = self.spread(at, factor, &placed.digits)?;
+        let value = self.op(at, operation(factor), &placed.digits, [placed.value, value]);
+        Some(Placed { value, ..placed })
+    }
+
+    /// A factor in all these dims.
+    fn spread(&mut self, at: At<'_>, factor: &Factor, digits: &[Span]) -> Option<Value> {
+        let own = |digit: &Span| factor.spans.iter().any(|span| digit.within(*span));
+        let places = (0i64..).zip(digits).filter(|(_, digit)| own(digit));
+        let (places, own): (Dims, Vec<Span>) = places.map(|(place, digit)| (place, *digit)).unzip();
+        let shape = self.module.array_shape(factor.value)?;
+        let mut value = Value::Old(factor.value);
+        if factor.convert.is_some() {
+            let converted = shape_like(at.like, shape.dims());
+            value = self.patch.add(at.sum.id, Op::Convert, converted, [value]);
+        }
+        if sizes(&own).as_slice() != shape.dims() {
+            value = self.op(at, reshape_op(), &own, [value]);
+        }
+        if own.len() == digits.len() {
+            return Some(value);
+        }
+        let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: places }));
+        Some(self.op(at, op, digits, [value]))
+    }
+
+    /// The sum along those dims that lie within these spans.
+    fn summed(&mut self, at: At<'_>, placed: Placed, along: &[Span]) -> Option<Placed> {
+        let (Op::Reduce(attrs), &[_, init]) =
+            (self.module.op(at.sum.id), self.module.operands(at.sum.id))
+        else {
+            return None;
+        };
+        let is_summed = |digit: &Span| along.iter().any(|span| digit.within(*span));
+        let dims = (0i64..).zip(&placed.digits).filter(|(_, digit)| is_summed(digit));
+        let dimensions: Dims = dims.map(|(dim, _)| dim).collect();
+        if dimensions.is_empty() {
+            return Some(placed);
+        }
+        let digits: Vec<Span> =
+            placed.digits.into_iter().filter(|digit| !is_summed(digit)).collect();
+        let reduce = ReduceAttrs { dimensions, to_apply: attrs.to_apply };
+        let operands = [placed.value, Value::Old(init)];
+        let value = self.op(at, Op::Reduce(Box::new(reduce)), &digits, operands);
+        Some(Placed { value, digits })
+    }
+
+    fn op<const N: usize>(
+        &mut self,
+        at: At<'_>,
+        op: Op,
+        digits: &[Span],
+        operands: [Value; N],
+    ) -> Value {
+        let shape: Shape = shape_like(at.like, &sizes(digits));
+        self.patch.add(at.sum.id, op, shape, operands)
+    }
+}
+
+fn operation(factor: &Factor) -> Op {
+    if factor.divides { Op::Divide } else { Op::Multiply }
+}

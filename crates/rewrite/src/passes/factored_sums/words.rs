@@ -1,0 +1,51 @@
+//! Says which sums became one, and what came out of them.
+
+use tilewright_ir::{InstId, Module};
+
+use crate::analysis::factored::{Core, Form, Sum};
+use crate::analysis::product::Factor;
+
+/// More names than these are counted.
+const MOST_NAMES: usize = 4;
+
+/// Every core that was chosen, with the sums that come from it.
+pub(super) fn explain(module: &Module, sums: &[Sum], forms: &[Option<Form>]) -> String {
+    let mut cores: Vec<(&Core, Vec<(&Sum, &Form)>)> = Vec::new();
+    for (sum, form) in sums.iter().zip(forms) {
+        let Some(form) = form else { continue };
+        match cores.iter_mut().find(|(core, _)| *core == &form.core) {
+            Some((_, takers)) => takers.push((sum, form)),
+            None => cores.push((&form.core, vec![(sum, form)])),
+        }
+    }
+    let told = cores.iter().map(|(core, takers)| one(module, core, takers));
+    told.collect::<Vec<_>>().join("; ")
+}
+
+fn one(module: &Module, core: &Core, takers: &[(&Sum, &Form)]) -> String {
+    let results = names(module, takers.iter().map(|(sum, _)| sum.id));
+    let factors = core.factors.iter().map(|factor| {
+        let sign = if factor.divides { "1/" } else { "" };
+        format!("{sign}`{}`", module.name_of(factor.value))
+    });
+    let product = factors.collect::<Vec<_>>().join(" * ");
+    let one = if takers.len() == 1 { "the sum" } else { "one sum" };
+    let forms = takers.iter().flat_map(|(_, form)| form.between.iter().chain(&form.after));
+    let mut out: Vec<&Factor> = forms.collect();
+    out.sort_unstable();
+    out.dedup();
+    let out = names(module, out.into_iter().map(|factor| factor.value));
+    let out = if out.is_empty() { out } else { format!(", less {out}") };
+    format!("{results} from {one} of {product}{out}")
+}
+
+/// The first of these names, each in quotes.
+fn names(module: &Module, ids: impl Iterator<Item = InstId>) -> String {
+    let ids: Vec<InstId> = ids.collect();
+    let shown = ids.iter().take(MOST_NAMES).map(|&id| format!("`{}`", module.name_of(id)));
+    let mut names = shown.collect::<Vec<_>>().join(", ");
+    if let Some(more) = ids.len().checked_sub(MOST_NAMES).filter(|&more| more > 0) {
+        names += &format!(" and {more} more");
+    }
+    names
+}
