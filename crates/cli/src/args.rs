@@ -71,8 +71,11 @@ pub(crate) struct Optimisation {
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) passes: Option<Vec<String>>,
     /// Keep the order of float sums and products
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fast_math")]
     pub(crate) exact: bool,
+    /// Allow sums of float differences to become differences of sums
+    #[arg(long)]
+    pub(crate) fast_math: bool,
 }
 
 impl Optimisation {

@@ -36,6 +36,8 @@ pub struct Context<'a> {
     pub target: &'a Target,
     /// Whether sums and products of floats must keep their order.
     pub exact: bool,
+    /// Whether sums of floats may be split over sums and differences.
+    pub fast_math: bool,
     /// What computes constants, if there is anything.
     pub evaluator: Option<&'a dyn Evaluate>,
     /// No pass lets the module grow beyond so many instructions by copying

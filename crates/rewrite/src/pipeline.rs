@@ -23,6 +23,9 @@ pub struct Options {
     pub target: Target,
     /// Forbids all that changes the order of float sums and products.
     pub exact: bool,
+    /// Allows what changes float sums by more than their order: sums of differences
+    /// as differences of sums. See `docs/numerics.md`.
+    pub fast_math: bool,
     /// Which passes run.
     pub passes: Passes,
     /// Stops after this many rewrites of the heart passes.
@@ -49,6 +52,7 @@ impl Options {
         Self {
             target,
             exact: false,
+            fast_math: false,
             passes: Passes::Pipeline("default".into()),
             stop_after: None,
             max_rounds: 100,
@@ -107,6 +111,7 @@ const HEART: &[&[&str]] = &[
     &["reshape-out-of-loop"],
     &["reshape-out-of-region", "reduce-through-reshape"],
     &["factored-sums"],
+    &["shifted-moments"],
     &["reduce-as-window"],
 ];
 
@@ -426,6 +431,7 @@ impl Run<'_> {
         let mut cx = Context {
             target: &self.options.target,
             exact: self.options.exact,
+            fast_math: self.options.fast_math,
             evaluator: self.options.evaluator,
             most_instructions: self.most_instructions,
             fuel: &mut self.fuel,

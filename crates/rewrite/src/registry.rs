@@ -9,7 +9,8 @@ use crate::passes::{
     reduce_of_broadcast::ReduceOfBroadcast, reduce_of_reduce::ReduceOfReduce,
     reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
     reshape::ReshapeCanonical, reshape_out_of_loop::ReshapeOutOfLoop,
-    reshape_out_of_region::ReshapeOutOfRegion, transpose::TransposeCanonical, tuple::TupleSimplify,
+    reshape_out_of_region::ReshapeOutOfRegion, shifted_moments::ShiftedMoments,
+    transpose::TransposeCanonical, tuple::TupleSimplify,
 };
 
 /// Every pass, in alphabetical order of its name.
@@ -34,6 +35,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &ReshapeCanonical,
     &ReshapeOutOfLoop,
     &ReshapeOutOfRegion,
+    &ShiftedMoments,
     &TransposeCanonical,
     &TupleSimplify,
 ];

@@ -68,6 +68,7 @@ const NOT_WRITTEN: &str = "nothing was written; `tilewright check A --bisect`, w
 pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {
     let mut options = Options::new(tilewright::target(args.target())?);
     options.exact = args.exact;
+    options.fast_math = args.fast_math;
     if let Some(name) = &args.pipeline {
         options.passes = tilewright::Passes::Pipeline(name.clone());
     }

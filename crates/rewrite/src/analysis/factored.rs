@@ -81,6 +81,11 @@ impl Sum {
         })
     }
 
+    /// Whether a dim with this span is summed whole.
+    pub fn sums(&self, span: Span) -> bool {
+        self.summed.iter().any(|&whole| span.within(whole))
+    }
+
     /// The stages that the factors suggest: what each of them, and each two, are
     /// constant along; the whole first.
     pub fn stages(&self) -> Vec<Vec<Span>> {

@@ -54,13 +54,20 @@ impl Product {
     pub fn of(module: &Module, id: InstId) -> Option<Self> {
         let shape = module.array_shape(id).filter(|shape| is_plain(shape))?;
         let own: SmallVec<[Span; 4]> = spans(shape.dims())?.into();
+        Some(Self::of_factor(
+            module,
+            Factor { divides: false, value: id, spans: own, convert: None },
+        ))
+    }
+
+    /// What a factor that has the dims of a whole array is the product of.
+    pub fn of_factor(module: &Module, whole: Factor) -> Self {
         let mut walk = Walk { module, product: Self::default(), steps: 0 };
-        let whole = Factor { divides: false, value: id, spans: own, convert: None };
         walk.take_apart(whole.clone());
         if walk.product.factors.len() > MOST_FACTORS {
-            return Some(Self { negative: false, factors: vec![whole] });
+            return Self { negative: false, factors: vec![whole] };
         }
-        Some(walk.product)
+        walk.product
     }
 }
 

@@ -21,19 +21,18 @@
 //!
 //! Made where the module costs less for it on the target.
 
-mod build;
 mod words;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Opcode, Patch};
 use tilewright_target::Target;
 
+use super::sum_build::Build;
 use crate::analysis::cost::{CostModel, image_passes, module_cost, pays};
 use crate::analysis::factored::{Form, Sum, share};
 use crate::pass::{Context, Pass};
 use crate::passes::dce::DeadCode;
 use crate::report::{Note, Verdict, place_of};
-use build::Build;
 
 /// See the module.
 pub struct FactoredSums;
@@ -63,7 +62,7 @@ impl Pass for FactoredSums {
 }
 
 /// The sums of a computation that may be pulled apart, in order.
-fn sums(module: &Module, computation: CompId, exact: bool) -> Vec<Sum> {
+pub(super) fn sums(module: &Module, computation: CompId, exact: bool) -> Vec<Sum> {
     let reduces = module.instructions(computation).filter(|&id| {
         module.opcode(id) == Opcode::Reduce
             && (module.instruction(id).use_count() > 0 || module.is_root(id))

@@ -24,6 +24,8 @@ mod region_move;
 pub mod reshape;
 pub mod reshape_out_of_loop;
 pub mod reshape_out_of_region;
+pub mod shifted_moments;
+mod sum_build;
 pub mod transpose;
 pub mod tuple;
 

@@ -163,6 +163,13 @@ impl CostModel<'_> {
                 cost
             }
             Op::Broadcast(attrs) => self.broadcast(result, operands, &attrs.dimensions),
+            // Rows that are left out are not loaded.
+            Op::Slice(_) => {
+                let mut cost = self.fused_stored(operands);
+                cost += self.load(result);
+                cost += self.stored(result);
+                cost
+            }
             Op::Iota(_) => Cost { flops: 0, ..self.compute(result, 1.0) },
             _ if op.opcode().is_elementwise() => {
                 let mut cost = self.loads(operands);

@@ -130,6 +130,7 @@ fn readiness(
         }
         Op::GetTupleElement(_) | Op::Tuple => waits,
         _ if places.fused[id] || same_but_ones(module, id) => waits,
+        Op::Slice(_) => whole,
         _ if is_other_name(module, id, model) => whole,
         _ if of_large() => next,
         _ => whole,
@@ -172,10 +173,14 @@ fn is_stored(module: &Module, id: InstId, places: Places<'_>) -> bool {
     module.users(id).into_iter().any(|user| !reads(user))
 }
 
-/// Whether an instruction that is not fused reads its operands.
+/// Whether an instruction that is not fused reads all of its operands.
 fn reads(module: &Module, id: InstId) -> bool {
     !matches!(
         module.op(id),
-        Op::Tuple | Op::GetTupleElement(_) | Op::AddDependency | Op::OptimizationBarrier
+        Op::Tuple
+            | Op::GetTupleElement(_)
+            | Op::AddDependency
+            | Op::OptimizationBarrier
+            | Op::Slice(_)
     )
 }

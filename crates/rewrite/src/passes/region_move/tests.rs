@@ -25,6 +25,7 @@ impl Pipeline<'_> {
             let (fuel, notes) = (&mut fuel, &mut notes);
             let mut cx = Context {
                 target: self.target,
+                fast_math: false,
                 exact: false,
                 evaluator: None,
                 most_instructions: usize::MAX,

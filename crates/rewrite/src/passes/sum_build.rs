@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::BroadcastAttrs;
-use tilewright_ir::{ArrayShape, Dims, Module, Op, Patch, Shape, Value};
+use tilewright_ir::{
+    ArrayLiteral, ArrayShape, Data, Dims, Literal, Module, Op, Patch, Shape, Value,
+};
 
 use crate::analysis::factored::{Core, Form, Sum};
 use crate::analysis::product::Factor;
@@ -11,9 +13,9 @@ use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::analysis::span::{Cuts, Span, sizes};
 
 /// A value whose dims are these parts of an index.
-struct Placed {
-    value: Value,
-    digits: Vec<Span>,
+pub(super) struct Placed {
+    pub(super) value: Value,
+    pub(super) digits: Vec<Span>,
 }
 
 /// Sums in the making.
@@ -26,9 +28,15 @@ pub(super) struct Build<'a> {
 
 /// Where what is made goes, and what it is made for.
 #[derive(Clone, Copy)]
-struct At<'a> {
+pub(super) struct At<'a> {
     sum: &'a Sum,
     like: &'a ArrayShape,
+}
+
+impl<'a> At<'a> {
+    pub(super) fn new(module: &'a Module, sum: &'a Sum) -> Option<Self> {
+        Some(Self { sum, like: module.array_shape(sum.id)? })
+    }
 }
 
 impl<'a> Build<'a> {
@@ -39,7 +47,7 @@ impl<'a> Build<'a> {
     /// Adds a sum in a form, in place of what it was. Sums come in the order in
     /// which they stand, so that what the first one made is there for the others.
     pub(super) fn add(&mut self, sum: &Sum, form: &Form) -> Option<()> {
-        let at = At { sum, like: self.module.array_shape(sum.id)? };
+        let at = At::new(self.module, sum)?;
         let first = self.core(at, &form.core)?;
         let finer = form.between.iter().chain(&form.after).flat_map(|factor| &factor.spans);
         let ends = first.digits.iter().chain(finer).chain(&sum.kept).chain(&sum.summed).copied();
@@ -54,20 +62,25 @@ impl<'a> Build<'a> {
         for factor in &form.after {
             placed = self.times(at, placed, factor)?;
         }
-        let mut value = placed.value;
-        if sum.product.negative {
-            value = self.op(at, Op::Negate, &placed.digits, [value]);
-        }
-        if sizes(&placed.digits).as_slice() != at.like.dims() {
-            let shape = self.module.shape(sum.id).clone();
-            value = self.patch.add(sum.id, reshape_op(), shape, [value]);
-        }
-        self.patch.replace(sum.id, value);
+        self.finish(at, placed);
         Some(())
     }
 
+    /// Puts a value in the place of a sum: with its sign, in the dims of its result.
+    pub(super) fn finish(&mut self, at: At<'_>, placed: Placed) {
+        let mut value = placed.value;
+        if at.sum.product.negative {
+            value = self.op(at, Op::Negate, &placed.digits, [value]);
+        }
+        if sizes(&placed.digits).as_slice() != at.like.dims() {
+            let shape = self.module.shape(at.sum.id).clone();
+            value = self.patch.add(at.sum.id, reshape_op(), shape, [value]);
+        }
+        self.patch.replace(at.sum.id, value);
+    }
+
     /// The first stage of a sum, made once for all that have it.
-    fn core(&mut self, at: At<'_>, core: &Core) -> Option<Placed> {
+    pub(super) fn core(&mut self, at: At<'_>, core: &Core) -> Option<Placed> {
         if let Some((value, digits)) = self.cores.get(core) {
             return Some(Placed { value: *value, digits: digits.clone() });
         }
@@ -88,12 +101,22 @@ impl<'a> Build<'a> {
     }
 
     /// The same elements by finer dims.
-    fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<Span>) -> Placed {
+    pub(super) fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<Span>) -> Placed {
         if placed.digits == digits {
             return placed;
         }
         let value = self.op(at, reshape_op(), &digits, [placed.value]);
         Placed { value, digits }
+    }
+
+    /// The same number everywhere.
+    pub(super) fn number(&mut self, at: At<'_>, number: Data, digits: &[Span]) -> Option<Value> {
+        let element_type = at.sum.element_type;
+        let number = ArrayLiteral::new(element_type, [], number).ok()?;
+        let number = Op::Constant(Box::new(Literal::Array(number)));
+        let number = self.patch.add(at.sum.id, number, Shape::scalar(element_type), []);
+        let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
+        Some(self.op(at, op, digits, [number]))
     }
 
     fn times(&mut self, at: At<'_>, placed: Placed, factor: &Factor) -> Option<Placed> {
@@ -103,7 +126,7 @@ impl<'a> Build<'a> {
     }
 
     /// A factor in all these dims.
-    fn spread(&mut self, at: At<'_>, factor: &Factor, digits: &[Span]) -> Option<Value> {
+    pub(super) fn spread(&mut self, at: At<'_>, factor: &Factor, digits: &[Span]) -> Option<Value> {
         let own = |digit: &Span| factor.spans.iter().any(|span| digit.within(*span));
         let places = (0i64..).zip(digits).filter(|(_, digit)| own(digit));
         let (places, own): (Dims, Vec<Span>) = places.map(|(place, digit)| (place, *digit)).unzip();
@@ -144,7 +167,7 @@ impl<'a> Build<'a> {
         Some(Placed { value, digits })
     }
 
-    fn op<const N: usize>(
+    pub(super) fn op<const N: usize>(
         &mut self,
         at: At<'_>,
         op: Op,
