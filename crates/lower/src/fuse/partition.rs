@@ -217,32 +217,53 @@ impl Partition<'_> {
 
     /// Groups that write the same dims and read the same as one, where neither needs
     /// the other; each after those that it reads of.
-    fn merged(&self, made: Vec<Lowered>) -> Vec<Lowered> {
+    fn merged(&self, mut made: Vec<Lowered>) -> Vec<Lowered> {
+        // What has found one partner may read now what another one reads.
+        loop {
+            let before = made.len();
+            made = self.paired(made);
+            if made.len() == before {
+                return in_order(self.module, made);
+            }
+        }
+    }
+
+    /// Each group with the last one before it that it can be one with.
+    fn paired(&self, made: Vec<Lowered>) -> Vec<Lowered> {
         let mut merged: Vec<Lowered> = Vec::new();
         let groups: Vec<Group> = made.iter().map(|(group, _)| group.clone()).collect();
         for (place, lowered) in made.into_iter().enumerate() {
-            let rest = &groups[place + 1..];
-            let partner = merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
-                let both = self.both(&one.0, &lowered.0)?;
-                let others = merged.iter().enumerate().filter(|(other, _)| *other != at);
-                let others = others.map(|(_, (group, _))| group);
-                let mut all: Vec<&Group> = others.chain(rest).collect();
-                if depends(self.module, &both, &all) {
-                    return None;
-                }
-                all.push(&both);
-                if !self.stands(&all) {
-                    return None;
-                }
-                let kernel = fused(self.module, &both, self.reductions, self.target).ok()?;
-                Some((at, (both, kernel)))
-            });
-            match partner {
+            match self.partner(&merged, &lowered.0, &groups[place + 1..]) {
                 Some((at, both)) => merged[at] = both,
                 None => merged.push(lowered),
             }
         }
-        in_order(self.module, merged)
+        merged
+    }
+
+    /// The last of some groups that can be one with another, and both as one; beside
+    /// them there are the rest.
+    fn partner(
+        &self,
+        merged: &[Lowered],
+        group: &Group,
+        rest: &[Group],
+    ) -> Option<(usize, Lowered)> {
+        merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
+            let both = self.both(&one.0, group)?;
+            let others = merged.iter().enumerate().filter(|(other, _)| *other != at);
+            let others = others.map(|(_, (group, _))| group);
+            let mut all: Vec<&Group> = others.chain(rest).collect();
+            if depends(self.module, &both, &all) {
+                return None;
+            }
+            all.push(&both);
+            if !self.stands(&all) {
+                return None;
+            }
+            let kernel = fused(self.module, &both, self.reductions, self.target).ok()?;
+            Some((at, (both, kernel)))
+        })
     }
 
     /// Whether what the host does comes after the kernels that it reads of, each of
