@@ -9,7 +9,7 @@ use tilewright_ir::verify::{Rejected, Verified, verify};
 use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
-use crate::analysis::cost::{module_cost, pays as cost_pays};
+use crate::analysis::cost::{module_cost, pays as cost_pays, peak_live_bytes};
 use crate::evaluate::Evaluate;
 use crate::pass::{Context, Pass};
 use crate::registry;
@@ -220,7 +220,16 @@ pub fn optimize_observed(
     if let Some(mixed) = module.mixes_precision() {
         let notes = vec![mixed_left(&module, mixed)];
         let (after, stopped) = (before, StopReason::Fixpoint);
-        let report = Report { before, after, passes: Vec::new(), stopped, notes, unchanged: true };
+        let peak_live_bytes = [peak_live_bytes(&module, &options.target); 2];
+        let report = Report {
+            before,
+            after,
+            peak_live_bytes,
+            passes: Vec::new(),
+            stopped,
+            notes,
+            unchanged: true,
+        };
         return Ok(Optimized { module, report });
     }
     let mut run = Run {
@@ -249,6 +258,7 @@ pub fn optimize_observed(
             notes.push(whole_left(before.cycles, after.cycles, options));
         }
     }
+    let peak_before = peak_live_bytes(&module, &options.target);
     let (module, after) = if pays {
         let verified = verify(changed)
             .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?;
@@ -256,7 +266,9 @@ pub fn optimize_observed(
     } else {
         (module, before)
     };
-    let report = Report { before, after, passes, stopped, notes, unchanged: !pays };
+    let peak_live_bytes = [peak_before, peak_live_bytes(&module, &options.target)];
+    let report =
+        Report { before, after, peak_live_bytes, passes, stopped, notes, unchanged: !pays };
     Ok(Optimized { module, report })
 }
 

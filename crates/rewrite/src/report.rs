@@ -14,6 +14,8 @@ pub struct Report {
     pub before: Cost,
     /// The modelled cost after.
     pub after: Cost,
+    /// The most bytes in use at once, before and after.
+    pub peak_live_bytes: [u64; 2],
     /// Each pass of the pipeline, in order of first run.
     pub passes: Vec<PassReport>,
     /// Why it stopped.

@@ -95,6 +95,8 @@ pub struct OptReport {
     pub before: Costs,
     /// The module's cost after.
     pub after: Costs,
+    /// The most bytes in use at once, before and after.
+    pub peak_live_bytes: [u64; 2],
     /// Each pass, in order of first run.
     pub passes: Vec<PassSummary>,
     /// Why it stopped: `fixpoint`, `budget` or `stop-after`.
@@ -139,6 +141,7 @@ impl From<&Report> for OptReport {
         Self {
             before: report.before.into(),
             after: report.after.into(),
+            peak_live_bytes: report.peak_live_bytes,
             passes: passes.collect(),
             stopped: report.stopped.name(),
             unchanged: report.unchanged,

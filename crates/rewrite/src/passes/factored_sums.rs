@@ -28,11 +28,11 @@ use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Opcode, Patc
 use tilewright_target::Target;
 
 use super::sum_build::Build;
-use crate::analysis::cost::{CostModel, image_passes, module_cost, pays};
+use super::weight::{Weight, judge};
+use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::factored::{Form, Sum, share};
 use crate::pass::{Context, Pass};
 use crate::passes::dce::DeadCode;
-use crate::report::{Note, Verdict, place_of};
 
 /// See the module.
 pub struct FactoredSums;
@@ -102,51 +102,25 @@ fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
     groups
 }
 
-/// What a module would be.
-struct Tried {
-    cycles: f64,
-    image_passes: usize,
-    patch: Patch,
-    forms: Vec<Option<Form>>,
-}
-
 /// Pulls the sums of a group apart in the best way, if that pays.
 fn factor(module: &mut Module, sums: &[Sum], cx: &mut Context<'_>) -> Result<usize, EditError> {
-    let mut best: Option<Tried> = None;
+    let mut best: Option<(Weight, Patch, Vec<Option<Form>>)> = None;
     // What comes out of a sum that stays alone may save a pass over main memory.
     let ways: &[bool] = if is_large(module, sums, cx.target) { &[false, true] } else { &[false] };
     for &alone in ways {
         let forms = share(sums, alone);
         if let Some(patch) = patch(module, sums, &forms) {
-            let tried = tried(module, patch, forms, cx)?;
-            if best.as_ref().is_none_or(|best| pays(best.cycles, tried.cycles)) {
-                best = Some(tried);
+            let weight = tried(module, &patch, cx)?;
+            if best.as_ref().is_none_or(|(best, ..)| pays(best.cycles, weight.cycles)) {
+                best = Some((weight, patch, forms));
             }
         }
     }
-    let (Some(best), Some(first)) = (best, sums.first()) else { return Ok(0) };
-    let before = module_cost(module, cx.target).cycles;
-    let made = pays(before, best.cycles);
-    if made && !cx.spend() {
-        return Ok(0);
-    }
-    let (does, verdict) = if made { ("", Verdict::Done) } else { (" would cost", Verdict::Left) };
-    let text = format!(
-        "{}; {} passes over images instead of {}:{does} {:.0} cycles instead of {before:.0} on {}",
-        words::explain(module, sums, &best.forms),
-        best.image_passes,
-        image_passes(module, cx.target),
-        best.cycles,
-        cx.target.name
-    );
-    cx.notes.push(Note {
-        pass: FactoredSums.name(),
-        verdict,
-        place: place_of(module, first.id),
-        text,
-    });
+    let (Some((weight, patch, forms)), Some(first)) = (best, sums.first()) else { return Ok(0) };
+    let what = words::explain(module, sums, &forms);
+    let made = judge(&FactoredSums, module, first.id, &what, &weight, cx);
     if made {
-        best.patch.apply(module)?;
+        patch.apply(module)?;
     }
     Ok(usize::from(made))
 }
@@ -170,15 +144,10 @@ fn patch(module: &Module, sums: &[Sum], forms: &[Option<Form>]) -> Option<Patch>
     Some(build.patch).filter(|patch| !patch.is_empty())
 }
 
-fn tried(
-    module: &Module,
-    patch: Patch,
-    forms: Vec<Option<Form>>,
-    cx: &mut Context<'_>,
-) -> Result<Tried, EditError> {
+/// What the module would weigh.
+fn tried(module: &Module, patch: &Patch, cx: &mut Context<'_>) -> Result<Weight, EditError> {
     let mut module = module.clone();
     patch.apply(&mut module)?;
     DeadCode.run(&mut module, cx)?;
-    let cycles = module_cost(&module, cx.target).cycles;
-    Ok(Tried { cycles, image_passes: image_passes(&module, cx.target), patch, forms })
+    Ok(Weight::of(&module, cx.target))
 }

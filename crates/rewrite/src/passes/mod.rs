@@ -28,6 +28,7 @@ pub mod shifted_moments;
 mod sum_build;
 pub mod transpose;
 pub mod tuple;
+mod weight;
 
 use tilewright_ir::{EditError, InstId, Module, Patch};
 

@@ -30,13 +30,12 @@ use tilewright_ir::{
 use super::dce::DeadCode;
 use super::factored_sums::sums;
 use super::sum_build::{At, Build, Placed};
-use crate::analysis::cost::{image_passes, module_cost, pays};
+use super::weight::{Weight, judge};
 use crate::analysis::factored::{Core, Sum};
 use crate::analysis::monoid::whole_number;
 use crate::analysis::product::{Factor, Product};
 use crate::analysis::span::{Cuts, Span};
 use crate::pass::{Context, Pass};
-use crate::report::{Note, Verdict, place_of};
 use pilot::Pilot;
 
 /// See the module.
@@ -185,24 +184,14 @@ fn shift(module: &mut Module, group: &Group, cx: &mut Context<'_>) -> Result<usi
     let patch = build.patch;
     patch.apply(&mut shifted)?;
     DeadCode.run(&mut shifted, cx)?;
-    let [before, after] = [&*module, &shifted].map(|module| module_cost(module, cx.target).cycles);
-    let made = pays(before, after);
-    if made && !cx.spend() {
-        return Ok(0);
-    }
-    let (does, verdict) = if made { ("", Verdict::Done) } else { (" would cost", Verdict::Left) };
-    let text = format!(
-        "{} sums of `{}` about a sample's mean in place of `{}`; {} passes over images instead of \
-         {}:{does} {after:.0} cycles instead of {before:.0} on {}",
+    let what = format!(
+        "{} sums of `{}` about a sample's mean in place of `{}`",
         group.moments.len(),
         module.name_of(group.x.value),
-        module.name_of(group.c.value),
-        image_passes(&shifted, cx.target),
-        image_passes(module, cx.target),
-        cx.target.name
+        module.name_of(group.c.value)
     );
-    let place = place_of(module, first.sum.id);
-    cx.notes.push(Note { pass: ShiftedMoments.name(), verdict, place, text });
+    let weight = Weight::of(&shifted, cx.target);
+    let made = judge(&ShiftedMoments, module, first.sum.id, &what, &weight, cx);
     if made {
         *module = shifted;
     }

@@ -9,6 +9,7 @@
 //! direct operands alone, and the cost of a rewrite can be weighed before it
 //! is made.
 
+mod memory;
 mod module;
 mod passes;
 mod window;
@@ -17,6 +18,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::{Footprint, MoveKind, Target};
 
+pub use memory::peak_live_bytes;
 pub use module::{InstructionCost, image_passes, instruction_costs, module_cost};
 
 /// An array of at most this part of vector memory stays there between its

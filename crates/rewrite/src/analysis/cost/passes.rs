@@ -58,7 +58,7 @@ impl Passes {
         for id in module.instructions(computation).rev() {
             let mut of = std::mem::take(readers.get_mut(id));
             if places.fused[id] {
-                if module.is_root(id) || is_stored(module, id, places) {
+                if module.is_root(id) || is_stored(module, id, &|id| places.fused[id]) {
                     insert(&mut of, (ready[id] / 2, (!shares).then_some(id)));
                 }
             } else if !is_other_name(module, id, model) {
@@ -149,7 +149,7 @@ fn fits_row(model: &CostModel<'_>, array: &ArrayShape, dims: &[i64]) -> bool {
 }
 
 /// Whether a reshape moves nothing, so that it only gives its operand another name.
-fn is_other_name(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
+pub(super) fn is_other_name(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     let &[operand] = module.operands(id) else { return false };
     match module.op(id) {
         Op::Bitcast => true,
@@ -168,9 +168,9 @@ fn same_but_ones(module: &Module, id: InstId) -> bool {
 }
 
 /// Whether anything reads a fused value from memory.
-fn is_stored(module: &Module, id: InstId, places: Places<'_>) -> bool {
-    let reads = |user: InstId| places.fused[user] || module.opcode(user) == Opcode::Reduce;
-    module.users(id).into_iter().any(|user| !reads(user))
+pub(super) fn is_stored(module: &Module, id: InstId, is_fused: &dyn Fn(InstId) -> bool) -> bool {
+    let computes = |user: InstId| is_fused(user) || module.opcode(user) == Opcode::Reduce;
+    module.users(id).into_iter().any(|user| !computes(user))
 }
 
 /// Whether an instruction that is not fused reads all of its operands.
