@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time of original and rewritten programs, both through XLA:CPU in one process.
 
-    python benches/real_effect.py [--suite real|wide] [--target NAME]
+    python benches/real_effect.py [--suite real|wide|vjp] [--target NAME]
         [--only SUBSTRING] [--rounds N] [--bin PATH]
 
 For every program of the suite, the original text and the text that `tilewright
@@ -10,8 +10,8 @@ other time.  The table has the medians and their ratio; more than 1 means that
 the rewritten program is faster.  The last lines have the geometric mean of all
 ratios, and of those of programs that were changed.
 
-`real` are the files in fixtures/real; `wide` is benches/suite.py, which JAX
-makes on the spot.  What is not changed is timed too: its ratio is the noise.
+`real` are the files in fixtures/real; `wide` and `vjp`, norms with their
+gradients, are benches/suite.py, which JAX makes on the spot.  What is not changed is timed too: its ratio is the noise.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
@@ -138,13 +139,13 @@ def real() -> Iterator[tuple[str, str]]:
     return ((path.stem, path.read_text()) for path in tool.hlo_files("real"))
 
 
-def wide() -> Iterator[tuple[str, str]]:
-    """Names and texts of the wide suite."""
-    for program in suite.wide():
+def made(programs: Callable[[], Iterator[suite.generate.Program]]) -> Iterator[tuple[str, str]]:
+    """Names and texts of programs that JAX makes."""
+    for program in programs():
         yield program.name, program.lowered().as_text(dialect="hlo", debug_info=False)
 
 
-SUITES = {"real": real, "wide": wide}
+SUITES = {"real": real, "wide": partial(made, suite.wide), "vjp": partial(made, suite.vjps)}
 
 
 def summary(rows: Sequence[Row]) -> str:

@@ -121,6 +121,42 @@ def training_program(case: Case, at: Sizes, data: int) -> generate.Program:
     return generate.Program(name, about, step, (*inputs, *inputs[data:], wanted))
 
 
+# Norms whose gradients sum an image several times over.
+NORMS = (
+    programs.group_norm_nhwc,
+    programs.group_norm_nhwc_one_pass,
+    programs.group_norm_bf16,
+    programs.group_norm_bf16_stats,
+    programs.group_norm_silu,
+    programs.group_norm_flax,
+    programs.group_norm_nchw,
+    programs.ghost_batch_norm_outer,
+    programs.ghost_batch_norm_inner,
+    programs.batch_norm,
+    programs.instance_norm,
+    programs.layer_norm,
+    programs.rms_norm_per_head,
+    programs.weight_norm,
+)
+
+
+def vjps() -> Iterator[generate.Program]:
+    """Norms with their vector-Jacobian products, at real sizes; blocks trained."""
+    for function in NORMS:
+        case = known(function)
+        for at in case.real:
+            yield generate.program(case, at, "vjp", f" {at.inputs.split()[0]}")
+    yield from training_steps()
+
+
+def training_steps() -> Iterator[generate.Program]:
+    """A training step of every block."""
+    for function, data in BLOCKS.items():
+        case = known(function)
+        for at in case.real:
+            yield training_program(case, at, data)
+
+
 def wide() -> Iterator[generate.Program]:
     """Every program of the suite, forward and with its gradient; blocks trained."""
     for case in (*group_norms(), *others()):
@@ -129,7 +165,4 @@ def wide() -> Iterator[generate.Program]:
             options = "".join(f" {name}={value}" for name, value in at.options.items())
             for kind in ("", "grad"):
                 yield generate.program(case, at, kind, f" {shape}{options}")
-    for function, data in BLOCKS.items():
-        case = known(function)
-        for at in case.real:
-            yield training_program(case, at, data)
+    yield from training_steps()

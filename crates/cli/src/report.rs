@@ -152,7 +152,9 @@ fn plan(plan: &PlannedReduce) -> String {
 
 /// `opt --stats`: costs before and after, and what each pass did.
 pub(crate) fn statistics(report: &OptReport, target: &str) -> String {
-    let OptReport { before, after, peak_live_bytes, passes, stopped, unchanged, .. } = report;
+    let OptReport {
+        before, after, peak_live_bytes, image_passes, passes, stopped, unchanged, ..
+    } = report;
     let mut rows = vec![["", "before", "after", "before / after"].map(str::to_owned)];
     let mut counted = |name: &str, before: u64, after: u64| {
         let quotient = ratio(as_f64(before), as_f64(after));
@@ -165,6 +167,8 @@ pub(crate) fn statistics(report: &OptReport, target: &str) -> String {
     counted("flops", before.flops, after.flops);
     let [peak_before, peak_after] = *peak_live_bytes;
     counted("peak live bytes", peak_before, peak_after);
+    let [read_before, read_after] = image_passes.map(|passes| u64::try_from(passes).unwrap_or(0));
+    counted("passes over images", read_before, read_after);
     let quotient = ratio(before.cycles, after.cycles);
     rows.push(["cycles".to_owned(), cycles(before.cycles), cycles(after.cycles), quotient]);
     let mut text = format!("on {target}. Costs are a model, not a measurement.\n\n");

@@ -9,7 +9,7 @@ use tilewright_ir::verify::{Rejected, Verified, verify};
 use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
-use crate::analysis::cost::{module_cost, pays as cost_pays, peak_live_bytes};
+use crate::analysis::cost::{image_passes, module_cost, pays as cost_pays, peak_live_bytes};
 use crate::evaluate::Evaluate;
 use crate::pass::{Context, Pass};
 use crate::registry;
@@ -220,11 +220,11 @@ pub fn optimize_observed(
     if let Some(mixed) = module.mixes_precision() {
         let notes = vec![mixed_left(&module, mixed)];
         let (after, stopped) = (before, StopReason::Fixpoint);
-        let peak_live_bytes = [peak_live_bytes(&module, &options.target); 2];
         let report = Report {
             before,
             after,
-            peak_live_bytes,
+            peak_live_bytes: [peak_live_bytes(&module, &options.target); 2],
+            image_passes: [image_passes(&module, &options.target); 2],
             passes: Vec::new(),
             stopped,
             notes,
@@ -258,7 +258,9 @@ pub fn optimize_observed(
             notes.push(whole_left(before.cycles, after.cycles, options));
         }
     }
-    let peak_before = peak_live_bytes(&module, &options.target);
+    let live = |module: &Module| peak_live_bytes(module, &options.target);
+    let read = |module: &Module| image_passes(module, &options.target);
+    let (live_before, read_before) = (live(&module), read(&module));
     let (module, after) = if pays {
         let verified = verify(changed)
             .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?;
@@ -266,9 +268,16 @@ pub fn optimize_observed(
     } else {
         (module, before)
     };
-    let peak_live_bytes = [peak_before, peak_live_bytes(&module, &options.target)];
-    let report =
-        Report { before, after, peak_live_bytes, passes, stopped, notes, unchanged: !pays };
+    let report = Report {
+        before,
+        after,
+        peak_live_bytes: [live_before, live(&module)],
+        image_passes: [read_before, read(&module)],
+        passes,
+        stopped,
+        notes,
+        unchanged: !pays,
+    };
     Ok(Optimized { module, report })
 }
 

@@ -97,6 +97,9 @@ pub struct OptReport {
     pub after: Costs,
     /// The most bytes in use at once, before and after.
     pub peak_live_bytes: [u64; 2],
+    /// In how many passes images are read, before and after: arrays of at least half
+    /// as many elements as the largest.
+    pub image_passes: [usize; 2],
     /// Each pass, in order of first run.
     pub passes: Vec<PassSummary>,
     /// Why it stopped: `fixpoint`, `budget` or `stop-after`.
@@ -142,6 +145,7 @@ impl From<&Report> for OptReport {
             before: report.before.into(),
             after: report.after.into(),
             peak_live_bytes: report.peak_live_bytes,
+            image_passes: report.image_passes,
             passes: passes.collect(),
             stopped: report.stopped.name(),
             unchanged: report.unchanged,
