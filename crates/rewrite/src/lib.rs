@@ -1,9 +1,10 @@
 //! Modules to better modules.
 //!
-//! - [`analysis`]: reshapes as digits, elementwise regions, monoids, costs.
+//! - [`analysis`]: reshapes as digits, elementwise regions, sums of products, monoids,
+//!   costs.
 //! - [`passes`]: one file per pass; the heart is
-//!   [`passes::reduce_through_reshape`] (T1) and
-//!   [`passes::reshape_out_of_region`] (T2).
+//!   [`passes::reduce_through_reshape`] (T1),
+//!   [`passes::reshape_out_of_region`] (T2) and [`passes::factored_sums`] (T3).
 //! - [`optimize`]: pipelines that run passes until nothing changes, verify
 //!   after each, and keep the result only where it pays on the target.
 

@@ -1,66 +1,225 @@
-//! How often an image is read for a norm and its gradient, counted on the graph: by
-//! default at most four times, and with fast math twice, which is the least there can
-//! be: once for all sums, and once for what is computed with them.
+//! In how many passes images are read, counted by hand; and what it costs to read
+//! them again.
+//!
+//! On `tpu-like` all that waits for the same shares a pass, on `cpu` each sum and each
+//! result reads for itself.
 
 mod common;
 
-use common::{module, target};
-use tilewright_rewrite::{Options, optimize};
-use tilewright_testkit::fixture::fixtures;
+use common::{changes, module, optimized, passes, target};
+use tilewright_ir::{Opcode, Verified};
+use tilewright_rewrite::analysis::cost::image_passes;
+use tilewright_rewrite::instruction_costs;
 
-/// Norms at real sizes with their gradients, by the beginning of their names.
-const NORMS: [&str; 10] = [
-    "batch_norm_grad",
-    "ghost_batch_norm_inner_grad",
-    "ghost_batch_norm_inner_one_pass_grad",
-    "ghost_batch_norm_outer_grad",
-    "group_norm_bf16_",
-    "group_norm_nchw_",
-    "group_norm_nhwc_",
-    "group_norm_strided_",
-    "instance_norm_grad",
-    "layer_norm_grad",
-];
+/// Passes on `tpu-like` and on `cpu`.
+fn counted(module: &Verified) -> [usize; 2] {
+    ["tpu-like", "cpu"].map(|name| image_passes(module, &target(name)))
+}
 
-/// Norms followed by an activation: what the gradient sums waits for the statistics.
-const WITH_ACTIVATION: [&str; 2] = ["group_norm_silu_grad", "group_norm_remat_grad"];
+fn with_reducers(entry: &str) -> Verified {
+    let reducer = |op: &str| {
+        format!(
+            "{op} {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  \
+             ROOT r = f32[] {op}(a, b)\n}}\n"
+        )
+    };
+    module(&format!(
+        "HloModule m\n{}{}ENTRY main {{\n{entry}\n}}",
+        reducer("add"),
+        reducer("maximum")
+    ))
+}
 
-/// The passes over images of every gradient at real size whose name begins so: as JAX
-/// writes it, by default, and with fast math.
-fn counted(prefixes: &[&str]) -> Vec<(String, [usize; 3])> {
-    let files = fixtures("real").expect("a folder of fixtures").into_iter();
-    let files = files.filter(|file| {
-        file.name.contains("_grad") && prefixes.iter().any(|prefix| file.name.starts_with(prefix))
-    });
-    let counted = files.map(|file| {
-        let before = module(&file.text().expect("a readable file"));
-        let passes = |fast_math| {
-            let options = Options { fast_math, ..Options::new(target("tpu-like")) };
-            let after = optimize(before.clone(), &options).expect("an optimised module");
-            after.report.image_passes
-        };
-        let ([original, default], [_, fast]) = (passes(false), passes(true));
-        (file.name.clone(), [original, default, fast])
-    });
-    counted.collect()
+fn softmax(dims: &str, kept: &str, places: &str, along: &str) -> Verified {
+    with_reducers(&format!(
+        "x = f32[{dims}] parameter(0)
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  m = f32[{kept}] reduce(x, low), dimensions={{{along}}}, to_apply=maximum
+  wm = f32[{dims}] broadcast(m), dimensions={{{places}}}
+  d = f32[{dims}] subtract(x, wm)
+  e = f32[{dims}] exponential(d)
+  s = f32[{kept}] reduce(e, zero), dimensions={{{along}}}, to_apply=add
+  ws = f32[{dims}] broadcast(s), dimensions={{{places}}}
+  ROOT r = f32[{dims}] divide(e, ws)"
+    ))
 }
 
 #[test]
-fn a_norm_and_its_gradient_read_the_image_as_often_as_they_must() {
-    let norms = counted(&NORMS);
-    assert!(norms.len() >= 15, "{} programs", norms.len());
-    for (name, [original, default, fast]) in norms {
-        assert!(default <= 4 && default <= original, "{name}: {default} instead of {original}");
-        assert!(fast <= 2, "{name}: {fast} with fast math, {default} without");
-    }
+fn a_softmax_of_rows_has_its_row_at_hand() {
+    // On `cpu`: the maximum, the sum and the result.
+    assert_eq!(counted(&softmax("8,512,1024", "8,512", "0,1", "2")), [1, 3]);
+    // Two dims side by side are a row as well.
+    assert_eq!(counted(&softmax("64,32,16,16", "64,32", "0,1", "2,3")), [1, 3]);
 }
 
 #[test]
-fn an_activation_costs_one_pass_more() {
-    let norms = counted(&WITH_ACTIVATION);
-    assert_eq!(norms.len(), WITH_ACTIVATION.len());
-    for (name, [original, default, fast]) in norms {
-        assert!(default <= 4 && default < original, "{name}: {default} instead of {original}");
-        assert_eq!(fast, 3, "{name}: {default} without fast math");
+fn a_softmax_of_columns_waits_twice() {
+    assert_eq!(counted(&softmax("8,512,1024", "8,1024", "0,2", "1")), [3, 3]);
+}
+
+#[test]
+fn a_softmax_of_rows_that_are_too_long_waits_twice() {
+    // A row of 16 MiB, where 2 MiB stay in vector memory.
+    assert_eq!(counted(&softmax("4,4194304", "4", "0", "1")), [3, 3]);
+}
+
+#[test]
+fn rows_of_rows_are_at_hand_until_they_are_too_long() {
+    let norm = |n: i64, groups: i64, hw: i64| {
+        with_reducers(&format!(
+            "x = f32[{n},{c},{hw}] parameter(0)
+  zero = f32[] constant(0)
+  rows = f32[{n},{c}] reduce(x, zero), dimensions={{2}}, to_apply=add
+  cut = f32[{n},{groups},10] reshape(rows)
+  s = f32[{n},{groups}] reduce(cut, zero), dimensions={{2}}, to_apply=add
+  back = f32[{n},{groups},10] broadcast(s), dimensions={{0,1}}
+  flat = f32[{n},{c}] reshape(back)
+  w = f32[{n},{c},{hw}] broadcast(flat), dimensions={{0,1}}
+  ROOT r = f32[{n},{c},{hw}] subtract(x, w)",
+            c = groups * 10
+        ))
+    };
+    // Groups of 10 rows of 16 KiB; of 10 rows of 1 MiB, past the 2 MiB that stay.
+    assert_eq!(counted(&norm(4, 32, 4096))[0], 1);
+    assert_eq!(counted(&norm(4, 2, 262_144))[0], 2);
+}
+
+#[test]
+fn batch_norm_waits_for_its_mean_and_then_for_its_variance() {
+    let norm = with_reducers(
+        "x = f32[32,32,32,128] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[128] reduce(x, zero), dimensions={0,1,2}, to_apply=add
+  w = f32[32,32,32,128] broadcast(s), dimensions={3}
+  d = f32[32,32,32,128] subtract(x, w)
+  q = f32[32,32,32,128] multiply(d, d)
+  v = f32[128] reduce(q, zero), dimensions={0,1,2}, to_apply=add
+  r = f32[128] rsqrt(v)
+  wr = f32[32,32,32,128] broadcast(r), dimensions={3}
+  ROOT y = f32[32,32,32,128] multiply(d, wr)",
+    );
+    assert_eq!(counted(&norm), [3, 3]);
+}
+
+/// The output and the gradients of a batch norm with a scale, as JAX writes them:
+/// what is multiplied by the deviation's inverse waits for it, and the gradient of the
+/// mean for that of the variance.
+fn batch_norm_vjp() -> Verified {
+    let image = "f32[32,32,32,128]";
+    let wide = |name: &str, of: &str| format!("{name} = {image} broadcast({of}), dimensions={{3}}");
+    let sum = |name: &str, of: &str| {
+        format!("{name} = f32[128] reduce({of}, zero), dimensions={{0,1,2}}, to_apply=add")
+    };
+    let op = |name: &str, op: &str| format!("{name} = {image} {op}");
+    let lines = [
+        op("x", "parameter(0)"),
+        op("dy", "parameter(1)"),
+        "scale = f32[128] parameter(2)".into(),
+        "zero = f32[] constant(0)".into(),
+        sum("mean", "x"),
+        wide("wmean", "mean"),
+        op("d", "subtract(x, wmean)"),
+        op("dd", "multiply(d, d)"),
+        sum("variance", "dd"),
+        "r = f32[128] rsqrt(variance)".into(),
+        wide("wr", "r"),
+        wide("wscale", "scale"),
+        op("normed", "multiply(d, wr)"),
+        op("y", "multiply(normed, wscale)"),
+        sum("doffset", "dy"),
+        op("ndy", "multiply(normed, dy)"),
+        sum("dscale", "ndy"),
+        op("sdy", "multiply(dy, wscale)"),
+        op("dsdy", "multiply(d, sdy)"),
+        sum("dr", "dsdy"),
+        op("direct", "multiply(sdy, wr)"),
+        op("minus", "negate(direct)"),
+        sum("dmean", "minus"),
+        "dvariance = f32[128] multiply(dr, r)".into(),
+        wide("wdvariance", "dvariance"),
+        op("by_variance", "multiply(wdvariance, d)"),
+        op("minus_by_variance", "negate(by_variance)"),
+        sum("more", "minus_by_variance"),
+        "all = f32[128] add(dmean, more)".into(),
+        wide("wall", "all"),
+        op("two", "add(direct, by_variance)"),
+        op("dx", "add(two, wall)"),
+        format!("ROOT out = ({image}, {image}, f32[128], f32[128]) tuple(y, dx, dscale, doffset)"),
+    ];
+    with_reducers(&lines.join("\n"))
+}
+
+#[test]
+fn gradients_of_batch_norm_wait_for_less_once_their_sums_are_pulled_apart() {
+    let before = batch_norm_vjp();
+    // `tpu-like`: mean, doffset | variance, dr | y, dscale, dmean, more | dx.
+    // `cpu`: seven sums, y and dx.
+    assert_eq!(counted(&before), [4, 9]);
+    // One sum of `dy`, one of `d * dy`, and `more` is a multiple of the sum of `d`.
+    // `tpu-like`: mean, doffset | variance, dr, the sum of `d` | y, dx.
+    // `cpu`: five sums, y and dx.
+    for (place, name) in ["tpu-like", "cpu"].into_iter().enumerate() {
+        let after = optimized(&before, &passes(&["factored-sums", "dce"], name, false));
+        assert!(changes(&after, "factored-sums") > 0, "{:?}", after.report.notes);
+        assert_eq!(counted(&after.module)[place], [3, 7][place], "{:?}", after.report.notes);
     }
+}
+
+/// What the first parameter costs.
+fn parameter_cost(module: &Verified, target_name: &str) -> f64 {
+    let costs = instruction_costs(module, &target(target_name));
+    let mut parameters = costs.iter().filter(|cost| module.opcode(cost.id) == Opcode::Parameter);
+    parameters.next().expect("a parameter").cost.cycles
+}
+
+#[test]
+fn an_array_in_main_memory_is_read_once_for_each_pass_or_reader() {
+    // 4 MiB: more than stays in vector memory on either target.
+    let module = with_reducers(
+        "x = f32[1024,1024] parameter(0)
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  s = f32[1024] reduce(x, zero), dimensions={0}, to_apply=add
+  m = f32[1024] reduce(x, low), dimensions={0}, to_apply=maximum
+  w = f32[1024,1024] broadcast(s), dimensions={1}
+  d = f32[1024,1024] subtract(x, w)
+  q = f32[1024] reduce(d, zero), dimensions={0}, to_apply=add
+  ROOT r = (f32[1024], f32[1024]) tuple(m, q)",
+    );
+    let bytes = 4.0 * 1024.0 * 1024.0;
+    // Both sums at once, then what waits for one of them.
+    assert_eq!(parameter_cost(&module, "tpu-like"), 2.0 * bytes / 546.0);
+    assert_eq!(parameter_cost(&module, "cpu"), 3.0 * (bytes / 6.0));
+}
+
+#[test]
+fn a_small_array_is_read_once() {
+    let module = with_reducers(
+        "x = f32[64,128] parameter(0)
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  s = f32[128] reduce(x, zero), dimensions={0}, to_apply=add
+  m = f32[128] reduce(x, low), dimensions={0}, to_apply=maximum
+  ROOT r = (f32[128], f32[128]) tuple(m, s)",
+    );
+    assert_eq!(parameter_cost(&module, "cpu"), 64.0 * 128.0 * 4.0 / 6.0);
+}
+
+#[test]
+fn what_is_stored_for_a_reader_is_read_there_and_not_where_it_comes_from() {
+    // A product cannot compute its operand in place: `n` is stored, which reads `x`
+    // once, and the product reads `n`.
+    let module = module(
+        "HloModule m
+ENTRY main {
+  x = f32[1024,1024] parameter(0)
+  w = f32[1024,8] parameter(1)
+  n = f32[1024,1024] negate(x)
+  ROOT r = f32[1024,8] dot(n, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}",
+    );
+    let bytes = 4.0 * 1024.0 * 1024.0;
+    assert_eq!(parameter_cost(&module, "tpu-like"), bytes / 546.0);
+    assert_eq!(parameter_cost(&module, "cpu"), bytes / 6.0);
 }

@@ -146,19 +146,52 @@ fn a_name_in_another_case_is_unknown() {
 
 // --- What is left alone ---
 
+fn is_gradient(name: &str) -> bool {
+    name.contains("_grad") || name.contains("_vjp")
+}
+
+/// Models by the first letters of their names, in both folders.
+fn models_called(prefixes: &[&str]) -> Vec<(String, Verified)> {
+    let called = |name: &str| {
+        let name = name.split_once('/').map_or(name, |(_, name)| name);
+        prefixes.iter().any(|prefix| name.starts_with(prefix))
+    };
+    models().into_iter().filter(|(name, _)| called(name)).collect()
+}
+
 #[test]
 fn modules_without_the_patterns_come_back_as_they_are() {
-    let without = |name: &str| {
-        let name = name.split_once('/').map_or(name, |(_, name)| name);
-        name.starts_with("batch_norm") || name.starts_with("mlp")
-    };
-    let models: Vec<_> = models().into_iter().filter(|(name, _)| without(name)).collect();
-    assert!(models.len() >= 10, "{} models", models.len());
+    let mut models = models_called(&["batch_norm", "mlp"]);
+    // Their sums are of products with a factor in common.
+    models.retain(|(name, _)| !name.contains("batch_norm") || !is_gradient(name));
+    assert!(models.len() >= 7, "{} models", models.len());
     for (name, before) in models {
         for target in ["cpu", "linear", "tpu-like"] {
             let after = optimized(&before, &pipeline("default", target));
             assert!(after.report.unchanged, "{name} on {target}: {:?}", after.report.notes);
             assert!(text(&before) == text(&after.module), "{name} on {target}");
+        }
+    }
+}
+
+#[test]
+fn gradients_of_batch_norm_change_for_their_sums_alone() {
+    let mut models = models_called(&["batch_norm"]);
+    models.retain(|(name, _)| is_gradient(name));
+    assert!(models.len() >= 3, "{} models", models.len());
+    let heart = registry::PASSES.iter().map(|pass| (pass.name(), pass.is_heart()));
+    let others: Vec<&str> = heart
+        .filter(|&(name, is_heart)| is_heart && name != "factored-sums")
+        .map(|(name, _)| name)
+        .collect();
+    for (name, before) in models {
+        for target in ["cpu", "linear", "tpu-like"] {
+            let after = optimized(&before, &pipeline("default", target));
+            let (report, notes) = (&after.report, &after.report.notes);
+            assert!(!report.unchanged, "{name} on {target}: {notes:?}");
+            assert!(changes(&after, "factored-sums") > 0, "{name} on {target}: {notes:?}");
+            let others: usize = others.iter().map(|other| changes(&after, other)).sum();
+            assert_eq!(others, 0, "{name} on {target}: {notes:?}");
         }
     }
 }

@@ -53,15 +53,15 @@ fn numbers_that_make_no_sense_are_named() {
     );
     assert_eq!(
         with("load_slots = 2", "load_slots = 2.0"),
-        "line 15: `load_slots` is 2.0; give a whole number from 1 to 1024"
+        "line 16: `load_slots` is 2.0; give a whole number from 1 to 1024"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = nan"),
-        "line 17: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
+        "line 18: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = -0.5"),
-        "line 17: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
+        "line 18: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
     );
     assert_eq!(
         with("hbm_bytes_per_cycle = 546", "hbm_bytes_per_cycle = inf"),
@@ -92,6 +92,10 @@ fn values_of_the_wrong_type_are_named() {
     assert_eq!(
         with("lanes = 128", "lanes = '128'"),
         "line 6: `lanes` is the string \"128\"; give a whole number from 1 to 65536"
+    );
+    assert_eq!(
+        with("shares_passes = true", "shares_passes = 1"),
+        "line 14: `shares_passes` is 1; give true or false"
     );
     assert_eq!(
         with("alignment = \"tiles\"", "alignment = \"rows\""),
@@ -136,8 +140,8 @@ fn hostile_files_give_short_answers() {
     assert!(matches!(Target::from_toml(&deep), Err(TargetError::Syntax { .. })));
     let many: String = (0..100_000).map(|i| format!("k{i} = {i}\n")).collect();
     let said = error(&many);
-    assert_eq!(said.lines().count(), 21);
-    assert!(said.ends_with(&format!("and {} problems more", 100_000 + Target::KEYS.len() - 20)));
+    assert_eq!(said.lines().count(), 25);
+    assert!(said.ends_with(&format!("and {} problems more", 100_000 + Target::KEYS.len() - 24)));
     let long = format!("\"{}\\n\" = 1", "x".repeat(1_000_000));
     assert!(error(&long).lines().next().unwrap().len() < 100);
 }

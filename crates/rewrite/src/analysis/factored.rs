@@ -10,6 +10,9 @@ use super::product::{Factor, Product};
 use super::reduce::MonoidReduce;
 use super::span::{Cuts, Span, joined, spans};
 
+/// No more ways to pull sums apart are looked at together.
+const MOST_STAGES: usize = 32;
+
 /// A sum whose summand is a product.
 #[derive(Clone, Debug)]
 pub struct Sum {
@@ -103,7 +106,7 @@ impl Sum {
             for factor in &self.product.factors {
                 let both = self.constant_along(factor, first).filter(|both| !both.is_empty());
                 let stage = both.unwrap_or_else(|| first.clone());
-                if !stages.contains(&stage) {
+                if stages.len() < MOST_STAGES && !stages.contains(&stage) {
                     stages.push(stage);
                 }
             }
@@ -122,13 +125,15 @@ impl Sum {
         Some(joined(digits.into_iter().filter(constant)))
     }
 
-    /// The sum with this as its first stage; `None` where that is not part of it, or
-    /// nothing but what divides would be left in it.
+    /// The sum with this as its first stage; `None` where that is not part of it, cuts
+    /// what a factor has as one, or would have nothing left in it but what divides.
     pub fn form(&self, along: &[Span]) -> Option<Form> {
         let inside = along.iter().all(|a| self.summed.iter().any(|whole| a.within(*whole)));
         if !inside || along.is_empty() {
             return None;
         }
+        let factors = self.product.factors.iter().flat_map(|factor| &factor.spans);
+        Cuts::of(self.elements, factors.chain(&self.kept).chain(along).copied())?;
         let varies =
             |factor: &Factor, spans: &[Span]| spans.iter().any(|&span| factor.varies_along(span));
         let (mut core, rest): (Vec<Factor>, Vec<Factor>) =
@@ -183,7 +188,7 @@ type Takers = SmallVec<[(usize, Form); 4]>;
 fn offered(sums: &[Sum]) -> Vec<Takers> {
     let mut stages: Vec<Vec<Span>> = Vec::new();
     for stage in sums.iter().flat_map(Sum::stages) {
-        if !stages.contains(&stage) {
+        if stages.len() < MOST_STAGES && !stages.contains(&stage) {
             stages.push(stage);
         }
     }
@@ -201,9 +206,12 @@ fn offered(sums: &[Sum]) -> Vec<Takers> {
     offered
 }
 
+/// How many sums can have a core, and how many elements it sums to one.
+type Merit = (usize, i64);
+
 /// What most of the open sums can have.
 fn most_wanted<'a>(offered: &'a [Takers], open: &[bool]) -> Option<Vec<&'a (usize, Form)>> {
-    let mut best: Option<((usize, i64), Vec<&(usize, Form)>)> = None;
+    let mut best: Option<(Merit, Vec<&(usize, Form)>)> = None;
     for takers in offered {
         let takers: Vec<_> = takers.iter().filter(|(sum, _)| open[*sum]).collect();
         let Some((_, form)) = takers.first() else { continue };

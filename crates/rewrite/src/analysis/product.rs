@@ -90,6 +90,10 @@ impl Walk<'_> {
         }
         // A product that is rounded before it is made wider is none of wide ones.
         let is_float = module.array_shape(id).is_some_and(|shape| shape.element_type.is_float());
+        // Nor is it negative where its type has no signs.
+        let has_signs = module
+            .array_shape(id)
+            .is_some_and(|shape| shape.element_type != ElementType::F8E8M0FNU);
         match (module.op(id), module.operands(id)) {
             (Op::Multiply, &[a, b]) if factor.convert.is_none() => {
                 self.take_apart(Factor { value: a, ..factor.clone() });
@@ -99,7 +103,7 @@ impl Walk<'_> {
                 self.take_apart(Factor { value: a, ..factor.clone() });
                 self.take_apart(Factor { value: b, divides: !factor.divides, ..factor });
             }
-            (Op::Negate, &[a]) => {
+            (Op::Negate, &[a]) if has_signs => {
                 self.product.negative = !self.product.negative;
                 self.take_apart(Factor { value: a, ..factor });
             }

@@ -16,23 +16,25 @@
 //! Preconditions: sums from an init that adds nothing, in one type; static row-major
 //! shapes; nothing attached. Quotients and signs come out likewise; a conversion is
 //! seen through where it is exact. Floats only where their sums may be regrouped
-//! (not under `--exact`), and not in `f16`, where a sum may overflow once what kept
-//! it small is pulled out. See `docs/numerics.md`.
+//! (not under `--exact`), and not in `f16` or narrower, where a sum may overflow once
+//! what kept it small is pulled out. See `docs/numerics.md`.
 //!
 //! Made where the module costs less for it on the target.
 
 mod words;
 
+use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
-use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Opcode, Patch};
+use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Opcode, Patch, Value};
 use tilewright_target::Target;
 
 use super::sum_build::Build;
 use super::weight::{Weight, judge};
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::factored::{Form, Sum, share};
+use crate::analysis::product::Factor;
 use crate::pass::{Context, Pass};
-use crate::passes::dce::DeadCode;
+use crate::report::place_of;
 
 /// See the module.
 pub struct FactoredSums;
@@ -53,13 +55,29 @@ impl Pass for FactoredSums {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let mut changes = 0;
         for computation in module.computations().to_vec() {
-            for group in groups(sums(module, computation, cx.exact)) {
-                changes += factor(module, &group, cx)?;
+            let mut groups = groups(sums(module, computation, cx.exact));
+            groups.retain(|group| share(group, true).iter().any(Option::is_some));
+            let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
+            let together = groups.len().div_ceil(asked).max(1);
+            if groups.is_empty() {
+                continue;
+            }
+            let now = Weight::of(module.clone(), cx)?;
+            let mut state = State { now, replaced: FxHashMap::default() };
+            for groups in groups.chunks_mut(together) {
+                changes += factor(module, groups, &mut state, cx)?;
             }
         }
         Ok(changes)
     }
 }
+
+/// For so many instructions, all in all, a module is weighed to decide on groups of
+/// sums. In a large module several groups are decided on at once.
+const MOST_WEIGHED: usize = 1 << 20;
+
+/// No more sums are looked at together.
+const MOST_SUMS: usize = 256;
 
 /// The sums of a computation that may be pulled apart, in order.
 pub(super) fn sums(module: &Module, computation: CompId, exact: bool) -> Vec<Sum> {
@@ -68,86 +86,107 @@ pub(super) fn sums(module: &Module, computation: CompId, exact: bool) -> Vec<Sum
             && (module.instruction(id).use_count() > 0 || module.is_root(id))
     });
     let sums = reduces.filter_map(|id| Sum::of(module, id, exact));
-    sums.filter(|sum| sum.element_type != ElementType::F16).collect()
+    sums.filter(|sum| has_room(sum.element_type)).collect()
+}
+
+/// Whether sums of a type do not overflow once what kept them small is pulled out, or
+/// may: integers wrap around.
+fn has_room(element_type: ElementType) -> bool {
+    matches!(element_type, ElementType::BF16 | ElementType::F32 | ElementType::F64)
+        || element_type.is_integer()
 }
 
 /// Sums that have a factor in common, which varies along what they sum.
 fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
-    let mut group_of: FxHashMap<InstId, usize> = FxHashMap::default();
-    let mut groups: Vec<Vec<Sum>> = Vec::new();
-    for sum in sums {
-        let varying = sum
-            .product
-            .factors
-            .iter()
-            .filter(|factor| sum.summed.iter().any(|&span| factor.varies_along(span)));
-        let values: Vec<InstId> = varying.map(|factor| factor.value).collect();
-        let mut found: Vec<usize> =
-            values.iter().filter_map(|value| group_of.get(value).copied()).collect();
-        found.sort_unstable();
-        found.dedup();
-        let home = found.first().copied().unwrap_or(groups.len());
-        if home == groups.len() {
-            groups.push(Vec::new());
+    let mut joined = UnionFind::<usize>::new(sums.len());
+    let mut first: FxHashMap<InstId, usize> = FxHashMap::default();
+    for (i, sum) in sums.iter().enumerate() {
+        let varying = |factor: &&Factor| sum.summed.iter().any(|&span| factor.varies_along(span));
+        for factor in sum.product.factors.iter().filter(varying) {
+            joined.union(*first.entry(factor.value).or_insert(i), i);
         }
-        for &other in found.iter().skip(1) {
-            let moved = std::mem::take(&mut groups[other]);
-            groups[home].extend(moved);
-            group_of.values_mut().filter(|group| **group == other).for_each(|group| *group = home);
-        }
-        groups[home].push(sum);
-        group_of.extend(values.into_iter().map(|value| (value, home)));
     }
-    groups.retain(|group| !group.is_empty());
+    let mut places: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut groups: Vec<Vec<Sum>> = Vec::new();
+    for (i, sum) in sums.into_iter().enumerate() {
+        let place = places.entry(joined.find(i)).or_insert(groups.len());
+        if groups.get(*place).is_some_and(|group| group.len() == MOST_SUMS) {
+            *place = groups.len();
+        }
+        match groups.get_mut(*place) {
+            Some(group) => group.push(sum),
+            None => groups.push(vec![sum]),
+        }
+    }
     groups
 }
 
-/// Pulls the sums of a group apart in the best way, if that pays.
-fn factor(module: &mut Module, sums: &[Sum], cx: &mut Context<'_>) -> Result<usize, EditError> {
+/// What was made so far.
+struct State {
+    now: Weight,
+    /// What sums became.
+    replaced: FxHashMap<InstId, InstId>,
+}
+
+/// Pulls the sums of these groups apart in the best way, if that pays.
+fn factor(
+    module: &mut Module,
+    groups: &mut [Vec<Sum>],
+    State { now, replaced }: &mut State,
+    cx: &mut Context<'_>,
+) -> Result<usize, EditError> {
+    let factors = groups.iter_mut().flatten().flat_map(|sum| &mut sum.product.factors);
+    for factor in factors {
+        factor.value = replaced.get(&factor.value).copied().unwrap_or(factor.value);
+    }
     let mut best: Option<(Weight, Patch, Vec<Option<Form>>)> = None;
     // What comes out of a sum that stays alone may save a pass over main memory.
-    let ways: &[bool] = if is_large(module, sums, cx.target) { &[false, true] } else { &[false] };
+    let ways: &[bool] = if is_large(module, groups, cx.target) { &[false, true] } else { &[false] };
     for &alone in ways {
-        let forms = share(sums, alone);
-        if let Some(patch) = patch(module, sums, &forms) {
-            let weight = tried(module, &patch, cx)?;
+        let forms: Vec<_> = groups.iter().flat_map(|group| share(group, alone)).collect();
+        if let Some(patch) = patch(module, groups.iter().flatten().zip(&forms)) {
+            let mut module = module.clone();
+            patch.apply(&mut module)?;
+            let weight = Weight::of(module, cx)?;
             if best.as_ref().is_none_or(|(best, ..)| pays(best.cycles, weight.cycles)) {
                 best = Some((weight, patch, forms));
             }
         }
     }
-    let (Some((weight, patch, forms)), Some(first)) = (best, sums.first()) else { return Ok(0) };
-    let what = words::explain(module, sums, &forms);
-    let made = judge(&FactoredSums, module, first.id, &what, &weight, cx);
+    let first = groups.iter().flatten().next();
+    let (Some((weight, patch, forms)), Some(first)) = (best, first) else { return Ok(0) };
+    let what = words::explain(module, groups.iter().flatten().zip(&forms));
+    let place = place_of(module, first.id);
+    let made = judge(&FactoredSums, place, &what, [now, &weight], cx);
     if made {
-        patch.apply(module)?;
+        *now = weight;
+        let ids = patch.apply(module)?;
+        replaced.extend(patch.replaced().iter().filter_map(|&(old, new)| match new {
+            Value::Old(new) => Some((old, new)),
+            Value::New(place) => Some((old, *ids.get(place)?)),
+        }));
     }
     Ok(usize::from(made))
 }
 
 /// Whether any of these sums reads from main memory.
-fn is_large(module: &Module, sums: &[Sum], target: &Target) -> bool {
+fn is_large(module: &Module, groups: &[Vec<Sum>], target: &Target) -> bool {
     let model = CostModel { target };
-    sums.iter()
-        .filter_map(|sum| module.operands(sum.id).first())
+    let sums = groups.iter().flatten();
+    sums.filter_map(|sum| module.operands(sum.id).first())
         .any(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
 }
 
 /// The edits that give sums these forms, if there are any.
-fn patch(module: &Module, sums: &[Sum], forms: &[Option<Form>]) -> Option<Patch> {
+fn patch<'a>(
+    module: &Module,
+    sums: impl Iterator<Item = (&'a Sum, &'a Option<Form>)>,
+) -> Option<Patch> {
     let mut build = Build::new(module);
-    for (sum, form) in sums.iter().zip(forms) {
+    for (sum, form) in sums {
         if let Some(form) = form {
             build.add(sum, form)?;
         }
     }
     Some(build.patch).filter(|patch| !patch.is_empty())
-}
-
-/// What the module would weigh.
-fn tried(module: &Module, patch: &Patch, cx: &mut Context<'_>) -> Result<Weight, EditError> {
-    let mut module = module.clone();
-    patch.apply(&mut module)?;
-    DeadCode.run(&mut module, cx)?;
-    Ok(Weight::of(&module, cx.target))
 }

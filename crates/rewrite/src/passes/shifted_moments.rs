@@ -27,7 +27,6 @@ use tilewright_ir::{
     ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Value,
 };
 
-use super::dce::DeadCode;
 use super::factored_sums::sums;
 use super::sum_build::{At, Build, Placed};
 use super::weight::{Weight, judge};
@@ -36,6 +35,7 @@ use crate::analysis::monoid::whole_number;
 use crate::analysis::product::{Factor, Product};
 use crate::analysis::span::{Cuts, Span};
 use crate::pass::{Context, Pass};
+use crate::report::place_of;
 use pilot::Pilot;
 
 /// See the module.
@@ -183,15 +183,15 @@ fn shift(module: &mut Module, group: &Group, cx: &mut Context<'_>) -> Result<usi
     }
     let patch = build.patch;
     patch.apply(&mut shifted)?;
-    DeadCode.run(&mut shifted, cx)?;
     let what = format!(
         "{} sums of `{}` about a sample's mean in place of `{}`",
         group.moments.len(),
         module.name_of(group.x.value),
         module.name_of(group.c.value)
     );
-    let weight = Weight::of(&shifted, cx.target);
-    let made = judge(&ShiftedMoments, module, first.sum.id, &what, &weight, cx);
+    let weights = [Weight::of(module.clone(), cx)?, Weight::of(shifted.clone(), cx)?];
+    let place = place_of(module, first.sum.id);
+    let made = judge(&ShiftedMoments, place, &what, weights.each_ref(), cx);
     if made {
         *module = shifted;
     }

@@ -1,64 +1,69 @@
 //! Weighs a module as a whole, for rewrites that change what many instructions wait
 //! for.
 
-use tilewright_ir::{InstId, Module};
-use tilewright_target::Target;
+use tilewright_ir::{EditError, Module};
 
-use crate::analysis::cost::{image_passes, module_cost, pays, peak_live_bytes};
+use super::dce::DeadCode;
+use crate::analysis::cost::{CostModel, image_passes, module_cost, pays, peak_live_bytes};
 use crate::pass::{Context, Pass};
-use crate::report::{Note, Verdict, place_of};
+use crate::report::{Note, Verdict};
 
-/// A rewrite may make a module hold so much more at once, in percent.
+/// A rewrite may make a module hold so much more at once, in percent, besides what
+/// stays in vector memory.
 const MORE_MEMORY: u64 = 5;
 
-/// What a module costs as a whole.
+/// What a module costs as a whole, without what nothing uses.
+#[derive(Clone, Copy)]
 pub(super) struct Weight {
     pub(super) cycles: f64,
     image_passes: usize,
     peak_live_bytes: u64,
+    /// Arrays of so many bytes stay in vector memory.
+    on_chip: u64,
 }
 
 impl Weight {
-    pub(super) fn of(module: &Module, target: &Target) -> Self {
-        Self {
-            cycles: module_cost(module, target).cycles,
-            image_passes: image_passes(module, target),
-            peak_live_bytes: peak_live_bytes(module, target),
-        }
+    /// That of a module without what nothing uses.
+    pub(super) fn of(mut module: Module, cx: &mut Context<'_>) -> Result<Self, EditError> {
+        DeadCode.run(&mut module, cx)?;
+        Ok(Self {
+            cycles: module_cost(&module, cx.target).cycles,
+            image_passes: image_passes(&module, cx.target),
+            peak_live_bytes: peak_live_bytes(&module, cx.target),
+            on_chip: CostModel { target: cx.target }.on_chip_bytes(),
+        })
     }
 
     /// Whether the module is better for a rewrite after which this is its weight:
     /// it costs less, and does not hold more at once than it may.
     fn is_improved_by(&self, after: &Self) -> bool {
-        let most = u128::from(self.peak_live_bytes) * u128::from(100 + MORE_MEMORY);
-        let fits = u128::from(after.peak_live_bytes) * 100 <= most;
+        let most = u128::from(self.peak_live_bytes) * u128::from(100 + MORE_MEMORY) / 100;
+        let fits = u128::from(after.peak_live_bytes) <= most + u128::from(self.on_chip);
         fits && pays(self.cycles, after.cycles)
     }
 }
 
-/// Whether to make a rewrite that changes the weight of a module so; says so, and what
-/// it does, or why not.
+/// Whether to make a rewrite that changes the weight of a module so, from the first to
+/// the second; says so, and what it does, or why not.
 pub(super) fn judge(
     pass: &dyn Pass,
-    module: &Module,
-    at: InstId,
+    place: String,
     what: &str,
-    after: &Weight,
+    [before, after]: [&Weight; 2],
     cx: &mut Context<'_>,
 ) -> bool {
-    let before = Weight::of(module, cx.target);
     let made = before.is_improved_by(after);
     if made && !cx.spend() {
         return false;
     }
     let (verdict, would) = if made { (Verdict::Done, "") } else { (Verdict::Left, " would cost") };
+    let passes = match [before, after].map(|weight| weight.image_passes) {
+        [before, after] if before == after => String::new(),
+        [before, after] => format!("; {after} instead of {before} passes over images"),
+    };
     let mut text = format!(
-        "{what}; {} instead of {}:{would} {:.0} cycles instead of {:.0} on {}",
-        passes(after.image_passes),
-        before.image_passes,
-        after.cycles,
-        before.cycles,
-        cx.target.name
+        "{what}{passes}:{would} {:.0} cycles instead of {:.0} on {}",
+        after.cycles, before.cycles, cx.target.name
     );
     if !made && pays(before.cycles, after.cycles) {
         text += &format!(
@@ -66,11 +71,6 @@ pub(super) fn judge(
             after.peak_live_bytes, before.peak_live_bytes
         );
     }
-    cx.notes.push(Note { pass: pass.name(), verdict, place: place_of(module, at), text });
+    cx.notes.push(Note { pass: pass.name(), verdict, place, text });
     made
-}
-
-fn passes(count: usize) -> String {
-    let plural = if count == 1 { "" } else { "es" };
-    format!("{count} pass{plural} over images")
 }

@@ -1,6 +1,6 @@
 //! Passes that go round in circles.
 
-use tilewright_ir::{Builder, EditError, ElementType, Opcode, Shape};
+use tilewright_ir::{Builder, EditError, ElementType, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::Target;
 
 use super::*;
@@ -51,6 +51,7 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
         fuel: u64::MAX,
         passes: Vec::new(),
         notes: Vec::new(),
+        taken_back: Vec::new(),
         heart: 0,
         observe: &mut |_, _| {},
     };
@@ -61,5 +62,93 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     let root = run.module.computation(entry).root().expect("a root");
     assert_eq!(run.module.opcode(root), Opcode::Parameter);
     assert_eq!(run.passes[0].changes, 1, "what was taken back is not counted");
-    assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
+    assert_eq!(run.taken_back.len(), 1, "{:?}", run.taken_back);
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+}
+
+/// Adds an instruction that nothing needs, whenever it is asked.
+struct Worse;
+
+impl Pass for Worse {
+    fn name(&self) -> &'static str {
+        "worse"
+    }
+
+    fn summary(&self) -> &'static str {
+        "make a module cost more"
+    }
+
+    fn is_heart(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let entry = module.entry();
+        let Some(last) = entry.and_then(|entry| module.instructions(entry).next_back()) else {
+            return Ok(0);
+        };
+        let mut patch = Patch::new();
+        let operand = module.operands(last).first().copied().unwrap_or(last);
+        let shape = module.shape(last).clone();
+        patch.add(last, Op::Negate, shape, [Value::Old(operand)]);
+        patch.apply(module)?;
+        Ok(1)
+    }
+}
+
+/// Makes the parameter the root.
+struct Better;
+
+impl Pass for Better {
+    fn name(&self) -> &'static str {
+        "better"
+    }
+
+    fn summary(&self) -> &'static str {
+        "make a module cost less"
+    }
+
+    fn is_heart(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let Some(entry) = module.entry() else { return Ok(0) };
+        let Some(first) = module.instructions(entry).next() else { return Ok(0) };
+        if module.is_root(first) {
+            return Ok(0);
+        }
+        module.set_root(first)?;
+        Ok(1)
+    }
+}
+
+#[test]
+fn what_one_group_did_in_vain_keeps_none_after_it_from_its_turn() {
+    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+    let before = three();
+    let mut run = Run {
+        module: (*before).clone(),
+        options: &options,
+        most_instructions: 3,
+        fuel: u64::MAX,
+        passes: Vec::new(),
+        notes: Vec::new(),
+        taken_back: Vec::new(),
+        heart: 0,
+        observe: &mut |_, _| {},
+    };
+    let heart: Vec<PassList> = vec![vec![&Worse], vec![&Worse], vec![&Better], vec![&Worse]];
+    let plan = Plan { first: Vec::new(), cleanup: Vec::new(), heart };
+    assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
+    let entry = run.module.entry().expect("an entry");
+    let root = run.module.computation(entry).root().expect("a root");
+    assert_eq!(run.module.opcode(root), Opcode::Parameter);
+    assert_eq!(run.module.instruction_count(), 3, "nothing of what was in vain is left");
+    let done: Vec<(&str, usize)> =
+        run.passes.iter().map(|report| (report.name, report.changes)).collect();
+    assert_eq!(done, [("worse", 0), ("better", 1)]);
+    assert_eq!(run.heart, 1);
+    // Twice before the one that pays, three times after it.
+    assert_eq!(run.taken_back.len(), 5, "{:?}", run.taken_back);
 }

@@ -391,7 +391,16 @@ impl CostModel<'_> {
 
     /// Whether a value is so small that it never leaves vector memory.
     pub fn stays_on_chip(&self, value: Weighed<'_>) -> bool {
-        value.footprint.padded_bytes <= self.target.vector_memory_bytes / STAYS_ON_CHIP
+        self.holds_on_chip(value.footprint.padded_bytes)
+    }
+
+    fn holds_on_chip(&self, bytes: u64) -> bool {
+        bytes <= self.on_chip_bytes()
+    }
+
+    /// The bytes of the largest array that stays in vector memory.
+    pub fn on_chip_bytes(&self) -> u64 {
+        self.target.vector_memory_bytes / STAYS_ON_CHIP
     }
 
     fn main_memory_read(&self, value: Weighed<'_>) -> Cost {

@@ -9,6 +9,7 @@
 //! itself. [`CostModel`] counts the first reading of an array where it is made; here
 //! the others are counted.
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap};
 
@@ -48,17 +49,15 @@ impl Passes {
         model: &CostModel<'_>,
         places: Places<'_>,
     ) -> Self {
-        let mut ready: SecondaryMap<InstId, Ready> = SecondaryMap::new();
-        for id in module.instructions(computation) {
-            ready.set(id, readiness(module, id, waits(module, id, &ready), model, places));
-        }
+        let ready = readiness_of_all(module, computation, model, places);
+        let is_fused = |id: InstId| places.fused[id];
         let shares = model.target.shares_passes;
         let mut readers: SecondaryMap<InstId, Readers> = SecondaryMap::new();
         let mut found = Vec::new();
         for id in module.instructions(computation).rev() {
             let mut of = std::mem::take(readers.get_mut(id));
             if places.fused[id] {
-                if module.is_root(id) || is_stored(module, id, &|id| places.fused[id]) {
+                if module.is_root(id) || is_stored(module, id, &is_fused) {
                     insert(&mut of, (ready[id] / 2, (!shares).then_some(id)));
                 }
             } else if !is_other_name(module, id, model) {
@@ -72,6 +71,9 @@ impl Passes {
                 }
             }
             for &operand in module.operands(id) {
+                if places.fused[operand] && is_stored_for(module, id, &is_fused) {
+                    continue;
+                }
                 let all = readers.get_mut(operand);
                 of.iter().for_each(|&reader| insert(all, reader));
             }
@@ -87,16 +89,16 @@ impl Passes {
 
     /// How many passes there are in which anything is read.
     pub(super) fn count(&self) -> usize {
-        let mut passes = Readers::new();
-        for &reader in self.readers.iter().flat_map(|(_, readers)| readers) {
-            insert(&mut passes, reader);
-        }
-        passes.len()
+        let readers = self.readers.iter().flat_map(|(_, readers)| readers);
+        readers.collect::<FxHashSet<_>>().len()
     }
 }
 
+/// More readers of an array are not told apart.
+const MOST_READERS: usize = 64;
+
 fn insert(readers: &mut Readers, reader: Reader) {
-    if !readers.contains(&reader) {
+    if readers.len() < MOST_READERS && !readers.contains(&reader) {
         readers.push(reader);
     }
 }
@@ -106,46 +108,96 @@ fn waits(module: &Module, id: InstId, ready: &SecondaryMap<InstId, Ready>) -> Re
     module.operands(id).iter().map(|&operand| ready[operand]).max().unwrap_or(0)
 }
 
+/// When the results of all instructions are there.
+fn readiness_of_all(
+    module: &Module,
+    computation: CompId,
+    model: &CostModel<'_>,
+    places: Places<'_>,
+) -> SecondaryMap<InstId, Ready> {
+    let large = module.instructions(computation).filter(|&id| places.large[id]);
+    let largest = large.map(|id| model.weigh(module.shape(id)).footprint.padded_bytes).max();
+    let rows = Rows { model, largest: largest.unwrap_or(0) };
+    let mut ready: SecondaryMap<InstId, Ready> = SecondaryMap::new();
+    for id in module.instructions(computation) {
+        ready.set(id, readiness(module, id, waits(module, id, &ready), &rows, places));
+    }
+    ready
+}
+
 /// When the result of an instruction is there whose operands are there at `waits`.
 fn readiness(
     module: &Module,
     id: InstId,
     waits: Ready,
-    model: &CostModel<'_>,
+    rows: &Rows<'_>,
     places: Places<'_>,
 ) -> Ready {
     let whole = waits.next_multiple_of(2);
     let next = (waits / 2 + 1) * 2;
-    let of_large = || module.operands(id).iter().any(|&operand| places.large[operand]);
+    let of_large = module.operands(id).iter().any(|&operand| places.large[operand]);
     match module.op(id) {
         Op::Reduce(attrs) => {
-            let is_row = reduced_arrays(module, id).iter().all(|&array| {
-                module.array_shape(array).is_some_and(|a| fits_row(model, a, &attrs.dimensions))
-            });
-            match (of_large(), is_row) {
-                (false, _) => whole,
-                (true, true) => waits | 1,
-                (true, false) => next,
+            let arrays = || {
+                let arrays = reduced_arrays(module, id).iter();
+                arrays.map(|&array| module.array_shape(array))
+            };
+            let dims = &attrs.dimensions;
+            if of_large {
+                let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_row(a, dims)));
+                if one_row { waits | 1 } else { next }
+            } else {
+                // Rows side by side are a longer row.
+                let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_rows(a, dims)));
+                if one_row { waits } else { whole }
             }
         }
         Op::GetTupleElement(_) | Op::Tuple => waits,
         _ if places.fused[id] || same_but_ones(module, id) => waits,
         Op::Slice(_) => whole,
-        _ if is_other_name(module, id, model) => whole,
-        _ if of_large() => next,
+        // Rows keep their order.
+        Op::Reshape(_) if !of_large => waits,
+        _ if is_other_name(module, id, rows.model) => whole,
+        _ if of_large => next,
         _ => whole,
     }
 }
 
-/// Whether vector memory holds rows: what is reduced lies side by side.
-fn fits_row(model: &CostModel<'_>, array: &ArrayShape, dims: &[i64]) -> bool {
-    let rank = array.rank();
-    let first = rank.saturating_sub(dims.len());
-    let side_by_side = array.has_default_layout()
-        && dims.iter().all(|&dim| usize::try_from(dim).is_ok_and(|d| d >= first));
-    let row = (0..rank).map(|dim| if dim < first { 1 } else { array.dims()[dim] });
-    let row = ArrayShape::new(array.element_type, row).into();
-    side_by_side && model.stays_on_chip(model.weigh(&row))
+/// Which rows vector memory holds.
+struct Rows<'a> {
+    model: &'a CostModel<'a>,
+    /// The bytes of the largest array.
+    largest: u64,
+}
+
+impl Rows<'_> {
+    /// Whether it holds what is reduced of an array to one result.
+    fn holds_row(&self, array: &ArrayShape, dims: &[i64]) -> bool {
+        let rank = array.rank();
+        let first = rank.saturating_sub(dims.len());
+        let row = (0..rank).map(|dim| if dim < first { 1 } else { array.dims()[dim] });
+        let row = ArrayShape::new(array.element_type, row).into();
+        are_side_by_side(array, dims) && self.model.stays_on_chip(self.model.weigh(&row))
+    }
+
+    /// Whether it holds all of the largest array that goes into one result, where an
+    /// array of results for rows is reduced.
+    fn holds_rows(&self, array: &ArrayShape, dims: &[i64]) -> bool {
+        let first = array.rank().saturating_sub(dims.len());
+        let results = array
+            .dims()
+            .iter()
+            .take(first)
+            .fold(1, |n: u64, &dim| n.saturating_mul(dim.max(1).unsigned_abs()));
+        are_side_by_side(array, dims) && self.model.holds_on_chip(self.largest / results)
+    }
+}
+
+/// Whether what is reduced to one result lies side by side.
+fn are_side_by_side(array: &ArrayShape, dims: &[i64]) -> bool {
+    let first = array.rank().saturating_sub(dims.len());
+    array.has_default_layout()
+        && dims.iter().all(|&dim| usize::try_from(dim).is_ok_and(|d| d >= first))
 }
 
 /// Whether a reshape moves nothing, so that it only gives its operand another name.
@@ -169,8 +221,12 @@ fn same_but_ones(module: &Module, id: InstId) -> bool {
 
 /// Whether anything reads a fused value from memory.
 pub(super) fn is_stored(module: &Module, id: InstId, is_fused: &dyn Fn(InstId) -> bool) -> bool {
-    let computes = |user: InstId| is_fused(user) || module.opcode(user) == Opcode::Reduce;
-    module.users(id).into_iter().any(|user| !computes(user))
+    module.users(id).into_iter().any(|user| is_stored_for(module, user, is_fused))
+}
+
+/// Whether what is fused is stored for a user, which reads it from memory.
+fn is_stored_for(module: &Module, user: InstId, is_fused: &dyn Fn(InstId) -> bool) -> bool {
+    !is_fused(user) && module.opcode(user) != Opcode::Reduce
 }
 
 /// Whether an instruction that is not fused reads all of its operands.

@@ -1,5 +1,6 @@
 //! Says which sums became one, and what came out of them.
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::{InstId, Module};
 
 use crate::analysis::factored::{Core, Form, Sum};
@@ -8,18 +9,27 @@ use crate::analysis::product::Factor;
 /// More names than these are counted.
 const MOST_NAMES: usize = 4;
 
-/// Every core that was chosen, with the sums that come from it.
-pub(super) fn explain(module: &Module, sums: &[Sum], forms: &[Option<Form>]) -> String {
+/// The first cores that were chosen, with the sums that come from each.
+pub(super) fn explain<'a>(
+    module: &Module,
+    sums: impl Iterator<Item = (&'a Sum, &'a Option<Form>)>,
+) -> String {
+    let mut places: FxHashMap<&Core, usize> = FxHashMap::default();
     let mut cores: Vec<(&Core, Vec<(&Sum, &Form)>)> = Vec::new();
-    for (sum, form) in sums.iter().zip(forms) {
+    for (sum, form) in sums {
         let Some(form) = form else { continue };
-        match cores.iter_mut().find(|(core, _)| *core == &form.core) {
+        let place = *places.entry(&form.core).or_insert(cores.len());
+        match cores.get_mut(place) {
             Some((_, takers)) => takers.push((sum, form)),
             None => cores.push((&form.core, vec![(sum, form)])),
         }
     }
-    let told = cores.iter().map(|(core, takers)| one(module, core, takers));
-    told.collect::<Vec<_>>().join("; ")
+    let told = cores.iter().take(MOST_NAMES).map(|(core, takers)| one(module, core, takers));
+    let mut told = told.collect::<Vec<_>>().join("; ");
+    if let Some(more) = cores.len().checked_sub(MOST_NAMES).filter(|&more| more > 0) {
+        told += &format!("; and {more} more");
+    }
+    told
 }
 
 fn one(module: &Module, core: &Core, takers: &[(&Sum, &Form)]) -> String {

@@ -51,17 +51,22 @@ impl Pipeline<'_> {
     fn cost(&self, module: &Module) -> f64 {
         let pipeline = pipeline("default").expect("a pipeline");
         let mut module = module.clone();
-        let mut best = f64::INFINITY;
+        let mut best: Option<(Module, f64)> = None;
+        let mut turn = 0;
         self.run(pipeline.first, &mut module);
         loop {
             while self.run(pipeline.cleanup, &mut module) > 0 {}
             let now = module_cost(&module, self.target).cycles;
-            if !pays(best, now) {
-                return best;
-            }
-            best = now;
-            if !pipeline.heart.iter().any(|group| self.run(group, &mut module) > 0) {
-                return best;
+            let ((kept, cycles), first) = match best {
+                Some(best) if !pays(best.1, now) => (best, turn + 1),
+                _ => ((module, now), 0),
+            };
+            module = kept.clone();
+            best = Some((kept, cycles));
+            let mut groups = pipeline.heart.iter().enumerate().skip(first);
+            match groups.find(|(_, group)| self.run(group, &mut module) > 0) {
+                Some((place, _)) => turn = place,
+                None => return cycles,
             }
         }
     }
