@@ -2,6 +2,8 @@
 //!
 //! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
@@ -206,8 +208,9 @@ fn offered(sums: &[Sum]) -> Vec<Takers> {
     offered
 }
 
-/// How many sums can have a core, and how many elements it sums to one.
-type Merit = (usize, i64);
+/// How many sums can have a core; how few factors it has, where that frees a lone sum
+/// from waiting for the others; and how many elements it sums to one.
+type Merit = (usize, Reverse<usize>, i64);
 
 /// What most of the open sums can have.
 fn most_wanted<'a>(offered: &'a [Takers], open: &[bool]) -> Option<Vec<&'a (usize, Form)>> {
@@ -215,7 +218,9 @@ fn most_wanted<'a>(offered: &'a [Takers], open: &[bool]) -> Option<Vec<&'a (usiz
     for takers in offered {
         let takers: Vec<_> = takers.iter().filter(|(sum, _)| open[*sum]).collect();
         let Some((_, form)) = takers.first() else { continue };
-        let merit = (takers.len(), form.core.along.iter().map(|span| span.size()).product());
+        let factors = if takers.len() == 1 { form.core.factors.len() } else { 0 };
+        let summed = form.core.along.iter().map(|span| span.size()).product();
+        let merit = (takers.len(), Reverse(factors), summed);
         if best.as_ref().is_none_or(|(most, _)| merit > *most) {
             best = Some((merit, takers));
         }
