@@ -2,7 +2,7 @@
 """Time of original and rewritten programs, both through XLA:CPU in one process.
 
     python benches/real_effect.py [--suite real|wide|vjp] [--target NAME]
-        [--only SUBSTRING] [--rounds N] [--bin PATH]
+        [--only SUBSTRING] [--rounds N] [--fast-math] [--bin PATH]
 
 For every program of the suite, the original text and the text that `tilewright
 opt` writes are compiled, warmed up, and run in turn, each going first every
@@ -71,11 +71,12 @@ HEADER = """\
 |---|---:|---:|---:|---:|---|"""
 
 
-def rewrite(text: str, target: str, folder: Path) -> tuple[str, bool]:
-    """The rewritten text, and whether it is byte for byte the converted one."""
+def rewrite(text: str, target: str, folder: Path, *more: str) -> tuple[str, bool]:
+    """The rewritten text, and whether it is byte for byte the converted one; `opt`
+    gets more options."""
     path, rewritten, converted = (folder / name for name in ("in.hlo", "opt.hlo", "same.hlo"))
     path.write_text(text)
-    tool.tilewright("opt", path, "--target", target, "-o", rewritten)
+    tool.tilewright("opt", path, "--target", target, "-o", rewritten, *more)
     tool.tilewright("convert", path, "-o", converted)
     unchanged = rewritten.read_bytes() == converted.read_bytes()
     return rewritten.read_text(), unchanged
@@ -125,10 +126,10 @@ def largest_error(first: xla.Executable, second: xla.Executable) -> float:
     return max(xla.error(np.asarray(b), np.asarray(a)) for b, a in pairs)
 
 
-def measure(name: str, text: str, target: str, rounds: int) -> Row:
+def measure(name: str, text: str, target: str, rounds: int, *more: str) -> Row:
     """Rewrites, compiles and times one program."""
     with tempfile.TemporaryDirectory() as folder:
-        changed, unchanged = rewrite(text, target, Path(folder))
+        changed, unchanged = rewrite(text, target, Path(folder), *more)
     original, rewritten = xla.compile_text(text), xla.compile_text(changed)
     before, after = interleaved(original, rewritten, rounds)
     return Row(name, before, after, unchanged, largest_error(original, rewritten))
@@ -173,15 +174,17 @@ def main() -> None:
     parser.add_argument("--target", default="cpu", help="what `opt` weighs costs on")
     parser.add_argument("--only", default="", help="names that contain this text")
     parser.add_argument("--rounds", type=int, default=21, help="timed runs of each, at least")
+    parser.add_argument("--fast-math", action="store_true", help="as for `opt`")
     parser.add_argument("--bin", type=Path, help="the tilewright binary")
     options = parser.parse_args()
     if options.bin is not None:
         os.environ["TILEWRIGHT_BIN"] = str(options.bin.resolve())
+    more = ["--fast-math"] if options.fast_math else []
     print(HEADER)
     rows = []
     for name, text in SUITES[options.suite]():
         if options.only in name:
-            rows.append(measure(name, text, options.target, options.rounds))
+            rows.append(measure(name, text, options.target, options.rounds, *more))
             print(rows[-1].markdown(), flush=True)
     print(f"\n{summary(rows)}")
 

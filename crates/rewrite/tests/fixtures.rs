@@ -5,8 +5,8 @@
 mod common;
 
 use common::fixture::{Expect, Fixture};
-use common::values::{KINDS, bit_difference, difference, evaluated};
-use common::{changes, module, optimized, passes, short, text};
+use common::values::{KINDS, bit_difference, difference, error_difference, evaluated};
+use common::{changes, module, optimized, short, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::Verified;
@@ -65,7 +65,7 @@ fn check_fixture(name: &str, fixture: &Fixture) -> Result<(), Failed> {
     let (pass, name) = name.split_once('/').ok_or("it is in no folder")?;
     let before = module(&fixture.source);
     let names: Vec<&str> = fixture.passes.iter().map(String::as_str).collect();
-    let options = passes(&names, &fixture.target, fixture.exact);
+    let options = fixture.options(&names, fixture.exact);
     let after = optimized(&before, &options);
     check_notes(fixture, &after)?;
     match fixture.expect {
@@ -140,6 +140,8 @@ fn check_values(
         let actual = evaluated(after, 1, kind).map_err(|error| format!("after: {error}"))?;
         let apart = if exact {
             bit_difference(&expected, &actual)
+        } else if fixture.fast_math && fixture.source.contains("f32[") {
+            error_difference(&fixture.source, 1, kind, before, [&expected, &actual])?
         } else {
             difference(before, kind, &expected, &actual)
         };
@@ -165,7 +167,7 @@ fn check_idempotent(module: &Verified, options: &Options) -> Result<(), Failed> 
 fn check_other_passes(fixture: &Fixture, before: &Verified) -> Result<(), Failed> {
     for pass in registry::PASSES {
         for exact in [false, true] {
-            let options = passes(&[pass.name()], &fixture.target, exact);
+            let options = fixture.options(&[pass.name()], exact);
             let after = optimized(before, &options);
             let blame = |failed: Failed| match failed.message() {
                 Some(what) => format!("`{}` alone, exact {exact}: {what}", pass.name()).into(),

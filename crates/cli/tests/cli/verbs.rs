@@ -128,6 +128,32 @@ fn opt_options() {
 }
 
 #[test]
+fn fast_math_sums_about_the_mean_of_a_sample() {
+    // So little vector memory that the small image does not stay in it.
+    let target = include_str!("../../../target/src/builtin/tpu-like.toml");
+    let small = target.replace("134_217_728", "524_288");
+    assert_ne!(small, target);
+    let (_folder, target) = file("small.toml", small);
+    let target = target.to_str().unwrap();
+    let gradient = model("../rewrite/shifted-moments/gradient.hlo");
+    let gradient = gradient.to_str().unwrap();
+    let about = "about a sample's mean";
+    let opt = |more: &[&str]| {
+        tilewright([&["opt", gradient, "--target", target, "--explain"], more].concat())
+    };
+    let strict = opt(&[]).ok();
+    assert!(!strict.stderr.contains(about), "{}", strict.stderr);
+    let fast = opt(&["--fast-math", "--check"]).ok().says(about);
+    assert_ne!(fast.stdout, strict.stdout);
+    let json = opt(&["--fast-math", "--json"]).ok().stderr_json();
+    assert!(json["passes"].to_string().contains("shifted-moments"), "{json}");
+    let check = ["check", gradient, "--target", target, "--fast-math", "--bisect"];
+    let checked = tilewright(check).ok().stdout;
+    assert!(checked.starts_with("equal but for rounding"), "{checked}");
+    opt(&["--fast-math", "--exact"]).failed(2).says("cannot be used with");
+}
+
+#[test]
 fn dump_dir_has_every_stage() {
     let folder = tempfile::tempdir().unwrap();
     let dumps = folder.path().join("a/b");

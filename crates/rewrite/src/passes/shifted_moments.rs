@@ -9,7 +9,7 @@
 //! A normalisation sums an image for its mean, then sums squares of what the mean
 //! leaves, and its gradient sums products with it: pass after pass over the image,
 //! each waiting for the one before. With a *pilot* k, the mean of a small sample
-//! ([`pilot`]), in place of the mean, mean, variance and all sums of the gradient come
+//! (`pilot.rs`), in place of the mean, mean, variance and all sums of the gradient come
 //! out of one pass. Because k lies among the data, the sums about k are hardly larger
 //! than those about c, so that little is lost in the differences above; where all data
 //! are far from zero and close together, the mean itself gains.
@@ -17,25 +17,24 @@
 //! Preconditions: those of [`super::factored_sums`], sums in `f32` or `f64`, and leave
 //! to change float sums by more than their order (`--fast-math`), since
 //! `inf - inf` may be where there was one infinity. The other factors q must not wait
-//! for c themselves. Made where the module costs less for it on the target, which is
-//! where passes over images are saved. See `docs/numerics.md`.
+//! for c themselves, and not all of them divide. Made where arrays in main memory are
+//! summed and the module costs less for it on the target, which is where passes over
+//! images are saved. See `docs/numerics.md`.
 
+mod moments;
 mod pilot;
 
-use rustc_hash::FxHashSet;
-use tilewright_ir::{
-    ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Value,
-};
+use rustc_hash::FxHashMap;
+use tilewright_ir::{EditError, InstId, Module, Op, Value};
 
-use super::factored_sums::sums;
 use super::sum_build::{At, Build, Placed};
 use super::weight::{Weight, judge};
 use crate::analysis::factored::{Core, Sum};
 use crate::analysis::monoid::whole_number;
-use crate::analysis::product::{Factor, Product};
 use crate::analysis::span::{Cuts, Span};
 use crate::pass::{Context, Pass};
 use crate::report::place_of;
+use moments::{Group, Moment, groups};
 use pilot::Pilot;
 
 /// See the module.
@@ -58,144 +57,97 @@ impl Pass for ShiftedMoments {
         if !cx.fast_math || cx.exact {
             return Ok(0);
         }
-        let mut changes = 0;
+        let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);
         for computation in module.computations().to_vec() {
-            for group in groups(module, computation) {
-                changes += shift(module, &group, cx)?;
-            }
+            found.extend(groups(module, computation, cx.target, &mut work));
+        }
+        let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
+        let together = found.len().div_ceil(asked).max(1);
+        let (mut changes, mut replaced) = (0, FxHashMap::default());
+        for groups in found.chunks_mut(together) {
+            changes += shift(module, groups, &mut replaced, cx)?;
         }
         Ok(changes)
     }
 }
 
-/// A sum of powers of what is left of an array less its mean, times other factors.
-struct Moment {
-    sum: Sum,
-    /// How often `x - c` is a factor: none in a sum of the array itself, 1 or 2 else.
-    power: usize,
-    /// The other factors.
-    others: Vec<Factor>,
-}
+/// For so many instructions, all in all, a module is weighed to decide on groups. In a
+/// large module several groups are decided on at once.
+const MOST_WEIGHED: usize = 1 << 20;
 
-/// All moments of an array along the same dims.
-struct Group {
-    x: Factor,
-    c: Factor,
-    along: Vec<Span>,
-    moments: Vec<Moment>,
-}
+/// What sums became that were replaced.
+type Replaced = FxHashMap<InstId, InstId>;
 
-/// The difference that a factor is, of an array and something constant along a sum.
-fn difference(module: &Module, factor: &Factor, sum: &Sum) -> Option<(Factor, Factor)> {
-    let (Op::Subtract, &[a, b]) = (module.op(factor.value), module.operands(factor.value)) else {
-        return None;
-    };
-    if factor.divides || factor.convert.is_some() || module.extras(factor.value).is_some() {
-        return None;
-    }
-    let sole = |value: InstId| {
-        let mut product = Product::of_factor(module, Factor { value, ..factor.clone() });
-        let only = product.factors.pop().filter(|factor| !factor.divides)?;
-        (product.factors.is_empty() && !product.negative).then_some(only)
-    };
-    let (x, c) = (sole(a)?, sole(b)?);
-    let constant = !sum.summed.iter().any(|&span| c.varies_along(span));
-    constant.then_some((x, c))
-}
-
-/// The moments of a computation, by array, centre and dims.
-fn groups(module: &Module, computation: CompId) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    let mut plain: Vec<Sum> = Vec::new();
-    let wide = |sum: &Sum| matches!(sum.element_type, ElementType::F32 | ElementType::F64);
-    for sum in sums(module, computation, false).into_iter().filter(wide) {
-        let mut others = sum.product.factors.clone();
-        let found = others
-            .iter()
-            .find_map(|factor| Some((factor.clone(), difference(module, factor, &sum)?)));
-        let Some((centred, (x, c))) = found else {
-            plain.push(sum);
-            continue;
-        };
-        let before = others.len();
-        others.retain(|factor| *factor != centred);
-        let power = before - others.len();
-        if power > 2 || others.iter().any(|other| other.value == x.value) {
-            continue;
-        }
-        let moment = Moment { power, others, sum };
-        let same =
-            |group: &&mut Group| group.x == x && group.c == c && group.along == moment.sum.summed;
-        match groups.iter_mut().find(same) {
-            Some(group) => group.moments.push(moment),
-            None => {
-                let along = moment.sum.summed.clone();
-                groups.push(Group { x, c, along, moments: vec![moment] });
-            }
+/// Gives the moments of these groups other centres, if that pays.
+fn shift(
+    module: &mut Module,
+    groups: &mut [Group],
+    replaced: &mut Replaced,
+    cx: &mut Context<'_>,
+) -> Result<usize, EditError> {
+    let (mut shifted, mut now) = (module.clone(), Replaced::default());
+    let mut moved: Vec<&Group> = Vec::new();
+    for group in groups {
+        group.follow(replaced);
+        group.follow(&now);
+        if move_centre(&mut shifted, group, &mut now)? {
+            moved.push(group);
         }
     }
-    for sum in plain {
-        let [only] = sum.product.factors.as_slice() else { continue };
-        let same = |group: &&mut Group| group.x == *only && group.along == sum.summed;
-        if let Some(group) = groups.iter_mut().find(same) {
-            group.moments.push(Moment { power: 0, others: Vec::new(), sum });
-        }
+    let Some(first) = moved.first() else { return Ok(0) };
+    let Some(sum) = first.moments.first().map(|moment| moment.sum.id) else { return Ok(0) };
+    let place = place_of(module, sum);
+    let what = words(module, &moved);
+    let weights = [Weight::of(module.clone(), cx)?, Weight::of(shifted.clone(), cx)?];
+    let made = judge(&ShiftedMoments, place, &what, weights.each_ref(), cx);
+    if !made {
+        return Ok(0);
     }
-    groups.retain_mut(|group| {
-        let late = waiting(module, computation, &group.x);
-        group.moments.retain(|moment| moment.others.iter().all(|o| !late.contains(&o.value)));
-        let place =
-            |moment: &Moment| module.instructions(computation).position(|id| id == moment.sum.id);
-        group.moments.sort_by_cached_key(place);
-        late.contains(&group.c.value) && group.moments.iter().any(|moment| moment.power > 0)
-    });
-    groups
+    let changes = moved.len();
+    *module = shifted;
+    replaced.extend(now);
+    Ok(changes)
 }
 
-/// What waits for a reduction of an array; of all of it, unlike a sample.
-fn waiting(module: &Module, computation: CompId, x: &Factor) -> FxHashSet<InstId> {
-    let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
-    let mut of: FxHashSet<InstId> = FxHashSet::from_iter([x.value]);
-    let mut late: FxHashSet<InstId> = FxHashSet::default();
-    for id in module.instructions(computation) {
-        let operands = module.operands(id);
-        let is_late = operands.iter().any(|operand| late.contains(operand))
-            || (module.opcode(id) == Opcode::Reduce && operands.iter().any(|o| of.contains(o)));
-        if is_late {
-            late.insert(id);
-        } else if elements(id) == elements(x.value) && operands.iter().any(|o| of.contains(o)) {
-            of.insert(id);
-        }
+/// Which sums are given other centres.
+fn words(module: &Module, groups: &[&Group]) -> String {
+    let sums: usize = groups.iter().map(|group| group.moments.len()).sum();
+    match groups {
+        [group] => format!(
+            "{sums} sums of `{}` about a sample's mean in place of `{}`",
+            module.name_of(group.x.value),
+            module.name_of(group.c.value)
+        ),
+        _ => format!("{sums} sums about the means of {} samples", groups.len()),
     }
-    late
 }
 
-/// Gives the moments of a group another centre, if that pays.
-fn shift(module: &mut Module, group: &Group, cx: &mut Context<'_>) -> Result<usize, EditError> {
-    let Some(first) = group.moments.first() else { return Ok(0) };
-    let mut shifted = module.clone();
-    let Some(pilot) = pilot::add(&mut shifted, &group.x, &first.sum)? else { return Ok(0) };
-    let mut build = Build::new(&shifted);
+/// Gives the moments of a group another centre; whether that can be.
+fn move_centre(
+    module: &mut Module,
+    group: &Group,
+    replaced: &mut Replaced,
+) -> Result<bool, EditError> {
+    // What was dead before is gone with what became dead.
+    let is_used = |id| module.instruction(id).use_count() > 0 || module.is_root(id);
+    if !group.moments.iter().all(|moment| is_used(moment.sum.id)) {
+        return Ok(false);
+    }
+    let Some(first) = group.moments.first() else { return Ok(false) };
+    let Some(pilot) = pilot::add(module, &group.x, &first.sum)? else { return Ok(false) };
+    let mut build = Build::new(module);
     for moment in &group.moments {
-        if about(&mut build, &shifted, moment, group, &pilot).is_none() {
-            return Ok(0);
+        if about(&mut build, module, moment, group, &pilot).is_none() {
+            return Ok(false);
         }
     }
     let patch = build.patch;
-    patch.apply(&mut shifted)?;
-    let what = format!(
-        "{} sums of `{}` about a sample's mean in place of `{}`",
-        group.moments.len(),
-        module.name_of(group.x.value),
-        module.name_of(group.c.value)
-    );
-    let weights = [Weight::of(module.clone(), cx)?, Weight::of(shifted.clone(), cx)?];
-    let place = place_of(module, first.sum.id);
-    let made = judge(&ShiftedMoments, place, &what, weights.each_ref(), cx);
-    if made {
-        *module = shifted;
-    }
-    Ok(usize::from(made))
+    let values = patch.apply(module)?;
+    replaced.extend(patch.replaced().iter().filter_map(|&(old, new)| match new {
+        Value::Old(id) => Some((old, id)),
+        Value::New(place) => Some((old, *values.get(place)?)),
+    }));
+    Ok(true)
 }
 
 /// Writes a moment about the pilot.

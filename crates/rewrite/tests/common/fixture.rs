@@ -4,14 +4,19 @@
 //! // One sentence on what it tests.
 //! // pass: reduce-through-reshape,dce
 //! // exact                       (only where float sums must keep their order)
+//! // fast-math                   (only where float sums may become differences)
 //! // target: linear              (tpu-like unless said)
+//! // vector-memory: 524288       (bytes, where the target's would hold too much)
 //! // expect: fires               (or: unchanged)
 //! // note: --exact keeps         (part of a note that must be made; any number)
 //! // not-run: why                (only where the interpreter refuses the module)
 //! HloModule ...
 //! ```
 
+use tilewright_rewrite::Options;
 use tilewright_target::Target;
+
+use super::passes;
 
 /// What a fixture expects of the pass whose folder it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +36,12 @@ pub(crate) struct Fixture {
     pub(crate) passes: Vec<String>,
     /// Whether float sums keep their order.
     pub(crate) exact: bool,
+    /// Whether sums of differences may become differences of sums.
+    pub(crate) fast_math: bool,
     /// The target's name.
     pub(crate) target: String,
+    /// Its vector memory, if not as it is.
+    pub(crate) vector_memory: Option<u64>,
     /// What should happen.
     pub(crate) expect: Expect,
     /// Parts of notes that must be made.
@@ -52,7 +61,9 @@ impl Fixture {
             sentence: String::new(),
             passes: Vec::new(),
             exact: false,
+            fast_math: false,
             target: Target::DEFAULT.into(),
+            vector_memory: None,
             expect: Expect::Fires,
             notes: Vec::new(),
             not_run: None,
@@ -62,10 +73,15 @@ impl Fixture {
         for line in header {
             match line.split_once(": ") {
                 _ if line == "exact" => fixture.exact = true,
+                _ if line == "fast-math" => fixture.fast_math = true,
                 Some(("pass", names)) => {
                     fixture.passes = names.split(',').map(str::to_owned).collect();
                 }
                 Some(("target", name)) => fixture.target = name.into(),
+                Some(("vector-memory", bytes)) => {
+                    let bytes = bytes.parse().map_err(|error| format!("{bytes}: {error}"))?;
+                    fixture.vector_memory = Some(bytes);
+                }
                 Some(("expect", "fires")) => expect = Some(Expect::Fires),
                 Some(("expect", "unchanged")) => expect = Some(Expect::Unchanged),
                 Some(("note", part)) => fixture.notes.push(part.into()),
@@ -81,6 +97,16 @@ impl Fixture {
             expect.ok_or("there is no `// expect: fires` or `// expect: unchanged`")?;
         fixture.check(pass)?;
         Ok(fixture)
+    }
+
+    /// Options for these passes, by name, under the fixture's conditions.
+    pub(crate) fn options(&self, names: &[&str], exact: bool) -> Options {
+        let mut options = passes(names, &self.target, exact);
+        options.fast_math = self.fast_math && !exact;
+        if let Some(bytes) = self.vector_memory {
+            options.target.vector_memory_bytes = bytes;
+        }
+        options
     }
 
     fn check(&self, pass: &str) -> Result<(), String> {

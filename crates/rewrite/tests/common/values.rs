@@ -3,7 +3,7 @@
 use tilewright_interp::compare::{Tolerance, compare};
 use tilewright_interp::inputs::{InputKind, inputs_for};
 use tilewright_interp::{Limits, evaluate};
-use tilewright_ir::{ElementType, Literal, Module, Shape, Verified};
+use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, Module, Shape, Verified};
 
 /// The inputs that modules are run on: from evenly spread numbers, sums lose
 /// least; `Ties` makes equal elements, which maxima and comparisons meet.
@@ -73,4 +73,65 @@ fn difference_within(
     let apart = compared.into_iter().find(|comparison| !comparison.equal)?;
     let (index, at) = (apart.index, apart.at?);
     Some(format!("output {index} at {:?}: {} became {}", at.index, at.expected, at.actual))
+}
+
+/// How much further than what a module makes of rounding its rewritten form may be
+/// from what it would compute in `f64`, on the worst element.
+const WORSE: f64 = 4.0;
+
+/// Between good and bad luck lie as many units in the last place of the largest
+/// magnitude; inputs are of the order of one, and cancel.
+const LUCK: f64 = 16.0 * f32::EPSILON as f64;
+
+/// What of a rewritten module's result is further from the `f64` result than
+/// [`WORSE`] times that of the module itself, if anything is. All inputs are those of
+/// the module, all in between in `f32` is in `f64` there.
+pub(crate) fn error_difference(
+    source: &str,
+    seed: u64,
+    kind: InputKind,
+    before: &Verified,
+    results: [&Literal; 2],
+) -> Result<Option<String>, String> {
+    let wide = super::module(&source.replace("f32[", "f64["));
+    let inputs = inputs_for(before, seed, kind).map_err(|error| error.to_string())?;
+    let inputs: Vec<Literal> = inputs.iter().map(widened).collect();
+    let exact = evaluate(&wide, &inputs, &Limits::default()).map_err(|error| error.to_string())?;
+    let exact = arrays(&exact);
+    for (output, exact) in exact.iter().enumerate() {
+        let largest = exact.iter().fold(1.0f64, |largest, value| largest.max(value.abs()));
+        let [before, after] = results.map(|result| {
+            let values = &arrays(result)[output];
+            let errors = values.iter().zip(exact).map(|(value, exact)| (value - exact).abs());
+            // What is no number is as wrong as can be.
+            errors.fold(0.0f64, |worst, e| if e.is_nan() { f64::INFINITY } else { worst.max(e) })
+        });
+        if after > WORSE * before + LUCK * largest {
+            return Ok(Some(format!("output {output} was off by {before:e}, is by {after:e}")));
+        }
+    }
+    Ok(None)
+}
+
+/// An array in `f64`, if it is one of `f32`.
+pub(crate) fn widened(literal: &Literal) -> Literal {
+    let Literal::Array(array) = literal else { return literal.clone() };
+    let Data::F32(values) = array.data() else { return literal.clone() };
+    let values = values.iter().map(|&value| f64::from(value)).collect();
+    let dims = array.dims().iter().copied();
+    let wide = ArrayLiteral::new(ElementType::F64, dims, Data::F64(values));
+    Literal::Array(wide.expect("as many values"))
+}
+
+/// The floats of all arrays of a literal.
+fn arrays(literal: &Literal) -> Vec<Vec<f64>> {
+    match literal {
+        Literal::Tuple(parts) => parts.iter().flat_map(arrays).collect(),
+        Literal::Array(array) => vec![match array.data() {
+            Data::F32(values) => values.iter().map(|&value| f64::from(value)).collect(),
+            Data::F64(values) => values.clone(),
+            _ => Vec::new(),
+        }],
+        Literal::Token | Literal::Elided(_) => Vec::new(),
+    }
 }

@@ -131,7 +131,10 @@ fn start(step: i64) -> i64 {
     (step - 1) / 2
 }
 
-/// How many values are taken along a dim, at such steps.
+/// How many values are taken along a dim that is at least as long as such a step.
 fn taken(size: i64, step: i64) -> i64 {
-    (size - start(step) + step - 1) / step
+    (size - 1 - start(step)) / step + 1
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+//! Random sums about means: `shifted-moments` alone, on a machine without room for
+//! arrays, keeps what they are, as far as rounding lets it.
+
+mod common;
+
+use std::fmt::Write as _;
+
+use common::values::widened;
+use common::{changes, module, optimized, passes};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use tilewright_interp::inputs::{InputKind, inputs_for};
+use tilewright_interp::{Limits, evaluate};
+use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
+use tilewright_rewrite::Options;
+
+/// What an element is weighed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    None,
+    /// Each has its own.
+    Each,
+    /// All along the sum have the same.
+    Kept,
+    /// It is the same along the kept dims.
+    Summed,
+    /// Each is divided by its own, which is at least 1.
+    Divisor,
+}
+
+/// A sum of `(x - mean)^power * weight`.
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    power: u32,
+    weight: Weight,
+    negative: bool,
+}
+
+/// Sums of one array along the same dims.
+#[derive(Clone, Debug)]
+struct Program {
+    dims: Vec<(i64, bool)>,
+    terms: Vec<Term>,
+}
+
+impl Program {
+    /// How many values each sum adds.
+    fn values(&self) -> i64 {
+        self.dims.iter().filter(|(_, summed)| *summed).map(|(size, _)| size).product()
+    }
+
+    /// The places of the dims that are summed, or of the others.
+    fn places(&self, summed: bool) -> String {
+        let places = (0..).zip(&self.dims).filter(|(_, dim)| dim.1 == summed);
+        let places: Vec<String> = places.map(|(place, _): (i64, _)| place.to_string()).collect();
+        places.join(",")
+    }
+
+    fn shape(&self, element_type: &str, of: impl Fn(bool) -> bool) -> String {
+        let sizes = self.dims.iter().filter(|(_, summed)| of(*summed));
+        let sizes: Vec<String> = sizes.map(|(size, _)| size.to_string()).collect();
+        format!("{element_type}[{}]", sizes.join(","))
+    }
+
+    /// Its text: the sum of the array, then all other sums. Parameter 0 is the array;
+    /// the others are weights.
+    fn text(&self, t: &str) -> String {
+        let whole = self.shape(t, |_| true);
+        let (kept, summed) = (self.shape(t, |summed| !summed), self.shape(t, |summed| summed));
+        let (kept_places, summed_places) = (self.places(false), self.places(true));
+        let mut text = format!(
+            "HloModule random\nadd {{\n  a = {t}[] parameter(0)\n  b = {t}[] parameter(1)\n  \
+             ROOT r = {t}[] add(a, b)\n}}\nENTRY main {{\n  x = {whole} parameter(0)\n  \
+             zero = {t}[] constant(0)\n  one = {t}[] constant(1)\n  \
+             ones = {whole} broadcast(one), dimensions={{}}\n  \
+             sum = {kept} reduce(x, zero), dimensions={{{summed_places}}}, to_apply=add\n  \
+             count = {t}[] constant({})\n  counts = {kept} broadcast(count), dimensions={{}}\n  \
+             mean = {kept} divide(sum, counts)\n  \
+             means = {whole} broadcast(mean), dimensions={{{kept_places}}}\n  \
+             rest = {whole} subtract(x, means)\n",
+            self.values()
+        );
+        let mut write = |line: String| writeln!(text, "  {line}").expect("a string grows");
+        let mut results = vec!["sum".to_owned()];
+        let mut parameters = 1;
+        for (i, term) in self.terms.iter().enumerate() {
+            let mut product = "rest".to_owned();
+            if term.power == 2 {
+                product = format!("square{i}");
+                write(format!("{product} = {whole} multiply(rest, rest)"));
+            }
+            let mut parameter = |shape: &str| {
+                parameters += 1;
+                write(format!("q{i} = {shape} parameter({})", parameters - 1));
+            };
+            let opcode = match term.weight {
+                Weight::None => None,
+                Weight::Each => {
+                    parameter(&whole);
+                    write(format!("w{i} = {whole} copy(q{i})"));
+                    Some("multiply")
+                }
+                Weight::Kept => {
+                    parameter(&kept);
+                    write(format!("w{i} = {whole} broadcast(q{i}), dimensions={{{kept_places}}}"));
+                    Some("multiply")
+                }
+                Weight::Summed => {
+                    parameter(&summed);
+                    let places = &summed_places;
+                    write(format!("w{i} = {whole} broadcast(q{i}), dimensions={{{places}}}"));
+                    Some("multiply")
+                }
+                Weight::Divisor => {
+                    parameter(&whole);
+                    write(format!("size{i} = {whole} abs(q{i})"));
+                    write(format!("w{i} = {whole} add(size{i}, ones)"));
+                    Some("divide")
+                }
+            };
+            if let Some(opcode) = opcode {
+                write(format!("weighted{i} = {whole} {opcode}({product}, w{i})"));
+                product = format!("weighted{i}");
+            }
+            if term.negative {
+                write(format!("negative{i} = {whole} negate({product})"));
+                product = format!("negative{i}");
+            }
+            let places = &summed_places;
+            write(format!(
+                "term{i} = {kept} reduce({product}, zero), dimensions={{{places}}}, to_apply=add"
+            ));
+            results.push(format!("term{i}"));
+        }
+        let types = vec![kept.as_str(); results.len()].join(", ");
+        write(format!("ROOT results = ({types}) tuple({})", results.join(", ")));
+        text.push_str("}\n");
+        text
+    }
+}
+
+fn programs() -> impl Strategy<Value = Program> {
+    let size = prop_oneof![1 => Just(1i64), 6 => 2i64..10, 1 => 10i64..40];
+    let dims = prop::collection::vec((size, prop::bool::weighted(0.7)), 1..=5);
+    let weight = prop_oneof![
+        Just(Weight::None),
+        Just(Weight::Each),
+        Just(Weight::Kept),
+        Just(Weight::Summed),
+        Just(Weight::Divisor)
+    ];
+    let term = (1u32..=2, weight, any::<bool>());
+    let term = term.prop_map(|(power, weight, negative)| Term { power, weight, negative });
+    let small = |dims: &Vec<(i64, bool)>| {
+        let summed: i64 = dims.iter().filter(|dim| dim.1).map(|dim| dim.0).product();
+        summed >= 64 && dims.iter().map(|dim| dim.0).product::<i64>() <= 20_000
+    };
+    let dims = dims.prop_filter("sums of some values", small);
+    (dims, prop::collection::vec(term, 1..4)).prop_map(|(dims, terms)| Program { dims, terms })
+}
+
+/// No array of 64 elements stays on chip, what does not is all that costs, and nothing
+/// is padded.
+fn options() -> Options {
+    let mut options = passes(&["shifted-moments", "cse", "dce"], "linear", false);
+    options.fast_math = true;
+    options.target.shares_passes = true;
+    options.target.vector_memory_bytes = 64 * 255;
+    options.target.hbm_bytes_per_cycle = 0.01;
+    options
+}
+
+/// The parameters: the first is normal with this mean, the others around 0.
+fn inputs(module: &Verified, seed: u64, mean: f64) -> Vec<Literal> {
+    let mut inputs = inputs_for(module, seed, InputKind::Normal).expect("inputs");
+    let Literal::Array(x) = &inputs[0] else { panic!("an array") };
+    #[expect(clippy::cast_possible_truncation, reason = "inputs may be any")]
+    let moved = match x.data() {
+        Data::F32(values) => Data::F32(values.iter().map(|v| v + mean as f32).collect()),
+        Data::F64(values) => Data::F64(values.iter().map(|v| v + mean).collect()),
+        other => panic!("{other:?}"),
+    };
+    let (element_type, dims) = (x.element_type(), x.dims().iter().copied());
+    inputs[0] = Literal::Array(ArrayLiteral::new(element_type, dims, moved).expect("as many"));
+    inputs
+}
+
+fn floats(literal: &Literal) -> Vec<f64> {
+    match literal {
+        Literal::Array(array) => match array.data() {
+            Data::F32(values) => values.iter().map(|&value| f64::from(value)).collect(),
+            Data::F64(values) => values.clone(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn results(module: &Verified, inputs: &[Literal]) -> Vec<Vec<f64>> {
+    match evaluate(module, inputs, &Limits::default()).expect("values") {
+        Literal::Tuple(parts) => parts.iter().map(floats).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The largest of some magnitudes.
+fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, |largest: f64, value| {
+        if value.is_nan() { f64::INFINITY } else { largest.max(value.abs()) }
+    })
+}
+
+/// What the bounds are made of.
+struct Sizes {
+    /// How many values a sum adds.
+    count: f64,
+    /// The largest `|x|`.
+    size: f64,
+    /// How far apart values are; no mean is further from any of them.
+    spread: f64,
+    /// The largest weight of each sum, 1 for the sum of the array.
+    weights: Vec<f64>,
+}
+
+impl Sizes {
+    fn of(program: &Program, inputs: &[Literal]) -> Self {
+        let x = floats(&inputs[0]);
+        let (least, most) = x.iter().fold((f64::MAX, f64::MIN), |(a, b), &v| (a.min(v), b.max(v)));
+        let mut parameters = inputs[1..].iter();
+        let weights = program.terms.iter().map(|term| match term.weight {
+            Weight::None => 1.0,
+            // What divides is at least 1.
+            Weight::Divisor => parameters.next().map_or(1.0, |_| 1.0),
+            Weight::Each | Weight::Kept | Weight::Summed => {
+                largest(floats(parameters.next().expect("a parameter")))
+            }
+        });
+        #[expect(clippy::cast_precision_loss, reason = "few values")]
+        let count = program.values() as f64;
+        let weights = std::iter::once(1.0).chain(weights).collect();
+        Self { count, size: largest(x), spread: most - least, weights }
+    }
+}
+
+/// Random programs with what they became, where the pass fired; and how many there were.
+fn rewritten(element_type: &str, count: usize) -> Vec<(Program, Verified, Verified)> {
+    let mut runner = TestRunner::deterministic();
+    let mut fired = Vec::new();
+    for _ in 0..count {
+        let program = programs().new_tree(&mut runner).expect("a program").current();
+        let before = module(&program.text(element_type));
+        let after = optimized(&before, &options());
+        if changes(&after, "shifted-moments") > 0 {
+            let again = optimized(&after.module, &options());
+            assert_eq!(changes(&again, "shifted-moments"), 0, "{program:?}");
+            fired.push((program, before, after.module));
+        }
+    }
+    assert!(fired.len() * 3 > count, "it fired on {} of {count}", fired.len());
+    fired
+}
+
+/// With `u` the rounding of a number, each value of a sum of `n` adds a rounding to
+/// what is summed so far: `n u` times the sum of the magnitudes. No value is larger
+/// than `Q (2M)^p`, with weights of `Q` and an array of `M`, whichever of its numbers
+/// or means is subtracted. The law has up to four such sums, `1 + 2 + 1`, in place of
+/// one; the mean is off by `(n + 1) u M`, which moves both.
+#[test]
+fn in_f64_nothing_but_rounding_changes() {
+    for (seed, (program, before, after)) in (0..).zip(rewritten("f64", 500)) {
+        let inputs = inputs(&before, seed, [0.0, 3.0, -100.0][seed as usize % 3]);
+        let sizes = Sizes::of(&program, &inputs);
+        let powers = std::iter::once(1).chain(program.terms.iter().map(|term| term.power));
+        let (before, after) = (results(&before, &inputs), results(&after, &inputs));
+        let outputs = before.iter().zip(&after).zip(&sizes.weights).zip(powers);
+        for (output, (((before, after), weight), power)) in outputs.enumerate() {
+            let Sizes { count, size, .. } = sizes;
+            let terms = count * weight * (2.0 * size).powi(power.try_into().expect("1 or 2"));
+            let bound = 8.0 * (count + 8.0) * (f64::EPSILON / 2.0) * terms;
+            let apart = largest(before.iter().zip(after).map(|(before, after)| before - after));
+            assert!(apart <= bound, "{program:?}, output {output}: {apart:e} > {bound:e}");
+        }
+    }
+}
+
+/// The interpreter rounds each sum once, each value up to four times: about a number
+/// among the data by no more than their spread `D` has it. Whatever it is about, the
+/// mean is rounded as a number of `M` is. So the rewritten form is no more than
+/// `4 u n Q D^(p-1) (D + M)` worse than four times the original, however far from zero
+/// the data are; about zero, it would be by `u n Q M^p`.
+#[test]
+fn in_f32_errors_stay_those_of_the_mean() {
+    for (seed, (program, before, after)) in (0..).zip(rewritten("f32", 500)) {
+        let inputs = inputs(&before, seed, [0.0, 3.0, -100.0, 1e4][seed as usize % 4]);
+        let sizes = Sizes::of(&program, &inputs);
+        let wide: Vec<Literal> = inputs.iter().map(widened).collect();
+        let exact = results(&module(&program.text("f64")), &wide);
+        let (before, after) = (results(&before, &inputs), results(&after, &inputs));
+        for (output, exact) in exact.iter().enumerate() {
+            let Sizes { count, size, spread, ref weights } = sizes;
+            let power = output.checked_sub(1).map_or(1, |term| program.terms[term].power);
+            let each = if power == 2 { spread } else { 1.0 };
+            let terms = count * weights[output] * each * (spread + size);
+            let [was, is] = [&before, &after].map(|results| {
+                largest(results[output].iter().zip(exact).map(|(value, exact)| value - exact))
+            });
+            let bound = 4.0 * was + 4.0 * f64::from(f32::EPSILON / 2.0) * terms;
+            assert!(is <= bound, "{program:?}, output {output}: {was:e}, then {is:e} > {bound:e}");
+        }
+    }
+}
