@@ -39,7 +39,13 @@ fn opt() {
     let done = tilewright(["opt", input.to_str().unwrap(), "--stats", "--json"]).ok();
     assert!(done.stdout.starts_with("HloModule"));
     let report = done.stderr_json();
-    assert_keys(&report, &["before", "after", "passes", "stopped", "unchanged", "notes"]);
+    let both = ["peak_live_bytes", "image_passes"];
+    let single = ["before", "after", "passes", "stopped", "unchanged", "notes"];
+    assert_keys(&report, &[single.as_slice(), &both].concat());
+    for key in both {
+        let [before, after] = report[key].as_array().unwrap().as_slice() else { panic!("{key}") };
+        assert!(before.as_u64().unwrap() >= after.as_u64().unwrap(), "{key}: {before}, {after}");
+    }
     for key in ["before", "after"] {
         assert_keys(&report[key], &COSTS);
         assert_costs(&report[key]);

@@ -81,10 +81,14 @@ fn held(module: &Module, id: InstId, model: &CostModel<'_>) -> u64 {
 }
 
 /// Whether memory is taken for what an instruction makes: it is neither computed
-/// where it is used nor another name for what is there.
+/// where it is used nor another name for what is there, or for a part of it.
 fn is_made(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     let is_name = match module.op(id) {
-        Op::Tuple | Op::GetTupleElement(_) | Op::OptimizationBarrier | Op::AddDependency => true,
+        Op::Tuple
+        | Op::GetTupleElement(_)
+        | Op::OptimizationBarrier
+        | Op::AddDependency
+        | Op::Slice(_) => true,
         _ => is_other_name(module, id, model),
     };
     let is_fused = |id| model.is_fused(module, id);

@@ -1,3 +1,5 @@
+//! The sample, over all small shapes.
+
 use super::*;
 
 /// How many values there are along the dims that are summed, and how many of them
