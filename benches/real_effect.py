@@ -11,7 +11,8 @@ the rewritten program is faster.  The last lines have the geometric mean of all
 ratios, and of those of programs that were changed.
 
 `real` are the files in fixtures/real; `wide` and `vjp`, norms with their
-gradients, are benches/suite.py, which JAX makes on the spot.  What is not changed is timed too: its ratio is the noise.
+gradients, are benches/suite.py, which JAX makes on the spot.  What is not changed
+is timed too: its ratio is the noise.
 """
 
 from __future__ import annotations
