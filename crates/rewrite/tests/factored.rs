@@ -6,7 +6,8 @@ mod common;
 use common::{module, passes, short, target};
 use tilewright_ir::{InstId, Module, Verified};
 use tilewright_rewrite::analysis::factored::{Sum, share};
-use tilewright_rewrite::analysis::product::Product;
+use tilewright_rewrite::analysis::product::{Law, Product};
+use tilewright_rewrite::analysis::sign::is_not_negative;
 use tilewright_rewrite::analysis::span::{Cuts, Span, joined, sizes, spans};
 use tilewright_rewrite::{Context, module_cost, optimize, registry};
 
@@ -89,7 +90,7 @@ fn an_index_is_cut_where_ends_divide_each_other() {
 #[track_caller]
 fn factors(body: &str) -> String {
     let module = module(&format!("HloModule m\nENTRY main {{\n{body}\n}}"));
-    let product = Product::of(&module, named(&module, "p")).expect("a product");
+    let product = Product::of(&module, named(&module, "p"), Law::Times).expect("a product");
     let factors = product.factors.iter().map(|factor| {
         let sign = if factor.divides { "/" } else { "" };
         let spans = factor.spans.iter().map(|s| format!("{}-{}", s.low, s.high));
@@ -367,4 +368,36 @@ fn a_long_chain_with_a_reader_at_each_link_is_weighed_in_seconds() {
     let results: Vec<String> = (1..MANY).map(|i| format!("sum{i}")).collect();
     let module = of_sums(&body, &results);
     assert!(module_cost(&module, &target("cpu")).cycles.is_finite());
+}
+
+#[test]
+fn what_is_known_not_to_be_negative() {
+    let module = module(
+        "HloModule signs
+ENTRY main {
+  x = f32[4] parameter(0)
+  e = f32[4] exponential(x)
+  a = f32[4] abs(x)
+  square = f32[4] multiply(x, x)
+  product = f32[4] multiply(e, a)
+  cube = f32[4] multiply(square, x)
+  half = f32[] constant(0.5)
+  minus = f32[] constant(-0.5)
+  halves = f32[4] broadcast(half), dimensions={}
+  minuses = f32[4] broadcast(minus), dimensions={}
+  quotient = f32[4] divide(product, halves)
+  above = f32[4] maximum(x, halves)
+  below = f32[4] minimum(x, halves)
+  less = f32[4] subtract(e, halves)
+  negated = f32[4] negate(e)
+  one = (f32[4], f32[4], f32[4], f32[4]) tuple(product, cube, minuses, quotient)
+  ROOT two = (f32[4], f32[4], f32[4], f32[4]) tuple(above, below, less, negated)
+}",
+    );
+    for name in ["e", "a", "square", "product", "half", "halves", "quotient", "above"] {
+        assert!(is_not_negative(&module, named(&module, name)), "{name}");
+    }
+    for name in ["x", "cube", "minus", "minuses", "below", "less", "negated"] {
+        assert!(!is_not_negative(&module, named(&module, name)), "{name}");
+    }
 }

@@ -1,14 +1,16 @@
 //! Sums of products, and the ways to pull them apart.
 //!
-//! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1.
+//! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1. A maximum
+//! of sums is a sum here, and so are the other reductions that a [`Law`] is for.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
+use tilewright_ir::{InstId, Module, Op};
 
-use super::product::{Factor, Product};
+use super::monoid::Monoid;
+use super::product::{Factor, Law, Product};
 use super::reduce::MonoidReduce;
 use super::span::{Cuts, Span, joined, spans};
 
@@ -22,8 +24,10 @@ pub struct Sum {
     pub id: InstId,
     /// How many elements it reads.
     pub elements: i64,
-    /// The type it sums in.
-    pub element_type: ElementType,
+    /// How it combines them.
+    pub monoid: Monoid,
+    /// How the summand is taken apart.
+    pub law: Law,
     /// Where the dims of the result lie in the index of the summand.
     pub kept: Vec<Span>,
     /// What is summed, neighbours joined, minor to major.
@@ -52,8 +56,10 @@ pub struct Core {
     pub along: Vec<Span>,
     /// How many elements it reads.
     pub elements: i64,
-    /// The type it sums in.
-    pub element_type: ElementType,
+    /// How it combines them.
+    pub monoid: Monoid,
+    /// How its factors are put together.
+    pub law: Law,
 }
 
 impl Sum {
@@ -64,11 +70,16 @@ impl Sum {
             return None;
         };
         let monoid = MonoidReduce::of(module, id, exact)?.reducer.monoid()?;
-        let is_sum = monoid.opcode == Opcode::Add
-            && (monoid.element_type.is_float() || monoid.element_type.is_integer());
-        if !is_sum || !monoid.is_neutral(module.constant(init)?) {
+        let rounds = exact && monoid.element_type.is_float();
+        if rounds || !monoid.is_neutral(module.constant(init)?) {
             return None;
         }
+        // The first law by which there is anything to take apart.
+        let products =
+            Law::of(monoid).iter().filter_map(|&law| Some((law, Product::of(module, array, law)?)));
+        let products: Vec<(Law, Product)> = products.collect();
+        let several = products.iter().position(|(_, product)| product.factors.len() > 1);
+        let (law, product) = products.into_iter().nth(several.unwrap_or(0))?;
         let dims = spans(module.array_shape(array)?.dims())?;
         let is_summed =
             |dim: usize| i64::try_from(dim).is_ok_and(|d| attrs.dimensions.contains(&d));
@@ -79,10 +90,11 @@ impl Sum {
         Some(Self {
             id,
             elements: dims.first().map_or(1, |span| span.high),
-            element_type: monoid.element_type,
+            monoid,
+            law,
             kept: of(false).collect(),
             summed: joined(of(true)),
-            product: Product::of(module, array)?,
+            product,
         })
     }
 
@@ -142,12 +154,15 @@ impl Sum {
             self.product.factors.iter().cloned().partition(|factor| varies(factor, along));
         let (between, after): (Vec<Factor>, Vec<Factor>) =
             rest.into_iter().partition(|factor| varies(factor, &self.summed));
-        if core.iter().all(|factor| factor.divides) {
+        // What is scaled is not what scales.
+        let first = self.product.factors.first().filter(|_| self.law == Law::Scale);
+        let stays = first.is_none_or(|first| core.contains(first));
+        if !stays || core.iter().all(|factor| factor.divides) {
             return None;
         }
         core.sort_unstable();
-        let Self { elements, element_type, .. } = *self;
-        let core = Core { factors: core, along: along.to_vec(), elements, element_type };
+        let Self { elements, monoid, law, .. } = *self;
+        let core = Core { factors: core, along: along.to_vec(), elements, monoid, law };
         Some(Form { core, between, after })
     }
 }

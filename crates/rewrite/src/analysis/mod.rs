@@ -12,5 +12,6 @@ pub mod product;
 pub mod reduce;
 pub mod reducer;
 pub mod region;
+pub mod sign;
 pub mod span;
 pub mod types;

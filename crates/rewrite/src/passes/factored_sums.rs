@@ -5,6 +5,9 @@
 //!
 //! sum_{hw} dy*s*r,  sum_{nhw} dy          both from  sum_{hw} dy
 //! sum_{hw} d*(dy*s), sum_{nhw} d*r*dy     both from  sum_{hw} d*dy
+//!
+//! max(x + c) = max(x) + c      max(c*x) = c * max(x), c >= 0      (and minima; floats)
+//! any(x and c) = any(x) and c  all(x or c) = all(x) or c
 //! ```
 //!
 //! The gradient of a normalisation sums an image several times over, each time
@@ -17,7 +20,9 @@
 //! shapes; nothing attached. Quotients and signs come out likewise; a conversion is
 //! seen through where it is exact. Floats only where their sums may be regrouped
 //! (not under `--exact`), and not in `f16` or narrower, where a sum may overflow once
-//! what kept it small is pulled out. See `docs/numerics.md`.
+//! what kept it small is pulled out. What scales a maximum must be known not to be
+//! negative, and what is added to one be a float: integers wrap around. See
+//! `docs/numerics.md`.
 //!
 //! Made where the module costs less for it on the target.
 
@@ -32,7 +37,7 @@ use super::sum_build::Build;
 use super::weight::{Weight, judge};
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::factored::{Form, Sum, share};
-use crate::analysis::product::Factor;
+use crate::analysis::product::{Factor, Law};
 use crate::pass::{Context, Pass};
 use crate::report::place_of;
 
@@ -86,7 +91,7 @@ pub(super) fn sums(module: &Module, computation: CompId, exact: bool) -> Vec<Sum
             && (module.instruction(id).use_count() > 0 || module.is_root(id))
     });
     let sums = reduces.filter_map(|id| Sum::of(module, id, exact));
-    sums.filter(|sum| has_room(sum.element_type)).collect()
+    sums.filter(|sum| sum.law != Law::Times || has_room(sum.monoid.element_type)).collect()
 }
 
 /// Whether sums of a type do not overflow once what kept them small is pulled out, or

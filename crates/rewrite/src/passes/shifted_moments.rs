@@ -177,7 +177,7 @@ fn about(
             Some(placed) => build.cut(at, placed, digits.clone()).value,
             None => {
                 let values = moment.sum.summed.iter().map(|span| span.size()).product();
-                let count = whole_number(moment.sum.element_type, values)?;
+                let count = whole_number(moment.sum.monoid.element_type, values)?;
                 build.number(at, count, &digits)?
             }
         });
@@ -218,6 +218,6 @@ fn core(moment: &Moment, group: &Group, pilot: &Pilot, power: usize) -> Core {
     let mut factors = moment.others.clone();
     factors.extend(std::iter::repeat_n(pilot.rest.clone(), power));
     factors.sort_unstable();
-    let Sum { elements, element_type, .. } = moment.sum;
-    Core { factors, along: group.along.clone(), elements, element_type }
+    let Sum { elements, monoid, law, .. } = moment.sum;
+    Core { factors, along: group.along.clone(), elements, monoid, law }
 }

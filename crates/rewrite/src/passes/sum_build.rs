@@ -91,7 +91,9 @@ impl<'a> Build<'a> {
             let value = self.spread(at, factor, &digits)?;
             product = Some(match product {
                 None => value,
-                Some(product) => self.op(at, operation(factor), &digits, [product, value]),
+                Some(product) => {
+                    self.op(at, core.law.operation(factor.divides), &digits, [product, value])
+                }
             });
         }
         let whole = Placed { value: product?, digits };
@@ -111,7 +113,7 @@ impl<'a> Build<'a> {
 
     /// The same number everywhere.
     pub(super) fn number(&mut self, at: At<'_>, number: Data, digits: &[Span]) -> Option<Value> {
-        let element_type = at.sum.element_type;
+        let element_type = at.sum.monoid.element_type;
         let number = ArrayLiteral::new(element_type, [], number).ok()?;
         let number = Op::Constant(Box::new(Literal::Array(number)));
         let number = self.patch.add(at.sum.id, number, Shape::scalar(element_type), []);
@@ -121,7 +123,12 @@ impl<'a> Build<'a> {
 
     fn times(&mut self, at: At<'_>, placed: Placed, factor: &Factor) -> Option<Placed> {
         let value = self.spread(at, factor, &placed.digits)?;
-        let value = self.op(at, operation(factor), &placed.digits, [placed.value, value]);
+        let value = self.op(
+            at,
+            at.sum.law.operation(factor.divides),
+            &placed.digits,
+            [placed.value, value],
+        );
         Some(Placed { value, ..placed })
     }
 
@@ -177,8 +184,4 @@ impl<'a> Build<'a> {
         let shape: Shape = shape_like(at.like, &sizes(digits));
         self.patch.add(at.sum.id, op, shape, operands)
     }
-}
-
-fn operation(factor: &Factor) -> Op {
-    if factor.divides { Op::Divide } else { Op::Multiply }
 }

@@ -1,10 +1,10 @@
 //! Says which sums became one, and what came out of them.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{InstId, Module};
+use tilewright_ir::{InstId, Module, Opcode};
 
 use crate::analysis::factored::{Core, Form, Sum};
-use crate::analysis::product::Factor;
+use crate::analysis::product::{Factor, Law};
 
 /// More names than these are counted.
 const MOST_NAMES: usize = 4;
@@ -34,19 +34,29 @@ pub(super) fn explain<'a>(
 
 fn one(module: &Module, core: &Core, takers: &[(&Sum, &Form)]) -> String {
     let results = names(module, takers.iter().map(|(sum, _)| sum.id));
+    let (times, over) = match core.law {
+        Law::Times | Law::Scale => (" * ", "1/"),
+        Law::Plus => (" + ", "-"),
+        Law::And => (" and ", ""),
+        Law::Or => (" or ", ""),
+    };
     let factors = core.factors.iter().map(|factor| {
-        let sign = if factor.divides { "1/" } else { "" };
+        let sign = if factor.divides { over } else { "" };
         format!("{sign}`{}`", module.name_of(factor.value))
     });
-    let product = factors.collect::<Vec<_>>().join(" * ");
-    let one = if takers.len() == 1 { "the sum" } else { "one sum" };
+    let product = factors.collect::<Vec<_>>().join(times);
+    let what = match core.monoid.opcode {
+        Opcode::Add => "sum",
+        opcode => opcode.name(),
+    };
+    let one = if takers.len() == 1 { "the" } else { "one" };
     let forms = takers.iter().flat_map(|(_, form)| form.between.iter().chain(&form.after));
     let mut out: Vec<&Factor> = forms.collect();
     out.sort_unstable();
     out.dedup();
     let out = names(module, out.into_iter().map(|factor| factor.value));
     let out = if out.is_empty() { out } else { format!(", less {out}") };
-    format!("{results} from {one} of {product}{out}")
+    format!("{results} from {one} {what} of {product}{out}")
 }
 
 /// The first of these names, each in quotes.

@@ -7,7 +7,7 @@ use tilewright_target::Target;
 use super::Replaced;
 use crate::analysis::cost::CostModel;
 use crate::analysis::factored::Sum;
-use crate::analysis::product::{Factor, Product};
+use crate::analysis::product::{Factor, Law, Product};
 use crate::analysis::span::Span;
 use crate::passes::factored_sums::sums;
 
@@ -53,7 +53,8 @@ fn difference(module: &Module, factor: &Factor, sum: &Sum) -> Option<(Factor, Fa
         return None;
     }
     let sole = |value: InstId| {
-        let mut product = Product::of_factor(module, Factor { value, ..factor.clone() });
+        let mut product =
+            Product::of_factor(module, Factor { value, ..factor.clone() }, Law::Times);
         let only = product.factors.pop().filter(|factor| !factor.divides)?;
         (product.factors.is_empty() && !product.negative).then_some(only)
     };
@@ -75,7 +76,10 @@ pub(super) fn groups(
     let mut homes: FxHashMap<(Factor, Factor, Vec<Span>), usize> = FxHashMap::default();
     // The first group of an array along the same dims has its plain sums.
     let mut first: FxHashMap<(Factor, Vec<Span>), usize> = FxHashMap::default();
-    let wide = |sum: &Sum| matches!(sum.element_type, ElementType::F32 | ElementType::F64);
+    let wide = |sum: &Sum| {
+        let is_wide = matches!(sum.monoid.element_type, ElementType::F32 | ElementType::F64);
+        is_wide && sum.law == Law::Times
+    };
     let sums = sums(module, computation, false).into_iter().filter(wide);
     for (place, sum) in sums.filter(|sum| is_large(module, sum, target)).enumerate() {
         let Some(Centred { x, c, power, others }) = centred(module, &sum, &mut waiting) else {

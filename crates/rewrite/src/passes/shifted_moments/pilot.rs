@@ -85,9 +85,13 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let small = shape_like(like, &left);
     let reduce = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
     let total = add(reduce, small.clone(), &[sample, Value::Old(init)]);
-    let count = ArrayLiteral::new(sum.element_type, [], whole_number(sum.element_type, count)?);
+    let count = ArrayLiteral::new(
+        sum.monoid.element_type,
+        [],
+        whole_number(sum.monoid.element_type, count)?,
+    );
     let count = Op::Constant(Box::new(Literal::Array(count.ok()?)));
-    let count = add(count, Shape::scalar(sum.element_type), &[]);
+    let count = add(count, Shape::scalar(sum.monoid.element_type), &[]);
     let everywhere = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
     let count = add(everywhere, small.clone(), &[count]);
     let pilot = add(Op::Divide, small, &[total, count]);
