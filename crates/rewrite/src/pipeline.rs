@@ -261,9 +261,11 @@ pub fn optimize_observed(
     let live = |module: &Module| peak_live_bytes(module, &options.target);
     let read = |module: &Module| image_passes(module, &options.target);
     let (live_before, read_before) = (live(&module), read(&module));
+    let (mut live_after, mut read_after) = (live_before, read_before);
     let (module, after) = if pays {
         let verified = verify(changed)
             .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?;
+        (live_after, read_after) = (live(&verified), read(&verified));
         (verified, after)
     } else {
         (module, before)
@@ -271,8 +273,8 @@ pub fn optimize_observed(
     let report = Report {
         before,
         after,
-        peak_live_bytes: [live_before, live(&module)],
-        image_passes: [read_before, read(&module)],
+        peak_live_bytes: [live_before, live_after],
+        image_passes: [read_before, read_after],
         passes,
         stopped,
         notes,

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op};
 
+use super::cost::CostModel;
 use super::monoid::Monoid;
 use super::product::{Factor, Law, Product};
 use super::reduce::MonoidReduce;
@@ -98,6 +99,12 @@ impl Sum {
         })
     }
 
+    /// Whether it reads from main memory.
+    pub fn is_large(&self, module: &Module, model: &CostModel<'_>) -> bool {
+        let array = module.operands(self.id).first();
+        array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
+    }
+
     /// Whether a dim with this span is summed whole.
     pub fn sums(&self, span: Span) -> bool {
         self.summed.iter().any(|&whole| span.within(whole))
@@ -182,7 +189,7 @@ impl Form {
 /// given a form only if `alone` says so, and if something comes out of it.
 ///
 /// A set of cores that covers all sums, greedily: the core first that most sums can
-/// have, of these the one that sums most.
+/// have, of these the one that sums most; for a sum alone, that of the fewest factors.
 pub fn share(sums: &[Sum], alone: bool) -> Vec<Option<Form>> {
     let offered = offered(sums);
     let mut chosen: Vec<Option<Form>> = sums.iter().map(|_| None).collect();

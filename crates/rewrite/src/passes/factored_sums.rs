@@ -30,11 +30,11 @@ mod words;
 
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
-use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Opcode, Patch, Value};
+use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Opcode, Patch};
 use tilewright_target::Target;
 
-use super::sum_build::Build;
-use super::weight::{Weight, judge};
+use super::sum_build::{Build, Replaced, replaced_by};
+use super::weight::{Weight, judge, together};
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::factored::{Form, Sum, share};
 use crate::analysis::product::{Factor, Law};
@@ -62,13 +62,12 @@ impl Pass for FactoredSums {
         for computation in module.computations().to_vec() {
             let mut groups = groups(sums(module, computation, cx.exact));
             groups.retain(|group| share(group, true).iter().any(Option::is_some));
-            let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
-            let together = groups.len().div_ceil(asked).max(1);
+            let together = together(module, groups.len());
             if groups.is_empty() {
                 continue;
             }
             let now = Weight::of(module.clone(), cx)?;
-            let mut state = State { now, replaced: FxHashMap::default() };
+            let mut state = State { now, replaced: Replaced::default() };
             for groups in groups.chunks_mut(together) {
                 changes += factor(module, groups, &mut state, cx)?;
             }
@@ -76,10 +75,6 @@ impl Pass for FactoredSums {
         Ok(changes)
     }
 }
-
-/// For so many instructions, all in all, a module is weighed to decide on groups of
-/// sums. In a large module several groups are decided on at once.
-const MOST_WEIGHED: usize = 1 << 20;
 
 /// No more sums are looked at together.
 const MOST_SUMS: usize = 256;
@@ -130,7 +125,7 @@ fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
 struct State {
     now: Weight,
     /// What sums became.
-    replaced: FxHashMap<InstId, InstId>,
+    replaced: Replaced,
 }
 
 /// Pulls the sums of these groups apart in the best way, if that pays.
@@ -166,20 +161,14 @@ fn factor(
     if made {
         *now = weight;
         let ids = patch.apply(module)?;
-        replaced.extend(patch.replaced().iter().filter_map(|&(old, new)| match new {
-            Value::Old(new) => Some((old, new)),
-            Value::New(place) => Some((old, *ids.get(place)?)),
-        }));
+        replaced.extend(replaced_by(&patch, &ids));
     }
     Ok(usize::from(made))
 }
 
 /// Whether any of these sums reads from main memory.
 fn is_large(module: &Module, groups: &[Vec<Sum>], target: &Target) -> bool {
-    let model = CostModel { target };
-    let sums = groups.iter().flatten();
-    sums.filter_map(|sum| module.operands(sum.id).first())
-        .any(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
+    groups.iter().flatten().any(|sum| sum.is_large(module, &CostModel { target }))
 }
 
 /// The edits that give sums these forms, if there are any.

@@ -24,11 +24,10 @@
 mod moments;
 mod pilot;
 
-use rustc_hash::FxHashMap;
-use tilewright_ir::{EditError, InstId, Module, Op, Value};
+use tilewright_ir::{EditError, Module, Op, Value};
 
-use super::sum_build::{At, Build, Placed};
-use super::weight::{Weight, judge};
+use super::sum_build::{At, Build, Placed, Replaced, replaced_by};
+use super::weight::{Weight, judge, together};
 use crate::analysis::factored::{Core, Sum};
 use crate::analysis::monoid::whole_number;
 use crate::analysis::span::{Cuts, Span};
@@ -61,22 +60,14 @@ impl Pass for ShiftedMoments {
         for computation in module.computations().to_vec() {
             found.extend(groups(module, computation, cx.target, &mut work));
         }
-        let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
-        let together = found.len().div_ceil(asked).max(1);
-        let (mut changes, mut replaced) = (0, FxHashMap::default());
+        let together = together(module, found.len());
+        let (mut changes, mut replaced) = (0, Replaced::default());
         for groups in found.chunks_mut(together) {
             changes += shift(module, groups, &mut replaced, cx)?;
         }
         Ok(changes)
     }
 }
-
-/// For so many instructions, all in all, a module is weighed to decide on groups. In a
-/// large module several groups are decided on at once.
-const MOST_WEIGHED: usize = 1 << 20;
-
-/// What sums became that were replaced.
-type Replaced = FxHashMap<InstId, InstId>;
 
 /// Gives the moments of these groups other centres, if that pays.
 fn shift(
@@ -142,11 +133,8 @@ fn move_centre(
         }
     }
     let patch = build.patch;
-    let values = patch.apply(module)?;
-    replaced.extend(patch.replaced().iter().filter_map(|&(old, new)| match new {
-        Value::Old(id) => Some((old, id)),
-        Value::New(place) => Some((old, *values.get(place)?)),
-    }));
+    let made = patch.apply(module)?;
+    replaced.extend(replaced_by(&patch, &made));
     Ok(true)
 }
 

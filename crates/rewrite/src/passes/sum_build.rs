@@ -4,13 +4,25 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{
-    ArrayLiteral, ArrayShape, Data, Dims, Literal, Module, Op, Patch, Shape, Value,
+    ArrayLiteral, ArrayShape, Data, Dims, InstId, Literal, Module, Op, Patch, Shape, Value,
 };
 
 use crate::analysis::factored::{Core, Form, Sum};
 use crate::analysis::product::Factor;
 use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::analysis::span::{Cuts, Span, sizes};
+
+/// What sums became that were replaced.
+pub(super) type Replaced = FxHashMap<InstId, InstId>;
+
+/// What a patch put in the place of what, of which these are the instructions made.
+pub(super) fn replaced_by(patch: &Patch, made: &[InstId]) -> Replaced {
+    let by = |&(old, new): &(InstId, Value)| match new {
+        Value::Old(new) => Some((old, new)),
+        Value::New(place) => Some((old, *made.get(place)?)),
+    };
+    patch.replaced().iter().filter_map(by).collect()
+}
 
 /// A value whose dims are these parts of an index.
 pub(super) struct Placed {

@@ -8,6 +8,15 @@ use crate::analysis::cost::{CostModel, image_passes, module_cost, pays, peak_liv
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict};
 
+/// For so many instructions, all in all, a module is weighed to decide on groups.
+const MOST_WEIGHED: usize = 1 << 20;
+
+/// How many of so many groups are decided on at once: one, unless the module is large.
+pub(super) fn together(module: &Module, groups: usize) -> usize {
+    let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
+    groups.div_ceil(asked).max(1)
+}
+
 /// A rewrite may make a module hold so much more at once, in percent, besides what
 /// stays in vector memory.
 const MORE_MEMORY: u64 = 5;

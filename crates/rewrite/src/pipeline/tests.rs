@@ -40,21 +40,31 @@ fn three() -> Verified {
     b.finish(z).expect("a module")
 }
 
-#[test]
-fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
-    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
-    let before = three();
-    let mut run = Run {
-        module: (*before).clone(),
-        options: &options,
+/// A run of three instructions at most that has not begun.
+fn run_of<'a>(
+    before: &Module,
+    options: &'a Options,
+    observe: &'a mut dyn FnMut(&'static str, &Module),
+) -> Run<'a> {
+    Run {
+        module: before.clone(),
+        options,
         most_instructions: 3,
         fuel: u64::MAX,
         passes: Vec::new(),
         notes: Vec::new(),
         taken_back: Vec::new(),
         heart: 0,
-        observe: &mut |_, _| {},
-    };
+        observe,
+    }
+}
+
+#[test]
+fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
+    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+    let before = three();
+    let mut observe = |_: &'static str, _: &Module| {};
+    let mut run = run_of(&before, &options, &mut observe);
     let plan = Plan { first: Vec::new(), cleanup: vec![&Round], heart: Vec::new() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
     // A parameter as the result need not be stored.
@@ -127,17 +137,8 @@ impl Pass for Better {
 fn what_one_group_did_in_vain_keeps_none_after_it_from_its_turn() {
     let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
     let before = three();
-    let mut run = Run {
-        module: (*before).clone(),
-        options: &options,
-        most_instructions: 3,
-        fuel: u64::MAX,
-        passes: Vec::new(),
-        notes: Vec::new(),
-        taken_back: Vec::new(),
-        heart: 0,
-        observe: &mut |_, _| {},
-    };
+    let mut observe = |_: &'static str, _: &Module| {};
+    let mut run = run_of(&before, &options, &mut observe);
     let heart: Vec<PassList> = vec![vec![&Worse], vec![&Worse], vec![&Better], vec![&Worse]];
     let plan = Plan { first: Vec::new(), cleanup: Vec::new(), heart };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);

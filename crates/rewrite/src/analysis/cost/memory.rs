@@ -31,11 +31,14 @@ fn peak(
     peaks: &FxHashMap<CompId, u64>,
 ) -> u64 {
     let order: Vec<InstId> = module.instructions(computation).collect();
-    let last = last_readers(module, &order, model);
+    let mut made: SecondaryMap<InstId, bool> = SecondaryMap::new();
+    order.iter().for_each(|&id| made.set(id, is_made(module, id, model)));
+    let last = last_readers(module, &order, &made);
     let mut ends: Vec<u64> = vec![0; order.len()];
     let (mut live, mut most) = (0u64, 0u64);
     for (place, &id) in order.iter().enumerate() {
-        let bytes = held(module, id, model);
+        let is_kept = made[id] && !matches!(module.op(id), Op::Constant(_));
+        let bytes = if is_kept { model.weigh(module.shape(id)).footprint.padded_bytes } else { 0 };
         let callees = module.called(id);
         let inside = callees.iter().filter_map(|callee| peaks.get(callee)).max().copied();
         let parameter = matches!(module.op(id), Op::Parameter(_));
@@ -56,28 +59,18 @@ fn peak(
 fn last_readers(
     module: &Module,
     order: &[InstId],
-    model: &CostModel<'_>,
+    made: &SecondaryMap<InstId, bool>,
 ) -> SecondaryMap<InstId, usize> {
     let mut last: SecondaryMap<InstId, usize> = SecondaryMap::new();
     for (place, &id) in order.iter().enumerate().rev() {
         let own = if module.is_root(id) { order.len() - 1 } else { last[id].max(place) };
         last.set(id, own);
-        let passes_on = !is_made(module, id, model);
-        let until = if passes_on { own } else { place };
+        let until = if made[id] { place } else { own };
         for &operand in module.operands(id) {
             last.set(operand, last[operand].max(until));
         }
     }
     last
-}
-
-/// Bytes that an instruction makes and keeps.
-fn held(module: &Module, id: InstId, model: &CostModel<'_>) -> u64 {
-    if is_made(module, id, model) && !matches!(module.op(id), Op::Constant(_)) {
-        model.weigh(module.shape(id)).footprint.padded_bytes
-    } else {
-        0
-    }
 }
 
 /// Whether memory is taken for what an instruction makes: it is neither computed

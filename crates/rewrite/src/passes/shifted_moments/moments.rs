@@ -4,12 +4,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode};
 use tilewright_target::Target;
 
-use super::Replaced;
 use crate::analysis::cost::CostModel;
 use crate::analysis::factored::Sum;
 use crate::analysis::product::{Factor, Law, Product};
 use crate::analysis::span::Span;
 use crate::passes::factored_sums::sums;
+use crate::passes::sum_build::Replaced;
 
 /// Each array whose mean sums may wait for is followed through its computation; no
 /// more instructions than these are gone over for it.
@@ -70,6 +70,7 @@ pub(super) fn groups(
     target: &Target,
     work: &mut usize,
 ) -> Vec<Group> {
+    let model = CostModel { target };
     let mut waiting = Waiting { module, computation, late: FxHashMap::default(), work };
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();
@@ -81,7 +82,7 @@ pub(super) fn groups(
         is_wide && sum.law == Law::Times
     };
     let sums = sums(module, computation, false).into_iter().filter(wide);
-    for (place, sum) in sums.filter(|sum| is_large(module, sum, target)).enumerate() {
+    for (place, sum) in sums.filter(|sum| sum.is_large(module, &model)).enumerate() {
         let Some(Centred { x, c, power, others }) = centred(module, &sum, &mut waiting) else {
             plain.push((place, sum));
             continue;
@@ -104,13 +105,6 @@ pub(super) fn groups(
         group.moments.sort_unstable_by_key(|moment| moment.place);
     }
     groups
-}
-
-/// Whether a sum reads from main memory.
-fn is_large(module: &Module, sum: &Sum, target: &Target) -> bool {
-    let model = CostModel { target };
-    let array = module.operands(sum.id).first();
-    array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
 }
 
 /// A summand with `x - c` in it, where c waits for x, and nothing else that does.
