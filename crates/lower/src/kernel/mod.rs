@@ -217,7 +217,8 @@ pub enum Statement {
         /// What is done with it.
         body: Vec<Statement>,
     },
-    /// Starts to copy between main memory and vector memory.
+    /// Starts to copy between main memory and vector memory; of no elements or fewer,
+    /// nothing, so that what is cut into blocks may be padding in the last ones.
     Copy {
         /// Where to.
         to: Place,

@@ -21,6 +21,9 @@ pub(super) struct Flight {
 impl<'m> Run<'m> {
     pub(super) fn copy(&mut self, to: &Place, from: &Place, len: &Expr) -> Result<(), Fault> {
         let len = self.value_of(len)?;
+        if len <= 0 {
+            return Ok(());
+        }
         let (to_range, from_range) = (self.range(to, len)?, self.range(from, len)?);
         self.not_in_flight(to.buffer, &to_range, true)?;
         self.not_in_flight(from.buffer, &from_range, false)?;

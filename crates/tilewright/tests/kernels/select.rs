@@ -84,6 +84,16 @@ fn every_layout_on_every_target() {
 }
 
 /// Results beyond a quarter of 256 KiB are written in windows.
+/// A dim of 129 is two tiles of 128: the last blocks hold nothing but padding.
+#[test]
+fn blocks_of_padding() {
+    let results = ["[129,7,2,1]{1,2,3,0}", "[129,7,2,1]{3,0,1,2}"];
+    let module = top("f32", "[129,7,2,1]{0,1,2,3:T(8,128)}", 1, results, false);
+    let mut target = Target::builtin("mlu-like").unwrap();
+    (target.lanes, target.vector_memory_bytes) = (8, 16 * 1024);
+    agree(&module, &target);
+}
+
 #[test]
 fn many_rows() {
     for name in TARGETS {
