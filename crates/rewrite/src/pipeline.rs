@@ -111,8 +111,10 @@ const HEART: &[&[&str]] = &[
     &["reshape-out-of-loop"],
     &["reshape-out-of-region", "reduce-through-reshape"],
     &["factored-sums"],
+    &["centred-sums"],
     &["shifted-moments"],
     &["reduce-as-window"],
+    &["unshare"],
 ];
 
 const DEFAULT: Pipeline = Pipeline {

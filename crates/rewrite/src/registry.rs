@@ -2,21 +2,22 @@
 
 use crate::pass::Pass;
 use crate::passes::{
-    algebra::Algebra, broadcast::BroadcastCanonical, control::ControlSimplify,
-    convert::ConvertCanonical, cse::CommonSubexpressions, dce::DeadCode,
+    algebra::Algebra, broadcast::BroadcastCanonical, centred_sums::CentredSums,
+    control::ControlSimplify, convert::ConvertCanonical, cse::CommonSubexpressions, dce::DeadCode,
     dead_elements::DeadElements, degenerate::DegenerateDims, factored_sums::FactoredSums,
     fold::Fold, inline::Inline, reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
     reduce_of_broadcast::ReduceOfBroadcast, reduce_of_reduce::ReduceOfReduce,
     reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
     reshape::ReshapeCanonical, reshape_out_of_loop::ReshapeOutOfLoop,
     reshape_out_of_region::ReshapeOutOfRegion, shifted_moments::ShiftedMoments,
-    transpose::TransposeCanonical, tuple::TupleSimplify,
+    transpose::TransposeCanonical, tuple::TupleSimplify, unshare::Unshare,
 };
 
 /// Every pass, in alphabetical order of its name.
 pub static PASSES: &[&dyn Pass] = &[
     &Algebra,
     &BroadcastCanonical,
+    &CentredSums,
     &ControlSimplify,
     &ConvertCanonical,
     &CommonSubexpressions,
@@ -38,6 +39,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &ShiftedMoments,
     &TransposeCanonical,
     &TupleSimplify,
+    &Unshare,
 ];
 
 /// The pass of this name.

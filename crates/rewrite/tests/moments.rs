@@ -1,5 +1,6 @@
-//! Random sums about means: `shifted-moments` alone, on a machine without room for
-//! arrays, keeps what they are, as far as rounding lets it.
+//! Random sums about means: `shifted-moments` and `centred-sums` alone, on a machine
+//! without room for arrays, keep what they are, as far as rounding lets them, and
+//! `unshare` to the bit.
 
 mod common;
 
@@ -162,10 +163,11 @@ fn programs() -> impl Strategy<Value = Program> {
 
 /// No array of 64 elements stays on chip, what does not is all that costs, and nothing
 /// is padded.
-fn options() -> Options {
-    let mut options = passes(&["shifted-moments", "cse", "dce"], "linear", false);
+fn options(pass: &str) -> Options {
+    let mut options = passes(&[pass, "cse", "dce"], "linear", false);
     options.fast_math = true;
     options.target.shares_passes = true;
+    options.target.fuses_shared = pass != "unshare";
     options.target.vector_memory_bytes = 64 * 255;
     options.target.hbm_bytes_per_cycle = 0.01;
     options
@@ -243,21 +245,21 @@ impl Sizes {
     }
 }
 
-/// Random programs with what they became, where the pass fired; and how many there were.
-fn rewritten(element_type: &str, count: usize) -> Vec<(Program, Verified, Verified)> {
+/// Random programs with what they became, where a pass fired, as it should on some.
+fn rewritten(pass: &str, element_type: &str, count: usize) -> Vec<(Program, Verified, Verified)> {
     let mut runner = TestRunner::deterministic();
     let mut fired = Vec::new();
     for _ in 0..count {
         let program = programs().new_tree(&mut runner).expect("a program").current();
         let before = module(&program.text(element_type));
-        let after = optimized(&before, &options());
-        if changes(&after, "shifted-moments") > 0 {
-            let again = optimized(&after.module, &options());
-            assert_eq!(changes(&again, "shifted-moments"), 0, "{program:?}");
+        let after = optimized(&before, &options(pass));
+        if changes(&after, pass) > 0 {
+            let again = optimized(&after.module, &options(pass));
+            assert_eq!(changes(&again, pass), 0, "{program:?}");
             fired.push((program, before, after.module));
         }
     }
-    assert!(fired.len() * 3 > count, "it fired on {} of {count}", fired.len());
+    assert!(fired.len() * 5 > count, "it fired on {} of {count}", fired.len());
     fired
 }
 
@@ -266,9 +268,8 @@ fn rewritten(element_type: &str, count: usize) -> Vec<(Program, Verified, Verifi
 /// than `Q (2M)^p`, with weights of `Q` and an array of `M`, whichever of its numbers
 /// or means is subtracted. The law has up to four such sums, `1 + 2 + 1`, in place of
 /// one; the mean is off by `(n + 1) u M`, which moves both.
-#[test]
-fn in_f64_nothing_but_rounding_changes() {
-    for (seed, (program, before, after)) in (0..).zip(rewritten("f64", 500)) {
+fn in_f64_nothing_but_rounding_changes(pass: &str) {
+    for (seed, (program, before, after)) in (0..).zip(rewritten(pass, "f64", 500)) {
         let inputs = inputs(&before, seed, [0.0, 3.0, -100.0][seed as usize % 3]);
         let sizes = Sizes::of(&program, &inputs);
         let powers = std::iter::once(1).chain(program.terms.iter().map(|term| term.power));
@@ -289,9 +290,8 @@ fn in_f64_nothing_but_rounding_changes() {
 /// mean is rounded as a number of `M` is. So the rewritten form is no more than
 /// `4 u n Q D^(p-1) (D + M)` worse than four times the original, however far from zero
 /// the data are; about zero, it would be by `u n Q M^p`.
-#[test]
-fn in_f32_errors_stay_those_of_the_mean() {
-    for (seed, (program, before, after)) in (0..).zip(rewritten("f32", 500)) {
+fn in_f32_errors_stay_those_of_the_mean(pass: &str) {
+    for (seed, (program, before, after)) in (0..).zip(rewritten(pass, "f32", 500)) {
         let inputs = inputs(&before, seed, [0.0, 3.0, -100.0, 1e4][seed as usize % 4]);
         let sizes = Sizes::of(&program, &inputs);
         let wide: Vec<Literal> = inputs.iter().map(widened).collect();
@@ -307,6 +307,41 @@ fn in_f32_errors_stay_those_of_the_mean() {
             });
             let bound = 4.0 * was + 4.0 * f64::from(f32::EPSILON / 2.0) * terms;
             assert!(is <= bound, "{program:?}, output {output}: {was:e}, then {is:e} > {bound:e}");
+        }
+    }
+}
+
+#[test]
+fn shifted_moments_round_in_f64() {
+    in_f64_nothing_but_rounding_changes("shifted-moments");
+}
+
+#[test]
+fn shifted_moments_round_in_f32() {
+    in_f32_errors_stay_those_of_the_mean("shifted-moments");
+}
+
+#[test]
+fn centred_sums_round_in_f64() {
+    in_f64_nothing_but_rounding_changes("centred-sums");
+}
+
+#[test]
+fn centred_sums_round_in_f32() {
+    in_f32_errors_stay_those_of_the_mean("centred-sums");
+}
+
+#[test]
+fn what_is_not_shared_any_more_keeps_every_bit() {
+    for (seed, (program, before, after)) in (0..).zip(rewritten("unshare", "f32", 500)) {
+        for kind in InputKind::ALL {
+            let inputs = inputs_for(&before, seed, *kind).expect("inputs");
+            let [before, after] = [&before, &after].map(|m| results(m, &inputs));
+            let bits = |results: &[Vec<f64>]| -> Vec<Vec<u64>> {
+                let canonical = |v: &f64| if v.is_nan() { f64::NAN } else { *v };
+                results.iter().map(|r| r.iter().map(|v| canonical(v).to_bits()).collect()).collect()
+            };
+            assert_eq!(bits(&before), bits(&after), "{program:?} {kind:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use common::{
 };
 use tilewright_ir::Verified;
 use tilewright_rewrite::{
-    OptimizeError, Options, Passes, StopReason, Verdict, module_cost, optimize, registry,
+    OptimizeError, Optimized, Options, Passes, StopReason, Verdict, module_cost, optimize, registry,
 };
 use tilewright_target::Target;
 use tilewright_testkit::fixture::fixtures;
@@ -168,10 +168,21 @@ fn modules_without_the_patterns_come_back_as_they_are() {
     for (name, before) in models {
         for target in ["cpu", "linear", "tpu-like"] {
             let after = optimized(&before, &pipeline("default", target));
+            // An image that is large there is centred anew for its variance.
+            if target == "cpu" && name.starts_with("real/batch_norm") {
+                assert_eq!(heart_changes(&after), ["unshare"], "{:?}", after.report.notes);
+                continue;
+            }
             assert!(after.report.unchanged, "{name} on {target}: {:?}", after.report.notes);
             assert!(text(&before) == text(&after.module), "{name} on {target}");
         }
     }
+}
+
+/// Which passes of the heart changed anything.
+fn heart_changes(after: &Optimized) -> Vec<&'static str> {
+    let heart = registry::PASSES.iter().filter(|pass| pass.is_heart()).map(|pass| pass.name());
+    heart.filter(|name| changes(after, name) > 0).collect()
 }
 
 #[test]
@@ -179,19 +190,14 @@ fn gradients_of_batch_norm_change_for_their_sums_alone() {
     let mut models = models_called(&["batch_norm"]);
     models.retain(|(name, _)| is_gradient(name));
     assert!(models.len() >= 3, "{} models", models.len());
-    let heart = registry::PASSES.iter().map(|pass| (pass.name(), pass.is_heart()));
-    let others: Vec<&str> = heart
-        .filter(|&(name, is_heart)| is_heart && name != "factored-sums")
-        .map(|(name, _)| name)
-        .collect();
     for (name, before) in models {
         for target in ["cpu", "linear", "tpu-like"] {
             let after = optimized(&before, &pipeline("default", target));
             let (report, notes) = (&after.report, &after.report.notes);
             assert!(!report.unchanged, "{name} on {target}: {notes:?}");
-            assert!(changes(&after, "factored-sums") > 0, "{name} on {target}: {notes:?}");
-            let others: usize = others.iter().map(|other| changes(&after, other)).sum();
-            assert_eq!(others, 0, "{name} on {target}: {notes:?}");
+            let mut made = heart_changes(&after);
+            made.retain(|&pass| pass != "centred-sums" && (target != "cpu" || pass != "unshare"));
+            assert_eq!(made, ["factored-sums"], "{name} on {target}: {notes:?}");
         }
     }
 }

@@ -62,6 +62,9 @@ target! {
     /// Whether what waits for the same reads an array in one pass: sums side by
     /// side, and results beside them. If not, each reads it for itself.
     shares_passes: bool = Rule::Flag;
+    /// Whether what a reduction reads is computed within it though others use it, too.
+    /// If not, it is stored for the reduction.
+    fuses_shared: bool = Rule::Flag;
     /// Elementwise operations on whole vectors per cycle.
     vector_alu_slots: u32 = Rule::Count(1 << 10);
     /// Vectors loaded from vector memory per cycle.

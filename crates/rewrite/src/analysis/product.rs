@@ -82,6 +82,26 @@ impl Factor {
     pub fn varies_along(&self, span: Span) -> bool {
         self.spans.iter().any(|own| !own.apart(span))
     }
+
+    /// The two factors whose difference it is, of which the second is constant along
+    /// all of these spans.
+    pub fn less_constant(&self, module: &Module, along: &[Span]) -> Option<(Self, Self)> {
+        let (Op::Subtract, &[a, b]) = (module.op(self.value), module.operands(self.value)) else {
+            return None;
+        };
+        if self.divides || self.convert.is_some() || module.extras(self.value).is_some() {
+            return None;
+        }
+        let sole = |value: InstId| {
+            let whole = Self { value, ..self.clone() };
+            let mut product = Product::of_factor(module, whole, Law::Times);
+            let only = product.factors.pop().filter(|factor| !factor.divides)?;
+            (product.factors.is_empty() && !product.negative).then_some(only)
+        };
+        let (x, c) = (sole(a)?, sole(b)?);
+        let constant = !along.iter().any(|&span| c.varies_along(span));
+        constant.then_some((x, c))
+    }
 }
 
 /// A value taken apart.

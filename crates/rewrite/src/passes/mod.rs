@@ -3,6 +3,7 @@
 pub mod algebra;
 mod attempt;
 pub mod broadcast;
+pub mod centred_sums;
 pub mod control;
 pub mod convert;
 pub mod cse;
@@ -28,6 +29,7 @@ pub mod shifted_moments;
 mod sum_build;
 pub mod transpose;
 pub mod tuple;
+pub mod unshare;
 mod weight;
 
 use tilewright_ir::{EditError, InstId, Module, Patch};

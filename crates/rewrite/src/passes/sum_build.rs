@@ -8,7 +8,7 @@ use tilewright_ir::{
 };
 
 use crate::analysis::factored::{Core, Form, Sum};
-use crate::analysis::product::Factor;
+use crate::analysis::product::{Factor, Law};
 use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::analysis::span::{Cuts, Span, sizes};
 
@@ -70,7 +70,8 @@ impl<'a> Build<'a> {
         for factor in &form.between {
             placed = self.times(at, placed, factor)?;
         }
-        placed = self.summed(at, placed, &sum.summed)?;
+        let init = self.neutral(at)?;
+        placed = self.summed(at, placed, &sum.summed, init)?;
         for factor in &form.after {
             placed = self.times(at, placed, factor)?;
         }
@@ -109,9 +110,15 @@ impl<'a> Build<'a> {
             });
         }
         let whole = Placed { value: product?, digits };
-        let placed = self.summed(at, whole, &core.along)?;
+        let &[_, init] = self.module.operands(at.sum.id) else { return None };
+        let placed = self.summed(at, whole, &core.along, Value::Old(init))?;
         self.cores.insert(core.clone(), (placed.value, placed.digits.clone()));
         Some(placed)
+    }
+
+    /// From here on this is the first stage of what has this core.
+    pub(super) fn know(&mut self, core: Core, placed: Placed) {
+        self.cores.insert(core, (placed.value, placed.digits));
     }
 
     /// The same elements by finer dims.
@@ -165,13 +172,31 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [value]))
     }
 
+    /// What a second stage begins with: what changes nothing at all, so `-0.0` for float
+    /// sums. Of two sums with the same init XLA makes one, which reads all that the first
+    /// one reads once more where that is needed elsewhere, too
+    /// (`xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`).
+    fn neutral(&mut self, at: At<'_>) -> Option<Value> {
+        let &[_, init] = self.module.operands(at.sum.id) else { return None };
+        let identity = at.sum.monoid.identity().filter(|_| at.sum.law == Law::Times);
+        Some(match identity {
+            Some(identity) if self.module.constant(init) != Some(&identity) => {
+                let op = Op::Constant(Box::new(identity));
+                self.patch.add(at.sum.id, op, self.module.shape(init).clone(), [])
+            }
+            _ => Value::Old(init),
+        })
+    }
+
     /// The sum along those dims that lie within these spans.
-    fn summed(&mut self, at: At<'_>, placed: Placed, along: &[Span]) -> Option<Placed> {
-        let (Op::Reduce(attrs), &[_, init]) =
-            (self.module.op(at.sum.id), self.module.operands(at.sum.id))
-        else {
-            return None;
-        };
+    fn summed(
+        &mut self,
+        at: At<'_>,
+        placed: Placed,
+        along: &[Span],
+        init: Value,
+    ) -> Option<Placed> {
+        let Op::Reduce(attrs) = self.module.op(at.sum.id) else { return None };
         let is_summed = |digit: &Span| along.iter().any(|span| digit.within(*span));
         let dims = (0i64..).zip(&placed.digits).filter(|(_, digit)| is_summed(digit));
         let dimensions: Dims = dims.map(|(dim, _)| dim).collect();
@@ -181,8 +206,8 @@ impl<'a> Build<'a> {
         let digits: Vec<Span> =
             placed.digits.into_iter().filter(|digit| !is_summed(digit)).collect();
         let reduce = ReduceAttrs { dimensions, to_apply: attrs.to_apply };
-        let operands = [placed.value, Value::Old(init)];
-        let value = self.op(at, Op::Reduce(Box::new(reduce)), &digits, operands);
+        let op = Op::Reduce(Box::new(reduce));
+        let value = self.op(at, op, &digits, [placed.value, init]);
         Some(Placed { value, digits })
     }
 

@@ -475,7 +475,7 @@ fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
 }
 
 /// Whether the dim that runs along the lanes is one of these.
-fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
+pub fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
     let layout = array.layout_or_default();
     layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))
 }

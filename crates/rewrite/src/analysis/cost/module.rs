@@ -7,6 +7,7 @@ use tilewright_target::{Footprint, Target};
 
 use super::passes::{Passes, Places};
 use super::{Cost, CostModel, Operand, Weighed, as_f64, regroups};
+use crate::analysis::shared::shared_values;
 
 /// The cost of one instruction of a module.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,6 +94,16 @@ impl Costs {
                 }
                 costs.of.set(id, cost);
                 total += cost;
+            }
+            if !target.fuses_shared {
+                let mut stored = SecondaryMap::<InstId, bool>::new();
+                for shared in shared_values(module, computation, &|id| fused[id]) {
+                    if !std::mem::replace(stored.get_mut(shared.value), true) {
+                        let cost = model.stored(shapes.weighed(shared.value));
+                        *costs.of.get_mut(shared.value) += cost;
+                        total += cost;
+                    }
+                }
             }
             if any_large {
                 let places = Places { large: &large, fused: &fused };

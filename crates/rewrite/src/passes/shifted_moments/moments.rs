@@ -1,12 +1,12 @@
 //! Which sums are moments of one array about one centre.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode};
+use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
 use tilewright_target::Target;
 
 use crate::analysis::cost::CostModel;
 use crate::analysis::factored::Sum;
-use crate::analysis::product::{Factor, Law, Product};
+use crate::analysis::product::{Factor, Law};
 use crate::analysis::span::Span;
 use crate::passes::factored_sums::sums;
 use crate::passes::sum_build::Replaced;
@@ -42,25 +42,6 @@ impl Group {
             factor.value = replaced.get(&factor.value).copied().unwrap_or(factor.value);
         }
     }
-}
-
-/// The difference that a factor is, of an array and something constant along a sum.
-fn difference(module: &Module, factor: &Factor, sum: &Sum) -> Option<(Factor, Factor)> {
-    let (Op::Subtract, &[a, b]) = (module.op(factor.value), module.operands(factor.value)) else {
-        return None;
-    };
-    if factor.divides || factor.convert.is_some() || module.extras(factor.value).is_some() {
-        return None;
-    }
-    let sole = |value: InstId| {
-        let mut product =
-            Product::of_factor(module, Factor { value, ..factor.clone() }, Law::Times);
-        let only = product.factors.pop().filter(|factor| !factor.divides)?;
-        (product.factors.is_empty() && !product.negative).then_some(only)
-    };
-    let (x, c) = (sole(a)?, sole(b)?);
-    let constant = !sum.summed.iter().any(|&span| c.varies_along(span));
-    constant.then_some((x, c))
 }
 
 /// The moments of a computation, by array, centre and dims.
@@ -118,7 +99,7 @@ struct Centred {
 fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Centred> {
     let factors = &sum.product.factors;
     factors.iter().find_map(|centred| {
-        let (x, c) = difference(module, centred, sum)?;
+        let (x, c) = centred.less_constant(module, &sum.summed)?;
         let others: Vec<Factor> = factors.iter().filter(|f| *f != centred).cloned().collect();
         let power = factors.len() - others.len();
         let late = waiting.on(&x)?;
