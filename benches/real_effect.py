@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time of original and rewritten programs, both through XLA:CPU in one process.
 
-    python benches/real_effect.py [--suite real|wide|vjp] [--target NAME]
+    python benches/real_effect.py [--suite real|wide|vjp|pullback] [--target NAME]
         [--only SUBSTRING] [--rounds N] [--fast-math] [--bin PATH]
 
 For every program of the suite, the original text and the text that `tilewright
@@ -10,9 +10,9 @@ other time.  The table has the medians and their ratio; more than 1 means that
 the rewritten program is faster.  The last lines have the geometric mean of all
 ratios, and of those of programs that were changed.
 
-`real` are the files in fixtures/real; `wide` and `vjp`, norms with their
-gradients, are benches/suite.py, which JAX makes on the spot.  What is not changed
-is timed too: its ratio is the noise.
+`real` are the files in fixtures/real; the others are in benches/suite.py, which JAX
+makes on the spot: `vjp` norms with their gradients, `pullback` the gradients alone.
+What is not changed is timed too: its ratio is the noise.
 """
 
 from __future__ import annotations
@@ -147,7 +147,12 @@ def made(programs: Callable[[], Iterator[suite.generate.Program]]) -> Iterator[t
         yield program.name, program.lowered().as_text(dialect="hlo", debug_info=False)
 
 
-SUITES = {"real": real, "wide": partial(made, suite.wide), "vjp": partial(made, suite.vjps)}
+SUITES = {
+    "real": real,
+    "wide": partial(made, suite.wide),
+    "vjp": partial(made, suite.vjps),
+    "pullback": partial(made, suite.pullbacks),
+}
 
 
 def summary(rows: Sequence[Row]) -> str:

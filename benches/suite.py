@@ -140,13 +140,23 @@ NORMS = (
 )
 
 
-def vjps() -> Iterator[generate.Program]:
-    """Norms with their vector-Jacobian products, at real sizes; blocks trained."""
+def gradients(kind: str) -> Iterator[generate.Program]:
+    """Gradients of norms at real sizes."""
     for function in NORMS:
         case = known(function)
         for at in case.real:
-            yield generate.program(case, at, "vjp", f" {at.inputs.split()[0]}")
+            yield generate.program(case, at, kind, f" {at.inputs.split()[0]}")
+
+
+def vjps() -> Iterator[generate.Program]:
+    """Norms with their vector-Jacobian products, at real sizes; blocks trained."""
+    yield from gradients("vjp")
     yield from training_steps()
+
+
+def pullbacks() -> Iterator[generate.Program]:
+    """Vector-Jacobian products of norms alone, at real sizes."""
+    yield from gradients("pullback")
 
 
 def training_steps() -> Iterator[generate.Program]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Norms with their vector-Jacobian products: as JAX derives them, rewritten by `opt`,
-and derived by hand.
+"""Vector-Jacobian products of norms: as JAX derives them, rewritten by `opt`, and
+derived by hand.
 
     python benches/vjp_by_hand.py [--rounds N] [--bin PATH]
 
@@ -87,17 +87,17 @@ def spread(per_channel: Array) -> Array:
 
 
 def two_pass(
-    norm: Norm, x: Array, scale: Array, bias: Array, dy: Array
+    norm: Norm, x: Array, scale: Array, _bias: Array, dy: Array
 ) -> tuple[Array, ...]:
-    """The norm and its gradients, the image centred first."""
+    """The gradients of the norm, the image centred first."""
     d = x - spread(norm.mean(norm.sums(x)))
     variance = norm.mean(norm.sums(d * d))
     sums = norm.sums(dy), norm.sums(dy * d)
-    return finished(norm, d, variance, sums, scale, bias, dy)
+    return finished(norm, d, variance, sums, scale, dy)
 
 
 def one_pass(
-    norm: Norm, x: Array, scale: Array, bias: Array, dy: Array
+    norm: Norm, x: Array, scale: Array, _bias: Array, dy: Array
 ) -> tuple[Array, ...]:
     """The same, with every sum about the mean of a sample."""
     _, h, w, _ = norm.shape
@@ -109,7 +109,7 @@ def one_pass(
     squares = norm.sums(e * e) - shift * (2 * sum_e - h * w * shift)
     products = norm.sums(dy * e) - shift * sum_dy
     d, variance = x - spread(mean), norm.mean(squares)
-    return finished(norm, d, variance, (sum_dy, products), scale, bias, dy)
+    return finished(norm, d, variance, (sum_dy, products), scale, dy)
 
 
 def finished(
@@ -118,17 +118,15 @@ def finished(
     variance: Array,
     sums: tuple[Array, Array],
     scale: Array,
-    bias: Array,
     dy: Array,
 ) -> tuple[Array, ...]:
-    """Output and gradients from the sums over dy and over dy times d."""
+    """The gradients from the sums over dy and over dy times d."""
     sum_dy, products = sums
     root = jax.lax.rsqrt(variance + EPS)
-    y = d * spread(root * scale) + bias
     of_dy = norm.mean(sum_dy * scale) * root
     of_products = norm.mean(products * scale) * root**3
     dx = dy * spread(root * scale) - d * spread(of_products) - spread(of_dy)
-    return y, dx, (root * products).sum(0), sum_dy.sum(0)
+    return dx, (root * products).sum(0), sum_dy.sum(0)
 
 
 NORMS = (
@@ -146,7 +144,7 @@ def forms(norm: Norm) -> dict[str, str]:
     image = jax.ShapeDtypeStruct(norm.shape, np.float32)
     channel = jax.ShapeDtypeStruct(norm.shape[-1:], np.float32)
     functions = {
-        "original": programs.vjp(norm.original, 3),
+        "original": programs.pullback(norm.original, 3),
         "by hand": partial(two_pass, norm),
         "one pass": partial(one_pass, norm),
     }

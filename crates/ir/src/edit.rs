@@ -5,6 +5,7 @@
 //! re-points the users ([`Module::replace_uses`]) and leaves the old to dead
 //! code elimination.
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 
@@ -50,6 +51,9 @@ pub enum EditError {
         /// The shape of the replacement.
         new_shape: Box<Shape>,
     },
+    /// An order of instructions that has one of them twice, not at all, or another.
+    #[error("`{0}` must be in the order of its computation once, and in no other")]
+    Order(SmolStr),
     /// New attributes are of another op than the instruction is.
     #[error("`{name}` is `{old}` and cannot become `{new}`; insert that and replace its uses")]
     OpcodeChange {
@@ -135,6 +139,34 @@ impl Module {
             return Err(EditError::ParameterNumber { computation, number });
         }
         computation.parameters = parameters;
+        Ok(())
+    }
+
+    /// Puts the instructions of a computation into another order. That operands stand
+    /// before what uses them is the verifier's matter.
+    ///
+    /// # Errors
+    /// If these are not all of its instructions, each once.
+    pub fn order_instructions(
+        &mut self,
+        computation: CompId,
+        order: &[InstId],
+    ) -> Result<(), EditError> {
+        let mut left: FxHashSet<InstId> = self.instructions(computation).collect();
+        if let Some(&other) = order.iter().find(|id| !left.remove(id)) {
+            return Err(EditError::Order(self.name_of(other).into()));
+        }
+        if let Some(&other) = left.iter().min() {
+            return Err(EditError::Order(self.name_of(other).into()));
+        }
+        // Where none was named, it is the last one.
+        let root = self.computations[computation].root();
+        for &id in order {
+            self.unlink(id, computation);
+            self.instructions[id].parent = computation.into();
+            self.link(id, computation, Position::End(computation));
+        }
+        self.computations[computation].root = root.map_or(Packed::NONE, Packed::from);
         Ok(())
     }
 

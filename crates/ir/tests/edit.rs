@@ -94,6 +94,33 @@ fn set_operand_moves_one_use() {
 }
 
 #[test]
+fn ordering_takes_every_instruction_once() {
+    let Small { mut module, main, x, y, sum, twice, root } = small();
+    let uses_of_x = uses(&module, x);
+    module.order_instructions(main, &[y, x, sum, root, twice]).unwrap();
+    assert_eq!(names(&module, main), ["y", "x", "sum", "root", "twice"]);
+    let mut backwards: Vec<InstId> = module.instructions(main).rev().collect();
+    backwards.reverse();
+    assert_eq!(backwards, [y, x, sum, root, twice]);
+    // The implicit root stays what it was; so do uses and parents.
+    assert_eq!(module.computation(main).root(), Some(root));
+    assert_eq!(uses(&module, x), uses_of_x);
+    assert_eq!(module.instruction(sum).parent(), Some(main));
+    assert_eq!(module.instructions(main).len(), 5);
+    for (order, name) in [
+        (vec![x, y, sum, twice], "root"),
+        (vec![x, y, sum, sum, twice, root], "sum"),
+        (vec![x, y, sum, twice, root, x], "x"),
+    ] {
+        let error = EditError::Order(name.into());
+        refused(&mut module, |m| m.order_instructions(main, &order), &error);
+        let said =
+            format!("`{name}` must be in the order of its computation once, and in no other");
+        assert_eq!(error.to_string(), said);
+    }
+}
+
+#[test]
 fn replace_uses_takes_every_slot_and_the_root() {
     let Small { mut module, main, x, y, sum, twice, root } = small();
     module.replace_uses(sum, y).unwrap();

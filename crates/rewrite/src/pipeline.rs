@@ -101,6 +101,7 @@ const CLEANUP: &[&str] = &[
     "reduce-of-reduce",
     "cse",
     "dce",
+    "adjacent-sums",
 ];
 
 /// Small values first, in their cheapest form, then what is weighed beside them.

@@ -2,10 +2,11 @@
 
 use crate::pass::Pass;
 use crate::passes::{
-    algebra::Algebra, broadcast::BroadcastCanonical, centred_sums::CentredSums,
-    control::ControlSimplify, convert::ConvertCanonical, cse::CommonSubexpressions, dce::DeadCode,
-    dead_elements::DeadElements, degenerate::DegenerateDims, factored_sums::FactoredSums,
-    fold::Fold, inline::Inline, reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
+    adjacent_sums::AdjacentSums, algebra::Algebra, broadcast::BroadcastCanonical,
+    centred_sums::CentredSums, control::ControlSimplify, convert::ConvertCanonical,
+    cse::CommonSubexpressions, dce::DeadCode, dead_elements::DeadElements,
+    degenerate::DegenerateDims, factored_sums::FactoredSums, fold::Fold, inline::Inline,
+    reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
     reduce_of_broadcast::ReduceOfBroadcast, reduce_of_reduce::ReduceOfReduce,
     reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
     reshape::ReshapeCanonical, reshape_out_of_loop::ReshapeOutOfLoop,
@@ -15,6 +16,7 @@ use crate::passes::{
 
 /// Every pass, in alphabetical order of its name.
 pub static PASSES: &[&dyn Pass] = &[
+    &AdjacentSums,
     &Algebra,
     &BroadcastCanonical,
     &CentredSums,

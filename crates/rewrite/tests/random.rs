@@ -189,11 +189,10 @@ fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(0, 1500));
-    // What is about means has its own test (`moments.rs`).
-    let about_means = ["shifted-moments", "centred-sums", "unshare"];
+    // What is about means (`moments.rs`) or large arrays (below) has its own test.
+    let others = ["shifted-moments", "centred-sums", "unshare", "adjacent-sums"];
     let names = registry::PASSES.iter().map(|pass| pass.name());
-    let all: Vec<_> =
-        names.filter(|name| !about_means.contains(name)).map(|name| (name, 1)).collect();
+    let all: Vec<_> = names.filter(|name| !others.contains(name)).map(|name| (name, 1)).collect();
     assert_fired(&tally, &all, 20);
     let often = [("reduce-through-reshape", 20), ("reshape-out-of-region", 20), ("degenerate", 5)];
     assert_fired(&tally, &often, 20);
@@ -213,4 +212,29 @@ fn large_modules_keep_their_meaning() {
     let tally = check_all(&recipe, seeds(20_000, 20));
     let often = [("reduce-through-reshape", 50), ("reshape-out-of-region", 50)];
     assert_fired(&tally, &often, 50);
+}
+
+/// Where no array stays on chip, every reduction has siblings to look for.
+#[test]
+fn orders_keep_every_bit() {
+    let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
+    let mut options = passes(&["adjacent-sums"], "linear", true);
+    options.target.vector_memory_bytes = 1;
+    let mut fired = 0;
+    for seed in seeds(0, 400) {
+        let module = random_module(seed, &recipe);
+        let after = optimized(&module, &options);
+        if changes(&after, "adjacent-sums") == 0 {
+            assert!(text(&module) == text(&after.module), "seed {seed}");
+            continue;
+        }
+        fired += 1;
+        let again = optimized(&after.module, &options);
+        assert_eq!(changes(&again, "adjacent-sums"), 0, "seed {seed}");
+        let kind = InputKind::ALL[seed as usize % InputKind::ALL.len()];
+        let results = [&module, &after.module].map(|module| evaluated(module, seed, kind));
+        let [Ok(before), Ok(after)] = &results else { panic!("seed {seed}: {results:?}") };
+        assert_eq!(bit_difference(before, after), None, "seed {seed}");
+    }
+    assert!(fired > 40, "it fired on {fired}");
 }

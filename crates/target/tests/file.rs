@@ -53,15 +53,15 @@ fn numbers_that_make_no_sense_are_named() {
     );
     assert_eq!(
         with("load_slots = 2", "load_slots = 2.0"),
-        "line 16: `load_slots` is 2.0; give a whole number from 1 to 1024"
+        "line 17: `load_slots` is 2.0; give a whole number from 1 to 1024"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = nan"),
-        "line 18: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
+        "line 19: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = -0.5"),
-        "line 18: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
+        "line 19: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
     );
     assert_eq!(
         with("hbm_bytes_per_cycle = 546", "hbm_bytes_per_cycle = inf"),
@@ -96,6 +96,10 @@ fn values_of_the_wrong_type_are_named() {
     assert_eq!(
         with("shares_passes = true", "shares_passes = 1"),
         "line 14: `shares_passes` is 1; give true or false"
+    );
+    assert_eq!(
+        with("fuses_shared = true", "fuses_shared = 'yes'"),
+        "line 15: `fuses_shared` is the string \"yes\"; give true or false"
     );
     assert_eq!(
         with("alignment = \"tiles\"", "alignment = \"rows\""),

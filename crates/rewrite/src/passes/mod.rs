@@ -1,5 +1,6 @@
 //! One pass per file.
 
+pub mod adjacent_sums;
 pub mod algebra;
 mod attempt;
 pub mod broadcast;

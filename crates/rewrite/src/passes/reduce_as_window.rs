@@ -12,8 +12,8 @@
 //! (elements far apart: dilation). The last reshape merges or splits what is left.
 //!
 //! Preconditions: as for [`super::reduce_through_reshape`], which comes first: its
-//! stages keep to reduces, which backends fuse, and leave little to do. So what has
-//! been reduced once and is small stays as it is.
+//! stages keep to reduces, which backends fuse, and leave little to do. So what is small
+//! and made of what was reduced once stays as it is.
 //!
 //! It comes after all that moves regions, since a window ties an array to its dims.
 
@@ -52,16 +52,27 @@ impl Pass for ReduceAsWindow {
         attempt_each(self, Opcode::Reduce, module, cx, |module, id, exact| {
             let found = ReduceOfReshape::at(module, id, &WINDOW)?;
             let small = model.stays_on_chip(model.weigh(module.shape(found.source)));
-            let left = small && is_reduced(module, found.source);
+            let left = small && of_reduced(module, found.source, &model);
             (!left).then(|| found.plan(module, &model, exact))
         })
     }
 }
 
-/// Whether an array is what a reduce leaves.
-fn is_reduced(module: &Module, id: InstId) -> bool {
-    match (module.op(id), module.operands(id)) {
-        (Op::GetTupleElement(_), [tuple]) => module.opcode(*tuple) == Opcode::Reduce,
-        (op, _) => op.opcode() == Opcode::Reduce,
+/// No more instructions are looked at for one array.
+const MOST_STEPS: usize = 64;
+
+/// Whether an array is what a reduce leaves, or computed in place from that.
+fn of_reduced(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
+    let mut next = vec![id];
+    for _ in 0..MOST_STEPS {
+        let Some(id) = next.pop() else { return false };
+        match (module.op(id), module.operands(id)) {
+            (Op::Reduce(_), _) => return true,
+            (Op::GetTupleElement(_), operands) => next.extend(operands),
+            (_, operands) if model.is_fused(module, id) => next.extend(operands),
+            (Op::Reshape(_), operands) => next.extend(operands),
+            _ => {}
+        }
     }
+    false
 }
