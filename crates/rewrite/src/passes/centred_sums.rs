@@ -14,7 +14,8 @@
 //! is what rounding `sum x` comes to. See `docs/numerics.md`.
 //!
 //! Preconditions: those of [`super::factored_sums`], in `f32` or `f64` and not under
-//! `--exact`; c is the mean of x along some dims, and x is summed along D before.
+//! `--exact`; c is the mean of x along some dims, summed in the same type and rounded to
+//! no other, and x is summed along D before.
 //! Factors that are constant along D come out.
 //!
 //! Made where the module costs less for it on the target.
@@ -109,7 +110,8 @@ fn of_mean(
     let (x, mean) = rest.less_constant(module, along)?;
     let value = x.value;
     let whole = plain.get(&core(sum, x, along.to_vec()))?;
-    is_mean(module, mean.value, value).then(|| (form, whole.clone(), mean))
+    let summed_in = sum.monoid.element_type;
+    is_mean(module, mean.value, value, summed_in).then(|| (form, whole.clone(), mean))
 }
 
 /// The sum of one factor.
