@@ -125,6 +125,9 @@ fn sources(module: &Module, reduction: InstId, model: &CostModel<'_>) -> Vec<Ins
     sources
 }
 
+/// No more instructions are looked at, all in all, to find what can be moved.
+const MOST_GONE_OVER: usize = 1 << 22;
+
 /// Instructions in the making of an order.
 struct Sequence<'a> {
     module: &'a Module,
@@ -132,6 +135,8 @@ struct Sequence<'a> {
     places: SecondaryMap<InstId, usize>,
     is_out: SecondaryMap<InstId, bool>,
     out: Vec<InstId>,
+    /// How many more instructions may be looked at.
+    work: usize,
 }
 
 impl<'a> Sequence<'a> {
@@ -149,6 +154,7 @@ impl<'a> Sequence<'a> {
             places: SecondaryMap::new(),
             is_out: SecondaryMap::new(),
             out: Vec::with_capacity(order.len()),
+            work: MOST_GONE_OVER,
         };
         order.iter().enumerate().for_each(|(place, &id)| sequence.places.set(id, place));
         for &id in order {
@@ -161,8 +167,11 @@ impl<'a> Sequence<'a> {
                 if before.is_empty() {
                     sequence.is_out.set(id, true);
                     sequence.out.push(id);
-                    let others = siblings.get(&id).into_iter().flatten().rev();
-                    next.extend(others.filter(|&&other| sequence.is_movable(other)));
+                    for &other in siblings.get(&id).into_iter().flatten().rev() {
+                        if sequence.is_movable(other) {
+                            next.push(other);
+                        }
+                    }
                 } else {
                     next.push(id);
                     next.extend(before.into_iter().rev());
@@ -194,9 +203,14 @@ impl<'a> Sequence<'a> {
         self.module.operands(id).iter().chain(controls.into_iter().flatten()).copied()
     }
 
-    /// Whether neither a reduction nor what it waits for has an effect of its own.
-    fn is_movable(&self, id: InstId) -> bool {
-        let acts = |&id: &InstId| self.module.has_side_effect(id, self.effectful);
-        !self.missing(id).iter().any(acts)
+    /// Whether nothing that a reduction waits for has an effect of its own, as far as there
+    /// is time to look.
+    fn is_movable(&mut self, id: InstId) -> bool {
+        if self.work == 0 {
+            return false;
+        }
+        let before = self.missing(id);
+        self.work = self.work.saturating_sub(before.len());
+        !before.iter().any(|&id| self.module.has_side_effect(id, self.effectful))
     }
 }
