@@ -1,10 +1,12 @@
 //! How much memory is in use at once.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Op, SecondaryMap};
 use tilewright_target::Target;
 
 use super::CostModel;
+use super::module::runs_its_callees;
 use super::passes::{is_other_name, is_stored};
 
 /// The most bytes, padding included, that hold values at once while a module runs,
@@ -39,7 +41,8 @@ fn peak(
     for (place, &id) in order.iter().enumerate() {
         let is_kept = made[id] && !matches!(module.op(id), Op::Constant(_));
         let bytes = if is_kept { model.weigh(module.shape(id)).footprint.padded_bytes } else { 0 };
-        let callees = module.called(id);
+        let runs = runs_its_callees(module.opcode(id));
+        let callees = if runs { module.called(id) } else { SmallVec::new() };
         let inside = callees.iter().filter_map(|callee| peaks.get(callee)).max().copied();
         let parameter = matches!(module.op(id), Op::Parameter(_));
         if !parameter || module.entry() == Some(computation) {
@@ -76,6 +79,10 @@ fn last_readers(
 /// Whether memory is taken for what an instruction makes: it is neither computed
 /// where it is used nor another name for what is there, or for a part of it.
 fn is_made(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
+    let is_fused = |id| model.is_fused(module, id);
+    if is_fused(id) {
+        return module.is_root(id) || is_stored(module, id, &is_fused);
+    }
     let is_name = match module.op(id) {
         Op::Tuple
         | Op::GetTupleElement(_)
@@ -84,6 +91,5 @@ fn is_made(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
         | Op::Slice(_) => true,
         _ => is_other_name(module, id, model),
     };
-    let is_fused = |id| model.is_fused(module, id);
-    !is_name && (!is_fused(id) || module.is_root(id) || is_stored(module, id, &is_fused))
+    !is_name
 }

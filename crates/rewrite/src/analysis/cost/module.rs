@@ -126,7 +126,7 @@ impl Costs {
 
 /// Whether called computations work on whole arrays; those of reduces, sorts
 /// and the like work on elements and are counted with their caller.
-fn runs_its_callees(opcode: Opcode) -> bool {
+pub(super) fn runs_its_callees(opcode: Opcode) -> bool {
     matches!(
         opcode,
         Opcode::Call | Opcode::Fusion | Opcode::While | Opcode::Conditional | Opcode::AsyncStart
