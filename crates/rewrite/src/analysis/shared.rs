@@ -65,7 +65,8 @@ fn of_reduction(
     // Last ones first, so that all users of a value were met before it is.
     let mut next: BinaryHeap<(usize, InstId)> = BinaryHeap::new();
     let mut meet = |next: &mut BinaryHeap<(usize, InstId)>, operands: &[InstId]| {
-        let new = operands.iter().filter(|&&operand| fused(operand) && seen.insert(operand));
+        let computed = |id| fused(id) && module.opcode(id) != Opcode::Constant;
+        let new = operands.iter().filter(|&&operand| computed(operand) && seen.insert(operand));
         next.extend(new.map(|&operand| (places[operand], operand)));
     };
     meet(&mut next, reduced_arrays(module, reduction));
