@@ -73,7 +73,7 @@ pub(crate) struct Optimisation {
     /// Keep the order of float sums and products
     #[arg(long, conflicts_with = "fast_math")]
     pub(crate) exact: bool,
-    /// Allow sums of float differences to become differences of sums
+    /// Allow sums of any float differences to become differences of sums
     #[arg(long)]
     pub(crate) fast_math: bool,
 }

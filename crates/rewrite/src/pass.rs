@@ -36,7 +36,8 @@ pub struct Context<'a> {
     pub target: &'a Target,
     /// Whether sums and products of floats must keep their order.
     pub exact: bool,
-    /// Whether sums of floats may be split over sums and differences.
+    /// Whether sums of floats may be split over any sums and differences, not only over
+    /// what a mean leaves.
     pub fast_math: bool,
     /// What computes constants, if there is anything.
     pub evaluator: Option<&'a dyn Evaluate>,

@@ -23,8 +23,8 @@ pub struct Options {
     pub target: Target,
     /// Forbids all that changes the order of float sums and products.
     pub exact: bool,
-    /// Allows what changes float sums by more than their order: sums of differences
-    /// as differences of sums. See `docs/numerics.md`.
+    /// Allows what changes float sums by more than their order: sums of any differences
+    /// as differences of sums, not only of what a mean leaves. See `docs/numerics.md`.
     pub fast_math: bool,
     /// Which passes run.
     pub passes: Passes,

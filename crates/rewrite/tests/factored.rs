@@ -371,6 +371,31 @@ fn a_long_chain_with_a_reader_at_each_link_is_weighed_in_seconds() {
 }
 
 #[test]
+fn what_ten_thousand_sums_share_is_weighed_in_seconds() {
+    let mut body = String::from(
+        "x = f32[700,300,3] parameter(0)\nc = f32[3] parameter(1)\n\
+         w = f32[700,300,3] broadcast(c), dimensions={2}\nd = f32[700,300,3] subtract(x, w)\n",
+    );
+    for i in 0..MANY {
+        body += &format!(
+            "p{i} = f32[700,300,3] negate(d)\n\
+             sum{i} = f32[3] reduce(p{i}, zero), dimensions={{0,1}}, to_apply=add\n"
+        );
+    }
+    let results: Vec<String> = (0..MANY).map(|i| format!("sum{i}")).collect();
+    let module = of_sums(&body, &results);
+    // Each sum reads d; d is stored once for all of them.
+    let [own, shared] = [true, false].map(|fuses_shared| {
+        let mut target = target("cpu");
+        target.fuses_shared = fuses_shared;
+        module_cost(&module, &target).cycles
+    });
+    // 630,000 numbers are 78,750 vectors, of which two are stored per cycle, and 2,520,000
+    // bytes, of which six per cycle go to main memory and come back.
+    assert!((shared - own - (39_375.0 + 2.0 * 420_000.0)).abs() < 1.0, "{own}, {shared}");
+}
+
+#[test]
 fn what_is_known_not_to_be_negative() {
     let module = module(
         "HloModule signs

@@ -42,18 +42,30 @@ pub fn shared_values(
     let mut reductions = Vec::new();
     for (place, id) in module.instructions(computation).enumerate() {
         places.set(id, place);
-        if matches!(module.opcode(id), Opcode::Reduce | Opcode::ReduceWindow) {
+        if is_reduction(module, id) {
             reductions.push(id);
         }
     }
-    let of = |&reduction: &InstId| of_reduction(module, reduction, &places, fused);
-    let mut shared: Vec<Shared> = reductions.iter().flat_map(of).collect();
+    let mut stored: FxHashMap<InstId, bool> = FxHashMap::default();
+    let mut is_stored = |value: InstId| {
+        *stored.entry(value).or_insert_with(|| is_stored_anyway(module, value, fused))
+    };
+    let mut shared: Vec<Shared> = Vec::new();
+    for reduction in reductions {
+        let found = of_reduction(module, reduction, &places, fused);
+        shared.extend(found.into_iter().filter(|one| !is_stored(one.value)));
+    }
     let mut times: FxHashMap<InstId, usize> = FxHashMap::default();
     shared.iter().for_each(|one| *times.entry(one.value).or_default() += 1);
     shared.retain(|one| times[&one.value] > 1 || waits_for_few(module, one.value));
     shared
 }
 
+fn is_reduction(module: &Module, id: InstId) -> bool {
+    matches!(module.opcode(id), Opcode::Reduce | Opcode::ReduceWindow)
+}
+
+/// What is computed where it is used, but not for this reduction alone.
 fn of_reduction(
     module: &Module,
     reduction: InstId,
@@ -61,31 +73,39 @@ fn of_reduction(
     fused: &dyn Fn(InstId) -> bool,
 ) -> Vec<Shared> {
     let mut own: FxHashSet<InstId> = FxHashSet::from_iter([reduction]);
-    let mut seen: FxHashSet<InstId> = FxHashSet::default();
+    let mut readers: FxHashMap<InstId, SmallVec<[InstId; 2]>> = FxHashMap::default();
     // Last ones first, so that all users of a value were met before it is.
     let mut next: BinaryHeap<(usize, InstId)> = BinaryHeap::new();
-    let mut meet = |next: &mut BinaryHeap<(usize, InstId)>, operands: &[InstId]| {
-        let computed = |id| fused(id) && module.opcode(id) != Opcode::Constant;
-        let new = operands.iter().filter(|&&operand| computed(operand) && seen.insert(operand));
-        next.extend(new.map(|&operand| (places[operand], operand)));
-    };
-    meet(&mut next, reduced_arrays(module, reduction));
     let mut shared = Vec::new();
-    while let Some((_, value)) = next.pop() {
-        let users = module.users(value);
-        if !module.is_root(value) && users.iter().all(|user| own.contains(user)) {
+    let (mut reader, mut operands) = (reduction, reduced_arrays(module, reduction));
+    loop {
+        for &operand in operands {
+            if fused(operand) && module.opcode(operand) != Opcode::Constant {
+                let of = readers.entry(operand).or_default();
+                if of.is_empty() {
+                    next.push((places[operand], operand));
+                }
+                if !of.contains(&reader) {
+                    of.push(reader);
+                }
+            }
+        }
+        let Some((_, value)) = next.pop() else { return shared };
+        let is_own =
+            !module.is_root(value) && module.uses(value).all(|one| own.contains(&one.user));
+        if is_own {
             own.insert(value);
-            meet(&mut next, module.operands(value));
-        } else if !is_stored_anyway(module, value, fused) {
-            let mut readers: SmallVec<[InstId; 2]> =
-                users.into_iter().filter(|user| own.contains(user)).collect();
-            readers.sort_unstable();
-            readers.dedup();
+        } else {
+            let readers = readers.remove(&value).unwrap_or_default();
             shared.push(Shared { value, reduction, readers });
         }
+        reader = value;
+        operands = if is_own { module.operands(value) } else { &[] };
     }
-    shared
 }
+
+/// No more reshapes and broadcasts are looked through for one value.
+const MOST_STEPS: usize = 32;
 
 /// Whether a value is computed of few numbers, spread out, so that nothing that computes
 /// these and the value is one with it.
@@ -93,10 +113,11 @@ fn waits_for_few(module: &Module, value: InstId) -> bool {
     let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
     module.operands(value).iter().any(|&operand| {
         let mut source = operand;
-        while let (Opcode::Broadcast | Opcode::Reshape, &[of]) =
-            (module.opcode(source), module.operands(source))
-        {
-            source = of;
+        for _ in 0..MOST_STEPS {
+            match (module.opcode(source), module.operands(source)) {
+                (Opcode::Broadcast | Opcode::Reshape, &[of]) => source = of,
+                _ => break,
+            }
         }
         let is_few = elements(source).is_some_and(|elements| elements < MANY);
         is_few && module.opcode(source) != Opcode::Constant
@@ -105,8 +126,6 @@ fn waits_for_few(module: &Module, value: InstId) -> bool {
 
 /// Whether a value is stored whether or not reductions need it.
 fn is_stored_anyway(module: &Module, value: InstId, fused: &dyn Fn(InstId) -> bool) -> bool {
-    let is_reduction =
-        |id: InstId| matches!(module.opcode(id), Opcode::Reduce | Opcode::ReduceWindow);
     module.is_root(value)
-        || module.users(value).into_iter().any(|user| !fused(user) && !is_reduction(user))
+        || module.uses(value).any(|one| !fused(one.user) && !is_reduction(module, one.user))
 }

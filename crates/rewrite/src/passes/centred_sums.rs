@@ -15,8 +15,7 @@
 //!
 //! Preconditions: those of [`super::factored_sums`], in `f32` or `f64` and not under
 //! `--exact`; c is the mean of x along some dims, summed in the same type and rounded to
-//! no other, and x is summed along D before.
-//! Factors that are constant along D come out.
+//! no other, and x is summed along D before. Factors that are constant along D come out.
 //!
 //! Made where the module costs less for it on the target.
 
@@ -25,7 +24,7 @@ use tilewright_ir::{CompId, EditError, ElementType, Module, Op, Patch, Value};
 
 use super::factored_sums::sums;
 use super::sum_build::{At, Build, Placed};
-use super::weight::{Weight, judge, together};
+use super::weight::{replace, together};
 use crate::analysis::factored::{Core, Form, Sum};
 use crate::analysis::mean::is_mean;
 use crate::analysis::monoid::whole_number;
@@ -58,7 +57,7 @@ impl Pass for CentredSums {
         for computation in module.computations().to_vec() {
             let found = centred(module, computation);
             for some in found.chunks(together(module, found.len())) {
-                changes += replace(module, some, cx)?;
+                changes += split(module, some, cx)?;
             }
         }
         Ok(changes)
@@ -121,21 +120,12 @@ fn core(sum: &Sum, factor: Factor, along: Vec<Span>) -> Core {
 }
 
 /// Makes these sums differences, if that pays.
-fn replace(
-    module: &mut Module,
-    found: &[Centred],
-    cx: &mut Context<'_>,
-) -> Result<usize, EditError> {
-    let Some(patch) = patch(module, found) else { return Ok(0) };
-    let mut replaced = module.clone();
-    patch.apply(&mut replaced)?;
-    let weights = [Weight::of(module.clone(), cx)?, Weight::of(replaced.clone(), cx)?];
-    let Some(first) = found.first() else { return Ok(0) };
-    let place = place_of(module, first.sum.id);
-    let made = judge(&CentredSums, place, &words(module, found), weights.each_ref(), cx);
-    if made {
-        *module = replaced;
-    }
+fn split(module: &mut Module, found: &[Centred], cx: &mut Context<'_>) -> Result<usize, EditError> {
+    let (Some(patch), Some(first)) = (patch(module, found), found.first()) else { return Ok(0) };
+    let mut rewritten = module.clone();
+    patch.apply(&mut rewritten)?;
+    let (place, what) = (place_of(module, first.sum.id), words(module, found));
+    let made = replace(&CentredSums, module, rewritten, (place, &what), cx)?;
     Ok(if made { found.len() } else { 0 })
 }
 

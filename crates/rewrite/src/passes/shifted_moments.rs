@@ -27,7 +27,7 @@ mod pilot;
 use tilewright_ir::{EditError, Module, Op, Value};
 
 use super::sum_build::{At, Build, Placed, Replaced, replaced_by};
-use super::weight::{Weight, judge, together};
+use super::weight::{replace, together};
 use crate::analysis::factored::{Core, Sum};
 use crate::analysis::monoid::whole_number;
 use crate::analysis::span::{Cuts, Span};
@@ -88,14 +88,10 @@ fn shift(
     let Some(first) = moved.first() else { return Ok(0) };
     let Some(sum) = first.moments.first().map(|moment| moment.sum.id) else { return Ok(0) };
     let place = place_of(module, sum);
-    let what = words(module, &moved);
-    let weights = [Weight::of(module.clone(), cx)?, Weight::of(shifted.clone(), cx)?];
-    let made = judge(&ShiftedMoments, place, &what, weights.each_ref(), cx);
-    if !made {
+    let (what, changes) = (words(module, &moved), moved.len());
+    if !replace(&ShiftedMoments, module, shifted, (place, &what), cx)? {
         return Ok(0);
     }
-    let changes = moved.len();
-    *module = shifted;
     replaced.extend(now);
     Ok(changes)
 }

@@ -38,6 +38,13 @@ pub(super) struct Build<'a> {
     cores: FxHashMap<Core, (Value, Vec<Span>)>,
 }
 
+/// Which stage of a sum is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    First,
+    Second,
+}
+
 /// Where what is made goes, and what it is made for.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
@@ -70,8 +77,7 @@ impl<'a> Build<'a> {
         for factor in &form.between {
             placed = self.times(at, placed, factor)?;
         }
-        let init = self.neutral(at)?;
-        placed = self.summed(at, placed, &sum.summed, init)?;
+        placed = self.summed(at, placed, &sum.summed, Stage::Second)?;
         for factor in &form.after {
             placed = self.times(at, placed, factor)?;
         }
@@ -110,8 +116,7 @@ impl<'a> Build<'a> {
             });
         }
         let whole = Placed { value: product?, digits };
-        let &[_, init] = self.module.operands(at.sum.id) else { return None };
-        let placed = self.summed(at, whole, &core.along, Value::Old(init))?;
+        let placed = self.summed(at, whole, &core.along, Stage::First)?;
         self.cores.insert(core.clone(), (placed.value, placed.digits.clone()));
         Some(placed)
     }
@@ -172,13 +177,15 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [value]))
     }
 
-    /// What a second stage begins with: what changes nothing at all, so `-0.0` for float
-    /// sums. Of two sums with the same init XLA makes one, which reads all that the first
-    /// one reads once more where that is needed elsewhere, too
+    /// What a stage begins with: the first one with what the sum did, the second with what
+    /// changes nothing at all, so `-0.0` for float sums. Of two sums with the same init XLA
+    /// makes one, which reads all that the first one reads once more where that is needed
+    /// elsewhere, too
     /// (`xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`).
-    fn neutral(&mut self, at: At<'_>) -> Option<Value> {
+    fn init(&mut self, at: At<'_>, stage: Stage) -> Option<Value> {
         let &[_, init] = self.module.operands(at.sum.id) else { return None };
-        let identity = at.sum.monoid.identity().filter(|_| at.sum.law == Law::Times);
+        let sums_again = stage == Stage::Second && at.sum.law == Law::Times;
+        let identity = at.sum.monoid.identity().filter(|_| sums_again);
         Some(match identity {
             Some(identity) if self.module.constant(init) != Some(&identity) => {
                 let op = Op::Constant(Box::new(identity));
@@ -194,7 +201,7 @@ impl<'a> Build<'a> {
         at: At<'_>,
         placed: Placed,
         along: &[Span],
-        init: Value,
+        stage: Stage,
     ) -> Option<Placed> {
         let Op::Reduce(attrs) = self.module.op(at.sum.id) else { return None };
         let is_summed = |digit: &Span| along.iter().any(|span| digit.within(*span));
@@ -207,6 +214,7 @@ impl<'a> Build<'a> {
             placed.digits.into_iter().filter(|digit| !is_summed(digit)).collect();
         let reduce = ReduceAttrs { dimensions, to_apply: attrs.to_apply };
         let op = Op::Reduce(Box::new(reduce));
+        let init = self.init(at, stage)?;
         let value = self.op(at, op, &digits, [placed.value, init]);
         Some(Placed { value, digits })
     }

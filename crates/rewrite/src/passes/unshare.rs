@@ -27,7 +27,7 @@ use tilewright_ir::{
     ArrayShape, EditError, ElementType, InstId, Literal, Module, Op, Opcode, Patch, Shape, Value,
 };
 
-use super::weight::{Weight, judge, together};
+use super::weight::{replace, together};
 use crate::analysis::cost::{CostModel, takes_minor};
 use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::is_plain;
@@ -87,12 +87,8 @@ fn unshare(
     for centred in found {
         centred.copy(&mut changed)?;
     }
-    let weights = [Weight::of(module.clone(), cx)?, Weight::of(changed.clone(), cx)?];
-    let place = place_of(module, first.value);
-    let made = judge(&Unshare, place, &words(module, found), weights.each_ref(), cx);
-    if made {
-        *module = changed;
-    }
+    let (place, what) = (place_of(module, first.value), words(module, found));
+    let made = replace(&Unshare, module, changed, (place, &what), cx)?;
     Ok(if made { found.len() } else { 0 })
 }
 
@@ -156,6 +152,9 @@ impl Centred {
             return None;
         }
         infinities(module.array_shape(c)?.element_type)?;
+        if by.len() > Form::ALL.len() + 1 {
+            return None;
+        }
         // What nothing else uses, the last of them keeps.
         let is_reader = |user: &InstId| by.iter().any(|shared| shared.readers.contains(user));
         let copies = by.len() - usize::from(module.users(value).iter().all(is_reader));

@@ -52,6 +52,23 @@ impl Weight {
     }
 }
 
+/// Puts a rewritten module in the place of one, if that pays; whether it did. Says so, and
+/// what it does, or why not.
+pub(super) fn replace(
+    pass: &dyn Pass,
+    module: &mut Module,
+    rewritten: Module,
+    (place, what): (String, &str),
+    cx: &mut Context<'_>,
+) -> Result<bool, EditError> {
+    let weights = [Weight::of(module.clone(), cx)?, Weight::of(rewritten.clone(), cx)?];
+    let made = judge(pass, place, what, weights.each_ref(), cx);
+    if made {
+        *module = rewritten;
+    }
+    Ok(made)
+}
+
 /// Whether to make a rewrite that changes the weight of a module so, from the first to
 /// the second; says so, and what it does, or why not.
 pub(super) fn judge(
