@@ -57,8 +57,15 @@ pub fn shared_values(
     }
     let mut times: FxHashMap<InstId, usize> = FxHashMap::default();
     shared.iter().for_each(|one| *times.entry(one.value).or_default() += 1);
-    shared.retain(|one| times[&one.value] > 1 || waits_for_few(module, one.value));
+    shared.retain(|one| {
+        let is_of_few = elements(module, one.reduction).is_some_and(|count| count < MANY);
+        times[&one.value] > 1 || is_of_few || waits_for_few(module, one.value)
+    });
     shared
+}
+
+fn elements(module: &Module, id: InstId) -> Option<i64> {
+    module.array_shape(id).and_then(ArrayShape::num_elements)
 }
 
 fn is_reduction(module: &Module, id: InstId) -> bool {
@@ -110,7 +117,6 @@ const MOST_STEPS: usize = 32;
 /// Whether a value is computed of few numbers, spread out, so that nothing that computes
 /// these and the value is one with it.
 fn waits_for_few(module: &Module, value: InstId) -> bool {
-    let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
     module.operands(value).iter().any(|&operand| {
         let mut source = operand;
         for _ in 0..MOST_STEPS {
@@ -119,7 +125,7 @@ fn waits_for_few(module: &Module, value: InstId) -> bool {
                 _ => break,
             }
         }
-        let is_few = elements(source).is_some_and(|elements| elements < MANY);
+        let is_few = elements(module, source).is_some_and(|elements| elements < MANY);
         is_few && module.opcode(source) != Opcode::Constant
     })
 }

@@ -1,35 +1,38 @@
-//! **What is centred is centred anew for each reduction.**
+//! **What reductions share is computed anew for each of them.**
 //!
 //! ```text
-//! x - c = x + (-c) = x - clamp(-inf, c, inf)        to the last bit
+//! opt-barrier(c) = c        to the last bit
 //!
-//! d = x - c        sum d*d,  sum q*d,  r*d      d is stored for the sums
-//! becomes          d = x - c         r*d        computed where it is used
-//!                  e = x + (-c)      sum e*e
-//!                  f = x - clamp(c)  sum q*f    from x, which is there anyway
+//! d = f(x, c)      sum d*d,  sum q*d,  r*d     d is stored for the sums
+//! becomes          b = opt-barrier(c)    b' = opt-barrier(b)
+//!                  d  = f(x, c)          r*d      computed where it is used
+//!                  d' = f(x, b)          sum d'*d'
+//!                  d" = f(x, b')         sum q*d"     from x, which is there anyway
 //! ```
 //!
-//! A target that fuses into a reduction only what nothing else uses stores every
-//! centred image, to read it again at once. Copies would do if the compiler did not
-//! find that they are equal, and one of them; these it does not know to be.
+//! A target that fuses into a reduction only what nothing else uses stores every centred
+//! image, converted image and broadcast that two reductions need, to read it again at
+//! once. Copies would do if the compiler did not merge what is equal; it does not look
+//! through a barrier, and takes barriers away after it has merged for the last time
+//! (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
-//! Preconditions: c is broadcast from a much smaller array; x is stored for other
-//! reasons; static dims, nothing attached. Exact, so done under `--exact`, too. Where c
-//! is the same all along rows, a single reduction is left alone: XLA:CPU's library is
-//! slower where it has to spread numbers over rows while it adds them up.
+//! Copied is all that is computed where it is used, down to what is stored anyway, and to
+//! arrays much smaller than the value. Preconditions: static row-major arrays, nothing
+//! attached, no more than [`MOST_COPIED`] instructions in a copy. Exact, so done under
+//! `--exact`, too. Where c is the same all along rows that a reduction takes as a whole, a
+//! single reduction is left alone: XLA:CPU's library is slower where it has to spread
+//! numbers over rows while it adds them up.
 //!
 //! Made where the module costs less for it on the target, which is where
 //! `fuses_shared` is false. It comes last: equal sums are to be found before.
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{
-    ArrayShape, EditError, ElementType, InstId, Literal, Module, Op, Opcode, Patch, Shape, Value,
-};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position};
 
 use super::weight::{replace, together};
 use crate::analysis::cost::{CostModel, takes_minor};
-use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::is_plain;
 use crate::analysis::shared::{Shared, shared_values};
 use crate::pass::{Context, Pass};
@@ -38,8 +41,11 @@ use crate::report::place_of;
 /// See the module.
 pub struct Unshare;
 
-/// What is subtracted has at most one in so many elements.
+/// What has at most one in so many elements of a value is not computed anew with it.
 const SMALL: i64 = 16;
+
+/// So many instructions are copied for one reduction at most.
+pub const MOST_COPIED: usize = 32;
 
 impl Pass for Unshare {
     fn name(&self) -> &'static str {
@@ -47,7 +53,7 @@ impl Pass for Unshare {
     }
 
     fn summary(&self) -> &'static str {
-        "centre an image anew for each reduction, where the target would store it for them"
+        "compute anew for each reduction what the target would store for them"
     }
 
     fn is_heart(&self) -> bool {
@@ -66,7 +72,7 @@ impl Pass for Unshare {
             for one in shared_values(module, computation, &fused) {
                 shared.entry(one.value).or_default().push(one);
             }
-            found.extend(shared.into_values().filter_map(|by| Centred::of(module, by, &fused)));
+            found.extend(shared.into_values().filter_map(|by| Copies::of(module, by, &fused)));
         }
         let mut changes = 0;
         for some in found.chunks(together(module, found.len())) {
@@ -76,101 +82,73 @@ impl Pass for Unshare {
     }
 }
 
-/// Gives the reductions of these arrays copies, if that pays.
+/// Gives the reductions of these values copies, if that pays.
 fn unshare(
     module: &mut Module,
-    found: &[Centred],
+    found: &[Copies],
     cx: &mut Context<'_>,
 ) -> Result<usize, EditError> {
     let Some(first) = found.first() else { return Ok(0) };
     let mut changed = module.clone();
-    for centred in found {
-        centred.copy(&mut changed)?;
+    let mut barriers = Barriers::default();
+    for copies in found {
+        copies.make(&mut changed, &mut barriers)?;
     }
     let (place, what) = (place_of(module, first.value), words(module, found));
     let made = replace(&Unshare, module, changed, (place, &what), cx)?;
     Ok(if made { found.len() } else { 0 })
 }
 
-fn words(module: &Module, found: &[Centred]) -> String {
+fn words(module: &Module, found: &[Copies]) -> String {
     match found {
-        [Centred { value, copies, .. }] => {
-            let name = |(_, by): &(Form, Shared)| format!("`{}`", module.name_of(by.reduction));
-            let reductions: Vec<String> = copies.iter().map(name).collect();
+        [Copies { value, by, .. }] => {
+            let name = |by: &Shared| format!("`{}`", module.name_of(by.reduction));
+            let reductions: Vec<String> = by.iter().map(name).collect();
             format!("`{}` anew for {}", module.name_of(*value), reductions.join(", "))
         }
-        _ => format!("{} centred arrays anew for their reductions", found.len()),
+        _ => format!("{} values anew for their reductions", found.len()),
     }
 }
 
-/// How a copy is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// `x + (-c)`
-    Negated,
-    /// `x - clamp(-inf, c, inf)`
-    Clamped,
-    /// `x + clamp(-inf, -c, inf)`
-    Both,
-}
-
-impl Form {
-    const ALL: [Self; 3] = [Self::Negated, Self::Clamped, Self::Both];
-}
-
-/// An array less a small one, which reductions share.
-struct Centred {
+/// A value that reductions share, and what a copy of it is made of.
+struct Copies {
     value: InstId,
-    x: InstId,
-    /// The broadcast that is subtracted.
-    spread: InstId,
-    /// What it is the broadcast of.
-    c: InstId,
-    /// Which reduction is given a copy, and in which form.
-    copies: Vec<(Form, Shared)>,
+    /// The value and what it is computed of, operands first.
+    cone: Vec<Part>,
+    /// The reductions that are given a copy.
+    by: Vec<Shared>,
 }
 
-impl Centred {
+/// An instruction that is copied.
+struct Part {
+    id: InstId,
+    /// The operand that passes a barrier, so that the copy is not found equal; none
+    /// where another operand is a copy.
+    barred: Option<InstId>,
+}
+
+impl Copies {
     /// What these reductions share, if each of them can have its own.
-    fn of(module: &Module, by: Vec<Shared>, fused: &dyn Fn(InstId) -> bool) -> Option<Self> {
+    fn of(module: &Module, mut by: Vec<Shared>, fused: &dyn Fn(InstId) -> bool) -> Option<Self> {
         let value = by.first()?.value;
-        let (Op::Subtract, &[x, spread]) = (module.op(value), module.operands(value)) else {
-            return None;
-        };
-        let (Op::Broadcast(attrs), &[c]) = (module.op(spread), module.operands(spread)) else {
-            return None;
-        };
-        let along_rows = |array| takes_minor(array, &attrs.dimensions);
-        if by.len() == 1 && !module.array_shape(spread).is_some_and(along_rows) {
-            return None;
-        }
-        let plain = |id| module.array_shape(id).is_some_and(is_plain);
-        let attached = [value, spread].iter().any(|&id| module.extras(id).is_some());
-        let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
-        let is_small = elements(c)?.checked_mul(SMALL)? <= elements(x)?;
-        if fused(x) || attached || !is_small || ![x, spread, c].into_iter().all(plain) {
-            return None;
-        }
-        infinities(module.array_shape(c)?.element_type)?;
-        if by.len() > Form::ALL.len() + 1 {
+        let cone = cone(module, value, fused)?;
+        if let [shared] = by.as_slice()
+            && cone.iter().any(|part| is_spread_over_rows(module, part.id, shared.reduction))
+        {
             return None;
         }
         // What nothing else uses, the last of them keeps.
         let is_reader = |user: &InstId| by.iter().any(|shared| shared.readers.contains(user));
-        let copies = by.len() - usize::from(module.users(value).iter().all(is_reader));
-        let users = module.users(x).into_iter();
-        let taken: Vec<Form> = users.filter_map(|user| form_of(module, user, c)).collect();
-        let free = Form::ALL.into_iter().filter(|form| !taken.contains(form));
-        let by: Vec<(Form, Shared)> = free.zip(by).take(copies).collect();
-        (by.len() == copies).then_some(Self { value, x, spread, c, copies: by })
+        if module.users(value).iter().all(is_reader) {
+            by.pop();
+        }
+        (!by.is_empty()).then_some(Self { value, cone, by })
     }
 
     /// Writes the copies, and has the reductions read them.
-    fn copy(&self, module: &mut Module) -> Result<(), EditError> {
-        for (form, shared) in &self.copies {
-            let Some(patch) = self.patch(module, *form) else { continue };
-            let made = patch.apply(module)?;
-            let Some(&copy) = made.last() else { continue };
+    fn make(&self, module: &mut Module, barriers: &mut Barriers) -> Result<(), EditError> {
+        for shared in &self.by {
+            let Some(copy) = self.copy(module, barriers)? else { continue };
             for &reader in &shared.readers {
                 for place in 0..module.operands(reader).len() {
                     if module.operands(reader).get(place) == Some(&self.value) {
@@ -182,51 +160,104 @@ impl Centred {
         Ok(())
     }
 
-    fn patch(&self, module: &Module, form: Form) -> Option<Patch> {
-        let small = module.shape(self.c);
-        let element_type = small.as_array()?.element_type;
-        let mut patch = Patch::new();
-        let mut add = |op: Op, shape: &Shape, operands: &[Value]| {
-            patch.add(self.value, op, shape.clone(), operands.iter().copied())
-        };
-        let mut c = Value::Old(self.c);
-        if form != Form::Clamped {
-            c = add(Op::Negate, small, &[c]);
+    /// Writes one copy, which differs from all that are there.
+    fn copy(
+        &self,
+        module: &mut Module,
+        barriers: &mut Barriers,
+    ) -> Result<Option<InstId>, EditError> {
+        let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
+        let mut barred: FxHashMap<InstId, InstId> = FxHashMap::default();
+        for part in &self.cone {
+            if let Some(operand) = part.barred
+                && !barred.contains_key(&operand)
+            {
+                barred.insert(operand, barriers.pass(module, operand)?);
+            }
+            let own = part.barred.and_then(|operand| Some((operand, *barred.get(&operand)?)));
+            let copy = module.copy_instruction(part.id, Position::Before(part.id), |operand| {
+                let other = own.filter(|&(barred, _)| barred == operand).map(|(_, by)| by);
+                other.or_else(|| copies.get(&operand).copied())
+            })?;
+            copies.insert(part.id, copy);
         }
-        if form != Form::Negated {
-            let [low, high] = infinities(element_type)?.map(|infinity| {
-                add(Op::Constant(Box::new(infinity)), &Shape::scalar(element_type), &[])
-            });
-            c = add(Op::Clamp, small, &[low, c, high]);
-        }
-        let spread = module.op(self.spread).clone();
-        let spread = add(spread, module.shape(self.spread), &[c]);
-        let op = if form == Form::Clamped { Op::Subtract } else { Op::Add };
-        add(op, module.shape(self.value), &[Value::Old(self.x), spread]);
-        Some(patch)
+        Ok(copies.get(&self.value).copied())
     }
 }
 
-/// The form in which an instruction leaves something less c, if that is one of these.
-fn form_of(module: &Module, id: InstId, c: InstId) -> Option<Form> {
-    let &[_, spread] = module.operands(id) else { return None };
-    let operand = |id: InstId, opcode: Opcode, place: usize| {
-        let is = module.opcode(id) == opcode;
-        module.operands(id).get(place).copied().filter(|_| is)
+/// The barriers of values, one after the other: two of one value would be found equal.
+#[derive(Default)]
+struct Barriers {
+    last: FxHashMap<InstId, InstId>,
+}
+
+impl Barriers {
+    /// A value as it comes out of a barrier of its own.
+    fn pass(&mut self, module: &mut Module, value: InstId) -> Result<InstId, EditError> {
+        let last = *self.last.entry(value).or_insert_with(|| last_barrier(module, value));
+        // What is used is followed by its users.
+        let position = Position::Before(module.next_instruction(last).unwrap_or(last));
+        let (shape, name) = (module.shape(value).clone(), module.fresh_name("opt-barrier"));
+        let barrier = module.insert(position, Op::OptimizationBarrier, shape, &[last], name)?;
+        module.copy_metadata(value, barrier);
+        self.last.insert(value, barrier);
+        Ok(barrier)
+    }
+}
+
+/// The last one of the barriers that a value passes one after the other.
+fn last_barrier(module: &Module, mut value: InstId) -> InstId {
+    let is_barrier = |user: &InstId| module.opcode(*user) == Opcode::OptimizationBarrier;
+    while let Some(barrier) = module.uses(value).map(|one| one.user).find(is_barrier) {
+        value = barrier;
+    }
+    value
+}
+
+/// A value and what it is computed of where it is used, operands first.
+fn cone(module: &Module, value: InstId, fused: &dyn Fn(InstId) -> bool) -> Option<Vec<Part>> {
+    let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
+    let most = elements(value)? / SMALL;
+    let is_copied = |id: InstId| {
+        let is_copied = !matches!(module.opcode(id), Opcode::Constant | Opcode::Iota);
+        is_copied && fused(id) && elements(id).is_some_and(|n| n > most)
     };
-    let small = operand(spread, Opcode::Broadcast, 0)?;
-    let is_negated = |id| operand(id, Opcode::Negate, 0) == Some(c);
-    match (module.opcode(id), operand(small, Opcode::Clamp, 1)) {
-        (Opcode::Add, None) => is_negated(small).then_some(Form::Negated),
-        (Opcode::Add, Some(inner)) => is_negated(inner).then_some(Form::Both),
-        (Opcode::Subtract, Some(inner)) => (inner == c).then_some(Form::Clamped),
-        _ => None,
+    let mut parts: Vec<Part> = Vec::new();
+    let mut met: FxHashSet<InstId> = FxHashSet::default();
+    let mut next = vec![(value, false)];
+    while let Some((id, operands_are_there)) = next.pop() {
+        let copied = module.operands(id).iter().copied().filter(|&operand| is_copied(operand));
+        if operands_are_there {
+            let barred = match copied.count() {
+                0 => Some(smallest_operand(module, id)?),
+                _ => None,
+            };
+            parts.push(Part { id, barred });
+        } else if met.insert(id) {
+            let mut values = [id].into_iter().chain(module.operands(id).iter().copied());
+            let are_plain = values.all(|id| module.array_shape(id).is_some_and(is_plain));
+            if !are_plain || module.extras(id).is_some() || met.len() > MOST_COPIED {
+                return None;
+            }
+            next.push((id, true));
+            next.extend(copied.map(|operand| (operand, false)));
+        }
     }
+    Some(parts)
 }
 
-/// What no float is less, or greater, than.
-fn infinities(element_type: ElementType) -> Option<[Literal; 2]> {
-    let bound = |opcode| Monoid { opcode, element_type }.identity();
-    let is_float = element_type.is_float();
-    is_float.then(|| Some([bound(Opcode::Maximum)?, bound(Opcode::Minimum)?]))?
+fn smallest_operand(module: &Module, id: InstId) -> Option<InstId> {
+    let elements = |id: &InstId| module.array_shape(*id).and_then(ArrayShape::num_elements);
+    module.operands(id).iter().copied().min_by_key(elements)
+}
+
+/// Whether an instruction spreads numbers over rows that a reduction takes as a whole.
+fn is_spread_over_rows(module: &Module, id: InstId, reduction: InstId) -> bool {
+    let (Op::Broadcast(spread), Op::Reduce(reduce)) = (module.op(id), module.op(reduction)) else {
+        return false;
+    };
+    let Some(array) = module.array_shape(id) else { return false };
+    !spread.dimensions.is_empty()
+        && !takes_minor(array, &spread.dimensions)
+        && takes_minor(array, &reduce.dimensions)
 }

@@ -152,7 +152,7 @@ fn readiness(
                 if one_row { waits } else { whole }
             }
         }
-        Op::GetTupleElement(_) | Op::Tuple => waits,
+        Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => waits,
         _ if places.fused[id] || same_but_ones(module, id) => waits,
         Op::Slice(_) => whole,
         // Rows keep their order.
@@ -200,11 +200,12 @@ fn are_side_by_side(array: &ArrayShape, dims: &[i64]) -> bool {
         && dims.iter().all(|&dim| usize::try_from(dim).is_ok_and(|d| d >= first))
 }
 
-/// Whether a reshape moves nothing, so that it only gives its operand another name.
+/// Whether an instruction moves nothing and only gives its operand another name.
 pub(super) fn is_other_name(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     let &[operand] = module.operands(id) else { return false };
     match module.op(id) {
         Op::Bitcast => true,
+        Op::OptimizationBarrier => module.array_shape(id).is_some(),
         Op::Reshape(_) => !model.realigns(module.shape(operand), module.shape(id)),
         _ => false,
     }
