@@ -115,6 +115,7 @@ const HEART: &[&[&str]] = &[
     &["centred-sums"],
     &["shifted-moments"],
     &["reduce-as-window"],
+    &["wide-sums"],
     &["unshare"],
 ];
 

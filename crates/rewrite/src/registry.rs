@@ -11,7 +11,7 @@ use crate::passes::{
     reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
     reshape::ReshapeCanonical, reshape_out_of_loop::ReshapeOutOfLoop,
     reshape_out_of_region::ReshapeOutOfRegion, shifted_moments::ShiftedMoments,
-    transpose::TransposeCanonical, tuple::TupleSimplify, unshare::Unshare,
+    transpose::TransposeCanonical, tuple::TupleSimplify, unshare::Unshare, wide_sums::WideSums,
 };
 
 /// Every pass, in alphabetical order of its name.
@@ -42,6 +42,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &TransposeCanonical,
     &TupleSimplify,
     &Unshare,
+    &WideSums,
 ];
 
 /// The pass of this name.

@@ -83,6 +83,9 @@ target! {
     /// Cycles to start on a run: elements side by side in memory that a reduce
     /// takes together. What short runs cost beside their elements.
     reduce_run_cycles: f64 = Rule::Cost;
+    /// Cycles per element that a sum takes longer for being added up in a 16-bit float
+    /// type and not in f32.
+    narrow_sum_cycles: f64 = Rule::Cost;
     /// Cycles per vector of a broadcast along the lanes of what is not stored
     /// but computed again for every element of the result.
     recompute_cycles: f64 = Rule::Cost;

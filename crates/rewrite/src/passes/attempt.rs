@@ -60,7 +60,13 @@ pub(super) fn attempt_each(
     Ok(changes)
 }
 
-fn judge(module: &Module, id: InstId, attempt: &Attempt, cx: &Context<'_>) -> (Verdict, String) {
+/// Whether a rewrite of an instruction pays, and what to say of it.
+pub(super) fn judge(
+    module: &Module,
+    id: InstId,
+    attempt: &Attempt,
+    cx: &Context<'_>,
+) -> (Verdict, String) {
     let model = CostModel { target: cx.target };
     let mut before = model.of(module, id);
     let mut uses: FxHashMap<InstId, usize> = FxHashMap::default();

@@ -32,6 +32,7 @@ pub mod transpose;
 pub mod tuple;
 pub mod unshare;
 mod weight;
+pub mod wide_sums;
 
 use tilewright_ir::{EditError, InstId, Module, Patch};
 

@@ -15,8 +15,10 @@ mod passes;
 mod window;
 
 use smallvec::SmallVec;
-use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Patch, Shape, Value};
+use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::{Footprint, MoveKind, Target};
+
+use crate::analysis::monoid::Monoid;
 
 pub use memory::peak_live_bytes;
 pub use module::{InstructionCost, image_passes, instruction_costs, module_cost};
@@ -221,7 +223,17 @@ impl CostModel<'_> {
     pub fn of(&self, module: &Module, id: InstId) -> Cost {
         let operands: SmallVec<[Operand<'_>; 4]> =
             module.operands(id).iter().map(|&o| self.operand(module, o)).collect();
-        self.instruction(module.op(id), self.weigh(module.shape(id)), &operands)
+        let mut cost = self.instruction(module.op(id), self.weigh(module.shape(id)), &operands);
+        cost.cycles += self.narrow_sum(module, id);
+        cost
+    }
+
+    /// The cycles that a sum takes longer for being added up in a 16-bit type.
+    fn narrow_sum(&self, module: &Module, id: InstId) -> f64 {
+        let array = module.operands(id).first().and_then(|&array| module.array_shape(array));
+        let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0);
+        let pays = self.target.narrow_sum_cycles > 0.0 && is_narrow_sum(module, id);
+        if pays { as_f64(elements.unsigned_abs()) * self.target.narrow_sum_cycles } else { 0.0 }
     }
 
     /// Whether an instruction of a module is computed where it is used.
@@ -502,6 +514,14 @@ fn contraction_flops(op: &Op, result: &Shape, operands: &[Operand<'_>]) -> u64 {
 
 fn size(shape: &ArrayShape, dim: i64) -> i64 {
     usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
+}
+
+/// Whether an instruction is a sum of one array that is added up in a 16-bit float type.
+pub fn is_narrow_sum(module: &Module, id: InstId) -> bool {
+    let Op::Reduce(attrs) = module.op(id) else { return false };
+    let narrow = [ElementType::F16, ElementType::BF16];
+    module.array_shape(id).is_some_and(|array| narrow.contains(&array.element_type))
+        && Monoid::of(module, attrs.to_apply).is_some_and(|monoid| monoid.opcode == Opcode::Add)
 }
 
 /// Whether one modelled cost is less than another by more than rounding.

@@ -83,6 +83,7 @@ impl Costs {
                 let source = operands.first().map(|operand| operand.value.shape);
                 regrouped.set(id, fused[id] && regroups(op, source, shape.shape));
                 let mut cost = model.instruction(op, shape, &operands);
+                cost.cycles += model.narrow_sum(module, id);
                 if is_entry && op.opcode() == Opcode::Parameter {
                     cost += model.main_memory_read(shape);
                 }

@@ -1,0 +1,145 @@
+//! **Sums of 16-bit floats are added up in 32 bits.**
+//!
+//! ```text
+//! sum x  =  round(sum wide(x))          x in bf16 or f16
+//! ```
+//!
+//! Every partial sum of the left side is rounded to 8 or 11 bits; the right side rounds
+//! once, at the end. Its error is never larger to first order: `(n-1)u'` for `(n-1)u`, u'
+//! = 2^-24, and `u` once. XLA takes the same latitude where a backend has no sums of such
+//! types (`xla_allow_excess_precision`), and machines with matrix units have none. What
+//! would overflow in f16 before the last addition does not.
+//!
+//! Preconditions: a plain sum of one array with nothing attached, not under `--exact`.
+//!
+//! Made where the target says that such sums take longer in their own type
+//! (`narrow_sum_cycles`): XLA:CPU leaves sums to a library that has none in bf16 and f16,
+//! and writes windows of 16 elements to memory instead. It comes after what factors sums:
+//! a product that is rounded before it is added up is one factor.
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::reduce::ReduceAttrs;
+use tilewright_ir::ops::shaping::ParameterAttrs;
+use tilewright_ir::{
+    ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Position, Shape,
+    Value,
+};
+
+use super::attempt::{Attempt, judge};
+use crate::analysis::cost::is_narrow_sum;
+use crate::analysis::monoid::Monoid;
+use crate::analysis::reduce::MonoidReduce;
+use crate::pass::{Context, Pass};
+use crate::report::{Note, Verdict, place_of};
+
+/// See the module.
+pub struct WideSums;
+
+const WIDE: Monoid = Monoid { opcode: Opcode::Add, element_type: ElementType::F32 };
+
+impl Pass for WideSums {
+    fn name(&self) -> &'static str {
+        "wide-sums"
+    }
+
+    fn summary(&self) -> &'static str {
+        "add up 16-bit floats in 32 bits, where the target is faster at it"
+    }
+
+    fn is_heart(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let mut changes = 0;
+        for computation in module.computations().to_vec() {
+            let narrow = |&id: &InstId| {
+                let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
+                let is_plain = || MonoidReduce::of(module, id, cx.exact).is_some();
+                is_used && is_narrow_sum(module, id) && is_plain()
+            };
+            let sums: Vec<InstId> = module.instructions(computation).filter(narrow).collect();
+            let mut to_apply = sum_before(module, computation);
+            for id in sums {
+                let Some(attempt) = plan(module, id, to_apply) else { continue };
+                let (verdict, text) = judge(module, id, &attempt, cx);
+                let done = verdict == Verdict::Done;
+                if done && !cx.spend() {
+                    continue;
+                }
+                let place = place_of(module, id);
+                cx.notes.push(Note { pass: self.name(), verdict, place, text });
+                if !done {
+                    continue;
+                }
+                let by = match to_apply {
+                    Some(by) => by,
+                    None => add_sum(module, computation)?,
+                };
+                to_apply = Some(by);
+                if let Some(Attempt { patch, .. }) = plan(module, id, to_apply) {
+                    patch.apply(module)?;
+                    changes += 1;
+                }
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// The sum in f32. What it adds up by is to be made yet where that is none.
+fn plan(module: &Module, id: InstId, by: Option<CompId>) -> Option<Attempt> {
+    let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
+        return None;
+    };
+    let mut patch = Patch::new();
+    let mut converted = |value: Value, shape: Shape| patch.add(id, Op::Convert, shape, [value]);
+    let wide = |of: InstId| Some(Shape::from(widened(module.array_shape(of)?)));
+    let operands =
+        [converted(Value::Old(array), wide(array)?), converted(Value::Old(init), wide(init)?)];
+    let to_apply = by.unwrap_or(attrs.to_apply);
+    let op = Op::Reduce(Box::new(ReduceAttrs { dimensions: attrs.dimensions.clone(), to_apply }));
+    let sum = patch.add(id, op, wide(id)?, operands);
+    let narrow = patch.add(id, Op::Convert, module.shape(id).clone(), [sum]);
+    patch.replace(id, narrow);
+    let shape = module.shape(array).without_layout();
+    Some(Attempt {
+        patch,
+        frees: SmallVec::new(),
+        done: format!("added up {shape} in f32"),
+        would: format!("adding up {shape} in f32"),
+    })
+}
+
+fn widened(shape: &ArrayShape) -> ArrayShape {
+    let dims = shape.dims().iter().copied();
+    ArrayShape::new(WIDE.element_type, dims).with_layout(shape.layout.clone())
+}
+
+/// A computation that adds in f32 and stands before one that would call it.
+fn sum_before(module: &Module, caller: CompId) -> Option<CompId> {
+    let before = module.computations().iter().copied().take_while(|&id| id != caller);
+    before.into_iter().find(|&id| Monoid::of(module, id) == Some(WIDE))
+}
+
+/// Makes such a computation.
+fn add_sum(module: &mut Module, caller: CompId) -> Result<CompId, EditError> {
+    let is_taken = |name: &str| {
+        let mut computations = module.computations().iter();
+        computations.any(|&id| module.computation(id).name() == name)
+    };
+    let mut names = std::iter::once("add_f32".to_owned())
+        .chain((1u64..).map(|number| format!("add_f32.{number}")));
+    let name = names.find(|name| !is_taken(name)).unwrap_or_default();
+    let id = module.add_computation_before(name, caller);
+    let scalar = Shape::scalar(WIDE.element_type);
+    let mut add = |op: Op, operands: &[InstId]| {
+        let name = module.fresh_name(op.opcode().name());
+        module.insert(Position::End(id), op, scalar.clone(), operands, name)
+    };
+    let parameter = |number| Op::Parameter(Box::new(ParameterAttrs { number }));
+    let operands = [add(parameter(0), &[])?, add(parameter(1), &[])?];
+    let sum = add(Op::Add, &operands)?;
+    module.set_root(sum)?;
+    Ok(id)
+}

@@ -1,0 +1,59 @@
+"""`opt --target cpu` against NumPy in f64: sums of bf16 and f16 that are added up in f32
+are off by one rounding, and no worse than XLA's own by more than that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tool
+import xla
+
+SHAPE = (4, 24, 24, 64)
+KINDS = {
+    "normal": lambda x: x,
+    "positive": np.abs,
+    "around_100": lambda x: 100 + x,
+    "ones": np.ones_like,
+    "cancelling": lambda x: x - x[:, ::-1],
+}
+AXES = [(0, 1, 2), (1, 2), (3,), (0, 1, 2, 3)]
+ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+
+
+def narrow_sum(x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    """The sum, added up in the type of x; `jnp.sum` would convert."""
+    zero = jnp.zeros((), x.dtype)
+    return jax.lax.reduce(x, zero, jax.lax.add, axes)
+
+
+@pytest.mark.parametrize("dtype", ROUNDOFF)
+@pytest.mark.parametrize("axes", AXES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_worse(kind: str, axes: tuple[int, ...], dtype: str, tmp_path: Path) -> None:
+    """Each element by itself; what overflows is left out."""
+    shape = jax.ShapeDtypeStruct(SHAPE, dtype)
+    text = jax.jit(lambda x: narrow_sum(x, axes)).lower(shape).as_text(dialect="hlo")
+    source, target = tmp_path / "in.hlo", tmp_path / "out.hlo"
+    source.write_text(text)
+    tool.tilewright("opt", source, "--target", "cpu", "-o", target)
+    rewritten = target.read_text()
+    assert "f32[" in rewritten, "it was not rewritten"
+
+    normal = np.random.default_rng(0).standard_normal(SHAPE)
+    x = KINDS[kind](normal).astype(dtype)
+    exact = x.astype(np.float64).sum(axes)
+    fits = np.abs(exact) <= float(jnp.finfo(dtype).max)
+    errors = []
+    for program in (text, rewritten):
+        (result,) = xla.compile_text(program).run([x])
+        errors.append(np.where(fits, np.abs(result.astype(np.float64) - exact), 0))
+    original, wide = errors
+    # Of the result, and of the partial sums in f32.
+    rounding = ROUNDOFF[dtype] * np.abs(exact) + 1e-6 * np.abs(x.astype(np.float64)).sum(axes)
+    assert (wide <= original + rounding).all()
+    assert np.where(fits, wide, 0).max() <= np.where(fits, rounding, 0).max()
