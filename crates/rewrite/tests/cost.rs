@@ -78,14 +78,37 @@ fn an_add_on_linear_memory() {
 
 #[test]
 fn what_is_large_crosses_main_memory_once_each_way() {
-    // 512 vectors are 2 MiB, 513 are more.
-    for (rows, crossings) in [(4096u32, 0.0), (4104, 2.0)] {
+    // 512 vectors are 2 MiB, 513 are more. What nothing reads again crosses once.
+    for (rows, crossings) in [(4096u32, 0.0), (4104, 1.0)] {
         let text = ADD.replace("[8,128]", &format!("[{rows},128]"));
         let vectors = f64::from(rows / 8);
         let cycles = vectors * (2.0 * 0.5 + 0.25 + STORED + crossings * CROSSING);
         let add = cost(&text, Opcode::Add, "tpu-like");
         assert!((add.cycles - cycles).abs() < 1e-9 * cycles, "{} not {cycles}", add.cycles);
     }
+}
+
+#[test]
+fn a_result_that_is_read_again_crosses_main_memory_twice() {
+    let text = |more: &str, results: &str, types: &str| {
+        format!(
+            "HloModule m
+ENTRY main {{
+  x = f32[4104,128] parameter(0)
+  y = f32[128,4104] transpose(x), dimensions={{1,0}}{more}
+  ROOT r = ({types}) tuple({results})
+}}"
+        )
+    };
+    let (one, other) = ("f32[4104,128]", "f32[128,4104]");
+    let back = format!("\n  z = {one} transpose(y), dimensions={{1,0}}");
+    let first = |text: &str| cost(text, Opcode::Transpose, "tpu-like").cycles;
+    let (twice, once) = (first(&text(&back, "z", one)), first(&text("", "y", other)));
+    // 33 columns of vectors cover 4104 lanes.
+    assert!((twice - once - 16.0 * 33.0 * CROSSING).abs() < 1e-6, "{twice}, {once}");
+    // Named twice, it is stored once, and read for z.
+    let both = first(&text(&back, "y, y, z", &format!("{other}, {other}, {one}")));
+    assert!((both - twice).abs() < 1e-6, "{both}, {twice}");
 }
 
 #[test]

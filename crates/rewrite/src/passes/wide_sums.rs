@@ -26,7 +26,7 @@ use tilewright_ir::{
 };
 
 use super::attempt::{Attempt, judge};
-use crate::analysis::cost::is_narrow_sum;
+use crate::analysis::cost::adds_narrow;
 use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::MonoidReduce;
 use crate::pass::{Context, Pass};
@@ -56,7 +56,7 @@ impl Pass for WideSums {
             let narrow = |&id: &InstId| {
                 let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
                 let is_plain = || MonoidReduce::of(module, id, cx.exact).is_some();
-                is_used && is_narrow_sum(module, id) && is_plain()
+                is_used && adds_narrow(module, module.op(id), module.shape(id)) && is_plain()
             };
             let sums: Vec<InstId> = module.instructions(computation).filter(narrow).collect();
             let mut to_apply = sum_before(module, computation);

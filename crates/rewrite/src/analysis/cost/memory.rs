@@ -78,7 +78,7 @@ fn last_readers(
 
 /// Whether memory is taken for what an instruction makes: it is neither computed
 /// where it is used nor another name for what is there, or for a part of it.
-fn is_made(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
+pub(super) fn is_made(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     let is_fused = |id| model.is_fused(module, id);
     if is_fused(id) {
         return module.is_root(id) || is_stored(module, id, &is_fused);

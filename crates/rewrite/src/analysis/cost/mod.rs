@@ -12,6 +12,7 @@
 mod memory;
 mod module;
 mod passes;
+mod ready;
 mod window;
 
 use smallvec::SmallVec;
@@ -147,7 +148,8 @@ impl CostModel<'_> {
         }
     }
 
-    /// What an instruction costs, called computations aside.
+    /// What an instruction costs, computations that it calls or reduces by aside; see
+    /// [`Self::in_module`].
     pub fn instruction(&self, op: &Op, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         match op {
             Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast => {
@@ -214,7 +216,8 @@ impl CostModel<'_> {
                 }
                 _ => self.fuses(&planned.op, &planned.shape, &operands),
             });
-            costs.push(self.instruction(&planned.op, self.weigh(&planned.shape), &operands));
+            let result = self.weigh(&planned.shape);
+            costs.push(self.in_module(module, &planned.op, result, &operands));
         }
         (costs, fused)
     }
@@ -223,17 +226,25 @@ impl CostModel<'_> {
     pub fn of(&self, module: &Module, id: InstId) -> Cost {
         let operands: SmallVec<[Operand<'_>; 4]> =
             module.operands(id).iter().map(|&o| self.operand(module, o)).collect();
-        let mut cost = self.instruction(module.op(id), self.weigh(module.shape(id)), &operands);
-        cost.cycles += self.narrow_sum(module, id);
-        cost
+        self.in_module(module, module.op(id), self.weigh(module.shape(id)), &operands)
     }
 
-    /// The cycles that a sum takes longer for being added up in a 16-bit type.
-    fn narrow_sum(&self, module: &Module, id: InstId) -> f64 {
-        let array = module.operands(id).first().and_then(|&array| module.array_shape(array));
-        let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0);
-        let pays = self.target.narrow_sum_cycles > 0.0 && is_narrow_sum(module, id);
-        if pays { as_f64(elements.unsigned_abs()) * self.target.narrow_sum_cycles } else { 0.0 }
+    /// As [`Self::instruction`], with what a sum takes longer for being added up in a
+    /// 16-bit type: its computation is one of the module's.
+    pub fn in_module(
+        &self,
+        module: &Module,
+        op: &Op,
+        result: Weighed<'_>,
+        operands: &[Operand<'_>],
+    ) -> Cost {
+        let mut cost = self.instruction(op, result, operands);
+        if self.target.narrow_sum_cycles > 0.0 && adds_narrow(module, op, result.shape) {
+            let array = operands.first().and_then(|operand| operand.value.shape.as_array());
+            let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0);
+            cost.cycles += as_f64(elements.unsigned_abs()) * self.target.narrow_sum_cycles;
+        }
+        cost
     }
 
     /// Whether an instruction of a module is computed where it is used.
@@ -401,6 +412,11 @@ impl CostModel<'_> {
         traffic(store + crossings, footprint)
     }
 
+    /// What [`Self::stored`] counts too much, in cycles, where nothing reads a value again.
+    fn written_only(&self, value: Weighed<'_>) -> f64 {
+        if self.stays_on_chip(value) { 0.0 } else { self.crossing(value.footprint) }
+    }
+
     /// Whether a value is so small that it never leaves vector memory.
     pub fn stays_on_chip(&self, value: Weighed<'_>) -> bool {
         self.holds_on_chip(value.footprint.padded_bytes)
@@ -516,11 +532,12 @@ fn size(shape: &ArrayShape, dim: i64) -> i64 {
     usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
 }
 
-/// Whether an instruction is a sum of one array that is added up in a 16-bit float type.
-pub fn is_narrow_sum(module: &Module, id: InstId) -> bool {
-    let Op::Reduce(attrs) = module.op(id) else { return false };
+/// Whether an op with this result is a sum of one array that is added up in a 16-bit float
+/// type.
+pub fn adds_narrow(module: &Module, op: &Op, result: &Shape) -> bool {
+    let Op::Reduce(attrs) = op else { return false };
     let narrow = [ElementType::F16, ElementType::BF16];
-    module.array_shape(id).is_some_and(|array| narrow.contains(&array.element_type))
+    result.as_array().is_some_and(|array| narrow.contains(&array.element_type))
         && Monoid::of(module, attrs.to_apply).is_some_and(|monoid| monoid.opcode == Opcode::Add)
 }
 

@@ -1,10 +1,11 @@
 //! What the instructions of a module cost together.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap, ShapeId};
 use tilewright_target::{Footprint, Target};
 
+use super::memory::is_made;
 use super::passes::{Passes, Places};
 use super::{Cost, CostModel, Operand, Weighed, as_f64, regroups};
 use crate::analysis::shared::shared_values;
@@ -82,8 +83,7 @@ impl Costs {
                 any_large |= is_large;
                 let source = operands.first().map(|operand| operand.value.shape);
                 regrouped.set(id, fused[id] && regroups(op, source, shape.shape));
-                let mut cost = model.instruction(op, shape, &operands);
-                cost.cycles += model.narrow_sum(module, id);
+                let mut cost = model.in_module(module, op, shape, &operands);
                 if is_entry && op.opcode() == Opcode::Parameter {
                     cost += model.main_memory_read(shape);
                 }
@@ -115,6 +115,15 @@ impl Costs {
                     total.cycles += again.cycles;
                 }
             }
+            if is_entry {
+                for (payer, output) in outputs(module, computation, &fused, &model) {
+                    // What costs nothing is not stored, but there already.
+                    let stored = costs.of[payer].cycles;
+                    let unread = model.written_only(shapes.weighed(output)).min(stored);
+                    costs.of.get_mut(payer).cycles -= unread;
+                    total.cycles -= unread;
+                }
+            }
             costs.totals.insert(computation, total);
         }
         costs
@@ -123,6 +132,31 @@ impl Costs {
     fn total(&self, computation: CompId) -> Cost {
         self.totals.get(&computation).copied().unwrap_or_default()
     }
+}
+
+/// The results of the entry that nothing reads again, and whose cost has what storing each
+/// of them takes.
+fn outputs(
+    module: &Module,
+    entry: CompId,
+    fused: &SecondaryMap<InstId, bool>,
+    model: &CostModel<'_>,
+) -> Vec<(InstId, InstId)> {
+    let Some(root) = module.computation(entry).root() else { return Vec::new() };
+    let is_tuple = module.opcode(root) == Opcode::Tuple;
+    let results = if is_tuple { module.operands(root) } else { std::slice::from_ref(&root) };
+    let mut seen = FxHashSet::default();
+    let once = results.iter().filter(|&&result| seen.insert(result));
+    let pairs = once.filter_map(|&result| {
+        let is_read = module.users(result).iter().any(|&user| user != root);
+        let is_new = !matches!(module.opcode(result), Opcode::Parameter | Opcode::Constant);
+        match fused[result] {
+            true => Some((root, result)),
+            false if is_new && !is_read && is_made(module, result, model) => Some((result, result)),
+            false => None,
+        }
+    });
+    pairs.collect()
 }
 
 /// Whether called computations work on whole arrays; those of reduces, sorts

@@ -1,30 +1,42 @@
 //! How often arrays that stay in main memory are read.
 //!
 //! What an instruction waits for decides in which *pass* over main memory it can
-//! run at the earliest: what is computed elementwise in the same as its operands,
-//! what needs a whole sum in one after it. Sums of rows that vector memory holds
-//! are there as soon as the row is, so that what is computed of a row and its own
+//! run at the earliest (`ready.rs`): what is computed elementwise in the same as its
+//! operands, what needs a whole sum in one after it. Sums of rows that vector memory
+//! holds are there as soon as the row is, so that what is computed of a row and its own
 //! sum needs no second pass. On a target that shares passes all that reads an array
-//! in one pass reads it once; on others, each reduction and each result reads it for
+//! in one pass reads it once, and a sum that nothing needs yet waits for a pass that
+//! reads its array anyway; on others, each reduction and each result reads it for
 //! itself. [`CostModel`] counts the first reading of an array where it is made; here
 //! the others are counted.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap};
+use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 
 use super::CostModel;
-use crate::analysis::reduce::reduced_arrays;
+use super::ready::{readiness_of_all, waits};
 
-/// When a value is there: twice the number of passes before it, and one more where
-/// it is there for its own row only, until the pass ends.
-type Ready = u32;
-
-/// Who reads an array, and in which pass; one who shares no pass is named.
-type Reader = (u32, Option<InstId>);
+/// Who reads an array.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Reader {
+    /// All that read it in this pass.
+    Pass(u32),
+    /// One that reads it for itself.
+    Alone(InstId),
+    /// A sum that may wait: its place among these.
+    Waiting(usize),
+}
 
 /// Each reader once.
 type Readers = SmallVec<[Reader; 2]>;
+
+/// A sum that may be added up in any of these passes, from the first one to the last.
+#[derive(Clone, Copy)]
+struct Waiting {
+    first: u32,
+    last: u32,
+}
 
 /// Which instructions of a computation are in main memory, and which are computed
 /// where they are used.
@@ -52,25 +64,47 @@ impl Passes {
         let ready = readiness_of_all(module, computation, model, places);
         let is_fused = |id: InstId| places.fused[id];
         let shares = model.target.shares_passes;
+        let ends = module.instructions(computation).map(|id| ready[id] / 2).max().unwrap_or(0);
+        // The pass before which each value is needed; none where nothing reads it.
+        let mut due: SecondaryMap<InstId, Option<u32>> = SecondaryMap::new();
         let mut readers: SecondaryMap<InstId, Readers> = SecondaryMap::new();
-        let mut found = Vec::new();
+        let (mut found, mut waiting) = (Vec::new(), Vec::new());
         for id in module.instructions(computation).rev() {
             let mut of = std::mem::take(readers.get_mut(id));
+            let mut needs = due[id];
+            let waits = waits(module, id, &ready) / 2;
             if places.fused[id] {
                 if module.is_root(id) || is_stored(module, id, &is_fused) {
-                    insert(&mut of, (ready[id] / 2, (!shares).then_some(id)));
+                    let pass = ready[id] / 2;
+                    insert(&mut of, if shares { Reader::Pass(pass) } else { Reader::Alone(id) });
+                    if places.large[id] {
+                        needs = earlier(needs, pass);
+                    }
                 }
             } else if !is_other_name(module, id, model) {
                 if places.large[id] && !of.is_empty() {
                     found.push((id, of));
                 }
                 of = Readers::new();
-                if reads(module, id) {
-                    let alone = !shares || module.opcode(id) != Opcode::Reduce;
-                    of.push((waits(module, id, &ready) / 2, alone.then_some(id)));
+                let of_large = module.operands(id).iter().any(|&operand| places.large[operand]);
+                if of_large && reads(module, id) {
+                    let last = needs.map_or(ends, |due| due.saturating_sub(1));
+                    let shares = shares && module.opcode(id) == Opcode::Reduce;
+                    of.push(match (shares, last > waits) {
+                        (false, _) => Reader::Alone(id),
+                        (true, true) => {
+                            waiting.push(Waiting { first: waits, last });
+                            Reader::Waiting(waiting.len() - 1)
+                        }
+                        (true, false) => Reader::Pass(waits),
+                    });
+                    needs = earlier(needs, waits);
                 }
             }
             for &operand in module.operands(id) {
+                if let Some(needs) = needs {
+                    due.set(operand, earlier(due[operand], needs));
+                }
                 if places.fused[operand] && is_stored_for(module, id, &is_fused) {
                     continue;
                 }
@@ -79,6 +113,7 @@ impl Passes {
             }
         }
         found.reverse();
+        choose(&mut found, &waiting, |id| model.weigh(module.shape(id)).footprint.padded_bytes);
         Self { readers: found }
     }
 
@@ -97,107 +132,46 @@ impl Passes {
 /// More readers of an array are not told apart.
 const MOST_READERS: usize = 64;
 
+/// The earlier one of two passes.
+fn earlier(pass: Option<u32>, other: u32) -> Option<u32> {
+    Some(pass.map_or(other, |pass| pass.min(other)))
+}
+
+/// No more passes are looked at for one sum.
+const MOST_PASSES: usize = 16;
+
+/// Has each sum that may wait added up in the pass in which it reads least that is not
+/// read anyway, the first of these; what was chosen for others stands.
+fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
+    let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
+    for (array, (_, readers)) in found.iter().enumerate() {
+        for reader in readers {
+            if let Reader::Waiting(sum) = *reader {
+                arrays[sum].push(array);
+            }
+        }
+    }
+    // Those that stand first in the module were met last.
+    for (sum, arrays) in arrays.iter().enumerate().rev() {
+        let unread = |pass: u32| -> u64 {
+            let is_unread = |array: &&usize| !found[**array].1.contains(&Reader::Pass(pass));
+            arrays.iter().filter(is_unread).map(|&array| bytes(found[array].0)).sum()
+        };
+        let Waiting { first, last } = waiting[sum];
+        let passes = (first..=last).take(MOST_PASSES);
+        let pass = passes.min_by_key(|&pass| unread(pass)).unwrap_or(first);
+        for &array in arrays {
+            let readers = &mut found[array].1;
+            readers.retain(|reader| *reader != Reader::Waiting(sum));
+            insert(readers, Reader::Pass(pass));
+        }
+    }
+}
+
 fn insert(readers: &mut Readers, reader: Reader) {
     if readers.len() < MOST_READERS && !readers.contains(&reader) {
         readers.push(reader);
     }
-}
-
-/// When all operands are there.
-fn waits(module: &Module, id: InstId, ready: &SecondaryMap<InstId, Ready>) -> Ready {
-    module.operands(id).iter().map(|&operand| ready[operand]).max().unwrap_or(0)
-}
-
-/// When the results of all instructions are there.
-fn readiness_of_all(
-    module: &Module,
-    computation: CompId,
-    model: &CostModel<'_>,
-    places: Places<'_>,
-) -> SecondaryMap<InstId, Ready> {
-    let large = module.instructions(computation).filter(|&id| places.large[id]);
-    let largest = large.map(|id| model.weigh(module.shape(id)).footprint.padded_bytes).max();
-    let rows = Rows { model, largest: largest.unwrap_or(0) };
-    let mut ready: SecondaryMap<InstId, Ready> = SecondaryMap::new();
-    for id in module.instructions(computation) {
-        ready.set(id, readiness(module, id, waits(module, id, &ready), &rows, places));
-    }
-    ready
-}
-
-/// When the result of an instruction is there whose operands are there at `waits`.
-fn readiness(
-    module: &Module,
-    id: InstId,
-    waits: Ready,
-    rows: &Rows<'_>,
-    places: Places<'_>,
-) -> Ready {
-    let whole = waits.next_multiple_of(2);
-    let next = (waits / 2 + 1) * 2;
-    let of_large = module.operands(id).iter().any(|&operand| places.large[operand]);
-    match module.op(id) {
-        Op::Reduce(attrs) => {
-            let arrays = || {
-                let arrays = reduced_arrays(module, id).iter();
-                arrays.map(|&array| module.array_shape(array))
-            };
-            let dims = &attrs.dimensions;
-            if of_large {
-                let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_row(a, dims)));
-                if one_row { waits | 1 } else { next }
-            } else {
-                // Rows side by side are a longer row.
-                let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_rows(a, dims)));
-                if one_row { waits } else { whole }
-            }
-        }
-        Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => waits,
-        _ if places.fused[id] || same_but_ones(module, id) => waits,
-        Op::Slice(_) => whole,
-        // Rows keep their order.
-        Op::Reshape(_) if !of_large => waits,
-        _ if is_other_name(module, id, rows.model) => whole,
-        _ if of_large => next,
-        _ => whole,
-    }
-}
-
-/// Which rows vector memory holds.
-struct Rows<'a> {
-    model: &'a CostModel<'a>,
-    /// The bytes of the largest array.
-    largest: u64,
-}
-
-impl Rows<'_> {
-    /// Whether it holds what is reduced of an array to one result.
-    fn holds_row(&self, array: &ArrayShape, dims: &[i64]) -> bool {
-        let rank = array.rank();
-        let first = rank.saturating_sub(dims.len());
-        let row = (0..rank).map(|dim| if dim < first { 1 } else { array.dims()[dim] });
-        let row = ArrayShape::new(array.element_type, row).into();
-        are_side_by_side(array, dims) && self.model.stays_on_chip(self.model.weigh(&row))
-    }
-
-    /// Whether it holds all of the largest array that goes into one result, where an
-    /// array of results for rows is reduced.
-    fn holds_rows(&self, array: &ArrayShape, dims: &[i64]) -> bool {
-        let first = array.rank().saturating_sub(dims.len());
-        let results = array
-            .dims()
-            .iter()
-            .take(first)
-            .fold(1, |n: u64, &dim| n.saturating_mul(dim.max(1).unsigned_abs()));
-        are_side_by_side(array, dims) && self.model.holds_on_chip(self.largest / results)
-    }
-}
-
-/// Whether what is reduced to one result lies side by side.
-fn are_side_by_side(array: &ArrayShape, dims: &[i64]) -> bool {
-    let first = array.rank().saturating_sub(dims.len());
-    array.has_default_layout()
-        && dims.iter().all(|&dim| usize::try_from(dim).is_ok_and(|d| d >= first))
 }
 
 /// Whether an instruction moves nothing and only gives its operand another name.
@@ -212,7 +186,7 @@ pub(super) fn is_other_name(module: &Module, id: InstId, model: &CostModel<'_>) 
 }
 
 /// Whether a reshape only adds and drops dims of size 1.
-fn same_but_ones(module: &Module, id: InstId) -> bool {
+pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
     let large = |id: InstId| -> Option<SmallVec<[i64; 6]>> {
         Some(module.array_shape(id)?.dims().iter().copied().filter(|&dim| dim != 1).collect())
     };

@@ -287,7 +287,7 @@ impl Network<'_> {
             .collect();
         let op: &Op = module.op(user);
         let result = self.model.weigh(module.shape(user));
-        self.model.instruction(op, result, &operands).cycles - self.of(user)
+        self.model.in_module(module, op, result, &operands).cycles - self.of(user)
     }
 
     /// Whether it is what the whole module yields.

@@ -261,7 +261,7 @@ impl<'a> Planner<'a> {
                     let operands: SmallVec<[Operand<'_>; 4]> =
                         module.operands(user).iter().map(|&operand| then(operand)).collect();
                     let result = model.weigh(module.shape(user));
-                    more += model.instruction(module.op(user), result, &operands).cycles;
+                    more += model.in_module(module, module.op(user), result, &operands).cycles;
                     more -= model.of(module, user).cycles;
                 }
             }
