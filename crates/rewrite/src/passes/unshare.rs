@@ -17,8 +17,9 @@
 //! (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
 //! Copied is all that is computed where it is used, down to what is stored anyway, and to
-//! arrays much smaller than the value. Preconditions: static row-major arrays, nothing
-//! attached, no more than [`MOST_COPIED`] instructions in a copy. Exact, so done under
+//! arrays much smaller than the value. Preconditions: a value that does not stay on chip,
+//! static row-major arrays, nothing attached, no more than [`MOST_COPIED`] instructions in
+//! a copy. Exact, so done under
 //! `--exact`, too. Where c is the same all along rows that a reduction takes as a whole, a
 //! single reduction is left alone: XLA:CPU's library is slower where it has to spread
 //! numbers over rows while it adds them up.
@@ -69,8 +70,11 @@ impl Pass for Unshare {
         for &computation in module.computations() {
             let fused = |id: InstId| model.is_fused(module, id);
             let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
+            let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));
             for one in shared_values(module, computation, &fused) {
-                shared.entry(one.value).or_default().push(one);
+                if !is_small(one.value) {
+                    shared.entry(one.value).or_default().push(one);
+                }
             }
             found.extend(shared.into_values().filter_map(|by| Copies::of(module, by, &fused)));
         }
