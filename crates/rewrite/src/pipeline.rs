@@ -114,8 +114,8 @@ const HEART: &[&[&str]] = &[
     &["factored-sums"],
     &["centred-sums"],
     &["shifted-moments"],
-    &["reduce-as-window"],
     &["wide-sums"],
+    &["reduce-as-window"],
     &["unshare"],
 ];
 

@@ -223,3 +223,90 @@ ENTRY main {
     assert_eq!(parameter_cost(&module, "tpu-like"), bytes / 546.0);
     assert_eq!(parameter_cost(&module, "cpu"), bytes / 6.0);
 }
+
+/// How often the parameter x is read on `tpu-like`, where the target's numbers say so.
+fn readings(module: &Verified, bytes: f64) -> f64 {
+    let costs = instruction_costs(module, &target("tpu-like"));
+    let x = costs.iter().find(|cost| module.name_of(cost.id) == "x").expect("x");
+    x.cost.cycles / (bytes / 546.0)
+}
+
+/// 4 MiB, which do not stay in vector memory.
+const LARGE: f64 = 8192.0 * 128.0 * 4.0;
+
+fn waiting(rest: &str) -> Verified {
+    with_reducers(&format!(
+        "x = f32[8192,128] parameter(0)
+  y = f32[8192,128] parameter(1)
+  zero = f32[] constant(0)
+  early = f32[128] reduce(x, zero), dimensions={{0}}, to_apply=add
+  m = f32[128] reduce(y, zero), dimensions={{0}}, to_apply=add
+  mb = f32[8192,128] broadcast(m), dimensions={{1}}
+  product = f32[8192,128] multiply(x, mb)
+  late = f32[128] reduce(product, zero), dimensions={{0}}, to_apply=add
+  {rest}"
+    ))
+}
+
+fn assert_readings(module: &Verified, bytes: f64, expected: f64) {
+    let readings = readings(module, bytes);
+    assert!((readings - expected).abs() < 1e-6, "{readings} readings, not {expected}");
+}
+
+#[test]
+fn a_sum_waits_for_one_that_has_to() {
+    // Both in pass 1, that of the result.
+    let result = "scaled = f32[8192,128] multiply(y, mb)
+  ROOT r = (f32[128], f32[128], f32[8192,128]) tuple(early, late, scaled)";
+    assert_readings(&waiting(result), LARGE, 1.0);
+    // With a pass more, in which neither has to be.
+    let two = "scaled = f32[8192,128] multiply(y, mb)
+  n = f32[128] reduce(scaled, zero), dimensions={0}, to_apply=add
+  nb = f32[8192,128] broadcast(n), dimensions={1}
+  rest = f32[8192,128] subtract(y, nb)
+  ROOT r = (f32[128], f32[128], f32[8192,128]) tuple(early, late, rest)";
+    assert_readings(&waiting(two), LARGE, 1.0);
+}
+
+#[test]
+fn a_sum_that_is_needed_does_not_wait() {
+    let needed = "w = f32[8192,128] broadcast(early), dimensions={1}
+  rest = f32[8192,128] subtract(y, w)
+  ROOT r = (f32[128], f32[8192,128]) tuple(late, rest)";
+    assert_readings(&waiting(needed), LARGE, 2.0);
+}
+
+#[test]
+fn what_is_small_is_computed_of_what_is_large_all_the_same() {
+    // A result of 1.5 MiB stays on chip; the 3 MiB that it is computed of do not.
+    let narrow = with_reducers(
+        "x = f32[6144,128] parameter(0)
+  zero = f32[] constant(0)
+  c = f32[128] reduce(x, zero), dimensions={0}, to_apply=add
+  cb = f32[6144,128] broadcast(c), dimensions={1}
+  d = f32[6144,128] subtract(x, cb)
+  ROOT y = bf16[6144,128] convert(d)",
+    );
+    assert_readings(&narrow, LARGE * 0.75, 2.0);
+}
+
+#[test]
+fn many_sums_that_may_wait_do_not_hide_who_cannot() {
+    let sums: Vec<String> = (0..100)
+        .map(|i| format!("s{i}_ = f32[128] reduce(x, zero), dimensions={{0}}, to_apply=add"))
+        .collect();
+    let names: Vec<String> = (0..100).map(|i| format!("s{i}_")).collect();
+    let module = with_reducers(&format!(
+        "x = f32[8192,128] parameter(0)
+  zero = f32[] constant(0)
+  c = f32[128] reduce(x, zero), dimensions={{0}}, to_apply=add
+  cb = f32[8192,128] broadcast(c), dimensions={{1}}
+  d = f32[8192,128] subtract(x, cb)
+  {}
+  ROOT r = (f32[8192,128]{}) tuple(d, {})",
+        sums.join("\n  "),
+        ", f32[128]".repeat(100),
+        names.join(", ")
+    ));
+    assert_readings(&module, LARGE, 2.0);
+}

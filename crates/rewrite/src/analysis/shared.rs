@@ -31,6 +31,18 @@ pub struct Shared {
 /// (`IsInstructionPreferredByYnn` in `xla/backends/cpu/ynn_support.cc`).
 const MANY: i64 = 4096;
 
+/// The computations that are the bodies of fusions, within which nothing is stored.
+pub fn fused_computations(module: &Module) -> FxHashSet<CompId> {
+    let mut fused = FxHashSet::default();
+    for &computation in module.computations() {
+        let fusions = module.instructions(computation);
+        for id in fusions.filter(|&id| module.opcode(id) == Opcode::Fusion) {
+            fused.extend(module.called(id));
+        }
+    }
+    fused
+}
+
 /// The values of a computation that reductions share, reduction by reduction in the
 /// order in which these stand; `fused` says what is computed where it is used.
 pub fn shared_values(

@@ -18,8 +18,8 @@
 //!
 //! Copied is all that is computed where it is used, down to what is stored anyway, and to
 //! arrays much smaller than the value. Preconditions: a value that does not stay on chip,
-//! static row-major arrays, nothing attached, no more than [`MOST_COPIED`] instructions in
-//! a copy. Exact, so done under
+//! static row-major arrays, nothing attached, no more than 32 instructions in a copy, and not
+//! within a fusion, where nothing is stored. Exact, so done under
 //! `--exact`, too. Where c is the same all along rows that a reduction takes as a whole, a
 //! single reduction is left alone: XLA:CPU's library is slower where it has to spread
 //! numbers over rows while it adds them up.
@@ -30,12 +30,13 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position};
+use smallvec::SmallVec;
+use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position, Use};
 
 use super::weight::{replace, together};
 use crate::analysis::cost::{CostModel, takes_minor};
 use crate::analysis::reduce::is_plain;
-use crate::analysis::shared::{Shared, shared_values};
+use crate::analysis::shared::{Shared, fused_computations, shared_values};
 use crate::pass::{Context, Pass};
 use crate::report::place_of;
 
@@ -46,7 +47,7 @@ pub struct Unshare;
 const SMALL: i64 = 16;
 
 /// So many instructions are copied for one reduction at most.
-pub const MOST_COPIED: usize = 32;
+const MOST_COPIED: usize = 32;
 
 impl Pass for Unshare {
     fn name(&self) -> &'static str {
@@ -67,7 +68,11 @@ impl Pass for Unshare {
         }
         let model = CostModel { target: cx.target };
         let mut found = Vec::new();
+        let fusions = fused_computations(module);
         for &computation in module.computations() {
+            if fusions.contains(&computation) {
+                continue;
+            }
             let fused = |id: InstId| model.is_fused(module, id);
             let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
             let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));
@@ -94,9 +99,8 @@ fn unshare(
 ) -> Result<usize, EditError> {
     let Some(first) = found.first() else { return Ok(0) };
     let mut changed = module.clone();
-    let mut barriers = Barriers::default();
     for copies in found {
-        copies.make(&mut changed, &mut barriers)?;
+        copies.make(&mut changed)?;
     }
     let (place, what) = (place_of(module, first.value), words(module, found));
     let made = replace(&Unshare, module, changed, (place, &what), cx)?;
@@ -142,17 +146,17 @@ impl Copies {
             return None;
         }
         // What nothing else uses, the last of them keeps.
-        let is_reader = |user: &InstId| by.iter().any(|shared| shared.readers.contains(user));
-        if module.users(value).iter().all(is_reader) {
+        let readers: FxHashSet<InstId> = by.iter().flat_map(|one| one.readers.clone()).collect();
+        if module.uses(value).all(|one| readers.contains(&one.user)) {
             by.pop();
         }
         (!by.is_empty()).then_some(Self { value, cone, by })
     }
 
     /// Writes the copies, and has the reductions read them.
-    fn make(&self, module: &mut Module, barriers: &mut Barriers) -> Result<(), EditError> {
+    fn make(&self, module: &mut Module) -> Result<(), EditError> {
         for shared in &self.by {
-            let Some(copy) = self.copy(module, barriers)? else { continue };
+            let Some(copy) = self.copy(module)? else { continue };
             for &reader in &shared.readers {
                 for place in 0..module.operands(reader).len() {
                     if module.operands(reader).get(place) == Some(&self.value) {
@@ -165,18 +169,14 @@ impl Copies {
     }
 
     /// Writes one copy, which differs from all that are there.
-    fn copy(
-        &self,
-        module: &mut Module,
-        barriers: &mut Barriers,
-    ) -> Result<Option<InstId>, EditError> {
+    fn copy(&self, module: &mut Module) -> Result<Option<InstId>, EditError> {
         let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
         let mut barred: FxHashMap<InstId, InstId> = FxHashMap::default();
         for part in &self.cone {
             if let Some(operand) = part.barred
                 && !barred.contains_key(&operand)
             {
-                barred.insert(operand, barriers.pass(module, operand)?);
+                barred.insert(operand, pass_barrier(module, operand)?);
             }
             let own = part.barred.and_then(|operand| Some((operand, *barred.get(&operand)?)));
             let copy = module.copy_instruction(part.id, Position::Before(part.id), |operand| {
@@ -189,33 +189,20 @@ impl Copies {
     }
 }
 
-/// The barriers of values, one after the other: two of one value would be found equal.
-#[derive(Default)]
-struct Barriers {
-    last: FxHashMap<InstId, InstId>,
-}
-
-impl Barriers {
-    /// A value as it comes out of a barrier of its own.
-    fn pass(&mut self, module: &mut Module, value: InstId) -> Result<InstId, EditError> {
-        let last = *self.last.entry(value).or_insert_with(|| last_barrier(module, value));
-        // What is used is followed by its users.
-        let position = Position::Before(module.next_instruction(last).unwrap_or(last));
-        let (shape, name) = (module.shape(value).clone(), module.fresh_name("opt-barrier"));
-        let barrier = module.insert(position, Op::OptimizationBarrier, shape, &[last], name)?;
-        module.copy_metadata(value, barrier);
-        self.last.insert(value, barrier);
-        Ok(barrier)
+/// A value as it comes out of a barrier of its own. Barriers that it passes already pass
+/// the new one first, since two of one value would be found equal.
+fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError> {
+    let is_barrier = |one: &Use| module.opcode(one.user) == Opcode::OptimizationBarrier;
+    let others: SmallVec<[Use; 1]> = module.uses(value).filter(is_barrier).collect();
+    // What is used is followed by its users.
+    let position = Position::Before(module.next_instruction(value).unwrap_or(value));
+    let (shape, name) = (module.shape(value).clone(), module.fresh_name("opt-barrier"));
+    let barrier = module.insert(position, Op::OptimizationBarrier, shape, &[value], name)?;
+    module.copy_metadata(value, barrier);
+    for other in others {
+        module.set_operand(other.user, other.operand, barrier)?;
     }
-}
-
-/// The last one of the barriers that a value passes one after the other.
-fn last_barrier(module: &Module, mut value: InstId) -> InstId {
-    let is_barrier = |user: &InstId| module.opcode(*user) == Opcode::OptimizationBarrier;
-    while let Some(barrier) = module.uses(value).map(|one| one.user).find(is_barrier) {
-        value = barrier;
-    }
-    value
+    Ok(barrier)
 }
 
 /// A value and what it is computed of where it is used, operands first.

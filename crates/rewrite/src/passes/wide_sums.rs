@@ -5,17 +5,19 @@
 //! ```
 //!
 //! Every partial sum of the left side is rounded to 8 or 11 bits; the right side rounds
-//! once, at the end. Its error is never larger to first order: `(n-1)u'` for `(n-1)u`, u'
-//! = 2^-24, and `u` once. XLA takes the same latitude where a backend has no sums of such
+//! once, at the end of the reduce. The bound of its error is smaller for n > 2 values:
+//! `u + (n-1)u'` for `(n-1)u`, u' = 2^-24. XLA takes the same latitude where a backend has no sums of such
 //! types (`xla_allow_excess_precision`), and machines with matrix units have none. What
 //! would overflow in f16 before the last addition does not.
 //!
-//! Preconditions: a plain sum of one array with nothing attached, not under `--exact`.
+//! Preconditions: a plain sum of one static row-major array with nothing attached, not under
+//! `--exact`.
 //!
 //! Made where the target says that such sums take longer in their own type
 //! (`narrow_sum_cycles`): XLA:CPU leaves sums to a library that has none in bf16 and f16,
-//! and writes windows of 16 elements to memory instead. It comes after what factors sums:
-//! a product that is rounded before it is added up is one factor.
+//! and writes windows of 16 elements to memory instead. It comes after what factors sums (a
+//! product that is rounded before it is added up is one factor) and cuts them into stages,
+//! each of which rounds.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::ReduceAttrs;
@@ -26,7 +28,7 @@ use tilewright_ir::{
 };
 
 use super::attempt::{Attempt, judge};
-use crate::analysis::cost::adds_narrow;
+use crate::analysis::cost::narrow_sum;
 use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::MonoidReduce;
 use crate::pass::{Context, Pass};
@@ -51,40 +53,57 @@ impl Pass for WideSums {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut changes = 0;
+        if cx.target.narrow_sum_cycles == 0.0 {
+            return Ok(0);
+        }
+        let (mut changes, mut by) = (0, None);
         for computation in module.computations().to_vec() {
-            let narrow = |&id: &InstId| {
-                let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
-                let is_plain = || MonoidReduce::of(module, id, cx.exact).is_some();
-                is_used && adds_narrow(module, module.op(id), module.shape(id)) && is_plain()
-            };
-            let sums: Vec<InstId> = module.instructions(computation).filter(narrow).collect();
-            let mut to_apply = sum_before(module, computation);
-            for id in sums {
-                let Some(attempt) = plan(module, id, to_apply) else { continue };
-                let (verdict, text) = judge(module, id, &attempt, cx);
-                let done = verdict == Verdict::Done;
-                if done && !cx.spend() {
-                    continue;
-                }
-                let place = place_of(module, id);
-                cx.notes.push(Note { pass: self.name(), verdict, place, text });
-                if !done {
-                    continue;
-                }
-                let by = match to_apply {
-                    Some(by) => by,
-                    None => add_sum(module, computation)?,
-                };
-                to_apply = Some(by);
-                if let Some(Attempt { patch, .. }) = plan(module, id, to_apply) {
-                    patch.apply(module)?;
-                    changes += 1;
-                }
+            for id in narrow_sums(module, computation, cx.exact) {
+                changes += usize::from(widen(module, (computation, id), &mut by, cx)?);
             }
+            by = by
+                .or_else(|| (Monoid::of(module, computation) == Some(WIDE)).then_some(computation));
         }
         Ok(changes)
     }
+}
+
+/// The sums of a computation that are used and may be added up otherwise.
+fn narrow_sums(module: &Module, computation: CompId, exact: bool) -> Vec<InstId> {
+    let is_sum = |&id: &InstId| {
+        let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
+        let is_narrow = || narrow_sum(module, module.op(id), module.shape(id));
+        is_used
+            && is_narrow() == Some(Opcode::Reduce)
+            && MonoidReduce::of(module, id, exact).is_some()
+    };
+    module.instructions(computation).filter(is_sum).collect()
+}
+
+/// Adds up a sum in f32, if that pays; `by` is the computation that adds, once there is one
+/// before all that are still looked at.
+fn widen(
+    module: &mut Module,
+    (computation, id): (CompId, InstId),
+    by: &mut Option<CompId>,
+    cx: &mut Context<'_>,
+) -> Result<bool, EditError> {
+    let Some(attempt) = plan(module, id, *by) else { return Ok(false) };
+    let (verdict, text) = judge(module, id, &attempt, cx);
+    let pays = verdict == Verdict::Done;
+    if pays && !cx.spend() {
+        return Ok(false);
+    }
+    cx.notes.push(Note { pass: WideSums.name(), verdict, place: place_of(module, id), text });
+    if !pays {
+        return Ok(false);
+    }
+    if by.is_none() {
+        *by = Some(add_sum(module, computation)?);
+    }
+    let Some(Attempt { patch, .. }) = plan(module, id, *by) else { return Ok(false) };
+    patch.apply(module)?;
+    Ok(true)
 }
 
 /// The sum in f32. What it adds up by is to be made yet where that is none.
@@ -116,13 +135,7 @@ fn widened(shape: &ArrayShape) -> ArrayShape {
     ArrayShape::new(WIDE.element_type, dims).with_layout(shape.layout.clone())
 }
 
-/// A computation that adds in f32 and stands before one that would call it.
-fn sum_before(module: &Module, caller: CompId) -> Option<CompId> {
-    let before = module.computations().iter().copied().take_while(|&id| id != caller);
-    before.into_iter().find(|&id| Monoid::of(module, id) == Some(WIDE))
-}
-
-/// Makes such a computation.
+/// Makes a computation that adds in f32, before one that calls it.
 fn add_sum(module: &mut Module, caller: CompId) -> Result<CompId, EditError> {
     let is_taken = |name: &str| {
         let mut computations = module.computations().iter();

@@ -3,11 +3,12 @@
 //! The model is that of a backend that fuses: an elementwise op, broadcast,
 //! iota or scalar constant is computed where it is used and never stored; all
 //! other results are *stored*, which means that they cross main memory once
-//! each way unless they are small. A reader loads stored operands vector by vector. A reader that cannot
-//! fuse (a contraction, a realigning reshape, a tuple) first has its fused
-//! operands stored. The cost of an instruction thus depends on itself and its
-//! direct operands alone, and the cost of a rewrite can be weighed before it
-//! is made.
+//! each way unless they are small. A reader loads stored operands vector by vector. A
+//! reader that cannot fuse (a contraction, a realigning reshape, a tuple) first has its
+//! fused operands stored. The cost of an instruction thus depends on itself, what it
+//! reduces by and its direct operands alone, and the cost of a rewrite can be weighed
+//! before it is made. What only a whole module shows is in `module.rs`: what is read
+//! again, and results that nothing reads.
 
 mod memory;
 mod module;
@@ -239,7 +240,8 @@ impl CostModel<'_> {
         operands: &[Operand<'_>],
     ) -> Cost {
         let mut cost = self.instruction(op, result, operands);
-        if self.target.narrow_sum_cycles > 0.0 && adds_narrow(module, op, result.shape) {
+        let narrow = || narrow_sum(module, op, result.shape).is_some();
+        if self.target.narrow_sum_cycles > 0.0 && narrow() {
             let array = operands.first().and_then(|operand| operand.value.shape.as_array());
             let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0);
             cost.cycles += as_f64(elements.unsigned_abs()) * self.target.narrow_sum_cycles;
@@ -532,13 +534,18 @@ fn size(shape: &ArrayShape, dim: i64) -> i64 {
     usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
 }
 
-/// Whether an op with this result is a sum of one array that is added up in a 16-bit float
-/// type.
-pub fn adds_narrow(module: &Module, op: &Op, result: &Shape) -> bool {
-    let Op::Reduce(attrs) = op else { return false };
-    let narrow = [ElementType::F16, ElementType::BF16];
-    result.as_array().is_some_and(|array| narrow.contains(&array.element_type))
-        && Monoid::of(module, attrs.to_apply).is_some_and(|monoid| monoid.opcode == Opcode::Add)
+/// The opcode of what adds up one array in a 16-bit float type: a reduce or a window over
+/// it, if an op with this result is one.
+pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
+    let to_apply = match op {
+        Op::Reduce(attrs) => attrs.to_apply,
+        Op::ReduceWindow(attrs) => attrs.to_apply,
+        _ => return None,
+    };
+    let element_type = result.as_array()?.element_type;
+    let is_narrow = matches!(element_type, ElementType::F16 | ElementType::BF16);
+    let adds = || Monoid::of(module, to_apply).is_some_and(|by| by.opcode == Opcode::Add);
+    (is_narrow && adds()).then(|| op.opcode())
 }
 
 /// Whether one modelled cost is less than another by more than rounding.

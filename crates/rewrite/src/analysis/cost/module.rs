@@ -8,7 +8,7 @@ use tilewright_target::{Footprint, Target};
 use super::memory::is_made;
 use super::passes::{Passes, Places};
 use super::{Cost, CostModel, Operand, Weighed, as_f64, regroups};
-use crate::analysis::shared::shared_values;
+use crate::analysis::shared::{fused_computations, shared_values};
 
 /// The cost of one instruction of a module.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +61,8 @@ impl Costs {
         let mut regrouped = SecondaryMap::<InstId, bool>::new();
         let mut large = SecondaryMap::<InstId, bool>::new();
         let model = CostModel { target };
+        let fusions =
+            if target.fuses_shared { FxHashSet::default() } else { fused_computations(module) };
         let mut shapes = Shapes { module, target, footprints: SecondaryMap::new() };
         for &computation in module.computations() {
             let is_entry = module.entry() == Some(computation);
@@ -96,7 +98,7 @@ impl Costs {
                 costs.of.set(id, cost);
                 total += cost;
             }
-            if !target.fuses_shared {
+            if !target.fuses_shared && !fusions.contains(&computation) {
                 let mut stored = SecondaryMap::<InstId, bool>::new();
                 for shared in shared_values(module, computation, &|id| fused[id]) {
                     if !std::mem::replace(stored.get_mut(shared.value), true) {

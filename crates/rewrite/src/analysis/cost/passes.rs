@@ -61,10 +61,20 @@ impl Passes {
         model: &CostModel<'_>,
         places: Places<'_>,
     ) -> Self {
-        let ready = readiness_of_all(module, computation, model, places);
+        let from_large = read_from_large(module, computation, places);
+        let of_large = |id| module.operands(id).iter().any(|&operand| from_large[operand]);
+        let ready = readiness_of_all(module, computation, model, places, &from_large);
         let is_fused = |id: InstId| places.fused[id];
+        let stored = |id| module.is_root(id) || is_stored(module, id, &is_fused);
         let shares = model.target.shares_passes;
-        let ends = module.instructions(computation).map(|id| ready[id] / 2).max().unwrap_or(0);
+        // The pass in which an instruction reads main memory, if it does.
+        let pass_of = |id| {
+            let reads =
+                of_large(id) && if places.fused[id] { stored(id) } else { reads(module, id) };
+            let at = if places.fused[id] { ready[id] } else { waits(module, id, &ready) };
+            reads.then_some(at / 2)
+        };
+        let last = module.instructions(computation).filter_map(pass_of).max().unwrap_or(0);
         // The pass before which each value is needed; none where nothing reads it.
         let mut due: SecondaryMap<InstId, Option<u32>> = SecondaryMap::new();
         let mut readers: SecondaryMap<InstId, Readers> = SecondaryMap::new();
@@ -72,33 +82,29 @@ impl Passes {
         for id in module.instructions(computation).rev() {
             let mut of = std::mem::take(readers.get_mut(id));
             let mut needs = due[id];
-            let waits = waits(module, id, &ready) / 2;
+            let pass = pass_of(id);
             if places.fused[id] {
-                if module.is_root(id) || is_stored(module, id, &is_fused) {
-                    let pass = ready[id] / 2;
+                if let Some(pass) = pass {
                     insert(&mut of, if shares { Reader::Pass(pass) } else { Reader::Alone(id) });
-                    if places.large[id] {
-                        needs = earlier(needs, pass);
-                    }
+                    needs = earlier(needs, pass);
                 }
             } else if !is_other_name(module, id, model) {
                 if places.large[id] && !of.is_empty() {
                     found.push((id, of));
                 }
                 of = Readers::new();
-                let of_large = module.operands(id).iter().any(|&operand| places.large[operand]);
-                if of_large && reads(module, id) {
-                    let last = needs.map_or(ends, |due| due.saturating_sub(1));
+                if let Some(pass) = pass {
+                    let last = needs.map_or(last, |due| due.saturating_sub(1));
                     let shares = shares && module.opcode(id) == Opcode::Reduce;
-                    of.push(match (shares, last > waits) {
+                    of.push(match (shares, last > pass) {
                         (false, _) => Reader::Alone(id),
                         (true, true) => {
-                            waiting.push(Waiting { first: waits, last });
+                            waiting.push(Waiting { first: pass, last });
                             Reader::Waiting(waiting.len() - 1)
                         }
-                        (true, false) => Reader::Pass(waits),
+                        (true, false) => Reader::Pass(pass),
                     });
-                    needs = earlier(needs, waits);
+                    needs = earlier(needs, pass);
                 }
             }
             for &operand in module.operands(id) {
@@ -129,19 +135,31 @@ impl Passes {
     }
 }
 
-/// More readers of an array are not told apart.
-const MOST_READERS: usize = 64;
-
 /// The earlier one of two passes.
 fn earlier(pass: Option<u32>, other: u32) -> Option<u32> {
     Some(pass.map_or(other, |pass| pass.min(other)))
 }
 
-/// No more passes are looked at for one sum.
-const MOST_PASSES: usize = 16;
+/// Which values are in main memory, or computed in place of what is.
+fn read_from_large(
+    module: &Module,
+    computation: CompId,
+    places: Places<'_>,
+) -> SecondaryMap<InstId, bool> {
+    let mut from_large = SecondaryMap::<InstId, bool>::new();
+    for id in module.instructions(computation) {
+        let computed = places.fused[id] && module.operands(id).iter().any(|&of| from_large[of]);
+        from_large.set(id, places.large[id] || computed);
+    }
+    from_large
+}
 
-/// Has each sum that may wait added up in the pass in which it reads least that is not
-/// read anyway, the first of these; what was chosen for others stands.
+/// No more passes are looked at for one sum, the last ones.
+const MOST_PASSES: u32 = 16;
+
+/// Has each sum that may wait added up in a pass in which it reads nothing more, if there
+/// is one, or else least; the last of these. Those that can wait least are first: for one
+/// array that leaves as few passes as can be.
 fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
     let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
     for (array, (_, readers)) in found.iter().enumerate() {
@@ -151,16 +169,17 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
             }
         }
     }
-    // Those that stand first in the module were met last.
-    for (sum, arrays) in arrays.iter().enumerate().rev() {
+    let mut sums: Vec<usize> = (0..waiting.len()).collect();
+    sums.sort_by_key(|&sum| waiting[sum].last);
+    for sum in sums {
         let unread = |pass: u32| -> u64 {
             let is_unread = |array: &&usize| !found[**array].1.contains(&Reader::Pass(pass));
-            arrays.iter().filter(is_unread).map(|&array| bytes(found[array].0)).sum()
+            arrays[sum].iter().filter(is_unread).map(|&array| bytes(found[array].0)).sum()
         };
         let Waiting { first, last } = waiting[sum];
-        let passes = (first..=last).take(MOST_PASSES);
+        let passes = (first.max(last.saturating_sub(MOST_PASSES))..=last).rev();
         let pass = passes.min_by_key(|&pass| unread(pass)).unwrap_or(first);
-        for &array in arrays {
+        for &array in &arrays[sum] {
             let readers = &mut found[array].1;
             readers.retain(|reader| *reader != Reader::Waiting(sum));
             insert(readers, Reader::Pass(pass));
@@ -168,8 +187,14 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     }
 }
 
+/// More readers of an array are not told apart, nor more sums that may wait.
+const MOST_READERS: usize = 64;
+
 fn insert(readers: &mut Readers, reader: Reader) {
-    if readers.len() < MOST_READERS && !readers.contains(&reader) {
+    let may_wait = |reader: &Reader| matches!(reader, Reader::Waiting(_));
+    let kind = may_wait(&reader);
+    let like = readers.iter().filter(|other| may_wait(other) == kind).count();
+    if like < MOST_READERS && !readers.contains(&reader) {
         readers.push(reader);
     }
 }

@@ -16,19 +16,21 @@ pub(super) fn waits(module: &Module, id: InstId, ready: &SecondaryMap<InstId, Re
     module.operands(id).iter().map(|&operand| ready[operand]).max().unwrap_or(0)
 }
 
-/// When the results of all instructions are there.
+/// When the results of all instructions are there; `reads` says which are in main memory
+/// or computed in place of what is.
 pub(super) fn readiness_of_all(
     module: &Module,
     computation: CompId,
     model: &CostModel<'_>,
     places: Places<'_>,
+    reads: &SecondaryMap<InstId, bool>,
 ) -> SecondaryMap<InstId, Ready> {
     let large = module.instructions(computation).filter(|&id| places.large[id]);
     let largest = large.map(|id| model.weigh(module.shape(id)).footprint.padded_bytes).max();
     let rows = Rows { model, largest: largest.unwrap_or(0) };
     let mut ready: SecondaryMap<InstId, Ready> = SecondaryMap::new();
     for id in module.instructions(computation) {
-        ready.set(id, readiness(module, id, waits(module, id, &ready), &rows, places));
+        ready.set(id, readiness(module, id, waits(module, id, &ready), &rows, places, reads));
     }
     ready
 }
@@ -40,10 +42,11 @@ fn readiness(
     waits: Ready,
     rows: &Rows<'_>,
     places: Places<'_>,
+    reads: &SecondaryMap<InstId, bool>,
 ) -> Ready {
     let whole = waits.next_multiple_of(2);
     let next = (waits / 2 + 1) * 2;
-    let of_large = module.operands(id).iter().any(|&operand| places.large[operand]);
+    let of_large = module.operands(id).iter().any(|&operand| reads[operand]);
     match module.op(id) {
         Op::Reduce(attrs) => {
             let arrays = || {
