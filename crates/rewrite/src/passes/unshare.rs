@@ -18,8 +18,8 @@
 //!
 //! Copied is all that is computed where it is used, down to what is stored anyway, and to
 //! arrays much smaller than the value. Preconditions: a value that does not stay on chip,
-//! static row-major arrays, nothing attached, no more than 32 instructions in a copy, and not
-//! within a fusion, where nothing is stored. Exact, so done under
+//! static row-major arrays, nothing attached, broadcasts of much smaller arrays only, no more
+//! than 32 instructions in a copy, and not within a fusion, where nothing is stored. Exact, so done under
 //! `--exact`, too. Where c is the same all along rows that a reduction takes as a whole, a
 //! single reduction is left alone: XLA:CPU's library is slower where it has to spread
 //! numbers over rows while it adds them up.
@@ -43,7 +43,8 @@ use crate::report::place_of;
 /// See the module.
 pub struct Unshare;
 
-/// What has at most one in so many elements of a value is not computed anew with it.
+/// What has at most one in so many elements of a value is not computed anew with it, and
+/// may be spread anew: XLA:CPU's library is slow at spreading much.
 const SMALL: i64 = 16;
 
 /// So many instructions are copied for one reduction at most.
@@ -227,7 +228,13 @@ fn cone(module: &Module, value: InstId, fused: &dyn Fn(InstId) -> bool) -> Optio
         } else if met.insert(id) {
             let mut values = [id].into_iter().chain(module.operands(id).iter().copied());
             let are_plain = values.all(|id| module.array_shape(id).is_some_and(is_plain));
-            if !are_plain || module.extras(id).is_some() || met.len() > MOST_COPIED {
+            let is_large_spread = module.opcode(id) == Opcode::Broadcast
+                && module.operands(id).iter().any(|&of| elements(of).is_none_or(|n| n > most));
+            if is_large_spread
+                || !are_plain
+                || module.extras(id).is_some()
+                || met.len() > MOST_COPIED
+            {
                 return None;
             }
             next.push((id, true));
