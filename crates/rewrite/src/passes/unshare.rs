@@ -17,12 +17,13 @@
 //! (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
 //! Copied is all that is computed where it is used, down to what is stored anyway, and to
-//! arrays much smaller than the value. Preconditions: a value that does not stay on chip,
-//! static row-major arrays, nothing attached, broadcasts of much smaller arrays only, no more
-//! than 32 instructions in a copy, and not within a fusion, where nothing is stored. Exact, so done under
-//! `--exact`, too. Where c is the same all along rows that a reduction takes as a whole, a
-//! single reduction is left alone: XLA:CPU's library is slower where it has to spread
-//! numbers over rows while it adds them up.
+//! arrays much smaller than the value. Exact, so done under `--exact`, too.
+//!
+//! Preconditions: a value that does not stay on chip, static row-major arrays, nothing
+//! attached, broadcasts of much smaller arrays only, no more than 32 instructions in a copy,
+//! and not within a fusion, where nothing is stored. Where c is the same all along rows that
+//! a reduction takes as a whole, a single reduction is left alone: XLA:CPU's library is
+//! slower where it has to spread numbers over rows while it adds them up.
 //!
 //! Made where the module costs less for it on the target, which is where
 //! `fuses_shared` is false. It comes last: equal sums are to be found before.
