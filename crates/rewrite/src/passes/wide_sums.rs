@@ -6,16 +6,17 @@
 //!
 //! Every partial sum of the left side is rounded to 8 or 11 bits; the right side rounds
 //! once, at the end of the reduce. The bound of its error is smaller for n > 2 values:
-//! `u + (n-1)u'` for `(n-1)u`, u' = 2^-24. XLA takes the same latitude where a backend has no sums of such
-//! types (`xla_allow_excess_precision`), and machines with matrix units have none. What
-//! would overflow in f16 before the last addition does not.
+//! `u + (n-1)u'` for `(n-1)u`, u' = 2^-24. XLA allows itself more precision than types say
+//! by default (`xla_allow_excess_precision`). What would overflow in f16 before the last
+//! addition does not.
 //!
 //! Preconditions: a plain sum of one static row-major array with nothing attached, not under
 //! `--exact`.
 //!
 //! Made where the target says that such sums take longer in their own type
-//! (`narrow_sum_cycles`): XLA:CPU leaves sums to a library that has none in bf16 and f16,
-//! and writes windows of 16 elements to memory instead. It comes after what factors sums (a
+//! (`narrow_sum_cycles`): XLA:CPU leaves sums to a library that has none in bf16 and f16
+//! (`IsReduceLikeOpSupportedByYnn` in `xla/backends/cpu/ynn_support.cc`), and adds these up
+//! window by window through memory. It comes after what factors sums (a
 //! product that is rounded before it is added up is one factor) and cuts them into stages,
 //! each of which rounds.
 
