@@ -10,6 +10,7 @@
 
 pub mod analysis;
 mod evaluate;
+pub mod numbers;
 mod pass;
 pub mod passes;
 mod pipeline;

@@ -4,6 +4,7 @@ use tilewright_ir::{EditError, Module};
 use tilewright_target::Target;
 
 use crate::evaluate::Evaluate;
+use crate::numbers::{Class, Numbers};
 use crate::report::Note;
 
 /// A transformation of a module that keeps its meaning.
@@ -13,6 +14,10 @@ pub trait Pass: Sync {
 
     /// One line on what it does.
     fn summary(&self) -> &'static str;
+
+    /// The most that it does to floats. Where less is allowed, it keeps to those of its
+    /// rewrites that do no more.
+    fn class(&self) -> Class;
 
     /// Whether this is one of the rewrites that the project exists for,
     /// wherever a pipeline has it. The default one gives a module back
@@ -34,11 +39,8 @@ pub trait Pass: Sync {
 pub struct Context<'a> {
     /// The machine that costs are weighed on.
     pub target: &'a Target,
-    /// Whether sums and products of floats must keep their order.
-    pub exact: bool,
-    /// Whether sums of floats may be split over any sums and differences, not only over
-    /// what a mean leaves.
-    pub fast_math: bool,
+    /// How far floats may change.
+    pub numbers: Numbers,
     /// What computes constants, if there is anything.
     pub evaluator: Option<&'a dyn Evaluate>,
     /// No pass lets the module grow beyond so many instructions by copying

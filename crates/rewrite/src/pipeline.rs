@@ -11,6 +11,7 @@ use tilewright_target::Target;
 
 use crate::analysis::cost::{image_passes, module_cost, pays as cost_pays, peak_live_bytes};
 use crate::evaluate::Evaluate;
+use crate::numbers::Numbers;
 use crate::pass::{Context, Pass};
 use crate::registry;
 use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
@@ -23,8 +24,9 @@ pub struct Options {
     pub target: Target,
     /// Forbids all that changes the order of float sums and products.
     pub exact: bool,
-    /// Allows what changes float sums by more than their order: sums of any differences
-    /// as differences of sums, not only of what a mean leaves. See `docs/numerics.md`.
+    /// Allows rewrites of floats whose error has no bound that holds for all data: sums
+    /// of differences as differences of sums, and factors out of sums that may overflow
+    /// without them. See `docs/numerics.md`.
     pub fast_math: bool,
     /// Which passes run.
     pub passes: Passes,
@@ -57,6 +59,17 @@ impl Options {
             stop_after: None,
             max_rounds: 100,
             evaluator: None,
+        }
+    }
+}
+
+impl Options {
+    /// How far floats may change.
+    pub fn numbers(&self) -> Numbers {
+        match self {
+            Self { exact: true, .. } => Numbers::Exact,
+            Self { fast_math: true, .. } => Numbers::FastMath,
+            Self { .. } => Numbers::Bounded,
         }
     }
 }
@@ -112,7 +125,6 @@ const HEART: &[&[&str]] = &[
     &["reshape-out-of-loop"],
     &["reshape-out-of-region", "reduce-through-reshape"],
     &["factored-sums"],
-    &["centred-sums"],
     &["shifted-moments"],
     &["wide-sums"],
     &["reduce-as-window"],
@@ -457,8 +469,7 @@ impl Run<'_> {
         let start = Instant::now();
         let mut cx = Context {
             target: &self.options.target,
-            exact: self.options.exact,
-            fast_math: self.options.fast_math,
+            numbers: self.options.numbers(),
             evaluator: self.options.evaluator,
             most_instructions: self.most_instructions,
             fuel: &mut self.fuel,

@@ -3,10 +3,9 @@
 use crate::pass::Pass;
 use crate::passes::{
     adjacent_sums::AdjacentSums, algebra::Algebra, broadcast::BroadcastCanonical,
-    centred_sums::CentredSums, control::ControlSimplify, convert::ConvertCanonical,
-    cse::CommonSubexpressions, dce::DeadCode, dead_elements::DeadElements,
-    degenerate::DegenerateDims, factored_sums::FactoredSums, fold::Fold, inline::Inline,
-    reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
+    control::ControlSimplify, convert::ConvertCanonical, cse::CommonSubexpressions, dce::DeadCode,
+    dead_elements::DeadElements, degenerate::DegenerateDims, factored_sums::FactoredSums,
+    fold::Fold, inline::Inline, reduce::ReduceCanonical, reduce_as_window::ReduceAsWindow,
     reduce_of_broadcast::ReduceOfBroadcast, reduce_of_reduce::ReduceOfReduce,
     reduce_through_reshape::ReduceThroughReshape, reduce_through_transpose::ReduceThroughTranspose,
     reshape::ReshapeCanonical, reshape_out_of_loop::ReshapeOutOfLoop,
@@ -19,7 +18,6 @@ pub static PASSES: &[&dyn Pass] = &[
     &AdjacentSums,
     &Algebra,
     &BroadcastCanonical,
-    &CentredSums,
     &ControlSimplify,
     &ConvertCanonical,
     &CommonSubexpressions,

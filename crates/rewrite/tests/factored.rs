@@ -9,6 +9,7 @@ use tilewright_rewrite::analysis::factored::{Sum, share};
 use tilewright_rewrite::analysis::product::{Law, Product};
 use tilewright_rewrite::analysis::sign::is_not_negative;
 use tilewright_rewrite::analysis::span::{Cuts, Span, joined, sizes, spans};
+use tilewright_rewrite::numbers::Numbers;
 use tilewright_rewrite::{Context, module_cost, optimize, registry};
 
 fn span(low: i64, high: i64) -> Span {
@@ -247,7 +248,8 @@ fn a_way_that_cuts_a_factor_spoils_no_other() {
 }}"
     );
     let module = module(&text);
-    let sums = ["a", "b", "c"].map(|name| Sum::of(&module, named(&module, name), false));
+    let sums =
+        ["a", "b", "c"].map(|name| Sum::of(&module, named(&module, name), Numbers::default()));
     let sums: Vec<Sum> = sums.into_iter().map(|sum| sum.expect("a sum")).collect();
     let forms = share(&sums, false);
     let is_formed: Vec<bool> = forms.iter().map(Option::is_some).collect();
@@ -291,8 +293,7 @@ fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
     let (mut fuel, mut notes) = (u64::MAX, Vec::new());
     let mut cx = Context {
         target: &target,
-        exact: false,
-        fast_math: false,
+        numbers: Numbers::default(),
         evaluator: None,
         most_instructions: usize::MAX,
         fuel: &mut fuel,

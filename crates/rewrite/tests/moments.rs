@@ -1,4 +1,4 @@
-//! Random sums about means: `shifted-moments` and `centred-sums` alone, on a machine
+//! Random sums about means: `shifted-moments` alone, on a machine
 //! without room for arrays, keep what they are, as far as rounding lets them, and
 //! `unshare` to the bit.
 
@@ -319,16 +319,6 @@ fn shifted_moments_round_in_f64() {
 #[test]
 fn shifted_moments_round_in_f32() {
     in_f32_errors_stay_those_of_the_mean("shifted-moments");
-}
-
-#[test]
-fn centred_sums_round_in_f64() {
-    in_f64_nothing_but_rounding_changes("centred-sums");
-}
-
-#[test]
-fn centred_sums_round_in_f32() {
-    in_f32_errors_stay_those_of_the_mean("centred-sums");
 }
 
 #[test]

@@ -2,6 +2,10 @@
 //!
 //! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1. A maximum
 //! of sums is a sum here, and so are the other reductions that a [`Law`] is for.
+//!
+//! Of a float sum only such factors come out as make nothing overflow (`scale.rs`), but
+//! any where the rest is one value, which the program computes already, or where the
+//! program sums the rest already, less factors that may come out of it.
 
 use std::cmp::Reverse;
 
@@ -11,9 +15,11 @@ use tilewright_ir::{InstId, Module, Op};
 
 use super::cost::CostModel;
 use super::monoid::Monoid;
-use super::product::{Factor, Law, Product};
+use super::product::{Factor, Law, Product, Tree};
 use super::reduce::MonoidReduce;
+use super::scale::tame;
 use super::span::{Cuts, Span, joined, spans};
+use crate::numbers::{Class, Numbers};
 
 /// No more ways to pull sums apart are looked at together.
 const MOST_STAGES: usize = 32;
@@ -35,6 +41,8 @@ pub struct Sum {
     pub summed: Vec<Span>,
     /// The summand.
     pub product: Product,
+    /// Which of its factors may come out, whatever stays.
+    pub tame: Vec<bool>,
 }
 
 /// A sum in two stages.
@@ -42,6 +50,8 @@ pub struct Sum {
 pub struct Form {
     /// What is summed first, and along what.
     pub core: Core,
+    /// How the factors of the core are put together.
+    pub tree: Tree,
     /// What the results of the first stage are multiplied by before they are summed.
     pub between: Vec<Factor>,
     /// What the result is multiplied by.
@@ -51,7 +61,8 @@ pub struct Form {
 /// A sum of a product, by what it is: two that are equal are one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Core {
-    /// The factors, sorted: those that divide come last.
+    /// The factors, sorted: those that divide come last. Where the law
+    /// [keeps order](Law::keeps_order), as they are in the product.
     pub factors: Vec<Factor>,
     /// Along what it is summed, neighbours joined, minor to major.
     pub along: Vec<Span>,
@@ -66,12 +77,13 @@ pub struct Core {
 impl Sum {
     /// The sum that a reduce is: of one array of at least one element, from an init
     /// that adds nothing. `None` if it is none, or regrouping is not allowed.
-    pub fn of(module: &Module, id: InstId, exact: bool) -> Option<Self> {
+    pub fn of(module: &Module, id: InstId, numbers: Numbers) -> Option<Self> {
         let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
             return None;
         };
-        let monoid = MonoidReduce::of(module, id, exact)?.reducer.monoid()?;
-        let rounds = exact && monoid.element_type.is_float();
+        let monoid = MonoidReduce::of(module, id, numbers)?.reducer.monoid()?;
+        let is_float = monoid.element_type.is_float();
+        let rounds = is_float && !numbers.allow(Class::Bounded);
         if rounds || !monoid.is_neutral(module.constant(init)?) {
             return None;
         }
@@ -81,6 +93,12 @@ impl Sum {
         let products: Vec<(Law, Product)> = products.collect();
         let several = products.iter().position(|(_, product)| product.factors.len() > 1);
         let (law, product) = products.into_iter().nth(several.unwrap_or(0))?;
+        let all_tame = law != Law::Times || !is_float || numbers.allow(Class::FastMath);
+        let tame = if all_tame {
+            vec![true; product.factors.len()]
+        } else {
+            tame(module, &product.factors)
+        };
         let dims = spans(module.array_shape(array)?.dims())?;
         let is_summed =
             |dim: usize| i64::try_from(dim).is_ok_and(|d| attrs.dimensions.contains(&d));
@@ -96,6 +114,7 @@ impl Sum {
             kept: of(false).collect(),
             summed: joined(of(true)),
             product,
+            tame,
         })
     }
 
@@ -146,31 +165,78 @@ impl Sum {
         Some(joined(digits.into_iter().filter(constant)))
     }
 
-    /// The sum with this as its first stage; `None` where that is not part of it, cuts
-    /// what a factor has as one, or would have nothing left in it but what divides.
+    /// The sum with this as its first stage, and what may come out of that; `None` where
+    /// it is not part of what is summed, cuts what a factor has as one, or would have
+    /// nothing left in it but what divides.
     pub fn form(&self, along: &[Span]) -> Option<Form> {
+        let factors = &self.product.factors;
+        let varies = |factor: &Factor| along.iter().any(|&span| factor.varies_along(span));
+        let last = factors.iter().rposition(varies);
+        let stays: Vec<bool> = if self.law.keeps_order() {
+            (0..factors.len()).map(|place| place == 0 || Some(place) <= last).collect()
+        } else {
+            let varying: Vec<bool> = factors.iter().map(varies).collect();
+            let one = varying.iter().filter(|&&varies| varies).count() == 1;
+            varying.into_iter().zip(&self.tame).map(|(v, tame)| v || !(one || *tame)).collect()
+        };
+        self.staged(along, &stays)
+    }
+
+    /// The sum with this core, which another sum has, as its first stage.
+    fn form_like(&self, other: &Form) -> Option<Form> {
+        let Core { factors, along, law, monoid, elements } = &other.core;
+        let same = (law, monoid, elements) == (&self.law, &self.monoid, &self.elements);
+        if !same || law.keeps_order() {
+            return None;
+        }
+        let mut wanted: Vec<&Factor> = factors.iter().collect();
+        let mut stays = |factor: &Factor| {
+            let place = wanted.iter().position(|wanted| *wanted == factor);
+            place.map(|place| wanted.swap_remove(place)).is_some()
+        };
+        let stays: Vec<bool> = self.product.factors.iter().map(&mut stays).collect();
+        let comes_out = self.product.factors.iter().zip(&stays).filter(|(_, stays)| !**stays);
+        let varies = |factor: &Factor| along.iter().any(|&span| factor.varies_along(span));
+        if !wanted.is_empty() || comes_out.into_iter().any(|(factor, _)| varies(factor)) {
+            return None;
+        }
+        let form = self.staged(along, &stays)?;
+        Some(Form { tree: other.tree.clone(), ..form })
+    }
+
+    /// The sum with a first stage along these spans, in which these factors stay.
+    fn staged(&self, along: &[Span], stays: &[bool]) -> Option<Form> {
         let inside = along.iter().all(|a| self.summed.iter().any(|whole| a.within(*whole)));
         if !inside || along.is_empty() {
             return None;
         }
-        let factors = self.product.factors.iter().flat_map(|factor| &factor.spans);
-        Cuts::of(self.elements, factors.chain(&self.kept).chain(along).copied())?;
-        let varies =
-            |factor: &Factor, spans: &[Span]| spans.iter().any(|&span| factor.varies_along(span));
-        let (mut core, rest): (Vec<Factor>, Vec<Factor>) =
-            self.product.factors.iter().cloned().partition(|factor| varies(factor, along));
-        let (between, after): (Vec<Factor>, Vec<Factor>) =
-            rest.into_iter().partition(|factor| varies(factor, &self.summed));
-        // What is scaled is not what scales.
-        let first = self.product.factors.first().filter(|_| self.law == Law::Scale);
-        let stays = first.is_none_or(|first| core.contains(first));
-        if !stays || core.iter().all(|factor| factor.divides) {
-            return None;
+        let factors = &self.product.factors;
+        let ends = factors.iter().flat_map(|factor| &factor.spans);
+        Cuts::of(self.elements, ends.chain(&self.kept).chain(along).copied())?;
+        let varies = |factor: &Factor| self.summed.iter().any(|&span| factor.varies_along(span));
+        let last = factors.iter().rposition(varies);
+        // What is applied after something that waits waits, too.
+        let waits = |place: usize, factor: &Factor| {
+            if self.law.keeps_order() { Some(place) <= last } else { varies(factor) }
+        };
+        let mut core: Vec<(usize, &Factor)> = Vec::new();
+        let (mut between, mut after) = (Vec::new(), Vec::new());
+        for ((place, factor), &stays) in factors.iter().enumerate().zip(stays) {
+            match stays {
+                true => core.push((place, factor)),
+                false if waits(place, factor) => between.push(factor.clone()),
+                false => after.push(factor.clone()),
+            }
         }
-        core.sort_unstable();
+        if !self.law.keeps_order() {
+            core.sort_by_key(|&(_, factor)| factor);
+        }
+        let tree =
+            self.product.tree.of_some(&|old| core.iter().position(|&(place, _)| place == old))?;
+        let factors = core.into_iter().map(|(_, factor)| factor.clone()).collect();
         let Self { elements, monoid, law, .. } = *self;
-        let core = Core { factors: core, along: along.to_vec(), elements, monoid, law };
-        Some(Form { core, between, after })
+        let core = Core { factors, along: along.to_vec(), elements, monoid, law };
+        Some(Form { core, tree, between, after })
     }
 }
 
@@ -227,7 +293,25 @@ fn offered(sums: &[Sum]) -> Vec<Takers> {
             }
         }
     }
+    for takers in &mut offered {
+        add_like(takers, sums);
+    }
     offered
+}
+
+/// Adds the sums out of which more factors come than may come out of any sum, so that
+/// they have a core that is summed already.
+fn add_like(takers: &mut Takers, sums: &[Sum]) {
+    let Some((_, first)) = takers.first().cloned() else { return };
+    let wild = |sum: &Sum| sum.tame.iter().any(|tame| !tame);
+    for (i, sum) in sums.iter().enumerate().filter(|(_, sum)| wild(sum)) {
+        if !takers.iter().any(|&(taker, _)| taker == i)
+            && let Some(form) = sum.form_like(&first)
+        {
+            takers.push((i, form));
+        }
+    }
+    takers.sort_by_key(|&(taker, _)| taker);
 }
 
 /// How many sums can have a core; how few factors it has, where that frees a lone sum

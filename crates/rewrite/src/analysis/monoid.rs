@@ -28,11 +28,11 @@ impl Monoid {
         Op::from_attrs(self.opcode, &mut AttrValues::default()).ok()
     }
 
-    /// Whether regrouping its operands never changes a bit: so for integers,
-    /// truth values, and choices among floats.
+    /// Whether regrouping its operands never changes a bit: so for integers and truth
+    /// values. Among zeros of both signs the maximum of floats is `0.0`, but XLA:CPU
+    /// returns, in its sums of vectors, that of the two which comes first.
     pub fn regroups_exactly(self) -> bool {
-        matches!(self.opcode, Opcode::Maximum | Opcode::Minimum)
-            || !(self.element_type.is_float() || self.element_type.is_complex())
+        !(self.element_type.is_float() || self.element_type.is_complex())
     }
 
     /// Whether combining a value with itself changes nothing.

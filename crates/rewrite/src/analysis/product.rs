@@ -1,7 +1,14 @@
 //! A value as a product of factors, each of which varies along some dims only.
 //!
 //! A product is what a [`Law`] takes apart: of numbers under a sum, but also a sum
-//! under a maximum, or a disjunction under a conjunction.
+//! under a maximum, or a disjunction under a conjunction. Its [`Tree`] keeps the order
+//! in which the factors were put together, so that a part of them is put together in
+//! the same order: products in another order may overflow where these did not.
+//!
+//! Under a maximum the order is the law itself. Rounding keeps order, so a maximum
+//! commutes with one rounded operation, `max_j rnd(y_j + c) = rnd(max_j(y_j) + c)`, and
+//! so with the last one applied, then with the one before it. It does not commute with
+//! an operation below one that varies along the maximum: `(y_j + c) + b_j` stays whole.
 //!
 //! What is broadcast varies along its own dims; a reshape on the way is read
 //! through its digits, so that a scale per channel is known to be the same all over
@@ -30,8 +37,9 @@ pub enum Law {
     Times,
     /// `max(x + c) = max(x) + c`, and so the minimum, of floats: rounding keeps order.
     Plus,
-    /// `max(c*x) = c * max(x)`, and so the minimum, of floats, for c that is not
-    /// negative. What x is the first factor, which alone may be; it cannot come out.
+    /// `max(c*x) = c * max(x)`, and so the minimum, of floats, for c whose sign is
+    /// known to be plus. x is the first factor, which alone may be negative; it cannot
+    /// come out.
     Scale,
     /// `any(x and c) = any(x) and c`, and so for all.
     And,
@@ -49,6 +57,12 @@ impl Law {
             Opcode::And | Opcode::Or => &[Self::And, Self::Or],
             _ => &[],
         }
+    }
+
+    /// Whether only the operation applied last comes out, then the one before it: so
+    /// where the law is that rounding keeps order.
+    pub fn keeps_order(self) -> bool {
+        matches!(self, Self::Plus | Self::Scale)
     }
 
     /// The operation that puts a factor to the others.
@@ -104,13 +118,83 @@ impl Factor {
     }
 }
 
+/// How factors are put together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// A factor, by its place.
+    Factor(usize),
+    /// The product of two values.
+    Times(Box<[Tree; 2]>),
+    /// The quotient of two values.
+    Over(Box<[Tree; 2]>),
+}
+
+impl Tree {
+    /// The tree of some of the factors, by their new places, in the same order; `None`
+    /// if there are none, or only such as divide.
+    pub fn of_some(&self, place: &dyn Fn(usize) -> Option<usize>) -> Option<Self> {
+        match self.part(place) {
+            Part { above: Some(tree), below: None } => Some(tree),
+            _ => None,
+        }
+    }
+
+    /// Factors put together one after the other.
+    pub fn chain(divides: impl IntoIterator<Item = bool>) -> Option<Self> {
+        let mut factors = divides.into_iter().enumerate();
+        let first = factors.next().filter(|(_, divides)| !divides)?;
+        let start = Self::Factor(first.0);
+        Some(factors.fold(start, |tree, (place, divides)| {
+            let pair = Box::new([tree, Self::Factor(place)]);
+            if divides { Self::Over(pair) } else { Self::Times(pair) }
+        }))
+    }
+
+    fn part(&self, place: &dyn Fn(usize) -> Option<usize>) -> Part {
+        let times = |a, b| Self::Times(Box::new([a, b]));
+        let (first, second) = match self {
+            Self::Factor(factor) => {
+                return Part { above: place(*factor).map(Self::Factor), below: None };
+            }
+            Self::Times(pair) => (pair[0].part(place), pair[1].part(place)),
+            Self::Over(pair) => {
+                let Part { above, below } = pair[1].part(place);
+                (pair[0].part(place), Part { above: below, below: above })
+            }
+        };
+        let above = either(first.above, second.above, times);
+        match (above, either(first.below, second.below, times)) {
+            (Some(above), Some(below)) => {
+                Part { above: Some(Self::Over(Box::new([above, below]))), below: None }
+            }
+            (above, below) => Part { above, below },
+        }
+    }
+}
+
+/// What is left of a tree, above and below the line.
+struct Part {
+    above: Option<Tree>,
+    below: Option<Tree>,
+}
+
+fn either<T>(a: Option<T>, b: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(both(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// A value taken apart.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Product {
     /// Whether the sign is turned.
     pub negative: bool,
-    /// The factors, in the order in which they are met.
+    /// The factors, in the order in which they are met. Where the law
+    /// [keeps order](Law::keeps_order), the one that is applied last is the last.
     pub factors: Vec<Factor>,
+    /// How they are put together.
+    pub tree: Tree,
 }
 
 impl Product {
@@ -126,112 +210,160 @@ impl Product {
 
     /// What a factor that has the dims of a whole array is the product of.
     pub fn of_factor(module: &Module, whole: Factor, law: Law) -> Self {
-        let mut walk = Walk { module, law, product: Self::default(), steps: 0 };
-        walk.take_apart(whole.clone());
-        if walk.product.factors.len() > MOST_FACTORS {
-            return Self { negative: false, factors: vec![whole] };
+        let elements = whole.spans.iter().map(|span| span.high).max().unwrap_or(1);
+        let mut walk = Walk { module, law, elements, negative: false, factors: vec![], steps: 0 };
+        let tree = walk.take_apart(whole.clone());
+        let Walk { negative, factors, .. } = walk;
+        if factors.len() > MOST_FACTORS {
+            return Self { negative: false, factors: vec![whole], tree: Tree::Factor(0) };
         }
-        walk.product
+        Self { negative, factors, tree }
     }
 }
 
 struct Walk<'a> {
     module: &'a Module,
     law: Law,
-    product: Product,
+    /// How many elements the whole has.
+    elements: i64,
+    negative: bool,
+    factors: Vec<Factor>,
     steps: usize,
 }
 
 impl Walk<'_> {
     /// Adds the factors of a factor that has the dims of a whole array.
-    fn take_apart(&mut self, factor: Factor) {
+    fn take_apart(&mut self, factor: Factor) -> Tree {
         self.steps += 1;
         let module = self.module;
         let id = factor.value;
-        let attached = module.extras(id).is_some() || self.steps > MOST_STEPS;
-        if attached || !module.operands(id).iter().all(|&id| self.is_plain(id)) {
-            self.product.factors.push(factor);
-            return;
+        if self.steps > MOST_STEPS || !self.is_bare(id) {
+            return self.push(factor);
         }
         // A product that is rounded before it is made wider is none of wide ones.
-        let is_float = module.array_shape(id).is_some_and(|shape| shape.element_type.is_float());
-        // Nor is it negative where its type has no signs.
+        let rounds_once = factor.convert.is_none();
+        // A type without signs cannot be negative.
         let has_signs = module
             .array_shape(id)
             .is_some_and(|shape| shape.element_type != ElementType::F8E8M0FNU);
-        let rounds_once = factor.convert.is_none();
         match (self.law, module.op(id), module.operands(id)) {
             (Law::Times, Op::Multiply, &[a, b])
-            | (Law::Plus, Op::Add, &[a, b])
             | (Law::And, Op::And, &[a, b])
             | (Law::Or, Op::Or, &[a, b])
                 if rounds_once =>
             {
-                self.take_apart(Factor { value: a, ..factor.clone() });
-                self.take_apart(Factor { value: b, ..factor });
+                let first = self.take_apart(Factor { value: a, ..factor.clone() });
+                Tree::Times(Box::new([first, self.take_apart(Factor { value: b, ..factor })]))
             }
-            (Law::Times, Op::Divide, &[a, b]) | (Law::Plus, Op::Subtract, &[a, b])
-                if rounds_once && is_float =>
-            {
-                self.take_apart(Factor { value: a, ..factor.clone() });
-                self.take_apart(Factor { value: b, divides: !factor.divides, ..factor });
+            (Law::Times, Op::Divide, &[a, b]) if rounds_once && self.is_float(id) => {
+                let first = self.take_apart(Factor { value: a, ..factor.clone() });
+                let below = Factor { value: b, divides: !factor.divides, ..factor };
+                Tree::Over(Box::new([first, self.take_apart(below)]))
             }
-            (Law::Scale, Op::Multiply, &[a, b]) if rounds_once => {
-                let (x, c) = if is_not_negative(module, b) { (a, b) } else { (b, a) };
-                self.scaled(factor, x, c, false);
-            }
-            (Law::Scale, Op::Divide, &[a, b]) if rounds_once => self.scaled(factor, a, b, true),
-            (Law::Times, Op::Negate, &[a]) if has_signs => {
-                self.product.negative = !self.product.negative;
-                self.take_apart(Factor { value: a, ..factor });
-            }
-            (_, Op::Convert, &[a]) if self.is_exact(a, id) => {
-                let to = module.array_shape(id).map(|shape| shape.element_type);
-                self.take_apart(Factor { value: a, convert: factor.convert.or(to), ..factor });
-            }
-            (_, Op::Reshape(_), &[a]) => {
-                match module.array_shape(a).and_then(|a| spans(a.dims())) {
-                    Some(spans) => {
-                        self.take_apart(Factor { value: a, spans: spans.into(), ..factor });
+            (Law::Plus | Law::Scale, _, &[a, b]) if rounds_once => {
+                match self.applied_last(&factor, a, b) {
+                    Some((inner, last)) => {
+                        let first = self.take_apart(inner);
+                        let divides = last.divides;
+                        let pair = Box::new([first, self.push(last)]);
+                        if divides { Tree::Over(pair) } else { Tree::Times(pair) }
                     }
-                    None => self.product.factors.push(factor),
+                    None => self.push_source(factor),
                 }
             }
-            _ => self.push_source(factor),
+            (Law::Times, Op::Negate, &[a]) if has_signs => {
+                self.negative = !self.negative;
+                self.take_apart(Factor { value: a, ..factor })
+            }
+            _ => match self.seen_through(&factor) {
+                Some(source) => self.take_apart(source),
+                None => self.push_source(factor),
+            },
         }
     }
 
-    /// Adds x, and then c, by which it is scaled.
-    fn scaled(&mut self, factor: Factor, x: InstId, c: InstId, divides: bool) {
-        // What stands below the line turns the order of what is above it.
-        if factor.divides || !is_not_negative(self.module, c) {
-            self.product.factors.push(factor);
-            return;
+    /// The operands of an operation that keeps order: the one that is ordered, and the
+    /// one it is combined with, if that is repeated along some dims, so that it may come
+    /// out of a maximum.
+    fn applied_last(&self, factor: &Factor, a: InstId, b: InstId) -> Option<(Factor, Factor)> {
+        let (module, op) = (self.module, self.module.op(factor.value));
+        let (both_ways, divides) = match (self.law, op) {
+            (Law::Plus, Op::Add) | (Law::Scale, Op::Multiply) => (true, false),
+            (Law::Plus, Op::Subtract) | (Law::Scale, Op::Divide) => (false, true),
+            _ => return None,
+        };
+        let last = |value: InstId, inner: InstId| {
+            let last = self.source(Factor { value, divides, ..factor.clone() });
+            let is_spread = last.spans.iter().map(|span| span.size()).product::<i64>();
+            let keeps_order = self.law == Law::Plus || is_not_negative(module, value);
+            (is_spread < self.elements && keeps_order)
+                .then(|| (Factor { value: inner, ..factor.clone() }, last))
+        };
+        last(b, a).or_else(|| last(a, b).filter(|_| both_ways))
+    }
+
+    /// The operand of a reshape, or of a conversion that changes no value, in its place.
+    fn seen_through(&self, factor: &Factor) -> Option<Factor> {
+        let (module, id) = (self.module, factor.value);
+        match (module.op(id), module.operands(id)) {
+            (Op::Convert, &[value]) if self.is_exact(value, id) => {
+                let to = module.array_shape(id).map(|shape| shape.element_type);
+                Some(Factor { value, convert: factor.convert.or(to), ..factor.clone() })
+            }
+            (Op::Reshape(_), &[value]) => {
+                let spans = spans(module.array_shape(value)?.dims())?.into();
+                Some(Factor { value, spans, ..factor.clone() })
+            }
+            _ => None,
         }
-        self.take_apart(Factor { value: x, ..factor.clone() });
-        self.push_source(Factor { value: c, divides, ..factor });
+    }
+
+    /// A factor behind reshapes, exact conversions and a broadcast.
+    fn source(&self, mut factor: Factor) -> Factor {
+        for _ in 0..MOST_STEPS {
+            let seen = self.is_bare(factor.value).then(|| self.seen_through(&factor)).flatten();
+            match seen {
+                Some(source) => factor = source,
+                None => break,
+            }
+        }
+        self.broadcast(&factor).unwrap_or(factor)
     }
 
     /// Adds what a factor is a broadcast of, or the factor itself.
-    fn push_source(&mut self, factor: Factor) {
-        let module = self.module;
-        let source = match (module.op(factor.value), module.operands(factor.value)) {
-            (Op::Broadcast(attrs), &[source]) if module.extras(factor.value).is_none() => {
-                let place = |&dim: &i64| factor.spans.get(usize::try_from(dim).ok()?).copied();
-                let places = attrs.dimensions.iter().map(place).collect::<Option<_>>();
-                let ascending = attrs.dimensions.windows(2).all(|pair| pair[0] < pair[1]);
-                places.filter(|_| ascending && self.is_plain(source)).map(|spans| (source, spans))
-            }
-            _ => None,
-        };
-        self.product.factors.push(match source {
-            Some((value, spans)) => Factor { value, spans, ..factor },
-            None => factor,
-        });
+    fn push_source(&mut self, factor: Factor) -> Tree {
+        let source = self.broadcast(&factor);
+        self.push(source.unwrap_or(factor))
     }
 
-    fn is_plain(&self, id: InstId) -> bool {
-        self.module.array_shape(id).is_some_and(is_plain)
+    fn push(&mut self, factor: Factor) -> Tree {
+        self.factors.push(factor);
+        Tree::Factor(self.factors.len() - 1)
+    }
+
+    /// The operand of a broadcast, which varies along its own dims alone.
+    fn broadcast(&self, factor: &Factor) -> Option<Factor> {
+        let module = self.module;
+        let (Op::Broadcast(attrs), &[value]) =
+            (module.op(factor.value), module.operands(factor.value))
+        else {
+            return None;
+        };
+        let place = |&dim: &i64| factor.spans.get(usize::try_from(dim).ok()?).copied();
+        let spans = attrs.dimensions.iter().map(place).collect::<Option<_>>()?;
+        let ascending = attrs.dimensions.windows(2).all(|pair| pair[0] < pair[1]);
+        (ascending && self.is_bare(factor.value)).then(|| Factor { value, spans, ..factor.clone() })
+    }
+
+    /// Whether an instruction has nothing attached, and operands that lie row major.
+    fn is_bare(&self, id: InstId) -> bool {
+        let module = self.module;
+        let is_plain = |&id: &InstId| module.array_shape(id).is_some_and(is_plain);
+        module.extras(id).is_none() && module.operands(id).iter().all(is_plain)
+    }
+
+    fn is_float(&self, id: InstId) -> bool {
+        self.module.array_shape(id).is_some_and(|shape| shape.element_type.is_float())
     }
 
     /// Whether a conversion changes no value of a float.

@@ -13,6 +13,7 @@ use tilewright_ir::{
 use super::digits::{Digits, ReducePlan, WindowPlan};
 use super::monoid::Monoid;
 use super::reducer::Reducer;
+use crate::numbers::{Class, Numbers};
 
 /// A reduce whose operands can be regrouped.
 #[derive(Clone, Debug)]
@@ -25,17 +26,17 @@ pub struct MonoidReduce {
 
 impl MonoidReduce {
     /// The reduce `id`, if its computation is a [`Reducer`] and it has nothing
-    /// attached that a rewrite could not carry over; under `exact`, only if
-    /// regrouping it changes no bit.
-    pub fn of(module: &Module, id: InstId, exact: bool) -> Option<Self> {
-        Self::or_why_not(module, id, exact).ok()
+    /// attached that a rewrite could not carry over; where floats must keep every bit,
+    /// only if regrouping it changes none.
+    pub fn of(module: &Module, id: InstId, numbers: Numbers) -> Option<Self> {
+        Self::or_why_not(module, id, numbers).ok()
     }
 
     /// As [`Self::of`].
     ///
     /// # Errors
     /// What is in the way, in words that follow `it`.
-    pub fn or_why_not(module: &Module, id: InstId, exact: bool) -> Result<Self, &'static str> {
+    pub fn or_why_not(module: &Module, id: InstId, numbers: Numbers) -> Result<Self, &'static str> {
         let Op::Reduce(attrs) = module.op(id) else { return Err("is no reduce") };
         let operands = reduced_arrays(module, id).iter().map(|&array| module.shape(array));
         let results = module.shape(id).leaves();
@@ -50,9 +51,9 @@ impl MonoidReduce {
             "reduces by a computation that is no plain sum, product, minimum, maximum, and, or, \
              xor, nor several of these, nor the place of a minimum or maximum",
         )?;
-        if exact && !reducer.regroups_exactly() {
+        if !numbers.allow(Class::Regrouping) && !reducer.regroups_exactly() {
             return Err(match reducer {
-                Reducer::Each(_) => "adds or multiplies floats, whose order --exact keeps",
+                Reducer::Each(_) => "combines floats, whose order --exact keeps",
                 Reducer::Choice(_) => "chooses among NaNs by their order, which --exact keeps",
             });
         }

@@ -1,32 +1,71 @@
-//! Which values are known not to be negative.
+//! Which values are known to have the sign plus.
 
 use tilewright_ir::{ArrayLiteral, InstId, Module, Op};
 
 /// No more instructions are looked at for one value.
 const MOST_STEPS: usize = 32;
 
-/// Whether no element of a value is negative; NaN and zeros of both signs may be among
-/// them.
+/// Whether every element of a value is a NaN or has the sign plus: none is negative,
+/// and none is `-0.0`, whose reciprocal is negative.
 pub fn is_not_negative(module: &Module, id: InstId) -> bool {
-    known(module, id, &mut { MOST_STEPS })
+    Known { module, left: MOST_STEPS }.not_negative(id)
 }
 
-fn known(module: &Module, id: InstId, left: &mut usize) -> bool {
-    let Some(fewer) = left.checked_sub(1) else { return false };
-    *left = fewer;
-    let mut all = |ids: &[InstId]| ids.iter().all(|&id| known(module, id, left));
-    match (module.op(id), module.operands(id)) {
-        (Op::Constant(value), _) => {
-            let splat = value.as_array().and_then(ArrayLiteral::splat);
-            splat.and_then(|number| number.scalar_as_f64()).is_some_and(|number| number >= 0.0)
-        }
-        (Op::Abs | Op::Exp(_) | Op::Sqrt(_) | Op::Rsqrt(_) | Op::Logistic(_), _) => true,
-        (Op::Multiply, &[a, b]) => a == b || all(&[a, b]),
-        (Op::Add | Op::Divide | Op::Minimum, operands) => all(operands),
-        (Op::Maximum, &[a, b]) => all(&[a]) || all(&[b]),
-        (Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) | Op::Copy, &[a]) => {
-            all(&[a])
-        }
-        _ => false,
+struct Known<'a> {
+    module: &'a Module,
+    left: usize,
+}
+
+impl Known<'_> {
+    fn step(&mut self) -> bool {
+        self.left.checked_sub(1).map(|left| self.left = left).is_some()
     }
+
+    fn not_negative(&mut self, id: InstId) -> bool {
+        if !self.step() {
+            return false;
+        }
+        let module = self.module;
+        let mut all = |ids: &[InstId]| ids.iter().all(|&id| self.not_negative(id));
+        match (module.op(id), module.operands(id)) {
+            (Op::Constant(_), _) => {
+                number(module, id).is_some_and(|number| number.is_sign_positive())
+            }
+            (Op::Abs | Op::Exp(_) | Op::Logistic(_), _) => true,
+            // Both keep the sign of a zero; what is negative makes them NaN.
+            (Op::Sqrt(_) | Op::Rsqrt(_), &[a]) => self.not_minus_zero(a),
+            (Op::Multiply, &[a, b]) => a == b || all(&[a, b]),
+            (Op::Add | Op::Divide | Op::Minimum, operands) => all(operands),
+            (Op::Maximum, &[a, b]) => all(&[a]) || all(&[b]),
+            (
+                Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) | Op::Copy,
+                &[a],
+            ) => all(&[a]),
+            _ => false,
+        }
+    }
+
+    /// Whether no element is `-0.0`; negative ones may be among them.
+    fn not_minus_zero(&mut self, id: InstId) -> bool {
+        if !self.step() {
+            return false;
+        }
+        let module = self.module;
+        match (module.op(id), module.operands(id)) {
+            (Op::Constant(_), _) => {
+                number(module, id).is_some_and(|number| number != 0.0 || number.is_sign_positive())
+            }
+            // A sum is -0.0 only if both terms are.
+            (Op::Add, &[a, b]) => self.not_minus_zero(a) || self.not_minus_zero(b),
+            (Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Copy, &[a]) => {
+                self.not_minus_zero(a)
+            }
+            _ => self.not_negative(id),
+        }
+    }
+}
+
+/// The number that all elements of a constant are.
+fn number(module: &Module, id: InstId) -> Option<f64> {
+    module.constant(id)?.as_array().and_then(ArrayLiteral::splat)?.scalar_as_f64()
 }

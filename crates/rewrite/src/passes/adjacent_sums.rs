@@ -23,6 +23,7 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Opcode, SecondaryMap};
 
 use crate::analysis::cost::CostModel;
 use crate::analysis::reduce::reduced_arrays;
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -35,6 +36,10 @@ impl Pass for AdjacentSums {
 
     fn summary(&self) -> &'static str {
         "put reductions of one array that wait for the same side by side"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {

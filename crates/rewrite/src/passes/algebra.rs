@@ -21,6 +21,7 @@ use tilewright_ir::{ArrayLiteral, Data, EditError, InstId, Module, Op, Opcode, P
 
 use super::simplify;
 use crate::analysis::monoid::Monoid;
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -33,6 +34,10 @@ impl Pass for Algebra {
 
     fn summary(&self) -> &'static str {
         "drop operations that change no value: `x * 1`, `select(true, x, y)`"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 
 use crate::analysis::cost::{CostModel, pays};
+use crate::numbers::Numbers;
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict, place_of};
 
@@ -29,7 +30,7 @@ pub(super) fn attempt_each(
     opcode: Opcode,
     module: &mut Module,
     cx: &mut Context<'_>,
-    find: impl Fn(&Module, InstId, bool) -> Option<Result<Attempt, String>>,
+    find: impl Fn(&Module, InstId, Numbers) -> Option<Result<Attempt, String>>,
 ) -> Result<usize, EditError> {
     let mut changes = 0;
     for computation in module.computations().to_vec() {
@@ -40,7 +41,7 @@ pub(super) fn attempt_each(
             if module.instruction(id).use_count() == 0 && !module.is_root(id) {
                 continue;
             }
-            let Some(found) = find(module, id, cx.exact) else { continue };
+            let Some(found) = find(module, id, cx.numbers) else { continue };
             let (verdict, text) = match &found {
                 Ok(attempt) => judge(module, id, attempt, cx),
                 Err(why) => (Verdict::Left, why.clone()),

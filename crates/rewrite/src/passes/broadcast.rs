@@ -9,6 +9,7 @@ use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 
 use super::simplify;
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -21,6 +22,10 @@ impl Pass for BroadcastCanonical {
 
     fn summary(&self) -> &'static str {
         "merge broadcasts and drop those that change nothing"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {

@@ -18,6 +18,7 @@ use tilewright_ir::{
 };
 
 use crate::analysis::equal::representatives;
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -30,6 +31,10 @@ impl Pass for ControlSimplify {
 
     fn summary(&self) -> &'static str {
         "take branches that are known, and values around loops that leave them alone"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {

@@ -13,6 +13,7 @@ use tilewright_ir::{EditError, ElementType, InstId, Module, Op, Patch, Value};
 
 use super::simplify;
 use crate::analysis::types::holds;
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -25,6 +26,10 @@ impl Pass for ConvertCanonical {
 
     fn summary(&self) -> &'static str {
         "merge conversions and drop those that change nothing"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, ShapeId};
 
 use crate::analysis::equal::representatives;
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -23,6 +24,10 @@ impl Pass for CommonSubexpressions {
 
     fn summary(&self) -> &'static str {
         "merge instructions that compute the same"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {

@@ -4,6 +4,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module};
 
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -16,6 +17,10 @@ impl Pass for DeadCode {
 
     fn summary(&self) -> &'static str {
         "remove instructions and computations that nothing uses"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {

@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, EditError, InstId, Module};
 
 use super::loop_state::{Callers, Element, Loop, element_of, part_of};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict, place_of};
 
@@ -30,6 +31,10 @@ impl Pass for DeadElements {
 
     fn summary(&self) -> &'static str {
         "drop from the state of loops what nothing reads"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {

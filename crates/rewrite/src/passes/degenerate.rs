@@ -12,6 +12,7 @@
 use tilewright_ir::{EditError, Module};
 
 use super::region_move::{same_but_ones, sweep};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 const NAME: &str = "degenerate";
@@ -26,6 +27,10 @@ impl Pass for DegenerateDims {
 
     fn summary(&self) -> &'static str {
         "compute without dims of size 1 where that costs less"
+    }
+
+    fn class(&self) -> Class {
+        Class::Regrouping
     }
 
     fn is_heart(&self) -> bool {

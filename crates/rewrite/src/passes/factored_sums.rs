@@ -38,6 +38,7 @@ use super::weight::{Weight, judge, together};
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::factored::{Form, Sum, share};
 use crate::analysis::product::{Factor, Law};
+use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
 use crate::report::place_of;
 
@@ -53,6 +54,10 @@ impl Pass for FactoredSums {
         "T3: pull factors out of sums, so that sums of one core are one"
     }
 
+    fn class(&self) -> Class {
+        Class::Bounded
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
@@ -60,7 +65,7 @@ impl Pass for FactoredSums {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let mut changes = 0;
         for computation in module.computations().to_vec() {
-            let mut groups = groups(sums(module, computation, cx.exact));
+            let mut groups = groups(sums(module, computation, cx.numbers));
             groups.retain(|group| share(group, true).iter().any(Option::is_some));
             let together = together(module, groups.len());
             if groups.is_empty() {
@@ -80,12 +85,12 @@ impl Pass for FactoredSums {
 const MOST_SUMS: usize = 256;
 
 /// The sums of a computation that may be pulled apart, in order.
-pub(super) fn sums(module: &Module, computation: CompId, exact: bool) -> Vec<Sum> {
+pub(super) fn sums(module: &Module, computation: CompId, numbers: Numbers) -> Vec<Sum> {
     let reduces = module.instructions(computation).filter(|&id| {
         module.opcode(id) == Opcode::Reduce
             && (module.instruction(id).use_count() > 0 || module.is_root(id))
     });
-    let sums = reduces.filter_map(|id| Sum::of(module, id, exact));
+    let sums = reduces.filter_map(|id| Sum::of(module, id, numbers));
     sums.filter(|sum| sum.law != Law::Times || has_room(sum.monoid.element_type)).collect()
 }
 

@@ -25,6 +25,7 @@ use tilewright_ir::{
 
 use crate::analysis::reduce::is_plain;
 use crate::evaluate::Evaluate;
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// The most elements of an array that is folded: a vector of most machines, or
@@ -44,6 +45,10 @@ impl Pass for Fold {
 
     fn summary(&self) -> &'static str {
         "compute small constants, exactly"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {

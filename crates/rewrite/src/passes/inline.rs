@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
 
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -17,6 +18,10 @@ impl Pass for Inline {
 
     fn summary(&self) -> &'static str {
         "replace calls by what they call"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {

@@ -4,7 +4,6 @@ pub mod adjacent_sums;
 pub mod algebra;
 mod attempt;
 pub mod broadcast;
-pub mod centred_sums;
 pub mod control;
 pub mod convert;
 pub mod cse;

@@ -9,6 +9,7 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 
 use super::simplify;
 use crate::analysis::reduce::{MonoidReduce, reshape_op};
+use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -23,6 +24,10 @@ impl Pass for ReduceCanonical {
         "turn reduces over dims of size 1 into elementwise ops"
     }
 
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
         simplify(module, simpler)
     }
@@ -30,7 +35,7 @@ impl Pass for ReduceCanonical {
 
 fn simpler(module: &Module, id: InstId) -> Option<Patch> {
     // Only the order of operands could change, not that of a sum.
-    let reduce = MonoidReduce::of(module, id, false)?;
+    let reduce = MonoidReduce::of(module, id, Numbers::default())?;
     let [array, init] = *module.operands(id) else { return None };
     let from = module.array_shape(array)?;
     let is_one = |&dim: &i64| usize::try_from(dim).is_ok_and(|d| from.dims().get(d) == Some(&1));

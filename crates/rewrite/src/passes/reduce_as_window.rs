@@ -23,6 +23,7 @@ use super::attempt::attempt_each;
 use super::reduce_of_reshape::{ReduceOfReshape, Way};
 use crate::analysis::cost::CostModel;
 use crate::analysis::reduce::{MonoidReduce, window_plan};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -43,17 +44,21 @@ impl Pass for ReduceAsWindow {
         "reduce-window in place of a reshape and a reduce of parts of dims"
     }
 
+    fn class(&self) -> Class {
+        Class::Regrouping
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let model = CostModel { target: cx.target };
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, exact| {
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
             let found = ReduceOfReshape::at(module, id, &WINDOW)?;
             let small = model.stays_on_chip(model.weigh(module.shape(found.source)));
             let left = small && of_reduced(module, found.source, &model);
-            (!left).then(|| found.plan(module, &model, exact))
+            (!left).then(|| found.plan(module, &model, numbers))
         })
     }
 }

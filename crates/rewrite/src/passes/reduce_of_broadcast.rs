@@ -22,6 +22,7 @@ use tilewright_ir::{
 use super::attempt::{Attempt, attempt_each};
 use crate::analysis::monoid::{Monoid, whole_number};
 use crate::analysis::reduce::{MonoidReduce, is_plain, shape_like};
+use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -36,18 +37,22 @@ impl Pass for ReduceOfBroadcast {
         "reduce what is broadcast before it is: the sum of n copies is n times one"
     }
 
+    fn class(&self) -> Class {
+        Class::Bounded
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, exact| {
-            plan(module, id, exact).map(Ok)
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
+            plan(module, id, numbers).map(Ok)
         })
     }
 }
 
-fn plan(module: &Module, id: InstId, exact: bool) -> Option<Attempt> {
+fn plan(module: &Module, id: InstId, numbers: Numbers) -> Option<Attempt> {
     let (Op::Reduce(attrs), [broadcast, init]) = (module.op(id), module.operands(id)) else {
         return None;
     };
@@ -55,7 +60,7 @@ fn plan(module: &Module, id: InstId, exact: bool) -> Option<Attempt> {
     else {
         return None;
     };
-    let monoid = MonoidReduce::of(module, id, exact)?.reducer.monoid()?;
+    let monoid = MonoidReduce::of(module, id, numbers)?.reducer.monoid()?;
     let (from, wide) = (module.array_shape(*source)?, module.array_shape(*broadcast)?);
     if module.extras(*broadcast).is_some() || !is_plain(from) || !is_plain(wide) {
         return None;

@@ -6,7 +6,9 @@
 //!
 //! Preconditions: both combine by the same monoid; the first init changes
 //! nothing, being neutral, or being the second one of a monoid where taking it
-//! again changes nothing; nothing else reads the first reduce. Float sums and
+//! again changes nothing; nothing else reads the first reduce. Of float sums, which
+//! `0.0` leaves as they are but for `-0.0`, the second init must be known: if that is
+//! `-0.0`, the sum begins with the first one. Float sums and
 //! products are added up in another order, as HLO allows, unless the order must
 //! be kept (`--exact`).
 //!
@@ -18,6 +20,7 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 
 use super::simplify;
 use crate::analysis::reduce::MonoidReduce;
+use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -32,13 +35,17 @@ impl Pass for ReduceOfReduce {
         "reduce once what is reduced in two steps"
     }
 
+    fn class(&self) -> Class {
+        Class::Regrouping
+    }
+
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let exact = cx.exact;
-        simplify(module, |module, id| merged(module, id, exact))
+        let numbers = cx.numbers;
+        simplify(module, |module, id| merged(module, id, numbers))
     }
 }
 
-fn merged(module: &Module, last: InstId, exact: bool) -> Option<Patch> {
+fn merged(module: &Module, last: InstId, numbers: Numbers) -> Option<Patch> {
     let (Op::Reduce(attrs), &[first, last_init]) = (module.op(last), module.operands(last)) else {
         return None;
     };
@@ -49,7 +56,7 @@ fn merged(module: &Module, last: InstId, exact: bool) -> Option<Patch> {
         return None;
     }
     let (inner, outer) =
-        (MonoidReduce::of(module, first, exact)?, MonoidReduce::of(module, last, exact)?);
+        (MonoidReduce::of(module, first, numbers)?, MonoidReduce::of(module, last, numbers)?);
     let monoid = inner.reducer.monoid().filter(|_| inner.reducer == outer.reducer)?;
     let constant = module.constant(first_init);
     let is_same =
@@ -59,6 +66,14 @@ fn merged(module: &Module, last: InstId, exact: bool) -> Option<Patch> {
     if !changes_nothing {
         return None;
     }
+    let identity = monoid.identity()?;
+    // Only `0.0` for a sum is neutral and yet not the identity.
+    let init = if constant == Some(&identity) || monoid.is_idempotent() {
+        last_init
+    } else {
+        let is_identity = *module.constant(last_init)? == identity;
+        if is_identity { first_init } else { last_init }
+    };
     let rank = i64::try_from(module.array_shape(array)?.rank()).ok()?;
     let gone = inner.dims(module);
     let left: Dims = (0..rank).filter(|dim| !gone.contains(dim)).collect();
@@ -67,7 +82,7 @@ fn merged(module: &Module, last: InstId, exact: bool) -> Option<Patch> {
     dimensions.extend_from_slice(gone);
     dimensions.sort_unstable();
     let op = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
-    let operands = [Value::Old(array), Value::Old(last_init)];
+    let operands = [Value::Old(array), Value::Old(init)];
     let mut patch = Patch::new();
     let value = patch.add(last, op, module.shape(last).clone(), operands);
     patch.replace(last, value);

@@ -11,6 +11,7 @@ use crate::analysis::broadcast::cheapest_through;
 use crate::analysis::cost::CostModel;
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, is_plain, reduced_arrays, reshape_op, shape_like};
+use crate::numbers::Numbers;
 
 /// A way to reduce before a reshape.
 pub(super) struct Way {
@@ -49,7 +50,7 @@ impl<'a> ReduceOfReshape<'a> {
         &self,
         module: &Module,
         model: &CostModel<'_>,
-        exact: bool,
+        numbers: Numbers,
     ) -> Result<Attempt, String> {
         let but = |why: &str| format!("it could start before the reshape, but {why}");
         if module.extras(self.reshape).is_some() {
@@ -59,7 +60,7 @@ impl<'a> ReduceOfReshape<'a> {
         if !plain(self.source) || !plain(self.reshape) {
             return Err(but("what is reshaped does not lie row major"));
         }
-        let reduce = MonoidReduce::or_why_not(module, self.reduce, exact)
+        let reduce = MonoidReduce::or_why_not(module, self.reduce, numbers)
             .map_err(|why| but(&format!("it {why}")))?;
         let mut brought = Brought::new(self, model);
         let arrays = reduced_arrays(module, self.reduce).iter();

@@ -41,6 +41,7 @@ use super::attempt::attempt_each;
 use super::reduce_of_reshape::{ReduceOfReshape, Way};
 use crate::analysis::cost::CostModel;
 use crate::analysis::reduce::{MonoidReduce, first_stage};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -62,14 +63,18 @@ impl Pass for ReduceThroughReshape {
         "T1: reduce before a reshape what it leaves alone, so that less is reshaped"
     }
 
+    fn class(&self) -> Class {
+        Class::Regrouping
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let model = CostModel { target: cx.target };
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, exact| {
-            Some(ReduceOfReshape::at(module, id, &STAGES)?.plan(module, &model, exact))
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
+            Some(ReduceOfReshape::at(module, id, &STAGES)?.plan(module, &model, numbers))
         })
     }
 }

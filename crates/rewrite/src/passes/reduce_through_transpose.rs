@@ -15,6 +15,7 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Opcode, Patch, Value};
 
 use super::attempt::{Attempt, attempt_each};
 use crate::analysis::reduce::{MonoidReduce, is_plain, shape_like};
+use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -29,18 +30,22 @@ impl Pass for ReduceThroughTranspose {
         "reduce before a transpose, so that less is transposed"
     }
 
+    fn class(&self) -> Class {
+        Class::Regrouping
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, exact| {
-            plan(module, id, exact).map(Ok)
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
+            plan(module, id, numbers).map(Ok)
         })
     }
 }
 
-fn plan(module: &Module, id: InstId, exact: bool) -> Option<Attempt> {
+fn plan(module: &Module, id: InstId, numbers: Numbers) -> Option<Attempt> {
     let (Op::Reduce(attrs), [transpose, init]) = (module.op(id), module.operands(id)) else {
         return None;
     };
@@ -48,7 +53,7 @@ fn plan(module: &Module, id: InstId, exact: bool) -> Option<Attempt> {
     else {
         return None;
     };
-    MonoidReduce::of(module, id, exact)?;
+    MonoidReduce::of(module, id, numbers)?;
     let (from, result) = (module.array_shape(*source)?, module.array_shape(id)?);
     if module.extras(*transpose).is_some() || !is_plain(from) {
         return None;

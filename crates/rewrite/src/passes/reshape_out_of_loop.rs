@@ -25,6 +25,7 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
 use super::loop_state::{Callers, Element, Form, Loop, element_of, part_of, plain_change};
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::reduce::{is_plain, reshape_op};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict, place_of};
 
@@ -38,6 +39,10 @@ impl Pass for ReshapeOutOfLoop {
 
     fn summary(&self) -> &'static str {
         "carry values around loops in the dims in which their bodies compute"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn is_heart(&self) -> bool {

@@ -37,6 +37,7 @@
 use tilewright_ir::{EditError, Module};
 
 use super::region_move::{same_but_ones, sweep};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 const NAME: &str = "reshape-out-of-region";
@@ -51,6 +52,10 @@ impl Pass for ReshapeOutOfRegion {
 
     fn summary(&self) -> &'static str {
         "T2: compute elementwise regions in the dims they were reshaped from"
+    }
+
+    fn class(&self) -> Class {
+        Class::Regrouping
     }
 
     fn is_heart(&self) -> bool {

@@ -30,7 +30,9 @@ use super::sum_build::{At, Build, Placed, Replaced, replaced_by};
 use super::weight::{replace, together};
 use crate::analysis::factored::{Core, Sum};
 use crate::analysis::monoid::whole_number;
+use crate::analysis::product::Tree;
 use crate::analysis::span::{Cuts, Span};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 use crate::report::place_of;
 use moments::{Group, Moment, groups};
@@ -48,12 +50,16 @@ impl Pass for ShiftedMoments {
         "T4: sums about a sample's mean, which need not wait for the mean (--fast-math)"
     }
 
+    fn class(&self) -> Class {
+        Class::FastMath
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        if !cx.fast_math || cx.exact {
+        if !cx.numbers.allow(Class::FastMath) {
             return Ok(0);
         }
         let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);
@@ -147,7 +153,7 @@ fn about(
     for power in 0..=moment.power.max(1) {
         powers.push(match (power, moment.others.is_empty()) {
             (0, true) => None,
-            _ => Some(build.core(at, &core(moment, group, pilot, power))?),
+            _ => Some(about_pilot(build, at, &core(moment, group, pilot, power))?),
         });
     }
     let ends = powers.iter().flatten().flat_map(|placed| placed.digits.clone());
@@ -195,6 +201,12 @@ fn about(
     };
     build.finish(at, Placed { value, digits });
     Some(())
+}
+
+/// The sum of a product whose factors are put together one after the other.
+fn about_pilot(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed> {
+    let tree = Tree::chain(core.factors.iter().map(|factor| factor.divides))?;
+    build.core(at, core, &tree)
 }
 
 /// The sum of a power of what the pilot leaves, times the other factors.

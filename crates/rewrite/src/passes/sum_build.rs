@@ -8,7 +8,7 @@ use tilewright_ir::{
 };
 
 use crate::analysis::factored::{Core, Form, Sum};
-use crate::analysis::product::{Factor, Law};
+use crate::analysis::product::{Factor, Law, Tree};
 use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::analysis::span::{Cuts, Span, sizes};
 
@@ -67,7 +67,7 @@ impl<'a> Build<'a> {
     /// which they stand, so that what the first one made is there for the others.
     pub(super) fn add(&mut self, sum: &Sum, form: &Form) -> Option<()> {
         let at = At::new(self.module, sum)?;
-        let first = self.core(at, &form.core)?;
+        let first = self.core(at, &form.core, &form.tree)?;
         let finer = form.between.iter().chain(&form.after).flat_map(|factor| &factor.spans);
         let ends = first.digits.iter().chain(finer).chain(&sum.kept).chain(&sum.summed).copied();
         let digits = Cuts::of(sum.elements, ends)?.digits();
@@ -98,32 +98,30 @@ impl<'a> Build<'a> {
         self.patch.replace(at.sum.id, value);
     }
 
-    /// The first stage of a sum, made once for all that have it.
-    pub(super) fn core(&mut self, at: At<'_>, core: &Core) -> Option<Placed> {
+    /// The first stage of a sum, made once for all that have it, with its factors put
+    /// together as the first one has them.
+    pub(super) fn core(&mut self, at: At<'_>, core: &Core, tree: &Tree) -> Option<Placed> {
         if let Some((value, digits)) = self.cores.get(core) {
             return Some(Placed { value: *value, digits: digits.clone() });
         }
         let ends = core.factors.iter().flat_map(|factor| &factor.spans).chain(&core.along);
         let digits = Cuts::of(core.elements, ends.copied())?.digits();
-        let mut product: Option<Value> = None;
-        for factor in &core.factors {
-            let value = self.spread(at, factor, &digits)?;
-            product = Some(match product {
-                None => value,
-                Some(product) => {
-                    self.op(at, core.law.operation(factor.divides), &digits, [product, value])
-                }
-            });
-        }
-        let whole = Placed { value: product?, digits };
+        let value = self.product(at, core, tree, &digits)?;
+        let whole = Placed { value, digits };
         let placed = self.summed(at, whole, &core.along, Stage::First)?;
         self.cores.insert(core.clone(), (placed.value, placed.digits.clone()));
         Some(placed)
     }
 
-    /// From here on this is the first stage of what has this core.
-    pub(super) fn know(&mut self, core: Core, placed: Placed) {
-        self.cores.insert(core, (placed.value, placed.digits));
+    fn product(&mut self, at: At<'_>, core: &Core, tree: &Tree, digits: &[Span]) -> Option<Value> {
+        let (pair, divides) = match tree {
+            Tree::Factor(place) => return self.spread(at, core.factors.get(*place)?, digits),
+            Tree::Times(pair) => (pair, false),
+            Tree::Over(pair) => (pair, true),
+        };
+        let first = self.product(at, core, &pair[0], digits)?;
+        let second = self.product(at, core, &pair[1], digits)?;
+        Some(self.op(at, core.law.operation(divides), digits, [first, second]))
     }
 
     /// The same elements by finer dims.

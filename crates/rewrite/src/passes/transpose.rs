@@ -11,6 +11,7 @@ use tilewright_ir::{ArrayShape, Dims, EditError, InstId, Module, Op, Patch, Valu
 
 use super::simplify;
 use crate::analysis::reduce::{is_plain, reshape_op};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -23,6 +24,10 @@ impl Pass for TransposeCanonical {
 
     fn summary(&self) -> &'static str {
         "merge transposes and drop those that move nothing"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {

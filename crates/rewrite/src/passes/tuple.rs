@@ -1,8 +1,10 @@
 //! `get-tuple-element(tuple(x, y), index=1)` is `y`; a tuple of all elements
-//! of a tuple, in order, is that tuple.
+//! of a tuple, in order, is that tuple. A tuple with something attached, a sharding
+//! for one, stays: its elements would lose it.
 
 use tilewright_ir::{EditError, InstId, Module, Op};
 
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 /// See the module.
@@ -15,6 +17,10 @@ impl Pass for TupleSimplify {
 
     fn summary(&self) -> &'static str {
         "take elements of tuples from where the tuples were made"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
@@ -48,6 +54,10 @@ fn element_of_made(module: &Module, id: InstId) -> Option<InstId> {
     let Op::GetTupleElement(attrs) = module.op(id) else { return None };
     let [tuple] = *module.operands(id) else { return None };
     let Op::Tuple = module.op(tuple) else { return None };
+    // A sharding of a tuple is one of its elements, which would lose it.
+    if module.extras(tuple).is_some() {
+        return None;
+    }
     module.operands(tuple).get(usize::try_from(attrs.index).ok()?).copied()
 }
 

@@ -38,6 +38,7 @@ use super::weight::{replace, together};
 use crate::analysis::cost::{CostModel, takes_minor};
 use crate::analysis::reduce::is_plain;
 use crate::analysis::shared::{Shared, fused_computations, shared_values};
+use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 use crate::report::place_of;
 
@@ -58,6 +59,10 @@ impl Pass for Unshare {
 
     fn summary(&self) -> &'static str {
         "compute anew for each reduction what the target would store for them"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn is_heart(&self) -> bool {

@@ -32,6 +32,7 @@ use super::attempt::{Attempt, judge};
 use crate::analysis::cost::narrow_sum;
 use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::MonoidReduce;
+use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict, place_of};
 
@@ -49,6 +50,10 @@ impl Pass for WideSums {
         "add up 16-bit floats in 32 bits, where the target is faster at it"
     }
 
+    fn class(&self) -> Class {
+        Class::Bounded
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
@@ -59,7 +64,7 @@ impl Pass for WideSums {
         }
         let (mut changes, mut by) = (0, None);
         for computation in module.computations().to_vec() {
-            for id in narrow_sums(module, computation, cx.exact) {
+            for id in narrow_sums(module, computation, cx.numbers) {
                 changes += usize::from(widen(module, (computation, id), &mut by, cx)?);
             }
             by = by
@@ -70,13 +75,13 @@ impl Pass for WideSums {
 }
 
 /// The sums of a computation that are used and may be added up otherwise.
-fn narrow_sums(module: &Module, computation: CompId, exact: bool) -> Vec<InstId> {
+fn narrow_sums(module: &Module, computation: CompId, numbers: Numbers) -> Vec<InstId> {
     let is_sum = |&id: &InstId| {
         let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
         let is_narrow = || narrow_sum(module, module.op(id), module.shape(id));
         is_used
             && is_narrow() == Some(Opcode::Reduce)
-            && MonoidReduce::of(module, id, exact).is_some()
+            && MonoidReduce::of(module, id, numbers).is_some()
     };
     module.instructions(computation).filter(is_sum).collect()
 }

@@ -4,6 +4,7 @@ use tilewright_ir::{Builder, EditError, ElementType, Op, Opcode, Patch, Shape, V
 use tilewright_target::Target;
 
 use super::*;
+use crate::numbers::Class;
 
 /// Makes the next instruction the root, after the last the first.
 struct Round;
@@ -15,6 +16,10 @@ impl Pass for Round {
 
     fn summary(&self) -> &'static str {
         "go round in circles"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn is_heart(&self) -> bool {
@@ -88,6 +93,10 @@ impl Pass for Worse {
         "make a module cost more"
     }
 
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
     fn is_heart(&self) -> bool {
         true
     }
@@ -116,6 +125,10 @@ impl Pass for Better {
 
     fn summary(&self) -> &'static str {
         "make a module cost less"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
     }
 
     fn is_heart(&self) -> bool {

@@ -185,8 +185,8 @@ impl Sweep<'_, '_> {
         dims: &Dims,
         model: &CostModel<'_>,
     ) -> SmallVec<[Move; 2]> {
-        let exact = self.cx.exact;
-        let Some(whole) = Planner::plan(module, region, dims, model, exact) else {
+        let numbers = self.cx.numbers;
+        let Some(whole) = Planner::plan(module, region, dims, model, numbers) else {
             return SmallVec::new();
         };
         let planned = whole.planned();
@@ -195,7 +195,7 @@ impl Sweep<'_, '_> {
             .flatten()
             .map(|part| region.part(module, |id| part.contains(&id)))
             .and_then(|part| {
-                let part = Planner::plan(module, &part, dims, model, exact)?;
+                let part = Planner::plan(module, &part, dims, model, numbers)?;
                 let planned = part.planned();
                 Some(part.weighed(&planned))
             })

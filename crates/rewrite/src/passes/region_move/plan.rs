@@ -13,6 +13,7 @@ use crate::analysis::cost::{Cost, CostModel, Operand, pays};
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, reduced_arrays, reshape_op, shape_like};
 use crate::analysis::region::{Exit, ExitKind, Region};
+use crate::numbers::Numbers;
 
 /// A region's computation in other dims.
 pub(super) struct Move {
@@ -77,7 +78,7 @@ pub(super) struct Planner<'a> {
     /// From the new dims to the region's.
     digits: Digits,
     pub(super) model: &'a CostModel<'a>,
-    exact: bool,
+    numbers: Numbers,
     pub(super) patch: Patch,
     pub(super) pieces: Pieces,
     /// What values of the region are in the new dims.
@@ -96,14 +97,14 @@ impl<'a> Planner<'a> {
         region: &'a Region,
         dims: &Dims,
         model: &'a CostModel<'a>,
-        exact: bool,
+        numbers: Numbers,
     ) -> Option<Self> {
         let mut planner = Self {
             module,
             region,
             digits: Digits::of_reshape(dims, &region.dims)?,
             model,
-            exact,
+            numbers,
             patch: Patch::new(),
             pieces: Pieces::default(),
             moved: FxHashMap::default(),
@@ -186,7 +187,7 @@ impl<'a> Planner<'a> {
     /// A reduce of a moved value; what it reduces besides is repeated in the new
     /// dims.
     fn reduce_exit(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
-        let reduce = MonoidReduce::of(self.module, user, self.exact)?;
+        let reduce = MonoidReduce::of(self.module, user, self.numbers)?;
         if !reduce.goes_through(self.module, &self.digits) {
             return None;
         }

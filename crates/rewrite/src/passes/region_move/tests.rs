@@ -6,6 +6,7 @@ use tilewright_testkit::fixture::fixtures;
 
 use super::{Admits, Sweep, same_but_ones};
 use crate::analysis::cost::{module_cost, pays};
+use crate::numbers::Numbers;
 use crate::pass::Context;
 use crate::pipeline::pipeline;
 use crate::registry;
@@ -25,8 +26,7 @@ impl Pipeline<'_> {
             let (fuel, notes) = (&mut fuel, &mut notes);
             let mut cx = Context {
                 target: self.target,
-                fast_math: false,
-                exact: false,
+                numbers: Numbers::default(),
                 evaluator: None,
                 most_instructions: usize::MAX,
                 fuel,

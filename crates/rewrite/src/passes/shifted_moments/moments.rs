@@ -8,6 +8,7 @@ use crate::analysis::cost::CostModel;
 use crate::analysis::factored::Sum;
 use crate::analysis::product::{Factor, Law};
 use crate::analysis::span::Span;
+use crate::numbers::Numbers;
 use crate::passes::factored_sums::sums;
 use crate::passes::sum_build::Replaced;
 
@@ -62,7 +63,7 @@ pub(super) fn groups(
         let is_wide = matches!(sum.monoid.element_type, ElementType::F32 | ElementType::F64);
         is_wide && sum.law == Law::Times
     };
-    let sums = sums(module, computation, false).into_iter().filter(wide);
+    let sums = sums(module, computation, Numbers::FastMath).into_iter().filter(wide);
     for (place, sum) in sums.filter(|sum| sum.is_large(module, &model)).enumerate() {
         let Some(Centred { x, c, power, others }) = centred(module, &sum, &mut waiting) else {
             plain.push((place, sum));

@@ -8,6 +8,7 @@ use tilewright_target::Target;
 use super::part_to_move;
 use crate::analysis::cost::CostModel;
 use crate::analysis::region::{ExitKind, LeafKind, Region, region_around};
+use crate::numbers::Numbers;
 use crate::passes::region_move::plan::Planner;
 
 /// New dims and old dims: image and groups, padded and not, rows merged.
@@ -125,7 +126,8 @@ fn gain(
     if part.members.is_empty() {
         return 0.0;
     }
-    let planner = Planner::plan(module, &part, dims, model, false).expect("it can be moved");
+    let planner =
+        Planner::plan(module, &part, dims, model, Numbers::default()).expect("it can be moved");
     let planned = planner.planned();
     let moved = planner.weighed(&planned);
     moved.after - moved.before
@@ -162,7 +164,8 @@ fn no_part_is_better_than_the_one_chosen() {
         });
         // What has to stay may be all that reads it.
         let Some(dims) = new.map(|shape| Dims::from_slice(shape.dims())) else { continue };
-        let whole = Planner::plan(&module, &region, &dims, &model, false).expect("it can be moved");
+        let whole = Planner::plan(&module, &region, &dims, &model, Numbers::default())
+            .expect("it can be moved");
         let part = part_to_move(&whole, &whole.planned());
         let whole = gain(&module, &region, &dims, &model, &|_| true).min(0.0);
         let chosen = match &part {
