@@ -1,6 +1,6 @@
 //! What a pass is.
 
-use tilewright_ir::{EditError, Module};
+use tilewright_ir::{ArrayShape, EditError, Module, Patch, Shape};
 use tilewright_target::Target;
 
 use crate::evaluate::Evaluate;
@@ -41,6 +41,9 @@ pub struct Context<'a> {
     pub target: &'a Target,
     /// How far floats may change.
     pub numbers: Numbers,
+    /// A rewrite of arrays that are all smaller than this, in bytes, is not worth what it
+    /// changes: the backend fuses what it recognises.
+    pub least_bytes: u64,
     /// What computes constants, if there is anything.
     pub evaluator: Option<&'a dyn Evaluate>,
     /// No pass lets the module grow beyond so many instructions by copying
@@ -53,6 +56,15 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Whether a patch reads or makes an array of at least [`Self::least_bytes`].
+    pub fn is_worthwhile(&self, module: &Module, patch: &Patch) -> bool {
+        let values = patch.planned().iter().flat_map(|planned| planned.operands.iter().copied());
+        let read = values.map(|value| byte_size(patch.shape(module, value)));
+        let made = patch.planned().iter().map(|planned| byte_size(&planned.shape));
+        let replaced = patch.replaced().iter().map(|&(old, _)| byte_size(module.shape(old)));
+        read.chain(made).chain(replaced).any(|bytes| bytes >= self.least_bytes)
+    }
+
     /// Takes one unit of fuel; `false` once it is spent.
     pub fn spend(&mut self) -> bool {
         match self.fuel.checked_sub(1) {
@@ -63,4 +75,13 @@ impl Context<'_> {
             None => false,
         }
     }
+}
+
+/// The bytes of a value of a shape, without padding.
+pub(crate) fn byte_size(shape: &Shape) -> u64 {
+    let bytes = |array: &ArrayShape| {
+        let elements = array.num_elements().map_or(u64::MAX, i64::unsigned_abs);
+        elements.saturating_mul(u64::from(array.element_type.bits().div_ceil(8)))
+    };
+    shape.leaves().into_iter().filter_map(Shape::as_array).map(bytes).fold(0, u64::saturating_add)
 }

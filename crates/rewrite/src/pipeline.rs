@@ -9,10 +9,12 @@ use tilewright_ir::verify::{Rejected, Verified, verify};
 use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
-use crate::analysis::cost::{image_passes, module_cost, pays as cost_pays, peak_live_bytes};
+use crate::analysis::cost::{
+    CostModel, image_passes, module_cost, pays as cost_pays, peak_live_bytes,
+};
 use crate::evaluate::Evaluate;
 use crate::numbers::Numbers;
-use crate::pass::{Context, Pass};
+use crate::pass::{Context, Pass, byte_size};
 use crate::registry;
 use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
 use trail::Trail;
@@ -34,6 +36,9 @@ pub struct Options {
     pub stop_after: Option<u64>,
     /// How often the passes are gone through at most.
     pub max_rounds: usize,
+    /// A module that would save less than this part of its modelled cycles is left as it
+    /// is: the model is not as exact as that, and the backend fuses what it recognises.
+    pub least_saving: f64,
     /// What computes constants; without it, none are folded.
     pub evaluator: Option<&'static dyn Evaluate>,
 }
@@ -58,6 +63,7 @@ impl Options {
             passes: Passes::Pipeline("default".into()),
             stop_after: None,
             max_rounds: 100,
+            least_saving: 0.02,
             evaluator: None,
         }
     }
@@ -165,6 +171,10 @@ const GROWTH: usize = 4;
 /// Small modules may always grow to this many instructions.
 const ALWAYS: usize = 10_000;
 
+/// Arrays of less than this part of the largest one do not count, unless they are too large
+/// to stay in vector memory.
+const LEAST_PART: u64 = 64;
+
 /// Why a module could not be optimised.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OptimizeError {
@@ -252,26 +262,31 @@ pub fn optimize_observed(
         module: (*module).clone(),
         options,
         most_instructions: module.instruction_count().saturating_mul(GROWTH).max(ALWAYS),
+        least_bytes: plan.least_bytes(&module, &options.target),
         fuel: options.stop_after.unwrap_or(u64::MAX),
         passes: Vec::new(),
         notes: Vec::new(),
         taken_back: Vec::new(),
         heart: 0,
+        simplest: None,
         observe,
     };
     for pass in &plan.first {
         run.pass(*pass)?;
     }
     let stopped = run.rounds(&plan)?;
-    let Run { module: changed, passes, mut notes, taken_back, heart, .. } = run;
+    let Run { module: changed, passes, mut notes, taken_back, heart, simplest, .. } = run;
     notes.extend(taken_back);
     let mut notes = relevant(notes);
     let after = module_cost(&changed, &options.target);
-    let pays = plan.heart.is_empty() || (heart > 0 && cost_pays(before.cycles, after.cycles));
+    // A backend finds simpler forms by itself: only what is saved beyond them counts.
+    let simplest = simplest.map_or(before.cycles, |simplest| simplest.min(before.cycles));
+    let enough = simplest * (1.0 - options.least_saving);
+    let pays = plan.heart.is_empty() || (heart > 0 && cost_pays(enough, after.cycles));
     if !pays {
         notes.retain(|note| note.verdict == Verdict::Left);
         if heart > 0 {
-            notes.push(whole_left(before.cycles, after.cycles, options));
+            notes.push(whole_left(simplest, after.cycles, options));
         }
     }
     let live = |module: &Module| peak_live_bytes(module, &options.target);
@@ -334,6 +349,20 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// How large an array must be for a rewrite of it to be worthwhile; any is where passes
+    /// were named one by one.
+    fn least_bytes(&self, module: &Module, target: &Target) -> u64 {
+        if self.heart.is_empty() {
+            return 0;
+        }
+        let all = module.computations().iter().flat_map(|&id| module.instructions(id));
+        let arrays = all.filter(|&id| module.array_shape(id).is_some());
+        let largest = arrays.map(|id| byte_size(module.shape(id))).max().unwrap_or(0);
+        (largest / LEAST_PART).min(CostModel { target }.on_chip_bytes())
+    }
+}
+
 fn find<'a>(names: impl Iterator<Item = &'a str>) -> Result<PassList, OptimizeError> {
     let find = |name: &str| {
         registry::pass(name).ok_or_else(|| OptimizeError::UnknownPass(name.to_owned()))
@@ -357,12 +386,15 @@ struct Run<'a> {
     module: Module,
     options: &'a Options,
     most_instructions: usize,
+    least_bytes: u64,
     fuel: u64,
     passes: Vec<PassReport>,
     notes: Vec<Note>,
     /// What was done and undone.
     taken_back: Vec<Note>,
     heart: usize,
+    /// The cycles of the module in its simplest form, before the heart did anything.
+    simplest: Option<f64>,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
 
@@ -396,7 +428,8 @@ impl Run<'_> {
                 cleaned
             } else {
                 let now = self.snapshot();
-                // What one group did in vain, those after it do without.
+                self.simplest.get_or_insert(now.cycles);
+                // Roll back an unprofitable group and continue with the next.
                 let (kept, first) = match best.take() {
                     Some(best) if !cost_pays(best.cycles, now.cycles) => {
                         self.take_back(best.clone(), now.cycles);
@@ -470,6 +503,7 @@ impl Run<'_> {
         let mut cx = Context {
             target: &self.options.target,
             numbers: self.options.numbers(),
+            least_bytes: self.least_bytes,
             evaluator: self.options.evaluator,
             most_instructions: self.most_instructions,
             fuel: &mut self.fuel,
@@ -532,6 +566,8 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
 fn whole_left(before: f64, after: f64, options: &Options) -> Note {
     let why = if cost_pays(after, before) {
         format!("would cost {after:.0} cycles instead of {before:.0}")
+    } else if cost_pays(before, after) {
+        format!("save less than {:.0} % of the module's cycles", options.least_saving * 100.0)
     } else {
         "save nothing".into()
     };

@@ -294,6 +294,7 @@ fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
     let mut cx = Context {
         target: &target,
         numbers: Numbers::default(),
+        least_bytes: 0,
         evaluator: None,
         most_instructions: usize::MAX,
         fuel: &mut fuel,

@@ -23,6 +23,8 @@ pub struct PassEntry {
     pub name: &'static str,
     /// One line on what it does.
     pub summary: &'static str,
+    /// The most that it does to floats; see [`tilewright_rewrite::numbers`].
+    pub class: &'static str,
 }
 
 /// A pipeline.
@@ -45,7 +47,11 @@ pub struct PipelineEntry {
 impl PassList {
     /// All there are.
     pub fn new() -> Self {
-        let passes = passes().map(|pass| PassEntry { name: pass.name(), summary: pass.summary() });
+        let passes = passes().map(|pass| PassEntry {
+            name: pass.name(),
+            summary: pass.summary(),
+            class: pass.class().name(),
+        });
         let pipelines = PIPELINES.iter().map(|pipeline| PipelineEntry {
             name: pipeline.name,
             summary: pipeline.summary,

@@ -16,7 +16,8 @@ pub(crate) fn run(args: Listing) -> Result<ExitCode> {
 }
 
 fn as_text(list: &PassList) -> String {
-    let rows: Vec<_> = list.passes.iter().map(|pass| [pass.name, pass.summary]).collect();
+    let rows: Vec<_> =
+        list.passes.iter().map(|pass| [pass.name, pass.class, pass.summary]).collect();
     let mut text = report::columns(&rows);
     for pipeline in &list.pipelines {
         text.push_str(&format!("\npipeline `{}`: {}\n", pipeline.name, pipeline.summary));

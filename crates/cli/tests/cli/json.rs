@@ -328,7 +328,7 @@ fn verify() {
 fn lists() {
     let passes = tilewright(["passes", "--json"]).ok().stdout_json();
     assert_keys(&passes, &["passes", "pipelines"]);
-    assert_keys(&passes["passes"][0], &["name", "summary"]);
+    assert_keys(&passes["passes"][0], &["name", "summary", "class"]);
     assert_keys(
         &passes["pipelines"][0],
         &["name", "summary", "target", "first", "cleanup", "heart"],

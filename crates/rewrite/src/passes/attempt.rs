@@ -42,6 +42,9 @@ pub(super) fn attempt_each(
                 continue;
             }
             let Some(found) = find(module, id, cx.numbers) else { continue };
+            if found.as_ref().is_ok_and(|found| !cx.is_worthwhile(module, &found.patch)) {
+                continue;
+            }
             let (verdict, text) = match &found {
                 Ok(attempt) => judge(module, id, attempt, cx),
                 Err(why) => (Verdict::Left, why.clone()),

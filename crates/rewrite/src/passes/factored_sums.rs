@@ -39,7 +39,7 @@ use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::factored::{Form, Sum, share};
 use crate::analysis::product::{Factor, Law};
 use crate::numbers::{Class, Numbers};
-use crate::pass::{Context, Pass};
+use crate::pass::{Context, Pass, byte_size};
 use crate::report::place_of;
 
 /// See the module.
@@ -66,7 +66,13 @@ impl Pass for FactoredSums {
         let mut changes = 0;
         for computation in module.computations().to_vec() {
             let mut groups = groups(sums(module, computation, cx.numbers));
-            groups.retain(|group| share(group, true).iter().any(Option::is_some));
+            groups.retain(|group| {
+                let bytes = |sum: &Sum| {
+                    module.operands(sum.id).first().map(|&a| byte_size(module.shape(a)))
+                };
+                group.iter().filter_map(bytes).any(|bytes| bytes >= cx.least_bytes)
+                    && share(group, true).iter().any(Option::is_some)
+            });
             let together = together(module, groups.len());
             if groups.is_empty() {
                 continue;

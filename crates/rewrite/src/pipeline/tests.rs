@@ -55,11 +55,13 @@ fn run_of<'a>(
         module: before.clone(),
         options,
         most_instructions: 3,
+        least_bytes: 0,
         fuel: u64::MAX,
         passes: Vec::new(),
         notes: Vec::new(),
         taken_back: Vec::new(),
         heart: 0,
+        simplest: None,
         observe,
     }
 }

@@ -18,9 +18,10 @@ mod window;
 
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value};
-use tilewright_target::{Footprint, MoveKind, Target};
+use tilewright_target::{Footprint, MoveKind, ReshapeCost, Target};
 
 use crate::analysis::monoid::Monoid;
+use crate::analysis::reduce::is_plain;
 
 pub use memory::peak_live_bytes;
 pub use module::{InstructionCost, image_passes, instruction_costs, module_cost};
@@ -102,7 +103,35 @@ pub struct CostModel<'a> {
 impl CostModel<'_> {
     /// A shape with what it occupies on the target.
     pub fn weigh<'a>(&self, shape: &'a Shape) -> Weighed<'a> {
-        Weighed { shape, footprint: self.target.shape_footprint(shape) }
+        Weighed { shape, footprint: self.footprint(shape) }
+    }
+
+    /// What a value of a shape occupies on the target.
+    pub fn footprint(&self, shape: &Shape) -> Footprint {
+        match shape.as_array().and_then(|array| self.without_ones(array)) {
+            Some(array) => self.target.footprint(&array),
+            None => self.target.shape_footprint(shape),
+        }
+    }
+
+    /// A small array without its dims of size 1, if it has any: a backend gives it a layout
+    /// in which they take no room, and then a reshape that adds or drops them moves nothing.
+    /// Whether a large array has that layout depends on what else reads it.
+    fn without_ones(&self, array: &ArrayShape) -> Option<ArrayShape> {
+        if !array.dims().contains(&1) || !is_plain(array) {
+            return None;
+        }
+        let dims = array.dims().iter().copied().filter(|&dim| dim != 1);
+        let large = ArrayShape::new(array.element_type, dims);
+        self.holds_on_chip(self.target.footprint(&large).padded_bytes).then_some(large)
+    }
+
+    /// What a reshape from one array to the other moves, those of small arrays aside that
+    /// add or drop dims of size 1 alone.
+    fn reshape_cost(&self, from: &ArrayShape, to: &ArrayShape) -> ReshapeCost {
+        let [small_from, small_to] = [from, to].map(|array| self.without_ones(array));
+        let (from, to) = (small_from.as_ref().unwrap_or(from), small_to.as_ref().unwrap_or(to));
+        self.target.reshape_cost(from, to)
     }
 
     /// An instruction of a module as an operand.
@@ -273,7 +302,7 @@ impl CostModel<'_> {
             return Cost::default();
         };
         let Some(from) = operand.value.shape.as_array() else { return Cost::default() };
-        let moved = self.target.reshape_cost(from, to);
+        let moved = self.reshape_cost(from, to);
         // Where nothing moves, a stored value only gets another name; what is
         // computed in place has its indices taken apart, or is stored for that.
         let regroups = large_minor(from) != large_minor(to);
@@ -371,7 +400,8 @@ impl CostModel<'_> {
     /// realignment moves no others, which matters for small arrays.
     fn occupied_rows(&self, shape: &Shape) -> Option<u64> {
         let array = shape.as_array().filter(|array| array.has_default_layout())?;
-        let (minor, major) = array.dims().split_last()?;
+        let small = self.without_ones(array);
+        let (minor, major) = small.as_ref().unwrap_or(array).dims().split_last()?;
         let lanes = u64::from(self.target.lanes.max(1));
         let rows =
             major.iter().fold(1, |rows: u64, &d| rows.saturating_mul(d.max(0).unsigned_abs()));
@@ -454,7 +484,7 @@ impl CostModel<'_> {
 
     fn realigns(&self, from: &Shape, to: &Shape) -> bool {
         match (from.as_array(), to.as_array()) {
-            (Some(from), Some(to)) => self.target.reshape_cost(from, to).kind == MoveKind::Realigns,
+            (Some(from), Some(to)) => self.reshape_cost(from, to).kind == MoveKind::Realigns,
             _ => false,
         }
     }

@@ -63,7 +63,7 @@ impl Costs {
         let model = CostModel { target };
         let fusions =
             if target.fuses_shared { FxHashSet::default() } else { fused_computations(module) };
-        let mut shapes = Shapes { module, target, footprints: SecondaryMap::new() };
+        let mut shapes = Shapes { module, model, footprints: SecondaryMap::new() };
         for &computation in module.computations() {
             let is_entry = module.entry() == Some(computation);
             let mut total = Cost::default();
@@ -173,7 +173,7 @@ pub(super) fn runs_its_callees(opcode: Opcode) -> bool {
 /// The shapes of a module, each distinct one weighed once.
 struct Shapes<'a> {
     module: &'a Module,
-    target: &'a Target,
+    model: CostModel<'a>,
     footprints: SecondaryMap<ShapeId, Option<Footprint>>,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Shapes<'a> {
         let id = self.module.instruction(id).shape_id();
         let shape = self.module.shape_of(id);
         let footprint = self.footprints.get_mut(id);
-        let footprint = footprint.get_or_insert_with(|| self.target.shape_footprint(shape));
+        let footprint = footprint.get_or_insert_with(|| self.model.footprint(shape));
         Weighed { shape, footprint: *footprint }
     }
 }

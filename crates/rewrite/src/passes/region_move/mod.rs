@@ -127,6 +127,9 @@ impl Sweep<'_, '_> {
         movable: &Region,
         best: Option<Move>,
     ) -> Result<bool, EditError> {
+        if best.as_ref().is_some_and(|best| !self.cx.is_worthwhile(module, &best.patch)) {
+            return Ok(false);
+        }
         let target = &self.cx.target.name;
         let Some(done) = best.as_ref().filter(|best| best.pays()) else {
             if let Some(text) = words::why_left(module, region, best.as_ref(), target) {

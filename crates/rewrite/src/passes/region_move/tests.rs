@@ -27,6 +27,7 @@ impl Pipeline<'_> {
             let mut cx = Context {
                 target: self.target,
                 numbers: Numbers::default(),
+                least_bytes: 0,
                 evaluator: None,
                 most_instructions: usize::MAX,
                 fuel,
