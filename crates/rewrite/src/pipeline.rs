@@ -10,7 +10,7 @@ use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
 use crate::analysis::cost::{
-    CostModel, image_passes, module_cost, pays as cost_pays, peak_live_bytes,
+    Cost, CostModel, image_passes, module_cost, pays as cost_pays, peak_live_bytes,
 };
 use crate::evaluate::Evaluate;
 use crate::numbers::Numbers;
@@ -171,8 +171,8 @@ const GROWTH: usize = 4;
 /// Small modules may always grow to this many instructions.
 const ALWAYS: usize = 10_000;
 
-/// Arrays of less than this part of the largest one do not count, unless they are too large
-/// to stay in vector memory.
+/// Arrays of less than this part of the largest one that the entry takes or returns do not
+/// count, unless they are too large to stay in vector memory.
 const LEAST_PART: u64 = 64;
 
 /// Why a module could not be optimised.
@@ -242,20 +242,11 @@ pub fn optimize_observed(
     observe: &mut dyn FnMut(&'static str, &Module),
 ) -> Result<Optimized, OptimizeError> {
     let plan = Plan::of(&options.passes)?;
-    let before = module_cost(&module, &options.target);
     if let Some(mixed) = module.mixes_precision() {
+        let figures = Figures::of(&module, &options.target);
         let notes = vec![mixed_left(&module, mixed)];
-        let (after, stopped) = (before, StopReason::Fixpoint);
-        let report = Report {
-            before,
-            after,
-            peak_live_bytes: [peak_live_bytes(&module, &options.target); 2],
-            image_passes: [image_passes(&module, &options.target); 2],
-            passes: Vec::new(),
-            stopped,
-            notes,
-            unchanged: true,
-        };
+        let report =
+            figures.report(&figures, Done { notes, stopped: StopReason::Fixpoint, passes: vec![] });
         return Ok(Optimized { module, report });
     }
     let mut run = Run {
@@ -278,40 +269,65 @@ pub fn optimize_observed(
     let Run { module: changed, passes, mut notes, taken_back, heart, simplest, .. } = run;
     notes.extend(taken_back);
     let mut notes = relevant(notes);
-    let after = module_cost(&changed, &options.target);
     // A backend finds simpler forms by itself: only what is saved beyond them counts.
-    let simplest = simplest.map_or(before.cycles, |simplest| simplest.min(before.cycles));
-    let enough = simplest * (1.0 - options.least_saving);
-    let pays = plan.heart.is_empty() || (heart > 0 && cost_pays(enough, after.cycles));
-    if !pays {
-        notes.retain(|note| note.verdict == Verdict::Left);
-        if heart > 0 {
-            notes.push(whole_left(simplest, after.cycles, options));
+    let given = Figures::of(&module, &options.target);
+    let before = simplest.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
+    let before = before.unwrap_or(given);
+    let after = Figures::of(&changed, &options.target);
+    let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
+    let enough = least * (1.0 - options.least_saving);
+    if plan.heart.is_empty() || (heart > 0 && cost_pays(enough, reached)) {
+        let module = verify(changed)
+            .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?;
+        let report =
+            Report { unchanged: false, ..before.report(&after, Done { notes, stopped, passes }) };
+        return Ok(Optimized { module, report });
+    }
+    notes.retain(|note| note.verdict == Verdict::Left);
+    if heart > 0 {
+        notes.push(whole_left(least, reached, options));
+    }
+    Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
+}
+
+/// What is modelled of a module.
+#[derive(Clone, Copy)]
+struct Figures {
+    cost: Cost,
+    peak_live_bytes: u64,
+    image_passes: usize,
+}
+
+/// What a run did.
+struct Done {
+    notes: Vec<Note>,
+    stopped: StopReason,
+    passes: Vec<PassReport>,
+}
+
+impl Figures {
+    fn of(module: &Module, target: &Target) -> Self {
+        Self {
+            cost: module_cost(module, target),
+            peak_live_bytes: peak_live_bytes(module, target),
+            image_passes: image_passes(module, target),
         }
     }
-    let live = |module: &Module| peak_live_bytes(module, &options.target);
-    let read = |module: &Module| image_passes(module, &options.target);
-    let (live_before, read_before) = (live(&module), read(&module));
-    let (mut live_after, mut read_after) = (live_before, read_before);
-    let (module, after) = if pays {
-        let verified = verify(changed)
-            .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?;
-        (live_after, read_after) = (live(&verified), read(&verified));
-        (verified, after)
-    } else {
-        (module, before)
-    };
-    let report = Report {
-        before,
-        after,
-        peak_live_bytes: [live_before, live_after],
-        image_passes: [read_before, read_after],
-        passes,
-        stopped,
-        notes,
-        unchanged: !pays,
-    };
-    Ok(Optimized { module, report })
+
+    /// The report on a module that had these figures and has others now, given back as it
+    /// was.
+    fn report(&self, after: &Self, done: Done) -> Report {
+        Report {
+            before: self.cost,
+            after: after.cost,
+            peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],
+            image_passes: [self.image_passes, after.image_passes],
+            passes: done.passes,
+            stopped: done.stopped,
+            notes: done.notes,
+            unchanged: true,
+        }
+    }
 }
 
 type PassList = Vec<&'static dyn Pass>;
@@ -351,14 +367,14 @@ impl Plan {
 
 impl Plan {
     /// How large an array must be for a rewrite of it to be worthwhile; any is where passes
-    /// were named one by one.
+    /// were named one by one. What the entry takes and returns decides, which no rewrite
+    /// changes.
     fn least_bytes(&self, module: &Module, target: &Target) -> u64 {
-        if self.heart.is_empty() {
-            return 0;
-        }
-        let all = module.computations().iter().flat_map(|&id| module.instructions(id));
-        let arrays = all.filter(|&id| module.array_shape(id).is_some());
-        let largest = arrays.map(|id| byte_size(module.shape(id))).max().unwrap_or(0);
+        let Some(entry) = module.entry().filter(|_| !self.heart.is_empty()) else { return 0 };
+        let taken = module.computation(entry).parameters().iter().copied();
+        let kept = taken.chain(module.computation(entry).root());
+        let leaves = kept.flat_map(|id| module.shape(id).leaves()).map(byte_size);
+        let largest = leaves.max().unwrap_or(0);
         (largest / LEAST_PART).min(CostModel { target }.on_chip_bytes())
     }
 }
@@ -393,8 +409,8 @@ struct Run<'a> {
     /// What was done and undone.
     taken_back: Vec<Note>,
     heart: usize,
-    /// The cycles of the module in its simplest form, before the heart did anything.
-    simplest: Option<f64>,
+    /// The module in its simplest form, before the heart did anything.
+    simplest: Option<Figures>,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
 
@@ -428,7 +444,9 @@ impl Run<'_> {
                 cleaned
             } else {
                 let now = self.snapshot();
-                self.simplest.get_or_insert(now.cycles);
+                if self.simplest.is_none() {
+                    self.simplest = Some(Figures::of(&self.module, &self.options.target));
+                }
                 // Roll back an unprofitable group and continue with the next.
                 let (kept, first) = match best.take() {
                     Some(best) if !cost_pays(best.cycles, now.cycles) => {

@@ -10,7 +10,8 @@ use crate::analysis::cost::Cost;
 /// What was done to a module.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The modelled cost before.
+    /// The modelled cost before: of the module in its simplest form, which a backend finds
+    /// by itself. So are the figures below.
     pub before: Cost,
     /// The modelled cost after.
     pub after: Cost,

@@ -82,11 +82,18 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
         3 => ("cpu", "mlu-like"),
         _ => ("tpu-like", "cpu"),
     };
+    // In half of the runs nothing stays in vector memory, so that small arrays count.
+    let memory = |number: usize, options: &mut Options| {
+        if (turn + number).is_multiple_of(2) {
+            options.target.vector_memory_bytes = 1024;
+        }
+    };
     let mut fired = Vec::new();
     for (number, pass) in registry::PASSES.iter().enumerate() {
         let exact = always_exact || (turn + number).is_multiple_of(4);
-        let after =
-            case.run(&format!("pass `{}`", pass.name()), &passes(&[pass.name()], target, exact));
+        let mut options = passes(&[pass.name()], target, exact);
+        memory(number, &mut options);
+        let after = case.run(&format!("pass `{}`", pass.name()), &options);
         if changes(&after, pass.name()) > 0 {
             fired.push(pass.name());
         }
@@ -101,7 +108,8 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
         }
         let exact = always_exact || (turn + number).is_multiple_of(4);
         for target in [target, other] {
-            let options = Options { exact, ..pipeline(known.name, target) };
+            let mut options = Options { exact, ..pipeline(known.name, target) };
+            memory(number, &mut options);
             let after = case.run(&format!("pipeline `{}`", known.name), &options);
             if known.name == "default" && !after.report.unchanged {
                 rewritten = [true, exact];
@@ -203,7 +211,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
 fn norms_keep_their_meaning() {
     let recipe = Recipe { instructions: 40, max_elements: 512, ..Recipe::norms() };
     let tally = check_all(&recipe, seeds(10_000, 500));
-    let often = [("reduce-through-reshape", 20), ("reshape-out-of-region", 40), ("degenerate", 5)];
+    let often = [("reduce-through-reshape", 15), ("reshape-out-of-region", 40), ("degenerate", 5)];
     assert_fired(&tally, &often, 40);
 }
 

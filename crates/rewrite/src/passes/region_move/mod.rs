@@ -127,9 +127,6 @@ impl Sweep<'_, '_> {
         movable: &Region,
         best: Option<Move>,
     ) -> Result<bool, EditError> {
-        if best.as_ref().is_some_and(|best| !self.cx.is_worthwhile(module, &best.patch)) {
-            return Ok(false);
-        }
         let target = &self.cx.target.name;
         let Some(done) = best.as_ref().filter(|best| best.pays()) else {
             if let Some(text) = words::why_left(module, region, best.as_ref(), target) {
@@ -138,7 +135,7 @@ impl Sweep<'_, '_> {
             return Ok(false);
         };
         let text = words::explain(module, region, done, target);
-        if !self.cx.spend() {
+        if !self.cx.is_worthwhile(module, &done.patch) || !self.cx.spend() {
             return Ok(false);
         }
         self.note(module, region, Verdict::Done, text);
