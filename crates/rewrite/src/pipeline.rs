@@ -1,5 +1,6 @@
 //! Which passes run, in which order, and when a result is kept.
 
+mod figures;
 mod trail;
 
 use std::time::Instant;
@@ -9,14 +10,13 @@ use tilewright_ir::verify::{Rejected, Verified, verify};
 use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
-use crate::analysis::cost::{
-    Cost, CostModel, image_passes, module_cost, pays as cost_pays, peak_live_bytes,
-};
+use crate::analysis::cost::{CostModel, module_cost, pays as cost_pays};
 use crate::evaluate::Evaluate;
 use crate::numbers::Numbers;
 use crate::pass::{Context, Pass, byte_size};
 use crate::registry;
 use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
+use figures::{Done, Figures};
 use trail::Trail;
 
 /// How a module is optimised.
@@ -288,46 +288,6 @@ pub fn optimize_observed(
         notes.push(whole_left(least, reached, options));
     }
     Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
-}
-
-/// What is modelled of a module.
-#[derive(Clone, Copy)]
-struct Figures {
-    cost: Cost,
-    peak_live_bytes: u64,
-    image_passes: usize,
-}
-
-/// What a run did.
-struct Done {
-    notes: Vec<Note>,
-    stopped: StopReason,
-    passes: Vec<PassReport>,
-}
-
-impl Figures {
-    fn of(module: &Module, target: &Target) -> Self {
-        Self {
-            cost: module_cost(module, target),
-            peak_live_bytes: peak_live_bytes(module, target),
-            image_passes: image_passes(module, target),
-        }
-    }
-
-    /// The report on a module that had these figures and has others now, given back as it
-    /// was.
-    fn report(&self, after: &Self, done: Done) -> Report {
-        Report {
-            before: self.cost,
-            after: after.cost,
-            peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],
-            image_passes: [self.image_passes, after.image_passes],
-            passes: done.passes,
-            stopped: done.stopped,
-            notes: done.notes,
-            unchanged: true,
-        }
-    }
 }
 
 type PassList = Vec<&'static dyn Pass>;

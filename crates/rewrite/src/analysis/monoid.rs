@@ -35,6 +35,11 @@ impl Monoid {
         !(self.element_type.is_float() || self.element_type.is_complex())
     }
 
+    /// Whether what it combines is rounded: so for floats, but those that it chooses among.
+    pub fn rounds(self) -> bool {
+        !self.regroups_exactly() && !matches!(self.opcode, Opcode::Maximum | Opcode::Minimum)
+    }
+
     /// Whether combining a value with itself changes nothing.
     pub fn is_idempotent(self) -> bool {
         matches!(self.opcode, Opcode::Maximum | Opcode::Minimum | Opcode::And | Opcode::Or)

@@ -28,9 +28,7 @@ impl Known<'_> {
         let module = self.module;
         let mut all = |ids: &[InstId]| ids.iter().all(|&id| self.not_negative(id));
         match (module.op(id), module.operands(id)) {
-            (Op::Constant(_), _) => {
-                number(module, id).is_some_and(|number| number.is_sign_positive())
-            }
+            (Op::Constant(_), _) => number(module, id).is_some_and(f64::is_sign_positive),
             (Op::Abs | Op::Exp(_) | Op::Logistic(_), _) => true,
             // Both keep the sign of a zero; what is negative makes them NaN.
             (Op::Sqrt(_) | Op::Rsqrt(_), &[a]) => self.not_minus_zero(a),

@@ -77,7 +77,7 @@ impl Computation {
         let neutral = identities(&wide)
             .zip(identities(each))
             .map(|(accumulated, elements)| Neutral { accumulated, elements });
-        let rounds = each.iter().any(|monoid| !monoid.regroups_exactly());
+        let rounds = each.iter().any(|monoid| monoid.rounds());
         Some(Self { by: side_by_side(&wide)?, neutral, rounds })
     }
 
@@ -120,7 +120,7 @@ impl Computation {
 fn accumulated(monoid: Monoid) -> ElementType {
     let element_type = monoid.element_type;
     let is_narrow = element_type.is_float() && element_type.bytes() < 4;
-    if is_narrow && !monoid.regroups_exactly() { ElementType::F32 } else { element_type }
+    if is_narrow && monoid.rounds() { ElementType::F32 } else { element_type }
 }
 
 /// Monoids side by side as a function.

@@ -1,0 +1,47 @@
+//! What is modelled of a module, and the report on a run.
+
+use tilewright_ir::Module;
+use tilewright_target::Target;
+
+use crate::analysis::cost::{Cost, image_passes, module_cost, peak_live_bytes};
+use crate::report::{Note, PassReport, Report, StopReason};
+
+/// What is modelled of a module.
+#[derive(Clone, Copy)]
+pub(super) struct Figures {
+    pub(super) cost: Cost,
+    peak_live_bytes: u64,
+    image_passes: usize,
+}
+
+/// What a run did.
+pub(super) struct Done {
+    pub(super) notes: Vec<Note>,
+    pub(super) stopped: StopReason,
+    pub(super) passes: Vec<PassReport>,
+}
+
+impl Figures {
+    pub(super) fn of(module: &Module, target: &Target) -> Self {
+        Self {
+            cost: module_cost(module, target),
+            peak_live_bytes: peak_live_bytes(module, target),
+            image_passes: image_passes(module, target),
+        }
+    }
+
+    /// The report on a module that had these figures and has others now, given back as it
+    /// was.
+    pub(super) fn report(&self, after: &Self, done: Done) -> Report {
+        Report {
+            before: self.cost,
+            after: after.cost,
+            peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],
+            image_passes: [self.image_passes, after.image_passes],
+            passes: done.passes,
+            stopped: done.stopped,
+            notes: done.notes,
+            unchanged: true,
+        }
+    }
+}
