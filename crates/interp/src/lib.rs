@@ -65,6 +65,7 @@ mod rounding;
 mod strides;
 mod value;
 pub mod views;
+mod widened;
 
 use tilewright_ir::{Literal, Verified};
 
@@ -82,6 +83,7 @@ pub use inputs::{InputError, InputKind, inputs_for, inputs_on, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};
 pub use observe::{Observer, Progress, Seen};
 pub use rounding::{Inexact, Rounding};
+pub use widened::{WidenError, widened, widened_literal};
 
 /// Evaluates a module's entry computation on its parameters' values, on a
 /// single device. [`Evaluation`] does more.
