@@ -1,8 +1,11 @@
 //! Inputs for a module's entry parameters, made from a seed.
 //!
-//! The same seed makes the same inputs on every machine. Every parameter has
-//! a stream of random numbers of its own, so that its elements do not depend
-//! on the parameters before it.
+//! The same seed makes the same inputs on every machine. Every kind, parameter and
+//! device has random numbers of its own, so that elements do not depend on the
+//! parameters before them, nor those of one kind on those of another.
+//!
+//! Where the uses of a parameter tell its range (an index, what a root is taken of),
+//! its values lie in it.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -15,6 +18,7 @@ use tilewright_ir::{
 use tilewright_ir::shape::checked_product;
 
 use crate::limits::Limits;
+use crate::ranges::{self, Range};
 use crate::value::num_bytes;
 
 /// Which kind of numbers inputs are made of.
@@ -32,6 +36,12 @@ pub enum InputKind {
     /// Floats: normally distributed with a deviation of 1/1024, so that small
     /// addends are something. Integers: 0 to 3.
     Small,
+    /// Floats: normally distributed around a mean that is much larger than the
+    /// deviation, another for each parameter: 1e4 to 1e6, 64 to 512 for those of 16
+    /// bits. Integers: 1000 to 1020.
+    Far,
+    /// Floats: above 0, their logarithms normally distributed. Integers: 1 to 9.
+    Positive,
     /// Zeros of both signs, denormals, numbers next to 1, small and large
     /// ones of both signs; the least and greatest integers.
     Edges,
@@ -48,6 +58,8 @@ impl InputKind {
         Self::Uniform,
         Self::Ties,
         Self::Small,
+        Self::Far,
+        Self::Positive,
         Self::Edges,
         Self::NonFinite,
     ];
@@ -60,6 +72,8 @@ impl InputKind {
             Self::Uniform => "uniform",
             Self::Ties => "ties",
             Self::Small => "small",
+            Self::Far => "far",
+            Self::Positive => "positive",
             Self::Edges => "edges",
             Self::NonFinite => "non-finite",
         }
@@ -131,20 +145,22 @@ pub fn inputs_on(
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
     let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
     check_size(&shapes, limits, devices)?;
+    let ranges = ranges::of_parameters(module);
     let first_streams = (0..devices).zip((0u64..).step_by(1 << 32));
-    first_streams.map(|(_, stream)| inputs_from(&shapes, seed, kind, stream)).collect()
+    let inputs = |(_, stream)| inputs_from(&shapes, &ranges, Maker { seed, kind, stream });
+    first_streams.map(inputs).collect()
 }
 
 /// The inputs of one device, from its streams of random numbers.
 fn inputs_from(
     shapes: &[&Shape],
-    seed: u64,
-    kind: InputKind,
-    mut stream: u64,
+    ranges: &[Vec<Range>],
+    mut maker: Maker,
 ) -> Result<Vec<Literal>, InputError> {
     let values = shapes.iter().enumerate().map(|(parameter, shape)| {
         let bad_shape = || InputError::Shape { parameter, shape: shape.to_string() };
-        make(shape, seed, kind, &mut stream).ok_or_else(bad_shape)
+        let mut ranges = ranges.get(parameter).into_iter().flatten().copied();
+        maker.make(shape, &mut ranges).ok_or_else(bad_shape)
     });
     values.collect()
 }
@@ -163,19 +179,33 @@ fn check_size(shapes: &[&Shape], limits: &Limits, devices: usize) -> Result<(), 
     Ok(())
 }
 
-fn make(shape: &Shape, seed: u64, kind: InputKind, stream: &mut u64) -> Option<Literal> {
-    match shape {
-        Shape::Array(array) => {
-            let mut source = Source::new(seed, kind, *stream);
-            *stream += 1;
-            make_array(array, &mut source).map(Literal::Array)
+/// Makes values, one array after the other.
+struct Maker {
+    seed: u64,
+    kind: InputKind,
+    /// That of the next array.
+    stream: u64,
+}
+
+impl Maker {
+    fn make(&mut self, shape: &Shape, ranges: &mut dyn Iterator<Item = Range>) -> Option<Literal> {
+        match shape {
+            Shape::Array(array) => {
+                let range = ranges.next().unwrap_or_default();
+                let mut source = Source::new(self.seed, self.kind, self.stream, range);
+                self.stream += 1;
+                make_array(array, &mut source).map(Literal::Array)
+            }
+            Shape::Tuple(elements) => {
+                let elements = elements.iter().map(|element| self.make(element, ranges));
+                elements.collect::<Option<_>>().map(Literal::Tuple)
+            }
+            Shape::Token => {
+                ranges.next();
+                Some(Literal::Token)
+            }
+            Shape::Buffer(_) | Shape::Opaque => None,
         }
-        Shape::Tuple(elements) => {
-            let elements = elements.iter().map(|e| make(e, seed, kind, stream));
-            elements.collect::<Option<_>>().map(Literal::Tuple)
-        }
-        Shape::Token => Some(Literal::Token),
-        Shape::Buffer(_) | Shape::Opaque => None,
     }
 }
 
@@ -195,17 +225,29 @@ fn make_array(shape: &ArrayShape, source: &mut Source) -> Option<ArrayLiteral> {
 struct Source {
     rng: ChaCha8Rng,
     kind: InputKind,
+    /// In what the elements lie.
+    range: Range,
+    /// The mean of floats that are far from zero, between 0 and 1 of what it can be.
+    far: f64,
     /// How far dims of any bound stay below it, modulo what they can be.
     short: u64,
 }
 
+/// An odd number whose multiples are spread evenly, to tell kinds apart.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Source {
-    fn new(seed: u64, kind: InputKind, stream: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    fn new(seed: u64, kind: InputKind, stream: u64, range: Range) -> Self {
+        let of_kind = seed.wrapping_add((kind as u64).wrapping_mul(GOLDEN));
+        let mut rng = ChaCha8Rng::seed_from_u64(of_kind);
         rng.set_stream(stream);
         // The first inputs of a kind are as large as can be.
         let short = seed.wrapping_mul(InputKind::ALL.len() as u64).wrapping_add(kind as u64);
-        Self { rng, kind, short }
+        let mut source = Self { rng, kind, range, far: 0.0, short };
+        if kind == InputKind::Far {
+            source.far = source.unit();
+        }
+        source
     }
 
     /// The size of a dim that is at most so large; `None` if that is not known.
@@ -264,23 +306,47 @@ impl Source {
             InputKind::Uniform => i128::from(self.below(8)),
             InputKind::Ties => i128::from(self.below(3)) - i128::from(signed),
             InputKind::Small => i128::from(self.below(4)),
+            InputKind::Far => i128::from(self.below(21)) + 1000,
+            InputKind::Positive => i128::from(self.below(9)) + 1,
             InputKind::Edges | InputKind::NonFinite => {
                 let choices = [0, 1, -1, 2, greatest, greatest - 1, least, least + 1];
                 choices[self.below(8) as usize]
             }
         };
-        drawn.clamp(least, greatest)
+        self.in_range(drawn).clamp(least, greatest)
     }
 
-    fn float(&mut self, range: &Range) -> f64 {
-        match self.kind {
+    /// An integer in the range that is known; of indices that are next to each other
+    /// a few lie outside, and of those at the limits of their type all may.
+    fn in_range(&mut self, drawn: i128) -> i128 {
+        match (self.range, self.kind) {
+            (Range::Any, _) | (_, InputKind::NonFinite) => drawn,
+            (Range::NotNegative, _) => drawn.abs(),
+            (Range::Below(_), InputKind::Edges) => drawn,
+            (Range::Below(bound), InputKind::Ties) => {
+                i128::from(self.below(bound.saturating_add(2))) - 1
+            }
+            (Range::Below(bound), _) => i128::from(self.below(bound)),
+        }
+    }
+
+    fn float(&mut self, limits: &FloatLimits) -> f64 {
+        let drawn = match self.kind {
             InputKind::Normal => self.normal(),
             InputKind::Offset => 3.0 + self.normal(),
             InputKind::Uniform => 2.0 * self.unit() - 1.0,
             InputKind::Ties => self.below(9) as f64 / 2.0 - 2.0,
             InputKind::Small => self.normal() / 1024.0,
-            InputKind::Edges => self.edge(range, 8),
-            InputKind::NonFinite => self.edge(range, 11),
+            InputKind::Far => limits.mean(self.far) + self.normal(),
+            InputKind::Positive => libm::exp(self.normal()),
+            InputKind::Edges => self.edge(limits, 8),
+            InputKind::NonFinite => return self.edge(limits, 11),
+        };
+        match self.range {
+            Range::Any => drawn,
+            Range::NotNegative => drawn.abs(),
+            Range::Below(_) if self.kind == InputKind::Edges => drawn,
+            Range::Below(bound) => self.below(bound) as f64,
         }
     }
 
@@ -290,17 +356,17 @@ impl Source {
         radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
-    fn edge(&mut self, range: &Range, choices: u64) -> f64 {
+    fn edge(&mut self, limits: &FloatLimits, choices: u64) -> f64 {
         let size = match self.below(choices) {
             0 => 0.0,
             1 => 1.0,
-            2 => 1.0 + range.step,
-            3 => range.least,
-            4 => range.least * (1u32 << range.denormal_bits) as f64 / 2.0,
-            5 => range.least * (1u32 << range.denormal_bits) as f64,
-            6 => range.large,
+            2 => 1.0 + limits.step,
+            3 => limits.least,
+            4 => limits.least * (1u32 << limits.denormal_bits) as f64 / 2.0,
+            5 => limits.least * (1u32 << limits.denormal_bits) as f64,
+            6 => limits.large,
             7 => return 2.0 * self.unit() - 1.0,
-            8 => range.greatest,
+            8 => limits.greatest,
             9 => f64::INFINITY,
             _ => f64::NAN,
         };
@@ -309,7 +375,7 @@ impl Source {
 }
 
 /// Notable numbers of a float type.
-struct Range {
+struct FloatLimits {
     /// From 1 to the next number.
     step: f64,
     /// The least positive number.
@@ -319,34 +385,51 @@ struct Range {
     /// A number whose square, summed a thousand times, is still finite.
     large: f64,
     greatest: f64,
+    /// The least and the greatest mean of numbers far from zero.
+    far: [f64; 2],
 }
 
-const F16: Range = Range {
+impl FloatLimits {
+    /// A mean far from zero; `at` runs from 0 to 1.
+    fn mean(&self, at: f64) -> f64 {
+        let [least, greatest] = self.far;
+        least * libm::pow(greatest / least, at)
+    }
+}
+
+const FAR: [f64; 2] = [1e4, 1e6];
+const FAR_NARROW: [f64; 2] = [64.0, 512.0];
+
+const F16: FloatLimits = FloatLimits {
     step: 1.0 / 1024.0,
     least: 5.960_464_477_539_063e-8,
     denormal_bits: 10,
     large: 7.0,
     greatest: 65504.0,
+    far: FAR_NARROW,
 };
-const BF16: Range = Range {
+const BF16: FloatLimits = FloatLimits {
     step: 1.0 / 128.0,
     least: 9.183_549_615_799_121e-41,
     denormal_bits: 7,
     large: 1e8,
     greatest: 3.389_531_389_251_535_5e38,
+    far: FAR_NARROW,
 };
-const F32: Range = Range {
+const F32: FloatLimits = FloatLimits {
     step: f32::EPSILON as f64,
     least: 1.401_298_464_324_817e-45,
     denormal_bits: 23,
     large: 1e8,
     greatest: f32::MAX as f64,
+    far: FAR,
 };
-const F64: Range = Range {
+const F64: FloatLimits = FloatLimits {
     step: f64::EPSILON,
     least: 5e-324,
     // 2^52 does not fit where it is used: a smaller denormal will do.
     denormal_bits: 30,
     large: 1e100,
     greatest: f64::MAX,
+    far: FAR,
 };

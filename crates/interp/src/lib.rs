@@ -60,6 +60,7 @@ mod lanes;
 mod limits;
 pub mod npz;
 mod observe;
+mod ranges;
 mod region;
 mod rounding;
 mod strides;

@@ -75,7 +75,9 @@ impl CheckOptions<'_> {
             | InputKind::Offset
             | InputKind::Uniform
             | InputKind::Ties
-            | InputKind::Small => lax.relative,
+            | InputKind::Small
+            | InputKind::Far
+            | InputKind::Positive => lax.relative,
         };
         Tolerance { relative, floor: lax.floor.min(LEAST_MAGNITUDE), ..lax }
     }
