@@ -344,6 +344,10 @@ pub(crate) struct Check {
     /// differs from that of B's instruction of the same name
     #[arg(long)]
     pub(crate) bisect: bool,
+    /// Only compare over a finite field, where nothing is rounded: exit code 1 where an
+    /// output is not the same over the reals
+    #[arg(long, conflicts_with_all = ["bisect", "infeed", "seeds"])]
+    pub(crate) algebra: bool,
     #[command(flatten)]
     pub(crate) devices: DeviceCount,
     #[command(flatten)]

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::{CompId, Data, InstId, Literal, Op, Verified};
 
+use crate::algebra::{Field, Numbers};
 use crate::delegate::Delegated;
 use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
@@ -77,6 +78,8 @@ pub(crate) struct Evaluator<'m> {
     /// Who looks on.
     pub(crate) watch: Watch<'m>,
     pub(crate) delegated: Delegated<'m>,
+    /// What an evaluation over a field knows; none in one of floats.
+    pub(crate) field: Option<Box<Field>>,
     pub(crate) device: Device,
     /// How often this device has handed something out at each place.
     pub(crate) turns: FxHashMap<Place, u64>,
@@ -105,6 +108,7 @@ impl<'m> Evaluator<'m> {
             fuses: true,
             watch: Watch::default(),
             delegated: Delegated::default(),
+            field: None,
             device,
             turns: FxHashMap::default(),
             received: FxHashMap::default(),
@@ -113,6 +117,11 @@ impl<'m> Evaluator<'m> {
             outfeed: Vec::new(),
             random: Source::new(),
         }
+    }
+
+    /// What floats are.
+    pub(crate) fn numbers(&self) -> Numbers {
+        if self.field.is_some() { Numbers::Field } else { Numbers::Floats }
     }
 
     /// Runs a computation on its arguments.
@@ -180,6 +189,8 @@ impl<'m> Evaluator<'m> {
             let elsewhere = self.delegated.compute(self.module, id, &operands, &self.ledger)?;
             if let Some(value) = elsewhere {
                 value
+            } else if self.field.is_some() {
+                self.run_over_field(id, operands)?
             } else if step.dynamic {
                 self.run_dynamic(id, operands)?
             } else {
@@ -256,7 +267,14 @@ impl<'m> Evaluator<'m> {
                 return Err(missing);
             };
             charges.push(self.ledger.reserve(num_bytes(reduction.element_type, shape.len()))?);
-            let fold = fold::begin(self.module, attrs, reduction.element_type, init, shape)?;
+            let fold = fold::begin(
+                self.module,
+                Numbers::Floats,
+                attrs,
+                reduction.element_type,
+                init,
+                shape,
+            )?;
             folds.push(fold.ok_or(missing)?);
         }
         Ok((folds, charges))
@@ -279,7 +297,7 @@ impl<'m> Evaluator<'m> {
         if let Some(program) = self.programs.get(&computation) {
             return program.clone();
         }
-        let program = LaneProgram::compile(self.module, computation).map(Rc::new);
+        let program = LaneProgram::compile(self.module, self.numbers(), computation).map(Rc::new);
         self.programs.insert(computation, program.clone());
         program
     }

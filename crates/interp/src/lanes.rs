@@ -12,8 +12,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, CompId, Data, ElementType, InstId, Literal, Op, Shape, Verified};
 
+use crate::algebra::Numbers;
 use crate::error::{Fault, Outcome};
-use crate::eval::elementwise::{Kernel, kernel};
+use crate::eval::elementwise::Kernel;
 use crate::frame::Evaluator;
 use crate::limits::MAX_DEPTH;
 use crate::value::{Array, Value, alike, map_data, with_data};
@@ -21,6 +22,8 @@ use crate::value::{Array, Value, alike, map_data, with_data};
 /// A computation as kernels over registers of lanes.
 pub(crate) struct LaneProgram {
     registers: Vec<ElementType>,
+    /// What floats are.
+    numbers: Numbers,
     /// The first registers are the parameters'.
     parameters: usize,
     constants: Vec<(usize, Data)>,
@@ -50,9 +53,14 @@ enum Slot {
 impl LaneProgram {
     /// The program of a computation whose values are all scalars, or tuples of
     /// them, and whose ops compute them elementwise; `None` for any other.
-    pub(crate) fn compile(module: &Verified, computation: CompId) -> Option<Self> {
+    pub(crate) fn compile(
+        module: &Verified,
+        numbers: Numbers,
+        computation: CompId,
+    ) -> Option<Self> {
         let mut program = Self {
             registers: Vec::new(),
+            numbers,
             parameters: 0,
             constants: Vec::new(),
             steps: Vec::new(),
@@ -61,7 +69,7 @@ impl LaneProgram {
         };
         let mut arguments = Vec::new();
         for &parameter in module.computation(computation).parameters() {
-            let element_type = scalar_type(module.shape(parameter))?;
+            let element_type = numbers.kept(scalar_type(module.shape(parameter))?);
             arguments.push(Slot::Register(program.register(element_type)));
         }
         program.parameters = arguments.len();
@@ -134,11 +142,11 @@ impl LaneProgram {
         if let Op::OptimizationBarrier = op {
             return operands.first().cloned();
         }
-        let element_type = scalar_type(module.shape(id))?;
+        let element_type = self.numbers.kept(scalar_type(module.shape(id))?);
         if let Op::Constant(value) = op {
             let Literal::Array(value) = &**value else { return None };
             let register = self.register(element_type);
-            self.constants.push((register, value.data().clone()));
+            self.constants.push((register, self.numbers.constant(value).ok()?));
             return Some(Slot::Register(register));
         }
         // Between scalars these change nothing.
@@ -163,7 +171,7 @@ impl LaneProgram {
             inputs.push(*register);
             types.push(*self.registers.get(*register)?);
         }
-        let kernel = kernel(op, &types, element_type).ok()??;
+        let kernel = self.numbers.kernel(op, &types, element_type).ok()??;
         let output = self.register(element_type);
         self.steps.push(Step { kernel, inputs, output });
         Some(Slot::Register(output))
@@ -201,7 +209,7 @@ impl Callee {
         lanes: usize,
     ) -> Outcome<Self> {
         let program = evaluator.lane_program(computation);
-        let Some(program) = program else { return Self::each(evaluator.module, computation) };
+        let Some(program) = program else { return Self::each(evaluator, computation) };
         let mut registers: Vec<Data> =
             program.registers.iter().map(|&t| Data::zeros(t, 0)).collect();
         for (register, value) in &program.constants {
@@ -218,9 +226,11 @@ impl Callee {
         })
     }
 
-    fn each(module: &Verified, computation: CompId) -> Outcome<Self> {
+    fn each(evaluator: &Evaluator<'_>, computation: CompId) -> Outcome<Self> {
+        let (module, numbers) = (evaluator.module, evaluator.numbers());
         let scalar = |shape: &Shape| {
-            scalar_type(shape).ok_or(Fault::Unsupported("a computation of arrays".into()))
+            let element_type = scalar_type(shape).map(|element_type| numbers.kept(element_type));
+            element_type.ok_or(Fault::Unsupported("a computation of arrays".into()))
         };
         let callee = module.computation(computation);
         let parameters = callee.parameters().iter().map(|&p| scalar(module.shape(p)));

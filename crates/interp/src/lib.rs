@@ -46,6 +46,7 @@
 //! and rounded once, whatever the type of the elements, in a fixed order, so
 //! that they are at least as accurate as any order XLA may choose.
 
+pub mod algebra;
 pub mod compare;
 mod delegate;
 mod devices;

@@ -54,6 +54,8 @@ pub(crate) struct Array {
     element_type: ElementType,
     dims: Dims,
     buffer: Rc<Buffer>,
+    /// Whether what it holds says nothing about reals; see [`crate::algebra`].
+    unsure: bool,
 }
 
 #[derive(Debug)]
@@ -121,7 +123,7 @@ impl Array {
     }
 
     fn kept(element_type: ElementType, dims: Dims, storage: Storage, charge: Charge) -> Self {
-        Self { element_type, dims, buffer: Rc::new(Buffer { storage, charge }) }
+        Self { element_type, dims, buffer: Rc::new(Buffer { storage, charge }), unsure: false }
     }
 
     /// A scalar, which is not counted as memory.
@@ -131,6 +133,16 @@ impl Array {
         ledger: &Rc<Ledger>,
     ) -> Outcome<Self> {
         Self::new(element_type, Dims::new(), data, ledger.reserve(0)?)
+    }
+
+    /// The array, marked as unsure.
+    pub(crate) fn unsure(self) -> Self {
+        Self { unsure: true, ..self }
+    }
+
+    /// Whether it was marked so.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.unsure
     }
 
     pub(crate) fn element_type(&self) -> ElementType {
@@ -187,12 +199,12 @@ impl Array {
 
     /// The elements and their memory, if nobody else has them.
     fn into_own(self) -> Result<(Data, Charge), Self> {
-        let Self { element_type, dims, mut buffer } = self;
+        let Self { element_type, dims, mut buffer, unsure } = self;
         match Rc::get_mut(&mut buffer) {
             Some(Buffer { storage: Storage::Own(data), charge }) => {
                 Ok((std::mem::replace(data, Data::Pred(Vec::new())), charge.take()))
             }
-            _ => Err(Self { element_type, dims, buffer }),
+            _ => Err(Self { element_type, dims, buffer, unsure }),
         }
     }
 
@@ -235,7 +247,7 @@ impl Value {
     /// Gives the value out, copying only what is shared.
     pub(crate) fn into_literal(self) -> Result<Literal, LiteralError> {
         Ok(match self {
-            Self::Array(Array { element_type, dims, buffer }) => {
+            Self::Array(Array { element_type, dims, buffer, .. }) => {
                 let data = match Rc::try_unwrap(buffer) {
                     Ok(own) => own.into_storage().share(),
                     Err(shared) => match &shared.storage {

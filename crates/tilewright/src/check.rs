@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use tilewright_interp::algebra::Verdict;
 use tilewright_interp::{
     CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
     Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
 };
 use tilewright_ir::{ElementType, Literal, Verified};
 
+use crate::algebra::verdicts;
 use crate::error::Error;
 use crate::nudge::nudged;
 use crate::run::{RunOptions, counted, evaluate_on, parameter_shapes};
@@ -90,6 +92,8 @@ pub struct Agreement {
     pub inputs_tried: usize,
     /// Each output, tuples flattened in order, then each array fed out.
     pub outputs: Vec<OutputDifference>,
+    /// What algebra says of each output, fed out ones apart.
+    pub algebra: Vec<Verdict>,
 }
 
 /// How far apart an output of two modules was, at worst.
@@ -212,7 +216,8 @@ pub fn check_watched(
 
 fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
     let options = trial.options;
-    let mut agreement = Agreement::default();
+    let algebra = verdicts(trial.a, trial.b, options);
+    let mut agreement = Agreement { algebra, ..Agreement::default() };
     for kind in options.kinds() {
         for seed in (0..options.seeds).map(|seed| options.first_seed.wrapping_add(seed)) {
             let inputs = trial.inputs(kind, seed)?;
@@ -392,7 +397,7 @@ pub(crate) fn not_comparable(error: CompareError) -> Error {
 }
 
 /// Fails unless both take and give values of the same shapes.
-fn comparable(a: &Verified, b: &Verified) -> Result<(), Error> {
+pub(crate) fn comparable(a: &Verified, b: &Verified) -> Result<(), Error> {
     let (from, to) = (parameter_shapes(a), parameter_shapes(b));
     if from.len() != to.len() {
         let message = format!("one takes {} parameters, the other {}", from.len(), to.len());

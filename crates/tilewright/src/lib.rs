@@ -29,6 +29,7 @@
 //! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`], [`lower`] and [`interp`]. The
 //! semantic version of this crate covers what it defines itself and what it names.
 
+pub mod algebra;
 pub mod bisect;
 pub mod check;
 pub mod composite;
@@ -53,10 +54,12 @@ pub use tilewright_sim as sim;
 pub use tilewright_target as targets;
 pub use tilewright_text as text;
 
+pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
 pub use check::{Agreement, CheckOptions, OutputDifference, Witness, check, check_watched};
 pub use error::Error;
 pub use interp::Limits;
+pub use interp::algebra::Verdict;
 pub use ir::Verified;
 pub use module::{
     Emit, Loaded, PrintOptions, Source, encode, load, load_bytes, load_file, load_proto, load_text,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tilewright_interp::algebra::Verdict;
 use tilewright_ir::Module;
 use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
 use tilewright_sim::Counters;
@@ -263,6 +264,24 @@ pub struct CheckReport {
     pub first_difference: Option<FirstDifference>,
 }
 
+/// What algebra says of two modules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AlgebraReport {
+    /// Whether no output differs over the reals, as far as algebra decides it.
+    pub equal: bool,
+    /// What it says of each output: as in [`OutputSummary::algebra`].
+    pub outputs: Vec<String>,
+}
+
+impl From<&[Verdict]> for AlgebraReport {
+    fn from(verdicts: &[Verdict]) -> Self {
+        Self {
+            equal: !verdicts.iter().any(Verdict::differs),
+            outputs: verdicts.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
 /// How far apart two outputs were.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutputSummary {
@@ -286,6 +305,9 @@ pub struct OutputSummary {
     pub inputs: Option<&'static str>,
     /// Their seed.
     pub seed: Option<u64>,
+    /// What algebra says: `equal`, `agrees, through ...`, `differs at ...` or
+    /// `undecided: ...`; `null` for what is fed out.
+    pub algebra: Option<String>,
 }
 
 impl From<&Agreement> for CheckReport {
@@ -293,7 +315,12 @@ impl From<&Agreement> for CheckReport {
         let outputs = agreement.outputs.iter().enumerate();
         Self {
             equal: agreement.equal(),
-            outputs: outputs.map(|(index, output)| OutputSummary::new(index, output)).collect(),
+            outputs: outputs
+                .map(|(index, output)| OutputSummary {
+                    algebra: agreement.algebra.get(index).map(ToString::to_string),
+                    ..OutputSummary::new(index, output)
+                })
+                .collect(),
             seeds: agreement.inputs_tried,
             first_difference: None,
         }
@@ -313,6 +340,7 @@ impl OutputSummary {
             device: witness.and_then(|witness| witness.device),
             inputs: witness.map(|witness| witness.inputs),
             seed: witness.map(|witness| witness.seed),
+            algebra: None,
         }
     }
 }

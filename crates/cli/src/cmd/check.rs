@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use tilewright::interp::{Devices, Progress};
-use tilewright::report::CheckReport;
-use tilewright::{Agreement, CheckOptions, Witness};
+use tilewright::report::{AlgebraReport, CheckReport};
+use tilewright::{Agreement, CheckOptions, Verdict, Witness};
 
 use super::opt::options;
 use crate::args::Check;
@@ -34,6 +34,9 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         devices: args.devices.asked(Devices::of(&a)),
         infeed: &infeed,
     };
+    if args.algebra {
+        return by_algebra(&tilewright::algebra(&a, &b, &how)?, args.json);
+    }
     let progress = [Progress::new(), Progress::new()];
     let [of_a, of_b] = &progress;
     let watched = [Watched { module: &a, progress: of_a }, Watched { module: &b, progress: of_b }];
@@ -56,6 +59,20 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     Ok(if agreement.equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// What algebra alone says.
+fn by_algebra(verdicts: &[Verdict], json: bool) -> Result<ExitCode> {
+    let report = AlgebraReport::from(verdicts);
+    if json {
+        io::to_stdout(io::json(&report)?.as_bytes())?;
+    } else {
+        let lines = report.outputs.iter().enumerate();
+        let text: String =
+            lines.map(|(index, verdict)| format!("out{index}: {verdict}\n")).collect();
+        io::to_stdout(text.as_bytes())?;
+    }
+    Ok(if report.equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 fn first_witness(agreement: &Agreement) -> Option<&Witness> {
     agreement.outputs.iter().find_map(|output| output.witness.as_ref())
 }
@@ -69,7 +86,24 @@ fn agreed(agreement: &Agreement, options: &CheckOptions<'_>) -> String {
     let last = first_seed.wrapping_add(seeds.saturating_sub(1));
     let from = if *seeds > 1 { format!("{first_seed} to {last}") } else { first_seed.to_string() };
     let seeds = if *seeds > 1 { "seeds" } else { "seed" };
-    format!("{how}: {outputs} on {inputs} of inputs from {seeds} {from}\n")
+    let floats = format!("{how}: {outputs} on {inputs} of inputs from {seeds} {from}\n");
+    floats + &algebra_of(agreement)
+}
+
+/// What algebra says of the outputs: in how many cases what, and which differ.
+fn algebra_of(agreement: &Agreement) -> String {
+    let count = |test: fn(&Verdict) -> bool| agreement.algebra.iter().filter(|v| test(v)).count();
+    let equal = count(|verdict| matches!(verdict, Verdict::Equal));
+    let agree = count(|verdict| matches!(verdict, Verdict::Agrees { .. }));
+    let undecided = count(|verdict| matches!(verdict, Verdict::Undecided { .. }));
+    let mut text = format!(
+        "algebra: {equal} equal over the reals, {agree} on random elements, {undecided} undecided\n"
+    );
+    for (index, verdict) in agreement.differ_by_algebra() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "warning: out{index} {verdict} over the reals");
+    }
+    text
 }
 
 /// Which outputs differ, where and by how much.

@@ -15,9 +15,12 @@ use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs};
 use tilewright_ir::shape::checked_product;
 use tilewright_ir::{Data, Dims, ElementType};
 
+use super::elementwise::{Kernel, map1};
 use super::matmul::{self, Product, Rows, Visitor};
 use super::taps::{Taps, taps, walk_taps};
 use super::{Cx, elementwise, unsupported};
+use crate::algebra::Numbers;
+use crate::algebra::function::ELEMENT;
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::limits::Charge;
 use crate::region::Part;
@@ -49,11 +52,7 @@ pub(super) fn arranged(
         Cow::Owned(collect(operand.data(), &nest, 0))
     };
     let mut converted = cx.evaluator.ledger.room(to, operand.len());
-    elementwise::convert_kernel(operand.element_type(), to)?(
-        &[&moved],
-        operand.len(),
-        &mut converted,
-    )?;
+    sums_kernel(cx, operand.element_type(), to)?(&[&moved], operand.len(), &mut converted)?;
     if let Cow::Owned(moved) = moved {
         charge.keep(moved);
     }
@@ -61,7 +60,7 @@ pub(super) fn arranged(
 }
 
 /// The type in which products of the first two types are summed for the third.
-pub(super) fn sum_type(types: [ElementType; 3]) -> Outcome<ElementType> {
+pub(super) fn sum_type(numbers: Numbers, types: [ElementType; 3]) -> Outcome<ElementType> {
     let kind = |element_type: ElementType| match element_type.class() {
         NumberClass::Bool => 0,
         NumberClass::Signed | NumberClass::Unsigned => 1,
@@ -74,6 +73,11 @@ pub(super) fn sum_type(types: [ElementType; 3]) -> Outcome<ElementType> {
             "nobody says what {result} sums of products of {left} and {right} are"
         )));
     }
+    if numbers == Numbers::Field && result == ELEMENT {
+        let of_field = left == ELEMENT && right == ELEMENT;
+        let mixed = || unsupported("it multiplies floats and integers");
+        return of_field.then_some(ElementType::U64).ok_or_else(mixed);
+    }
     Ok(if types.iter().any(|t| t.is_complex()) {
         ElementType::C128
     } else if types.iter().any(|t| t.is_float()) {
@@ -83,10 +87,25 @@ pub(super) fn sum_type(types: [ElementType; 3]) -> Outcome<ElementType> {
     })
 }
 
+/// The kernel that converts to and from the type of sums; over a field, sums are
+/// the bits of elements.
+fn sums_kernel(cx: &Cx<'_, '_>, from: ElementType, to: ElementType) -> Outcome<Kernel> {
+    match (cx.evaluator.numbers(), from, to) {
+        (Numbers::Field, ELEMENT, ElementType::U64) => Ok(map1(f64::to_bits)),
+        (Numbers::Field, ElementType::U64, ELEMENT) => Ok(map1(f64::from_bits)),
+        _ => elementwise::convert_kernel(from, to),
+    }
+}
+
 /// Sums as elements of the result's type.
-pub(super) fn rounded(sums: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
+pub(super) fn rounded(
+    cx: &Cx<'_, '_>,
+    sums: &Data,
+    from: ElementType,
+    to: ElementType,
+) -> Outcome<Data> {
     let mut out = Data::zeros(to, 0);
-    elementwise::convert_kernel(from, to)?(&[sums], sums.len(), &mut out)?;
+    sums_kernel(cx, from, to)?(&[sums], sums.len(), &mut out)?;
     Ok(out)
 }
 
@@ -99,14 +118,15 @@ pub(super) fn dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value> {
     let sizes = DotSizes::new(left, right, attrs);
     cx.spend(sizes.products())?;
     let types = [left.element_type(), right.element_type(), result.element_type];
-    let sum_type = sum_type(types)?;
+    let sum_type = sum_type(cx.evaluator.numbers(), types)?;
     let (x, of_x) = arranged(cx, left, sum_type, &sizes.left_order)?;
     let (y, of_y) = arranged(cx, right, sum_type, &sizes.right_order)?;
     let bytes = sum_type.bytes() as usize + result.element_type.bytes() as usize;
     let _sums = cx.scratch(bytes, sizes.sums_at_one_time().min(result.len))?;
     let out = cx.evaluator.ledger.recycled(result.element_type, result.len);
+    let round = sums_kernel(cx, sum_type, result.element_type)?;
     let batches =
-        Batches { x: &x, y: &y, sizes: &sizes, sum_type, result_type: result.element_type, out };
+        Batches { x: &x, y: &y, sizes: &sizes, round, result_type: result.element_type, out };
     let data = matmul::visit(sum_type, batches)?;
     of_x.keep(x);
     of_y.keep(y);
@@ -172,7 +192,8 @@ struct Batches<'a> {
     x: &'a Data,
     y: &'a Data,
     sizes: &'a DotSizes,
-    sum_type: ElementType,
+    /// Makes elements of the result of sums.
+    round: Kernel,
     result_type: ElementType,
     out: Data,
 }
@@ -181,12 +202,11 @@ impl Visitor for Batches<'_> {
     fn visit<T: Product>(self) -> Outcome<Data> {
         let DotSizes { rows, inner, columns, .. } = *self.sizes;
         let (x, y) = (matmul::view::<T>(self.x)?, matmul::view::<T>(self.y)?);
-        let (sum_type, mut out) = (self.sum_type, self.out);
+        let (round, mut out) = (self.round, self.out);
         let task_rows = self.sizes.rows_of_a_task();
         // There is a result, so neither is 0.
         let (lanes, tasks_of_a_batch) = (task_rows * columns, rows.div_ceil(task_rows));
         let tasks: Vec<_> = Part::split(&mut out, lanes).into_iter().enumerate().collect();
-        let round = elementwise::convert_kernel(sum_type, self.result_type)?;
         let storage = || (T::wrap(Vec::new()), Data::zeros(self.result_type, 0));
         let multiply = |(sums, rounded): &mut (Data, Data), (task, part): (usize, Part<'_>)| {
             let (batch, first) = (task / tasks_of_a_batch, task % tasks_of_a_batch * task_rows);
@@ -225,7 +245,7 @@ pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outc
     }
     let (plan, _taps) = ConvPlan::new(cx, input, kernel, &result.dims, attrs)?;
     let types = [input.element_type(), kernel.element_type(), result.element_type];
-    let sum_type = sum_type(types)?;
+    let sum_type = sum_type(cx.evaluator.numbers(), types)?;
     let (x, _x) = arranged(cx, input, sum_type, &plan.input_order)?;
     let (y, _y) = arranged(cx, kernel, sum_type, &plan.kernel_order)?;
     let _sums = cx.scratch(2 * sum_type.bytes() as usize, result.len)?;
@@ -238,7 +258,7 @@ pub(super) fn convolution(cx: &mut Cx<'_, '_>, attrs: &ConvolutionAttrs) -> Outc
         .iter()
         .map(|&dim| Level { size: extent(plan.output_dims[dim]), strides: [strides[dim]] });
     let nest = Nest::new(levels);
-    let data = rounded(&sums, sum_type, result.element_type)?;
+    let data = rounded(cx, &sums, sum_type, result.element_type)?;
     drop(sums);
     result.with(if nest.is_contiguous() { data } else { collect(&data, &nest, 0) })
 }

@@ -8,6 +8,7 @@ use tilewright_ir::ops::control::{
 use tilewright_ir::{CompId, Data};
 
 use super::{Allocation, Cx, elementwise, unsupported};
+use crate::algebra::mark;
 use crate::error::{Fault, Outcome};
 use crate::lanes::append;
 use crate::value::{Array, Value, with_data};
@@ -24,10 +25,12 @@ pub(super) fn fusion(cx: &mut Cx<'_, '_>, attrs: &FusionAttrs) -> Outcome<Value>
 
 pub(super) fn while_loop(cx: &mut Cx<'_, '_>, attrs: &WhileAttrs) -> Outcome<Value> {
     let mut state = cx.take(0)?;
+    let mut unsure = false;
     loop {
         let go_on = cx.call(attrs.condition, smallvec![state.clone()])?;
+        unsure |= go_on.array()?.is_unsure();
         if go_on.array()?.slice::<bool>()? != [true] {
-            return Ok(state);
+            return if unsure { mark(state, &cx.evaluator.ledger) } else { Ok(state) };
         }
         cx.spend(0)?;
         state = cx.call(attrs.body, smallvec![state])?;

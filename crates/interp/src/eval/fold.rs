@@ -16,6 +16,7 @@ use tilewright_ir::{Data, ElementType, InstId, Native, Op, Verified};
 
 use super::elementwise::wide;
 use super::monoid::{self, Monoid, RUN, Visitor, fold_row};
+use crate::algebra::Numbers;
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::strides::{Level, Nest, dim_numbers, extent, row_major};
 
@@ -167,12 +168,13 @@ pub(crate) trait Fold: Send {
 /// Begins a reduction by one of the usual reducers; `None` if it is another.
 pub(crate) fn begin(
     module: &Verified,
+    numbers: Numbers,
     attrs: &ReduceAttrs,
     element_type: ElementType,
     init: &Data,
     shape: &FoldShape,
 ) -> Outcome<Option<Box<dyn Fold>>> {
-    monoid::visit(module, attrs.to_apply, element_type, Begin { init, shape }).transpose()
+    monoid::visit(module, numbers, attrs.to_apply, element_type, Begin { init, shape }).transpose()
 }
 
 /// The bytes of a total, at most.

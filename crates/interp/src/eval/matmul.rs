@@ -5,6 +5,7 @@ use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder as _};
 use num_complex::Complex;
 use tilewright_ir::{Data, ElementType, Native};
 
+use crate::algebra::field;
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 
 /// A type in which products are summed.
@@ -60,6 +61,14 @@ impl Product for i64 {
     }
 }
 
+/// Elements of a field; see [`crate::algebra`].
+impl Product for u64 {
+    const ZERO: Self = 0;
+    fn multiply_add(self, x: Self, y: Self) -> Self {
+        field::add(self, field::multiply(x, y))
+    }
+}
+
 impl Product for Complex<f64> {
     const ZERO: Self = Self::new(0.0, 0.0);
     fn multiply_add(self, x: Self, y: Self) -> Self {
@@ -72,12 +81,13 @@ pub(super) trait Visitor {
     fn visit<T: Product>(self) -> Outcome<Data>;
 }
 
-/// Runs code for one of `f64`, `c128` and `s64`.
+/// Runs code for one of `f64`, `c128`, `s64` and, for elements of a field, `u64`.
 pub(super) fn visit(element_type: ElementType, visitor: impl Visitor) -> Outcome<Data> {
     match element_type {
         ElementType::F64 => visitor.visit::<f64>(),
         ElementType::C128 => visitor.visit::<Complex<f64>>(),
         ElementType::S64 => visitor.visit::<i64>(),
+        ElementType::U64 => visitor.visit::<u64>(),
         _ => Err(Fault::Internal("products are not summed in this type")),
     }
 }

@@ -7,6 +7,7 @@ mod collective;
 mod contract;
 mod control;
 mod custom;
+pub(crate) use custom::moves_only;
 pub(crate) mod elementwise;
 mod fft;
 pub(crate) mod fold;

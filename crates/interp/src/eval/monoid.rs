@@ -12,6 +12,8 @@ use tilewright_ir::{CompId, Data, ElementType, Native, Op, Verified};
 
 use super::Cx;
 use super::elementwise::{Binary, Float, Function, Int, Real, convert_kernel, round_to, wide};
+use crate::algebra::function::ELEMENT;
+use crate::algebra::{Numbers, field};
 use crate::error::{Outcome, WRONG_STORAGE};
 use crate::lanes::single_op;
 use crate::limits::Charge;
@@ -37,11 +39,15 @@ pub(super) trait Visitor {
 /// Runs code for the monoid that a reducer is; `None` if it is none of ours.
 pub(super) fn visit<V: Visitor>(
     module: &Verified,
+    numbers: Numbers,
     reducer: CompId,
     element_type: ElementType,
     visitor: V,
 ) -> Option<V::Output> {
-    let function = function(module, reducer, element_type)?;
+    let function = function(module, numbers, reducer, element_type)?;
+    if numbers == Numbers::Field && element_type == ELEMENT {
+        return of_field(function, visitor);
+    }
     match wide(element_type) {
         ElementType::S8 => of_int::<i8, V>(function, visitor),
         ElementType::S16 => of_int::<i16, V>(function, visitor),
@@ -69,18 +75,23 @@ pub(super) fn is_one(module: &Verified, reducer: CompId, element_type: ElementTy
         type Output = ();
         fn visit<T: Native, M: Monoid<T>>(self) {}
     }
-    visit(module, reducer, element_type, Known).is_some()
+    visit(module, Numbers::Floats, reducer, element_type, Known).is_some()
 }
 
 /// As [`visit`], for the commoner types only: floats, `s32` and `pred`. The
 /// others would add much code and little speed.
 pub(super) fn visit_common<V: Visitor>(
     module: &Verified,
+    numbers: Numbers,
     reducer: CompId,
     element_type: ElementType,
     visitor: V,
 ) -> Option<V::Output> {
-    of_common(function(module, reducer, element_type)?, element_type, visitor)
+    let function = function(module, numbers, reducer, element_type)?;
+    if numbers == Numbers::Field && element_type == ELEMENT {
+        return of_field(function, visitor);
+    }
+    of_common(function, element_type, visitor)
 }
 
 /// Arrays as they are folded: those of narrow types in wider ones.
@@ -139,10 +150,16 @@ fn of_common<V: Visitor>(
 }
 
 /// The only function of a reducer, if its values are all of this type.
-fn function(module: &Verified, reducer: CompId, element_type: ElementType) -> Option<Binary> {
+fn function(
+    module: &Verified,
+    numbers: Numbers,
+    reducer: CompId,
+    element_type: ElementType,
+) -> Option<Binary> {
     let root = single_op(module, reducer)?;
     let parameters = module.computation(reducer).parameters();
-    let same_type = |&id: &_| module.array_shape(id).map(|s| s.element_type) == Some(element_type);
+    let kept = |id| module.array_shape(id).map(|s| numbers.kept(s.element_type));
+    let same_type = |&id: &_| kept(id) == Some(element_type);
     if !parameters.iter().chain([&root]).all(same_type) {
         return None;
     }
@@ -184,6 +201,16 @@ fn of_float<T: Float, V: Visitor>(function: Binary, visitor: V) -> Option<V::Out
         Binary::Multiply => Some(visitor.visit::<T, FloatProduct>()),
         Binary::Maximum => Some(visitor.visit::<T, FloatGreatest>()),
         Binary::Minimum => Some(visitor.visit::<T, FloatLeast>()),
+        _ => None,
+    }
+}
+
+fn of_field<V: Visitor>(function: Binary, visitor: V) -> Option<V::Output> {
+    match function {
+        Binary::Add => Some(visitor.visit::<f64, FieldSum>()),
+        Binary::Multiply => Some(visitor.visit::<f64, FieldProduct>()),
+        Binary::Maximum => Some(visitor.visit::<f64, FieldGreatest>()),
+        Binary::Minimum => Some(visitor.visit::<f64, FieldLeast>()),
         _ => None,
     }
 }
@@ -335,6 +362,34 @@ macro_rules! complex_monoid {
 complex_monoid! {
     ComplexSum -0.0 -0.0 +;
     ComplexProduct 1.0 0.0 *;
+}
+
+/// A monoid over the field, whose elements are bits of floats.
+macro_rules! field_monoid {
+    ($($name:ident $identity:expr, $join:ident;)*) => {$(
+        struct $name;
+
+        impl Monoid<f64> for $name {
+            type Accumulator = u64;
+            const IDENTITY: u64 = $identity;
+            fn lift(element: f64) -> u64 {
+                element.to_bits()
+            }
+            fn join(a: u64, b: u64) -> u64 {
+                field::$join(a, b)
+            }
+            fn lower(accumulator: u64) -> f64 {
+                f64::from_bits(accumulator)
+            }
+        }
+    )*};
+}
+
+field_monoid! {
+    FieldSum 0, add;
+    FieldProduct 1, multiply;
+    FieldGreatest field::negate(field::INFINITY), maximum;
+    FieldLeast field::INFINITY, minimum;
 }
 
 /// How many partial results a long row is folded into: enough for the machine

@@ -37,13 +37,16 @@ pub(super) fn ragged_dot(cx: &mut Cx<'_, '_>, attrs: &RaggedDotAttrs) -> Outcome
     let plan = Plan::new(left, right, attrs)?;
     let groups = Groups::new(cx, left, &plan)?;
     cx.spend(plan.products())?;
-    let sum_type = sum_type([left.element_type(), right.element_type(), result.element_type])?;
+    let sum_type = sum_type(
+        cx.evaluator.numbers(),
+        [left.element_type(), right.element_type(), result.element_type],
+    )?;
     let (x, _x) = arranged(cx, left, sum_type, &plan.left_order)?;
     let (y, _y) = arranged(cx, right, sum_type, &plan.right_order)?;
     let _sums = cx.scratch(sum_type.bytes() as usize, result.len)?;
     let products = Products { x: &x, y: &y, plan: &plan, groups: &groups, len: result.len };
     let sums = matmul::visit(sum_type, products)?;
-    let data = rounded(&sums, sum_type, result.element_type)?;
+    let data = rounded(cx, &sums, sum_type, result.element_type)?;
     result.with(data)
 }
 

@@ -78,7 +78,8 @@ fn fold_monoid(cx: &Cx<'_, '_>, attrs: &ReduceAttrs, result: &Allocation) -> Out
     let shape = FoldShape::new(operand.dims(), &attrs.dimensions, result.len);
     let _totals = cx.scratch(accumulator_bytes(element_type), shape.totals())?;
     let (values, init) = (Folded::operand(cx, 0)?, Folded::operand(cx, 1)?);
-    let fold = fold::begin(cx.module(), attrs, element_type, &init.data, &shape)?;
+    let numbers = cx.evaluator.numbers();
+    let fold = fold::begin(cx.module(), numbers, attrs, element_type, &init.data, &shape)?;
     let Some(mut fold) = fold else { return Ok(None) };
     fold_array(&mut *fold, &shape, &values.data)?;
     Folded::result(fold.finish(), element_type).map(Some)

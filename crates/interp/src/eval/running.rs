@@ -85,7 +85,13 @@ pub(super) fn running_totals(
     cx.spend(array.len().saturating_add(result.len))?;
     let (values, init) = (Folded::operand(cx, 0)?, Folded::operand(cx, 1)?);
     let run = Run { values: &values, init: &init, running, len: result.len };
-    let data = monoid::visit_common(cx.module(), reducer, result.element_type, run);
+    let data = monoid::visit_common(
+        cx.module(),
+        cx.evaluator.numbers(),
+        reducer,
+        result.element_type,
+        run,
+    );
     data.transpose()?.map(|data| Folded::result(data, result.element_type)).transpose()
 }
 

@@ -117,7 +117,13 @@ fn fold_monoid(cx: &Cx<'_, '_>, reducer: CompId, places: &Places) -> Outcome<Opt
     let _scratch = cx.scratch(2 * size_of::<f64>(), result.len)?;
     let (operand, updates) = (Folded::operand(cx, 0)?, Folded::operand(cx, 2)?);
     let fold = Fold { operand: &operand.data, updates: &updates.data, places };
-    let folded = monoid::visit_common(cx.module(), reducer, result.element_type, fold);
+    let folded = monoid::visit_common(
+        cx.module(),
+        cx.evaluator.numbers(),
+        reducer,
+        result.element_type,
+        fold,
+    );
     let data = folded.transpose()?.map(|data| Folded::result(data, result.element_type));
     data.transpose()?.map(|data| result.with(data)).transpose()
 }

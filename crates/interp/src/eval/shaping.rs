@@ -33,10 +33,15 @@ pub(super) fn reshape(cx: &mut Cx<'_, '_>, _attrs: &ReshapeAttrs) -> Outcome<Val
 /// the two layouts say.
 pub(super) fn bitcast(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     cx.array_shape()?;
-    let declared = |id| cx.module().array_shape(id);
+    let numbers = cx.evaluator.numbers();
+    let declared = |id| {
+        let shape = cx.module().array_shape(id)?.clone();
+        let kept = numbers.kept(shape.element_type);
+        Some(shape.with_element_type(kept))
+    };
     let from = cx.module().operands(cx.id).first().copied().and_then(declared);
-    let from = from.ok_or_else(|| unsupported("its operand is not an array"))?;
-    let to = declared(cx.id).ok_or(Fault::Internal("its result is not an array"))?;
+    let from = &from.ok_or_else(|| unsupported("its operand is not an array"))?;
+    let to = &declared(cx.id).ok_or(Fault::Internal("its result is not an array"))?;
     if from.compatible(to) && from.layout_or_default() == to.layout_or_default() {
         return cx.take(0);
     }

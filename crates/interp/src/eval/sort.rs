@@ -5,6 +5,7 @@ use tilewright_ir::ops::reduce::{SortAttrs, TopKAttrs};
 use tilewright_ir::{CompId, Data, Op};
 
 use super::{Cx, elementwise, tuple, unsupported};
+use crate::algebra::{Numbers, field};
 use crate::error::{Fault, Outcome};
 use crate::lanes::{Callee, fill};
 use crate::strides::{extent, row_major};
@@ -59,6 +60,12 @@ enum Keys {
 impl Keys {
     /// Keys of real numbers.
     fn new(cx: &Cx<'_, '_>, operand: usize, total: bool) -> Outcome<Option<Self>> {
+        if let (Numbers::Field, Data::F64(elements)) =
+            (cx.evaluator.numbers(), cx.array(operand)?.data())
+        {
+            let keys = elements.iter().map(|element| field::order(element.to_bits()));
+            return Ok(Some(Self::Int(keys.collect())));
+        }
         Ok(match elementwise::keys(cx.array(operand)?, total) {
             Some(Data::S64(keys)) => Some(Self::Int(keys)),
             Some(Data::F64(keys)) => Some(Self::Float(keys)),

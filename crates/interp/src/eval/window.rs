@@ -123,7 +123,13 @@ fn fold_monoid(
     }
     let (values, init) = (Folded::operand(cx, 0)?, Folded::operand(cx, 1)?);
     let fold = Fold { values: &values, init: &init, windows, len: result.len };
-    let folded = monoid::visit_common(cx.module(), reducer, result.element_type, fold);
+    let folded = monoid::visit_common(
+        cx.module(),
+        cx.evaluator.numbers(),
+        reducer,
+        result.element_type,
+        fold,
+    );
     folded.transpose()?.map(|data| Folded::result(data, result.element_type)).transpose()
 }
 
@@ -216,7 +222,13 @@ pub(super) fn select_and_scatter(
     let chosen = select(cx, attrs.select, &windows)?;
     let (source, init) = (Folded::operand(cx, 1)?, Folded::operand(cx, 2)?);
     let scatter = Scatter { source: &source, init: &init, chosen: &chosen, len: result.len };
-    let folded = monoid::visit_common(cx.module(), attrs.scatter, result.element_type, scatter);
+    let folded = monoid::visit_common(
+        cx.module(),
+        cx.evaluator.numbers(),
+        attrs.scatter,
+        result.element_type,
+        scatter,
+    );
     let folded = folded.transpose()?;
     drop((source, init));
     let data = match folded {

@@ -35,6 +35,11 @@ const FAMILIES: &[(&str, Family)] = &[
     ("xla.sdy.FuncResultSharding", identity::same_value),
 ];
 
+/// Whether a custom call computes nothing, or only chooses.
+pub(crate) fn moves_only(attrs: &CustomCallAttrs) -> bool {
+    FAMILIES.iter().any(|(name, _)| *name == attrs.custom_call_target.as_str())
+}
+
 pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outcome<Value> {
     let target = attrs.custom_call_target.as_str();
     if let Some((_, family)) = FAMILIES.iter().find(|(name, _)| *name == target) {

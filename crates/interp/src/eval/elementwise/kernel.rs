@@ -23,7 +23,7 @@ fn result<T: Native>(out: &mut Data) -> Outcome<&mut Vec<T>> {
 }
 
 /// A kernel of one operand.
-pub(super) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + Send + Sync + 'static) -> Kernel {
+pub(crate) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + Send + Sync + 'static) -> Kernel {
     Box::new(move |operands, lanes, out| {
         let a = operand::<A>(operands, 0, lanes)?;
         result::<R>(out)?.extend(a.iter().map(|&a| f(a)));
@@ -32,7 +32,7 @@ pub(super) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + Send + Sync + 'sta
 }
 
 /// A kernel of two operands.
-pub(super) fn map2<A: Native, B: Native, R: Native>(
+pub(crate) fn map2<A: Native, B: Native, R: Native>(
     f: impl Fn(A, B) -> R + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |operands, lanes, out| {
@@ -44,7 +44,7 @@ pub(super) fn map2<A: Native, B: Native, R: Native>(
 }
 
 /// A kernel of three operands.
-pub(super) fn map3<A: Native, B: Native, C: Native, R: Native>(
+pub(crate) fn map3<A: Native, B: Native, C: Native, R: Native>(
     f: impl Fn(A, B, C) -> R + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |operands, lanes, out| {

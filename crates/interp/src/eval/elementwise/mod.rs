@@ -27,9 +27,9 @@ use crate::error::{Fault, Outcome};
 use crate::value::Value;
 pub(crate) use convert::round_to;
 pub(crate) use float::{Float, Real};
-pub(crate) use function::{Binary, Function};
+pub(crate) use function::{Binary, Function, Unary};
 pub(crate) use int::Int;
-pub(crate) use kernel::{Kernel, empty, repeat};
+pub(crate) use kernel::{Kernel, empty, map1, map2, map3, repeat};
 pub(crate) use narrow::wide;
 pub(crate) use order::keys;
 
@@ -113,7 +113,8 @@ fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
         types.push(operand.element_type());
         inputs.push(operand.data());
     }
-    let kernel = kernel(cx.module().op(cx.id), &types, shape.element_type)?;
+    let numbers = cx.evaluator.numbers();
+    let kernel = numbers.kernel(cx.module().op(cx.id), &types, shape.element_type)?;
     let kernel = kernel.ok_or(Fault::Internal("it is not an elementwise op"))?;
     let allocation = cx.allocate_result()?;
     let mut out = cx.evaluator.ledger.room(shape.element_type, allocation.len);

@@ -1,0 +1,315 @@
+//! Are two modules equal over the field?
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use smallvec::SmallVec;
+use tilewright_ir::{Data, InstId, Literal, Op, Opcode, Verified};
+
+use super::field::{OPAQUE, ROUNDED, UNSURE, marks, residue};
+use super::inputs::inputs;
+use super::meaning::{has_floats, is_unsure};
+use super::step::Field;
+use crate::devices::{Device, tells_devices_apart};
+use crate::error::{EvalError, Fault};
+use crate::frame::Evaluator;
+use crate::inputs::InputKind;
+use crate::limits::Limits;
+use crate::value::Value;
+
+/// How modules are compared over the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlgebraOptions {
+    /// The seed of the inputs.
+    pub seed: u64,
+    /// What one evaluation may use; what would need more is undecided.
+    pub limits: Limits,
+}
+
+impl Default for AlgebraOptions {
+    /// 4 million steps (some 10^9 operations on elements) and 2 GiB.
+    fn default() -> Self {
+        Self { seed: 0, limits: Limits { max_steps: 4_000_000, max_bytes: 2 << 30 } }
+    }
+}
+
+/// What the field says of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the same over the reals, whatever the floats are.
+    Equal,
+    /// It was the same, but on the way values are ordered, whose order here is none
+    /// of the reals: other values may go other ways.
+    Agrees {
+        /// What orders them, by name.
+        through: Vec<Opcode>,
+    },
+    /// It is another one over the reals.
+    Differs {
+        /// The first element that differs and is sure to, in row-major order.
+        at: Vec<i64>,
+        /// What the difference depends on: laws of functions that the field does not
+        /// know, or the rounding of constants.
+        unless: Vec<&'static str>,
+    },
+    /// The field cannot say.
+    Undecided {
+        /// Why: what prevents it.
+        why: String,
+    },
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Equal => f.write_str("equal"),
+            Self::Agrees { through } => {
+                let names: Vec<&str> = through.iter().map(|opcode| opcode.name()).collect();
+                write!(f, "agrees, through {}", names.join(", "))
+            }
+            Self::Differs { at, unless } => {
+                write!(f, "differs at {at:?}")?;
+                if unless.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, ", unless by {}", unless.join(" or "))
+                }
+            }
+            Self::Undecided { why } => write!(f, "undecided: {why}"),
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether the outputs are certainly not the same over the reals.
+    pub fn differs(&self) -> bool {
+        matches!(self, Self::Differs { .. })
+    }
+
+    /// Of what two inputs say, what counts more.
+    fn and(self, other: Self) -> Self {
+        let rank = |verdict: &Self| match verdict {
+            Self::Equal => 0,
+            Self::Agrees { .. } => 1,
+            Self::Undecided { .. } => 2,
+            Self::Differs { .. } => 3,
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+}
+
+/// Compares the outputs of two modules whose parameters are of the same shapes,
+/// tuples flattened in order, over the field of 2^61 - 1 elements: see the module
+/// documentation. Modules with integers among their parameters are tried on several.
+pub fn compare(a: &Verified, b: &Verified, options: &AlgebraOptions) -> Vec<Verdict> {
+    let outputs = root(a).map_or(0, |root| a.shape(root).leaves().len());
+    let undecided = |why: String| vec![Verdict::Undecided { why }; outputs];
+    if tells_devices_apart(a) || tells_devices_apart(b) {
+        return undecided("it runs on several devices".into());
+    }
+    let mut verdicts = vec![Verdict::Equal; outputs];
+    for &kind in kinds(a) {
+        let found = match both(a, b, kind, options) {
+            Ok(values) => judge_all(a, b, &values),
+            Err(why) => return undecided(why),
+        };
+        if found.len() != outputs {
+            return undecided("the modules yield different numbers of outputs".into());
+        }
+        verdicts = verdicts.into_iter().zip(found).map(|(old, new)| old.and(new)).collect();
+    }
+    verdicts
+}
+
+/// Floats are random whatever the kind; it is for integers.
+fn kinds(module: &Verified) -> &'static [InputKind] {
+    let entry = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
+    let mut leaves = entry.iter().flat_map(|&id| module.shape(id).leaves());
+    if leaves.all(has_floats) {
+        &[InputKind::Normal]
+    } else {
+        &[InputKind::Normal, InputKind::Uniform, InputKind::Edges]
+    }
+}
+
+fn root(module: &Verified) -> Option<InstId> {
+    module.computation(module.entry()?).root()
+}
+
+/// The leaves of the results of both.
+type Leaves = [Vec<Value>; 2];
+
+fn both(
+    a: &Verified,
+    b: &Verified,
+    kind: InputKind,
+    options: &AlgebraOptions,
+) -> Result<Leaves, String> {
+    let inputs = inputs(a, options.seed, kind, &options.limits)?;
+    let run = |module| {
+        let value = evaluate(module, &inputs, options.limits).map_err(|e| e.to_string())?;
+        let mut leaves = Vec::new();
+        flatten(value, &mut leaves);
+        Ok::<_, String>(leaves)
+    };
+    Ok([run(a)?, run(b)?])
+}
+
+/// The result of the entry over the field.
+fn evaluate(module: &Verified, inputs: &[Literal], limits: Limits) -> Result<Value, EvalError> {
+    let nothing = || EvalError::Internal { instruction: String::new(), what: "an empty entry" };
+    let entry = module.entry().ok_or_else(nothing)?;
+    let computation = module.computation(entry);
+    let root = computation.root().ok_or_else(nothing)?;
+    let mut evaluator = Evaluator::new(module, limits, Device::single());
+    evaluator.fuses = false;
+    evaluator.field = Some(Box::new(Field::default()));
+    let mut arguments = SmallVec::new();
+    for (&id, input) in computation.parameters().iter().zip(inputs) {
+        let value = Value::from_literal(input, &evaluator.ledger);
+        arguments.push(value.map_err(|fault: Fault| fault.at(module, id))?);
+    }
+    evaluator.run(entry, arguments).map_err(|fault| fault.at(module, root))
+}
+
+fn flatten(value: Value, leaves: &mut Vec<Value>) {
+    match value {
+        Value::Tuple(elements) => elements.iter().for_each(|e| flatten(e.clone(), leaves)),
+        leaf @ (Value::Array(_) | Value::Token) => leaves.push(leaf),
+    }
+}
+
+fn judge_all(a: &Verified, b: &Verified, [of_a, of_b]: &Leaves) -> Vec<Verdict> {
+    let sources = [sources(a, of_a.len()), sources(b, of_b.len())];
+    let pairs = of_a.iter().zip(of_b).enumerate();
+    let judged = pairs.map(|(output, (left, right))| {
+        let through = || {
+            let of = |module, ids: &[InstId]| ids.get(output).map(|&id| ordering(module, id));
+            let (a, b) = (of(a, &sources[0]), of(b, &sources[1]));
+            a.into_iter().chain(b).flatten().collect::<BTreeSet<Opcode>>()
+        };
+        judge(left, right, &through)
+    });
+    judged.collect()
+}
+
+/// What is found of two arrays.
+#[derive(Default)]
+struct Found {
+    /// Whether an element is unsure, though it agrees.
+    unsure: bool,
+    /// Whether an element differs that is unsure.
+    undecided: bool,
+    /// The place of an element that differs and is sure, and its marks.
+    differs: Option<(usize, u64)>,
+}
+
+fn judge(a: &Value, b: &Value, through: &dyn Fn() -> BTreeSet<Opcode>) -> Verdict {
+    let (a, b) = match (a, b) {
+        (Value::Array(a), Value::Array(b)) => (a, b),
+        _ => return Verdict::Equal,
+    };
+    if a.dims() != b.dims() || a.element_type() != b.element_type() {
+        return Verdict::Undecided { why: "the outputs differ in shape".into() };
+    }
+    let found = match (a.data(), b.data()) {
+        (Data::F64(a), Data::F64(b)) => {
+            find(a.iter().zip(b).map(|(a, b)| (a.to_bits(), b.to_bits())))
+        }
+        (of_a, of_b) => find_other(of_a, of_b, a.is_unsure() || b.is_unsure()),
+    };
+    match found {
+        Found { differs: Some((at, marks)), .. } => {
+            Verdict::Differs { at: index(at, a.dims()), unless: excuses(marks) }
+        }
+        Found { undecided: true, .. } => {
+            let names: Vec<&str> = through().into_iter().map(Opcode::name).collect();
+            let names =
+                if names.is_empty() { "a quotient by zero".into() } else { names.join(", ") };
+            Verdict::Undecided { why: format!("it depends on {names}") }
+        }
+        Found { unsure: true, .. } => Verdict::Agrees { through: through().into_iter().collect() },
+        Found { .. } => Verdict::Equal,
+    }
+}
+
+fn find(pairs: impl Iterator<Item = (u64, u64)>) -> Found {
+    let mut found = Found::default();
+    for (at, (a, b)) in pairs.enumerate() {
+        let marks = marks(a | b);
+        let unsure = marks & UNSURE != 0;
+        let differs = residue(a) != residue(b);
+        found.unsure |= unsure;
+        found.undecided |= differs && unsure;
+        // One that depends on less says more.
+        let plain = |(_, old): (usize, u64)| old.count_ones() > marks.count_ones();
+        if differs && !unsure && found.differs.is_none_or(plain) {
+            found.differs = Some((at, marks));
+        }
+    }
+    found
+}
+
+/// Integers and truth values.
+fn find_other(a: &Data, b: &Data, unsure: bool) -> Found {
+    let differs = (0..a.len()).find(|&at| {
+        let one = |data: &Data| data.gather(std::iter::once(at));
+        a != b && one(a) != one(b)
+    });
+    Found {
+        unsure,
+        undecided: unsure && differs.is_some(),
+        differs: differs.filter(|_| !unsure).map(|at| (at, 0)),
+    }
+}
+
+fn excuses(marks: u64) -> Vec<&'static str> {
+    let named = [
+        (OPAQUE, "a law of a function that has no meaning in a field"),
+        (ROUNDED, "the rounding of a constant"),
+    ];
+    named.into_iter().filter(|(mark, _)| marks & mark != 0).map(|(_, name)| name).collect()
+}
+
+fn index(at: usize, dims: &[i64]) -> Vec<i64> {
+    let mut rest = i64::try_from(at).unwrap_or(i64::MAX);
+    let mut index: Vec<i64> = dims
+        .iter()
+        .rev()
+        .map(|&size| {
+            let place = rest.checked_rem(size).unwrap_or(0);
+            rest = rest.checked_div(size).unwrap_or(0);
+            place
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+/// The instruction that makes each output, as far as tuples tell; else the root.
+fn sources(module: &Verified, outputs: usize) -> Vec<InstId> {
+    let Some(root) = root(module) else { return Vec::new() };
+    let operands = module.operands(root);
+    if matches!(module.op(root), Op::Tuple) && operands.len() == outputs {
+        return operands.to_vec();
+    }
+    vec![root; outputs]
+}
+
+/// What on the way to a value leaves open what it is over the reals.
+fn ordering(module: &Verified, id: InstId) -> BTreeSet<Opcode> {
+    let mut needed = module.post_order(id);
+    let mut called = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    while let Some(id) = needed.pop() {
+        if is_unsure(module, id) {
+            found.insert(module.opcode(id));
+        }
+        for computation in module.called(id) {
+            if called.insert(computation) {
+                needed.extend(module.instructions(computation));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,242 @@
+//! One instruction over the field.
+
+use std::hash::{Hash as _, Hasher as _};
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::shape::checked_product;
+use tilewright_ir::{Data, ElementType, InstId, Op, Shape};
+
+use super::Numbers;
+use super::constant::elements;
+use super::field::{UNSURE, hash, marks, random, residue};
+use super::function::ELEMENT;
+use super::meaning::{Doubt, Doubts, Meaning, hands_on, has_floats, meaning};
+use crate::dynamic::is_dynamic;
+use crate::error::{Fault, Outcome};
+use crate::eval::{self, Cx, Operands, unsupported};
+use crate::frame::Evaluator;
+use crate::limits::Ledger;
+use crate::value::{Array, Value, num_bytes};
+
+/// What an evaluation over the field knows beside its values.
+#[derive(Debug, Default)]
+pub(crate) struct Field {
+    doubts: Doubts,
+    /// Instructions that no parameter reaches: as floats, and over the field.
+    closed: FxHashMap<InstId, (Value, Value)>,
+    /// How many random functions with a state were called.
+    calls: u64,
+}
+
+/// What is computed of constants alone is computed as floats, if it has no more
+/// elements: a compiler may have done so before.
+const MOST_CLOSED: usize = 1 << 20;
+
+impl Evaluator<'_> {
+    /// The instruction's value over the field.
+    pub(crate) fn run_over_field(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
+        if is_dynamic(self.module, id) {
+            return Err(unsupported("sizes known only at run time"));
+        }
+        if let Some(value) = self.closed(id)? {
+            return Ok(value);
+        }
+        let takes_floats =
+            self.module.operands(id).iter().any(|&operand| has_floats(self.module.shape(operand)));
+        match meaning(self.module, id) {
+            Meaning::Unknown => self.unknown(id, &operands),
+            Meaning::Bits if takes_floats => self.unknown(id, &operands),
+            Meaning::Bits => {
+                let doubt = operands.iter().any(is_unsure);
+                let value = self.as_floats(id, operands)?;
+                let value = over_field(&value, &self.ledger)?;
+                if doubt { mark(value, &self.ledger) } else { Ok(value) }
+            }
+            Meaning::Evaluated => self.evaluated(id, operands),
+        }
+    }
+
+    fn evaluated(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
+        let doubt = self.doubts(id, &operands)?;
+        let shape = Numbers::Field.shape(self.module.shape(id));
+        let value = eval::instruction(&mut Cx { evaluator: self, id, shape: &shape, operands })?;
+        if doubt { mark(value, &self.ledger) } else { Ok(value) }
+    }
+
+    /// Whether the result says nothing about reals.
+    fn doubts(&mut self, id: InstId, operands: &Operands) -> Outcome<bool> {
+        if let Op::Conditional(_) = self.module.op(id) {
+            return Ok(operands.first().is_some_and(is_unsure));
+        }
+        if hands_on(self.module, id) {
+            return Ok(false);
+        }
+        let field = self.field.as_mut().ok_or(Fault::Internal("there is no field"))?;
+        let own = match field.doubts.of(self.module, id) {
+            Doubt::None => false,
+            Doubt::Always => true,
+            Doubt::IfUnsure => operands.iter().any(has_unsure_elements),
+        };
+        Ok(own || operands.iter().any(is_unsure))
+    }
+
+    /// The value of an instruction that is computed of constants alone: what the
+    /// program computes in floats, as a compiler that folds constants does.
+    fn closed(&mut self, id: InstId) -> Outcome<Option<Value>> {
+        let field = self.field.as_ref().ok_or(Fault::Internal("there is no field"))?;
+        if let Some((_, value)) = field.closed.get(&id) {
+            return Ok(Some(value.clone()));
+        }
+        let module = self.module;
+        let opcode = module.opcode(id);
+        let computes = matches!(opcode.family(), "elementwise" | "shaping");
+        let small = module.array_shape(id).is_some_and(|shape| {
+            let count = checked_product(shape.dims()).and_then(|n| usize::try_from(n).ok());
+            count.is_some_and(|count| count <= MOST_CLOSED)
+        });
+        let is_constant = matches!(module.op(id), Op::Constant(_) | Op::Iota(_));
+        if !(is_constant || computes && small) {
+            return Ok(None);
+        }
+        let operands = module.operands(id).iter();
+        let operands = operands.map(|operand| field.closed.get(operand).map(|(v, _)| v.clone()));
+        let Some(operands) = operands.collect::<Option<Operands>>() else { return Ok(None) };
+        let floats = self.as_floats(id, operands)?;
+        let value = over_field(&floats, &self.ledger)?;
+        if let Some(field) = self.field.as_mut() {
+            field.closed.insert(id, (floats, value.clone()));
+        }
+        Ok(Some(value))
+    }
+
+    /// Evaluates an instruction that calls no computation as it is.
+    fn as_floats(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
+        let field = self.field.take();
+        let shape = self.module.shape(id);
+        let value = eval::instruction(&mut Cx { evaluator: self, id, shape, operands });
+        self.field = field;
+        value
+    }
+
+    /// A random function of all operands, unsure; of one that has a state, another
+    /// each time.
+    fn unknown(&mut self, id: InstId, operands: &Operands) -> Outcome<Value> {
+        let module = self.module;
+        let mut key = hash(module.opcode(id).name().bytes().map(u64::from));
+        if module.called(id).is_empty() {
+            key = hash([key, hash(format!("{:?}", module.op(id)).bytes().map(u64::from))]);
+        }
+        if let (Op::Rng(_), Some(field)) = (module.op(id), self.field.as_mut()) {
+            field.calls += 1;
+            key = hash([key, field.calls]);
+        }
+        let key = hash([key].into_iter().chain(operands.iter().map(hash_of)));
+        let mut leaf = 0;
+        self.random_value(module.shape(id), key, &mut leaf)
+    }
+
+    fn random_value(&self, shape: &Shape, key: u64, leaf: &mut u64) -> Outcome<Value> {
+        match shape {
+            Shape::Array(array) => {
+                *leaf += 1;
+                let kept = Numbers::Field.kept(array.element_type);
+                let len = checked_product(array.dims()).and_then(|n| usize::try_from(n).ok());
+                let len = len.ok_or(Fault::Internal("an array has more than 2^63 elements"))?;
+                let charge = self.ledger.reserve(num_bytes(kept, len))?;
+                self.ledger.spend(u64::try_from(len).unwrap_or(u64::MAX))?;
+                let data = random_data(kept, len, hash([key, *leaf]));
+                let array = Array::new(kept, array.dims().into(), data, charge)?;
+                mark(Value::Array(array), &self.ledger)
+            }
+            Shape::Tuple(elements) => {
+                let elements = elements.iter().map(|e| self.random_value(e, key, leaf));
+                Ok(Value::Tuple(Rc::new(elements.collect::<Outcome<_>>()?)))
+            }
+            Shape::Token => Ok(Value::Token),
+            Shape::Buffer(_) | Shape::Opaque => Err(unsupported(format!("a result of {shape}"))),
+        }
+    }
+}
+
+/// Random elements; zeros where they are integers, which may be indices.
+fn random_data(kept: ElementType, len: usize, key: u64) -> Data {
+    if kept == ELEMENT {
+        let numbers = 0..u64::try_from(len).unwrap_or(u64::MAX);
+        let element = |i| f64::from_bits(random([key, i]) | UNSURE);
+        return Data::F64(numbers.map(element).collect());
+    }
+    Data::zeros(kept, len)
+}
+
+/// The words of a value, mixed into one.
+fn hash_of(value: &Value) -> u64 {
+    match value {
+        Value::Array(array) => hash_data(array.data()),
+        Value::Tuple(elements) => hash(elements.iter().map(hash_of)),
+        Value::Token => 0,
+    }
+}
+
+fn hash_data(data: &Data) -> u64 {
+    if let Data::F64(values) = data {
+        return hash(values.iter().map(|value| residue(value.to_bits())));
+    }
+    let mut hasher = rustc_hash::FxHasher::default();
+    data.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A value of floats as elements of the field.
+pub(super) fn over_field(value: &Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
+    match value {
+        Value::Array(array) => {
+            let kept = Numbers::Field.kept(array.element_type());
+            if !array.element_type().is_float() && !array.element_type().is_complex() {
+                return Ok(value.clone());
+            }
+            let charge = ledger.reserve(num_bytes(kept, array.len()))?;
+            let data = elements(array.data(), array.element_type())?;
+            Array::new(kept, array.dims().into(), data, charge).map(Value::Array)
+        }
+        Value::Tuple(values) => {
+            let values = values.iter().map(|value| over_field(value, ledger));
+            Ok(Value::Tuple(Rc::new(values.collect::<Outcome<_>>()?)))
+        }
+        Value::Token => Ok(Value::Token),
+    }
+}
+
+/// The value, marked as unsure: elements one by one, other arrays as a whole.
+pub(crate) fn mark(value: Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
+    match value {
+        Value::Array(array) if array.element_type() == ELEMENT => array.modify(ledger, |data| {
+            if let Data::F64(values) = data {
+                for value in values {
+                    *value = f64::from_bits(value.to_bits() | UNSURE);
+                }
+            }
+            Ok(())
+        }),
+        Value::Array(array) => Ok(Value::Array(array.unsure())),
+        Value::Tuple(elements) => {
+            let elements = elements.iter().map(|element| mark(element.clone(), ledger));
+            Ok(Value::Tuple(Rc::new(elements.collect::<Outcome<_>>()?)))
+        }
+        Value::Token => Ok(Value::Token),
+    }
+}
+
+fn is_unsure(value: &Value) -> bool {
+    match value {
+        Value::Array(array) => array.is_unsure(),
+        Value::Tuple(elements) => elements.iter().any(is_unsure),
+        Value::Token => false,
+    }
+}
+
+fn has_unsure_elements(value: &Value) -> bool {
+    let Value::Array(array) = value else { return false };
+    let Data::F64(values) = array.data() else { return false };
+    values.iter().any(|value| marks(value.to_bits()) & UNSURE != 0)
+}
