@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tilewright::Profile;
 use tilewright::ir::Literal;
 use tilewright::lowering::{LoweredReduce, PlannedReduce, PlannedStep};
-use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, RunReport};
+use tilewright::report::{CostReport, Costs, NoteSummary, OptReport, OutputSummary, RunReport};
 use tilewright::simulate::Refused;
 
 /// The longest text of a shape that a table shows in full.
@@ -231,6 +231,24 @@ fn section(text: &mut String, heading: &str, notes: &[&NoteSummary]) {
             let _ = writeln!(text, "     {line}");
         }
     }
+}
+
+/// `check`: a line for each output that differs at all, or was not compared as a whole.
+/// Differences are in units of the largest magnitude of the output.
+pub(crate) fn differences(outputs: &[OutputSummary]) -> String {
+    const HEADER: [&str; 5] = ["output", "largest difference", "on", "because", "not compared"];
+    let mut rows = vec![HEADER.map(str::to_owned)];
+    for output in outputs.iter().filter(|output| output.max_ulp > 0 || output.not_compared > 0) {
+        let because = if output.at.is_some() { "it differs" } else { output.excuse.unwrap_or("-") };
+        rows.push([
+            format!("out{}", output.index),
+            output.max_relative.map_or("not finite".to_owned(), |largest| format!("{largest:.1e}")),
+            output.largest_on.clone().unwrap_or_else(|| "-".to_owned()),
+            because.to_owned(),
+            format!("{} of {}", output.not_compared, output.elements),
+        ]);
+    }
+    if rows.len() > 1 { columns(&rows) } else { String::new() }
 }
 
 /// `run --stats`: the time, and on a simulated machine what was counted.

@@ -146,6 +146,8 @@ pub struct Comparison {
     /// The largest difference in units in the last place (for integers: in
     /// ones; `u64::MAX` where one is NaN and the other is not).
     pub max_ulp: u64,
+    /// The largest finite magnitude among the expected elements.
+    pub largest: f64,
     /// The first element that is not close enough.
     pub at: Option<Difference>,
 }
@@ -222,7 +224,7 @@ pub fn compare_with(
                 compare_arrays(index, expected, actual, tolerance, slack.of(index))
             }
             (Literal::Token, Literal::Token) => {
-                Comparison { index, equal: true, max_abs: 0.0, max_ulp: 0, at: None }
+                Comparison { index, equal: true, max_abs: 0.0, max_ulp: 0, largest: 0.0, at: None }
             }
             (Literal::Elided(_), _) | (_, Literal::Elided(_)) => {
                 return Err(CompareError::Elided { index });
@@ -251,7 +253,7 @@ fn compare_arrays(
     }
     let worst = with_data!(expected.data(), expected => match actual.data().as_slice() {
         Some(actual) => Worst::of(expected, actual, tolerance, slack),
-        None => Worst { max_abs: f64::INFINITY, max_ulp: u64::MAX, at: None },
+        None => Worst { max_abs: f64::INFINITY, max_ulp: u64::MAX, largest: 0.0, at: None },
     });
     comparison(index, actual, worst)
 }
@@ -262,6 +264,7 @@ fn comparison(index: usize, actual: &ArrayLiteral, worst: Worst) -> Comparison {
         equal: worst.at.is_none(),
         max_abs: worst.max_abs,
         max_ulp: worst.max_ulp,
+        largest: worst.largest,
         at: worst.at.map(|(place, expected, actual_element)| Difference {
             index: position(place, actual.dims()),
             expected,
@@ -312,9 +315,43 @@ impl Slack {
         }
     }
 
+    /// Lets elements differ as far as they do, where `pardoned` says so for an array
+    /// and an element, by their numbers, and for whether both are finite.
+    pub fn pardon(
+        &mut self,
+        expected: &Literal,
+        actual: &Literal,
+        pardoned: impl Fn(usize, usize, bool) -> bool,
+    ) {
+        let (expected, actual) = (expected.leaves(), actual.leaves());
+        self.leaves.resize_with(expected.len(), Vec::new);
+        let pairs = expected.into_iter().zip(actual);
+        for (leaf, (slack, (expected, actual))) in self.leaves.iter_mut().zip(pairs).enumerate() {
+            if let (Literal::Array(expected), Literal::Array(actual)) = (expected, actual) {
+                let gaps = gaps(expected, actual);
+                slack.resize(gaps.len(), 0.0);
+                for (place, (slack, gap)) in slack.iter_mut().zip(gaps).enumerate() {
+                    if gap > *slack && pardoned(leaf, place, gap.is_finite()) {
+                        *slack = gap;
+                    }
+                }
+            }
+        }
+    }
+
     fn of(&self, leaf: usize) -> &[f64] {
         self.leaves.get(leaf).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether each element is a finite number; of types that have no others, all are.
+pub(crate) fn is_finite(array: &ArrayLiteral) -> Vec<bool> {
+    if let Some(format) = Format::of(array.element_type())
+        && let Data::U8(bits) = array.data()
+    {
+        return bits.iter().map(|&bits| Small { format, bits }.magnitude().is_finite()).collect();
+    }
+    with_data!(array.data(), values => values.iter().map(|v| v.magnitude().is_finite()).collect())
 }
 
 /// The distance between each two elements.
@@ -328,15 +365,16 @@ fn gaps(a: &ArrayLiteral, b: &ArrayLiteral) -> Vec<f64> {
 struct Worst {
     max_abs: f64,
     max_ulp: u64,
+    largest: f64,
     at: Option<(usize, String, String)>,
 }
 
 impl Worst {
     fn of<T: Distance>(expected: &[T], actual: &[T], tolerance: Tolerance, slack: &[f64]) -> Self {
         let magnitudes = expected.iter().map(|e| e.magnitude());
-        let largest = magnitudes.filter(|m| m.is_finite()).fold(tolerance.floor, f64::max);
-        let allowed = tolerance.relative * largest;
-        let mut worst = Self { max_abs: 0.0, max_ulp: 0, at: None };
+        let largest = magnitudes.filter(|m| m.is_finite()).fold(0.0, f64::max);
+        let allowed = tolerance.relative * largest.max(tolerance.floor);
+        let mut worst = Self { max_abs: 0.0, max_ulp: 0, largest, at: None };
         for (place, (&e, &a)) in expected.iter().zip(actual).enumerate() {
             let gap = e.gap(a);
             worst.max_abs = worst.max_abs.max(gap.abs);
@@ -498,7 +536,8 @@ impl<T: Distance> Distance for Complex<T> {
         self.re.gap(other.re).and(self.im.gap(other.im))
     }
     fn magnitude(self) -> f64 {
-        self.re.magnitude().max(self.im.magnitude())
+        let (re, im) = (self.re.magnitude(), self.im.magnitude());
+        if re.is_finite() && im.is_finite() { re.max(im) } else { f64::INFINITY }
     }
     fn text(self) -> String {
         format!("({}, {})", self.re.text(), self.im.text())

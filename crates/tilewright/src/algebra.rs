@@ -3,7 +3,8 @@
 use tilewright_interp::algebra::{AlgebraOptions, Verdict, compare};
 use tilewright_ir::Verified;
 
-use crate::check::{Agreement, CheckOptions, comparable};
+use crate::agreement::Agreement;
+use crate::check::{CheckOptions, comparable};
 use crate::error::Error;
 
 /// Compares the outputs of two modules, tuples flattened in order, with floats as

@@ -9,10 +9,10 @@ use tilewright_interp::{Comparison, InputKind, Observer, Seen, Slack, compare_wi
 use tilewright_ir::{CompId, InstId, Literal, Module, Opcode, Verified};
 use tilewright_text::print_instruction;
 
-use crate::check::{
-    CheckOptions, EXCUSED, Inputs, NUDGES, Trial, Witness, not_comparable, nudged_all,
-};
+use crate::agreement::Witness;
+use crate::check::{CheckOptions, Inputs, Trial, not_comparable};
 use crate::error::Error;
+use crate::nudge::{EXCUSED, NUDGES, nudged_all};
 
 /// What a search for the first difference found.
 #[derive(Clone, Debug, PartialEq, Eq)]

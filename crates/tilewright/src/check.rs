@@ -1,17 +1,17 @@
 //! Do two modules give the same outputs?
 
-use std::fmt;
+use std::sync::OnceLock;
 
-use tilewright_interp::algebra::Verdict;
 use tilewright_interp::{
     CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
     Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
 };
 use tilewright_ir::{ElementType, Literal, Verified};
 
+use crate::agreement::{Agreement, Excuse, Findings, Tried};
 use crate::algebra::verdicts;
 use crate::error::Error;
-use crate::nudge::nudged;
+use crate::nudge::{EXCUSED, NUDGES, nudged_all};
 use crate::run::{RunOptions, counted, evaluate_on, parameter_shapes};
 
 /// How modules are compared.
@@ -85,91 +85,6 @@ impl CheckOptions<'_> {
     }
 }
 
-/// What came of a comparison.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Agreement {
-    /// On how many inputs both modules were evaluated.
-    pub inputs_tried: usize,
-    /// Each output, tuples flattened in order, then each array fed out.
-    pub outputs: Vec<OutputDifference>,
-    /// What algebra says of each output, fed out ones apart.
-    pub algebra: Vec<Verdict>,
-}
-
-/// How far apart an output of two modules was, at worst.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct OutputDifference {
-    /// The greatest absolute difference; infinite where only one was finite.
-    pub max_abs: f64,
-    /// The greatest difference in units of the last place.
-    pub max_ulp: u64,
-    /// An element that differs by more than it may, if one does.
-    pub witness: Option<Witness>,
-}
-
-/// An element of an output that differs by more than it may.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Witness {
-    /// On which device, where there are several.
-    pub device: Option<usize>,
-    /// Its index in the output.
-    pub index: Vec<i64>,
-    /// Its value in the first module.
-    pub expected: String,
-    /// Its value in the second.
-    pub actual: String,
-    /// The kind of the inputs.
-    pub inputs: &'static str,
-    /// The seed of the inputs.
-    pub seed: u64,
-}
-
-impl fmt::Display for Witness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { device, index, expected, actual, inputs, seed } = self;
-        write!(f, "element {index:?} is {expected} in the first and {actual} in the second")?;
-        if let Some(device) = device {
-            write!(f, ", on device {device}")?;
-        }
-        write!(f, ", on {inputs} inputs from seed {seed}")
-    }
-}
-
-impl Agreement {
-    /// Whether all outputs were the same, within the tolerance of their type.
-    pub fn equal(&self) -> bool {
-        self.outputs.iter().all(|output| output.witness.is_none())
-    }
-
-    /// Takes in what was found on inputs, device by device.
-    fn add(&mut self, found: Vec<Vec<Comparison>>, kind: InputKind, seed: u64) {
-        self.inputs_tried += 1;
-        let several = found.len() > 1;
-        for (device, found) in found.into_iter().enumerate() {
-            self.outputs.resize_with(found.len(), OutputDifference::default);
-            for (output, found) in self.outputs.iter_mut().zip(found) {
-                output.add(found, several.then_some(device), kind, seed);
-            }
-        }
-    }
-}
-
-impl OutputDifference {
-    fn add(&mut self, found: Comparison, device: Option<usize>, kind: InputKind, seed: u64) {
-        let Comparison { max_abs, max_ulp, at, .. } = found;
-        self.max_abs = self.max_abs.max(max_abs);
-        self.max_ulp = self.max_ulp.max(max_ulp);
-        self.witness = self.witness.take().or(at.map(|at| Witness {
-            device,
-            index: at.index.to_vec(),
-            expected: at.expected,
-            actual: at.actual,
-            inputs: kind.name(),
-            seed,
-        }));
-    }
-}
-
 /// Evaluates two modules on the same inputs and compares their outputs.
 ///
 /// ```
@@ -216,12 +131,12 @@ pub fn check_watched(
 
 fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
     let options = trial.options;
-    let algebra = verdicts(trial.a, trial.b, options);
-    let mut agreement = Agreement { algebra, ..Agreement::default() };
+    let mut agreement = Agreement::new(verdicts(trial.a, trial.b, options));
     for kind in options.kinds() {
         for seed in (0..options.seeds).map(|seed| options.first_seed.wrapping_add(seed)) {
             let inputs = trial.inputs(kind, seed)?;
-            agreement.add(trial.compared(&inputs, kind)?, kind, seed);
+            let tried = trial.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
+            agreement.add(tried, kind, seed);
             if inputs.iter().all(Vec::is_empty) {
                 // There is nothing to vary.
                 return Ok(agreement);
@@ -238,8 +153,10 @@ pub(crate) struct Trial<'a> {
     pub(crate) options: &'a CheckOptions<'a>,
     /// What the first module rounds.
     pub(crate) rounding: Rounding,
-    devices: Devices,
-    progress: [Option<&'a Progress>; 2],
+    /// The first in wider floats, once somebody asked.
+    pub(crate) wide: OnceLock<Option<Verified>>,
+    pub(crate) devices: Devices,
+    pub(crate) progress: [Option<&'a Progress>; 2],
 }
 
 /// The inputs of each device.
@@ -257,7 +174,8 @@ impl<'a> Trial<'a> {
             Some(devices) => devices,
             None => devices_of_both(a, b)?,
         };
-        Ok(Self { a, b, options, rounding: Rounding::of_module(a), devices, progress: [None; 2] })
+        let (rounding, wide) = (Rounding::of_module(a), OnceLock::new());
+        Ok(Self { a, b, options, rounding, wide, devices, progress: [None; 2] })
     }
 
     /// Inputs of a kind from a seed.
@@ -282,7 +200,7 @@ impl<'a> Trial<'a> {
 
     /// What each device makes of one of the modules: its outputs, and what it
     /// feeds out, as one value.
-    fn run(
+    pub(crate) fn run(
         &self,
         module: &Verified,
         inputs: &Inputs,
@@ -298,16 +216,23 @@ impl<'a> Trial<'a> {
         Ok(outputs.into_iter().map(whole).collect())
     }
 
-    /// Compares what both make of inputs, on each device.
-    fn compared(&self, inputs: &Inputs, kind: InputKind) -> Result<Vec<Vec<Comparison>>, Error> {
+    /// Compares what both make of inputs, on each device. What `settled` says of an
+    /// output, by its number, is not looked at closely again.
+    fn compared(
+        &self,
+        inputs: &Inputs,
+        kind: InputKind,
+        settled: &dyn Fn(usize) -> bool,
+    ) -> Result<Tried, Error> {
         let expected = self.run(self.a, inputs, self.progress[0])?;
         let actual = self.run(self.b, inputs, self.progress[1])?;
         let slack = vec![Slack::default(); expected.len()];
-        let found = self.differences(&expected, &actual, kind, &slack)?;
-        if self.options.exact || all_equal(&found) {
-            return Ok(found);
+        let mut found = Findings::new(self.differences(&expected, &actual, kind, &slack)?);
+        if !self.options.exact && !found.settled(settled) {
+            let case = Case { inputs, kind, expected: &expected, actual: &actual, settled };
+            self.excuse(&case, slack, &mut found)?;
         }
-        self.excused(inputs, &expected, &actual, kind)
+        Ok(Tried { expected, found })
     }
 
     fn differences(
@@ -327,42 +252,52 @@ impl<'a> Trial<'a> {
         found.collect()
     }
 
-    /// Compares again, letting pass what rounding explains: a program that
-    /// itself gives something else on inputs that differ in the last place (the
-    /// sine of 1e8, the small difference of large sums) says nothing about
-    /// another program there.
-    fn excused(
+    /// Compares again, letting pass what is no worse than what the first module does
+    /// itself: errors against the exact result, overflow, and what rounding explains. A
+    /// program that gives something else on inputs that differ in the last place (the
+    /// sine of 1e8, the small difference of large sums) says nothing about another
+    /// program there.
+    fn excuse(
         &self,
-        inputs: &Inputs,
-        expected: &[Literal],
-        actual: &[Literal],
-        kind: InputKind,
-    ) -> Result<Vec<Vec<Comparison>>, Error> {
-        let mut slack = vec![Slack::default(); expected.len()];
-        let mut found = Vec::new();
+        case: &Case<'_>,
+        mut slack: Vec<Slack>,
+        found: &mut Findings,
+    ) -> Result<(), Error> {
+        let Case { inputs, kind, expected, actual, settled } = *case;
+        if self.pardon_near(case, &mut slack) {
+            let again = self.differences(expected, actual, kind, &slack)?;
+            found.update(again, Excuse::AsNear);
+        }
+        if !found.settled(settled)
+            && found.not_finite()
+            && self.pardon_overflow(case, &mut slack)?
+        {
+            let again = self.differences(expected, actual, kind, &slack)?;
+            found.update(again, Excuse::Overflow);
+        }
         for seed in 0..NUDGES {
+            if found.settled(settled) {
+                break;
+            }
             let moved = self.run(self.a, &nudged_all(inputs, seed), self.progress[0])?;
             for ((slack, expected), moved) in slack.iter_mut().zip(expected).zip(&moved) {
                 slack.widen(expected, moved, EXCUSED);
             }
-            found = self.differences(expected, actual, kind, &slack)?;
-            if all_equal(&found) {
-                break;
-            }
+            let again = self.differences(expected, actual, kind, &slack)?;
+            found.update(again, Excuse::Sensitive);
         }
-        Ok(found)
+        Ok(())
     }
 }
 
-fn all_equal(found: &[Vec<Comparison>]) -> bool {
-    found.iter().flatten().all(|comparison| comparison.equal)
-}
-
-/// Inputs next to the given ones; each moves on its own.
-pub(crate) fn nudged_all(inputs: &Inputs, seed: u64) -> Inputs {
-    let mut seeds = (0u64..).map(|i| i.wrapping_mul(NUDGES).wrapping_add(seed));
-    let mut moved = |input: &Literal| nudged(input, seeds.next().unwrap_or(seed));
-    inputs.iter().map(|inputs| inputs.iter().map(&mut moved).collect()).collect()
+/// What both modules made of inputs.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) inputs: &'a Inputs,
+    kind: InputKind,
+    pub(crate) expected: &'a [Literal],
+    pub(crate) actual: &'a [Literal],
+    settled: &'a dyn Fn(usize) -> bool,
 }
 
 /// The devices on which both run: those of the one that can tell them apart.
@@ -383,14 +318,6 @@ fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
 /// An output that is all smaller is judged as if something of this size were in
 /// it: inputs are of the order of one, and differences of theirs are as inexact.
 const LEAST_MAGNITUDE: f64 = 0.1;
-
-/// How many times a program is run on inputs next to the given ones, at most.
-/// Each number moves up or down by chance: what two of them make of it shows
-/// only where they move apart, which this often they all but surely do.
-pub(crate) const NUDGES: u64 = 24;
-/// How much further apart than those runs two programs may be: sums in another
-/// order round at every step, inputs that move do so by chance in both ways.
-pub(crate) const EXCUSED: f64 = 64.0;
 
 pub(crate) fn not_comparable(error: CompareError) -> Error {
     Error::NotComparable(error.to_string())

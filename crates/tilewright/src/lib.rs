@@ -29,11 +29,13 @@
 //! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`], [`lower`] and [`interp`]. The
 //! semantic version of this crate covers what it defines itself and what it names.
 
+pub mod agreement;
 pub mod algebra;
 pub mod bisect;
 pub mod check;
 pub mod composite;
 pub mod error;
+mod judge;
 pub mod listing;
 pub mod lowering;
 pub mod module;
@@ -54,9 +56,10 @@ pub use tilewright_sim as sim;
 pub use tilewright_target as targets;
 pub use tilewright_text as text;
 
+pub use agreement::{Agreement, Excuse, OutputDifference, Witness};
 pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
-pub use check::{Agreement, CheckOptions, OutputDifference, Witness, check, check_watched};
+pub use check::{CheckOptions, check, check_watched};
 pub use error::Error;
 pub use interp::Limits;
 pub use interp::algebra::Verdict;

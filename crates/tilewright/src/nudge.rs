@@ -4,6 +4,8 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use tilewright_ir::{ArrayLiteral, Data, Literal};
 
+use crate::check::Inputs;
+
 /// The value with every float moved to the next number, up or down as `seed`
 /// decides for each; zeros, infinities and NaN stay, and so does all that is
 /// no float.
@@ -17,6 +19,21 @@ pub(crate) fn nudged(value: &Literal, seed: u64) -> Literal {
         Literal::Token | Literal::Elided(_) => value.clone(),
     }
 }
+
+/// Inputs next to the given ones; each moves on its own.
+pub(crate) fn nudged_all(inputs: &Inputs, seed: u64) -> Inputs {
+    let mut seeds = (0u64..).map(|i| i.wrapping_mul(NUDGES).wrapping_add(seed));
+    let mut moved = |input: &Literal| nudged(input, seeds.next().unwrap_or(seed));
+    inputs.iter().map(|inputs| inputs.iter().map(&mut moved).collect()).collect()
+}
+
+/// How many times a program is run on inputs next to the given ones, at most.
+/// Each number moves up or down by chance: what two of them make of it shows
+/// only where they move apart, which this often they all but surely do.
+pub(crate) const NUDGES: u64 = 24;
+/// How much further apart than those runs two programs may be: sums in another
+/// order round at every step, inputs that move do so by chance in both ways.
+pub(crate) const EXCUSED: f64 = 64.0;
 
 /// An odd number whose multiples are spread evenly.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

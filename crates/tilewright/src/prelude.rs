@@ -8,6 +8,7 @@ pub use tilewright_ir::{
 };
 pub use tilewright_target::Target;
 
-pub use crate::check::{Agreement, CheckOptions};
+pub use crate::agreement::Agreement;
+pub use crate::check::CheckOptions;
 pub use crate::error::Error;
 pub use crate::pipeline::{Optimized, Options, Passes, Report};

@@ -10,8 +10,8 @@ use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
 use tilewright_sim::Counters;
 use tilewright_target::Target;
 
+use crate::agreement::{Agreement, Excuse, OutputDifference};
 use crate::bisect::FirstDifference;
-use crate::check::{Agreement, OutputDifference};
 use crate::error::Error;
 use crate::profile::Profile;
 use crate::simulate::{Refused, Simulated};
@@ -308,6 +308,20 @@ pub struct OutputSummary {
     /// What algebra says: `equal`, `agrees, through ...`, `differs at ...` or
     /// `undecided: ...`; `null` for what is fed out.
     pub algebra: Option<String>,
+    /// The greatest difference in units of the largest finite magnitude of the output on
+    /// the same inputs; `null` where one is not finite.
+    pub max_relative: Option<f64>,
+    /// The kind and the seed of the inputs on which that was, such as `edges 1`; `null`
+    /// where there was no difference.
+    pub largest_on: Option<String>,
+    /// The weakest reason for which a difference was let pass: `rounding`, `as-near`,
+    /// `overflow` or `sensitive`; `null` where there was none.
+    pub excuse: Option<&'static str>,
+    /// How many elements it has.
+    pub elements: usize,
+    /// How many of them were infinite or NaN on all inputs, so that nothing is known of
+    /// them.
+    pub not_compared: usize,
 }
 
 impl From<&Agreement> for CheckReport {
@@ -341,6 +355,11 @@ impl OutputSummary {
             inputs: witness.map(|witness| witness.inputs),
             seed: witness.map(|witness| witness.seed),
             algebra: None,
+            max_relative: Some(output.max_relative).filter(|difference| difference.is_finite()),
+            largest_on: output.largest_on.map(|(kind, seed)| format!("{kind} {seed}")),
+            excuse: output.excuse.map(Excuse::name),
+            elements: output.elements,
+            not_compared: output.not_compared,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::opt::options;
 use crate::args::Check;
 use crate::io;
 use crate::progress::{self, Watched};
-use crate::report::counted;
+use crate::report::{counted, differences};
 
 pub(crate) fn run(args: Check) -> Result<ExitCode> {
     io::stdin_once([&args.a].into_iter().chain(&args.b));
@@ -46,14 +46,15 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         Some(witness) if args.bisect => Some(tilewright::bisect(&a, &b, &how, witness)?),
         _ => None,
     };
+    let mut report = CheckReport::from(&agreement);
+    let table = differences(&report.outputs);
     if args.json {
-        let first_difference = bisection.and_then(|bisection| bisection.first);
-        let report = CheckReport { first_difference, ..CheckReport::from(&agreement) };
+        report.first_difference = bisection.and_then(|bisection| bisection.first);
         io::to_stdout(io::json(&report)?.as_bytes())?;
     } else if agreement.equal() {
-        io::to_stdout(agreed(&agreement, &how).as_bytes())?;
+        io::to_stdout((agreed(&agreement, &how) + &table).as_bytes())?;
     } else {
-        io::to_stderr(&disagreement(&agreement));
+        io::to_stderr(&(disagreement(&agreement) + &table));
         io::to_stderr(&bisection.map_or_else(String::new, |bisection| format!("{bisection}\n")));
     }
     Ok(if agreement.equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -102,8 +102,10 @@ fn check() {
         let outputs = report["outputs"].as_array().unwrap();
         assert_eq!(outputs.len(), 1);
         let witness = ["at", "expected", "actual", "device", "inputs", "seed"];
-        let keys: Vec<&str> = ["index", "max_abs", "max_ulp"].into_iter().chain(witness).collect();
-        assert_keys(&outputs[0], &keys);
+        let table = ["max_relative", "largest_on", "excuse", "elements", "not_compared"];
+        let keys = ["index", "max_abs", "max_ulp"].into_iter().chain(witness).chain(table);
+        assert_keys(&outputs[0], &keys.collect::<Vec<&str>>());
+        assert_eq!(outputs[0]["not_compared"], 0);
         assert!(outputs[0]["device"].is_null());
         assert_eq!(outputs[0]["index"], 0);
     }

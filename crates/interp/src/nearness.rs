@@ -1,0 +1,91 @@
+//! Which elements of a result are as near to the exact one as those of another, and
+//! which were finite, so that they could be compared at all.
+
+use tilewright_ir::{ArrayLiteral, Data, Literal};
+
+use crate::compare::is_finite;
+use crate::rounding::unit;
+
+/// How much further from the exact result than another a result may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// The factor by which the largest error of an array may grow.
+    pub factor: f64,
+    /// What is added to that, in units in the last place of the largest element.
+    pub ulps: f64,
+}
+
+/// For each array of a value, for each element: whether `b` is as near to `exact`, the
+/// result of the same program in wider floats, as the largest error of `a` in that array
+/// lets it be. `false` where that cannot be told: in arrays that are no real floats or
+/// that nothing wider is known of.
+pub fn as_near(exact: &Literal, a: &Literal, b: &Literal, growth: Growth) -> Vec<Vec<bool>> {
+    let leaves = exact.leaves().into_iter().zip(a.leaves()).zip(b.leaves());
+    let of = |((exact, a), b): ((&Literal, &Literal), &Literal)| match (exact, a, b) {
+        (Literal::Array(exact), Literal::Array(a), Literal::Array(b)) => {
+            array_as_near(exact, a, b, growth)
+        }
+        _ => None,
+    };
+    leaves.map(|leaf| of(leaf).unwrap_or_default()).collect()
+}
+
+fn array_as_near(
+    exact: &ArrayLiteral,
+    a: &ArrayLiteral,
+    b: &ArrayLiteral,
+    growth: Growth,
+) -> Option<Vec<bool>> {
+    let ulp = 2.0 * unit(a.element_type());
+    let (exact, a, b) = (numbers(exact)?, numbers(a)?, numbers(b)?);
+    let greatest = |numbers: &mut dyn Iterator<Item = f64>| {
+        numbers.filter(|number| number.is_finite()).fold(0.0, f64::max)
+    };
+    let error = greatest(&mut a.iter().zip(&exact).map(|(a, exact)| (a - exact).abs()));
+    let largest = greatest(&mut a.iter().map(|a| a.abs()));
+    let bound = growth.factor * error + growth.ulps * ulp * largest;
+    let near = |(b, exact): (&f64, &f64)| {
+        b == exact || (b.is_nan() && exact.is_nan()) || (b - exact).abs() <= bound
+    };
+    Some(b.iter().zip(&exact).map(near).collect())
+}
+
+/// The elements of an array of real floats of 16 bits and more.
+fn numbers(array: &ArrayLiteral) -> Option<Vec<f64>> {
+    Some(match array.data() {
+        Data::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
+        Data::BF16(v) => v.iter().map(|x| x.to_f64()).collect(),
+        Data::F32(v) => v.iter().map(|&x| x.into()).collect(),
+        Data::F64(v) => v.clone(),
+        _ => return None,
+    })
+}
+
+/// Which elements of a result were finite at least once: the others say nothing of
+/// whether two programs agree.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    leaves: Vec<Vec<bool>>,
+}
+
+impl Coverage {
+    /// Takes in a result.
+    pub fn add(&mut self, value: &Literal) {
+        let leaves = value.leaves();
+        self.leaves.resize_with(leaves.len().max(self.leaves.len()), Vec::new);
+        for (seen, leaf) in self.leaves.iter_mut().zip(leaves) {
+            let Literal::Array(array) = leaf else { continue };
+            let finite = is_finite(array);
+            seen.resize(finite.len().max(seen.len()), false);
+            for (seen, finite) in seen.iter_mut().zip(finite) {
+                *seen |= finite;
+            }
+        }
+    }
+
+    /// How many elements of an array, by its number, were finite never, of how many.
+    pub fn missing(&self, leaf: usize) -> (usize, usize) {
+        let seen = self.leaves.get(leaf).map_or(&[][..], Vec::as_slice);
+        (seen.iter().filter(|seen| !**seen).count(), seen.len())
+    }
+}

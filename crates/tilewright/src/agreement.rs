@@ -1,0 +1,211 @@
+//! What came of comparing the outputs of two modules.
+
+use std::fmt;
+
+use tilewright_interp::algebra::Verdict;
+use tilewright_interp::{Comparison, Coverage, InputKind};
+use tilewright_ir::Literal;
+
+/// What came of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Agreement {
+    /// On how many inputs both modules were evaluated.
+    pub inputs_tried: usize,
+    /// Each output, tuples flattened in order, then each array fed out.
+    pub outputs: Vec<OutputDifference>,
+    /// For each device, what of its outputs was finite.
+    coverage: Vec<Coverage>,
+    /// What algebra says of each output, fed out ones apart.
+    pub algebra: Vec<Verdict>,
+}
+
+/// How far apart an output of two modules was, at worst.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OutputDifference {
+    /// The greatest absolute difference; infinite where only one was finite.
+    pub max_abs: f64,
+    /// The greatest difference in units of the last place.
+    pub max_ulp: u64,
+    /// The greatest difference in units of the largest finite magnitude that the output
+    /// of the first module has on the same inputs.
+    pub max_relative: f64,
+    /// The kind and the seed of the inputs on which that was.
+    pub largest_on: Option<(&'static str, u64)>,
+    /// The weakest reason for which a difference was let pass.
+    pub excuse: Option<Excuse>,
+    /// How many elements it has, those of all devices together.
+    pub elements: usize,
+    /// How many of them were infinite or NaN on all inputs, so that nothing is known of
+    /// them.
+    pub not_compared: usize,
+    /// An element that differs by more than it may, if one does.
+    pub witness: Option<Witness>,
+}
+
+/// Why a difference is let pass, the strongest reason first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Excuse {
+    /// It is what rounding makes of the magnitude of the output.
+    Rounding,
+    /// The second is as near to the result in wider floats as the first is.
+    AsNear,
+    /// The first makes an infinity or a NaN of finite numbers on the way.
+    Overflow,
+    /// The first gives as much else on inputs that differ in the last place.
+    Sensitive,
+}
+
+impl Excuse {
+    /// The word for it in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rounding => "rounding",
+            Self::AsNear => "as-near",
+            Self::Overflow => "overflow",
+            Self::Sensitive => "sensitive",
+        }
+    }
+}
+
+/// An element of an output that differs by more than it may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// On which device, where there are several.
+    pub device: Option<usize>,
+    /// Its index in the output.
+    pub index: Vec<i64>,
+    /// Its value in the first module.
+    pub expected: String,
+    /// Its value in the second.
+    pub actual: String,
+    /// The kind of the inputs.
+    pub inputs: &'static str,
+    /// The seed of the inputs.
+    pub seed: u64,
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device, index, expected, actual, inputs, seed } = self;
+        write!(f, "element {index:?} is {expected} in the first and {actual} in the second")?;
+        if let Some(device) = device {
+            write!(f, ", on device {device}")?;
+        }
+        write!(f, ", on {inputs} inputs from seed {seed}")
+    }
+}
+
+/// What the first module made of inputs, and how the second differs.
+pub(crate) struct Tried {
+    pub(crate) expected: Vec<Literal>,
+    pub(crate) found: Findings,
+}
+
+/// The comparisons of each device, and what was let pass.
+pub(crate) struct Findings(Vec<Vec<Finding>>);
+
+struct Finding {
+    comparison: Comparison,
+    excuse: Option<Excuse>,
+}
+
+impl Findings {
+    /// Those of the usual tolerances.
+    pub(crate) fn new(found: Vec<Vec<Comparison>>) -> Self {
+        let finding = |comparison: Comparison| {
+            let excuse = (comparison.equal && comparison.max_ulp > 0).then_some(Excuse::Rounding);
+            Finding { comparison, excuse }
+        };
+        Self(found.into_iter().map(|found| found.into_iter().map(finding).collect()).collect())
+    }
+
+    /// Those of wider tolerances, with the reason for them.
+    pub(crate) fn update(&mut self, found: Vec<Vec<Comparison>>, excuse: Excuse) {
+        for (finding, next) in self.0.iter_mut().flatten().zip(found.into_iter().flatten()) {
+            if !finding.comparison.equal {
+                finding.excuse = next.equal.then_some(excuse);
+                finding.comparison = next;
+            }
+        }
+    }
+
+    /// Whether nothing differs but outputs that are known to.
+    pub(crate) fn settled(&self, known: &dyn Fn(usize) -> bool) -> bool {
+        let differing = self.0.iter().flatten().filter(|finding| !finding.comparison.equal);
+        differing.into_iter().all(|finding| known(finding.comparison.index))
+    }
+
+    /// Whether an element that differs may be finite in one and not in the other.
+    pub(crate) fn not_finite(&self) -> bool {
+        let differing = self.0.iter().flatten().filter(|finding| !finding.comparison.equal);
+        differing.into_iter().any(|finding| finding.comparison.max_abs.is_infinite())
+    }
+}
+
+impl Agreement {
+    /// What algebra says, before anything was tried.
+    pub(crate) fn new(algebra: Vec<Verdict>) -> Self {
+        Self { algebra, ..Self::default() }
+    }
+
+    /// Whether all outputs were the same, within the tolerance of their type.
+    pub fn equal(&self) -> bool {
+        self.outputs.iter().all(|output| output.witness.is_none())
+    }
+
+    /// Whether an output, by its number, is known to differ.
+    pub(crate) fn differs(&self, output: usize) -> bool {
+        self.outputs.get(output).is_some_and(|output| output.witness.is_some())
+    }
+
+    /// Takes in what was found on inputs, device by device.
+    pub(crate) fn add(&mut self, tried: Tried, kind: InputKind, seed: u64) {
+        self.inputs_tried += 1;
+        let several = tried.found.0.len() > 1;
+        for (device, found) in tried.found.0.into_iter().enumerate() {
+            self.outputs.resize_with(found.len(), OutputDifference::default);
+            for (output, found) in self.outputs.iter_mut().zip(found) {
+                output.add(found, several.then_some(device), kind, seed);
+            }
+        }
+        self.cover(&tried.expected);
+    }
+
+    fn cover(&mut self, expected: &[Literal]) {
+        self.coverage.resize_with(expected.len(), Coverage::default);
+        for (coverage, expected) in self.coverage.iter_mut().zip(expected) {
+            coverage.add(expected);
+        }
+        for (leaf, output) in self.outputs.iter_mut().enumerate() {
+            (output.not_compared, output.elements) = (0, 0);
+            for coverage in &self.coverage {
+                let (missing, elements) = coverage.missing(leaf);
+                output.not_compared = output.not_compared.saturating_add(missing);
+                output.elements = output.elements.saturating_add(elements);
+            }
+        }
+    }
+}
+
+impl OutputDifference {
+    fn add(&mut self, found: Finding, device: Option<usize>, kind: InputKind, seed: u64) {
+        let Finding { comparison: Comparison { max_abs, max_ulp, largest, at, .. }, excuse } =
+            found;
+        self.max_abs = self.max_abs.max(max_abs);
+        self.max_ulp = self.max_ulp.max(max_ulp);
+        self.excuse = self.excuse.max(excuse);
+        let relative = if max_abs == 0.0 { 0.0 } else { max_abs / largest };
+        if relative > self.max_relative {
+            self.max_relative = relative;
+            self.largest_on = Some((kind.name(), seed));
+        }
+        self.witness = self.witness.take().or(at.map(|at| Witness {
+            device,
+            index: at.index.to_vec(),
+            expected: at.expected,
+            actual: at.actual,
+            inputs: kind.name(),
+            seed,
+        }));
+    }
+}

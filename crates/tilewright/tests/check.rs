@@ -1,0 +1,118 @@
+//! What `check` lets pass, what it does not, and what it says it has not seen.
+
+use tilewright::{Agreement, CheckOptions, Excuse, Verified, check};
+
+fn module(body: &str) -> Verified {
+    tilewright::parse(&format!("HloModule m\n\nENTRY e {{\n{body}\n}}\n")).unwrap()
+}
+
+fn checked(a: &str, b: &str) -> Agreement {
+    check(&module(a), &module(b), &CheckOptions::default()).unwrap()
+}
+
+#[test]
+fn what_is_never_finite_is_counted() {
+    let text = "
+  x = f32[6] parameter(0)
+  y = f32[4] parameter(1)
+  size = f32[6] abs(x)
+  less = f32[6] negate(size)
+  one = f32[] constant(1)
+  ones = f32[6] broadcast(one), dimensions={}
+  below = f32[6] subtract(less, ones)
+  root = f32[6] sqrt(below)
+  all = f32[10] concatenate(root, y), dimensions={0}
+  ROOT t = (f32[10], f32[4]) tuple(all, y)";
+    let agreement = checked(text, text);
+    assert!(agreement.equal());
+    let counts: Vec<_> = agreement.outputs.iter().map(|o| (o.not_compared, o.elements)).collect();
+    assert_eq!(counts, [(6, 10), (0, 4)]);
+}
+
+#[test]
+fn overflow_of_the_first_excuses_what_is_not_finite() {
+    let first = "
+  x = f32[64] parameter(0)
+  e = f32[64] exponential(x)
+  one = f32[] constant(1)
+  ones = f32[64] broadcast(one), dimensions={}
+  ROOT y = f32[64] divide(ones, e)";
+    let second = "
+  x = f32[64] parameter(0)
+  e = f32[64] exponential(x)
+  square = f32[64] multiply(e, e)
+  ROOT y = f32[64] divide(e, square)";
+    let agreement = checked(first, second);
+    assert!(agreement.equal(), "{:?}", agreement.outputs);
+    assert_eq!(agreement.outputs[0].excuse, Some(Excuse::Overflow));
+}
+
+#[test]
+fn overflow_of_the_second_alone_is_a_difference() {
+    let first = "
+  x = f32[64] parameter(0)
+  ROOT y = f32[64] tanh(x)";
+    let second = "
+  x = f32[64] parameter(0)
+  twice = f32[64] add(x, x)
+  e = f32[64] exponential(twice)
+  one = f32[] constant(1)
+  ones = f32[64] broadcast(one), dimensions={}
+  above = f32[64] subtract(e, ones)
+  below = f32[64] add(e, ones)
+  ROOT y = f32[64] divide(above, below)";
+    let agreement = checked(first, second);
+    let witness = agreement.outputs[0].witness.as_ref().expect("a difference");
+    assert_eq!(witness.actual, "NaN");
+}
+
+/// An element is rounded to a multiple of 2^-7 on the way, which does not move with the
+/// last place of the input.
+const COARSE: &str = "
+  x = f32[64] parameter(0)
+  c = f32[] constant(65536)
+  cs = f32[64] broadcast(c), dimensions={}
+  far = f32[64] add(x, cs)
+  ROOT y = f32[64] subtract(far, cs)";
+
+#[test]
+fn a_second_that_is_nearer_to_the_exact_result_is_let_pass() {
+    let agreement = checked(
+        COARSE,
+        "
+  x = f32[64] parameter(0)
+  ROOT y = f32[64] copy(x)",
+    );
+    assert!(agreement.equal(), "{:?}", agreement.outputs);
+    assert_eq!(agreement.outputs[0].excuse, Some(Excuse::AsNear));
+}
+
+#[test]
+fn a_second_that_is_further_from_it_is_not() {
+    let agreement = checked(
+        COARSE,
+        "
+  x = f32[64] parameter(0)
+  c = f32[] constant(0.0625)
+  cs = f32[64] broadcast(c), dimensions={}
+  ROOT y = f32[64] add(x, cs)",
+    );
+    assert!(!agreement.equal());
+}
+
+#[test]
+fn differences_are_in_units_of_their_output() {
+    let agreement = checked(
+        "
+  x = f32[64] parameter(0)
+  ROOT y = f32[64] add(x, x)",
+        "
+  x = f32[64] parameter(0)
+  c = f32[] constant(3)
+  cs = f32[64] broadcast(c), dimensions={}
+  ROOT y = f32[64] multiply(x, cs)",
+    );
+    // 3x is off from 2x by half of the largest.
+    assert!((agreement.outputs[0].max_relative - 0.5).abs() < 1e-6);
+    assert!(agreement.outputs[0].largest_on.is_some());
+}
