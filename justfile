@@ -18,3 +18,7 @@ fixtures:
 real-effect:
     cargo build --release -p tilewright-cli
     .venv/bin/python benches/real_effect.py
+
+# Hours of random attacks on the numbers of rewrites: just attack --minutes 60 --seed 1
+attack *args:
+    cargo run --release -p tilewright --example attack -- {{args}}

@@ -14,10 +14,10 @@
 //! correct evaluations in different orders differ by little.
 
 mod flow;
-mod graph;
+pub(crate) mod graph;
 mod large;
 mod norm;
-mod rng;
+pub(crate) mod rng;
 mod shapes;
 mod steps;
 #[cfg(test)]

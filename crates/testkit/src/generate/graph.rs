@@ -257,7 +257,7 @@ fn limit(element: ElementType) -> f64 {
 /// Numbers as elements of a type, the nearest there is.
 #[expect(clippy::cast_possible_truncation, reason = "the numbers are small, or saturate")]
 #[expect(clippy::cast_sign_loss, reason = "negative numbers saturate to 0")]
-pub(super) fn data(element: ElementType, numbers: &[f64]) -> Data {
+pub(crate) fn data(element: ElementType, numbers: &[f64]) -> Data {
     let n = numbers.iter().copied();
     match element {
         ElementType::Pred => Data::Pred(n.map(|x| x != 0.0).collect()),

@@ -1,0 +1,212 @@
+//! Inputs that are hard on rounding.
+
+use tilewright_interp::InputError;
+use tilewright_ir::{ArrayLiteral, ElementType, InstId, Literal, Module, Verified};
+
+use crate::generate::graph::data;
+use crate::generate::rng::Rng;
+
+/// Which kinds of numbers the inputs of a program are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Profile {
+    /// Normal numbers and few different ones: what `--fast-math` is for.
+    Tame,
+    /// Images far from zero whose elements differ by little.
+    Far,
+    /// Halves from -2 to 2, so that many are equal.
+    Ties,
+    /// Every input at a scale of its own, from `1e-30` to `1e30` (less in narrow types).
+    Scales,
+    /// All above 7, or all below -7.
+    OneSided,
+    /// Every input of any of these kinds.
+    Mixed,
+    /// As `Mixed`, with infinities, NaN and the limits of types.
+    Special,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: &'static [Self] = &[
+        Self::Tame,
+        Self::Far,
+        Self::Ties,
+        Self::Scales,
+        Self::OneSided,
+        Self::Mixed,
+        Self::Special,
+    ];
+
+    /// The profile that the program of a seed is tried with.
+    pub fn of_seed(seed: u64) -> Self {
+        Rng::new(seed ^ 0xda7a).pick(Self::ALL).copied().unwrap_or(Self::Tame)
+    }
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tame => "tame",
+            Self::Far => "far",
+            Self::Ties => "ties",
+            Self::Scales => "scales",
+            Self::OneSided => "one-sided",
+            Self::Mixed => "mixed",
+            Self::Special => "special",
+        }
+    }
+}
+
+/// What one input is made of.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Normal,
+    Ties,
+    /// Around a number, with a deviation.
+    Around(f64, f64),
+    /// Normal numbers times a power of ten.
+    Scaled(f64),
+    /// Of any size between limits, of both signs.
+    AnySize,
+    Subnormal,
+    Above7,
+    Below7,
+    /// One number.
+    Same,
+    /// With infinities, NaN or the limits of the type.
+    Special,
+}
+
+/// The inputs of a module's entry for a profile and a seed: the same on every machine,
+/// each with a stream of random numbers of its own.
+///
+/// # Errors
+/// If a parameter is no static array.
+pub fn inputs(module: &Verified, profile: Profile, seed: u64) -> Result<Vec<Literal>, InputError> {
+    let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
+    let made = parameters.iter().enumerate().map(|(number, &id)| {
+        let mut rng = Rng::new(seed.wrapping_mul(1000).wrapping_add(number as u64));
+        let shape = || module.shape(id).to_string();
+        array(module, id, number, profile, &mut rng)
+            .ok_or_else(|| InputError::Shape { parameter: number, shape: shape() })
+    });
+    made.collect()
+}
+
+fn array(
+    module: &Module,
+    id: InstId,
+    number: usize,
+    profile: Profile,
+    rng: &mut Rng,
+) -> Option<Literal> {
+    let shape = module.array_shape(id)?;
+    let element = shape.element_type;
+    let kind = kind(profile, number, element, rng);
+    let count = usize::try_from(shape.num_elements()?).ok()?;
+    let numbers: Vec<f64> = (0..count).map(|_| number_of(kind, element, rng)).collect();
+    let numbers = match kind {
+        Kind::Same => vec![numbers.first().copied().unwrap_or(1.0); count],
+        _ => numbers,
+    };
+    let array = ArrayLiteral::new(element, shape.dims().iter().copied(), data(element, &numbers));
+    array.ok().map(Literal::Array)
+}
+
+fn kind(profile: Profile, number: usize, element: ElementType, rng: &mut Rng) -> Kind {
+    let far = match element {
+        ElementType::F16 | ElementType::BF16 => [20.0, 60.0, 100.0][rng.below(3)],
+        _ => [100.0, 1e3, 1e4, 1e6][rng.below(4)],
+    };
+    match profile {
+        Profile::Tame if rng.chance(80) => Kind::Normal,
+        Profile::Tame | Profile::Ties => Kind::Ties,
+        // The first two are images.
+        Profile::Far if number < 2 || rng.chance(15) => Kind::Around(far, 1.0),
+        Profile::Far => Kind::Normal,
+        Profile::Scales => Kind::Scaled(scale(element, rng)),
+        Profile::OneSided if rng.chance(50) => Kind::Above7,
+        Profile::OneSided => Kind::Below7,
+        Profile::Special if rng.chance(40) => Kind::Special,
+        Profile::Mixed | Profile::Special => match rng.below(10) {
+            0..=2 => Kind::Normal,
+            3 => Kind::Ties,
+            4 => Kind::Around(far, [1.0, 1e-2][rng.below(2)]),
+            5 => Kind::Scaled(scale(element, rng)),
+            6 => Kind::AnySize,
+            7 => Kind::Subnormal,
+            8 => Kind::Same,
+            _ => Kind::Above7,
+        },
+    }
+}
+
+/// A power of ten within the range of a type.
+fn scale(element: ElementType, rng: &mut Rng) -> f64 {
+    let exponents: &[i32] = match element {
+        ElementType::F16 => &[-4, -3, -2, 0, 1, 2, 3],
+        _ => &[-30, -20, -20, -18, -8, 0, 12, 18, 20, 20, 25],
+    };
+    10f64.powi(rng.pick(exponents).copied().unwrap_or(0))
+}
+
+fn number_of(kind: Kind, element: ElementType, rng: &mut Rng) -> f64 {
+    if element.is_integer() {
+        return integer(kind, element, rng);
+    }
+    match kind {
+        Kind::Normal | Kind::Same => normal(rng),
+        Kind::Ties => half(rng),
+        Kind::Around(centre, deviation) => centre + deviation * normal(rng),
+        Kind::Scaled(scale) => scale * normal(rng),
+        Kind::AnySize => {
+            let widest = if element == ElementType::F16 { 6.0 } else { 30.0 };
+            let size = 2f64.powf(widest * (2.0 * unit(rng) - 1.0));
+            if rng.chance(50) { size } else { -size }
+        }
+        Kind::Subnormal => {
+            let least = if element == ElementType::F16 { 6e-8 } else { 1e-40 };
+            if rng.chance(70) { least * (1.0 + 10.0 * unit(rng)) } else { normal(rng) }
+        }
+        Kind::Above7 => 7.0 + normal(rng).abs(),
+        Kind::Below7 => -7.0 - normal(rng).abs(),
+        Kind::Special => match rng.below(60) {
+            0 => f64::INFINITY,
+            1 => f64::NEG_INFINITY,
+            2 => f64::NAN,
+            3 => -0.0,
+            4 => 0.0,
+            _ => normal(rng),
+        },
+    }
+}
+
+fn integer(kind: Kind, element: ElementType, rng: &mut Rng) -> f64 {
+    let greatest = 2f64.powi(i32::try_from(element.bits()).unwrap_or(31) - 1) - 1.0;
+    match kind {
+        Kind::Special | Kind::Scaled(_) | Kind::AnySize => {
+            [greatest, -greatest - 1.0, greatest - 1.0, 0.0, 1.0, -1.0][rng.below(6)]
+        }
+        Kind::Ties | Kind::Same => half(rng) * 2.0,
+        Kind::Above7 => 7.0 + (10.0 * unit(rng)).floor(),
+        Kind::Below7 => -7.0 - (10.0 * unit(rng)).floor(),
+        Kind::Normal | Kind::Around(..) | Kind::Subnormal => {
+            ((2.0 * unit(rng) - 1.0) * greatest.min(100.0)).floor()
+        }
+    }
+}
+
+fn half(rng: &mut Rng) -> f64 {
+    f64::from(u8::try_from(rng.below(9)).unwrap_or(0)) / 2.0 - 2.0
+}
+
+/// From 0 to 1, without 0.
+fn unit(rng: &mut Rng) -> f64 {
+    let steps = 1 << 24;
+    f64::from(u32::try_from(rng.below(steps) + 1).unwrap_or(1)) / f64::from(1u32 << 24)
+}
+
+/// Box and Muller's method.
+fn normal(rng: &mut Rng) -> f64 {
+    let (radius, angle) = ((-2.0 * unit(rng).ln()).sqrt(), std::f64::consts::TAU * unit(rng));
+    radius * angle.cos()
+}

@@ -1,0 +1,101 @@
+//! The adversary of rewrites, on fixed seeds; `just attack` goes on with others.
+//!
+//! Programs whose uses of reductions are nasty, on nasty data, are rewritten for every
+//! target and mode, and judged beside themselves in `f64` by the contract for numbers
+//! (`docs/numerics.md`). That the judge sees what is wrong is shown with wrong rewrites.
+
+mod setup;
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use setup::Setup;
+use tilewright_testkit::attack::{
+    Blame, Judge, MUTANTS, Mode, Profile, Sizes, Verdict, inputs, program,
+};
+
+/// Calls `f` with each seed, on all threads.
+fn each(seeds: Range<u64>, f: impl Fn(u64) + Sync) {
+    let next = Mutex::new(seeds);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.lock().expect("seeds").next();
+                    let Some(seed) = seed else { return };
+                    f(seed);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn rewrites_hold_under_attack() {
+    let setup = Setup::new();
+    let judged = Mutex::new(0);
+    each(0..1200, |seed| {
+        let hunt = setup.hunt();
+        let outcome = hunt.seed(seed).expect("the program runs");
+        if let Some(failure) = outcome.failure {
+            panic!("{}", hunt.shrunk(&failure, 200));
+        }
+        *judged.lock().expect("a count") += outcome.judged;
+    });
+    // Fewer, and the test says little: passes find nothing, or nothing can be judged.
+    let judged = judged.into_inner().expect("a count");
+    assert!(judged >= 1200, "{judged} rewrites were judged");
+}
+
+/// How often a mutant must be found.
+const ENOUGH: usize = 3;
+
+/// How often the judge blames each mutant on programs of these seeds, in the order of the
+/// list. One that was blamed often enough is not tried again.
+fn blamed(seeds: Range<u64>) -> Vec<usize> {
+    let blamed = Mutex::new(vec![0; MUTANTS.len()]);
+    let contract = Setup::new().hunt().contract;
+    each(seeds, |seed| {
+        let program = program(seed, Sizes::of_seed(seed));
+        let found = blamed.lock().expect("counts").clone();
+        let left = MUTANTS.iter().enumerate().filter(|&(number, _)| found[number] < ENOUGH);
+        let mutated = left.filter_map(|(number, m)| Some((number, m.of(&program.module)?)));
+        let mutated: Vec<_> = mutated.collect();
+        if mutated.is_empty() {
+            return;
+        }
+        let profile = Profile::of_seed(seed);
+        let data = inputs(&program.module, profile, seed).expect("inputs");
+        let mut judge = Judge::new(&program.module, data).expect("the program runs");
+        for (number, mutated) in mutated {
+            if let Verdict::Blamed(blame) = judge.judge(&mutated, Mode::Default, contract) {
+                assert!(!matches!(blame, Blame::Fails(_)), "seed {seed}: {blame:?}");
+                blamed.lock().expect("counts")[number] += 1;
+            }
+        }
+    });
+    blamed.into_inner().expect("counts")
+}
+
+#[test]
+fn wrong_rewrites_are_found() {
+    let blamed = blamed(0..6000);
+    for (mutant, blamed) in MUTANTS.iter().zip(&blamed) {
+        assert!(*blamed >= ENOUGH, "`{}` was found {blamed} times", mutant.name);
+    }
+}
+
+/// What is judged by nudged inputs must not depend on luck: a program is never to blame
+/// for being itself.
+#[test]
+fn programs_are_not_blamed_for_their_own_rounding() {
+    let contract = Setup::new().hunt().contract;
+    each(0..200, |seed| {
+        let program = program(seed, Sizes::of_seed(seed));
+        let data = inputs(&program.module, Profile::Mixed, seed).expect("inputs");
+        let mut judge = Judge::new(&program.module, data).expect("the program runs");
+        let verdict = judge.judge(&program.module, Mode::Exact, contract);
+        assert!(matches!(verdict, Verdict::Fine), "seed {seed}: {verdict:?}");
+    });
+}

@@ -1,0 +1,56 @@
+//! What the hunt rewrites with: the passes, on every target and some with tiny memories.
+
+use tilewright::ir::Verified;
+use tilewright::rewrite::numbers::{MOST_GROWTH, SLACK_ULPS};
+use tilewright::{Options, Target, optimize};
+use tilewright_testkit::attack::{Contract, Hunt, Mode};
+
+type Rewriter = dyn Fn(&Verified, usize, Mode) -> Result<Option<Verified>, String> + Sync + Send;
+
+/// What [`Hunt`] borrows.
+pub(crate) struct Setup {
+    names: Vec<String>,
+    rewrite: Box<Rewriter>,
+}
+
+/// The built-in targets, and each with so little memory that no array stays on chip.
+fn targets() -> Vec<Target> {
+    let mut targets = Vec::new();
+    for name in Target::builtin_names() {
+        let builtin = Target::builtin(name).expect("a built-in target");
+        let mut tiny = builtin.clone();
+        tiny.name = format!("{name}, 1 KiB");
+        tiny.vector_memory_bytes = 1 << 10;
+        targets.extend([builtin, tiny]);
+    }
+    targets
+}
+
+impl Setup {
+    /// With the default pipeline.
+    pub(crate) fn new() -> Self {
+        let targets = targets();
+        let names = targets.iter().map(|target| target.name.clone()).collect();
+        let rewrite = move |module: &Verified, target: usize, mode| {
+            let options = options(&targets[target], mode);
+            let optimized = optimize(module.clone(), &options).map_err(|e| e.to_string())?;
+            Ok((!optimized.report.unchanged).then_some(optimized.module))
+        };
+        Self { names, rewrite: Box::new(rewrite) }
+    }
+
+    /// The hunt under the contract of the passes.
+    pub(crate) fn hunt(&self) -> Hunt<'_> {
+        let contract = Contract { growth: MOST_GROWTH, slack_ulps: SLACK_ULPS };
+        Hunt { targets: &self.names, rewrite: &*self.rewrite, contract, targets_each: 3 }
+    }
+}
+
+fn options(target: &Target, mode: Mode) -> Options {
+    let options = Options::new(target.clone());
+    match mode {
+        Mode::Exact => Options { exact: true, ..options },
+        Mode::Default => options,
+        Mode::FastMath => Options { fast_math: true, ..options },
+    }
+}
