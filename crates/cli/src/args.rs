@@ -13,7 +13,8 @@ use tilewright::module::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 /// IN is a file of HLO text or a binary proto, or `-` for stdin. Results go to stdout unless -o
 /// says otherwise, diagnostics to stderr. The exit code is 0 when all is done,
 /// 1 when the input is bad or a check found a difference, 2 when the command
-/// was not understood.
+/// was not understood, 3 when a module could not be evaluated: it has something
+/// that is not supported, or does not fit the limits.
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -45,6 +46,33 @@ pub(crate) enum Command {
     Ops(Listing),
     /// List the built-in targets
     Targets(Listing),
+}
+
+/// Where a report goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Command {
+    /// Where the report goes as JSON, if it is asked for: to stderr where a result goes
+    /// to stdout.
+    pub(crate) fn json(&self) -> Option<Stream> {
+        let (json, stream) = match self {
+            Self::Opt(args) => (args.json, Stream::Stderr),
+            Self::Run(args) => (args.json, Stream::Stderr),
+            Self::Check(args) => (args.json, Stream::Stdout),
+            Self::Verify(args) => (args.json, Stream::Stdout),
+            Self::Cost(args) => (args.json, Stream::Stdout),
+            Self::Lower(args) => (args.json, Stream::Stdout),
+            Self::Passes(args) | Self::Ops(args) | Self::Targets(args) => {
+                (args.json, Stream::Stdout)
+            }
+            Self::Convert(_) => return None,
+        };
+        json.then_some(stream)
+    }
 }
 
 /// A module to read.
@@ -195,6 +223,12 @@ impl DeviceCount {
     }
 }
 
+fn not_negative(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "it must be a number from 0 on".to_owned())
+}
+
 fn steps(text: &str) -> Result<u64, String> {
     scaled(text, 1000)
 }
@@ -227,8 +261,8 @@ pub(crate) struct Opt {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) optimisation: Optimisation,
-    /// Evaluate before and after on several inputs, and write nothing if they
-    /// differ
+    /// Evaluate before and after on several inputs; if they differ, name the
+    /// rewrite that makes the difference and leave its pass out
     #[arg(long)]
     pub(crate) check: bool,
     #[command(flatten)]
@@ -329,6 +363,18 @@ pub(crate) struct Check {
     pub(crate) b: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) optimisation: Optimisation,
+    /// The inputs to compare on, as arrays `in0`, `in1` ... of an npz file; random ones of
+    /// all kinds if absent. For several devices, an array may have a first dim more, with a
+    /// row for each
+    #[arg(long, value_name = "NPZ", conflicts_with_all = ["seed", "seeds"])]
+    pub(crate) inputs: Option<PathBuf>,
+    /// Let floats differ by this fraction of the element of A, and by no more than that
+    /// and --atol, in place of what rounding explains
+    #[arg(long, value_name = "X", conflicts_with = "exact", value_parser = not_negative)]
+    pub(crate) rtol: Option<f64>,
+    /// Let floats differ by this, and by no more than that and --rtol
+    #[arg(long, value_name = "X", conflicts_with = "exact", value_parser = not_negative)]
+    pub(crate) atol: Option<f64>,
     /// The seed of the first random inputs of each kind
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,

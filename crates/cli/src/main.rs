@@ -3,7 +3,8 @@
 //! [`args`] says what can be typed, [`cmd`] has a file for each verb, [`io`]
 //! reads and writes, [`report`] makes tables for people, [`progress`] tells how
 //! far a long evaluation is. Each verb returns an
-//! exit code; an error becomes a diagnostic on stderr and the exit code 1.
+//! exit code; an error becomes a diagnostic on stderr and the exit code 1, or 3 where a
+//! module could not be evaluated.
 
 mod args;
 mod cmd;
@@ -15,10 +16,24 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::Command;
+use args::{Command, Stream};
+use tilewright::report::{ErrorReport, ErrorSummary};
 
 fn main() -> ExitCode {
-    let done = match args::Cli::parse().command {
+    let command = args::Cli::parse().command;
+    let json = command.json();
+    run(command).unwrap_or_else(|error| {
+        tell(&error, json);
+        match error.downcast_ref::<tilewright::Error>() {
+            Some(error) if error.is_usage() => ExitCode::from(2),
+            Some(error) if error.is_evaluation() => ExitCode::from(3),
+            _ => ExitCode::FAILURE,
+        }
+    })
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Opt(args) => cmd::opt::run(args),
         Command::Run(args) => cmd::run::run(args),
         Command::Check(args) => cmd::check::run(args),
@@ -29,14 +44,31 @@ fn main() -> ExitCode {
         Command::Passes(args) => cmd::passes::run(args),
         Command::Ops(args) => cmd::ops::run(args),
         Command::Targets(args) => cmd::targets::run(args),
-    };
-    done.unwrap_or_else(|error| {
-        io::to_stderr(&describe(&error));
-        match error.downcast_ref::<tilewright::Error>() {
-            Some(error) if error.is_usage() => ExitCode::from(2),
-            _ => ExitCode::FAILURE,
+    }
+}
+
+/// Tells of an error: to people on stderr, and as JSON where the report would be.
+fn tell(error: &anyhow::Error, json: Option<Stream>) {
+    match json {
+        None => io::to_stderr(&describe(error)),
+        Some(Stream::Stderr) => io::to_stderr(&as_json(error)),
+        Some(Stream::Stdout) => {
+            io::to_stderr(&describe(error));
+            // There is nobody left to tell if that fails.
+            let _ = io::to_stdout(as_json(error).as_bytes());
         }
-    })
+    }
+}
+
+fn as_json(error: &anyhow::Error) -> String {
+    let report = match error.downcast_ref::<tilewright::Error>() {
+        Some(error) => ErrorReport::from(error),
+        None => {
+            let message = format!("{error:#}");
+            ErrorReport { error: ErrorSummary { code: "input", message, place: None } }
+        }
+    };
+    io::json(&report).unwrap_or_else(|_| describe(error))
 }
 
 /// An error as people read it.

@@ -13,7 +13,7 @@ use crate::value::with_data;
 /// How far apart two elements may be and still count as equal.
 ///
 /// Elements are equal if they are within `ulps` of each other, or differ by no
-/// more than `relative` times the larger of `floor` and the largest finite
+/// more than `absolute` and `of_element` times the expected one, or no more than `relative` times the larger of `floor` and the largest finite
 /// magnitude among the expected elements of the array. NaN equals NaN and an
 /// infinity itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,13 +26,24 @@ pub struct Tolerance {
     /// Allowed difference in units in the last place of the element itself;
     /// for integers, in ones.
     pub ulps: u64,
+    /// Allowed difference as a fraction of the expected element itself.
+    pub of_element: f64,
+    /// Allowed difference, whatever the elements are; it is added to the last.
+    pub absolute: f64,
     /// Whether zeros of different signs differ.
     pub signed_zeros: bool,
 }
 
 impl Tolerance {
     /// Nothing but the same value, where zeros of both signs are the same.
-    pub const EXACT: Self = Self { relative: 0.0, floor: 0.0, ulps: 0, signed_zeros: false };
+    pub const EXACT: Self = Self {
+        relative: 0.0,
+        floor: 0.0,
+        ulps: 0,
+        of_element: 0.0,
+        absolute: 0.0,
+        signed_zeros: false,
+    };
 
     /// What two correct programs may differ by: rounding, and another order of
     /// sums. Everything but floats must be equal.
@@ -53,7 +64,7 @@ impl Tolerance {
             ElementType::BF16 => (2e-2, 2),
             _ => return Self::EXACT,
         };
-        Self { relative, floor: 1.0, ulps, signed_zeros: false }
+        Self { relative, floor: 1.0, ulps, ..Self::EXACT }
     }
 
     /// What two correct programs may differ by after what one of them rounds on
@@ -284,11 +295,6 @@ fn position(mut place: usize, dims: &[i64]) -> Dims {
     index
 }
 
-/// Infinite slack explains nothing but that a number is not finite.
-fn explains(slack: f64, gap: f64) -> bool {
-    gap <= slack && gap.is_finite() == slack.is_finite()
-}
-
 /// How far each element may be off beyond what the tolerance allows: as far as
 /// the same program moves it by rounding.
 #[derive(Clone, Debug, Default)]
@@ -380,8 +386,9 @@ impl Worst {
             worst.max_abs = worst.max_abs.max(gap.abs);
             worst.max_ulp = worst.max_ulp.max(gap.ulp);
             let close = gap.abs <= allowed
+                || gap.abs <= tolerance.absolute + tolerance.of_element * e.magnitude()
                 || gap.ulp <= tolerance.ulps
-                || slack.get(place).is_some_and(|&slack| explains(slack, gap.abs));
+                || slack.get(place).is_some_and(|&slack| gap.abs <= slack);
             let close = close && !(tolerance.signed_zeros && gap.zero_signs);
             if !close && worst.at.is_none() {
                 worst.at = Some((place, e.text(), a.text()));

@@ -98,6 +98,23 @@ pub enum EvalError {
     },
 }
 
+impl EvalError {
+    /// The instruction that could not be evaluated, where it is one.
+    pub fn instruction(&self) -> Option<&str> {
+        match self {
+            Self::Unsupported { instruction, .. }
+            | Self::Elided { instruction }
+            | Self::InputShape { instruction, .. }
+            | Self::Memory { instruction, .. }
+            | Self::Steps { instruction, .. }
+            | Self::Depth { instruction, .. }
+            | Self::Deadlock { instruction }
+            | Self::Internal { instruction, .. } => Some(instruction),
+            Self::InputCount { .. } | Self::Devices(_) => None,
+        }
+    }
+}
+
 /// An [`EvalError`] that does not know its instruction yet: ops return it, and
 /// the frame that runs them adds the name.
 #[derive(Debug)]

@@ -24,6 +24,7 @@ pub struct Evaluation<'m> {
     devices: Devices,
     infeed: &'m [Literal],
     fuses: bool,
+    invents: bool,
     watch: Watch<'m>,
     delegated: Delegated<'m>,
     /// The device that is looked at.
@@ -51,6 +52,7 @@ impl<'m> Evaluation<'m> {
             devices: Devices::ONE,
             infeed: &[],
             fuses: true,
+            invents: false,
             watch: Watch::default(),
             delegated: Delegated::default(),
             watched: 0,
@@ -82,6 +84,15 @@ impl<'m> Evaluation<'m> {
     #[must_use]
     pub fn one_by_one(self) -> Self {
         Self { fuses: false, ..self }
+    }
+
+    /// Custom calls of which nothing is known give something that depends on their
+    /// target, options and operands alone, within the type and near 1; and calls between
+    /// the shapes of the whole and of a shard a part of their operands, or repeat them. To
+    /// compare programs, not to know what they compute. Otherwise both are errors.
+    #[must_use]
+    pub fn opaque_calls(self) -> Self {
+        Self { invents: true, ..self }
     }
 
     /// Shows every instruction to an observer, one by one, as evaluated on the
@@ -189,6 +200,7 @@ impl<'m> Evaluation<'m> {
         let mut evaluator = Evaluator::new(module, self.limits, device);
         evaluator.watch = if watched { self.watch } else { Watch::default() };
         evaluator.fuses = self.fuses && evaluator.watch.observer.is_none();
+        evaluator.invents = self.invents;
         evaluator.delegated = self.delegated;
         evaluator.infeed = self.infeed.iter().cloned().collect();
         let mut arguments = SmallVec::new();

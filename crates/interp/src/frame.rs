@@ -75,6 +75,8 @@ pub(crate) struct Evaluator<'m> {
     depth: usize,
     /// Whether elementwise instructions may run together.
     pub(crate) fuses: bool,
+    /// Whether calls of which nothing is known are some function all the same.
+    pub(crate) invents: bool,
     /// Who looks on.
     pub(crate) watch: Watch<'m>,
     pub(crate) delegated: Delegated<'m>,
@@ -106,6 +108,7 @@ impl<'m> Evaluator<'m> {
             effectful: module.effectful_computations(),
             depth: 0,
             fuses: true,
+            invents: false,
             watch: Watch::default(),
             delegated: Delegated::default(),
             field: None,

@@ -17,8 +17,8 @@ pub struct Growth {
 
 /// For each array of a value, for each element: whether `b` is as near to `exact`, the
 /// result of the same program in wider floats, as the largest error of `a` in that array
-/// lets it be. `false` where that cannot be told: in arrays that are no real floats or
-/// that nothing wider is known of.
+/// lets it be. `false` where that cannot be told: in arrays that are no real floats, that
+/// nothing wider is known of, or in which `a` itself is far off.
 pub fn as_near(exact: &Literal, a: &Literal, b: &Literal, growth: Growth) -> Vec<Vec<bool>> {
     let leaves = exact.leaves().into_iter().zip(a.leaves()).zip(b.leaves());
     let of = |((exact, a), b): ((&Literal, &Literal), &Literal)| match (exact, a, b) {
@@ -43,6 +43,10 @@ fn array_as_near(
     };
     let error = greatest(&mut a.iter().zip(&exact).map(|(a, exact)| (a - exact).abs()));
     let largest = greatest(&mut a.iter().map(|a| a.abs()));
+    // An error as large as all that says that the two are not of the same thing.
+    if error > largest {
+        return None;
+    }
     let bound = growth.factor * error + growth.ulps * ulp * largest;
     let near = |(b, exact): (&f64, &f64)| {
         b == exact || (b.is_nan() && exact.is_nan()) || (b - exact).abs() <= bound

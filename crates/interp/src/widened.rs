@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::ops::contract::DotAttrs;
 use tilewright_ir::verify::{Rejected, Verified, verify};
 use tilewright_ir::{
-    ArrayLiteral, ArrayShape, CompId, Data, EditError, ElementType, Header, InstId, Literal,
-    LiteralError, Module, Op, Position, Shape,
+    ArrayLiteral, ArrayShape, CompId, Data, EditError, ElementType, Extras, Header, InstId,
+    Literal, LiteralError, Module, Op, Position, Shape,
 };
 
 /// Why a module has no counterpart in wider floats.
@@ -155,6 +155,12 @@ impl Widening<'_> {
             .map(|extras| extras.control_predecessors.iter().map(new_of).collect())
             .unwrap_or_default();
         let new = self.wide.insert(Position::End(computation), op, shape, &operands, name)?;
+        // What an unknown call does depends on its options.
+        if let Some(extras) = self.module.extras(id) {
+            let mut kept = Extras::default();
+            kept.backend_config.clone_from(&extras.backend_config);
+            self.wide.set_extras(new, kept);
+        }
         self.wide.set_control_predecessors(new, waits_for);
         self.values.insert(id, new);
         Ok(())

@@ -34,6 +34,8 @@ pub struct Options {
     pub passes: Passes,
     /// Stops after this many rewrites of the heart passes.
     pub stop_after: Option<u64>,
+    /// These passes do not run, whatever list or pipeline names them.
+    pub without: Vec<&'static str>,
     /// How often the passes are gone through at most.
     pub max_rounds: usize,
     /// A module that would save less than this part of its modelled cycles is left as it
@@ -62,6 +64,7 @@ impl Options {
             fast_math: false,
             passes: Passes::Pipeline("default".into()),
             stop_after: None,
+            without: Vec::new(),
             max_rounds: 100,
             least_saving: 0.02,
             evaluator: None,
@@ -477,6 +480,9 @@ impl Run<'_> {
     }
 
     fn pass(&mut self, pass: &'static dyn Pass) -> Result<usize, OptimizeError> {
+        if self.options.without.contains(&pass.name()) {
+            return Ok(0);
+        }
         let start = Instant::now();
         let mut cx = Context {
             target: &self.options.target,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tilewright_interp::algebra::Verdict;
-use tilewright_interp::{Comparison, Coverage, InputKind};
+use tilewright_interp::{Comparison, Coverage, Slack};
 use tilewright_ir::Literal;
 
 /// What came of a comparison.
@@ -13,10 +13,10 @@ pub struct Agreement {
     pub inputs_tried: usize,
     /// Each output, tuples flattened in order, then each array fed out.
     pub outputs: Vec<OutputDifference>,
-    /// For each device, what of its outputs was finite.
-    coverage: Vec<Coverage>,
     /// What algebra says of each output, fed out ones apart.
     pub algebra: Vec<Verdict>,
+    /// For each device, what of its outputs was finite.
+    coverage: Vec<Coverage>,
 }
 
 /// How far apart an output of two modules was, at worst.
@@ -84,12 +84,18 @@ pub struct Witness {
     pub seed: u64,
 }
 
+/// What inputs are called that the caller gives.
+pub(crate) const GIVEN: &str = "given";
+
 impl fmt::Display for Witness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { device, index, expected, actual, inputs, seed } = self;
         write!(f, "element {index:?} is {expected} in the first and {actual} in the second")?;
         if let Some(device) = device {
             write!(f, ", on device {device}")?;
+        }
+        if *inputs == GIVEN {
+            return write!(f, ", on the given inputs");
         }
         write!(f, ", on {inputs} inputs from seed {seed}")
     }
@@ -99,6 +105,8 @@ impl fmt::Display for Witness {
 pub(crate) struct Tried {
     pub(crate) expected: Vec<Literal>,
     pub(crate) found: Findings,
+    /// What was let pass on each device.
+    pub(crate) slack: Vec<Slack>,
 }
 
 /// The comparisons of each device, and what was let pass.
@@ -143,11 +151,6 @@ impl Findings {
 }
 
 impl Agreement {
-    /// What algebra says, before anything was tried.
-    pub(crate) fn new(algebra: Vec<Verdict>) -> Self {
-        Self { algebra, ..Self::default() }
-    }
-
     /// Whether all outputs were the same, within the tolerance of their type.
     pub fn equal(&self) -> bool {
         self.outputs.iter().all(|output| output.witness.is_none())
@@ -159,10 +162,10 @@ impl Agreement {
     }
 
     /// Takes in what was found on inputs, device by device.
-    pub(crate) fn add(&mut self, tried: Tried, kind: InputKind, seed: u64) {
+    pub(crate) fn add(&mut self, tried: &Tried, kind: &'static str, seed: u64) {
         self.inputs_tried += 1;
         let several = tried.found.0.len() > 1;
-        for (device, found) in tried.found.0.into_iter().enumerate() {
+        for (device, found) in tried.found.0.iter().enumerate() {
             self.outputs.resize_with(found.len(), OutputDifference::default);
             for (output, found) in self.outputs.iter_mut().zip(found) {
                 output.add(found, several.then_some(device), kind, seed);
@@ -188,23 +191,22 @@ impl Agreement {
 }
 
 impl OutputDifference {
-    fn add(&mut self, found: Finding, device: Option<usize>, kind: InputKind, seed: u64) {
-        let Finding { comparison: Comparison { max_abs, max_ulp, largest, at, .. }, excuse } =
-            found;
+    fn add(&mut self, found: &Finding, device: Option<usize>, kind: &'static str, seed: u64) {
+        let Comparison { max_abs, max_ulp, largest, ref at, .. } = found.comparison;
         self.max_abs = self.max_abs.max(max_abs);
         self.max_ulp = self.max_ulp.max(max_ulp);
-        self.excuse = self.excuse.max(excuse);
+        self.excuse = self.excuse.max(found.excuse);
         let relative = if max_abs == 0.0 { 0.0 } else { max_abs / largest };
         if relative > self.max_relative {
             self.max_relative = relative;
-            self.largest_on = Some((kind.name(), seed));
+            self.largest_on = Some((kind, seed));
         }
-        self.witness = self.witness.take().or(at.map(|at| Witness {
+        self.witness = self.witness.take().or(at.as_ref().map(|at| Witness {
             device,
             index: at.index.to_vec(),
-            expected: at.expected,
-            actual: at.actual,
-            inputs: kind.name(),
+            expected: at.expected.clone(),
+            actual: at.actual.clone(),
+            inputs: kind,
             seed,
         }));
     }

@@ -8,14 +8,14 @@ use tilewright_interp::{
 };
 use tilewright_ir::{ElementType, Literal, Verified};
 
-use crate::agreement::{Agreement, Excuse, Findings, Tried};
+use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Tried};
 use crate::algebra::verdicts;
 use crate::error::Error;
 use crate::nudge::{EXCUSED, NUDGES, nudged_all};
 use crate::run::{RunOptions, counted, evaluate_on, parameter_shapes};
 
 /// How modules are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckOptions<'a> {
     /// The seed of the first inputs of each kind; those of the others follow.
     pub first_seed: u64,
@@ -36,6 +36,20 @@ pub struct CheckOptions<'a> {
     /// The arrays that each device's infeed instructions read, in order, in
     /// every evaluation.
     pub infeed: &'a [Literal],
+    /// The inputs of each device, or one list that is the same for all: they are tried in
+    /// place of random ones.
+    pub inputs: Option<&'a [Vec<Literal>]>,
+    /// How far each float may be off, in place of what rounding explains.
+    pub within: Option<Within>,
+}
+
+/// How far each float may be off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Within {
+    /// As a fraction of the element of the first module.
+    pub relative: f64,
+    /// Beside that.
+    pub absolute: f64,
 }
 
 impl Default for CheckOptions<'_> {
@@ -47,6 +61,8 @@ impl Default for CheckOptions<'_> {
             limits: Limits::default(),
             devices: None,
             infeed: &[],
+            inputs: None,
+            within: None,
         }
     }
 }
@@ -70,6 +86,11 @@ impl CheckOptions<'_> {
         inexact: Inexact,
     ) -> Tolerance {
         let lax = Tolerance::after(element_type, inexact);
+        if let Some(Within { relative, absolute }) = self.within {
+            let is_exact = lax == Tolerance::EXACT;
+            let within = Tolerance { of_element: relative, absolute, ..Tolerance::EXACT };
+            return if is_exact || self.exact { Tolerance::EXACT } else { within };
+        }
         let relative = match kind {
             _ if self.exact => return Tolerance::EXACT,
             InputKind::Edges | InputKind::NonFinite => lax.relative / 16.0,
@@ -130,20 +151,37 @@ pub fn check_watched(
 }
 
 fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
-    let options = trial.options;
-    let mut agreement = Agreement::new(verdicts(trial.a, trial.b, options));
-    for kind in options.kinds() {
-        for seed in (0..options.seeds).map(|seed| options.first_seed.wrapping_add(seed)) {
-            let inputs = trial.inputs(kind, seed)?;
-            let tried = trial.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
-            agreement.add(tried, kind, seed);
-            if inputs.iter().all(Vec::is_empty) {
-                // There is nothing to vary.
-                return Ok(agreement);
-            }
-        }
-    }
+    let mut agreement = Agreement::default();
+    agreement.algebra = verdicts(trial.a, trial.b, trial.options);
+    trial.each_input(&mut |inputs, kind, seed| {
+        let tried = trial.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
+        agreement.add(&tried, trial.name_of(kind), seed);
+        Ok(true)
+    })?;
     Ok(agreement)
+}
+
+/// Compares on inputs up to the first on which the modules differ.
+pub(crate) fn agreement_until_fault(
+    trial: &Trial<'_>,
+) -> Result<(Agreement, Option<Fault>), Error> {
+    let (mut agreement, mut fault) = (Agreement::default(), None);
+    trial.each_input(&mut |inputs, kind, seed| {
+        let tried = trial.compared(&inputs, kind, &|_| false)?;
+        agreement.add(&tried, trial.name_of(kind), seed);
+        if !agreement.equal() {
+            fault = Some(Fault { inputs, kind, tried });
+        }
+        Ok(fault.is_none())
+    })?;
+    Ok((agreement, fault))
+}
+
+/// Inputs on which two modules differ.
+pub(crate) struct Fault {
+    inputs: Inputs,
+    kind: InputKind,
+    tried: Tried,
 }
 
 /// Two modules, and how they are evaluated.
@@ -178,8 +216,11 @@ impl<'a> Trial<'a> {
         Ok(Self { a, b, options, rounding, wide, devices, progress: [None; 2] })
     }
 
-    /// Inputs of a kind from a seed.
+    /// Inputs of a kind from a seed, or those given.
     pub(crate) fn inputs(&self, kind: InputKind, seed: u64) -> Result<Inputs, Error> {
+        if let Some(given) = self.options.inputs {
+            return Ok(given.to_vec());
+        }
         let count = counted(self.devices)?;
         Ok(inputs_on(self.a, seed, kind, &self.options.limits, count)?)
     }
@@ -193,7 +234,7 @@ impl<'a> Trial<'a> {
         device: usize,
     ) -> Result<(), Error> {
         let CheckOptions { limits, infeed, .. } = *self.options;
-        let evaluation = Evaluation::new(module).limits(limits).infeed(infeed);
+        let evaluation = Evaluation::new(module).limits(limits).infeed(infeed).opaque_calls();
         evaluation.devices(self.devices).observer(observer).watched(device).run(inputs)?;
         Ok(())
     }
@@ -208,12 +249,52 @@ impl<'a> Trial<'a> {
     ) -> Result<Vec<Literal>, Error> {
         let CheckOptions { limits, infeed, .. } = *self.options;
         let devices = self.devices;
-        let options = RunOptions { limits, devices, infeed, progress, ..RunOptions::default() };
+        let options = RunOptions {
+            limits,
+            devices,
+            infeed,
+            progress,
+            opaque_calls: true,
+            ..RunOptions::default()
+        };
         let outputs = evaluate_on(module, inputs, &options)?;
         let whole = |Outputs { output, outfeed }| {
             Literal::Tuple(std::iter::once(output).chain(outfeed).collect())
         };
         Ok(outputs.into_iter().map(whole).collect())
+    }
+
+    /// What inputs of a kind are called in reports.
+    fn name_of(&self, kind: InputKind) -> &'static str {
+        if self.options.inputs.is_some() { GIVEN } else { kind.name() }
+    }
+
+    /// Calls for all inputs that are tried, until one of the calls says `false`.
+    fn each_input(
+        &self,
+        tried: &mut dyn FnMut(Inputs, InputKind, u64) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let CheckOptions { first_seed, seeds, .. } = *self.options;
+        for kind in self.options.kinds() {
+            for seed in (0..seeds).map(|seed| first_seed.wrapping_add(seed)) {
+                let inputs = self.inputs(kind, seed)?;
+                let nothing_to_vary =
+                    self.options.inputs.is_some() || inputs.iter().all(Vec::is_empty);
+                if !tried(inputs, kind, seed)? || nothing_to_vary {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the second differs on the inputs of a fault. The first, which must be
+    /// that of the fault, is not run again.
+    pub(crate) fn shows(&self, fault: &Fault) -> Result<bool, Error> {
+        let Fault { inputs, kind, tried: Tried { expected, slack, .. } } = fault;
+        let actual = self.run(self.b, inputs, self.progress[1])?;
+        let found = self.differences(expected, &actual, *kind, slack)?;
+        Ok(found.iter().flatten().any(|found| !found.equal))
     }
 
     /// Compares what both make of inputs, on each device. What `settled` says of an
@@ -226,13 +307,13 @@ impl<'a> Trial<'a> {
     ) -> Result<Tried, Error> {
         let expected = self.run(self.a, inputs, self.progress[0])?;
         let actual = self.run(self.b, inputs, self.progress[1])?;
-        let slack = vec![Slack::default(); expected.len()];
+        let mut slack = vec![Slack::default(); expected.len()];
         let mut found = Findings::new(self.differences(&expected, &actual, kind, &slack)?);
-        if !self.options.exact && !found.settled(settled) {
+        if !self.options.exact && self.options.within.is_none() && !found.settled(settled) {
             let case = Case { inputs, kind, expected: &expected, actual: &actual, settled };
-            self.excuse(&case, slack, &mut found)?;
+            self.excuse(&case, &mut slack, &mut found)?;
         }
-        Ok(Tried { expected, found })
+        Ok(Tried { expected, found, slack })
     }
 
     fn differences(
@@ -260,19 +341,16 @@ impl<'a> Trial<'a> {
     fn excuse(
         &self,
         case: &Case<'_>,
-        mut slack: Vec<Slack>,
+        slack: &mut [Slack],
         found: &mut Findings,
     ) -> Result<(), Error> {
         let Case { inputs, kind, expected, actual, settled } = *case;
-        if self.pardon_near(case, &mut slack) {
-            let again = self.differences(expected, actual, kind, &slack)?;
+        if self.pardon_near(case, slack) {
+            let again = self.differences(expected, actual, kind, slack)?;
             found.update(again, Excuse::AsNear);
         }
-        if !found.settled(settled)
-            && found.not_finite()
-            && self.pardon_overflow(case, &mut slack)?
-        {
-            let again = self.differences(expected, actual, kind, &slack)?;
+        if !found.settled(settled) && found.not_finite() && self.pardon_overflow(case, slack)? {
+            let again = self.differences(expected, actual, kind, slack)?;
             found.update(again, Excuse::Overflow);
         }
         for seed in 0..NUDGES {
@@ -283,7 +361,7 @@ impl<'a> Trial<'a> {
             for ((slack, expected), moved) in slack.iter_mut().zip(expected).zip(&moved) {
                 slack.widen(expected, moved, EXCUSED);
             }
-            let again = self.differences(expected, actual, kind, &slack)?;
+            let again = self.differences(expected, actual, kind, slack)?;
             found.update(again, Excuse::Sensitive);
         }
         Ok(())

@@ -146,6 +146,42 @@ impl Error {
         )
     }
 
+    /// Whether a module is in order and could not be evaluated all the same: it has
+    /// something that has no evaluation here, or does not fit the limits.
+    pub fn is_evaluation(&self) -> bool {
+        match self {
+            Self::Inputs(_) => true,
+            Self::Evaluate(error) => {
+                !matches!(error, EvalError::InputCount { .. } | EvalError::InputShape { .. })
+            }
+            _ => false,
+        }
+    }
+
+    /// The word for its kind: `usage`, `evaluation`, or else `input`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            _ if self.is_usage() => "usage",
+            _ if self.is_evaluation() => "evaluation",
+            _ => "input",
+        }
+    }
+
+    /// Where it is: an instruction, or a file with line and column; `None` where that
+    /// is nowhere.
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Self::Evaluate(error) => error.instruction().map(str::to_owned),
+            Self::Syntax { source_text, .. } | Self::Rejected { source_text, .. } => {
+                let first = self.problems().into_iter().next()?;
+                let (line, column) = first.line.zip(first.column)?;
+                Some(format!("{}:{line}:{column}", source_text.name))
+            }
+            Self::Lower { name, .. } => Some(name.clone()),
+            _ => None,
+        }
+    }
+
     /// A file that cannot be read.
     pub fn read(name: impl Into<String>, source: io::Error) -> Self {
         let message = match source.kind() {

@@ -31,7 +31,7 @@ impl Trial<'_> {
     /// What each device makes of inputs in wider floats. A module that has no such
     /// counterpart, or does not fit the limits then, has none.
     fn exact(&self, inputs: &Inputs) -> Option<Vec<Literal>> {
-        let wide = self.wide.get_or_init(|| widened(self.a).ok()).as_ref()?;
+        let wide = self.wide.get_or_init(|| wider(self.a)).as_ref()?;
         let of_device = |inputs: &Vec<Literal>| inputs.iter().map(widened_literal).collect();
         let inputs = inputs.iter().map(of_device).collect::<Result<Inputs, _>>().ok()?;
         self.run(wide, &inputs, None).ok()
@@ -61,6 +61,13 @@ impl Trial<'_> {
         self.observe(module, inputs, &watch, device)?;
         Ok(watch.state.into_inner().unwrap_or_else(PoisonError::into_inner).found)
     }
+}
+
+/// The module in wider floats; `None` for one that draws random floats, which are others
+/// there.
+fn wider(module: &Verified) -> Option<Verified> {
+    let mut all = module.computations().iter().flat_map(|&c| module.instructions(c));
+    if all.any(|id| matches!(module.op(id), Op::Rng(_))) { None } else { widened(module).ok() }
 }
 
 /// Looks for instructions that make infinities or NaN of finite numbers.

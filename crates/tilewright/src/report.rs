@@ -13,6 +13,7 @@ use tilewright_target::Target;
 use crate::agreement::{Agreement, Excuse, OutputDifference};
 use crate::bisect::FirstDifference;
 use crate::error::Error;
+use crate::guard::Blame;
 use crate::profile::Profile;
 use crate::simulate::{Refused, Simulated};
 
@@ -109,6 +110,27 @@ pub struct OptReport {
     pub unchanged: bool,
     /// What was found, done and left.
     pub notes: Vec<NoteSummary>,
+    /// What a check after it found to be wrong, and was left out.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A rewrite that changes what a module computes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Which rewrite of the heart passes it was, from 1.
+    pub rewrite: u64,
+    /// What was said of it; `null` if it is not known which one it was, and none was made.
+    pub note: Option<NoteSummary>,
+    /// Which output differs, where, and on which inputs.
+    pub difference: String,
+}
+
+impl From<&Blame> for LeftOut {
+    fn from(blame: &Blame) -> Self {
+        let Blame { rewrite, note, output, witness } = blame;
+        let difference = format!("out{output}: {witness}");
+        Self { rewrite: *rewrite, note: note.as_ref().map(NoteSummary::from), difference }
+    }
 }
 
 /// What one pass did, over all its runs.
@@ -151,6 +173,7 @@ impl From<&Report> for OptReport {
             stopped: report.stopped.name(),
             unchanged: report.unchanged,
             notes: report.notes.iter().map(NoteSummary::from).collect(),
+            left_out: Vec::new(),
         }
     }
 }
@@ -305,9 +328,6 @@ pub struct OutputSummary {
     pub inputs: Option<&'static str>,
     /// Their seed.
     pub seed: Option<u64>,
-    /// What algebra says: `equal`, `agrees, through ...`, `differs at ...` or
-    /// `undecided: ...`; `null` for what is fed out.
-    pub algebra: Option<String>,
     /// The greatest difference in units of the largest finite magnitude of the output on
     /// the same inputs; `null` where one is not finite.
     pub max_relative: Option<f64>,
@@ -322,6 +342,9 @@ pub struct OutputSummary {
     /// How many of them were infinite or NaN on all inputs, so that nothing is known of
     /// them.
     pub not_compared: usize,
+    /// What algebra says: `equal`, `agrees, through ...`, `differs at ...` or
+    /// `undecided: ...`; `null` for what is fed out.
+    pub algebra: Option<String>,
 }
 
 impl From<&Agreement> for CheckReport {
@@ -354,13 +377,39 @@ impl OutputSummary {
             device: witness.and_then(|witness| witness.device),
             inputs: witness.map(|witness| witness.inputs),
             seed: witness.map(|witness| witness.seed),
-            algebra: None,
             max_relative: Some(output.max_relative).filter(|difference| difference.is_finite()),
             largest_on: output.largest_on.map(|(kind, seed)| format!("{kind} {seed}")),
             excuse: output.excuse.map(Excuse::name),
             elements: output.elements,
             not_compared: output.not_compared,
+            algebra: None,
         }
+    }
+}
+
+/// Why a verb came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorReport {
+    /// What went wrong.
+    pub error: ErrorSummary,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorSummary {
+    /// Its kind: `input` (a file is bad, or does not fit), `usage` (what was asked for does
+    /// not exist) or `evaluation` (a module could not be evaluated).
+    pub code: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// The instruction, or file, line and column; `null` where there is no place.
+    pub place: Option<String>,
+}
+
+impl From<&Error> for ErrorReport {
+    fn from(error: &Error) -> Self {
+        let (code, place) = (error.code(), error.place());
+        Self { error: ErrorSummary { code, message: error.to_string(), place } }
     }
 }
 

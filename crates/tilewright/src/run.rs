@@ -49,6 +49,9 @@ pub struct RunOptions<'a> {
     pub devices: Devices,
     /// The arrays that each device's infeed instructions read, in order.
     pub infeed: &'a [Literal],
+    /// Whether custom calls of which nothing is known are some function all the same;
+    /// see [`Evaluation::opaque_calls`].
+    pub opaque_calls: bool,
     /// Who sees every instruction of the first device, one by one.
     pub observer: Option<&'a dyn Observer>,
     /// What tells another thread how far the evaluation is.
@@ -61,6 +64,7 @@ impl Default for RunOptions<'_> {
             limits: Limits::default(),
             devices: Devices::ONE,
             infeed: &[],
+            opaque_calls: false,
             observer: None,
             progress: None,
         }
@@ -98,8 +102,11 @@ pub(crate) fn evaluate_on(
     inputs: &[Vec<Literal>],
     options: &RunOptions<'_>,
 ) -> Result<Vec<Outputs>, Error> {
-    let RunOptions { limits, devices, infeed, observer, progress } = *options;
+    let RunOptions { limits, devices, infeed, opaque_calls, observer, progress } = *options;
     let mut evaluation = Evaluation::new(module).limits(limits).devices(devices).infeed(infeed);
+    if opaque_calls {
+        evaluation = evaluation.opaque_calls();
+    }
     if let Some(observer) = observer {
         evaluation = evaluation.observer(observer);
     }

@@ -116,3 +116,55 @@ fn differences_are_in_units_of_their_output() {
     assert!((agreement.outputs[0].max_relative - 0.5).abs() < 1e-6);
     assert!(agreement.outputs[0].largest_on.is_some());
 }
+
+fn calling(scale: &str, target: &str, option: &str) -> String {
+    format!(
+        "
+  x = f32[16] parameter(0)
+  c = f32[] constant({scale})
+  cs = f32[16] broadcast(c), dimensions={{}}
+  y = f32[16] multiply(x, cs)
+  called = (f32[16], s32[3]) custom-call(y), custom_call_target=\"{target}\", backend_config=\"{option}\"
+  z = f32[16] get-tuple-element(called), index=0
+  n = s32[3] get-tuple-element(called), index=1
+  both = f32[16] add(z, y)
+  ROOT t = (f32[16], s32[3]) tuple(both, n)"
+    )
+}
+
+#[test]
+fn unknown_calls_are_functions_of_what_they_are_given() {
+    let first = calling("3", "callback", "a");
+    assert!(checked(&first, &first).equal());
+    // Rounding before it is no difference after it.
+    assert!(checked(&first, &calling("3.0000002", "callback", "a")).equal());
+    for other in [("4", "callback", "a"), ("3", "hallo", "a"), ("3", "callback", "b")] {
+        let (scale, target, option) = other;
+        assert!(!checked(&first, &calling(scale, target, option)).equal(), "{other:?}");
+    }
+    let module = module(&first);
+    let inputs = tilewright::random_inputs(&module, 0).unwrap();
+    let run = tilewright::run(&module, &inputs, &tilewright::Limits::default());
+    assert!(run.unwrap_err().to_string().contains("`callback` is not known"));
+}
+
+#[test]
+fn shape_calls_of_partitioners_run() {
+    let sharded = |scale: &str| {
+        format!(
+            "
+  x = f32[8,6] parameter(0)
+  c = f32[] constant({scale})
+  cs = f32[4,6] broadcast(c), dimensions={{}}
+  part = f32[4,6] custom-call(x), custom_call_target=\"SPMDFullToShardShape\"
+  y = f32[4,6] multiply(part, cs)
+  whole = f32[8,6] custom-call(y), custom_call_target=\"SPMDShardToFullShape\"
+  local = (f32[8,3]) custom-call(whole), custom_call_target=\"xla.sdy.GlobalToLocalShape\"
+  of = f32[8,3] get-tuple-element(local), index=0
+  ROOT all = f32[8,6] custom-call(of), custom_call_target=\"xla.sdy.LocalToGlobalShape\""
+        )
+    };
+    let agreement = checked(&sharded("2"), &sharded("2"));
+    assert!(agreement.equal() && agreement.outputs[0].not_compared == 0);
+    assert!(!checked(&sharded("2"), &sharded("2.5")).equal());
+}

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use tilewright::interp::{Devices, Progress};
 use tilewright::report::{AlgebraReport, CheckReport};
-use tilewright::{Agreement, CheckOptions, Verdict, Witness};
+use tilewright::{Agreement, CheckOptions, Verdict, Within, Witness};
 
 use super::opt::options;
 use crate::args::Check;
@@ -26,13 +26,23 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         Some(path) => tilewright::read_infeed(path)?,
         None => Vec::new(),
     };
+    let devices = args.devices.asked(Devices::of(&a));
+    let inputs = match &args.inputs {
+        Some(path) => {
+            let devices = devices.unwrap_or_else(|| tilewright::devices_of(&a));
+            Some(tilewright::read_inputs_on(&a, path, devices)?)
+        }
+        None => None,
+    };
     let how = CheckOptions {
         first_seed: args.seed,
         seeds: args.seeds,
         exact: options.exact,
         limits: args.bounds.limits(),
-        devices: args.devices.asked(Devices::of(&a)),
+        devices,
         infeed: &infeed,
+        inputs: inputs.as_deref(),
+        within: within(&args),
     };
     if args.algebra {
         return by_algebra(&tilewright::algebra(&a, &b, &how)?, args.json);
@@ -60,6 +70,13 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     Ok(if agreement.equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// How far floats may be off, if that was said.
+fn within(args: &Check) -> Option<Within> {
+    let Check { rtol, atol, .. } = *args;
+    let within = Within { relative: rtol.unwrap_or(0.0), absolute: atol.unwrap_or(0.0) };
+    rtol.or(atol).map(|_| within)
+}
+
 /// What algebra alone says.
 fn by_algebra(verdicts: &[Verdict], json: bool) -> Result<ExitCode> {
     let report = AlgebraReport::from(verdicts);
@@ -82,6 +99,9 @@ fn agreed(agreement: &Agreement, options: &CheckOptions<'_>) -> String {
     let same = agreement.outputs.iter().all(|output| output.max_ulp == 0);
     let how = if same { "equal" } else { "equal but for rounding" };
     let outputs = counted(agreement.outputs.len(), "output");
+    if options.inputs.is_some() {
+        return format!("{how}: {outputs} on the given inputs\n") + &algebra_of(agreement);
+    }
     let inputs = counted(agreement.inputs_tried, "set");
     let CheckOptions { first_seed, seeds, .. } = options;
     let last = first_seed.wrapping_add(seeds.saturating_sub(1));
@@ -108,7 +128,7 @@ fn algebra_of(agreement: &Agreement) -> String {
 }
 
 /// Which outputs differ, where and by how much.
-pub(super) fn disagreement(agreement: &Agreement) -> String {
+fn disagreement(agreement: &Agreement) -> String {
     let mut text = String::from("error: the outputs differ\n");
     for (index, output) in agreement.outputs.iter().enumerate() {
         let Some(witness) = &output.witness else { continue };

@@ -70,8 +70,14 @@ fn interpret(args: &Run, module: &Verified) -> Result<ExitCode> {
     let observer = profiler.as_ref().map(|profiler| profiler as &dyn Observer);
     let progress = Progress::new();
     let watched = [Watched { module, progress: &progress }];
-    let options =
-        RunOptions { limits, devices, infeed: &infeed, observer, progress: Some(&progress) };
+    let options = RunOptions {
+        limits,
+        devices,
+        infeed: &infeed,
+        observer,
+        progress: Some(&progress),
+        ..RunOptions::default()
+    };
     let start = Instant::now();
     let result = progress::shown(&watched, || tilewright::run_on(module, &inputs, &options))?;
     let time = start.elapsed();

@@ -111,8 +111,8 @@ fn absurd_sizes() {
     let path = path.to_str().unwrap();
     tilewright(["verify", path]).ok();
     tilewright(["cost", path]).ok();
-    tilewright(["run", path]).failed(1);
-    tilewright(["check", path]).failed(1);
+    tilewright(["run", path]).failed(3);
+    tilewright(["check", path]).failed(3);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn wrong_rows_and_devices_are_errors() {
     let short = [integers(&[3], &[1, 2, 3])];
     run(SUM, &short, &[]).failed(1).says("its dims are [3], but the program has s32[2]");
     let same = [integers(&[2], &[1, 2])];
-    let many = run(SUM, &same, &["--replicas", "1024", "--partitions", "2"]).failed(1);
+    let many = run(SUM, &same, &["--replicas", "1024", "--partitions", "2"]).failed(3);
     many.says("1024 replicas of 2 partitions cannot be simulated");
     run(SUM, &same, &["--replicas", "0"]).failed(2).says("--replicas");
     run(SUM, &same, &["--partitions", "1025"]).failed(2).says("--partitions");
@@ -151,9 +151,9 @@ fn both_modules_are_fed_the_same() {
     );
     let infeed = arrays(folder.path(), "feed.npz", &[floats(&[1.0, 2.5])]);
     let (path, infeed) = (path.to_str().unwrap(), infeed.to_str().unwrap());
-    tilewright(["check", path, path]).failed(1).says("nothing more was given");
+    tilewright(["check", path, path]).failed(3).says("nothing more was given");
     let done = tilewright(["check", path, path, "--infeed", infeed]).ok();
-    assert_eq!(done.stdout, "equal: 2 outputs on 1 set of inputs from seeds 0 to 1\n");
+    assert!(done.stdout.starts_with("equal: 2 outputs on 1 set of inputs from seeds 0 to 1\n"));
     let args = ["check", path, tripled.to_str().unwrap(), "--infeed", infeed];
     let found = tilewright(args).failed(1);
     found.says("out1: element [0] is 2.0 in the first and 3.0 in the second");
@@ -168,9 +168,9 @@ fn both_modules_are_fed_the_same() {
 fn what_cannot_be_fed_is_an_error() {
     let (folder, path) = file("m.hlo", FED);
     let path = path.to_str().unwrap();
-    tilewright(["run", path]).failed(1).says("`got`").says("nothing more was given");
+    tilewright(["run", path]).failed(3).says("`got`").says("nothing more was given");
     let long = arrays(folder.path(), "long.npz", &[floats(&[1.0, 2.0, 3.0])]);
     let args = ["run", path, "--infeed", long.to_str().unwrap()];
-    tilewright(args).failed(1).says("it reads f32[2], but what was given is f32[3]");
+    tilewright(args).failed(3).says("it reads f32[2], but what was given is f32[3]");
     tilewright(["run", path, "--infeed", "no.npz"]).failed(1).says("there is no such file");
 }

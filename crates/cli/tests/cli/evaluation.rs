@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use tilewright::interp::npz;
+use tilewright::ir::{ArrayLiteral, Data, ElementType};
+
 use crate::common::{add_constant, file, group_norm, model, tilewright, with_stdin};
 
 #[test]
@@ -71,4 +74,27 @@ fn check_refuses_other_parameters() {
     let (_b, b) = file("b.hlo", add_constant("1").replace("2,3", "3,2"));
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
     tilewright(["check", a, b]).failed(1).says("f32[2,3]").says("f32[3,2]");
+}
+
+#[test]
+fn check_takes_inputs_and_tolerances() {
+    let (folder, a) = file("a.hlo", add_constant("1"));
+    let (_b, b) = file("b.hlo", add_constant("1.125"));
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    let given = folder.path().join("given.npz");
+    let given = given.to_str().unwrap();
+    let x = ArrayLiteral::new(ElementType::F32, [2, 3], Data::F32(vec![7.0; 6])).unwrap();
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    npz::write(&mut bytes, &[("in", &[x.into()])]).unwrap();
+    std::fs::write(given, bytes.into_inner()).unwrap();
+    let done = tilewright(["check", a, a, "--inputs", given]).ok();
+    assert!(done.stdout.starts_with("equal: 1 output on the given inputs\n"), "{}", done.stdout);
+    let done = tilewright(["check", a, b, "--inputs", given]).failed(1);
+    done.says("is 8.0 in the first and 8.125 in the second, on the given inputs");
+    // 0.125 is a little more than 0.0156 of 8, and all of 0.125.
+    for (flag, least, less) in [("--rtol", "0.015625", "0.0156"), ("--atol", "0.125", "0.1249")] {
+        tilewright(["check", a, b, "--inputs", given, flag, least]).ok();
+        tilewright(["check", a, b, "--inputs", given, flag, less]).failed(1);
+    }
+    tilewright(["check", a, b, "--rtol=-1"]).failed(2).says("--rtol");
 }

@@ -40,7 +40,7 @@ fn opt() {
     assert!(done.stdout.starts_with("HloModule"));
     let report = done.stderr_json();
     let both = ["peak_live_bytes", "image_passes"];
-    let single = ["before", "after", "passes", "stopped", "unchanged", "notes"];
+    let single = ["before", "after", "passes", "stopped", "unchanged", "notes", "left_out"];
     assert_keys(&report, &[single.as_slice(), &both].concat());
     for key in both {
         let [before, after] = report[key].as_array().unwrap().as_slice() else { panic!("{key}") };
@@ -102,7 +102,7 @@ fn check() {
         let outputs = report["outputs"].as_array().unwrap();
         assert_eq!(outputs.len(), 1);
         let witness = ["at", "expected", "actual", "device", "inputs", "seed"];
-        let table = ["max_relative", "largest_on", "excuse", "elements", "not_compared"];
+        let table = ["max_relative", "largest_on", "excuse", "elements", "not_compared", "algebra"];
         let keys = ["index", "max_abs", "max_ulp"].into_iter().chain(witness).chain(table);
         assert_keys(&outputs[0], &keys.collect::<Vec<&str>>());
         assert_eq!(outputs[0]["not_compared"], 0);
@@ -117,6 +117,35 @@ fn check() {
         (&"normal".into(), &0.into())
     );
     assert!(other["outputs"][0]["expected"].is_string() && same["outputs"][0]["seed"].is_null());
+}
+
+#[test]
+fn errors_are_json_where_the_report_would_be() {
+    let unknown = "HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  ROOT y = f32[2] fft(x), fft_type=IFFT, fft_length={2}
+}";
+    let (_a, a) = file("a.hlo", unknown);
+    let done = tilewright(["check", a.to_str().unwrap(), "--json"]);
+    assert_eq!(done.code, 1);
+    let error = done.stdout_json();
+    assert_keys(&error, &["error"]);
+    assert_keys(&error["error"], &["code", "message", "place"]);
+    assert_eq!(error["error"]["code"], "input");
+    assert!(error["error"]["place"].as_str().unwrap().ends_with("a.hlo:4:8"), "{error}");
+
+    let (_b, b) = file("b.hlo", add_constant("1"));
+    let b = b.to_str().unwrap();
+    let done = tilewright(["check", b, "--json", "--max-bytes", "8"]);
+    assert_eq!(done.code, 3);
+    assert_eq!(done.stdout_json()["error"]["code"], "evaluation");
+    let done = tilewright(["run", b, "--json", "--max-steps", "0"]);
+    assert_eq!(done.code, 3);
+    assert_eq!(done.stderr_json()["error"]["code"], "evaluation");
+    let done = tilewright(["cost", b, "--json", "--target", "abacus"]);
+    assert_eq!(done.code, 2);
+    assert_eq!(done.stdout_json()["error"]["code"], "usage");
 }
 
 /// The worked example of the method that plans state, f32[2,3,2,3,6].

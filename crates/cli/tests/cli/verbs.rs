@@ -270,3 +270,50 @@ fn lists() {
     let targets = tilewright(["targets"]).ok().stdout;
     assert!(targets.contains("linear") && targets.contains("(default)"));
 }
+
+/// Without what keeps them small, numbers around 1e37 overflow in a sum: `--fast-math`
+/// lets that happen.
+const TINY_SCALES: &str = "HloModule tiny_scale
+
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+
+ENTRY main {
+  x = f32[3,17,19,23] parameter(0)
+  s = f32[23] parameter(1)
+  u = f32[3,23] parameter(2)
+  zero = f32[] constant(0)
+  big = f32[] constant(1e37)
+  bigs = f32[3,17,19,23] broadcast(big), dimensions={}
+  one = f32[] constant(1)
+  ones = f32[3,17,19,23] broadcast(one), dimensions={}
+  xs = f32[3,17,19,23] multiply(x, bigs)
+  tiny = f32[] constant(1e-36)
+  tinys = f32[23] broadcast(tiny), dimensions={}
+  st = f32[23] multiply(s, tinys)
+  tiny3 = f32[3,23] broadcast(tiny), dimensions={}
+  ut = f32[3,23] multiply(u, tiny3)
+  ws = f32[3,17,19,23] broadcast(st), dimensions={3}
+  wu = f32[3,17,19,23] broadcast(ut), dimensions={0,3}
+  p = f32[3,17,19,23] multiply(xs, ws)
+  q = f32[3,17,19,23] multiply(xs, wu)
+  a = f32[3,23] reduce(p, zero), dimensions={1,2}, to_apply=sum
+  b = f32[3,23] reduce(q, zero), dimensions={1,2}, to_apply=sum
+  ROOT out = (f32[3,23], f32[3,23]) tuple(a, b)
+}";
+
+#[test]
+fn a_rewrite_that_the_check_finds_wrong_is_named_and_left_out() {
+    let (_folder, input) = file("in.hlo", TINY_SCALES);
+    let input = input.to_str().unwrap();
+    let unchecked = tilewright(["opt", input, "--fast-math"]).ok();
+    let args = ["opt", input, "--fast-math", "--check", "--explain", "--stats"];
+    let done = tilewright(args).ok().says("rewrite 1, at `a` [factored-sums]");
+    let done = done.says("`a`, `b` from one sum of `x`").says("was left out").says("in the second");
+    let done = done.says("Nothing was found to rewrite").says("cycles");
+    assert_ne!(done.stdout, unchecked.stdout);
+    assert_eq!(done.stdout, tilewright(["convert", input]).ok().stdout);
+    let report = tilewright([&args[..], &["--json"]].concat()).ok().stderr_json();
+    assert_eq!(report["left_out"][0]["rewrite"], 1);
+    assert_eq!(report["left_out"][0]["note"]["pass"], "factored-sums");
+    assert!(report["left_out"][0]["difference"].as_str().unwrap().starts_with("out0: element"));
+}

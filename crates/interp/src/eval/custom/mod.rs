@@ -1,11 +1,13 @@
 //! Custom calls whose meaning is known: one file for each family.
 //!
-//! A target is a name in [`FAMILIES`] or begins with `lapack_`. What is known of
+//! A target is a name in [`FAMILIES`] or begins with `lapack_`; of others, [`opaque`]
+//! makes something up where the caller wants that. What is known of
 //! but has no evaluation says why; `docs/oracle.md` lists both.
 
 mod householder;
 mod identity;
 mod lapack;
+mod opaque;
 mod pivots;
 mod tridiagonal;
 
@@ -27,12 +29,14 @@ const FAMILIES: &[(&str, Family)] = &[
     ("MoveToHost", identity::same_value),
     ("PinToDevice", identity::same_value),
     ("PinToDeviceSram", identity::same_value),
-    ("SPMDFullToShardShape", identity::same_value),
-    ("SPMDShardToFullShape", identity::same_value),
+    ("SPMDFullToShardShape", identity::shard),
+    ("SPMDShardToFullShape", identity::shard),
     ("Sharding", identity::same_value),
     ("TopK", top_k),
     ("annotate_device_placement", identity::same_value),
     ("xla.sdy.FuncResultSharding", identity::same_value),
+    ("xla.sdy.GlobalToLocalShape", identity::shard),
+    ("xla.sdy.LocalToGlobalShape", identity::shard),
 ];
 
 /// Whether a custom call computes nothing, or only chooses.
@@ -48,6 +52,9 @@ pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outco
     if let Some(call) = lapack::Call::of(target) {
         check_static(cx)?;
         return lapack::evaluate(cx, call);
+    }
+    if cx.evaluator.invents {
+        return opaque::evaluate(cx, attrs);
     }
     Err(unsupported(format!(
         "the custom call target `{target}` is not known; put ops of HLO in its place, or cut the \

@@ -1,0 +1,141 @@
+//! Optimising with a check after: a rewrite that changes what a module computes is found,
+//! named and left out.
+
+use std::fmt;
+
+use tilewright_ir::{Module, Verified};
+use tilewright_rewrite::{Note, Optimized, Options, StopReason, Verdict};
+
+use crate::agreement::{Agreement, Witness};
+use crate::check::{CheckOptions, Fault, Trial, agreement_until_fault};
+use crate::error::Error;
+use crate::pipeline::{optimize, optimize_observed};
+
+/// An optimised module that agrees with the one it was made of.
+#[derive(Debug)]
+pub struct Guarded {
+    /// The module, and what was done to it.
+    pub optimized: Optimized,
+    /// How near its outputs are to those before.
+    pub agreement: Agreement,
+    /// What was left out.
+    pub blamed: Vec<Blame>,
+}
+
+/// A rewrite that changes what a module computes.
+#[derive(Clone, Debug)]
+pub struct Blame {
+    /// Which rewrite of the heart passes it was, from 1; as `stop_after` counts them.
+    pub rewrite: u64,
+    /// What was said of it; `None` if it is not known which one it was.
+    pub note: Option<Note>,
+    /// Which output differs.
+    pub output: usize,
+    /// Where, and on which inputs.
+    pub witness: Witness,
+}
+
+impl fmt::Display for Blame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rewrite, note, output, witness } = self;
+        match note {
+            Some(Note { pass, place, text, .. }) => {
+                write!(
+                    f,
+                    "rewrite {rewrite}, at {place} [{pass}], changes what the module computes, so \
+                     `{pass}` was left out\n  {text}"
+                )?;
+            }
+            None => write!(
+                f,
+                "the rewrites change what the module computes, and it is not known which one \
+                 does, so that none was made"
+            )?,
+        }
+        write!(f, "\n  out{output}: {witness}")
+    }
+}
+
+/// How many passes are left out before the module is left as it is.
+const MOST_BLAMED: usize = 3;
+
+/// Optimises a module and compares it with what it was. Where they differ, the rewrite
+/// that makes the difference is found, and its pass left out from then on. `observe` is
+/// called as by [`optimize_observed`], for the first try.
+///
+/// # Errors
+/// As for [`optimize_observed`] and [`check()`](crate::check()).
+pub fn optimize_guarded(
+    module: &Verified,
+    options: &Options,
+    how: &CheckOptions<'_>,
+    observe: &mut dyn FnMut(&'static str, &Module),
+) -> Result<Guarded, Error> {
+    let mut options = options.clone();
+    let mut blamed = Vec::new();
+    let mut optimized = optimize_observed(module.clone(), &options, observe)?;
+    loop {
+        let trial = Trial::new(module, &optimized.module, how)?;
+        let (agreement, fault) = agreement_until_fault(&trial)?;
+        let Some(fault) = fault else { return Ok(Guarded { optimized, agreement, blamed }) };
+        let mut outputs = agreement.outputs.iter().enumerate();
+        let witness = outputs.find_map(|(output, found)| Some((output, found.witness.clone()?)));
+        let Some((output, witness)) = witness else {
+            return Ok(Guarded { optimized, agreement, blamed });
+        };
+        let (rewrite, note) = culprit(module, &options, how, &fault)?;
+        let pass = note.as_ref().map(|note| note.pass);
+        blamed.push(Blame { rewrite, note, output, witness });
+        if let Some(pass) = pass.filter(|_| blamed.len() < MOST_BLAMED) {
+            options.without.push(pass);
+            optimized = optimize(module.clone(), &options)?;
+        } else {
+            // Not even the passes that clean up are to be trusted.
+            optimized =
+                optimize(module.clone(), &Options { stop_after: Some(0), ..options.clone() })?;
+            optimized.module = module.clone();
+        }
+    }
+}
+
+/// The first rewrite after which a module differs on the inputs of a fault, and what was
+/// said of it.
+fn culprit(
+    module: &Verified,
+    options: &Options,
+    how: &CheckOptions<'_>,
+    fault: &Fault,
+) -> Result<(u64, Option<Note>), Error> {
+    let after = |rewrites: u64| {
+        let limit = options.stop_after.map_or(rewrites, |most| most.min(rewrites));
+        optimize(module.clone(), &Options { stop_after: Some(limit), ..options.clone() })
+    };
+    let differs = |optimized: &Optimized| {
+        let trial = Trial::new(module, &optimized.module, how)?;
+        trial.shows(fault)
+    };
+    // After `good` rewrites all is well, after `bad` not.
+    let (mut good, mut bad) = (0u64, 1u64);
+    loop {
+        let optimized = after(bad)?;
+        if differs(&optimized)? {
+            break;
+        }
+        if optimized.report.stopped != StopReason::StopAfter {
+            return Ok((bad, None));
+        }
+        good = bad;
+        bad = bad.saturating_mul(2);
+    }
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if differs(&after(middle)?)? {
+            bad = middle;
+        } else {
+            good = middle;
+        }
+    }
+    let (before, now) = (after(good)?.report.notes, after(bad)?.report.notes);
+    let is_new = |note: &&Note| note.verdict == Verdict::Done && !before.contains(note);
+    Ok((bad, now.iter().rev().find(is_new).cloned()))
+}
