@@ -56,6 +56,8 @@ pub(crate) struct Array {
     buffer: Rc<Buffer>,
     /// Whether what it holds says nothing about reals; see [`crate::algebra`].
     unsure: bool,
+    /// The floats whose elements these are, where they are computed of constants alone.
+    floats: Option<Rc<Array>>,
 }
 
 #[derive(Debug)]
@@ -123,7 +125,13 @@ impl Array {
     }
 
     fn kept(element_type: ElementType, dims: Dims, storage: Storage, charge: Charge) -> Self {
-        Self { element_type, dims, buffer: Rc::new(Buffer { storage, charge }), unsure: false }
+        Self {
+            element_type,
+            dims,
+            buffer: Rc::new(Buffer { storage, charge }),
+            unsure: false,
+            floats: None,
+        }
     }
 
     /// A scalar, which is not counted as memory.
@@ -138,6 +146,16 @@ impl Array {
     /// The array, marked as unsure.
     pub(crate) fn unsure(self) -> Self {
         Self { unsure: true, ..self }
+    }
+
+    /// The array with the floats whose elements these are.
+    pub(crate) fn with_floats(self, floats: Option<Rc<Self>>) -> Self {
+        Self { floats, ..self }
+    }
+
+    /// The floats whose elements these are, if they are computed of constants alone.
+    pub(crate) fn floats(&self) -> Option<&Rc<Self>> {
+        self.floats.as_ref()
     }
 
     /// Whether it was marked so.
@@ -199,12 +217,12 @@ impl Array {
 
     /// The elements and their memory, if nobody else has them.
     fn into_own(self) -> Result<(Data, Charge), Self> {
-        let Self { element_type, dims, mut buffer, unsure } = self;
+        let Self { element_type, dims, mut buffer, unsure, floats } = self;
         match Rc::get_mut(&mut buffer) {
             Some(Buffer { storage: Storage::Own(data), charge }) => {
                 Ok((std::mem::replace(data, Data::Pred(Vec::new())), charge.take()))
             }
-            _ => Err(Self { element_type, dims, buffer, unsure }),
+            _ => Err(Self { element_type, dims, buffer, unsure, floats }),
         }
     }
 

@@ -193,23 +193,23 @@ fn what_depends_on_an_unknown_law_is_said() {
 
 #[test]
 fn constants_are_what_they_stand_for() {
-    let quotient = chain(&[
-        "c = F[] constant(3)",
-        "o = F[] constant(1)",
-        "q = F[] divide(o, c)",
-        "r = F[] rsqrt(c)",
-        "s = F[] multiply(r, q)",
-        "b = F[12] broadcast(s), dimensions={}",
-        "p = F[12] multiply(b, x)",
-    ]);
-    // 1 / sqrt(27), as f32.
-    let folded = chain(&[
-        "c = F[] constant(0.19245009)",
-        "b = F[12] broadcast(c), dimensions={}",
-        "p = F[12] multiply(x, b)",
-    ]);
-    equal(&quotient, &folded);
-    differ(&quotient, &folded.replace("009)", "01)"));
+    let scaled = |constant: &[&str]| {
+        let rest = ["b = F[12] broadcast(c), dimensions={}", "p = F[12] multiply(b, x)"];
+        chain(&[constant, &rest].concat())
+    };
+    let third = scaled(&["t = F[] constant(3)", "o = F[] constant(1)", "c = F[] divide(o, t)"]);
+    let folded = scaled(&["c = F[] constant(0.33333334)"]);
+    equal(&third, &folded);
+    differ(&third, &folded.replace("334)", "337)"));
+    // 1 / sqrt(3), as f32.
+    let root = scaled(&["t = F[] constant(3)", "c = F[] rsqrt(t)"]);
+    let folded = scaled(&["c = F[] constant(0.57735026)"]);
+    equal(&root, &folded);
+    differ(&root, &folded.replace("26)", "3)"));
+    // Through a tuple, too.
+    let tuple = "u = (F[], F[]) tuple(t, t)\ng = F[] get-tuple-element(u), index=1";
+    let root = scaled(&["t = F[] constant(3)", tuple, "c = F[] rsqrt(g)"]);
+    equal(&root, &folded);
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use common::values::{bit_difference, evaluated};
+use common::values::{bit_difference, evaluated, real_difference};
 use common::{changes, module, optimized, passes, short};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::{Literal, Verified};
@@ -288,6 +288,9 @@ fn sums_pulled_apart_are_the_same() {
         assert_eq!(after.report.stopped, StopReason::Fixpoint, "{}", place());
         let again = optimized(&after.module, &options);
         assert_eq!(changes(&again, "factored-sums"), 0, "again: {}", place());
+        if let Some(what) = real_difference(&before, &after.module) {
+            panic!("{what}: {}", place());
+        }
         let run = |module: &Verified| {
             let kind = if unit == 0.0 { InputKind::Edges } else { InputKind::Normal };
             evaluated(module, seed, kind).unwrap_or_else(|error| panic!("{error}: {}", place()))

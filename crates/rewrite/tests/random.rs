@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use common::values::{bit_difference, difference, evaluated};
+use common::values::{bit_difference, difference, evaluated, real_difference};
 use common::{changes, optimized, passes, pipeline, short, text};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::{Literal, Verified};
@@ -146,6 +146,9 @@ impl Case {
         if !changed || after.report.unchanged {
             assert!(text(&after.module) == self.printed, "printed differently: {}", place());
             return after;
+        }
+        if let Some(what) = real_difference(&self.module, &after.module) {
+            panic!("{what}: {}", place());
         }
         let actual = match evaluated(&after.module, self.seed, self.kind) {
             Ok(actual) => actual,

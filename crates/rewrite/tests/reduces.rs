@@ -5,7 +5,7 @@ mod common;
 
 use std::fmt::Write as _;
 
-use common::values::{bit_difference, difference, evaluated};
+use common::values::{bit_difference, difference, evaluated, real_difference};
 use common::{changes, module, optimized, passes, short};
 use proptest::prelude::*;
 use tilewright_interp::inputs::InputKind;
@@ -237,6 +237,9 @@ impl Case {
             let all = ["reduce-through-reshape", "reduce-of-reduce", "reduce-as-window"];
             for (fired, name) in fired.iter_mut().zip(all) {
                 *fired |= changes(&after, name) > 0;
+            }
+            if let Some(what) = real_difference(&before, &after.module) {
+                return Err(TestCaseError::fail(format!("{what}\n{}", short(&after.module))));
             }
             for &kind in InputKind::ALL {
                 // Sums in another order may rightly overflow where the first did not.

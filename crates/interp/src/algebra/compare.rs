@@ -27,9 +27,9 @@ pub struct AlgebraOptions {
 }
 
 impl Default for AlgebraOptions {
-    /// 4 million steps (some 10^9 operations on elements) and 2 GiB.
+    /// a million steps (5 * 10^8 operations on elements, some seconds) and 2 GiB.
     fn default() -> Self {
-        Self { seed: 0, limits: Limits { max_steps: 4_000_000, max_bytes: 2 << 30 } }
+        Self { seed: 0, limits: Limits { max_steps: 1_000_000, max_bytes: 2 << 30 } }
     }
 }
 

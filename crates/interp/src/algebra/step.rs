@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::shape::checked_product;
-use tilewright_ir::{Data, ElementType, InstId, Op, Shape};
+use tilewright_ir::{Data, ElementType, InstId, Op, Opcode, Shape, Verified};
 
 use super::Numbers;
 use super::constant::elements;
@@ -23,15 +23,15 @@ use crate::value::{Array, Value, num_bytes};
 #[derive(Debug, Default)]
 pub(crate) struct Field {
     doubts: Doubts,
-    /// Instructions that no parameter reaches: as floats, and over the field.
-    closed: FxHashMap<InstId, (Value, Value)>,
+    /// Constants, made once.
+    constants: FxHashMap<InstId, Value>,
     /// How many random functions with a state were called.
     calls: u64,
 }
 
-/// What is computed of constants alone is computed as floats, if it has no more
-/// elements: a compiler may have done so before.
-const MOST_CLOSED: usize = 1 << 20;
+/// What is computed of constants alone is computed as floats, too, if it has no more
+/// elements.
+const MOST_OF_CONSTANTS: usize = 1 << 20;
 
 impl Evaluator<'_> {
     /// The instruction's value over the field.
@@ -39,9 +39,18 @@ impl Evaluator<'_> {
         if is_dynamic(self.module, id) {
             return Err(unsupported("sizes known only at run time"));
         }
-        if let Some(value) = self.closed(id)? {
-            return Ok(value);
+        if let Op::Constant(_) | Op::Iota(_) = self.module.op(id) {
+            return self.constant_over_field(id);
         }
+        let floats = self.of_constants(id, &operands)?;
+        let value = match &floats {
+            Some(floats) if !is_exact(self.module, id) => over_field(floats, &self.ledger)?,
+            _ => self.of_elements(id, operands)?,
+        };
+        Ok(if hands_on(self.module, id) { value } else { with_floats(value, floats) })
+    }
+
+    fn of_elements(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
         let takes_floats =
             self.module.operands(id).iter().any(|&operand| has_floats(self.module.shape(operand)));
         match meaning(self.module, id) {
@@ -81,33 +90,34 @@ impl Evaluator<'_> {
         Ok(own || operands.iter().any(is_unsure))
     }
 
-    /// The value of an instruction that is computed of constants alone: what the
-    /// program computes in floats, as a compiler that folds constants does.
-    fn closed(&mut self, id: InstId) -> Outcome<Option<Value>> {
-        let field = self.field.as_ref().ok_or(Fault::Internal("there is no field"))?;
-        if let Some((_, value)) = field.closed.get(&id) {
-            return Ok(Some(value.clone()));
-        }
+    /// What the program computes in floats, if that is of constants alone: a compiler
+    /// may have done so before.
+    fn of_constants(&mut self, id: InstId, operands: &Operands) -> Outcome<Option<Value>> {
         let module = self.module;
-        let opcode = module.opcode(id);
-        let computes = matches!(opcode.family(), "elementwise" | "shaping");
+        let computes = matches!(module.opcode(id).family(), "elementwise" | "shaping" | "indexing");
         let small = module.array_shape(id).is_some_and(|shape| {
             let count = checked_product(shape.dims()).and_then(|n| usize::try_from(n).ok());
-            count.is_some_and(|count| count <= MOST_CLOSED)
+            count.is_some_and(|count| count <= MOST_OF_CONSTANTS)
         });
-        let is_constant = matches!(module.op(id), Op::Constant(_) | Op::Iota(_));
-        if !(is_constant || computes && small) {
+        if !(computes && small && module.called(id).is_empty()) {
             return Ok(None);
         }
-        let operands = module.operands(id).iter();
-        let operands = operands.map(|operand| field.closed.get(operand).map(|(v, _)| v.clone()));
-        let Some(operands) = operands.collect::<Option<Operands>>() else { return Ok(None) };
-        let floats = self.as_floats(id, operands)?;
-        let value = over_field(&floats, &self.ledger)?;
-        if let Some(field) = self.field.as_mut() {
-            field.closed.insert(id, (floats, value.clone()));
+        let floats = operands.iter().map(|operand| Some(operand.array().ok()?.floats()?.clone()));
+        let Some(floats) = floats.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let floats = floats.into_iter().map(|array| Value::Array((*array).clone()));
+        self.as_floats(id, floats.collect()).map(Some)
+    }
+
+    fn constant_over_field(&mut self, id: InstId) -> Outcome<Value> {
+        if let Some(value) = self.field.as_ref().and_then(|field| field.constants.get(&id)) {
+            return Ok(value.clone());
         }
-        Ok(Some(value))
+        let floats = self.as_floats(id, Operands::new())?;
+        let value = with_floats(over_field(&floats, &self.ledger)?, Some(floats));
+        if let Some(field) = self.field.as_mut() {
+            field.constants.insert(id, value.clone());
+        }
+        Ok(value)
     }
 
     /// Evaluates an instruction that calls no computation as it is.
@@ -156,6 +166,44 @@ impl Evaluator<'_> {
             Shape::Token => Ok(Value::Token),
             Shape::Buffer(_) | Shape::Opaque => Err(unsupported(format!("a result of {shape}"))),
         }
+    }
+}
+
+/// Whether an op does over the field what it does over the reals, whatever it is
+/// applied to.
+fn is_exact(module: &Verified, id: InstId) -> bool {
+    let opcode = module.opcode(id);
+    if opcode == Opcode::Convert {
+        return has_floats(module.shape(id));
+    }
+    if matches!(opcode, Opcode::Bitcast | Opcode::BitcastConvert) {
+        return false;
+    }
+    opcode.family() != "elementwise"
+        || matches!(
+            opcode,
+            Opcode::Add
+                | Opcode::Subtract
+                | Opcode::Multiply
+                | Opcode::Divide
+                | Opcode::Negate
+                | Opcode::ReducePrecision
+                | Opcode::Select
+        )
+}
+
+/// The value with the floats whose elements it has, or with none.
+fn with_floats(value: Value, floats: Option<Value>) -> Value {
+    match (value, floats) {
+        (Value::Array(array), Some(Value::Array(floats))) => {
+            Value::Array(array.with_floats(Some(Rc::new(floats))))
+        }
+        (Value::Array(array), _) => Value::Array(array.with_floats(None)),
+        (Value::Tuple(elements), _) => {
+            let elements = elements.iter().map(|element| with_floats(element.clone(), None));
+            Value::Tuple(Rc::new(elements.collect()))
+        }
+        (Value::Token, _) => Value::Token,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a module computes, before and after.
 
+use tilewright_interp::algebra::{self, AlgebraOptions, Verdict};
 use tilewright_interp::compare::{Tolerance, compare};
 use tilewright_interp::inputs::{InputKind, inputs_for};
 use tilewright_interp::{Limits, evaluate};
@@ -73,6 +74,18 @@ fn difference_within(
     let apart = compared.into_iter().find(|comparison| !comparison.equal)?;
     let (index, at) = (apart.index, apart.at?);
     Some(format!("output {index} at {:?}: {} became {}", at.index, at.expected, at.actual))
+}
+
+/// Which output of a rewritten module is another one over the reals, if any is.
+pub(crate) fn real_difference(before: &Verified, after: &Verified) -> Option<String> {
+    let verdicts = algebra::compare(before, after, &AlgebraOptions::default());
+    let mut verdicts = verdicts.iter().enumerate();
+    // A product of constants that was folded is rounded.
+    let (index, verdict) = verdicts.find(|(_, verdict)| match verdict {
+        Verdict::Differs { unless, .. } => !unless.iter().any(|law| law.contains("constant")),
+        Verdict::Equal | Verdict::Agrees { .. } | Verdict::Undecided { .. } => false,
+    })?;
+    Some(format!("output {index} {verdict} over the reals"))
 }
 
 /// How much further than what a module makes of rounding its rewritten form may be
