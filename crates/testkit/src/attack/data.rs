@@ -13,7 +13,7 @@ pub enum Profile {
     Tame,
     /// Images far from zero whose elements differ by little.
     Far,
-    /// Halves from -2 to 2, so that many are equal.
+    /// Halves from -2 to 2 or zeros of both signs, so that many are equal.
     Ties,
     /// Every input at a scale of its own, from `1e-30` to `1e30` (less in narrow types).
     Scales,
@@ -68,12 +68,22 @@ enum Kind {
     /// Of any size between limits, of both signs.
     AnySize,
     Subnormal,
+    /// Zeros of both signs, and -1.
+    Zeros,
     Above7,
     Below7,
     /// One number.
     Same,
     /// With infinities, NaN or the limits of the type.
     Special,
+}
+
+/// What the inputs of one program have in common.
+#[derive(Clone, Copy)]
+struct Plan {
+    profile: Profile,
+    /// Whether scales are so far apart that products of two inputs overflow.
+    extreme: bool,
 }
 
 /// The inputs of a module's entry for a profile and a seed: the same on every machine,
@@ -83,25 +93,20 @@ enum Kind {
 /// If a parameter is no static array.
 pub fn inputs(module: &Verified, profile: Profile, seed: u64) -> Result<Vec<Literal>, InputError> {
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
+    let plan = Plan { profile, extreme: Rng::new(seed ^ 0x5ca1e).chance(60) };
     let made = parameters.iter().enumerate().map(|(number, &id)| {
         let mut rng = Rng::new(seed.wrapping_mul(1000).wrapping_add(number as u64));
         let shape = || module.shape(id).to_string();
-        array(module, id, number, profile, &mut rng)
+        array(module, id, number, plan, &mut rng)
             .ok_or_else(|| InputError::Shape { parameter: number, shape: shape() })
     });
     made.collect()
 }
 
-fn array(
-    module: &Module,
-    id: InstId,
-    number: usize,
-    profile: Profile,
-    rng: &mut Rng,
-) -> Option<Literal> {
+fn array(module: &Module, id: InstId, number: usize, plan: Plan, rng: &mut Rng) -> Option<Literal> {
     let shape = module.array_shape(id)?;
     let element = shape.element_type;
-    let kind = kind(profile, number, element, rng);
+    let kind = kind(plan, number, element, rng);
     let count = usize::try_from(shape.num_elements()?).ok()?;
     let numbers: Vec<f64> = (0..count).map(|_| number_of(kind, element, rng)).collect();
     let numbers = match kind {
@@ -112,18 +117,19 @@ fn array(
     array.ok().map(Literal::Array)
 }
 
-fn kind(profile: Profile, number: usize, element: ElementType, rng: &mut Rng) -> Kind {
+fn kind(plan: Plan, number: usize, element: ElementType, rng: &mut Rng) -> Kind {
     let far = match element {
         ElementType::F16 | ElementType::BF16 => [20.0, 60.0, 100.0][rng.below(3)],
         _ => [100.0, 1e3, 1e4, 1e6][rng.below(4)],
     };
-    match profile {
+    match plan.profile {
         Profile::Tame if rng.chance(80) => Kind::Normal,
+        Profile::Ties if rng.chance(25) => Kind::Zeros,
         Profile::Tame | Profile::Ties => Kind::Ties,
         // The first two are images.
         Profile::Far if number < 2 || rng.chance(15) => Kind::Around(far, 1.0),
         Profile::Far => Kind::Normal,
-        Profile::Scales => Kind::Scaled(scale(element, rng)),
+        Profile::Scales => Kind::Scaled(scale(element, plan.extreme, rng)),
         Profile::OneSided if rng.chance(50) => Kind::Above7,
         Profile::OneSided => Kind::Below7,
         Profile::Special if rng.chance(40) => Kind::Special,
@@ -131,9 +137,10 @@ fn kind(profile: Profile, number: usize, element: ElementType, rng: &mut Rng) ->
             0..=2 => Kind::Normal,
             3 => Kind::Ties,
             4 => Kind::Around(far, [1.0, 1e-2][rng.below(2)]),
-            5 => Kind::Scaled(scale(element, rng)),
+            5 => Kind::Scaled(scale(element, plan.extreme, rng)),
             6 => Kind::AnySize,
             7 => Kind::Subnormal,
+            8 if rng.chance(50) => Kind::Zeros,
             8 => Kind::Same,
             _ => Kind::Above7,
         },
@@ -141,10 +148,12 @@ fn kind(profile: Profile, number: usize, element: ElementType, rng: &mut Rng) ->
 }
 
 /// A power of ten within the range of a type.
-fn scale(element: ElementType, rng: &mut Rng) -> f64 {
+fn scale(element: ElementType, extreme: bool, rng: &mut Rng) -> f64 {
     let exponents: &[i32] = match element {
         ElementType::F16 => &[-4, -3, -2, 0, 1, 2, 3],
-        _ => &[-30, -20, -20, -18, -8, 0, 12, 18, 20, 20, 25],
+        // Products of two of these overflow, unless a third is among the small ones.
+        _ if extreme => &[-25, -20, 18, 20, 20],
+        _ => &[-30, -18, -8, 0, 0, 6, 12, 15],
     };
     10f64.powi(rng.pick(exponents).copied().unwrap_or(0))
 }
@@ -167,6 +176,7 @@ fn number_of(kind: Kind, element: ElementType, rng: &mut Rng) -> f64 {
             let least = if element == ElementType::F16 { 6e-8 } else { 1e-40 };
             if rng.chance(70) { least * (1.0 + 10.0 * unit(rng)) } else { normal(rng) }
         }
+        Kind::Zeros => [0.0, -0.0, -0.0, -1.0][rng.below(4)],
         Kind::Above7 => 7.0 + normal(rng).abs(),
         Kind::Below7 => -7.0 - normal(rng).abs(),
         Kind::Special => match rng.below(60) {
@@ -186,7 +196,7 @@ fn integer(kind: Kind, element: ElementType, rng: &mut Rng) -> f64 {
         Kind::Special | Kind::Scaled(_) | Kind::AnySize => {
             [greatest, -greatest - 1.0, greatest - 1.0, 0.0, 1.0, -1.0][rng.below(6)]
         }
-        Kind::Ties | Kind::Same => half(rng) * 2.0,
+        Kind::Ties | Kind::Same | Kind::Zeros => half(rng) * 2.0,
         Kind::Above7 => 7.0 + (10.0 * unit(rng)).floor(),
         Kind::Below7 => -7.0 - (10.0 * unit(rng)).floor(),
         Kind::Normal | Kind::Around(..) | Kind::Subnormal => {

@@ -136,14 +136,6 @@ impl Draft {
         reduced: &[i64],
     ) -> Made<InstId> {
         let element = self.element(value)?;
-        let reducer = match self.reducers.get(&(opcode, element)) {
-            Some(&known) => known,
-            None => {
-                let new = self.b.reducer(opcode, element)?;
-                self.reducers.insert((opcode, element), new);
-                new
-            }
-        };
         let init = match opcode {
             Opcode::Maximum if element.is_float() => f64::NEG_INFINITY,
             Opcode::Minimum if element.is_float() => f64::INFINITY,
@@ -151,6 +143,26 @@ impl Draft {
             Opcode::Maximum => f64::MIN,
             Opcode::Minimum => f64::MAX,
             _ => 0.0,
+        };
+        self.reduce_from(init, opcode, value, reduced)
+    }
+
+    /// A sum, maximum or minimum along dims, from a number.
+    pub(super) fn reduce_from(
+        &mut self,
+        init: f64,
+        opcode: Opcode,
+        value: InstId,
+        reduced: &[i64],
+    ) -> Made<InstId> {
+        let element = self.element(value)?;
+        let reducer = match self.reducers.get(&(opcode, element)) {
+            Some(&known) => known,
+            None => {
+                let new = self.b.reducer(opcode, element)?;
+                self.reducers.insert((opcode, element), new);
+                new
+            }
         };
         let init = self.scalar(element, init)?;
         self.b.reduce(value, init, reduced, reducer)

@@ -10,10 +10,13 @@ use super::program::{Sizes, program};
 use super::shrink::shrunk;
 use crate::generate::rng::Rng;
 
+/// A rewritten module, and what was done to it, in lines.
+pub type Rewritten = (Verified, Vec<String>);
+
 /// Rewrites a module for a target, by its number, and a mode; `None` if it is left as it
 /// was. An error is a bug of a pass.
 pub type Rewrite<'a> =
-    &'a (dyn Fn(&Verified, usize, Mode) -> Result<Option<Verified>, String> + Sync);
+    &'a (dyn Fn(&Verified, usize, Mode) -> Result<Option<Rewritten>, String> + Sync);
 
 /// What is hunted in.
 #[derive(Clone, Copy)]
@@ -56,6 +59,8 @@ pub struct Failure {
     pub mode: Mode,
     /// What is wrong.
     pub blame: Blame,
+    /// What the passes say that they did.
+    pub done: Vec<String>,
 }
 
 /// Wrong by this much is wrong under `--fast-math`, too, on tame data.
@@ -78,7 +83,7 @@ impl Hunt<'_> {
         let mut seen = Vec::new();
         for &target in &targets {
             for mode in [Mode::Exact, Mode::Default, Mode::FastMath] {
-                let failure = |blame| Failure {
+                let failure = |blame, done| Failure {
                     seed,
                     module: program.module.clone(),
                     what: program.what.clone(),
@@ -86,12 +91,13 @@ impl Hunt<'_> {
                     target: (target, self.targets[target].clone()),
                     mode,
                     blame,
+                    done,
                 };
-                let rewritten = match (self.rewrite)(&program.module, target, mode) {
+                let (rewritten, done) = match (self.rewrite)(&program.module, target, mode) {
                     Ok(Some(rewritten)) => rewritten,
                     Ok(None) => continue,
                     Err(error) => {
-                        outcome.failure = Some(failure(Blame::Fails(error)));
+                        outcome.failure = Some(failure(Blame::Fails(error), Vec::new()));
                         return Ok(outcome);
                     }
                 };
@@ -112,7 +118,7 @@ impl Hunt<'_> {
                     Verdict::Fine => outcome.judged += 1,
                     Verdict::Unjudged(_) => {}
                     Verdict::Blamed(blame) => {
-                        outcome.failure = Some(failure(blame));
+                        outcome.failure = Some(failure(blame, done));
                         return Ok(outcome);
                     }
                 }
@@ -129,15 +135,15 @@ impl Hunt<'_> {
     }
 
     /// What is wrong with the rewrite of a module, as with that of a failure.
-    fn blame(&self, module: &Verified, failure: &Failure) -> Option<Blame> {
+    fn blame(&self, module: &Verified, failure: &Failure) -> Option<(Blame, Vec<String>)> {
         let data = inputs(module, failure.profile, failure.seed).ok()?;
-        let rewritten = match (self.rewrite)(module, failure.target.0, failure.mode) {
+        let (rewritten, done) = match (self.rewrite)(module, failure.target.0, failure.mode) {
             Ok(rewritten) => rewritten?,
-            Err(error) => return Some(Blame::Fails(error)),
+            Err(error) => return Some((Blame::Fails(error), Vec::new())),
         };
         let contract = self.contract(failure.mode, failure.profile)?;
         match Judge::new(module, data).ok()?.judge(&rewritten, failure.mode, contract) {
-            Verdict::Blamed(blame) => Some(blame),
+            Verdict::Blamed(blame) => Some((blame, done)),
             Verdict::Fine | Verdict::Unjudged(_) => None,
         }
     }
@@ -147,7 +153,7 @@ impl Hunt<'_> {
     pub fn shrunk(&self, failure: &Failure, tries: usize) -> Failure {
         let mut best = failure.clone();
         let fails = |module: &Verified| {
-            self.blame(module, failure).is_some_and(|blame| blame.is_like(&failure.blame))
+            self.blame(module, failure).is_some_and(|(blame, _)| blame.is_like(&failure.blame))
         };
         best.module = shrunk(&best.module, tries, &fails);
         for sizes in Sizes::of_seed(failure.seed).smaller() {
@@ -160,7 +166,9 @@ impl Hunt<'_> {
                 break;
             }
         }
-        best.blame = self.blame(&best.module, failure).unwrap_or(best.blame);
+        if let Some((blame, done)) = self.blame(&best.module, failure) {
+            (best.blame, best.done) = (blame, done);
+        }
         best
     }
 }
@@ -176,6 +184,9 @@ impl fmt::Display for Failure {
         writeln!(f, "// {:?} of `{target}`, inputs `{profile}`", self.mode)?;
         writeln!(f, "// {:?}", self.blame)?;
         writeln!(f, "// {}", self.what)?;
+        for line in &self.done {
+            writeln!(f, "// {line}")?;
+        }
         f.write_str(&text_of(&self.module))
     }
 }

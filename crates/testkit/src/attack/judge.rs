@@ -113,7 +113,10 @@ impl<'m> Judge<'m> {
     /// # Errors
     /// If it cannot be run.
     pub fn new(original: &'m Verified, inputs: Vec<Literal>) -> Result<Self, String> {
-        let watch = NonFinite { module: original, seen: AtomicBool::new(has_non_finite(&inputs)) };
+        let watch = NonFinite {
+            module: original,
+            seen: AtomicBool::new(inputs.iter().any(is_near_overflow)),
+        };
         let run = Evaluation::new(original).observer(&watch).run(&[&inputs[..]]);
         let result = run.map_err(|error| error.to_string())?.pop().ok_or("no device")?.output;
         let overflows = watch.seen.load(Ordering::Relaxed);
@@ -130,7 +133,7 @@ impl<'m> Judge<'m> {
         Ok(judge)
     }
 
-    /// Whether the program computes an infinity or a NaN, or is given one.
+    /// Whether the program computes an infinity or a NaN, is given one, or comes near.
     pub fn overflows(&self) -> bool {
         self.overflows
     }
@@ -153,7 +156,7 @@ impl<'m> Judge<'m> {
             return Verdict::Blamed(Blame::Bits(output));
         }
         if self.overflows {
-            return Verdict::Unjudged("the program computes an infinity or NaN");
+            return Verdict::Unjudged("the program computes infinities, or NaN, or comes near");
         }
         if self.wide.is_none() {
             return Verdict::Unjudged("there is no wider type");
@@ -258,7 +261,8 @@ fn run(module: &Verified, inputs: &[Literal]) -> Result<Literal, String> {
     evaluate(module, inputs, &Limits::default()).map_err(|error| error.to_string())
 }
 
-/// Sees whether an instruction computes an infinity or a NaN. Constants may be infinite.
+/// Sees whether an instruction computes an infinity or a NaN, or comes near. Constants may
+/// be infinite.
 struct NonFinite<'m> {
     module: &'m Module,
     seen: AtomicBool,
@@ -269,7 +273,7 @@ impl Observer for NonFinite<'_> {
         if self.seen.load(Ordering::Relaxed) || is_constant(self.module, seen.id()) {
             return;
         }
-        if seen.literal().is_some_and(|value| has_non_finite(&[value])) {
+        if seen.literal().is_some_and(|value| is_near_overflow(&value)) {
             self.seen.store(true, Ordering::Relaxed);
         }
     }
@@ -283,8 +287,20 @@ fn is_constant(module: &Module, id: InstId) -> bool {
     }
 }
 
-fn has_non_finite(values: &[Literal]) -> bool {
-    values.iter().flat_map(leaves).any(|leaf| leaf.numbers.iter().any(|x| !x.is_finite()))
+/// Whether an element is infinite or NaN, or the sum of as many as there are may be: a
+/// factor comes out of a sum of values that the program computes already, whatever their
+/// size (`docs/numerics.md`).
+fn is_near_overflow(value: &Literal) -> bool {
+    leaves(value).iter().any(|leaf| {
+        let most = match leaf.element {
+            ElementType::F16 => 65504.0,
+            ElementType::BF16 | ElementType::F32 => f64::from(f32::MAX),
+            ElementType::F64 => f64::MAX,
+            _ => return false,
+        };
+        let terms = u32::try_from(leaf.numbers.len()).map_or(f64::INFINITY, f64::from);
+        leaf.numbers.iter().any(|x| !(x.abs() <= most / terms.max(1.0)))
+    })
 }
 
 fn element_types(module: &Module) -> impl Iterator<Item = ElementType> {

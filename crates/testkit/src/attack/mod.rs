@@ -23,7 +23,7 @@ mod shrink;
 mod statistics;
 
 pub use data::{Profile, inputs};
-pub use hunt::{Failure, Hunt, Outcome, Rewrite};
+pub use hunt::{Failure, Hunt, Outcome, Rewrite, Rewritten};
 pub use judge::{Blame, Contract, Judge, Mode, Verdict};
 pub use mutants::{MUTANTS, Mutant};
 pub use program::{Program, Sizes, program};

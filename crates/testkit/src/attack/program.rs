@@ -44,6 +44,7 @@ impl Sizes {
         let sizes: &[[i64; 4]] = &[
             [32, 1, 4, 8],
             [16, 1, 8, 16],
+            [16, 1, 4, 4],
             [64, 1, 4, 16],
             [8, 16, 4, 8],
             [4, 16, 4, 16],
@@ -232,7 +233,15 @@ impl Sketch {
                 let small = self.d.parameter("small", element, &kept)?;
                 self.d.spread(small, x, reduced)?
             }
-            2 | 3 => {
+            2 => {
+                // On a square, as long as what is to be reduced, and not the same.
+                let kept: Dims =
+                    (0i64..).take(dims.len()).filter(|dim| !reduced.contains(dim)).collect();
+                self.say(format!("{opcode} its mean along {kept:?}"));
+                let mean = Along { x, reduced: &kept }.mean(&mut self.d, &mut self.rng, x)?;
+                self.d.spread(mean, x, &kept)?
+            }
+            3 => {
                 self.say(format!("{opcode} its mean"));
                 let mean = Along { x, reduced }.mean(&mut self.d, &mut self.rng, x)?;
                 self.d.spread(mean, x, reduced)?

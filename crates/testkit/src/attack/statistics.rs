@@ -40,7 +40,8 @@ pub(super) const OF_FLOATS: &[(&str, Statistic)] = &[
     ("weighted mean", weighted_mean),
     ("variance by products", variance_by_products),
     ("sum", sum),
-    ("sum", sum),
+    ("sum of sums", sum_of_sums),
+    ("maximum of maxima", maximum_of_maxima),
     ("sum of scaled products", sum_of_scaled_products),
     ("sum of scaled products", sum_of_scaled_products),
     ("root mean square of scaled", root_of_scaled_squares),
@@ -190,6 +191,22 @@ fn maximum(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstId> {
 
 fn sum(d: &mut Draft, _: &mut Rng, a: &Along<'_>) -> Made<InstId> {
     a.sum(d, a.x)
+}
+
+/// A sum of sums, from zeros of both signs.
+fn sum_of_sums(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstId> {
+    let zeros = [0.0, -0.0];
+    let sum = d.reduce_from(zeros[rng.below(2)], Opcode::Add, a.x, a.reduced)?;
+    let rank = d.dims(sum)?.len();
+    let dims = i64::try_from(rng.below(rank.max(1))).unwrap_or_default();
+    d.reduce_from(zeros[rng.below(2)], Opcode::Add, sum, &[dims][..rank.min(1)])
+}
+
+fn maximum_of_maxima(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstId> {
+    let max = d.max(a.x, a.reduced)?;
+    let rank = d.dims(max)?.len();
+    let dims = i64::try_from(rng.below(rank.max(1))).unwrap_or_default();
+    d.max(max, &[dims][..rank.min(1)])
 }
 
 /// `sum((x * p) * q)`, p constant along what is summed.

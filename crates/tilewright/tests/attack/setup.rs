@@ -1,11 +1,12 @@
 //! What the hunt rewrites with: the passes, on every target and some with tiny memories.
 
 use tilewright::ir::Verified;
+use tilewright::pipeline::Verdict;
 use tilewright::rewrite::numbers::{MOST_GROWTH, SLACK_ULPS};
 use tilewright::{Options, Target, optimize};
-use tilewright_testkit::attack::{Contract, Hunt, Mode};
+use tilewright_testkit::attack::{Contract, Hunt, Mode, Rewritten};
 
-type Rewriter = dyn Fn(&Verified, usize, Mode) -> Result<Option<Verified>, String> + Sync + Send;
+type Rewriter = dyn Fn(&Verified, usize, Mode) -> Result<Option<Rewritten>, String> + Sync + Send;
 
 /// What [`Hunt`] borrows.
 pub(crate) struct Setup {
@@ -34,7 +35,9 @@ impl Setup {
         let rewrite = move |module: &Verified, target: usize, mode| {
             let options = options(&targets[target], mode);
             let optimized = optimize(module.clone(), &options).map_err(|e| e.to_string())?;
-            Ok((!optimized.report.unchanged).then_some(optimized.module))
+            let notes = optimized.report.notes.iter();
+            let done = notes.filter(|note| note.verdict == Verdict::Done).map(ToString::to_string);
+            Ok((!optimized.report.unchanged).then(|| (optimized.module, done.collect())))
         };
         Self { names, rewrite: Box::new(rewrite) }
     }
