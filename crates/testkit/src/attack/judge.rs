@@ -299,7 +299,7 @@ fn is_near_overflow(value: &Literal) -> bool {
             _ => return false,
         };
         let terms = u32::try_from(leaf.numbers.len()).map_or(f64::INFINITY, f64::from);
-        leaf.numbers.iter().any(|x| !(x.abs() <= most / terms.max(1.0)))
+        leaf.numbers.iter().any(|x| x.is_nan() || x.abs() > most / terms.max(1.0))
     })
 }
 

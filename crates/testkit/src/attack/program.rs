@@ -233,14 +233,7 @@ impl Sketch {
                 let small = self.d.parameter("small", element, &kept)?;
                 self.d.spread(small, x, reduced)?
             }
-            2 => {
-                // On a square, as long as what is to be reduced, and not the same.
-                let kept: Dims =
-                    (0i64..).take(dims.len()).filter(|dim| !reduced.contains(dim)).collect();
-                self.say(format!("{opcode} its mean along {kept:?}"));
-                let mean = Along { x, reduced: &kept }.mean(&mut self.d, &mut self.rng, x)?;
-                self.d.spread(mean, x, &kept)?
-            }
+            2 => self.mean_along_other(x, opcode)?,
             3 => {
                 self.say(format!("{opcode} its mean"));
                 let mean = Along { x, reduced }.mean(&mut self.d, &mut self.rng, x)?;
@@ -258,6 +251,23 @@ impl Sketch {
             }
         };
         self.d.bin(opcode, x, other)
+    }
+
+    /// The mean along all dims but one, repeated as if it belonged to another dim that is
+    /// as long, if there is one.
+    fn mean_along_other(&mut self, x: InstId, opcode: Opcode) -> Made<InstId> {
+        let dims = self.d.dims(x)?;
+        let pairs: Vec<(usize, usize)> = (0..dims.len())
+            .flat_map(|own| (0..dims.len()).map(move |other| (own, other)))
+            .filter(|&(own, other)| own != other && dims[own] == dims[other] && dims[own] > 1)
+            .collect();
+        let last = dims.len() - 1;
+        let (own, other) = self.rng.pick(&pairs).copied().unwrap_or((last, last));
+        self.say(format!("{opcode} its mean of dim {own} along dim {other}"));
+        let rest: Dims =
+            (0i64..).take(dims.len()).filter(|&d| usize::try_from(d) != Ok(own)).collect();
+        let mean = Along { x, reduced: &rest }.mean(&mut self.d, &mut self.rng, x)?;
+        self.d.along(mean, x, other)
     }
 
     /// One more operation on an image.
