@@ -18,7 +18,7 @@ use tilewright_ir::{
 use tilewright_ir::shape::checked_product;
 
 use crate::limits::Limits;
-use crate::ranges::{self, Range};
+use crate::ranges::{self, MOST_TURNS, Range};
 use crate::value::num_bytes;
 
 /// Which kind of numbers inputs are made of.
@@ -320,6 +320,7 @@ impl Source {
     /// a few lie outside, and of those at the limits of their type all may.
     fn in_range(&mut self, drawn: i128) -> i128 {
         match (self.range, self.kind) {
+            (Range::Turns, _) => i128::from(self.below(MOST_TURNS)),
             (Range::Any, _) | (_, InputKind::NonFinite) => drawn,
             (Range::NotNegative, _) => drawn.abs(),
             (Range::Below(_), InputKind::Edges) => drawn,
@@ -343,7 +344,7 @@ impl Source {
             InputKind::NonFinite => return self.edge(limits, 11),
         };
         match self.range {
-            Range::Any => drawn,
+            Range::Any | Range::Turns => drawn,
             Range::NotNegative => drawn.abs(),
             Range::Below(_) if self.kind == InputKind::Edges => drawn,
             Range::Below(bound) => self.below(bound) as f64,

@@ -1,6 +1,8 @@
 //! What the uses of a parameter tell of its values: an index lies within what it
 //! indexes, and that of which a root is taken is not negative.
 //!
+//! A counter that a loop compares before each turn is small, so that the loop ends.
+//!
 //! A parameter is followed through what moves its elements, and into and out of
 //! computations that are called. A root tells its sign through sums with what is not
 //! negative and through scales, too: `sqrt(b*p + c*g*g)` is how a second moment is used.
@@ -22,12 +24,16 @@ pub(crate) enum Range {
     NotNegative,
     /// They are whole numbers from 0 to one less than this.
     Below(u64),
+    /// They count the turns of a loop: whole numbers below [`MOST_TURNS`], whatever the
+    /// kind of inputs, so that the loop ends.
+    Turns,
 }
 
 impl Range {
     /// What is known if both hold; an index tells more than a sign.
     fn and(self, other: Self) -> Self {
         match (self, other) {
+            (Self::Turns, _) | (_, Self::Turns) => Self::Turns,
             (Self::Below(a), Self::Below(b)) => Self::Below(a.min(b)),
             (Self::Below(a), _) | (_, Self::Below(a)) => Self::Below(a),
             (Self::NotNegative, _) | (_, Self::NotNegative) => Self::NotNegative,
@@ -90,6 +96,9 @@ type Place = (InstId, Path, Form);
 
 /// How many values are looked at for one array; what is used further away is not seen.
 const MOST_SEEN: usize = 4096;
+
+/// Below this are the counters with which loops begin, and those that they go up to.
+pub(crate) const MOST_TURNS: u64 = 8;
 
 struct Search<'m> {
     module: &'m Module,
@@ -193,6 +202,9 @@ impl<'m> Search<'m> {
     /// What an instruction that indexes by an operand tells of it.
     fn as_index(&self, user: InstId, operand: usize) -> Range {
         let module = self.module;
+        if self.ends_loop(user) {
+            return Range::Turns;
+        }
         let dims_of = |operand: usize| {
             let id = module.operands(user).get(operand).copied()?;
             Some(module.array_shape(id)?.dims())
@@ -229,6 +241,17 @@ impl<'m> Search<'m> {
             Direction::Eq | Direction::Ne => Some(size),
             _ => Some(size + 1),
         }
+    }
+
+    /// Whether an instruction is the condition of a loop.
+    fn ends_loop(&self, id: InstId) -> bool {
+        let Some(parent) = self.module.instruction(id).parent() else { return false };
+        let calls = self.callers.get(&parent).into_iter().flatten();
+        let mut loops = calls.filter_map(|&call| match self.module.op(call) {
+            Op::While(attrs) => Some(attrs),
+            _ => None,
+        });
+        self.is_integer && self.module.is_root(id) && loops.any(|attrs| attrs.condition == parent)
     }
 
     /// Into what computes of the elements, if their sign matters there.

@@ -150,3 +150,37 @@ fn second_moments_are_not_negative() {
     let normal = inputs_for(&module, 2, InputKind::Normal).unwrap();
     assert!(floats(&normal[0]).iter().any(|g| *g < 0.0));
 }
+
+#[test]
+fn counters_of_loops_are_small_on_all_kinds() {
+    let module = module(
+        "less {
+  s = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+
+step {
+  s = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT r = (s32[], s32[]) tuple(j, n)
+}
+
+ENTRY e {
+  p = (s32[], s32[]) parameter(0)
+  ROOT l = (s32[], s32[]) while(p), condition=less, body=step
+}",
+    );
+    for &kind in InputKind::ALL {
+        for seed in 0..20 {
+            let inputs = inputs_for(&module, seed, kind).unwrap();
+            for leaf in inputs[0].leaves() {
+                assert!((0..8).contains(&ints(leaf)[0]), "{} {seed}", kind.name());
+            }
+        }
+    }
+}

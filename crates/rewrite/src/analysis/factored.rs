@@ -4,8 +4,8 @@
 //! of sums is a sum here, and so are the other reductions that a [`Law`] is for.
 //!
 //! Of a float sum only such factors come out as make nothing overflow (`scale.rs`), but
-//! any where the rest is one value, which the program computes already, or where the
-//! program sums the rest already, less factors that may come out of it.
+//! any where the rest is one value that is bounded (`bound.rs`), or where the program sums
+//! the rest already, less factors that may come out of it.
 
 use std::cmp::Reverse;
 
@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op};
 
+use super::bound::is_bounded;
 use super::cost::CostModel;
 use super::monoid::Monoid;
 use super::product::{Factor, Law, Product, Tree};
@@ -43,6 +44,8 @@ pub struct Sum {
     pub product: Product,
     /// Which of its factors may come out, whatever stays.
     pub tame: Vec<bool>,
+    /// Which of its factors any others may come out beside, if it alone stays.
+    pub bounded: Vec<bool>,
 }
 
 /// A sum in two stages.
@@ -99,6 +102,8 @@ impl Sum {
         } else {
             tame(module, &product.factors)
         };
+        let bounded = product.factors.iter().map(|f| all_tame || is_bounded(module, f.value));
+        let bounded = bounded.collect();
         let dims = spans(module.array_shape(array)?.dims())?;
         let is_summed =
             |dim: usize| i64::try_from(dim).is_ok_and(|d| attrs.dimensions.contains(&d));
@@ -115,6 +120,7 @@ impl Sum {
             summed: joined(of(true)),
             product,
             tame,
+            bounded,
         })
     }
 
@@ -176,8 +182,10 @@ impl Sum {
             (0..factors.len()).map(|place| place == 0 || Some(place) <= last).collect()
         } else {
             let varying: Vec<bool> = factors.iter().map(varies).collect();
-            let one = varying.iter().filter(|&&varies| varies).count() == 1;
-            varying.into_iter().zip(&self.tame).map(|(v, tame)| v || !(one || *tame)).collect()
+            let alone = varying.iter().filter(|&&varies| varies).count() == 1;
+            let bounded = varying.iter().zip(&self.bounded).any(|(varies, b)| *varies && *b);
+            let any = alone && bounded;
+            varying.into_iter().zip(&self.tame).map(|(v, tame)| v || !(any || *tame)).collect()
         };
         self.staged(along, &stays)
     }

@@ -1,5 +1,6 @@
 //! What passes know about a module before they change it.
 
+pub mod bound;
 pub mod broadcast;
 pub mod choice;
 pub mod cost;

@@ -11,9 +11,9 @@
 //!   program, so where `d` itself is too large, that overflows; and `r` is at most
 //!   `eps^(-1/2)`.
 //!
-//! A third case is for [`super::factored`]: any factor may come out where only one
-//! factor stays, which the program computes already, or where the program sums what
-//! stays already.
+//! Two more cases are for [`super::factored`]: any factor may come out where only one
+//! factor stays, which is bounded as [`super::bound`] says, or where the program sums
+//! what stays already.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{ArrayLiteral, ArrayShape, InstId, Module, Op, Opcode};
@@ -47,7 +47,7 @@ fn is_near_one(module: &Module, id: InstId) -> bool {
 }
 
 /// The number that all elements of a value are.
-fn number(module: &Module, mut id: InstId) -> Option<f64> {
+pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
     for _ in 0..MOST_STEPS {
         match (module.op(id), module.operands(id)) {
             (Op::Reshape(_) | Op::Broadcast(_) | Op::Convert, &[a]) => id = a,
