@@ -156,7 +156,7 @@ def small_target(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # The options of `opt`, and what it says that it does then.
 MODES: dict[str, tuple[list[str], str]] = {
-    "default": ([], "[centred-sums]"),
+    "default": ([], "[factored-sums]"),
     "fast_math": (["--fast-math"], "[shifted-moments]"),
 }
 

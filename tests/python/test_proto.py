@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,12 @@ def convert(data: bytes, folder: Path) -> bytes:
     return out.read_bytes()
 
 
+def says_order(module: xla.HloModule) -> bool:
+    """Whether a comparison has a total order: we say so in two fields, of which older
+    readers know the first, newer ones both, and XLA writes one."""
+    return re.search(r" compare\(.*(order=TOTAL|type=TOTALORDER)", xla.print_full(module)) is not None
+
+
 @pytest.mark.usefixtures("binary")
 @pytest.mark.parametrize("path", FILES, ids=tool.fixture_id)
 def test_proto_comes_through(path: Path, tmp_path: Path) -> None:
@@ -47,7 +54,7 @@ def test_proto_comes_through(path: Path, tmp_path: Path) -> None:
     expected, actual = xla.from_proto(original), xla.from_proto(ours)
     assert xla.print_full(actual) == xla.print_full(expected)
     assert xla.proto_without_id(actual) == xla.proto_without_id(expected)
-    if "is_scheduled=true" not in path.read_text():
+    if "is_scheduled=true" not in path.read_text() and not says_order(expected):
         assert ours == original
 
 

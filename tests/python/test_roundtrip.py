@@ -12,6 +12,7 @@ import xla
 # XLA's parser makes up the values of an elided constant, new ones each time.
 ELIDED = "constant({...})"
 FILES = tool.hlo_files("models", "real", "text/ok")
+OPS = sorted((tool.FIXTURES / "ops").glob("*/*.hlo"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=tool.fixture_id)
@@ -45,3 +46,16 @@ def test_convert_is_a_fixed_point(path: Path, tmp_path: Path) -> None:
     tool.tilewright("convert", path, "-o", once)
     tool.tilewright("convert", once, "-o", twice)
     assert twice.read_bytes() == once.read_bytes()
+
+
+@pytest.mark.usefixtures("binary")
+@pytest.mark.parametrize("path", FILES[::4] + OPS, ids=tool.fixture_id)
+def test_what_xla_prints_is_read(path: Path, tmp_path: Path) -> None:
+    """The text that the installed XLA prints, which older fixtures do not show, comes
+    through as the same module."""
+    printed, out = tmp_path / "printed.hlo", tmp_path / "out.hlo"
+    expected = xla.print_full(xla.parse(path.read_text()))
+    printed.write_text(expected)
+    tool.tilewright("convert", printed, "-o", out)
+    again = xla.print_full(xla.parse(out.read_text()))
+    assert xla.resolve_frames(again) == xla.resolve_frames(expected)

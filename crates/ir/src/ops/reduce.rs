@@ -48,6 +48,8 @@ attributes! {
         k: i64 = "k",
         /// The largest, or else the smallest.
         largest: bool = "largest" or true,
+        /// Whether equal elements keep their order.
+        is_stable: bool = "is_stable" or true,
     }
 }
 

@@ -97,7 +97,7 @@ fn sort_orders_one_dim() {
 
 #[test]
 fn topk_keeps_k_of_the_minor_dim() {
-    let topk = |k| Op::TopK(Box::new(TopKAttrs { k, largest: true }));
+    let topk = |k| Op::TopK(Box::new(TopKAttrs { k, largest: true, is_stable: true }));
     of(topk(3), &["f32[2,5]"]).gives("(f32[2,3], s32[2,3])");
     of(topk(0), &["s8[5]"]).gives("(s8[0], s32[0])");
     of(topk(5), &["bf16[5]"]).gives("(bf16[5], s32[5])");

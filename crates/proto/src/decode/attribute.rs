@@ -108,11 +108,16 @@ impl Context<'_> {
         (!absent).then(|| dims(&p.dimensions))
     }
 
-    /// The order of numbers, unless it is the usual one of the type.
+    /// The order of numbers, unless it is the usual one of the type. Newer modules say
+    /// whether it is total, older ones name it; integers have no other.
     fn comparison_type(&self, p: &HloInstructionProto) -> Option<AttrValue> {
         let element = self.operands.first().and_then(|shape| shape.as_array());
         let usual = element.map(|array| usual_order(array.element_type));
-        let order = p.comparison_type.as_str();
+        let order = match p.comparison_order.as_str() {
+            "TOTAL" if usual == Some(FLOAT) => TOTAL_ORDER,
+            "TOTAL" | "PARTIAL" => return None,
+            _ => p.comparison_type.as_str(),
+        };
         (!order.is_empty() && Some(order) != usual).then(|| AttrValue::Word(SmolStr::new(order)))
     }
 
@@ -279,11 +284,16 @@ fn indexing(name: &str, p: &HloInstructionProto) -> OfFamily {
     })
 }
 
+/// The usual order of floats.
+pub(crate) const FLOAT: &str = "FLOAT";
+/// The order of floats in which all have a place.
+const TOTAL_ORDER: &str = "TOTALORDER";
+
 /// The usual order of a type's numbers.
 pub(crate) fn usual_order(element: ElementType) -> &'static str {
     use tilewright_ir::element::NumberClass;
     match element.class() {
-        NumberClass::Float | NumberClass::Complex => "FLOAT",
+        NumberClass::Float | NumberClass::Complex => FLOAT,
         NumberClass::Signed => "SIGNED",
         NumberClass::Unsigned | NumberClass::Bool => "UNSIGNED",
     }

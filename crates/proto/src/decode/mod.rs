@@ -23,7 +23,7 @@ use crate::generated::{known, xla};
 use crate::metadata::Payloads;
 use crate::residue::{Known, residue};
 use crate::wire::{self, fields};
-pub(crate) use attribute::usual_order;
+pub(crate) use attribute::{FLOAT, usual_order};
 use computation::{Computation, split};
 use order::{Ids, OrderError, order};
 

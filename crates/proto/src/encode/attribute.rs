@@ -169,7 +169,13 @@ fn set_text(name: &str, text: String, p: &mut HloInstructionProto) -> Written {
 fn set_word(opcode: Opcode, name: &str, word: &str, p: &mut HloInstructionProto) -> Written {
     match name {
         "direction" => p.comparison_direction = word.to_owned(),
-        "type" => p.comparison_type = word.to_owned(),
+        // Both, as older readers know the first alone.
+        "type" => {
+            p.comparison_type = word.to_owned();
+            if word == "TOTALORDER" {
+                p.comparison_order = "TOTAL".to_owned();
+            }
+        }
         "kind" => p.fusion_kind = word.to_owned(),
         "distribution" => p.distribution = words::DISTRIBUTIONS.number(word)?,
         "algorithm" if opcode == Opcode::RngBitGenerator => {

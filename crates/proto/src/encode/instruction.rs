@@ -5,7 +5,7 @@ use tilewright_ir::{InstId, Module, Op};
 
 use super::ids::Ids;
 use super::{attribute, extras};
-use crate::decode::usual_order;
+use crate::decode::{FLOAT, usual_order};
 use crate::error::{ProtoError, Within as _};
 use crate::generated::known::HLO_INSTRUCTION_PROTO;
 use crate::generated::xla::{
@@ -83,6 +83,9 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
     let of_factors = || precision(2);
     match module.op(id) {
         Op::Dot(_) | Op::ScaledDot(_) => {
+            if matches!(module.op(id), Op::Dot(_)) {
+                proto.sparsity_config = Some(xla::SparsityConfig::default());
+            }
             proto.dot_dimension_numbers = Some(xla::DotDimensionNumbers::default());
             proto.precision_config = of_factors();
         }
@@ -111,8 +114,13 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
         }
         Op::Compare(_) => {
             let element = operands.first().and_then(|&operand| module.array_shape(operand));
-            proto.comparison_type =
-                element.map_or("", |array| usual_order(array.element_type)).to_owned();
+            // Readers that know `comparison_type` alone infer it where it is the usual one.
+            proto.comparison_order = element
+                .map_or("", |array| match usual_order(array.element_type) {
+                    FLOAT => "PARTIAL",
+                    _ => "TOTAL",
+                })
+                .to_owned();
         }
         Op::Cholesky(_) => proto.cholesky_options = Some(xla::CholeskyOptions::default()),
         Op::TriangularSolve(_) => {
@@ -126,7 +134,7 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
         Op::Scatter(_) => {
             proto.scatter_dimension_numbers = Some(xla::ScatterDimensionNumbers::default());
         }
-        Op::TopK(_) => proto.largest = true,
+        Op::TopK(_) => (proto.largest, proto.is_stable) = (true, true),
         // Where text does not say so, XLA takes it for certain that it is not;
         // a proto may leave it open.
         Op::Scan(_) if module.unique_id(id).is_none() => proto.is_associative = FALSE,

@@ -87,7 +87,7 @@ pub(crate) static HLO_COMPUTATION_PROTO: [(u32, Known); 7] = [
 ];
 
 /// `HloInstructionProto`
-pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 80] = [
+pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 81] = [
     (1, Leaf),
     (2, Leaf),
     (3, Message(&SHAPE_PROTO)),
@@ -168,6 +168,7 @@ pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 80] = [
     (96, Leaf),
     (97, Leaf),
     (98, Message(&SPARSITY_CONFIG)),
+    (102, Leaf),
 ];
 
 /// `HloInstructionProto.SliceDimensions`

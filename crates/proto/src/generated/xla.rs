@@ -299,6 +299,9 @@ pub struct HloInstructionProto {
     pub conv_kind: i32,
     #[prost(message, optional, tag = "98")]
     pub sparsity_config: ::core::option::Option<SparsityConfig>,
+    /// PARTIAL or TOTAL; in newer modules instead of comparison_type.
+    #[prost(string, tag = "102")]
+    pub comparison_order: ::prost::alloc::string::String,
     #[prost(oneof = "hlo_instruction_proto::ReplicaGroupList", tags = "87, 92, 93")]
     pub replica_group_list: ::core::option::Option<
         hlo_instruction_proto::ReplicaGroupList,

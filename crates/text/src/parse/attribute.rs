@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
-use tilewright_ir::ops::attr::{AttrKind, AttrSpec, AttrValue, AttrValues, Real};
+use tilewright_ir::ops::attr::{AttrKind, AttrSpec, AttrValue, AttrValues, Real, Verbatim};
 use tilewright_ir::{CompId, Extras, InstId, Opcode};
 
 use super::computation::Scope;
@@ -36,6 +36,15 @@ impl Attributes<'_> {
     /// The names of attributes that the op does not have.
     pub(super) fn other_names(&self) -> impl Iterator<Item = &str> {
         self.extras.iter().flat_map(|extras| &extras.other).map(|(name, _)| name.as_str())
+    }
+
+    /// Takes out an attribute that the op does not have; no extras where it was all.
+    pub(super) fn take_other(&mut self, name: &str) -> Option<Verbatim> {
+        let extras = self.extras.as_deref_mut()?;
+        let at = extras.other.iter().position(|(other, _)| other == name)?;
+        let (_, value) = extras.other.remove(at);
+        self.extras = self.extras.take().filter(|extras| !extras.is_empty());
+        Some(value)
     }
 
     fn extras(&mut self) -> &mut Extras {

@@ -116,6 +116,7 @@ impl<'s> Parser<'s> {
         let value = self.arguments(scope, &head, &mut operands)?;
         let mut attributes = Attributes::default();
         self.attributes(scope, &head, &mut attributes)?;
+        self.comparison_order(&head, &operands, &mut attributes)?;
         let op = match (value, head.wrapped) {
             (Some(op), _) => op,
             (None, Some(wrapped)) => {

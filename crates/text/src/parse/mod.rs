@@ -6,6 +6,7 @@
 //! next one, so that one run finds all that is wrong.
 
 mod attribute;
+mod comparison;
 mod computation;
 mod convolution;
 mod decimal;
