@@ -22,3 +22,8 @@ real-effect:
 # Hours of random attacks on the numbers of rewrites: just attack --minutes 60 --seed 1
 attack *args:
     cargo run --release -p tilewright --example attack -- {{args}}
+
+# The same on several versions of jaxlib: just versions --suite wide pullback
+versions *args:
+    cargo build --release -p tilewright-cli
+    python3 benches/versions.py {{args}}

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Time of original and rewritten programs, both through XLA:CPU in one process.
 
-    python benches/real_effect.py [--suite real|wide|vjp|pullback] [--target NAME]
-        [--only SUBSTRING] [--rounds N] [--fast-math] [--bin PATH]
+    python benches/real_effect.py [--suite real|wide|vjp|pullback|foreign]
+        [--target NAME] [--only SUBSTRING] [--rounds N] [--fast-math] [--bin PATH]
+        [--rows FILE]
 
 For every program of the suite, the original text and the text that `tilewright
 opt` writes are compiled, warmed up, and run in turn, each going first every
@@ -10,21 +11,24 @@ other time.  The table has the medians and their ratio; more than 1 means that
 the rewritten program is faster.  The last lines have the geometric mean of all
 ratios, and of those of programs that were changed.
 
-`real` are the files in fixtures/real; the others are in benches/suite.py, which JAX
-makes on the spot: `vjp` norms with their gradients, `pullback` the gradients alone.
-What is not changed is timed too: its ratio is the noise.
+`real` are the files in fixtures/real, `foreign` models of others with their training
+steps (fixtures/foreign); the others are in benches/suite.py, which JAX makes on the
+spot: `vjp` norms with their gradients, `pullback` the gradients alone.  What is not
+changed is timed too: its ratio is the noise.  benches/versions.py does all this on
+several versions of jaxlib.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -141,6 +145,12 @@ def real() -> Iterator[tuple[str, str]]:
     return ((path.stem, path.read_text()) for path in tool.hlo_files("real"))
 
 
+def foreign() -> Iterator[tuple[str, str]]:
+    """Names and texts of the programs of others, in a form that every XLA reads."""
+    for path in tool.hlo_files("foreign"):
+        yield path.stem, tool.tilewright("convert", path)
+
+
 def made(programs: Callable[[], Iterator[suite.generate.Program]]) -> Iterator[tuple[str, str]]:
     """Names and texts of programs that JAX makes."""
     for program in programs():
@@ -149,6 +159,7 @@ def made(programs: Callable[[], Iterator[suite.generate.Program]]) -> Iterator[t
 
 SUITES = {
     "real": real,
+    "foreign": foreign,
     "wide": partial(made, suite.wide),
     "vjp": partial(made, suite.vjps),
     "pullback": partial(made, suite.pullbacks),
@@ -157,6 +168,8 @@ SUITES = {
 
 def summary(rows: Sequence[Row]) -> str:
     """Geometric means, and the slowest of the rewritten programs."""
+    if not rows:
+        return "no program has such a name"
     changed = [row for row in rows if not row.unchanged]
     lines = [f"{len(rows)} programs: {geometric_mean(rows):.2f} times as fast (geometric mean)"]
     if changed:
@@ -182,6 +195,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21, help="timed runs of each, at least")
     parser.add_argument("--fast-math", action="store_true", help="as for `opt`")
     parser.add_argument("--bin", type=Path, help="the tilewright binary")
+    parser.add_argument("--rows", type=Path, help="a file for each row as a line of JSON")
     options = parser.parse_args()
     if options.bin is not None:
         os.environ["TILEWRIGHT_BIN"] = str(options.bin.resolve())
@@ -192,6 +206,9 @@ def main() -> None:
         if options.only in name:
             rows.append(measure(name, text, options.target, options.rounds, *more))
             print(rows[-1].markdown(), flush=True)
+            if options.rows is not None:
+                with options.rows.open("a") as file:
+                    file.write(json.dumps(asdict(rows[-1])) + "\n")
     print(f"\n{summary(rows)}")
 
 

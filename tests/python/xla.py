@@ -15,13 +15,24 @@ jax.config.update("jax_platforms", "cpu")
 import ml_dtypes
 import numpy as np
 from jaxlib import _jax, xla_client
-from jaxlib._hlo import (
-    HloModule,
-    HloPrintOptions,
-    ProgramShape,
-    XlaComputation,
-    hlo_module_from_text,
-)
+
+try:
+    from jaxlib._hlo import (
+        HloModule,
+        HloPrintOptions,
+        ProgramShape,
+        XlaComputation,
+        hlo_module_from_text,
+    )
+except ImportError:
+    # They lay there in 0.9.
+    from jaxlib._jax import (
+        HloModule,
+        HloPrintOptions,
+        ProgramShape,
+        XlaComputation,
+        hlo_module_from_text,
+    )
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
