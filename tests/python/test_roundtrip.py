@@ -11,7 +11,7 @@ import xla
 
 # XLA's parser makes up the values of an elided constant, new ones each time.
 ELIDED = "constant({...})"
-FILES = tool.hlo_files("models", "real", "text/ok")
+FILES = tool.hlo_files("models", "real", "foreign", "text/ok")
 OPS = sorted((tool.FIXTURES / "ops").glob("*/*.hlo"))
 
 
