@@ -84,7 +84,7 @@ pub use error::EvalError;
 pub use evaluation::{Evaluation, Outputs};
 pub use inputs::{InputError, InputKind, inputs_for, inputs_on, inputs_within};
 pub use limits::{Limits, WORK_PER_STEP};
-pub use nearness::{Coverage, Growth, as_near};
+pub use nearness::{Coverage, Growth, as_near, float_elements};
 pub use observe::{Observer, Progress, Seen};
 pub use rounding::{Inexact, Rounding};
 pub use widened::{WidenError, widened, widened_literal};

@@ -37,7 +37,7 @@ fn array_as_near(
     growth: Growth,
 ) -> Option<Vec<bool>> {
     let ulp = 2.0 * unit(a.element_type());
-    let (exact, a, b) = (numbers(exact)?, numbers(a)?, numbers(b)?);
+    let (exact, a, b) = (float_elements(exact)?, float_elements(a)?, float_elements(b)?);
     let greatest = |numbers: &mut dyn Iterator<Item = f64>| {
         numbers.filter(|number| number.is_finite()).fold(0.0, f64::max)
     };
@@ -55,7 +55,7 @@ fn array_as_near(
 }
 
 /// The elements of an array of real floats of 16 bits and more.
-fn numbers(array: &ArrayLiteral) -> Option<Vec<f64>> {
+pub fn float_elements(array: &ArrayLiteral) -> Option<Vec<f64>> {
     Some(match array.data() {
         Data::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
         Data::BF16(v) => v.iter().map(|x| x.to_f64()).collect(),

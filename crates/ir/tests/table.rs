@@ -181,6 +181,7 @@ fn attr(opcode: Opcode, spec: AttrSpec) -> AttrValue {
     match (spec.kind, spec.name) {
         (AttrKind::Word, name) => AttrValue::Word(word(opcode, name).into()),
         (AttrKind::Bool, "largest") => AttrValue::Bool(false),
+        (AttrKind::Bool, "is_stable") if opcode == Opcode::TopK => AttrValue::Bool(false),
         (kind, _) => value(kind),
     }
 }

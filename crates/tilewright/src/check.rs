@@ -353,6 +353,10 @@ impl<'a> Trial<'a> {
             let again = self.differences(expected, actual, kind, slack)?;
             found.update(again, Excuse::Overflow);
         }
+        if !found.settled(settled) && found.not_finite() && self.pardon_chance(case, slack)? {
+            let again = self.differences(expected, actual, kind, slack)?;
+            found.update(again, Excuse::Sensitive);
+        }
         for seed in 0..NUDGES {
             if found.settled(settled) {
                 break;

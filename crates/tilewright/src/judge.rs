@@ -31,10 +31,15 @@ impl Trial<'_> {
     /// What each device makes of inputs in wider floats. A module that has no such
     /// counterpart, or does not fit the limits then, has none.
     fn exact(&self, inputs: &Inputs) -> Option<Vec<Literal>> {
+        let (wide, inputs) = self.wide(inputs)?;
+        self.run(wide, &inputs, None).ok()
+    }
+
+    /// The first module in wider floats, and its inputs.
+    pub(crate) fn wide(&self, inputs: &Inputs) -> Option<(&Verified, Inputs)> {
         let wide = self.wide.get_or_init(|| wider(self.a)).as_ref()?;
         let of_device = |inputs: &Vec<Literal>| inputs.iter().map(widened_literal).collect();
-        let inputs = inputs.iter().map(of_device).collect::<Result<Inputs, _>>().ok()?;
-        self.run(wide, &inputs, None).ok()
+        Some((wide, inputs.iter().map(of_device).collect::<Result<Inputs, _>>().ok()?))
     }
 
     /// Pardons elements that are finite in one module alone, on devices on which the

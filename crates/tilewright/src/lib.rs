@@ -32,6 +32,7 @@
 pub mod agreement;
 pub mod algebra;
 pub mod bisect;
+mod chance;
 pub mod check;
 pub mod composite;
 pub mod error;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use smallvec::SmallVec;
-use tilewright_ir::{Data, InstId, Literal, Op, Opcode, Verified};
+use tilewright_ir::{Data, InstId, Literal, Op, Opcode, Shape, Verified};
 
 use super::field::{OPAQUE, ROUNDED, UNSURE, marks, residue};
 use super::inputs::inputs;
@@ -14,7 +14,7 @@ use crate::devices::{Device, tells_devices_apart};
 use crate::error::{EvalError, Fault};
 use crate::frame::Evaluator;
 use crate::inputs::InputKind;
-use crate::limits::Limits;
+use crate::limits::{Limits, WORK_PER_STEP};
 use crate::value::Value;
 
 /// How modules are compared over the field.
@@ -107,6 +107,9 @@ pub fn compare(a: &Verified, b: &Verified, options: &AlgebraOptions) -> Vec<Verd
     if tells_devices_apart(a) || tells_devices_apart(b) {
         return undecided("it runs on several devices".into());
     }
+    if [a, b].iter().any(|module| least_steps(module) > options.limits.max_steps) {
+        return undecided("it takes more steps than it may".into());
+    }
     let mut verdicts = vec![Verdict::Equal; outputs];
     for &kind in kinds(a) {
         let found = match both(a, b, kind, options) {
@@ -119,6 +122,14 @@ pub fn compare(a: &Verified, b: &Verified, options: &AlgebraOptions) -> Vec<Verd
         verdicts = verdicts.into_iter().zip(found).map(|(old, new)| old.and(new)).collect();
     }
     verdicts
+}
+
+/// The steps that the entry takes at least, told before its inputs are made.
+fn least_steps(module: &Verified) -> u64 {
+    let entry = module.entry().into_iter().flat_map(|entry| module.instructions(entry));
+    let leaves = entry.flat_map(|id| module.shape(id).leaves()).filter_map(Shape::as_array);
+    let elements = leaves.map(|array| array.num_elements().map_or(u64::MAX, i64::unsigned_abs));
+    elements.fold(0, u64::saturating_add) / WORK_PER_STEP
 }
 
 /// Floats are random whatever the kind; it is for integers.
