@@ -1,7 +1,7 @@
 //! Programs over a finite field: the oracle without tolerance.
 //!
 //! Two modules are evaluated with floats as elements of the field of 2^61 - 1
-//! elements ([`field`]). What is equal over the reals by the laws of sums,
+//! elements (`field`). What is equal over the reals by the laws of sums,
 //! products and quotients is equal there, always; what is not equal differs on
 //! random elements but for a chance of about the degree of the expressions in
 //! 2^61 (Schwartz's and Zippel's lemma). There is no rounding and no tolerance.
@@ -10,9 +10,9 @@
 //!
 //! Integers and all that moves data are evaluated as they are, by the ordinary
 //! evaluation: an element is kept as the bits of an `f64`, whose type stands for
-//! every float type ([`Numbers`]). Functions are those of [`function`];
+//! every float type (`Numbers`). Functions are those of `function`;
 //! instructions that have none become random functions of all their operands
-//! ([`step`]). What a comparison of floats decides is marked as unsure, element by
+//! (`step`). What a comparison of floats decides is marked as unsure, element by
 //! element, and arrays of integers as a whole.
 
 mod compare;
