@@ -77,7 +77,7 @@ fn within(args: &Check) -> Option<Within> {
     rtol.or(atol).map(|_| within)
 }
 
-/// What algebra alone says.
+/// Compares by algebra alone and prints the verdicts.
 fn by_algebra(verdicts: &[Verdict], json: bool) -> Result<ExitCode> {
     let report = AlgebraReport::from(verdicts);
     if json {
@@ -111,7 +111,7 @@ fn agreed(agreement: &Agreement, options: &CheckOptions<'_>) -> String {
     floats + &algebra_of(agreement)
 }
 
-/// What algebra says of the outputs: in how many cases what, and which differ.
+/// Counts the verdicts of algebra, and lists the outputs that differ by it.
 fn algebra_of(agreement: &Agreement) -> String {
     let count = |test: fn(&Verdict) -> bool| agreement.algebra.iter().filter(|v| test(v)).count();
     let equal = count(|verdict| matches!(verdict, Verdict::Equal));

@@ -22,7 +22,7 @@ use crate::value::Value;
 pub struct AlgebraOptions {
     /// The seed of the inputs.
     pub seed: u64,
-    /// What one evaluation may use; what would need more is undecided.
+    /// The limits of one evaluation; an output that needs more is undecided.
     pub limits: Limits,
 }
 
@@ -33,7 +33,7 @@ impl Default for AlgebraOptions {
     }
 }
 
-/// What the field says of an output.
+/// The verdict of the field on an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is the same over the reals, whatever the floats are.
@@ -41,7 +41,7 @@ pub enum Verdict {
     /// It was the same, but on the way values are ordered, whose order here is none
     /// of the reals: other values may go other ways.
     Agrees {
-        /// What orders them, by name.
+        /// The ops that order them.
         through: Vec<Opcode>,
     },
     /// It is another one over the reals.
@@ -86,7 +86,7 @@ impl Verdict {
         matches!(self, Self::Differs { .. })
     }
 
-    /// Of what two inputs say, what counts more.
+    /// The stronger of the verdicts from two inputs.
     fn and(self, other: Self) -> Self {
         let rank = |verdict: &Self| match verdict {
             Self::Equal => 0,
@@ -204,7 +204,7 @@ fn judge_all(a: &Verified, b: &Verified, [of_a, of_b]: &Leaves) -> Vec<Verdict> 
     judged.collect()
 }
 
-/// What is found of two arrays.
+/// The comparison of two arrays.
 #[derive(Default)]
 struct Found {
     /// Whether an element is unsure, though it agrees.

@@ -48,10 +48,11 @@ fn is_squared(module: &Module, id: InstId) -> bool {
     false
 }
 
-/// Whether the type of a square has no larger exponents than that of the value.
+/// Whether a square is a float whose type has no larger exponents than that of the value.
 fn overflows_alike(module: &Module, id: InstId, square: InstId) -> bool {
-    let wide = |id| module.array_shape(id).is_some_and(|a| a.element_type == ElementType::F64);
-    wide(id) || !wide(square)
+    let element_type = |id| module.array_shape(id).map(|array| array.element_type);
+    let wide = |id| element_type(id) == Some(ElementType::F64);
+    element_type(square).is_some_and(ElementType::is_float) && (wide(id) || !wide(square))
 }
 
 /// Whether a value is made of inputs without products.
