@@ -21,13 +21,18 @@ FILES = [
 ]
 
 
+def varint(value: int) -> bytes:
+    """A number as protobuf has it, seven bits to a byte."""
+    digits = bytearray()
+    while value >= 0x80:
+        digits.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(digits) + bytes([value])
+
+
 def field(number: int, data: bytes) -> bytes:
     """A protobuf field that holds bytes."""
-    size, length = bytearray(), len(data)
-    while length >= 0x80:
-        size.append(length & 0x7F | 0x80)
-        length >>= 7
-    return bytes([number << 3 | 2]) + bytes(size) + bytes([length]) + data
+    return bytes([number << 3 | 2]) + varint(len(data)) + data
 
 
 def convert(data: bytes, folder: Path) -> bytes:

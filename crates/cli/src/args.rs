@@ -299,14 +299,14 @@ pub(crate) enum Backend {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The inputs, as arrays `in0`, `in1` ... of an npz file; random if absent.
-    /// For several devices, an array may have a first dim more, with a row for
-    /// each
+    /// The inputs, as arrays `in0`, `in1` ... of an npz file; if absent, the arguments
+    /// that a snapshot recorded, or random ones. For several devices, an array may have a
+    /// first dim more, with a row for each
     #[arg(long, value_name = "NPZ", conflicts_with = "seed")]
     pub(crate) inputs: Option<PathBuf>,
-    /// Which random inputs
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// Which random inputs; 0 if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
     /// Write the outputs here, as arrays `out0`, `out1` ... of an npz file
     #[arg(short, long, value_name = "NPZ")]
     pub(crate) output: Option<PathBuf>,
@@ -363,9 +363,9 @@ pub(crate) struct Check {
     pub(crate) b: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) optimisation: Optimisation,
-    /// The inputs to compare on, as arrays `in0`, `in1` ... of an npz file; random ones of
-    /// all kinds if absent. For several devices, an array may have a first dim more, with a
-    /// row for each
+    /// The inputs to compare on, as arrays `in0`, `in1` ... of an npz file; if absent, the
+    /// arguments that A recorded if it is a snapshot, or random ones of all kinds. For
+    /// several devices, an array may have a first dim more, with a row for each
     #[arg(long, value_name = "NPZ", conflicts_with_all = ["seed", "seeds"])]
     pub(crate) inputs: Option<PathBuf>,
     /// Let floats differ by this fraction of the element of A, and by no more than that
@@ -375,13 +375,13 @@ pub(crate) struct Check {
     /// Let floats differ by this, and by no more than that and --rtol
     #[arg(long, value_name = "X", conflicts_with = "exact", value_parser = not_negative)]
     pub(crate) atol: Option<f64>,
-    /// The seed of the first random inputs of each kind
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// The seed of the first random inputs of each kind; 0 if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
     /// How many random inputs of each kind to try, from seeds that follow each
-    /// other
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub(crate) seeds: u64,
+    /// other; 2 if absent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: Option<u64>,
     /// What infeed instructions read in every evaluation, as arrays `in0`,
     /// `in1` ... of an npz file in the order in which they are read
     #[arg(long, value_name = "NPZ")]

@@ -26,11 +26,17 @@ pub fn looks_like_proto(bytes: &[u8]) -> bool {
 pub(crate) fn module_in(bytes: &[u8]) -> &[u8] {
     // A module begins with its name instead, which is no message with
     // computations.
-    let Some(inner) = first(bytes, 1) else { return bytes };
-    if is_module(inner) {
-        return inner;
+    match first(bytes, 1) {
+        Some(inner) if is_module(inner) => inner,
+        Some(inner) if snapshot_of(bytes).is_some() => first(inner, 1).unwrap_or(bytes),
+        _ => bytes,
     }
-    first(inner, 1).filter(|module| is_module(module)).unwrap_or(bytes)
+}
+
+/// The bytes, if they are an `HloSnapshot`: its first field is an `HloProto`.
+pub(crate) fn snapshot_of(bytes: &[u8]) -> Option<&[u8]> {
+    let inner = first(bytes, 1).filter(|inner| !is_module(inner))?;
+    first(inner, 1).filter(|module| is_module(module)).map(|_| bytes)
 }
 
 /// Whether a message has computations that have instructions that have opcodes.

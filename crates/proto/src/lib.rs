@@ -46,7 +46,7 @@ mod sharding;
 mod wire;
 mod words;
 
-pub use decode::decode;
+pub use decode::{Recording, decode, decode_recording};
 pub use encode::{encode, encode_hlo_proto};
 pub use error::ProtoError;
 pub use form::looks_like_proto;

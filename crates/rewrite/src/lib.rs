@@ -19,7 +19,7 @@ mod report;
 
 pub use analysis::cost::{Cost, InstructionCost, instruction_costs, module_cost};
 pub use evaluate::Evaluate;
-pub use pass::{Context, Pass};
+pub use pass::{Context, Pass, Skipped};
 pub use pipeline::{
     OptimizeError, Optimized, Options, PIPELINES, Passes, Pipeline, optimize, optimize_observed,
     pipeline,

@@ -34,6 +34,15 @@ pub trait Pass: Sync {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError>;
 }
 
+/// A rewrite that is not to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The pass.
+    pub pass: &'static str,
+    /// Where: the place in its note.
+    pub place: String,
+}
+
 /// What a pass may look at, and where it reports.
 #[derive(Debug)]
 pub struct Context<'a> {
@@ -49,6 +58,8 @@ pub struct Context<'a> {
     /// No pass lets the module grow beyond so many instructions by copying
     /// what is called.
     pub most_instructions: usize,
+    /// These rewrites are not made.
+    pub skipped: &'a [Skipped],
     /// How many more heart rewrites may be made.
     pub fuel: &'a mut u64,
     /// What was found and done, in plain words.
@@ -65,8 +76,12 @@ impl Context<'_> {
         read.chain(made).chain(replaced).any(|bytes| bytes >= self.least_bytes)
     }
 
-    /// Takes one unit of fuel; `false` once it is spent.
-    pub fn spend(&mut self) -> bool {
+    /// Takes one unit of fuel for a rewrite of a pass at a place; `false` once it is spent,
+    /// and where that rewrite is to be skipped.
+    pub fn spend(&mut self, pass: &'static str, place: &str) -> bool {
+        if self.skipped.iter().any(|one| one.pass == pass && one.place == place) {
+            return false;
+        }
         match self.fuel.checked_sub(1) {
             Some(left) => {
                 *self.fuel = left;

@@ -13,7 +13,7 @@ use tilewright_target::Target;
 use crate::analysis::cost::{CostModel, module_cost, pays as cost_pays};
 use crate::evaluate::Evaluate;
 use crate::numbers::Numbers;
-use crate::pass::{Context, Pass, byte_size};
+use crate::pass::{Context, Pass, Skipped, byte_size};
 use crate::registry;
 use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
 use figures::{Done, Figures};
@@ -36,6 +36,8 @@ pub struct Options {
     pub stop_after: Option<u64>,
     /// These passes do not run, whatever list or pipeline names them.
     pub without: Vec<&'static str>,
+    /// These rewrites of the heart passes are not made.
+    pub skipped: Vec<Skipped>,
     /// How often the passes are gone through at most.
     pub max_rounds: usize,
     /// A module that would save less than this part of its modelled cycles is left as it
@@ -65,6 +67,7 @@ impl Options {
             passes: Passes::Pipeline("default".into()),
             stop_after: None,
             without: Vec::new(),
+            skipped: Vec::new(),
             max_rounds: 100,
             least_saving: 0.02,
             evaluator: None,
@@ -137,6 +140,7 @@ const HEART: &[&[&str]] = &[
     &["shifted-moments"],
     &["wide-sums"],
     &["reduce-as-window"],
+    &["merged-dims"],
     &["unshare"],
 ];
 
@@ -490,6 +494,7 @@ impl Run<'_> {
             least_bytes: self.least_bytes,
             evaluator: self.options.evaluator,
             most_instructions: self.most_instructions,
+            skipped: &self.options.skipped,
             fuel: &mut self.fuel,
             notes: &mut self.notes,
         };

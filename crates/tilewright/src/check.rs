@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use tilewright_interp::algebra::Verdict;
 use tilewright_interp::{
     CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
     Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
@@ -150,9 +151,9 @@ pub fn check_watched(
     agreement(&Trial { progress: progress.map(Some), ..Trial::new(a, b, options)? })
 }
 
-fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
+pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
     let mut agreement = Agreement::default();
-    agreement.algebra = verdicts(trial.a, trial.b, trial.options);
+    agreement.algebra = trial.verdicts();
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
         agreement.add(&tried, trial.name_of(kind), seed);
@@ -166,6 +167,7 @@ pub(crate) fn agreement_until_fault(
     trial: &Trial<'_>,
 ) -> Result<(Agreement, Option<Fault>), Error> {
     let (mut agreement, mut fault) = (Agreement::default(), None);
+    agreement.algebra = trial.verdicts();
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|_| false)?;
         agreement.add(&tried, trial.name_of(kind), seed);
@@ -195,6 +197,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) wide: OnceLock<Option<Verified>>,
     pub(crate) devices: Devices,
     pub(crate) progress: [Option<&'a Progress>; 2],
+    /// What the second gave, if it was run elsewhere.
+    pub(crate) recorded: Option<&'a Literal>,
 }
 
 /// The inputs of each device.
@@ -213,7 +217,7 @@ impl<'a> Trial<'a> {
             None => devices_of_both(a, b)?,
         };
         let (rounding, wide) = (Rounding::of_module(a), OnceLock::new());
-        Ok(Self { a, b, options, rounding, wide, devices, progress: [None; 2] })
+        Ok(Self { a, b, options, rounding, wide, devices, progress: [None; 2], recorded: None })
     }
 
     /// Inputs of a kind from a seed, or those given.
@@ -264,6 +268,22 @@ impl<'a> Trial<'a> {
         Ok(outputs.into_iter().map(whole).collect())
     }
 
+    /// What algebra says of each output; nothing of a module beside itself.
+    fn verdicts(&self) -> Vec<Verdict> {
+        match self.recorded {
+            Some(_) => Vec::new(),
+            None => verdicts(self.a, self.b, self.options),
+        }
+    }
+
+    /// What each device makes of the second module, or what is recorded of it.
+    fn second(&self, inputs: &Inputs) -> Result<Vec<Literal>, Error> {
+        match self.recorded {
+            Some(result) => Ok(vec![Literal::Tuple(vec![result.clone()])]),
+            None => self.run(self.b, inputs, self.progress[1]),
+        }
+    }
+
     /// What inputs of a kind are called in reports.
     fn name_of(&self, kind: InputKind) -> &'static str {
         if self.options.inputs.is_some() { GIVEN } else { kind.name() }
@@ -292,7 +312,7 @@ impl<'a> Trial<'a> {
     /// that of the fault, is not run again.
     pub(crate) fn shows(&self, fault: &Fault) -> Result<bool, Error> {
         let Fault { inputs, kind, tried: Tried { expected, slack, .. } } = fault;
-        let actual = self.run(self.b, inputs, self.progress[1])?;
+        let actual = self.second(inputs)?;
         let found = self.differences(expected, &actual, *kind, slack)?;
         Ok(found.iter().flatten().any(|found| !found.equal))
     }
@@ -306,7 +326,7 @@ impl<'a> Trial<'a> {
         settled: &dyn Fn(usize) -> bool,
     ) -> Result<Tried, Error> {
         let expected = self.run(self.a, inputs, self.progress[0])?;
-        let actual = self.run(self.b, inputs, self.progress[1])?;
+        let actual = self.second(inputs)?;
         let mut slack = vec![Slack::default(); expected.len()];
         let mut found = Findings::new(self.differences(&expected, &actual, kind, &slack)?);
         if !self.options.exact && self.options.within.is_none() && !found.settled(settled) {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use tilewright_ir::{Module, Verified};
-use tilewright_rewrite::{Note, Optimized, Options, StopReason, Verdict};
+use tilewright_rewrite::{Note, Optimized, Options, Skipped, StopReason, Verdict};
 
 use crate::agreement::{Agreement, Witness};
 use crate::check::{CheckOptions, Fault, Trial, agreement_until_fault};
@@ -22,6 +22,28 @@ pub struct Guarded {
     pub blamed: Vec<Blame>,
 }
 
+/// What is not done any more because of a rewrite that changes what a module computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// That rewrite.
+    Rewrite,
+    /// All of its pass: it made another such rewrite before.
+    Pass,
+    /// Everything: it is not known which rewrite it was, or there were too many.
+    Everything,
+}
+
+impl Remedy {
+    /// The word for it in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rewrite => "rewrite",
+            Self::Pass => "pass",
+            Self::Everything => "everything",
+        }
+    }
+}
+
 /// A rewrite that changes what a module computes.
 #[derive(Clone, Debug)]
 pub struct Blame {
@@ -29,6 +51,8 @@ pub struct Blame {
     pub rewrite: u64,
     /// What was said of it; `None` if it is not known which one it was.
     pub note: Option<Note>,
+    /// What was left out for it.
+    pub left_out: Remedy,
     /// Which output differs.
     pub output: usize,
     /// Where, and on which inputs.
@@ -37,30 +61,37 @@ pub struct Blame {
 
 impl fmt::Display for Blame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rewrite, note, output, witness } = self;
+        let Self { rewrite, note, left_out, output, witness } = self;
         match note {
-            Some(Note { pass, place, text, .. }) => {
+            Some(Note { pass, place, .. }) => {
                 write!(
                     f,
-                    "rewrite {rewrite}, at {place} [{pass}], changes what the module computes, so \
-                     `{pass}` was left out\n  {text}"
+                    "rewrite {rewrite}, at {place} [{pass}], changes what the module computes"
                 )?;
             }
             None => write!(
                 f,
-                "the rewrites change what the module computes, and it is not known which one \
-                 does, so that none was made"
+                "the rewrites change what the module computes, and it is not known which one does"
             )?,
+        }
+        match (left_out, note) {
+            (Remedy::Rewrite, _) => write!(f, ", so it was left out")?,
+            (Remedy::Pass, Some(note)) => write!(f, ", so `{}` was left out", note.pass)?,
+            (Remedy::Pass, None) | (Remedy::Everything, _) => write!(f, ", so none was made")?,
+        }
+        if let Some(Note { text, .. }) = note {
+            write!(f, "\n  {text}")?;
         }
         write!(f, "\n  out{output}: {witness}")
     }
 }
 
-/// How many passes are left out before the module is left as it is.
-const MOST_BLAMED: usize = 3;
+/// How many rewrites are blamed before the module is left as it is.
+const MOST_BLAMED: usize = 4;
 
 /// Optimises a module and compares it with what it was. Where they differ, the rewrite
-/// that makes the difference is found, and its pass left out from then on. `observe` is
+/// that makes the difference is found and left out; where a pass makes a second one, all
+/// of the pass. `observe` is
 /// called as by [`optimize_observed`], for the first try.
 ///
 /// # Errors
@@ -84,18 +115,31 @@ pub fn optimize_guarded(
             return Ok(Guarded { optimized, agreement, blamed });
         };
         let (rewrite, note) = culprit(module, &options, how, &fault)?;
-        let pass = note.as_ref().map(|note| note.pass);
-        blamed.push(Blame { rewrite, note, output, witness });
-        if let Some(pass) = pass.filter(|_| blamed.len() < MOST_BLAMED) {
-            options.without.push(pass);
-            optimized = optimize(module.clone(), &options)?;
-        } else {
+        let left_out = match &note {
+            Some(_) if blamed.len() + 1 >= MOST_BLAMED => Remedy::Everything,
+            Some(note) if is_blamed(&blamed, note.pass) => Remedy::Pass,
+            Some(_) => Remedy::Rewrite,
+            None => Remedy::Everything,
+        };
+        match (left_out, &note) {
+            (Remedy::Rewrite, Some(Note { pass, place, .. })) => {
+                options.skipped.push(Skipped { pass, place: place.clone() });
+            }
+            (Remedy::Pass, Some(note)) => options.without.push(note.pass),
             // Not even the passes that clean up are to be trusted.
-            optimized =
-                optimize(module.clone(), &Options { stop_after: Some(0), ..options.clone() })?;
+            _ => options.stop_after = Some(0),
+        }
+        blamed.push(Blame { rewrite, note, left_out, output, witness });
+        optimized = optimize(module.clone(), &options)?;
+        if left_out == Remedy::Everything {
             optimized.module = module.clone();
         }
     }
+}
+
+/// Whether a rewrite of a pass was blamed.
+fn is_blamed(blamed: &[Blame], pass: &str) -> bool {
+    blamed.iter().filter_map(|blame| blame.note.as_ref()).any(|note| note.pass == pass)
 }
 
 /// The first rewrite after which a module differs on the inputs of a fault, and what was

@@ -45,6 +45,7 @@ mod nudge;
 pub mod pipeline;
 pub mod prelude;
 pub mod profile;
+pub mod recording;
 pub mod report;
 pub mod run;
 pub mod simulate;
@@ -63,19 +64,20 @@ pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
 pub use check::{CheckOptions, Within, check, check_watched};
 pub use error::Error;
-pub use guard::{Blame, Guarded, optimize_guarded};
+pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
 pub use interp::Limits;
 pub use interp::algebra::Verdict;
 pub use ir::Verified;
 pub use module::{
-    Emit, Loaded, PrintOptions, Source, encode, load, load_bytes, load_file, load_proto, load_text,
-    losses, parse, print, print_with, write,
+    Emit, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes, load_file, load_proto,
+    load_text, losses, parse, print, print_with, write,
 };
 pub use pipeline::{
     Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, pipeline,
     target,
 };
 pub use profile::{Profile, Profiler};
+pub use recording::check_recording;
 pub use run::{
     RunOptions, devices_of, elements, outputs_to_npz, random_inputs, random_inputs_on, read_infeed,
     read_inputs, read_inputs_on, run, run_on, values_to_npz,

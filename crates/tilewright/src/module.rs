@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tilewright_ir::{ArrayShape, Module, Shape, Verified, verify};
+pub use tilewright_proto::Recording;
 use tilewright_proto::looks_like_proto;
 use tilewright_text::SourceMap;
 pub use tilewright_text::{Form, LayoutPadding, PrintOptions};
@@ -30,6 +31,8 @@ pub struct Loaded {
     pub source: Source,
     /// Where its instructions stand in the text.
     pub spans: SourceMap,
+    /// The values of a run, where an `HloSnapshot` recorded them.
+    pub recording: Option<Recording>,
 }
 
 /// Reads the module in a file.
@@ -102,14 +105,14 @@ pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
 pub fn load_proto(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
     let source = Source { name: name.to_owned(), text: Arc::from("") };
     let spans = SourceMap::default();
-    match tilewright_proto::decode(bytes) {
-        Err(error) => Err(Error::Proto { name: name.to_owned(), error }),
-        Ok(module) => match verify(module) {
-            Ok(module) => Ok(Loaded { module, source, spans }),
-            Err(rejected) => {
-                Err(Error::Rejected { source_text: source, spans: Box::new(spans), rejected })
-            }
-        },
+    let damaged = |error| Error::Proto { name: name.to_owned(), error };
+    let module = tilewright_proto::decode(bytes).map_err(damaged)?;
+    let recording = tilewright_proto::decode_recording(bytes).map_err(damaged)?;
+    match verify(module) {
+        Ok(module) => Ok(Loaded { module, source, spans, recording }),
+        Err(rejected) => {
+            Err(Error::Rejected { source_text: source, spans: Box::new(spans), rejected })
+        }
     }
 }
 
@@ -125,7 +128,7 @@ pub fn load_text(name: &str, text: impl Into<Arc<str>>) -> Result<Loaded, Error>
     };
     let spans = parsed.spans;
     match verify(parsed.module) {
-        Ok(module) => Ok(Loaded { module, source, spans }),
+        Ok(module) => Ok(Loaded { module, source, spans, recording: None }),
         Err(rejected) => {
             Err(Error::Rejected { source_text: source, spans: Box::new(spans), rejected })
         }

@@ -119,17 +119,23 @@ pub struct OptReport {
 pub struct LeftOut {
     /// Which rewrite of the heart passes it was, from 1.
     pub rewrite: u64,
-    /// What was said of it; `null` if it is not known which one it was, and none was made.
+    /// What was said of it; `null` if it is not known which one it was.
     pub note: Option<NoteSummary>,
+    /// What was left out for it: `rewrite`, `pass` or `everything`.
+    pub what: &'static str,
     /// Which output differs, where, and on which inputs.
     pub difference: String,
 }
 
 impl From<&Blame> for LeftOut {
     fn from(blame: &Blame) -> Self {
-        let Blame { rewrite, note, output, witness } = blame;
-        let difference = format!("out{output}: {witness}");
-        Self { rewrite: *rewrite, note: note.as_ref().map(NoteSummary::from), difference }
+        let Blame { rewrite, note, left_out, output, witness } = blame;
+        Self {
+            rewrite: *rewrite,
+            note: note.as_ref().map(NoteSummary::from),
+            what: left_out.name(),
+            difference: format!("out{output}: {witness}"),
+        }
     }
 }
 
@@ -285,6 +291,9 @@ pub struct CheckReport {
     /// Where the values of the modules part first; `null` where nobody asked,
     /// or all values that both name agree.
     pub first_difference: Option<FirstDifference>,
+    /// How far the outputs of the first module are from those that its snapshot recorded;
+    /// `null` where there are none. `equal` is of these, too.
+    pub recorded: Option<Vec<OutputSummary>>,
 }
 
 /// What algebra says of two modules.
@@ -349,22 +358,38 @@ pub struct OutputSummary {
 
 impl From<&Agreement> for CheckReport {
     fn from(agreement: &Agreement) -> Self {
-        let outputs = agreement.outputs.iter().enumerate();
         Self {
             equal: agreement.equal(),
-            outputs: outputs
-                .map(|(index, output)| OutputSummary {
-                    algebra: agreement.algebra.get(index).map(ToString::to_string),
-                    ..OutputSummary::new(index, output)
-                })
-                .collect(),
+            outputs: OutputSummary::all(agreement),
             seeds: agreement.inputs_tried,
             first_difference: None,
+            recorded: None,
+        }
+    }
+}
+
+impl CheckReport {
+    /// Of two modules, and of the first and what its snapshot recorded.
+    pub fn with_recording(agreement: &Agreement, recorded: Option<&Agreement>) -> Self {
+        let report = Self::from(agreement);
+        Self {
+            equal: report.equal && recorded.is_none_or(Agreement::equal),
+            recorded: recorded.map(OutputSummary::all),
+            ..report
         }
     }
 }
 
 impl OutputSummary {
+    fn all(agreement: &Agreement) -> Vec<Self> {
+        let outputs = agreement.outputs.iter().enumerate();
+        let summary = |(index, output)| Self {
+            algebra: agreement.algebra.get(index).map(ToString::to_string),
+            ..Self::new(index, output)
+        };
+        outputs.map(summary).collect()
+    }
+
     fn new(index: usize, output: &OutputDifference) -> Self {
         let witness = output.witness.as_ref();
         Self {

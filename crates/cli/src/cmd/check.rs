@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use tilewright::interp::{Devices, Progress};
 use tilewright::report::{AlgebraReport, CheckReport};
-use tilewright::{Agreement, CheckOptions, Verdict, Within, Witness};
+use tilewright::{Agreement, CheckOptions, Loaded, Verdict, Within, Witness};
 
 use super::opt::options;
 use crate::args::Check;
@@ -17,7 +17,7 @@ use crate::report::{counted, differences};
 pub(crate) fn run(args: Check) -> Result<ExitCode> {
     io::stdin_once([&args.a].into_iter().chain(&args.b));
     let options = options(&args.optimisation)?;
-    let a = io::load(&args.a)?.module;
+    let Loaded { module: a, recording, .. } = io::load(&args.a)?;
     let b = match &args.b {
         Some(path) => io::load(path)?.module,
         None => tilewright::optimize(a.clone(), &options)?.module,
@@ -27,16 +27,20 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         None => Vec::new(),
     };
     let devices = args.devices.asked(Devices::of(&a));
-    let inputs = match &args.inputs {
-        Some(path) => {
+    // What was asked for comes before what was recorded.
+    let is_asked = args.inputs.is_some() || args.seed.is_some() || args.seeds.is_some();
+    let recording = recording.filter(|_| !is_asked);
+    let inputs = match (&args.inputs, &recording) {
+        (Some(path), _) => {
             let devices = devices.unwrap_or_else(|| tilewright::devices_of(&a));
             Some(tilewright::read_inputs_on(&a, path, devices)?)
         }
-        None => None,
+        (None, Some(recording)) => Some(vec![recording.arguments.clone()]),
+        (None, None) => None,
     };
     let how = CheckOptions {
-        first_seed: args.seed,
-        seeds: args.seeds,
+        first_seed: args.seed.unwrap_or(0),
+        seeds: args.seeds.unwrap_or(2),
         exact: options.exact,
         limits: args.bounds.limits(),
         devices,
@@ -47,6 +51,10 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     if args.algebra {
         return by_algebra(&tilewright::algebra(&a, &b, &how)?, args.json);
     }
+    let recorded = match &recording {
+        Some(recording) => tilewright::check_recording(&a, recording, &how)?,
+        None => None,
+    };
     let progress = [Progress::new(), Progress::new()];
     let [of_a, of_b] = &progress;
     let watched = [Watched { module: &a, progress: of_a }, Watched { module: &b, progress: of_b }];
@@ -56,18 +64,49 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         Some(witness) if args.bisect => Some(tilewright::bisect(&a, &b, &how, witness)?),
         _ => None,
     };
-    let mut report = CheckReport::from(&agreement);
-    let table = differences(&report.outputs);
     if args.json {
+        let mut report = CheckReport::with_recording(&agreement, recorded.as_ref());
         report.first_difference = bisection.and_then(|bisection| bisection.first);
         io::to_stdout(io::json(&report)?.as_bytes())?;
-    } else if agreement.equal() {
-        io::to_stdout((agreed(&agreement, &how) + &table).as_bytes())?;
     } else {
-        io::to_stderr(&(disagreement(&agreement) + &table));
-        io::to_stderr(&bisection.map_or_else(String::new, |bisection| format!("{bisection}\n")));
+        if let Some(recorded) = &recorded {
+            told_of_recording(recorded)?;
+        }
+        let table = differences(&CheckReport::from(&agreement).outputs);
+        if agreement.equal() {
+            io::to_stdout((agreed(&agreement, &how) + &table).as_bytes())?;
+        } else {
+            io::to_stderr(&(disagreement(&agreement) + &table));
+            io::to_stderr(
+                &bisection.map_or_else(String::new, |bisection| format!("{bisection}\n")),
+            );
+        }
     }
-    Ok(if agreement.equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_as_recorded = recorded.is_none_or(|recorded| recorded.equal());
+    let equal = agreement.equal() && is_as_recorded;
+    Ok(if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tells whether the first module gives what its snapshot recorded.
+fn told_of_recording(recorded: &Agreement) -> Result<()> {
+    let table = differences(&CheckReport::from(recorded).outputs);
+    if recorded.equal() {
+        let outputs = counted(recorded.outputs.len(), "output");
+        let text = format!("as recorded: {outputs} of the first module\n{table}");
+        return io::to_stdout(text.as_bytes());
+    }
+    let mut text =
+        String::from("error: the first module does not give what its snapshot recorded\n");
+    for (index, output) in recorded.outputs.iter().enumerate() {
+        let Some(Witness { index: at, expected, actual, .. }) = &output.witness else { continue };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  out{index}: element {at:?} is {expected} here and {actual} in the snapshot"
+        );
+    }
+    io::to_stderr(&(text + &table));
+    Ok(())
 }
 
 /// How far floats may be off, if that was said.

@@ -27,16 +27,20 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
             dump.write(pass, module);
         }
     };
-    let (optimized, blamed) = if args.check {
+    let (optimized, blamed, doubts) = if args.check {
         let how = CheckOptions {
             exact: options.exact,
             limits: args.bounds.limits(),
             ..CheckOptions::default()
         };
         let guarded = tilewright::optimize_guarded(&before, &options, &how, &mut observe)?;
-        (guarded.optimized, guarded.blamed)
+        let doubts = guarded.agreement.differ_by_algebra();
+        let doubts = doubts.map(|(index, verdict)| format!("out{index} {verdict} over the reals"));
+        let doubts: Vec<String> = doubts.collect();
+        (guarded.optimized, guarded.blamed, doubts)
     } else {
-        (tilewright::optimize_observed(before, &options, &mut observe)?, Vec::new())
+        let optimized = tilewright::optimize_observed(before, &options, &mut observe)?;
+        (optimized, Vec::new(), Vec::new())
     };
     dump.map_or(Ok(()), |dump| dump.failed)?;
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
@@ -48,6 +52,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     io::warn(&tilewright::losses(&optimized.module, emit));
+    io::warn(&doubts);
     io::warn(&blamed.iter().map(ToString::to_string).collect::<Vec<_>>());
     if args.explain {
         io::to_stderr(&report::explanation(&summary));

@@ -5,16 +5,17 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use tilewright::interp::{Devices, Observer, Outputs, Progress};
+use tilewright::ir::Literal;
 use tilewright::report::RunReport;
 use tilewright::simulate::{self, Trace};
-use tilewright::{Profile, Profiler, RunOptions, Verified};
+use tilewright::{Loaded, Profile, Profiler, RunOptions, Verified};
 
 use crate::args::{Backend, Run};
 use crate::progress::{self, Watched};
 use crate::{io, report};
 
 pub(crate) fn run(args: Run) -> Result<ExitCode> {
-    let module = io::load(&args.input.path)?.module;
+    let loaded = io::load(&args.input.path)?;
     match args.backend {
         Backend::Interp
             if args.target.is_some() || args.trace.is_some() || args.strategy.is_some() =>
@@ -23,13 +24,14 @@ pub(crate) fn run(args: Run) -> Result<ExitCode> {
                 "--target, --strategy and --trace are for the simulated machine: add --backend sim"
             )
         }
-        Backend::Interp => interpret(&args, &module),
-        Backend::Sim => on_the_machine(&args, &module),
+        Backend::Interp => interpret(&args, &loaded),
+        Backend::Sim => on_the_machine(&args, &loaded),
     }
 }
 
 /// Runs a module on the simulated machine.
-fn on_the_machine(args: &Run, module: &Verified) -> Result<ExitCode> {
+fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
+    let module = &loaded.module;
     let devices = devices(args, module);
     if args.profile || args.infeed.is_some() || devices != Devices::ONE {
         bail!(
@@ -38,9 +40,10 @@ fn on_the_machine(args: &Run, module: &Verified) -> Result<ExitCode> {
     }
     let target = tilewright::target(args.target.as_deref().unwrap_or(tilewright::Target::DEFAULT))?;
     let limits = args.bounds.limits();
-    let inputs = match &args.inputs {
-        Some(path) => tilewright::read_inputs(module, path)?,
-        None => tilewright::random_inputs(module, args.seed)?,
+    let inputs = match (&args.inputs, recorded(args, loaded)) {
+        (Some(path), _) => tilewright::read_inputs(module, path)?,
+        (None, Some(recorded)) => recorded,
+        (None, None) => tilewright::random_inputs(module, args.seed.unwrap_or(0))?,
     };
     let start = Instant::now();
     let strategy = args.strategy.unwrap_or_default();
@@ -55,12 +58,15 @@ fn on_the_machine(args: &Run, module: &Verified) -> Result<ExitCode> {
 }
 
 /// Runs a module in the interpreter.
-fn interpret(args: &Run, module: &Verified) -> Result<ExitCode> {
+fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
+    let module = &loaded.module;
     let limits = args.bounds.limits();
     let devices = devices(args, module);
-    let inputs = match &args.inputs {
-        Some(path) => tilewright::read_inputs_on(module, path, devices)?,
-        None => tilewright::random_inputs_on(module, args.seed, devices, &limits)?,
+    let seed = args.seed.unwrap_or(0);
+    let inputs = match (&args.inputs, recorded(args, loaded)) {
+        (Some(path), _) => tilewright::read_inputs_on(module, path, devices)?,
+        (None, Some(recorded)) => vec![recorded],
+        (None, None) => tilewright::random_inputs_on(module, seed, devices, &limits)?,
     };
     let infeed = match &args.infeed {
         Some(path) => tilewright::read_infeed(path)?,
@@ -84,6 +90,12 @@ fn interpret(args: &Run, module: &Verified) -> Result<ExitCode> {
     write(args, &result)?;
     let profile = profiler.map(|profiler| Profile::new(module, &profiler));
     told(args, &RunReport { profile, ..RunReport::interpreter(time) })
+}
+
+/// The arguments that a snapshot recorded, if no others were asked for.
+fn recorded(args: &Run, loaded: &Loaded) -> Option<Vec<Literal>> {
+    let recording = loaded.recording.as_ref().filter(|_| args.seed.is_none())?;
+    Some(recording.arguments.clone())
 }
 
 /// Tells what a run took, as far as anybody asked.

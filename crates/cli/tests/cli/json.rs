@@ -96,7 +96,7 @@ fn check() {
     assert_eq!(other.code, 1);
     let other = other.stdout_json();
     for (report, equal) in [(&same, true), (&other, false)] {
-        assert_keys(report, &["equal", "outputs", "seeds", "first_difference"]);
+        assert_keys(report, &["equal", "outputs", "seeds", "first_difference", "recorded"]);
         assert_eq!(report["equal"], equal);
         assert!(report["seeds"].as_u64().unwrap() > 0);
         let outputs = report["outputs"].as_array().unwrap();

@@ -10,6 +10,7 @@ mod extras;
 mod header;
 mod instruction;
 mod order;
+mod recording;
 mod recovery;
 
 use prost::Message;
@@ -26,13 +27,14 @@ use crate::wire::{self, fields};
 pub(crate) use attribute::{FLOAT, usual_order};
 use computation::{Computation, split};
 use order::{Ids, OrderError, order};
+pub use recording::{Recording, decode_recording};
 
 /// Reads a module from an `HloModuleProto`, an `HloProto` or an `HloSnapshot`;
 /// which it is, its content tells.
 ///
 /// What XLA's messages hold beyond the module is carried with it as far as it
-/// belongs to the module, and left behind otherwise (buffer assignments,
-/// arguments and results). Whether the module is sound is the verifier's
+/// belongs to the module, and left behind otherwise (buffer assignments; arguments and
+/// results, for which there is [`decode_recording`]). Whether the module is sound is the verifier's
 /// matter, but it is a graph: ids are known and there are no cycles.
 ///
 /// # Errors

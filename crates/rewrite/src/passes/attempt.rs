@@ -51,7 +51,7 @@ pub(super) fn attempt_each(
             };
             let note = Note { pass: pass.name(), verdict, place: place_of(module, id), text };
             let patch = found.ok().filter(|_| verdict == Verdict::Done);
-            if patch.is_some() && !cx.spend() {
+            if patch.is_some() && !cx.spend(note.pass, &note.place) {
                 continue;
             }
             cx.notes.push(note);

@@ -82,8 +82,8 @@ impl ReshapeOutOfLoop {
             let mut form = None;
             if let Some(other) = carried.other_form() {
                 let (verdict, text) = carried.judge(&other, cx);
-                if verdict == Verdict::Left || cx.spend() {
-                    let place = place_of(module, found.id);
+                let place = place_of(module, found.id);
+                if verdict == Verdict::Left || cx.spend(self.name(), &place) {
                     cx.notes.push(Note { pass: self.name(), verdict, place, text });
                     form = Some(other).filter(|_| verdict == Verdict::Done);
                 }

@@ -79,7 +79,7 @@ pub(super) fn judge(
     cx: &mut Context<'_>,
 ) -> bool {
     let made = before.is_improved_by(after);
-    if made && !cx.spend() {
+    if made && !cx.spend(pass.name(), &place) {
         return false;
     }
     let (verdict, would) = if made { (Verdict::Done, "") } else { (Verdict::Left, " would cost") };

@@ -97,10 +97,11 @@ fn widen(
     let Some(attempt) = plan(module, id, *by) else { return Ok(false) };
     let (verdict, text) = judge(module, id, &attempt, cx);
     let pays = verdict == Verdict::Done;
-    if pays && !cx.spend() {
+    let note = Note { pass: WideSums.name(), verdict, place: place_of(module, id), text };
+    if pays && !cx.spend(note.pass, &note.place) {
         return Ok(false);
     }
-    cx.notes.push(Note { pass: WideSums.name(), verdict, place: place_of(module, id), text });
+    cx.notes.push(note);
     if !pays {
         return Ok(false);
     }

@@ -1,0 +1,32 @@
+//! What a snapshot recorded, held against what the interpreter computes.
+
+use tilewright_ir::Verified;
+use tilewright_proto::Recording;
+
+use crate::agreement::Agreement;
+use crate::check::{CheckOptions, Trial, agreement};
+use crate::error::Error;
+
+/// Evaluates a module on the arguments that a snapshot recorded and compares the outputs
+/// with its result, which is judged as the outputs of a second module would be. `None`
+/// if no result was recorded.
+///
+/// # Errors
+/// If the module takes or returns other shapes than were recorded, runs on several
+/// devices, or cannot be evaluated.
+pub fn check_recording(
+    module: &Verified,
+    recording: &Recording,
+    options: &CheckOptions<'_>,
+) -> Result<Option<Agreement>, Error> {
+    let Some(result) = &recording.result else { return Ok(None) };
+    let inputs = [recording.arguments.clone()];
+    let options = CheckOptions { inputs: Some(&inputs), ..*options };
+    let mut trial = Trial::new(module, module, &options)?;
+    if trial.devices.count() != Some(1) {
+        let message = "a snapshot has the values of one device, but the module runs on several";
+        return Err(Error::NotComparable(message.into()));
+    }
+    trial.recorded = Some(result);
+    Ok(Some(agreement(&trial)?))
+}
