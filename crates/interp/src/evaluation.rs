@@ -203,12 +203,13 @@ impl<'m> Evaluation<'m> {
         evaluator.invents = self.invents;
         evaluator.delegated = self.delegated;
         evaluator.infeed = self.infeed.iter().cloned().collect();
+        let root = computation.root().ok_or(nothing("an empty entry"))?;
+        evaluator.foresee(entry).map_err(|fault| fault.at(module, root))?;
         let mut arguments = SmallVec::new();
         for (&id, input) in computation.parameters().iter().zip(inputs) {
             let value = Value::from_literal(input, &evaluator.ledger);
             arguments.push(value.map_err(|fault| fault.at(module, id))?);
         }
-        let root = computation.root().ok_or(nothing("an empty entry"))?;
         let result = evaluator.run(entry, arguments).map_err(|fault| fault.at(module, root))?;
         let outfeed = std::mem::take(&mut evaluator.outfeed);
         // What is alive only for the evaluation is dropped before results leave.

@@ -1,6 +1,8 @@
 //! Runs computations: one frame holds the values of one of them, each until
 //! its last use.
 
+mod foresight;
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -125,6 +127,12 @@ impl<'m> Evaluator<'m> {
     /// What floats are.
     pub(crate) fn numbers(&self) -> Numbers {
         if self.field.is_some() { Numbers::Field } else { Numbers::Floats }
+    }
+
+    /// Fails if a computation cannot be run for lack of memory, as far as that is known
+    /// before.
+    pub(crate) fn foresee(&mut self, computation: CompId) -> Outcome<()> {
+        foresight::check(self, computation)
     }
 
     /// Runs a computation on its arguments.

@@ -44,6 +44,9 @@ impl Default for Limits {
 pub(crate) struct Ledger {
     limits: Limits,
     live: Cell<u64>,
+    /// The most that was live.
+    #[cfg(test)]
+    peak: Cell<u64>,
     steps: Cell<u64>,
     spare: RefCell<Vec<Data>>,
 }
@@ -55,8 +58,14 @@ const MOST_SPARES: usize = 16;
 
 impl Ledger {
     pub(crate) fn new(limits: Limits) -> Rc<Self> {
-        let (live, steps) = (Cell::new(0), Cell::new(0));
-        Rc::new(Self { limits, live, steps, spare: RefCell::new(Vec::new()) })
+        Rc::new(Self {
+            limits,
+            live: Cell::new(0),
+            #[cfg(test)]
+            peak: Cell::new(0),
+            steps: Cell::new(0),
+            spare: RefCell::new(Vec::new()),
+        })
     }
 
     /// Reserves bytes until the charge is dropped.
@@ -65,6 +74,8 @@ impl Ledger {
         match live.checked_add(bytes) {
             Some(total) if total <= limit => {
                 self.live.set(total);
+                #[cfg(test)]
+                self.peak.set(self.peak.get().max(total));
                 self.keep_within(limit - total);
                 Ok(Charge { ledger: Rc::clone(self), bytes })
             }
@@ -131,6 +142,17 @@ impl Ledger {
         };
         let at = spare.iter().rposition(fits)?;
         Some(spare.swap_remove(at))
+    }
+
+    /// The most bytes that were alive at one time.
+    #[cfg(test)]
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.get()
+    }
+
+    /// The most bytes that may be alive at one time.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.limits.max_bytes
     }
 
     /// The steps counted so far.

@@ -56,6 +56,23 @@ ENTRY e {
     assert_eq!((instruction.as_str(), needed), ("k", 1 << 42));
 }
 
+/// The loop would go on for ever, but what comes after it does not fit.
+#[test]
+fn what_does_not_fit_is_known_before_the_evaluation() {
+    let after = "x = f32[100,100] iota(), iota_dimension=0
+  y = f32[100,100] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  z = f32[100,100] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (s32[], f32[100,100], f32[100,100]) tuple(w, y, z)";
+    let text = ENDLESS
+        .replace("ROOT w", "w")
+        .replace("condition=cond, body=body", &format!("condition=cond, body=body\n  {after}"));
+    let limits = Limits { max_bytes: 70_000, max_steps: 10_000 };
+    let error = run(&text, &limits).unwrap_err();
+    assert!(matches!(error, EvalError::Memory { .. }), "{error}");
+    let enough = Limits { max_bytes: 200_000, ..limits };
+    assert!(matches!(run(&text, &enough), Err(EvalError::Steps { .. })));
+}
+
 #[test]
 fn values_are_freed_after_their_last_use() {
     let mut text = String::from("HloModule m\nENTRY e {\n  x0 = f32[1000] parameter(0)\n");

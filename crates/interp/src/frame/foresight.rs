@@ -1,0 +1,355 @@
+//! How much memory an evaluation needs at least, known before it begins.
+//!
+//! The plans of computations are walked without values: each result is the arrays that it
+//! is made of, and an array counts from the step that makes it to the last use of a value
+//! that has it. What a step needs on the way is left out, and so is what cannot be told
+//! without values: dynamic shapes, and turns of a loop after the first. What is counted
+//! is in use at one time in every evaluation in which loops take a turn.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use tilewright_ir::{CompId, InstId, Op, Opcode, Shape};
+
+use super::{Evaluator, Plan, Step, Work};
+use crate::error::{Fault, Outcome};
+use crate::limits::MAX_DEPTH;
+use crate::value::num_bytes;
+
+/// An array, by its number.
+type Buffer = usize;
+/// The arrays of a value, tuples flattened in order.
+type Leaves = SmallVec<[Buffer; 1]>;
+
+/// So many steps are walked at most: calls nest.
+const MOST_STEPS: usize = 1 << 20;
+
+/// Fails if the values of a computation do not fit the limit together.
+pub(super) fn check(evaluator: &mut Evaluator<'_>, entry: CompId) -> Outcome<()> {
+    let limit = evaluator.ledger.max_bytes();
+    let mut walk = Walk::new(evaluator);
+    if walk.total() <= limit {
+        return Ok(());
+    }
+    match walk.most_alive(entry)? {
+        Some(Most { live, made, id }) if live > limit => {
+            let fault = Fault::Memory { needed: made, live: live.saturating_sub(made), limit };
+            Err(fault.at(walk.evaluator.module, id).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// When most is alive.
+#[derive(Clone, Copy)]
+struct Most {
+    live: u64,
+    /// The bytes of what was made last.
+    made: u64,
+    /// The instruction that made it.
+    id: InstId,
+}
+
+/// An array, while it is walked.
+struct Counted {
+    bytes: u64,
+    /// How many values have it.
+    holders: usize,
+}
+
+struct Walk<'e, 'm> {
+    evaluator: &'e mut Evaluator<'m>,
+    arrays: Vec<Counted>,
+    /// The bytes of all arrays that a value has.
+    live: u64,
+    most: Option<Most>,
+    steps: usize,
+    depth: usize,
+}
+
+impl<'e, 'm> Walk<'e, 'm> {
+    fn new(evaluator: &'e mut Evaluator<'m>) -> Self {
+        Self { evaluator, arrays: Vec::new(), live: 0, most: None, steps: 0, depth: 0 }
+    }
+
+    /// Walks a computation from new arguments.
+    fn most_alive(&mut self, entry: CompId) -> Outcome<Option<Most>> {
+        let parameters = self.evaluator.module.computation(entry).parameters().to_vec();
+        let arguments = parameters.iter().map(|&id| self.shaped(id)).collect();
+        self.computation(entry, arguments, [])?;
+        Ok(self.most)
+    }
+
+    /// The bytes of all results of the module: no more than this is alive, as no
+    /// computation calls itself.
+    fn total(&self) -> u64 {
+        let module = self.evaluator.module;
+        let all = module.computations().iter().flat_map(|&id| module.instructions(id));
+        let leaves = all.flat_map(|id| module.shape(id).leaves());
+        leaves.map(|leaf| self.bytes(leaf)).fold(0, u64::saturating_add)
+    }
+
+    /// The result of a computation, which holds its arguments until their last use; its
+    /// caller needs some arrays no more.
+    fn computation(
+        &mut self,
+        id: CompId,
+        arguments: Vec<Leaves>,
+        freed: impl IntoIterator<Item = Leaves>,
+    ) -> Outcome<Leaves> {
+        for leaves in &arguments {
+            self.hold(leaves);
+        }
+        for leaves in freed {
+            self.release(&leaves);
+        }
+        self.depth += 1;
+        let plan: Rc<Plan> = self.evaluator.plan(id)?;
+        let mut arguments: Vec<Option<Leaves>> = arguments.into_iter().map(Some).collect();
+        let mut values: Vec<Option<Leaves>> = vec![None; plan.values];
+        for step in &plan.steps {
+            self.steps += 1;
+            if self.steps > MOST_STEPS || self.depth > MAX_DEPTH {
+                break;
+            }
+            self.step(step, &mut arguments, &mut values)?;
+        }
+        let root = values.get(plan.root).cloned().flatten().unwrap_or_default();
+        for leaves in values.iter().chain(&arguments).flatten() {
+            self.release(leaves);
+        }
+        self.depth -= 1;
+        Ok(root)
+    }
+
+    fn step(
+        &mut self,
+        step: &Step,
+        arguments: &mut [Option<Leaves>],
+        values: &mut [Option<Leaves>],
+    ) -> Outcome<()> {
+        let operand = |at: u32| values.get(at as usize).cloned().flatten().unwrap_or_default();
+        let operands: Vec<Leaves> = step.operands.iter().map(|one| operand(one.value)).collect();
+        let mut freed = SmallVec::<[Leaves; 3]>::new();
+        for one in step.operands.iter().filter(|one| one.last_use) {
+            freed.extend(values.get_mut(one.value as usize).and_then(Option::take));
+        }
+        let results: SmallVec<[Leaves; 1]> = match &step.work {
+            Work::Together(region) => {
+                let of_output = region.outputs.iter().map(|output| output.id);
+                let of_fold = region.folds.iter().map(|fold| fold.id);
+                of_output.chain(of_fold).map(|id| self.shaped(id)).collect()
+            }
+            Work::One(id) if step.dynamic => [self.unknown(*id)].into_iter().collect(),
+            Work::One(id) => {
+                let mut argument = |number: i64| {
+                    let slot = arguments.get_mut(usize::try_from(number).ok()?)?;
+                    slot.take()
+                };
+                let result = match self.evaluator.module.op(*id) {
+                    Op::Parameter(attrs) => {
+                        let leaves = argument(attrs.number).unwrap_or_default();
+                        freed.push(leaves.clone());
+                        leaves
+                    }
+                    _ => self.instruction(*id, &operands, &mut freed)?,
+                };
+                [result].into_iter().collect()
+            }
+        };
+        let mut made_bytes = 0u64;
+        for (made, leaves) in step.results.iter().zip(results).filter(|(made, _)| !made.unused) {
+            let before = self.live;
+            self.hold(&leaves);
+            made_bytes = made_bytes.saturating_add(self.live - before);
+            if let Some(slot) = values.get_mut(made.value as usize) {
+                *slot = Some(leaves);
+            }
+        }
+        freed.iter().for_each(|leaves| self.release(leaves));
+        let is_most = self.most.is_none_or(|most| most.live < self.live);
+        if let Some(id) = step.work.blamed().filter(|_| is_most) {
+            self.most = Some(Most { live: self.live, made: made_bytes, id });
+        }
+        Ok(())
+    }
+
+    /// The arrays of an instruction's result. A computation that it calls takes over what is
+    /// `freed`.
+    fn instruction(
+        &mut self,
+        id: InstId,
+        operands: &[Leaves],
+        freed: &mut SmallVec<[Leaves; 3]>,
+    ) -> Outcome<Leaves> {
+        let module = self.evaluator.module;
+        let first = || operands.first().cloned().unwrap_or_default();
+        Ok(match module.op(id) {
+            Op::Tuple => operands.iter().flatten().copied().collect(),
+            Op::GetTupleElement(attrs) => {
+                let Some(&tuple) = module.operands(id).first() else { return Ok(Leaves::new()) };
+                element(module.shape(tuple), attrs.index, &first())
+            }
+            Op::Call(attrs) => {
+                let called = attrs.to_apply;
+                self.computation(called, operands.to_vec(), freed.drain(..))?
+            }
+            Op::While(attrs) => {
+                let body = attrs.body;
+                self.computation(body, operands.to_vec(), freed.drain(..))?
+            }
+            op if may_share(op.opcode()) => {
+                let same = module.operands(id).first().is_some_and(|&operand| {
+                    self.bytes(module.shape(operand)) == self.bytes(module.shape(id))
+                });
+                if same { first() } else { self.shaped(id) }
+            }
+            op if makes_arrays(op.opcode()) => self.shaped(id),
+            _ => self.unknown(id),
+        })
+    }
+
+    /// New arrays, of the sizes that a result has.
+    fn shaped(&mut self, id: InstId) -> Leaves {
+        let module = self.evaluator.module;
+        let leaves = module.shape(id).leaves();
+        leaves.into_iter().map(|leaf| self.array(self.bytes(leaf))).collect()
+    }
+
+    /// Arrays of which nothing is known.
+    fn unknown(&mut self, id: InstId) -> Leaves {
+        let count = self.evaluator.module.shape(id).leaves().len();
+        (0..count).map(|_| self.array(0)).collect()
+    }
+
+    fn array(&mut self, bytes: u64) -> Buffer {
+        self.arrays.push(Counted { bytes, holders: 0 });
+        self.arrays.len() - 1
+    }
+
+    /// The bytes of an array; 0 where they are known only at run time, and of anything else.
+    fn bytes(&self, shape: &Shape) -> u64 {
+        let Some(array) = shape.as_array().filter(|array| array.is_static()) else { return 0 };
+        let count = array.num_elements().and_then(|count| usize::try_from(count).ok());
+        num_bytes(self.evaluator.numbers().kept(array.element_type), count.unwrap_or(usize::MAX))
+    }
+
+    fn hold(&mut self, leaves: &[Buffer]) {
+        for &buffer in leaves {
+            let array = &mut self.arrays[buffer];
+            if array.holders == 0 {
+                self.live = self.live.saturating_add(array.bytes);
+            }
+            array.holders += 1;
+        }
+    }
+
+    fn release(&mut self, leaves: &[Buffer]) {
+        for &buffer in leaves {
+            let array = &mut self.arrays[buffer];
+            array.holders = array.holders.saturating_sub(1);
+            if array.holders == 0 {
+                self.live = self.live.saturating_sub(array.bytes);
+            }
+        }
+    }
+}
+
+/// The arrays of an element of a tuple.
+fn element(tuple: &Shape, index: i64, leaves: &[Buffer]) -> Leaves {
+    let Shape::Tuple(elements) = tuple else { return Leaves::new() };
+    let Ok(index) = usize::try_from(index) else { return Leaves::new() };
+    let before = elements.iter().take(index).map(|element| element.leaves().len()).sum();
+    let count = elements.get(index).map_or(0, |element| element.leaves().len());
+    leaves.iter().skip(before).take(count).copied().collect()
+}
+
+/// Whether a result may be the operand under another name.
+fn may_share(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Bitcast
+            | Opcode::Broadcast
+            | Opcode::Concatenate
+            | Opcode::Convert
+            | Opcode::Copy
+            | Opcode::DynamicUpdateSlice
+            | Opcode::Pad
+            | Opcode::Reduce
+            | Opcode::Reshape
+            | Opcode::Scatter
+            | Opcode::Slice
+            | Opcode::Transpose
+    )
+}
+
+/// Whether results are arrays of their own.
+fn makes_arrays(opcode: Opcode) -> bool {
+    // A choice by a single truth value may be one of its operands.
+    let chooses = matches!(opcode, Opcode::Select | Opcode::Clamp);
+    opcode.is_elementwise() && !chooses
+        || matches!(
+            opcode,
+            Opcode::Constant
+                | Opcode::Convolution
+                | Opcode::Dot
+                | Opcode::DynamicSlice
+                | Opcode::Gather
+                | Opcode::Iota
+                | Opcode::ReduceWindow
+                | Opcode::Sort
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
+
+    use tilewright_testkit::fixture::fixtures;
+
+    use super::*;
+    use crate::devices::Device;
+    use crate::inputs::{InputKind, inputs_for};
+    use crate::limits::Limits;
+    use crate::value::Value;
+
+    /// The bytes that are foreseen, and those that were in use at one time.
+    fn foreseen_and_used(text: &str) -> (u64, u64) {
+        let module = tilewright_text::parse_and_verify(text).map_err(|e| format!("{e:?}")).unwrap();
+        let entry = module.entry().unwrap();
+        let mut evaluator = Evaluator::new(&module, Limits::NONE, Device::single());
+        let most = Walk::new(&mut evaluator).most_alive(entry).unwrap().unwrap();
+        let inputs = inputs_for(&module, 0, InputKind::Normal).unwrap();
+        let arguments = inputs.iter().map(|x| Value::from_literal(x, &evaluator.ledger));
+        let arguments = arguments.collect::<Outcome<_>>().unwrap();
+        drop(evaluator.run(entry, arguments).unwrap());
+        (most.live, evaluator.ledger.peak())
+    }
+
+    #[test]
+    fn what_is_foreseen_is_needed() {
+        let (mut foreseen, mut used) = (0, 0);
+        for model in fixtures("models").unwrap() {
+            let (most, peak) = foreseen_and_used(&model.text().unwrap());
+            assert!(most <= peak, "{}: {most} bytes foreseen, {peak} used", model.name);
+            foreseen += most;
+            used += peak;
+        }
+        assert!(foreseen > used / 2, "{foreseen} bytes foreseen of {used}");
+    }
+
+    /// Counted by hand: 4000 bytes for `x` and `y` each, 40,000 for their product.
+    #[test]
+    fn arrays_count_from_their_step_to_their_last_use() {
+        let text = "HloModule m
+ENTRY e {
+  x = f32[10,100] parameter(0)
+  y = f32[100,10] transpose(x), dimensions={1,0}
+  z = f32[100,100] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  w = f32[10000] reshape(z)
+  ROOT r = f32[100] slice(w), slice={[0:100]}
+}";
+        // x and y go with the product, which is alive until a part of it is cut out.
+        assert_eq!(foreseen_and_used(text).0, 40_000);
+    }
+}
