@@ -5,7 +5,9 @@
 mod common;
 
 use common::fixture::{Expect, Fixture};
-use common::values::{KINDS, bit_difference, difference, error_difference, evaluated};
+use common::values::{
+    KINDS, bit_difference, difference, error_difference, evaluated, real_difference,
+};
 use common::{changes, module, optimized, short, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright_interp::inputs::InputKind;
@@ -81,6 +83,9 @@ fn check_fixture(name: &str, fixture: &Fixture) -> Result<(), Failed> {
         Expect::Unchanged => check_unchanged(&before, &after)?,
     }
     check_values(fixture, &before, &after.module, fixture.exact)?;
+    if let Some(what) = real_difference(&before, &after.module) {
+        return Err(format!("{what}\n{}", short(&after.module)).into());
+    }
     check_idempotent(&after.module, &options)?;
     check_other_passes(fixture, &before)
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use common::values::{bit_difference, difference, evaluated};
+use common::values::{bit_difference, difference, evaluated, real_difference};
 use common::{changes, optimized, passes, pipeline, short, text};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::{Literal, Verified};
@@ -83,9 +83,9 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
         3 => ("cpu", "mlu-like"),
         _ => ("tpu-like", "cpu"),
     };
-    // In half of the runs nothing stays in vector memory, so that small arrays count.
+    // In a quarter of the runs nothing stays in vector memory, so that small arrays count.
     let memory = |number: usize, options: &mut Options| {
-        if (turn + number).is_multiple_of(2) {
+        if (turn + number) % 4 == 1 {
             options.target.vector_memory_bytes = 1024;
         }
     };
@@ -157,7 +157,7 @@ impl Case {
         } else {
             difference(&self.module, self.kind, &self.expected, &actual)
         };
-        if let Some(what) = apart {
+        if let Some(what) = apart.or_else(|| real_difference(&self.module, &after.module)) {
             panic!("{what}: {}", place());
         }
         let again = optimized(&after.module, options);
@@ -212,7 +212,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
 fn norms_keep_their_meaning() {
     let recipe = Recipe { instructions: 40, max_elements: 512, ..Recipe::norms() };
     let tally = check_all(&recipe, seeds(10_000, 500));
-    let often = [("reduce-through-reshape", 15), ("reshape-out-of-region", 40), ("degenerate", 5)];
+    let often = [("reduce-through-reshape", 19), ("reshape-out-of-region", 40), ("degenerate", 5)];
     assert_fired(&tally, &often, 40);
 }
 
@@ -220,7 +220,7 @@ fn norms_keep_their_meaning() {
 fn large_modules_keep_their_meaning() {
     let recipe = Recipe { max_elements: 256, ..Recipe::of_size(300) };
     let tally = check_all(&recipe, seeds(20_000, 20));
-    let often = [("reduce-through-reshape", 30), ("reshape-out-of-region", 30)];
+    let often = [("reduce-through-reshape", 50), ("reshape-out-of-region", 30)];
     assert_fired(&tally, &often, 30);
 }
 

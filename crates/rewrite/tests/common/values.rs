@@ -20,7 +20,8 @@ pub(crate) fn evaluated(module: &Verified, seed: u64, kind: InputKind) -> Result
 /// How far apart results may be, relative to the largest magnitude of the
 /// array: what cancels in a sum is lost at that scale. The interpreter rounds
 /// each sum once, so that two stages round twice: a few units in the last
-/// place of the largest partial sum. In f64 it rounds every term.
+/// place of the largest partial sum. In f64 it rounds every term: 320 of them, at worst, by
+/// 320 * 2^-53, 3.6e-14.
 fn relative(element_type: ElementType) -> f64 {
     match element_type {
         ElementType::F64 | ElementType::C128 => 1e-14,
@@ -85,11 +86,10 @@ pub(crate) fn real_difference(before: &Verified, after: &Verified) -> Option<Str
     let limits = Limits { max_steps: MOST_STEPS, ..usual.limits };
     let verdicts = algebra::compare(before, after, &AlgebraOptions { limits, ..usual });
     let mut verdicts = verdicts.iter().enumerate();
-    // A product of constants that was folded is rounded.
-    let (index, verdict) = verdicts.find(|(_, verdict)| match verdict {
-        Verdict::Differs { unless, .. } => !unless.iter().any(|law| law.contains("constant")),
-        Verdict::Equal | Verdict::Agrees { .. } | Verdict::Undecided { .. } => false,
-    })?;
+    // A constant that was folded is rounded, and of a function a law may be missing.
+    let (index, verdict) = verdicts.find(
+        |(_, verdict)| matches!(verdict, Verdict::Differs { unless, .. } if unless.is_empty()),
+    )?;
     Some(format!("output {index} {verdict} over the reals"))
 }
 

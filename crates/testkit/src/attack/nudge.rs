@@ -1,27 +1,26 @@
-//! Inputs next to given ones that keep ties: equal numbers stay equal.
+//! Inputs next to given ones, most of which keep ties: equal numbers stay equal.
 
 use half::{bf16, f16};
 use tilewright_ir::{ArrayLiteral, Data, Literal};
 
+/// In one of so many turns equal numbers move apart. A program that gives zero because all
+/// its numbers are equal shows only then how inexact it is next to them.
+const APART: u64 = 4;
+
 /// The value with every float moved to the next number, up or down as its bits and
-/// `turn` decide. Zeros, infinities, NaN and what is no real float stay.
+/// `turn` decide, and in some turns its place. Zeros, infinities, NaN and what is no real
+/// float stay.
 pub(super) fn nudged(value: &Literal, turn: u64) -> Literal {
     let Literal::Array(array) = value else { return value.clone() };
+    let apart = turn % APART == 0;
+    let key = |place: usize, bits: u64| {
+        let place = if apart { u64::try_from(place).unwrap_or(0) << 32 } else { 0 };
+        up(bits ^ place, turn)
+    };
     let data = match array.data() {
-        Data::F16(v) => Data::F16(v.iter().map(|x| f16::from_bits(near16(*x, turn))).collect()),
-        Data::BF16(v) => Data::BF16(v.iter().map(|x| bf16::from_bits(near16(*x, turn))).collect()),
-        Data::F32(v) => Data::F32(
-            v.iter()
-                .map(|&x| {
-                    let next = f32::from_bits(if up(x.to_bits().into(), turn) {
-                        x.to_bits().wrapping_add(1)
-                    } else {
-                        x.to_bits().wrapping_sub(1)
-                    });
-                    if x == 0.0 || !x.is_finite() || !next.is_finite() { x } else { next }
-                })
-                .collect(),
-        ),
+        Data::F16(v) => Data::F16(moved(v, key)),
+        Data::BF16(v) => Data::BF16(moved(v, key)),
+        Data::F32(v) => Data::F32(moved(v, key)),
         _ => return value.clone(),
     };
     match ArrayLiteral::new(array.element_type(), array.dims().iter().copied(), data) {
@@ -30,36 +29,39 @@ pub(super) fn nudged(value: &Literal, turn: u64) -> Literal {
     }
 }
 
-trait Short: Copy {
-    fn bits(self) -> u16;
-    fn of(bits: u16) -> Self;
-    fn size(self) -> f64;
+/// Each number's neighbour above or below, as `up` says of its place and its bits.
+fn moved<T: Float>(values: &[T], up: impl Fn(usize, u64) -> bool) -> Vec<T> {
+    let values = values.iter().enumerate();
+    values.map(|(place, &x)| x.neighbour(up(place, x.bits()))).collect()
 }
 
-macro_rules! short {
-    ($($type:ident)*) => {$(
-        impl Short for $type {
-            fn bits(self) -> u16 {
-                self.to_bits()
+trait Float: Copy {
+    fn bits(self) -> u64;
+    /// Of the same sign, neighbours in size are neighbours in bits.
+    fn neighbour(self, up: bool) -> Self;
+}
+
+macro_rules! floats {
+    ($($type:ident $zero:expr;)*) => {$(
+        impl Float for $type {
+            fn bits(self) -> u64 {
+                self.to_bits().into()
             }
-            fn of(bits: u16) -> Self {
-                Self::from_bits(bits)
-            }
-            fn size(self) -> f64 {
-                self.to_f64()
+            fn neighbour(self, up: bool) -> Self {
+                let bits = self.to_bits();
+                let next = if up { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+                let next = Self::from_bits(next);
+                let stays = self == $zero || !self.is_finite() || !next.is_finite();
+                if stays { self } else { next }
             }
         }
     )*};
 }
 
-short!(f16 bf16);
-
-/// The bits of a neighbour.
-fn near16<T: Short>(x: T, turn: u64) -> u16 {
-    let bits = x.bits();
-    let next = if up(bits.into(), turn) { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
-    let stays = x.size() == 0.0 || !x.size().is_finite() || !T::of(next).size().is_finite();
-    if stays { bits } else { next }
+floats! {
+    f16 f16::ZERO;
+    bf16 bf16::ZERO;
+    f32 0.0;
 }
 
 /// A fair coin for a number (splitmix64).

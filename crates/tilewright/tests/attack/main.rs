@@ -35,7 +35,7 @@ fn each(seeds: Range<u64>, f: impl Fn(u64) + Sync) {
 fn rewrites_hold_under_attack() {
     let setup = Setup::new();
     let judged = Mutex::new(0);
-    each(0..1000, |seed| {
+    each(0..6000, |seed| {
         let hunt = setup.hunt();
         let outcome = hunt.seed(seed).expect("the program runs");
         if let Some(failure) = outcome.failure {
@@ -45,7 +45,7 @@ fn rewrites_hold_under_attack() {
     });
     // Fewer, and the test says little: passes find nothing, or nothing can be judged.
     let judged = judged.into_inner().expect("a count");
-    assert!(judged >= 1000, "{judged} rewrites were judged");
+    assert!(judged >= 6000, "{judged} rewrites were judged");
 }
 
 /// How often a mutant must be found.
