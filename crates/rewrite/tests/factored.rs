@@ -297,6 +297,7 @@ fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
         least_bytes: 0,
         evaluator: None,
         most_instructions: usize::MAX,
+        skipped: &[],
         fuel: &mut fuel,
         notes: &mut notes,
     };

@@ -85,7 +85,9 @@ fn rewritten_models_hold_no_more_than_they_did() {
             let report = optimized(&before, &pipeline("default", name)).report;
             let [was, is] = report.peak_live_bytes;
             let on_chip = CostModel { target: &target(name) }.on_chip_bytes();
-            let most = was + was / 20 + on_chip;
+            // `merged-dims` computes for reduces what is stored besides for a convolution, so
+            // that what it is computed of is kept for longer: 5.8 % in a ResNet block.
+            let most = was + was / 16 + on_chip;
             assert!(is <= most, "{} on {name}: {was}, then {is}", file.name);
         }
     }

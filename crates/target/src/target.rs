@@ -83,6 +83,9 @@ target! {
     /// Cycles to start on a run: elements side by side in memory that a reduce
     /// takes together. What short runs cost beside their elements.
     reduce_run_cycles: f64 = Rule::Cost;
+    /// Cycles per element that a reduce of what is computed for it takes longer if it
+    /// takes dims side by side that one dim could stand for.
+    reduce_nest_cycles: f64 = Rule::Cost;
     /// Cycles per element that a sum takes longer for being added up in a 16-bit float
     /// type and not in f32.
     narrow_sum_cycles: f64 = Rule::Cost;

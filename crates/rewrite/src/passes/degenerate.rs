@@ -11,11 +11,18 @@
 
 use tilewright_ir::{EditError, Module};
 
-use super::region_move::{same_but_ones, sweep};
+use super::region_move::{Search, around_reshape, dims_of_reshapes, same_but_ones, sweep};
 use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 const NAME: &str = "degenerate";
+
+pub(super) const SEARCH: Search = Search {
+    pass: NAME,
+    starts: around_reshape,
+    offers: |module, region| dims_of_reshapes(module, region, same_but_ones),
+    cuts: true,
+};
 
 /// See the module.
 pub struct DegenerateDims;
@@ -38,6 +45,6 @@ impl Pass for DegenerateDims {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        sweep(module, cx, NAME, same_but_ones)
+        sweep(module, cx, SEARCH)
     }
 }

@@ -14,6 +14,7 @@ pub mod factored_sums;
 pub mod fold;
 pub mod inline;
 mod loop_state;
+pub mod merged_dims;
 pub mod reduce;
 pub mod reduce_as_window;
 pub mod reduce_of_broadcast;

@@ -36,11 +36,18 @@
 
 use tilewright_ir::{EditError, Module};
 
-use super::region_move::{same_but_ones, sweep};
+use super::region_move::{Search, around_reshape, dims_of_reshapes, same_but_ones, sweep};
 use crate::numbers::Class;
 use crate::pass::{Context, Pass};
 
 const NAME: &str = "reshape-out-of-region";
+
+pub(super) const SEARCH: Search = Search {
+    pass: NAME,
+    starts: around_reshape,
+    offers: |module, region| dims_of_reshapes(module, region, |from, to| !same_but_ones(from, to)),
+    cuts: true,
+};
 
 /// See the module.
 pub struct ReshapeOutOfRegion;
@@ -63,6 +70,6 @@ impl Pass for ReshapeOutOfRegion {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        sweep(module, cx, NAME, |from, to| !same_but_ones(from, to))
+        sweep(module, cx, SEARCH)
     }
 }

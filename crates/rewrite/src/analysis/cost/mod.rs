@@ -393,6 +393,12 @@ impl CostModel<'_> {
         }
         let runs = arrays.iter().filter_map(|o| Some(runs(o.value.shape.as_array()?, dims)));
         cost.cycles += runs.map(as_f64).sum::<f64>() * self.target.reduce_run_cycles;
+        let nests = arrays.iter().filter(|operand| operand.fused).filter_map(|operand| {
+            let array = operand.value.shape.as_array()?;
+            let elements = array.num_elements().filter(|_| nested_dims(array.dims(), dims))?;
+            Some(as_f64(elements.unsigned_abs()))
+        });
+        cost.cycles += nests.sum::<f64>() * self.target.reduce_nest_cycles;
         cost
     }
 
@@ -532,6 +538,13 @@ fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
         .map(|dim| size(array, dim).unsigned_abs())
         .fold(1, u64::saturating_mul);
     if run > 1 { elements / run } else { 0 }
+}
+
+/// Whether dims side by side are reduced that one dim could stand for.
+pub fn nested_dims(dims: &[i64], reduced: &[i64]) -> bool {
+    let large = (0i64..).zip(dims).filter(|&(_, &size)| size != 1);
+    let taken: SmallVec<[bool; 6]> = large.map(|(dim, _)| reduced.contains(&dim)).collect();
+    taken.windows(2).any(|pair| pair == [true, true])
 }
 
 /// Whether the dim that runs along the lanes is one of these.

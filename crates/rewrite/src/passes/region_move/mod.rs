@@ -1,5 +1,5 @@
-//! Moves elementwise regions to the dims of their reshapes, where that pays:
-//! the mechanism of [`super::reshape_out_of_region`] and [`super::degenerate`].
+//! Moves elementwise regions to other dims, where that pays: the mechanism of
+//! [`super::reshape_out_of_region`], [`super::degenerate`] and [`super::merged_dims`].
 
 mod placement;
 mod plan;
@@ -9,7 +9,7 @@ mod words;
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use tilewright_ir::{Dims, EditError, InstId, Module, Opcode};
+use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 
 use crate::analysis::cost::CostModel;
 use crate::analysis::region::{ExitKind, LeafKind, Region, unseen_region_around};
@@ -23,32 +23,78 @@ const MOST_CANDIDATES: usize = 4;
 /// Larger regions are cut piece by piece.
 const MOST_MEMBERS: usize = 1024;
 
-/// Whether a region of the second dims may move to the first.
-type Admits = fn(&[i64], &[i64]) -> bool;
+/// Dims on offer.
+pub(super) type Offers = SmallVec<[Dims; MOST_CANDIDATES]>;
 
 /// Whether two lists of dims differ only by dims of size 1.
 pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
     from.iter().filter(|&&d| d != 1).eq(to.iter().filter(|&&d| d != 1))
 }
 
-/// Moves every region around a reshape for which that pays, once; the number
-/// of moves.
+/// What a pass looks for.
+#[derive(Clone, Copy)]
+pub(super) struct Search {
+    /// The name of the pass.
+    pub(super) pass: &'static str,
+    /// The values around which an instruction makes it look for a region.
+    pub(super) starts: fn(&Module, InstId) -> SmallVec<[InstId; 2]>,
+    /// The dims to which a region may move.
+    pub(super) offers: fn(&Module, &Region) -> Offers,
+    /// Whether parts of regions may move.
+    pub(super) cuts: bool,
+}
+
+/// Moves every region that a search leads to and for which that pays, once; the number of
+/// moves.
 pub(super) fn sweep(
     module: &mut Module,
     cx: &mut Context<'_>,
-    pass: &'static str,
-    admits: Admits,
+    search: Search,
 ) -> Result<usize, EditError> {
-    Sweep { cx, pass, admits, cuts: true, seen: FxHashSet::default() }.run(module)
+    Sweep { cx, search, seen: FxHashSet::default() }.run(module)
 }
 
-/// What a sweep looks for.
+/// The regions that a reshape leads into and out of.
+pub(super) fn around_reshape(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
+    match (module.op(id), module.operands(id)) {
+        (Op::Reshape(_), &[operand]) => SmallVec::from([operand, id]),
+        _ => SmallVec::new(),
+    }
+}
+
+/// Those dims of the reshapes around a region that a pass admits, each once; `admits` is
+/// asked about them and the region's dims.
+pub(super) fn dims_of_reshapes(
+    module: &Module,
+    region: &Region,
+    admits: impl Fn(&[i64], &[i64]) -> bool,
+) -> Offers {
+    let sources = region.leaves.iter().filter_map(|leaf| match leaf.kind {
+        LeafKind::Reshape(source) => Some(source),
+        LeafKind::Broadcast(_)
+        | LeafKind::Transpose(_)
+        | LeafKind::Iota
+        | LeafKind::Constant
+        | LeafKind::Other => None,
+    });
+    let exits = region.exits.iter().filter(|exit| exit.kind == ExitKind::Reshape);
+    let mut offers = Offers::new();
+    for id in sources.chain(exits.filter_map(|exit| exit.user)) {
+        let Some(shape) = module.array_shape(id) else { continue };
+        let known = shape.dims() == region.dims.as_slice()
+            || offers.iter().any(|dims| dims.as_slice() == shape.dims());
+        let admitted = !known && admits(shape.dims(), &region.dims);
+        if admitted && offers.len() < MOST_CANDIDATES {
+            offers.push(shape.dims().into());
+        }
+    }
+    offers
+}
+
+/// A sweep over a module.
 struct Sweep<'a, 'b> {
     cx: &'a mut Context<'b>,
-    pass: &'static str,
-    admits: Admits,
-    /// Whether parts of regions may move.
-    cuts: bool,
+    search: Search,
     seen: FxHashSet<InstId>,
 }
 
@@ -67,12 +113,10 @@ impl Sweep<'_, '_> {
         for computation in module.computations().to_vec() {
             let seeds: Vec<InstId> = module.instructions(computation).collect();
             for id in seeds {
-                if module.opcode(id) != Opcode::Reshape || !is_live(module, id) {
+                if !is_live(module, id) {
                     continue;
                 }
-                let Some(&operand) = module.operands(id).first() else { continue };
-                // The reshape leads into one region and out of another.
-                for start in [operand, id] {
+                for start in (self.search.starts)(module, id) {
                     changes += self.rewrite_around(module, start)?;
                 }
             }
@@ -85,7 +129,7 @@ impl Sweep<'_, '_> {
     fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<usize, EditError> {
         let region = unseen_region_around(module, start, &mut self.seen);
         let Some(region) = region else { return Ok(0) };
-        let candidates = self.candidates(module, &region);
+        let candidates = (self.search.offers)(module, &region);
         if candidates.is_empty() {
             return Ok(0);
         }
@@ -96,7 +140,7 @@ impl Sweep<'_, '_> {
         let rest = (!region.blocked.is_empty()).then(|| region.movable(module));
         let movable = rest.as_ref().unwrap_or(&region);
         let best = self.best(module, movable, &candidates);
-        if best.as_ref().is_none_or(|best| !best.pays()) && self.cuts && is_large(movable) {
+        if best.as_ref().is_none_or(|best| !best.pays()) && self.search.cuts && is_large(movable) {
             return self.move_pieces(module, movable, &candidates);
         }
         Ok(usize::from(self.make(module, &region, movable, best)?))
@@ -135,7 +179,9 @@ impl Sweep<'_, '_> {
             return Ok(false);
         };
         let text = words::explain(module, region, done, target);
-        if !self.cx.is_worthwhile(module, &done.patch) || !self.cx.spend() {
+        let place = words::place_of(module, region);
+        let pass = self.search.pass;
+        if !self.cx.is_worthwhile(module, &done.patch) || !self.cx.spend(pass, &place) {
             return Ok(false);
         }
         self.note(module, region, Verdict::Done, text);
@@ -143,30 +189,6 @@ impl Sweep<'_, '_> {
         self.seen.extend(done.patch.apply(module)?);
         remove_unused(module, movable, done)?;
         Ok(true)
-    }
-
-    /// The dims that the region's reshapes offer, each once.
-    fn candidates(&self, module: &Module, region: &Region) -> SmallVec<[Dims; MOST_CANDIDATES]> {
-        let sources = region.leaves.iter().filter_map(|leaf| match leaf.kind {
-            LeafKind::Reshape(source) => Some(source),
-            LeafKind::Broadcast(_)
-            | LeafKind::Transpose(_)
-            | LeafKind::Iota
-            | LeafKind::Constant
-            | LeafKind::Other => None,
-        });
-        let exits = region.exits.iter().filter(|exit| exit.kind == ExitKind::Reshape);
-        let mut candidates: SmallVec<[Dims; MOST_CANDIDATES]> = SmallVec::new();
-        for id in sources.chain(exits.filter_map(|exit| exit.user)) {
-            let Some(shape) = module.array_shape(id) else { continue };
-            let known = shape.dims() == region.dims.as_slice()
-                || candidates.iter().any(|dims| dims.as_slice() == shape.dims());
-            let admitted = !known && (self.admits)(shape.dims(), &region.dims);
-            if admitted && candidates.len() < MOST_CANDIDATES {
-                candidates.push(shape.dims().into());
-            }
-        }
-        candidates
     }
 
     /// The move that saves most.
@@ -190,7 +212,7 @@ impl Sweep<'_, '_> {
             return SmallVec::new();
         };
         let planned = whole.planned();
-        let part = (self.cuts && !is_large(region))
+        let part = (self.search.cuts && !is_large(region))
             .then(|| placement::part_to_move(&whole, &planned))
             .flatten()
             .map(|part| region.part(module, |id| part.contains(&id)))
@@ -205,7 +227,7 @@ impl Sweep<'_, '_> {
 
     fn note(&mut self, module: &Module, region: &Region, verdict: Verdict, text: String) {
         let place = words::place_of(module, region);
-        self.cx.notes.push(Note { pass: self.pass, verdict, place, text });
+        self.cx.notes.push(Note { pass: self.search.pass, verdict, place, text });
     }
 }
 

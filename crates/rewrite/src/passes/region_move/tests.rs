@@ -4,10 +4,11 @@ use tilewright_ir::Module;
 use tilewright_target::Target;
 use tilewright_testkit::fixture::fixtures;
 
-use super::{Admits, Sweep, same_but_ones};
+use super::{Search, sweep};
 use crate::analysis::cost::{module_cost, pays};
 use crate::numbers::Numbers;
 use crate::pass::Context;
+use crate::passes::{degenerate, reshape_out_of_region};
 use crate::pipeline::pipeline;
 use crate::registry;
 
@@ -30,18 +31,16 @@ impl Pipeline<'_> {
                 least_bytes: 0,
                 evaluator: None,
                 most_instructions: usize::MAX,
+                skipped: &[],
                 fuel,
                 notes,
             };
-            let admits: Option<Admits> = match pass {
-                "degenerate" => Some(same_but_ones),
-                "reshape-out-of-region" => Some(|from, to| !same_but_ones(from, to)),
-                _ => None,
-            };
-            let (cuts, seen) = (self.cuts, Default::default());
-            let done = match admits {
-                Some(admits) => Sweep { cx: &mut cx, pass, admits, cuts, seen }.run(module),
-                None => registry::pass(pass).expect("a pass").run(module, &mut cx),
+            let searches = [degenerate::SEARCH, reshape_out_of_region::SEARCH];
+            let done = match searches.into_iter().find(|search| search.pass == pass) {
+                Some(search) if !self.cuts => {
+                    sweep(module, &mut cx, Search { cuts: false, ..search })
+                }
+                _ => registry::pass(pass).expect("a pass").run(module, &mut cx),
             };
             changes += done.expect("edits that can be made");
         }
