@@ -12,7 +12,7 @@ const APART: u64 = 4;
 /// float stay.
 pub(super) fn nudged(value: &Literal, turn: u64) -> Literal {
     let Literal::Array(array) = value else { return value.clone() };
-    let apart = turn % APART == 0;
+    let apart = turn.is_multiple_of(APART);
     let key = |place: usize, bits: u64| {
         let place = if apart { u64::try_from(place).unwrap_or(0) << 32 } else { 0 };
         up(bits ^ place, turn)
