@@ -14,7 +14,9 @@
 //! Dims are merged that every reduce of a region takes. Preconditions and law are those of
 //! [`super::reshape_out_of_region`]; sums come in the order in which they came.
 //!
-//! Made where the target charges for it (`reduce_nest_cycles`).
+//! Made where the target charges for it (`reduce_nest_cycles`), and not in modules with
+//! shardings: parts along two dims are no parts along one, so that the partitioner would
+//! gather the array.
 
 use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op};
@@ -52,11 +54,18 @@ impl Pass for MergedDims {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        if cx.target.reduce_nest_cycles == 0.0 {
+        if cx.target.reduce_nest_cycles == 0.0 || is_partitioned(module) {
             return Ok(0);
         }
         sweep(module, cx, SEARCH)
     }
+}
+
+/// Whether a module is made for several devices, each with a part of its arrays.
+fn is_partitioned(module: &Module) -> bool {
+    let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
+    module.header.num_partitions.is_some_and(|count| count > 1)
+        || all.any(|id| module.extras(id).is_some_and(|extras| extras.sharding.is_some()))
 }
 
 /// The arrays of a reduce that takes dims side by side.
