@@ -27,7 +27,7 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         None => Vec::new(),
     };
     let devices = args.devices.asked(Devices::of(&a));
-    // What was asked for comes before what was recorded.
+    // Inputs that the caller asks for take precedence over recorded ones.
     let is_asked = args.inputs.is_some() || args.seed.is_some() || args.seeds.is_some();
     let recording = recording.filter(|_| !is_asked);
     let inputs = match (&args.inputs, &recording) {

@@ -21,7 +21,7 @@ type Buffer = usize;
 /// The arrays of a value, tuples flattened in order.
 type Leaves = SmallVec<[Buffer; 1]>;
 
-/// So many steps are walked at most: calls nest.
+/// The most steps that are walked: calls nest, and each call is walked anew.
 const MOST_STEPS: usize = 1 << 20;
 
 /// Fails if the values of a computation do not fit the limit together.
@@ -40,7 +40,7 @@ pub(super) fn check(evaluator: &mut Evaluator<'_>, entry: CompId) -> Outcome<()>
     }
 }
 
-/// When most is alive.
+/// The step after which most bytes are alive.
 #[derive(Clone, Copy)]
 struct Most {
     live: u64,
@@ -57,6 +57,7 @@ struct Counted {
     holders: usize,
 }
 
+/// A walk through the plans of a module.
 struct Walk<'e, 'm> {
     evaluator: &'e mut Evaluator<'m>,
     arrays: Vec<Counted>,

@@ -12,9 +12,9 @@ use crate::wire::{self, fields};
 /// The values of one run of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// What the run was given, parameter by parameter.
+    /// The arguments of the run, one for each parameter.
     pub arguments: Vec<Literal>,
-    /// What it returned; none if that was not recorded.
+    /// The result of the run; none if it was not recorded.
     pub result: Option<Literal>,
 }
 

@@ -230,7 +230,7 @@ impl<'m> Judge<'m> {
             let scale = scale(original).max(scale(truth));
             let slack = contract.slack_ulps * ulp(original.element, scale);
             if not_finite(result, original) {
-                // What is infinite may be off by as little as is allowed.
+                // An error that the contract allows may be large enough to overflow.
                 let allowed = contract.growth * self.own_error(output) + slack;
                 if scale + allowed <= largest(original.element) {
                     return Some(Blame::NotFinite(output));

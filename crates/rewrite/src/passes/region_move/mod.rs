@@ -31,7 +31,7 @@ pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
     from.iter().filter(|&&d| d != 1).eq(to.iter().filter(|&&d| d != 1))
 }
 
-/// What a pass looks for.
+/// The regions that a pass looks for, and where they may move.
 #[derive(Clone, Copy)]
 pub(super) struct Search {
     /// The name of the pass.
