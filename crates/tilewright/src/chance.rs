@@ -38,7 +38,7 @@ impl Trial<'_> {
         Ok(any)
     }
 
-    /// What a module takes roots and logarithms of and divides by.
+    /// The operands of a module's roots, logarithms and powers, and its divisors.
     fn judged(&self, module: &Verified, inputs: &Inputs, device: usize) -> Result<Values, Error> {
         let watch = Watch { module, wanted: wanted(module), state: Mutex::default() };
         self.observe(module, inputs, &watch, device)?;

@@ -197,7 +197,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) wide: OnceLock<Option<Verified>>,
     pub(crate) devices: Devices,
     pub(crate) progress: [Option<&'a Progress>; 2],
-    /// What the second gave, if it was run elsewhere.
+    /// The result of the second module, where a snapshot recorded it.
     pub(crate) recorded: Option<&'a Literal>,
 }
 
@@ -268,7 +268,7 @@ impl<'a> Trial<'a> {
         Ok(outputs.into_iter().map(whole).collect())
     }
 
-    /// What algebra says of each output; nothing of a module beside itself.
+    /// The verdict of algebra on each output; none where the second module is a recording.
     fn verdicts(&self) -> Vec<Verdict> {
         match self.recorded {
             Some(_) => Vec::new(),
@@ -276,7 +276,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What each device makes of the second module, or what is recorded of it.
+    /// The result of the second module on each device, or the recorded one.
     fn second(&self, inputs: &Inputs) -> Result<Vec<Literal>, Error> {
         match self.recorded {
             Some(result) => Ok(vec![Literal::Tuple(vec![result.clone()])]),

@@ -22,7 +22,7 @@ pub struct Guarded {
     pub blamed: Vec<Blame>,
 }
 
-/// What is not done any more because of a rewrite that changes what a module computes.
+/// The part of an optimisation that is left out because a rewrite changes results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// That rewrite.
@@ -51,7 +51,7 @@ pub struct Blame {
     pub rewrite: u64,
     /// What was said of it; `None` if it is not known which one it was.
     pub note: Option<Note>,
-    /// What was left out for it.
+    /// The part of the optimisation that was left out for it.
     pub left_out: Remedy,
     /// Which output differs.
     pub output: usize,

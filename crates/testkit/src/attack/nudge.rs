@@ -37,7 +37,7 @@ fn moved<T: Float>(values: &[T], up: impl Fn(usize, u64) -> bool) -> Vec<T> {
 
 trait Float: Copy {
     fn bits(self) -> u64;
-    /// Of the same sign, neighbours in size are neighbours in bits.
+    /// The next number, up or down in size: numbers of one sign are ordered as their bits.
     fn neighbour(self, up: bool) -> Self;
 }
 
