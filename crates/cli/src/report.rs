@@ -242,13 +242,22 @@ pub(crate) fn differences(outputs: &[OutputSummary]) -> String {
         let because = if output.at.is_some() { "it differs" } else { output.excuse.unwrap_or("-") };
         rows.push([
             format!("out{}", output.index),
-            output.max_relative.map_or("not finite".to_owned(), |largest| format!("{largest:.1e}")),
+            largest_difference(output),
             output.largest_on.clone().unwrap_or_else(|| "-".to_owned()),
             because.to_owned(),
             format!("{} of {}", output.not_compared, output.elements),
         ]);
     }
     if rows.len() > 1 { columns(&rows) } else { String::new() }
+}
+
+/// In units of the largest magnitude, unless that is zero.
+fn largest_difference(output: &OutputSummary) -> String {
+    match (output.max_relative, output.max_abs) {
+        (Some(relative), _) => format!("{relative:.1e}"),
+        (None, Some(difference)) => format!("{difference:.1e} from 0"),
+        (None, None) => "not finite".to_owned(),
+    }
 }
 
 /// `run --stats`: the time, and on a simulated machine what was counted.

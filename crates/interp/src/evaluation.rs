@@ -25,6 +25,7 @@ pub struct Evaluation<'m> {
     infeed: &'m [Literal],
     fuses: bool,
     invents: bool,
+    noise: Option<u64>,
     watch: Watch<'m>,
     delegated: Delegated<'m>,
     /// The device that is looked at.
@@ -53,6 +54,7 @@ impl<'m> Evaluation<'m> {
             infeed: &[],
             fuses: true,
             invents: false,
+            noise: None,
             watch: Watch::default(),
             delegated: Delegated::default(),
             watched: 0,
@@ -93,6 +95,13 @@ impl<'m> Evaluation<'m> {
     #[must_use]
     pub fn opaque_calls(self) -> Self {
         Self { invents: true, ..self }
+    }
+
+    /// Every result that is rounded moves to a number next to it, as the seed decides: to
+    /// learn how inexact a program is by itself. Elementwise instructions run one by one.
+    #[must_use]
+    pub fn noise(self, seed: u64) -> Self {
+        Self { noise: Some(seed), fuses: false, ..self }
     }
 
     /// Shows every instruction to an observer, one by one, as evaluated on the
@@ -201,6 +210,7 @@ impl<'m> Evaluation<'m> {
         evaluator.watch = if watched { self.watch } else { Watch::default() };
         evaluator.fuses = self.fuses && evaluator.watch.observer.is_none();
         evaluator.invents = self.invents;
+        evaluator.noise = self.noise;
         evaluator.delegated = self.delegated;
         evaluator.infeed = self.infeed.iter().cloned().collect();
         let root = computation.root().ok_or(nothing("an empty entry"))?;

@@ -79,6 +79,8 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) fuses: bool,
     /// Whether calls of which nothing is known are some function all the same.
     pub(crate) invents: bool,
+    /// The seed by which roundings fall the other way, if they do.
+    pub(crate) noise: Option<u64>,
     /// Who looks on.
     pub(crate) watch: Watch<'m>,
     pub(crate) delegated: Delegated<'m>,
@@ -111,6 +113,7 @@ impl<'m> Evaluator<'m> {
             depth: 0,
             fuses: true,
             invents: false,
+            noise: None,
             watch: Watch::default(),
             delegated: Delegated::default(),
             field: None,
@@ -209,7 +212,7 @@ impl<'m> Evaluator<'m> {
                 eval::instruction(&mut Cx { evaluator: self, id, shape, operands })?
             }
         };
-        Ok(smallvec![value])
+        Ok(smallvec![self.with_noise(id, value)?])
     }
 
     /// Apart from the static case, whose frames on the stack stay small.

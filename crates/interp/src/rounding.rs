@@ -157,6 +157,20 @@ impl Known<'_> {
     }
 }
 
+/// Whether an instruction itself rounds its results. Those of what it calls are rounded
+/// there, unless they are applied to elements.
+pub(crate) fn rounds(module: &Module, id: InstId) -> bool {
+    match module.opcode(id).family() {
+        "elementwise" => !is_exact(module, id),
+        "shaping" | "control" => false,
+        "indexing" | "collective" | "reduce" | "window" => {
+            let applied = module.called(id).into_iter().flat_map(|c| module.instructions(c));
+            applied.into_iter().any(|id| rounds(module, id))
+        }
+        _ => true,
+    }
+}
+
 /// What it is to round results of so many terms.
 fn rounded(module: &Module, id: InstId, terms: f64) -> Inexact {
     let shapes = module.shape(id).leaves();

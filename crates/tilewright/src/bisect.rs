@@ -12,7 +12,7 @@ use tilewright_text::print_instruction;
 use crate::agreement::Witness;
 use crate::check::{CheckOptions, Inputs, Trial, not_comparable};
 use crate::error::Error;
-use crate::nudge::{EXCUSED, NUDGES, nudged_all};
+use crate::nudge::{EXCUSED, NUDGES};
 
 /// What a search for the first difference found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,8 +184,8 @@ impl Search<'_> {
             }
             let widener =
                 Widener { values, places: &places, slacks: Mutex::new((slacks, HashMap::new())) };
-            let moved = nudged_all(&self.inputs, seed);
-            self.trial.observe(self.trial.a, &moved, &widener, self.device)?;
+            let (evaluation, moved) = self.trial.moved(&self.inputs, seed);
+            evaluation.observer(&widener).watched(self.device).run(&moved)?;
             slacks = widener.slacks.into_inner().unwrap_or_else(PoisonError::into_inner).0;
             slacks.retain(|&place, slack| self.remains(values, others, place, slack));
         }

@@ -13,7 +13,7 @@ use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Tried};
 use crate::algebra::verdicts;
 use crate::error::Error;
 use crate::nudge::{EXCUSED, NUDGES, nudged_all};
-use crate::run::{RunOptions, counted, evaluate_on, parameter_shapes};
+use crate::run::{counted, parameter_shapes};
 
 /// How modules are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -229,6 +229,15 @@ impl<'a> Trial<'a> {
         Ok(inputs_on(self.a, seed, kind, &self.options.limits, count)?)
     }
 
+    /// How the modules are evaluated.
+    fn evaluation<'m>(&self, module: &'m Verified) -> Evaluation<'m>
+    where
+        'a: 'm,
+    {
+        let CheckOptions { limits, infeed, .. } = *self.options;
+        Evaluation::new(module).limits(limits).infeed(infeed).opaque_calls().devices(self.devices)
+    }
+
     /// Runs one of the modules with an observer of one device.
     pub(crate) fn observe(
         &self,
@@ -237,9 +246,7 @@ impl<'a> Trial<'a> {
         observer: &dyn Observer,
         device: usize,
     ) -> Result<(), Error> {
-        let CheckOptions { limits, infeed, .. } = *self.options;
-        let evaluation = Evaluation::new(module).limits(limits).infeed(infeed).opaque_calls();
-        evaluation.devices(self.devices).observer(observer).watched(device).run(inputs)?;
+        self.evaluation(module).observer(observer).watched(device).run(inputs)?;
         Ok(())
     }
 
@@ -251,21 +258,23 @@ impl<'a> Trial<'a> {
         inputs: &Inputs,
         progress: Option<&Progress>,
     ) -> Result<Vec<Literal>, Error> {
-        let CheckOptions { limits, infeed, .. } = *self.options;
-        let devices = self.devices;
-        let options = RunOptions {
-            limits,
-            devices,
-            infeed,
-            progress,
-            opaque_calls: true,
-            ..RunOptions::default()
-        };
-        let outputs = evaluate_on(module, inputs, &options)?;
-        let whole = |Outputs { output, outfeed }| {
-            Literal::Tuple(std::iter::once(output).chain(outfeed).collect())
-        };
-        Ok(outputs.into_iter().map(whole).collect())
+        let mut evaluation = self.evaluation(module);
+        if let Some(progress) = progress {
+            evaluation = evaluation.progress(progress);
+        }
+        Ok(wholes(evaluation.run(inputs)?))
+    }
+
+    /// The first module on inputs next to the given ones, and in every other turn with noise.
+    pub(crate) fn moved(&self, inputs: &Inputs, turn: u64) -> (Evaluation<'a>, Inputs) {
+        let mut evaluation = self.evaluation(self.a);
+        if let Some(progress) = self.progress[0] {
+            evaluation = evaluation.progress(progress);
+        }
+        if !turn.is_multiple_of(2) {
+            evaluation = evaluation.noise(turn);
+        }
+        (evaluation, nudged_all(inputs, turn))
     }
 
     /// The verdict of algebra on each output; none where the second module is a recording.
@@ -355,9 +364,9 @@ impl<'a> Trial<'a> {
 
     /// Compares again, letting pass what is no worse than what the first module does
     /// itself: errors against the exact result, overflow, and what rounding explains. A
-    /// program that gives something else on inputs that differ in the last place (the
-    /// sine of 1e8, the small difference of large sums) says nothing about another
-    /// program there.
+    /// program that gives something else on inputs that differ in the last place, or where
+    /// its roundings fall otherwise (the sine of 1e8, the small difference of large sums),
+    /// says nothing about another program there.
     fn excuse(
         &self,
         case: &Case<'_>,
@@ -381,7 +390,8 @@ impl<'a> Trial<'a> {
             if found.settled(settled) {
                 break;
             }
-            let moved = self.run(self.a, &nudged_all(inputs, seed), self.progress[0])?;
+            let (evaluation, inputs) = self.moved(inputs, seed);
+            let moved = wholes(evaluation.run(&inputs)?);
             for ((slack, expected), moved) in slack.iter_mut().zip(expected).zip(&moved) {
                 slack.widen(expected, moved, EXCUSED);
             }
@@ -390,6 +400,14 @@ impl<'a> Trial<'a> {
         }
         Ok(())
     }
+}
+
+/// What each device gives and feeds out, as one value.
+fn wholes(outputs: Vec<Outputs>) -> Vec<Literal> {
+    let whole = |Outputs { output, outfeed }| {
+        Literal::Tuple(std::iter::once(output).chain(outfeed).collect())
+    };
+    outputs.into_iter().map(whole).collect()
 }
 
 /// What both modules made of inputs.

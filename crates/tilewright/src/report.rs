@@ -338,7 +338,7 @@ pub struct OutputSummary {
     /// Their seed.
     pub seed: Option<u64>,
     /// The greatest difference in units of the largest finite magnitude of the output on
-    /// the same inputs; `null` where one is not finite.
+    /// the same inputs; `null` where one is not finite, or that magnitude is 0.
     pub max_relative: Option<f64>,
     /// The kind and the seed of the inputs on which that was, such as `edges 1`; `null`
     /// where there was no difference.

@@ -168,3 +168,54 @@ fn shape_calls_of_partitioners_run() {
     assert!(agreement.equal() && agreement.outputs[0].not_compared == 0);
     assert!(!checked(&sharded("2"), &sharded("2.5")).equal());
 }
+
+/// `p - mean(q)` of two products of the same factors, which are constant along the mean: zero
+/// to the last bit where both are multiplied in one order.
+fn centred(first: [&str; 3], second: [&str; 3], count: &str) -> Verified {
+    let product = |name: &str, [a, b, c]: [&str; 3]| {
+        format!(
+            "
+  {name}.0 = f32[16] multiply({a}, {b})
+  {name}.1 = f32[16] multiply({name}.0, {c})
+  {name} = f32[16,32] broadcast({name}.1), dimensions={{0}}"
+        )
+    };
+    tilewright::parse(&format!(
+        "HloModule m
+
+add {{
+  l = f32[] parameter(0)
+  r = f32[] parameter(1)
+  ROOT s = f32[] add(l, r)
+}}
+
+ENTRY e {{
+  x = f32[16] parameter(0)
+  y = f32[16] parameter(1)
+  z = f32[16] parameter(2){}{}
+  zero = f32[] constant(0)
+  sum = f32[16] reduce(q, zero), dimensions={{1}}, to_apply=add
+  count = f32[] constant({count})
+  counts = f32[16] broadcast(count), dimensions={{}}
+  mean = f32[16] divide(sum, counts)
+  means = f32[16,32] broadcast(mean), dimensions={{0}}
+  ROOT d = f32[16,32] subtract(p, means)
+}}
+",
+        product("p", first),
+        product("q", second),
+    ))
+    .unwrap()
+}
+
+#[test]
+fn zeros_that_no_engine_gives_are_not_asked_for() {
+    let (one, other) = (["x", "y", "z"], ["y", "z", "x"]);
+    let checked = |a: &Verified, b: &Verified| check(a, b, &CheckOptions::default()).unwrap();
+    let exact = centred(one, one, "32");
+    let rounded = checked(&exact, &centred(one, other, "32"));
+    assert!(rounded.equal(), "{:?}", rounded.outputs);
+    assert_eq!(rounded.outputs[0].excuse, Some(Excuse::Sensitive));
+    // Another count is not rounding.
+    assert!(!checked(&exact, &centred(one, other, "32.001")).equal());
+}

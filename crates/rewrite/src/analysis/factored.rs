@@ -56,9 +56,19 @@ pub struct Form {
     /// How the factors of the core are put together.
     pub tree: Tree,
     /// What the results of the first stage are multiplied by before they are summed.
-    pub between: Vec<Factor>,
+    pub between: Rest,
     /// What the result is multiplied by.
-    pub after: Vec<Factor>,
+    pub after: Rest,
+}
+
+/// Factors that a sum is multiplied by.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    /// The factors.
+    pub factors: Vec<Factor>,
+    /// How they are put together with the sum, which is the first in it: as they were with
+    /// what is summed, so that nothing overflows on the way that did not.
+    pub tree: Tree,
 }
 
 /// A sum of a product, by what it is: two that are equal are one.
@@ -232,19 +242,34 @@ impl Sum {
         for ((place, factor), &stays) in factors.iter().enumerate().zip(stays) {
             match stays {
                 true => core.push((place, factor)),
-                false if waits(place, factor) => between.push(factor.clone()),
-                false => after.push(factor.clone()),
+                false if waits(place, factor) => between.push(place),
+                false => after.push(place),
             }
         }
+        let tree = &self.product.tree;
+        let above = core.iter().filter(|(_, factor)| !factor.divides).map(|&(place, _)| place);
+        let deepest = above.max_by_key(|&place| (tree.depth_of(place), Reverse(place)))?;
+        let rest = |places: Vec<usize>| self.rest(deepest, &places);
+        let (between, after) = (rest(between)?, rest(after)?);
         if !self.law.keeps_order() {
             core.sort_by_key(|&(_, factor)| factor);
         }
-        let tree =
-            self.product.tree.of_some(&|old| core.iter().position(|&(place, _)| place == old))?;
+        let tree = tree.of_some(&|old| core.iter().position(|&(place, _)| place == old))?;
         let factors = core.into_iter().map(|(_, factor)| factor.clone()).collect();
         let Self { elements, monoid, law, .. } = *self;
         let core = Core { factors, along: along.to_vec(), elements, monoid, law };
         Some(Form { core, tree, between, after })
+    }
+
+    /// Some of the factors, beside the sum in the place of one that is in it.
+    fn rest(&self, sum: usize, places: &[usize]) -> Option<Rest> {
+        let place = |old| match places.iter().position(|&place| place == old) {
+            Some(place) => place.checked_add(1),
+            None => (old == sum).then_some(0),
+        };
+        let tree = self.product.tree.of_some(&place)?;
+        let factors = places.iter().map(|&place| self.product.factors[place].clone()).collect();
+        Some(Rest { factors, tree })
     }
 }
 
@@ -252,8 +277,8 @@ impl Form {
     /// Whether it is the sum as it was, with nothing pulled out.
     pub fn is_whole(&self, sum: &Sum) -> bool {
         self.core.along == sum.summed
-            && self.between.is_empty()
-            && self.after.is_empty()
+            && self.between.factors.is_empty()
+            && self.after.factors.is_empty()
             && !sum.product.negative
     }
 }

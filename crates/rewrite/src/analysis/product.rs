@@ -150,6 +150,24 @@ impl Tree {
         }))
     }
 
+    /// Under how many operations a factor stands; 0 for one that is not in it.
+    pub fn depth_of(&self, factor: usize) -> usize {
+        match self {
+            Self::Factor(_) => 0,
+            Self::Times(pair) | Self::Over(pair) => {
+                let part = pair.iter().find(|part| part.contains(factor));
+                part.map_or(0, |part| part.depth_of(factor).saturating_add(1))
+            }
+        }
+    }
+
+    fn contains(&self, factor: usize) -> bool {
+        match self {
+            Self::Factor(own) => *own == factor,
+            Self::Times(pair) | Self::Over(pair) => pair.iter().any(|part| part.contains(factor)),
+        }
+    }
+
     fn part(&self, place: &dyn Fn(usize) -> Option<usize>) -> Part {
         let times = |a, b| Self::Times(Box::new([a, b]));
         let (first, second) = match self {

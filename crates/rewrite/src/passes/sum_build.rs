@@ -68,19 +68,16 @@ impl<'a> Build<'a> {
     pub(super) fn add(&mut self, sum: &Sum, form: &Form) -> Option<()> {
         let at = At::new(self.module, sum)?;
         let first = self.core(at, &form.core, &form.tree)?;
-        let finer = form.between.iter().chain(&form.after).flat_map(|factor| &factor.spans);
+        let Form { between, after, .. } = form;
+        let finer = between.factors.iter().chain(&after.factors).flat_map(|factor| &factor.spans);
         let ends = first.digits.iter().chain(finer).chain(&sum.kept).chain(&sum.summed).copied();
         let digits = Cuts::of(sum.elements, ends)?.digits();
         let left = |digit: &Span| first.digits.iter().any(|span| digit.within(*span));
         let digits: Vec<Span> = digits.into_iter().filter(left).collect();
         let mut placed = self.cut(at, first, digits);
-        for factor in &form.between {
-            placed = self.times(at, placed, factor)?;
-        }
+        placed.value = self.times(at, &placed, &between.factors, &between.tree)?;
         placed = self.summed(at, placed, &sum.summed, Stage::Second)?;
-        for factor in &form.after {
-            placed = self.times(at, placed, factor)?;
-        }
+        placed.value = self.times(at, &placed, &after.factors, &after.tree)?;
         self.finish(at, placed);
         Some(())
     }
@@ -106,22 +103,31 @@ impl<'a> Build<'a> {
         }
         let ends = core.factors.iter().flat_map(|factor| &factor.spans).chain(&core.along);
         let digits = Cuts::of(core.elements, ends.copied())?.digits();
-        let value = self.product(at, core, tree, &digits)?;
+        let leaf =
+            |build: &mut Self, place: usize| build.spread(at, core.factors.get(place)?, &digits);
+        let value = self.product(at, tree, &leaf, &digits)?;
         let whole = Placed { value, digits };
         let placed = self.summed(at, whole, &core.along, Stage::First)?;
         self.cores.insert(core.clone(), (placed.value, placed.digits.clone()));
         Some(placed)
     }
 
-    fn product(&mut self, at: At<'_>, core: &Core, tree: &Tree, digits: &[Span]) -> Option<Value> {
+    /// Factors put together.
+    fn product(
+        &mut self,
+        at: At<'_>,
+        tree: &Tree,
+        leaf: &dyn Fn(&mut Self, usize) -> Option<Value>,
+        digits: &[Span],
+    ) -> Option<Value> {
         let (pair, divides) = match tree {
-            Tree::Factor(place) => return self.spread(at, core.factors.get(*place)?, digits),
+            Tree::Factor(place) => return leaf(self, *place),
             Tree::Times(pair) => (pair, false),
             Tree::Over(pair) => (pair, true),
         };
-        let first = self.product(at, core, &pair[0], digits)?;
-        let second = self.product(at, core, &pair[1], digits)?;
-        Some(self.op(at, core.law.operation(divides), digits, [first, second]))
+        let first = self.product(at, &pair[0], leaf, digits)?;
+        let second = self.product(at, &pair[1], leaf, digits)?;
+        Some(self.op(at, at.sum.law.operation(divides), digits, [first, second]))
     }
 
     /// The same elements by finer dims.
@@ -143,15 +149,19 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [number]))
     }
 
-    fn times(&mut self, at: At<'_>, placed: Placed, factor: &Factor) -> Option<Placed> {
-        let value = self.spread(at, factor, &placed.digits)?;
-        let value = self.op(
-            at,
-            at.sum.law.operation(factor.divides),
-            &placed.digits,
-            [placed.value, value],
-        );
-        Some(Placed { value, ..placed })
+    /// A sum and other factors, put together in a tree of which the sum is the first.
+    fn times(
+        &mut self,
+        at: At<'_>,
+        sum: &Placed,
+        factors: &[Factor],
+        tree: &Tree,
+    ) -> Option<Value> {
+        let leaf = |build: &mut Self, place: usize| match place.checked_sub(1) {
+            None => Some(sum.value),
+            Some(place) => build.spread(at, factors.get(place)?, &sum.digits),
+        };
+        self.product(at, tree, &leaf, &sum.digits)
     }
 
     /// A factor in all these dims.

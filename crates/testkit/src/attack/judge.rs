@@ -1,8 +1,8 @@
 //! Who is to blame: a rewrite, or the program's own rounding.
 //!
 //! The truth is the program in `f64`. The program's own error is the largest of that on
-//! the given inputs and on some next to them, with sums in its own order and in others that
-//! HLO allows, so that a choice that falls either way in
+//! the given inputs and on some next to them, with its roundings as they are and falling the
+//! other way, so that a choice that falls either way in
 //! the program itself is not held against a rewrite. A rewrite is blamed for what it does
 //! on the given inputs and on at least a third of those next to them.
 
@@ -12,7 +12,6 @@ use tilewright_interp::{Evaluation, Limits, Observer, Seen, evaluate, widened, w
 use tilewright_ir::{Data, ElementType, InstId, Literal, Module, Op, Verified};
 
 use super::nudge::nudged;
-use super::regroup::{First, regrouped};
 
 /// How far a rewrite may change floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +87,7 @@ pub struct Judge<'m> {
     overflows: bool,
     /// The given inputs and those next to them, with what is right on them.
     runs: Vec<Run>,
-    /// The largest errors of the program and its regrouped forms, by output, once a
+    /// The largest errors of the program, with noise and without, by output, once a
     /// rewrite looked wrong beside the program alone.
     own: Option<Vec<f64>>,
 }
@@ -209,13 +208,10 @@ impl<'m> Judge<'m> {
             self.runs.push(Run { inputs, original, truth });
         }
         let mut own: Vec<f64> = (0..self.runs[0].truth.len()).map(|o| self.own_error(o)).collect();
-        for first in [First::Major, First::Minor] {
-            let Some(staged) = regrouped(self.original, first) else { continue };
-            for known in &self.runs {
-                let result = leaves(&run(&staged, &known.inputs)?);
-                for (own, (result, truth)) in own.iter_mut().zip(result.iter().zip(&known.truth)) {
-                    *own = own.max(error(result, truth));
-                }
+        for (seed, known) in (0..).zip(&self.runs) {
+            let result = leaves(&noisy(self.original, &known.inputs, seed)?);
+            for (own, (result, truth)) in own.iter_mut().zip(result.iter().zip(&known.truth)) {
+                *own = own.max(error(result, truth));
             }
         }
         self.own = Some(own);
@@ -264,6 +260,13 @@ impl<'m> Judge<'m> {
 
 fn run(module: &Verified, inputs: &[Literal]) -> Result<Literal, String> {
     evaluate(module, inputs, &Limits::default()).map_err(|error| error.to_string())
+}
+
+/// What a program gives if its roundings fall otherwise.
+fn noisy(module: &Verified, inputs: &[Literal], seed: u64) -> Result<Literal, String> {
+    let run = Evaluation::new(module).noise(seed).run(&[inputs]);
+    let mut run = run.map_err(|error| error.to_string())?;
+    Ok(run.pop().ok_or("no device")?.output)
 }
 
 /// Sees whether an instruction computes an infinity or a NaN, or comes near. Constants may

@@ -18,7 +18,6 @@ mod judge;
 mod mutants;
 mod nudge;
 mod program;
-mod regroup;
 mod shrink;
 mod statistics;
 

@@ -50,7 +50,8 @@ fn one(module: &Module, core: &Core, takers: &[(&Sum, &Form)]) -> String {
         opcode => opcode.name(),
     };
     let one = if takers.len() == 1 { "the" } else { "one" };
-    let forms = takers.iter().flat_map(|(_, form)| form.between.iter().chain(&form.after));
+    let forms =
+        takers.iter().flat_map(|(_, form)| form.between.factors.iter().chain(&form.after.factors));
     let mut out: Vec<&Factor> = forms.collect();
     out.sort_unstable();
     out.dedup();
