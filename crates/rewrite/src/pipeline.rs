@@ -1,6 +1,8 @@
 //! Which passes run, in which order, and when a result is kept.
 
 mod figures;
+mod named;
+mod restore;
 mod trail;
 
 use std::time::Instant;
@@ -17,6 +19,8 @@ use crate::pass::{Context, Pass, Skipped, byte_size};
 use crate::registry;
 use crate::report::{Note, PassReport, Report, StopReason, Verdict, place_of};
 use figures::{Done, Figures};
+pub use named::{PIPELINES, Pipeline, pipeline};
+use restore::restored;
 use trail::Trail;
 
 /// How a module is optimised.
@@ -86,91 +90,6 @@ impl Options {
     }
 }
 
-/// Passes by what they are for.
-#[derive(Clone, Copy, Debug)]
-pub struct Pipeline {
-    /// What `--pipeline` calls it.
-    pub name: &'static str,
-    /// One line on what it is for.
-    pub summary: &'static str,
-    /// The built-in target that it is for, where none is named.
-    pub target: &'static str,
-    /// These run first, once.
-    pub first: &'static [&'static str],
-    /// These run until none changes anything, so that the heart sees modules
-    /// in their simplest form.
-    pub cleanup: &'static [&'static str],
-    /// Then the passes of the first of these groups that changes anything, once
-    /// each; and all begins again until none does.
-    pub heart: &'static [&'static [&'static str]],
-}
-
-/// What every pipeline begins with: the less there is, the less there is to do.
-const FIRST: &[&str] = &["control", "inline", "tuple", "dce"];
-
-/// Everything in its simplest form. What is folded may decide a branch, which is
-/// called then; so whatever one of these makes, another finds in the same round
-/// or the next.
-const CLEANUP: &[&str] = &[
-    "fold",
-    "control",
-    "inline",
-    "tuple",
-    "dead-elements",
-    "convert",
-    "algebra",
-    "reshape",
-    "broadcast",
-    "transpose",
-    "reduce",
-    "reduce-of-reduce",
-    "cse",
-    "dce",
-    "adjacent-sums",
-];
-
-/// Small values first, in their cheapest form, then what is weighed beside them.
-/// Whether any of it pays is for the target to say.
-const HEART: &[&[&str]] = &[
-    &["reduce-of-broadcast", "reduce-through-transpose"],
-    &["degenerate"],
-    &["reshape-out-of-loop"],
-    &["reshape-out-of-region", "reduce-through-reshape"],
-    &["factored-sums"],
-    &["shifted-moments"],
-    &["wide-sums"],
-    &["reduce-as-window"],
-    &["merged-dims"],
-    &["unshare"],
-];
-
-const DEFAULT: Pipeline = Pipeline {
-    name: "default",
-    summary: "all that pays on the target",
-    target: Target::DEFAULT,
-    first: FIRST,
-    cleanup: CLEANUP,
-    heart: HEART,
-};
-
-/// Every pipeline.
-pub const PIPELINES: &[Pipeline] = &[
-    DEFAULT,
-    Pipeline { name: "tpu", summary: "the same, for tpu-like", target: "tpu-like", ..DEFAULT },
-    Pipeline { name: "cpu", summary: "the same, for cpu", target: "cpu", ..DEFAULT },
-    Pipeline {
-        name: "cleanup",
-        summary: "simpler forms alone, kept whatever they cost",
-        heart: &[],
-        ..DEFAULT
-    },
-];
-
-/// The pipeline of this name.
-pub fn pipeline(name: &str) -> Option<&'static Pipeline> {
-    PIPELINES.iter().find(|pipeline| pipeline.name == name)
-}
-
 /// Past this many times the instructions that it began with, no calls are
 /// inlined.
 const GROWTH: usize = 4;
@@ -181,6 +100,9 @@ const ALWAYS: usize = 10_000;
 /// Arrays of less than this part of the largest one that the entry takes or returns do not
 /// count, unless they are too large to stay in vector memory.
 const LEAST_PART: u64 = 64;
+
+/// Costs that differ by no more than this part are the same.
+const SAME: f64 = 1e-3;
 
 /// Why a module could not be optimised.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -239,7 +161,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
 }
 
 /// Optimises a module, showing it to `observe` after every pass that changed
-/// it.
+/// it, and, as `put-back`, once what gained nothing is again as it was.
 ///
 /// # Errors
 /// If a pass or pipeline does not exist, or a pass has a bug.
@@ -256,36 +178,39 @@ pub fn optimize_observed(
             figures.report(&figures, Done { notes, stopped: StopReason::Fixpoint, passes: vec![] });
         return Ok(Optimized { module, report });
     }
-    let mut run = Run {
-        module: (*module).clone(),
-        options,
-        most_instructions: module.instruction_count().saturating_mul(GROWTH).max(ALWAYS),
-        least_bytes: plan.least_bytes(&module, &options.target),
-        fuel: options.stop_after.unwrap_or(u64::MAX),
-        passes: Vec::new(),
-        notes: Vec::new(),
-        taken_back: Vec::new(),
-        heart: 0,
-        simplest: None,
-        observe,
-    };
+    let mut run = Run::new(&module, &plan, options, observe);
     for pass in &plan.first {
         run.pass(*pass)?;
     }
     let stopped = run.rounds(&plan)?;
-    let Run { module: changed, passes, mut notes, taken_back, heart, simplest, .. } = run;
-    notes.extend(taken_back);
-    let mut notes = relevant(notes);
     // A backend finds simpler forms by itself: only what is saved beyond them counts.
     let given = Figures::of(&module, &options.target);
-    let before = simplest.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
+    let simplest = run.simplest.take();
+    let before = simplest.as_ref().map(|(_, simplest)| *simplest);
+    let before = before.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
     let before = before.unwrap_or(given);
-    let after = Figures::of(&changed, &options.target);
+    let after = Figures::of(&run.module, &options.target);
     let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
     let enough = least * (1.0 - options.least_saving);
-    if plan.heart.is_empty() || (heart > 0 && cost_pays(enough, reached)) {
-        let module = verify(changed)
-            .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?;
+    let pays = run.heart > 0 && cost_pays(enough, reached);
+    let Run { module: changed, passes, mut notes, taken_back, heart, .. } = run;
+    notes.extend(taken_back);
+    let mut notes = relevant(notes);
+    if plan.heart.is_empty() || pays {
+        let around = match simplest {
+            Some((simplest, _)) if pays => {
+                around_gains(&module, &simplest, &changed, (options, &plan))?
+            }
+            _ => None,
+        };
+        let module = match around {
+            Some(module) => {
+                observe("put-back", &module);
+                module
+            }
+            None => verify(changed)
+                .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?,
+        };
         let report =
             Report { unchanged: false, ..before.report(&after, Done { notes, stopped, passes }) };
         return Ok(Optimized { module, report });
@@ -297,24 +222,49 @@ pub fn optimize_observed(
     Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
 }
 
+/// The original module with the changes alone in which the heart had a part, if in its
+/// simplest form that costs no more cycles than the changed one.
+fn around_gains(
+    original: &Module,
+    simplest: &Module,
+    changed: &Module,
+    (options, plan): (&Options, &Plan),
+) -> Result<Option<Verified>, OptimizeError> {
+    let Some(around) = restored(original, simplest, changed) else { return Ok(None) };
+    let observe = &mut |_, _: &Module| {};
+    let mut run = Run::new(&around, plan, options, observe);
+    run.all(&plan.last)?;
+    let around = run.module.clone();
+    for _ in 0..options.max_rounds {
+        if run.all(&plan.cleanup)? == 0 {
+            break;
+        }
+    }
+    let cycles = |module| module_cost(module, &options.target).cycles;
+    if cycles(&run.module) > cycles(changed) * (1.0 + SAME) {
+        return Ok(None);
+    }
+    Ok(verify(around).ok())
+}
+
 type PassList = Vec<&'static dyn Pass>;
 
 /// The passes of a pipeline, found. A list of passes is all cleanup: it runs
 /// to its fixpoint, and the result is kept whatever it costs.
+#[derive(Default)]
 struct Plan {
     first: PassList,
     cleanup: PassList,
     heart: Vec<PassList>,
+    last: PassList,
 }
 
 impl Plan {
     fn of(passes: &Passes) -> Result<Self, OptimizeError> {
         match passes {
-            Passes::List(names) => Ok(Self {
-                first: Vec::new(),
-                cleanup: find(names.iter().map(String::as_str))?,
-                heart: Vec::new(),
-            }),
+            Passes::List(names) => {
+                Ok(Self { cleanup: find(names.iter().map(String::as_str))?, ..Self::default() })
+            }
             Passes::Pipeline(name) => {
                 let pipeline =
                     pipeline(name).ok_or_else(|| OptimizeError::UnknownPipeline(name.clone()))?;
@@ -326,6 +276,7 @@ impl Plan {
                         .iter()
                         .map(|group| find(group.iter().copied()))
                         .collect::<Result<_, _>>()?,
+                    last: find(pipeline.last.iter().copied())?,
                 })
             }
         }
@@ -377,11 +328,32 @@ struct Run<'a> {
     taken_back: Vec<Note>,
     heart: usize,
     /// The module in its simplest form, before the heart did anything.
-    simplest: Option<Figures>,
+    simplest: Option<(Module, Figures)>,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(
+        module: &Module,
+        plan: &Plan,
+        options: &'a Options,
+        observe: &'a mut dyn FnMut(&'static str, &Module),
+    ) -> Self {
+        Self {
+            module: module.clone(),
+            options,
+            most_instructions: module.instruction_count().saturating_mul(GROWTH).max(ALWAYS),
+            least_bytes: plan.least_bytes(module, &options.target),
+            fuel: options.stop_after.unwrap_or(u64::MAX),
+            passes: Vec::new(),
+            notes: Vec::new(),
+            taken_back: Vec::new(),
+            heart: 0,
+            simplest: None,
+            observe,
+        }
+    }
+
     /// Cleans up and runs the heart, until neither changes anything. What the
     /// heart did in a round is undone where the whole does not cost less for
     /// it, so that moves which pay one by one cannot go round in circles.
@@ -412,7 +384,8 @@ impl Run<'_> {
             } else {
                 let now = self.snapshot();
                 if self.simplest.is_none() {
-                    self.simplest = Some(Figures::of(&self.module, &self.options.target));
+                    let figures = Figures::of(&self.module, &self.options.target);
+                    self.simplest = Some((self.module.clone(), figures));
                 }
                 // Roll back an unprofitable group and continue with the next.
                 let (kept, first) = match best.take() {

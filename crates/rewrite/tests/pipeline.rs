@@ -242,13 +242,18 @@ fn no_model_costs_more_than_before() {
                 let (old, new) =
                     (module_cost(&before, &target), module_cost(&after.module, &target));
                 assert!(new.cycles <= old.cycles, "{name} on {target_name}: {old:?}, now {new:?}");
-                // The report says what is true: of the module in its simplest form.
-                let simplest = optimized(&before, &pipeline("cleanup", target_name)).module;
-                let simplest = module_cost(&simplest, &target);
-                let simplest = if simplest.cycles < old.cycles { simplest } else { old };
-                assert_eq!(after.report.before, simplest, "{name} on {target_name}");
-                let now = if after.report.unchanged { simplest } else { new };
-                assert_eq!(after.report.after, now, "{name} on {target_name}");
+                // The report says what is true: of modules in their simplest form.
+                let simplest = |module: &Verified| {
+                    let tidy = optimized(module, &pipeline("cleanup", target_name)).module;
+                    module_cost(&tidy, &target)
+                };
+                let tidy = simplest(&before);
+                let tidy = if tidy.cycles < old.cycles { tidy } else { old };
+                assert_eq!(after.report.before, tidy, "{name} on {target_name}");
+                let now = if after.report.unchanged { tidy } else { simplest(&after.module) };
+                let reported = after.report.after;
+                let apart = (reported.cycles - now.cycles).abs() / now.cycles;
+                assert!(apart <= 1e-3, "{name} on {target_name}: {reported:?}, but {now:?}");
                 let same = text(&before) == text(&after.module);
                 assert_eq!(same, after.report.unchanged, "{name} on {target_name}");
             }

@@ -42,6 +42,8 @@ pub struct PipelineEntry {
     pub cleanup: &'static [&'static str],
     /// The rewrites that the project exists for.
     pub heart: Vec<&'static str>,
+    /// The passes that run once what gained nothing was put back as it was.
+    pub last: &'static [&'static str],
 }
 
 impl PassList {
@@ -59,6 +61,7 @@ impl PassList {
             first: pipeline.first,
             cleanup: pipeline.cleanup,
             heart: pipeline.heart.concat(),
+            last: pipeline.last,
         });
         Self { passes: passes.collect(), pipelines: pipelines.collect() }
     }

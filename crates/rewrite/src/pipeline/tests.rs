@@ -51,19 +51,7 @@ fn run_of<'a>(
     options: &'a Options,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 ) -> Run<'a> {
-    Run {
-        module: before.clone(),
-        options,
-        most_instructions: 3,
-        least_bytes: 0,
-        fuel: u64::MAX,
-        passes: Vec::new(),
-        notes: Vec::new(),
-        taken_back: Vec::new(),
-        heart: 0,
-        simplest: None,
-        observe,
-    }
+    Run { most_instructions: 3, ..Run::new(before, &Plan::default(), options, observe) }
 }
 
 #[test]
@@ -72,7 +60,7 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     let before = three();
     let mut observe = |_: &'static str, _: &Module| {};
     let mut run = run_of(&before, &options, &mut observe);
-    let plan = Plan { first: Vec::new(), cleanup: vec![&Round], heart: Vec::new() };
+    let plan = Plan { cleanup: vec![&Round], ..Plan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
     // A parameter as the result need not be stored.
     let entry = run.module.entry().expect("an entry");
@@ -155,7 +143,7 @@ fn what_one_group_did_in_vain_keeps_none_after_it_from_its_turn() {
     let mut observe = |_: &'static str, _: &Module| {};
     let mut run = run_of(&before, &options, &mut observe);
     let heart: Vec<PassList> = vec![vec![&Worse], vec![&Worse], vec![&Better], vec![&Worse]];
-    let plan = Plan { first: Vec::new(), cleanup: Vec::new(), heart };
+    let plan = Plan { heart, ..Plan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
     let entry = run.module.entry().expect("an entry");
     let root = run.module.computation(entry).root().expect("a root");

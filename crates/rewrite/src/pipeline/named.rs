@@ -1,0 +1,92 @@
+//! The pipelines that have names.
+
+use tilewright_target::Target;
+
+/// Passes by what they are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Pipeline {
+    /// What `--pipeline` calls it.
+    pub name: &'static str,
+    /// One line on what it is for.
+    pub summary: &'static str,
+    /// The built-in target that it is for, where none is named.
+    pub target: &'static str,
+    /// These run first, once.
+    pub first: &'static [&'static str],
+    /// These run until none changes anything, so that the heart sees modules
+    /// in their simplest form.
+    pub cleanup: &'static [&'static str],
+    /// Then the passes of the first of these groups that changes anything, once
+    /// each; and all begins again until none does.
+    pub heart: &'static [&'static [&'static str]],
+    /// What the heart had no part in is put back as it was; then these run, once.
+    pub last: &'static [&'static str],
+}
+
+/// What every pipeline begins with: the less there is, the less there is to do.
+const FIRST: &[&str] = &["control", "inline", "tuple", "dce"];
+
+/// Everything in its simplest form. What is folded may decide a branch, which is
+/// called then; so whatever one of these makes, another finds in the same round
+/// or the next.
+const CLEANUP: &[&str] = &[
+    "fold",
+    "control",
+    "inline",
+    "tuple",
+    "dead-elements",
+    "convert",
+    "algebra",
+    "reshape",
+    "broadcast",
+    "transpose",
+    "reduce",
+    "reduce-of-reduce",
+    "cse",
+    "dce",
+    "adjacent-sums",
+];
+
+/// Small values first, in their cheapest form, then what is weighed beside them.
+/// Whether any of it pays is for the target to say.
+const HEART: &[&[&str]] = &[
+    &["reduce-of-broadcast", "reduce-through-transpose"],
+    &["degenerate"],
+    &["reshape-out-of-loop"],
+    &["reshape-out-of-region", "reduce-through-reshape"],
+    &["factored-sums"],
+    &["shifted-moments"],
+    &["wide-sums"],
+    &["reduce-as-window"],
+    &["merged-dims"],
+    &["unshare"],
+];
+
+const DEFAULT: Pipeline = Pipeline {
+    name: "default",
+    summary: "all that pays on the target",
+    target: Target::DEFAULT,
+    first: FIRST,
+    cleanup: CLEANUP,
+    heart: HEART,
+    last: &["adjacent-sums"],
+};
+
+/// Every pipeline.
+pub const PIPELINES: &[Pipeline] = &[
+    DEFAULT,
+    Pipeline { name: "tpu", summary: "the same, for tpu-like", target: "tpu-like", ..DEFAULT },
+    Pipeline { name: "cpu", summary: "the same, for cpu", target: "cpu", ..DEFAULT },
+    Pipeline {
+        name: "cleanup",
+        summary: "simpler forms alone, kept whatever they cost",
+        heart: &[],
+        last: &[],
+        ..DEFAULT
+    },
+];
+
+/// The pipeline of this name.
+pub fn pipeline(name: &str) -> Option<&'static Pipeline> {
+    PIPELINES.iter().find(|pipeline| pipeline.name == name)
+}

@@ -1,0 +1,25 @@
+//! Puts back what the heart of a pipeline had no part in: the module that comes out differs
+//! from the one that went in around what was gained alone.
+//!
+//! A run brings all of a module into its simplest form first, so that the heart finds what
+//! pays. Backends do so themselves, and some know what they fuse by the form in which it is
+//! usually written. Passes put equal values in each other's place, so that an instruction
+//! that is still there computes what it did; where its operands differ, the old one and the
+//! new one are equal. So each such difference can be undone, whatever becomes of the others.
+
+mod build;
+mod diff;
+
+use tilewright_ir::Module;
+use tilewright_ir::verify::{Verified, verify};
+
+use build::build;
+use diff::changes;
+
+/// The original module with those changes alone in which the heart had a part, which worked
+/// on a simpler form of the module. `None` where changes cannot be told apart.
+pub(super) fn restored(original: &Module, simplest: &Module, changed: &Module) -> Option<Verified> {
+    let changes = changes(original, simplest, changed)?;
+    let kept = changes.iter().filter(|change| change.is_of_heart);
+    verify(build(original, changed, kept.flat_map(|change| &change.edges)).ok()?).ok()
+}

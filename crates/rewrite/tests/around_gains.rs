@@ -1,0 +1,107 @@
+//! What a pipeline gives differs from what it took around what was gained alone.
+
+mod common;
+
+use common::{module, optimized, pipeline, short};
+use tilewright_ir::Verified;
+use tilewright_testkit::fixture::fixtures;
+
+/// A module with a part of its own beside sums over the parts of a split channel dim.
+fn beside_sums(part: &str, result: &str) -> Verified {
+    module(&format!(
+        "HloModule beside_sums
+
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+
+clip {{
+  p = f32[512,512] parameter(0)
+  z = f32[] constant(0)
+  zs = f32[512,512] broadcast(z), dimensions={{}}
+  ROOT m = f32[512,512] maximum(p, zs)
+}}
+
+ENTRY main {{
+  u = f32[512,512] parameter(0)
+{part}
+  x = f32[8,64,64,320] parameter(1)
+  zero = f32[] constant(0)
+  g = f32[8,64,64,32,10] reshape(x)
+  s = f32[8,32] reduce(g, zero), dimensions={{1,2,4}}, to_apply=add
+  n = f32[] constant(40960)
+  ns = f32[8,32] broadcast(n), dimensions={{}}
+  mean = f32[8,32] divide(s, ns)
+  wide = f32[8,64,64,32,10] broadcast(mean), dimensions={{0,3}}
+  centred = f32[8,64,64,32,10] subtract(g, wide)
+  y = f32[8,64,64,320] reshape(centred)
+  ROOT out = (f32[512,512], f32[8,64,64,320]) tuple({result}, y)
+}}
+"
+    ))
+}
+
+/// What every cleanup would make simpler.
+const UNTIDY: &str = "  one = f32[] constant(1)
+  ones = f32[512,512] broadcast(one), dimensions={}
+  same = f32[512,512] multiply(u, ones)
+  call = f32[512,512] call(same), to_apply=clip
+  there = f32[512,512,1] reshape(call)
+  back = f32[512,512] reshape(there)
+  d0 = f32[512,512] add(back, u)
+  unused = f32[512,512] negate(d0)
+  d1 = f32[512,512] add(back, u)
+  d = f32[512,512] multiply(d0, d1)";
+
+#[test]
+fn what_gains_nothing_stays_as_it_was_written() {
+    let before = beside_sums(UNTIDY, "d");
+    let after = optimized(&before, &pipeline("default", "tpu-like"));
+    assert!(!after.report.unchanged);
+    // The passes found something there, but no more than a backend does.
+    assert!(after.report.passes.iter().any(|pass| pass.name == "cse" && pass.changes > 0));
+    let text = short(&after.module);
+    let clip = short(&before);
+    let clip = clip.split("\n\n").find(|part| part.contains("maximum")).unwrap();
+    assert!(text.contains(clip), "{text}");
+    assert!(text.contains(&format!("u = f32[512,512] parameter(0)\n{UNTIDY}\n")), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn what_was_gained_is_kept_whole() {
+    // But for names, which the untidy part may have taken.
+    let alone = beside_sums("", "u");
+    let tidy = optimized(&alone, &pipeline("default", "tpu-like"));
+    let beside = optimized(&beside_sums(UNTIDY, "d"), &pipeline("default", "tpu-like"));
+    let sums = |text: &str| {
+        let lines = text.lines().skip_while(|line| !line.contains("x = f32[8,64,64,320]"));
+        let lines = lines.take_while(|line| !line.contains("ROOT"));
+        let ops = lines.map(|line| line.split(['=', '(']).nth(1).unwrap_or_default().to_owned());
+        ops.collect::<Vec<_>>()
+    };
+    assert_eq!(sums(&short(&tidy.module)), sums(&short(&beside.module)));
+}
+
+#[test]
+fn what_comes_out_cannot_be_improved_again() {
+    // The simplest form of the result is what was reached: nothing that was put back stood
+    // in the way of a gain.
+    let files = fixtures("real").unwrap();
+    let mut tried = 0;
+    for file in files.iter().filter(|file| file.name.contains("group_norm")).take(12) {
+        let before = module(&file.text().unwrap());
+        let options = pipeline("default", "tpu-like");
+        let once = optimized(&before, &options);
+        if once.report.unchanged {
+            continue;
+        }
+        tried += 1;
+        let tidy = |module| optimized(module, &pipeline("cleanup", "tpu-like"));
+        let reached = tidy(&once.module).report.after.cycles;
+        assert!(reached <= once.report.after.cycles * 1.001, "{}", file.name);
+    }
+    assert!(tried > 8, "{tried}");
+}
