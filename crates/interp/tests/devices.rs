@@ -365,3 +365,38 @@ fn what_tells_devices_apart_is_known() {
         }";
     assert!(!tells_devices_apart(&module(text)));
 }
+
+#[test]
+fn collectives_tell_how_many_devices_there_are() {
+    let devices = |header: &str, op: &str| {
+        let text = format!(
+            "HloModule m{header}
+
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+
+ENTRY e {{
+  x = f32[8] parameter(0)
+  ROOT y = f32[8] {op}
+}}
+"
+        );
+        let Devices { replicas, partitions } = Devices::of(&module(&text));
+        (replicas, partitions)
+    };
+    let sum =
+        |attributes: &str| format!("all-reduce(x), to_apply=add, replica_groups={attributes}");
+    assert_eq!(devices("", "negate(x)"), (1, 1));
+    assert_eq!(devices("", &sum("{{0,2},{1,3}}")), (4, 1));
+    assert_eq!(devices("", &sum("{{0,1,2}}, channel_id=1, use_global_device_ids=true")), (1, 3));
+    assert_eq!(devices("", &sum("[2,4]<=[8], channel_id=1")), (8, 1));
+    assert_eq!(devices("", &sum("{}")), (1, 1));
+    let pairs = "collective-permute(x), source_target_pairs={{0,5},{5,0}}";
+    assert_eq!(devices("", pairs), (6, 1));
+    assert_eq!(devices("", &format!("{pairs}, channel_id=3")), (1, 6));
+    // What the header says holds.
+    assert_eq!(devices(", replica_count=8", pairs), (8, 1));
+}

@@ -5,6 +5,7 @@
 
 pub(crate) mod exchange;
 pub(crate) mod groups;
+mod named;
 mod rows;
 pub(crate) mod trade;
 
@@ -33,8 +34,12 @@ impl Devices {
     /// A single device.
     pub const ONE: Self = Self { replicas: 1, partitions: 1 };
 
-    /// As many as the header of a module says; one where it says nothing.
+    /// As many as the header of a module says; where it says nothing, as many as its
+    /// collectives name.
     pub fn of(module: &Module) -> Self {
+        if module.header.replica_count.is_none() && module.header.num_partitions.is_none() {
+            return named::named(module);
+        }
         let count = |count: Option<i64>| {
             count.and_then(|count| usize::try_from(count).ok()).unwrap_or(1).max(1)
         };
