@@ -71,6 +71,35 @@ fn what_gains_nothing_stays_as_it_was_written() {
 }
 
 #[test]
+fn what_acts_outside_acts_once() {
+    // The call is inlined, and what it reads is part of what is moved.
+    let before = module(
+        "HloModule reads
+
+read {
+  begun = token[] after-all()
+  fed = (f32[8,32], token[]) infeed(begun)
+  ROOT s = f32[8,32] get-tuple-element(fed), index=0
+}
+
+ENTRY main {
+  x = f32[8,64,64,320] parameter(0)
+  g = f32[8,64,64,32,10] reshape(x)
+  s = f32[8,32] call(), to_apply=read
+  wide = f32[8,64,64,32,10] broadcast(s), dimensions={0,3}
+  less = f32[8,64,64,32,10] subtract(g, wide)
+  ROOT y = f32[8,64,64,320] reshape(less)
+}
+",
+    );
+    let after = optimized(&before, &pipeline("default", "tpu-like"));
+    assert!(!after.report.unchanged);
+    let text = short(&after.module);
+    assert_eq!(text.matches(" infeed(").count(), 1, "{text}");
+    assert!(!text.contains("to_apply=read"), "{text}");
+}
+
+#[test]
 fn what_was_gained_is_kept_whole() {
     // But for names, which the untidy part may have taken.
     let alone = beside_sums("", "u");

@@ -5,14 +5,19 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
 
 use super::diff::{Edge, has, is_free};
 
-/// The old module with the new values of these edges.
+/// The old module with the new values of these edges; `None` where one of them would act
+/// outside of the module, which the old one does already.
 pub(super) fn build<'e>(
     old: &Module,
     new: &Module,
     edges: impl Iterator<Item = &'e Edge>,
-) -> Result<Module, EditError> {
+) -> Result<Option<Module>, EditError> {
     let edges: Vec<&Edge> = edges.collect();
     let wanted = Wanted::of(old, new, &edges);
+    let effectful = new.effectful_computations();
+    if wanted.instructions.iter().any(|&id| new.has_side_effect(id, &effectful)) {
+        return Ok(None);
+    }
     let mut import = Import {
         old,
         new,
@@ -41,7 +46,7 @@ pub(super) fn build<'e>(
             put_in_order(&mut module, computation)?;
         }
     }
-    Ok(module)
+    Ok(Some(module))
 }
 
 /// What of the new module is needed.

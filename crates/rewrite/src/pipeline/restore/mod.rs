@@ -21,5 +21,5 @@ use diff::changes;
 pub(super) fn restored(original: &Module, simplest: &Module, changed: &Module) -> Option<Verified> {
     let changes = changes(original, simplest, changed)?;
     let kept = changes.iter().filter(|change| change.is_of_heart);
-    verify(build(original, changed, kept.flat_map(|change| &change.edges)).ok()?).ok()
+    verify(build(original, changed, kept.flat_map(|change| &change.edges)).ok()??).ok()
 }
