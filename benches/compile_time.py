@@ -23,7 +23,7 @@ import xla
 
 
 def seconds(text: str) -> float:
-    """Of one compilation."""
+    """Time of one compilation."""
     start = time.perf_counter()
     xla.compile_text(text)
     return time.perf_counter() - start
@@ -49,7 +49,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
             changed, unchanged = real_effect.rewrite(text, options.target, Path(folder))
-            opt = time.perf_counter() - start
+            commands = time.perf_counter() - start
         if unchanged:
             continue
         pairs = [(seconds(text), seconds(changed)) for _ in range(options.rounds)]
@@ -57,7 +57,7 @@ def main() -> None:
         ratios.append(after / before)
         print(
             f"| {name} | {before * 1e3:.0f} | {after * 1e3:.0f} | {ratios[-1]:.2f}"
-            f" | {opt * 1e3:.0f} |",
+            f" | {commands * 1e3:.0f} |",
             flush=True,
         )
     if ratios:

@@ -100,7 +100,7 @@ macro_rules! floats {
                 let is_integer = number.fract() == 0.0
                     && number.abs() < 2f64.powi(digits.cast_signed());
                 let is_short = is_integer || bits.trailing_zeros() >= digits / 2;
-                // Of one sign, numbers are in the order of their bits.
+                // Numbers of one sign are in the order of their bits.
                 let next = match of(Movable { place, bits: bits.into(), is_short }) {
                     Move::Stay => return self,
                     Move::Away => Self::from_bits(bits.wrapping_add(1)),

@@ -199,17 +199,19 @@ pub fn optimize_observed(
     if plan.heart.is_empty() || pays {
         let around = match simplest {
             Some((simplest, _)) if pays => {
-                around_gains(&module, &simplest, &changed, (options, &plan))?
+                around_gains(&module, &simplest, (&changed, reached), options, &plan)?
             }
             _ => None,
         };
-        let module = match around {
-            Some(module) => {
+        let (module, after) = match around {
+            Some((module, figures)) => {
                 observe("put-back", &module);
-                module
+                (module, figures)
             }
-            None => verify(changed)
-                .map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })?,
+            None => {
+                let broken = |rejected| OptimizeError::Broken { pass: "pipeline", rejected };
+                (verify(changed).map_err(broken)?, after)
+            }
         };
         let report =
             Report { unchanged: false, ..before.report(&after, Done { notes, stopped, passes }) };
@@ -222,14 +224,15 @@ pub fn optimize_observed(
     Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
 }
 
-/// The original module with the changes alone in which the heart had a part, if in its
-/// simplest form that costs no more cycles than the changed one.
+/// The original module with the changes alone in which the heart had a part, and the figures
+/// of that in its simplest form; `None` if it then costs more cycles than the changed module.
 fn around_gains(
     original: &Module,
     simplest: &Module,
-    changed: &Module,
-    (options, plan): (&Options, &Plan),
-) -> Result<Option<Verified>, OptimizeError> {
+    (changed, reached): (&Module, f64),
+    options: &Options,
+    plan: &Plan,
+) -> Result<Option<(Verified, Figures)>, OptimizeError> {
     let Some(around) = restored(original, simplest, changed) else { return Ok(None) };
     let observe = &mut |_, _: &Module| {};
     let mut run = Run::new(&around, plan, options, observe);
@@ -240,11 +243,11 @@ fn around_gains(
             break;
         }
     }
-    let cycles = |module| module_cost(module, &options.target).cycles;
-    if cycles(&run.module) > cycles(changed) * (1.0 + SAME) {
+    let figures = Figures::of(&run.module, &options.target);
+    if figures.cost.cycles > reached * (1.0 + SAME) {
         return Ok(None);
     }
-    Ok(verify(around).ok())
+    Ok(verify(around).ok().map(|module| (module, figures)))
 }
 
 type PassList = Vec<&'static dyn Pass>;

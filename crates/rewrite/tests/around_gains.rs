@@ -100,6 +100,51 @@ ENTRY main {
 }
 
 #[test]
+fn a_new_computation_comes_with_its_user_in_a_loop() {
+    // The sum of bf16 gets a reduction in f32, which the body of the loop calls.
+    let before = module(
+        "HloModule loop_of_narrow_sums
+
+add {
+  a = bf16[] parameter(0)
+  b = bf16[] parameter(1)
+  ROOT s = bf16[] add(a, b)
+}
+
+body {
+  carried = (s32[], bf16[256,1024], bf16[256]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = bf16[256,1024] get-tuple-element(carried), index=1
+  there = bf16[256,1024,1] reshape(x)
+  back = bf16[256,1024] reshape(there)
+  zero = bf16[] constant(0)
+  sum = bf16[256] reduce(back, zero), dimensions={1}, to_apply=add
+  ROOT out = (s32[], bf16[256,1024], bf16[256]) tuple(next, x, sum)
+}
+
+condition {
+  carried = (s32[], bf16[256,1024], bf16[256]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  n = s32[] constant(3)
+  ROOT more = pred[] compare(i, n), direction=LT
+}
+
+ENTRY main {
+  x = bf16[256,1024] parameter(0)
+  y = bf16[256] parameter(1)
+  i = s32[] constant(0)
+  begin = (s32[], bf16[256,1024], bf16[256]) tuple(i, x, y)
+  ROOT end = (s32[], bf16[256,1024], bf16[256]) while(begin), condition=condition, body=body
+}
+",
+    );
+    let after = optimized(&before, &pipeline("default", "cpu"));
+    insta::assert_snapshot!(short(&after.module));
+}
+
+#[test]
 fn what_was_gained_is_kept_whole() {
     // But for names, which the untidy part may have taken.
     let alone = beside_sums("", "u");

@@ -251,9 +251,7 @@ fn no_model_costs_more_than_before() {
                 let tidy = if tidy.cycles < old.cycles { tidy } else { old };
                 assert_eq!(after.report.before, tidy, "{name} on {target_name}");
                 let now = if after.report.unchanged { tidy } else { simplest(&after.module) };
-                let reported = after.report.after;
-                let apart = (reported.cycles - now.cycles).abs() / now.cycles;
-                assert!(apart <= 1e-3, "{name} on {target_name}: {reported:?}, but {now:?}");
+                assert_eq!(after.report.after, now, "{name} on {target_name}");
                 let same = text(&before) == text(&after.module);
                 assert_eq!(same, after.report.unchanged, "{name} on {target_name}");
             }

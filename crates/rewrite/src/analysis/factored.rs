@@ -66,8 +66,9 @@ pub struct Form {
 pub struct Rest {
     /// The factors.
     pub factors: Vec<Factor>,
-    /// How they are put together with the sum, which is the first in it: as they were with
-    /// what is summed, so that nothing overflows on the way that did not.
+    /// How they are multiplied with the sum, which is the factor 0 here; they are 1 and on.
+    /// The order is that of the product that was summed, so that no product on the way
+    /// overflows that did not before.
     pub tree: Tree,
 }
 
@@ -261,7 +262,7 @@ impl Sum {
         Some(Form { core, tree, between, after })
     }
 
-    /// Some of the factors, beside the sum in the place of one that is in it.
+    /// Some of the factors, multiplied with the sum where the factor `sum` was.
     fn rest(&self, sum: usize, places: &[usize]) -> Option<Rest> {
         let place = |old| match places.iter().position(|&place| place == old) {
             Some(place) => place.checked_add(1),

@@ -150,21 +150,13 @@ impl Tree {
         }))
     }
 
-    /// Under how many operations a factor stands; 0 for one that is not in it.
-    pub fn depth_of(&self, factor: usize) -> usize {
+    /// Under how many operations a factor stands; `None` for one that is not in the tree.
+    pub fn depth_of(&self, factor: usize) -> Option<usize> {
         match self {
-            Self::Factor(_) => 0,
+            Self::Factor(own) => (*own == factor).then_some(0),
             Self::Times(pair) | Self::Over(pair) => {
-                let part = pair.iter().find(|part| part.contains(factor));
-                part.map_or(0, |part| part.depth_of(factor).saturating_add(1))
+                pair.iter().find_map(|part| part.depth_of(factor))?.checked_add(1)
             }
-        }
-    }
-
-    fn contains(&self, factor: usize) -> bool {
-        match self {
-            Self::Factor(own) => *own == factor,
-            Self::Times(pair) | Self::Over(pair) => pair.iter().any(|part| part.contains(factor)),
         }
     }
 

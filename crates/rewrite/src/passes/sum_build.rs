@@ -7,7 +7,7 @@ use tilewright_ir::{
     ArrayLiteral, ArrayShape, Data, Dims, InstId, Literal, Module, Op, Patch, Shape, Value,
 };
 
-use crate::analysis::factored::{Core, Form, Sum};
+use crate::analysis::factored::{Core, Form, Rest, Sum};
 use crate::analysis::product::{Factor, Law, Tree};
 use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::analysis::span::{Cuts, Span, sizes};
@@ -75,9 +75,9 @@ impl<'a> Build<'a> {
         let left = |digit: &Span| first.digits.iter().any(|span| digit.within(*span));
         let digits: Vec<Span> = digits.into_iter().filter(left).collect();
         let mut placed = self.cut(at, first, digits);
-        placed.value = self.times(at, &placed, &between.factors, &between.tree)?;
+        placed.value = self.times(at, &placed, between)?;
         placed = self.summed(at, placed, &sum.summed, Stage::Second)?;
-        placed.value = self.times(at, &placed, &after.factors, &after.tree)?;
+        placed.value = self.times(at, &placed, after)?;
         self.finish(at, placed);
         Some(())
     }
@@ -149,19 +149,13 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [number]))
     }
 
-    /// A sum and other factors, put together in a tree of which the sum is the first.
-    fn times(
-        &mut self,
-        at: At<'_>,
-        sum: &Placed,
-        factors: &[Factor],
-        tree: &Tree,
-    ) -> Option<Value> {
+    /// The product of a sum and the factors that came out of it.
+    fn times(&mut self, at: At<'_>, sum: &Placed, rest: &Rest) -> Option<Value> {
         let leaf = |build: &mut Self, place: usize| match place.checked_sub(1) {
             None => Some(sum.value),
-            Some(place) => build.spread(at, factors.get(place)?, &sum.digits),
+            Some(place) => build.spread(at, rest.factors.get(place)?, &sum.digits),
         };
-        self.product(at, tree, &leaf, &sum.digits)
+        self.product(at, &rest.tree, &leaf, &sum.digits)
     }
 
     /// A factor in all these dims.

@@ -19,7 +19,8 @@ pub struct Pipeline {
     /// Then the passes of the first of these groups that changes anything, once
     /// each; and all begins again until none does.
     pub heart: &'static [&'static [&'static str]],
-    /// What the heart had no part in is put back as it was; then these run, once.
+    /// These run once at the end, after the pipeline has put back, as it was written, all
+    /// that the heart had no part in.
     pub last: &'static [&'static str],
 }
 

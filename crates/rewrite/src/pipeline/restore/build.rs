@@ -3,30 +3,21 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
 
-use super::diff::{Edge, has, is_free};
+use super::diff::{Edge, has, is_free, waits_for};
 
-/// The old module with the new values of these edges; `None` where one of them would act
-/// outside of the module, which the old one does already.
-pub(super) fn build<'e>(
+/// The old module with the new values of these edges. `None` where a new value acts outside
+/// of the module: what it was made of, which stays, does so already.
+pub(super) fn build(
     old: &Module,
     new: &Module,
-    edges: impl Iterator<Item = &'e Edge>,
+    edges: &[Edge],
 ) -> Result<Option<Module>, EditError> {
-    let edges: Vec<&Edge> = edges.collect();
-    let wanted = Wanted::of(old, new, &edges);
+    let mut import = Import::new(old, new);
+    let wanted = import.wanted(edges);
     let effectful = new.effectful_computations();
     if wanted.instructions.iter().any(|&id| new.has_side_effect(id, &effectful)) {
         return Ok(None);
     }
-    let mut import = Import {
-        old,
-        new,
-        module: old.clone(),
-        made: FxHashMap::default(),
-        computations: FxHashMap::default(),
-        constants: constants(old),
-        copies: FxHashMap::default(),
-    };
     import.add(&wanted)?;
     for edge in edges {
         let position = match edge.user {
@@ -41,91 +32,102 @@ pub(super) fn build<'e>(
     }
     let mut module = import.module;
     drop_unused(old, &mut module)?;
-    for &computation in old.computations() {
-        if module.computations().contains(&computation) {
-            put_in_order(&mut module, computation)?;
-        }
+    for computation in module.computations().to_vec() {
+        put_in_order(&mut module, computation)?;
     }
     Ok(Some(module))
 }
 
-/// What of the new module is needed.
+/// The instructions and computations of the new module that the old one lacks.
 #[derive(Default)]
 struct Wanted {
     instructions: FxHashSet<InstId>,
     computations: FxHashSet<CompId>,
 }
 
-impl Wanted {
-    fn of(old: &Module, new: &Module, edges: &[&Edge]) -> Self {
-        let mut wanted = Self::default();
+struct Import<'a> {
+    old: &'a Module,
+    new: &'a Module,
+    module: Module,
+    /// The copies of new instructions that may be used behind them all.
+    made: FxHashMap<InstId, InstId>,
+    /// The computations of the old module, and the copies of new ones.
+    computations: FxHashMap<CompId, CompId>,
+    /// The place of each instruction of the old module in its computation.
+    places: FxHashMap<InstId, usize>,
+    /// The first of equal constants in each computation of the old module.
+    constants: FxHashMap<(CompId, &'a Op), InstId>,
+    /// The copy of each new constant that stands first, and the place before which it does.
+    copies: FxHashMap<InstId, (usize, InstId)>,
+}
+
+impl<'a> Import<'a> {
+    fn new(old: &'a Module, new: &'a Module) -> Self {
+        let mut places = FxHashMap::default();
+        let mut constants = FxHashMap::default();
+        for &computation in old.computations() {
+            for (place, id) in old.instructions(computation).enumerate() {
+                places.insert(id, place);
+                if matches!(old.op(id), Op::Constant(_)) {
+                    constants.entry((computation, old.op(id))).or_insert(id);
+                }
+            }
+        }
+        Self {
+            old,
+            new,
+            module: old.clone(),
+            made: FxHashMap::default(),
+            computations: old.computations().iter().map(|&id| (id, id)).collect(),
+            places,
+            constants,
+            copies: FxHashMap::default(),
+        }
+    }
+}
+
+impl Import<'_> {
+    /// All that the values of edges are made of, as far as it is new.
+    fn wanted(&self, edges: &[Edge]) -> Wanted {
+        let new = self.new;
+        let mut wanted = Wanted::default();
         let mut open: Vec<InstId> = edges.iter().map(|edge| edge.to).collect();
         while let Some(id) = open.pop() {
-            if has(old, id) || !wanted.instructions.insert(id) {
+            if has(self.old, id) || !wanted.instructions.insert(id) {
                 continue;
             }
-            open.extend(new.operands(id));
-            open.extend(new.extras(id).iter().flat_map(|extras| &extras.control_predecessors));
+            open.extend(new.operands(id).iter().chain(waits_for(new, id)));
             for called in new.called(id) {
-                if !old.computations().contains(&called) && wanted.computations.insert(called) {
+                if !self.computations.contains_key(&called) && wanted.computations.insert(called) {
                     open.extend(new.instructions(called));
                 }
             }
         }
         wanted
     }
-}
 
-struct Import<'a> {
-    old: &'a Module,
-    new: &'a Module,
-    module: Module,
-    /// What became of the instructions that are new, but for constants.
-    made: FxHashMap<InstId, InstId>,
-    computations: FxHashMap<CompId, CompId>,
-    /// The place of each instruction of the old module in its computation, and the
-    /// constants of each computation.
-    constants: Constants,
-    /// The copy of each new constant that stands first, and the place before which it does.
-    copies: FxHashMap<InstId, (usize, InstId)>,
-}
-
-#[derive(Default)]
-struct Constants {
-    places: FxHashMap<InstId, usize>,
-    of: FxHashMap<CompId, Vec<InstId>>,
-}
-
-fn constants(old: &Module) -> Constants {
-    let mut found = Constants::default();
-    for &computation in old.computations() {
-        found.places.extend(old.instructions(computation).zip(0..));
-        let constants = old.instructions(computation);
-        let constants = constants.filter(|&id| matches!(old.op(id), Op::Constant(_)));
-        found.of.insert(computation, constants.collect());
-    }
-    found
-}
-
-impl Import<'_> {
     fn add(&mut self, wanted: &Wanted) -> Result<(), EditError> {
         let new = self.new;
-        // Those that are called come first, and so each before who calls it.
-        for &computation in new.computations() {
-            if wanted.computations.contains(&computation) {
-                self.computation(computation)?;
-            } else if self.old.computations().contains(&computation) {
-                self.instructions(computation, &wanted.instructions)?;
+        let old = |id: &CompId| self.computations.contains_key(id);
+        let is_old: Vec<bool> = new.computations().iter().map(old).collect();
+        // A computation stands before those that call it, here as in the new module.
+        for (place, &id) in new.computations().iter().enumerate() {
+            if wanted.computations.contains(&id) {
+                let later = new.computations().iter().zip(&is_old).skip(place);
+                let next = later.filter(|(_, is_old)| **is_old).map(|(&id, _)| id).next();
+                self.computation(id, next)?;
+            } else if is_old.get(place) == Some(&true) {
+                self.instructions(id, &wanted.instructions)?;
             }
         }
         Ok(())
     }
 
-    /// A computation that is new.
-    fn computation(&mut self, id: CompId) -> Result<(), EditError> {
+    /// A computation that is new, before one that is not.
+    fn computation(&mut self, id: CompId, next: Option<CompId>) -> Result<(), EditError> {
         let name = self.new.computation(id).name();
-        let made = match self.module.entry() {
-            Some(entry) => self.module.add_computation_before(name, entry),
+        let made = match next {
+            Some(next) => self.module.add_computation_before(name, next),
             None => self.module.add_computation(name),
         };
         self.computations.insert(id, made);
@@ -160,8 +162,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// What became of a value of the new module, for somebody at a position. Constants that
-    /// are new come just before who uses them, unless there is one before already.
+    /// A value of the new module, for a user at a position. A constant that is new is
+    /// copied to just before its user, unless an equal one stands before already.
     fn value(&mut self, id: InstId, position: Position) -> Result<InstId, EditError> {
         if has(self.old, id) {
             return Ok(id);
@@ -187,7 +189,7 @@ impl Import<'_> {
     /// computation.
     fn place(&self, position: Position) -> usize {
         let place = match position {
-            Position::Before(next) => self.constants.places.get(&next).copied(),
+            Position::Before(next) => self.places.get(&next).copied(),
             Position::End(_) => None,
         };
         place.unwrap_or(usize::MAX)
@@ -199,13 +201,10 @@ impl Import<'_> {
             Position::Before(next) => self.module.instruction(next).parent()?,
             Position::End(computation) => computation,
         };
-        let before = self.place(position);
-        let equal = |&&old: &&InstId| {
-            self.constants.places.get(&old).is_some_and(|&place| place < before)
-                && self.old.op(old) == self.new.op(id)
-                && self.old.shape(old) == self.new.shape(id)
-        };
-        self.constants.of.get(&computation)?.iter().find(equal).copied()
+        let constant = *self.constants.get(&(computation, self.new.op(id)))?;
+        let stands_before = *self.places.get(&constant)? < self.place(position);
+        let same_shape = self.old.shape(constant) == self.new.shape(id);
+        (stands_before && same_shape).then_some(constant)
     }
 
     fn instruction(&mut self, id: InstId, position: Position) -> Result<(), EditError> {
@@ -237,7 +236,7 @@ impl Import<'_> {
     }
 }
 
-/// Removes what was used before, and is not any more.
+/// Removes the instructions and computations that were used before and are no more.
 fn drop_unused(old: &Module, module: &mut Module) -> Result<(), EditError> {
     let effectful = module.effectful_computations();
     for computation in old.computations() {
@@ -250,38 +249,31 @@ fn drop_unused(old: &Module, module: &mut Module) -> Result<(), EditError> {
         }
     }
     let called = |module: &Module| -> FxHashSet<CompId> {
-        module
-            .entry()
-            .map(|entry| module.call_order(entry))
-            .unwrap_or_default()
-            .into_iter()
-            .collect()
+        module.entry().into_iter().flat_map(|entry| module.call_order(entry)).collect()
     };
     let (before, after) = (called(old), called(module));
     module.retain_computations(|id| after.contains(&id) || !before.contains(&id));
     Ok(())
 }
 
-/// Puts operands before what uses them: a pass that moves instructions may have relied on
-/// it. What stands right stays.
+/// Puts operands before their users: a rewrite may rely on a pass that moved instructions.
+/// Instructions that stand in order stay in their order.
 fn put_in_order(module: &mut Module, computation: CompId) -> Result<(), EditError> {
     let before: Vec<InstId> = module.instructions(computation).collect();
     let mut order: Vec<InstId> = Vec::with_capacity(before.len());
-    let mut placed: FxHashSet<InstId> = FxHashSet::default();
+    let (mut met, mut placed) = (FxHashSet::default(), FxHashSet::default());
+    let mut open: Vec<InstId> = Vec::new();
     for &id in &before {
-        let mut open = vec![id];
+        open.push(id);
         while let Some(&next) = open.last() {
-            let waits_for = module.extras(next).into_iter().flat_map(|e| &e.control_predecessors);
-            let missing = module.operands(next).iter().chain(waits_for);
-            let missing: Vec<InstId> =
-                missing.copied().filter(|id| !placed.contains(id) && !open.contains(id)).collect();
-            if missing.is_empty() {
+            if met.insert(next) {
+                let needed = module.operands(next).iter().chain(waits_for(module, next));
+                open.extend(needed.filter(|id| !met.contains(id)));
+            } else {
                 open.pop();
                 if placed.insert(next) {
                     order.push(next);
                 }
-            } else {
-                open.extend(missing);
             }
         }
     }

@@ -1,18 +1,9 @@
 //! In what a module differs from the one that it was made of.
 
 use petgraph::unionfind::UnionFind;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use tilewright_ir::entity::Entity as _;
 use tilewright_ir::{CompId, InstId, Module, Op};
-
-/// Operands that differ, together: they came from one rewrite, or from some that build upon
-/// each other.
-#[derive(Default)]
-pub(super) struct Change {
-    pub(super) edges: Vec<Edge>,
-    /// Whether any of it was not in the simplest form already.
-    pub(super) is_of_heart: bool,
-}
 
 /// A value in the place of another one that is equal.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,31 +12,32 @@ pub(super) struct Edge {
     pub(super) computation: CompId,
     /// The instruction that takes it, and as which operand; none for the root.
     pub(super) user: Option<(InstId, usize)>,
-    /// What stood there.
+    /// The operand, or the root, of the old module.
     pub(super) from: InstId,
-    /// What stands there.
+    /// That of the new one.
     pub(super) to: InstId,
 }
 
-/// Whether a module has an instruction, in the computation in which another module may have
-/// it.
+/// Whether an instruction was made in a module, and not removed from its computation since.
 pub(super) fn has(module: &Module, id: InstId) -> bool {
     id.index() < module.instruction_bound() && module.instruction(id).parent().is_some()
 }
 
-/// The changes that make one module of another, by way of its simplest form. `None` where
-/// an instruction that both have is another one in each, or takes values of another shape.
-pub(super) fn changes(old: &Module, simplest: &Module, new: &Module) -> Option<Vec<Change>> {
+/// In what a module differs from the one that it was made of, by way of its simplest form,
+/// as far as the heart had a part in it; in the order of the old module. `None` where an
+/// instruction that both have is another one in each, or takes values of another shape.
+pub(super) fn edges_of_heart(old: &Module, simplest: &Module, new: &Module) -> Option<Vec<Edge>> {
     if old.entry() != new.entry() {
         return None;
     }
+    let left: FxHashSet<CompId> = new.computations().iter().copied().collect();
     let mut edges = Vec::new();
     for &computation in old.computations() {
-        if new.computations().contains(&computation) {
+        if left.contains(&computation) {
             add_edges(old, new, computation, &mut edges)?;
         }
     }
-    Some(Groups::of(old, simplest, new).changes(edges))
+    Some(Groups::of(old, simplest, new).edges_of_heart(edges))
 }
 
 fn add_edges(old: &Module, new: &Module, computation: CompId, edges: &mut Vec<Edge>) -> Option<()> {
@@ -53,28 +45,34 @@ fn add_edges(old: &Module, new: &Module, computation: CompId, edges: &mut Vec<Ed
     if before.parameters() != after.parameters() {
         return None;
     }
+    let mut add = |user, from, to| {
+        if from != to {
+            edges.push(Edge { computation, user, from, to });
+        }
+        (from == to || old.shape(from).compatible(new.shape(to))).then_some(())
+    };
     for id in old.instructions(computation).filter(|&id| has(new, id)) {
-        let waits_for = |module: &Module| {
-            module.extras(id).map(|extras| extras.control_predecessors.clone()).unwrap_or_default()
-        };
         let (from, to) = (old.operands(id), new.operands(id));
         let same = old.op(id) == new.op(id)
             && old.shape(id) == new.shape(id)
             && from.len() == to.len()
-            && waits_for(old) == waits_for(new);
+            && waits_for(old, id) == waits_for(new, id);
         if !same {
             return None;
         }
         for (place, (&from, &to)) in from.iter().zip(to).enumerate() {
-            edges.push(Edge { computation, user: Some((id, place)), from, to });
+            add(Some((id, place)), from, to)?;
         }
     }
-    if let (Some(from), Some(to)) = (before.root(), after.root()) {
-        edges.push(Edge { computation, user: None, from, to });
+    match (before.root(), after.root()) {
+        (Some(from), Some(to)) => add(None, from, to),
+        _ => Some(()),
     }
-    edges.retain(|edge| edge.from != edge.to);
-    let alike = |edge: &Edge| old.shape(edge.from).compatible(new.shape(edge.to));
-    edges.iter().all(alike).then_some(())
+}
+
+/// The control predecessors of an instruction.
+pub(super) fn waits_for(module: &Module, id: InstId) -> &[InstId] {
+    module.extras(id).map_or(&[], |extras| &extras.control_predecessors)
 }
 
 /// Instructions that come and go together, being operands of each other.
@@ -83,17 +81,16 @@ struct Groups<'a> {
     simplest: &'a Module,
     new: &'a Module,
     joined: UnionFind<usize>,
-    /// Of each group, by its representative.
-    changes: FxHashMap<usize, Change>,
 }
 
 impl<'a> Groups<'a> {
     fn of(old: &'a Module, simplest: &'a Module, new: &'a Module) -> Self {
         let joined = UnionFind::new(old.instruction_bound().max(new.instruction_bound()));
-        Self { old, simplest, new, joined, changes: FxHashMap::default() }
+        Self { old, simplest, new, joined }
     }
 
-    fn changes(mut self, edges: Vec<Edge>) -> Vec<Change> {
+    /// The edges of groups of which not all was in the simplest form already.
+    fn edges_of_heart(mut self, mut edges: Vec<Edge>) -> Vec<Edge> {
         let (old, new) = (self.old, self.new);
         self.join_operands(old, new);
         self.join_operands(new, old);
@@ -102,20 +99,21 @@ impl<'a> Groups<'a> {
                 self.joined.union(edge.from.index(), edge.to.index());
             }
         }
-        self.mark(old, new);
-        self.mark(new, old);
-        for edge in edges {
-            let is_of_heart = !self.is_in_simplest(&edge);
-            let member = if comes_or_goes(old, new, edge.from) { edge.from } else { edge.to };
-            let change = self.change_of(member);
-            change.edges.push(edge);
-            change.is_of_heart |= is_of_heart;
+        let mut of_heart: FxHashSet<usize> = FxHashSet::default();
+        for (one, other) in [(old, new), (new, old)] {
+            let late = |id: &InstId| has(self.simplest, *id) != has(new, *id);
+            let moved = all(one).filter(|&id| comes_or_goes(one, other, id));
+            of_heart.extend(moved.filter(late).map(|id| self.joined.find(id.index())));
         }
-        self.changes.into_values().collect()
+        let late = edges.iter().filter(|edge| !self.is_in_simplest(edge));
+        of_heart.extend(late.map(|edge| self.group_of(edge)));
+        edges.retain(|edge| of_heart.contains(&self.group_of(edge)));
+        edges
     }
 
-    fn change_of(&mut self, member: InstId) -> &mut Change {
-        self.changes.entry(self.joined.find_mut(member.index())).or_default()
+    fn group_of(&self, edge: &Edge) -> usize {
+        let goes = comes_or_goes(self.old, self.new, edge.from);
+        self.joined.find(if goes { edge.from } else { edge.to }.index())
     }
 
     /// Joins what one module has and the other has not with its operands of that kind.
@@ -125,15 +123,6 @@ impl<'a> Groups<'a> {
                 if comes_or_goes(one, other, operand) {
                     self.joined.union(id.index(), operand.index());
                 }
-            }
-        }
-    }
-
-    /// Marks the groups of what came or went after the simplest form.
-    fn mark(&mut self, one: &Module, other: &Module) {
-        for id in all(one).filter(|&id| comes_or_goes(one, other, id)) {
-            if has(self.simplest, id) != has(self.new, id) {
-                self.change_of(id).is_of_heart = true;
             }
         }
     }
@@ -156,7 +145,8 @@ fn comes_or_goes(one: &Module, other: &Module, id: InstId) -> bool {
     has(one, id) && !has(other, id) && !is_free(one, id)
 }
 
-/// Whether an instruction is a constant, or one that is the same everywhere.
+/// Whether an instruction costs nothing to compute again: a constant, also broadcast, or an
+/// iota.
 pub(super) fn is_free(module: &Module, id: InstId) -> bool {
     match (module.op(id), module.operands(id)) {
         (Op::Constant(_) | Op::Iota(_), _) => true,

@@ -14,12 +14,11 @@ use tilewright_ir::Module;
 use tilewright_ir::verify::{Verified, verify};
 
 use build::build;
-use diff::changes;
+use diff::edges_of_heart;
 
-/// The original module with those changes alone in which the heart had a part, which worked
-/// on a simpler form of the module. `None` where changes cannot be told apart.
+/// The original module with those changes alone in which the heart had a part; `simplest` is
+/// the module that the heart began with. `None` where changes cannot be told apart.
 pub(super) fn restored(original: &Module, simplest: &Module, changed: &Module) -> Option<Verified> {
-    let changes = changes(original, simplest, changed)?;
-    let kept = changes.iter().filter(|change| change.is_of_heart);
-    verify(build(original, changed, kept.flat_map(|change| &change.edges)).ok()??).ok()
+    let edges = edges_of_heart(original, simplest, changed)?;
+    verify(build(original, changed, &edges).ok()??).ok()
 }
