@@ -106,6 +106,9 @@ pub(crate) fn costs(report: &CostReport) -> String {
     });
     let mut rows = vec![HEADER.map(str::to_owned)];
     rows.extend(dearest.into_iter().map(|i| row(&i.costs, &i.name, i.opcode, &i.shape)));
+    let mut latency = row(&Costs::default(), "latency", "", "");
+    latency[0] = cycles(report.latency_cycles);
+    rows.push(latency);
     rows.push(row(&report.total, "total", "", ""));
     let CostReport { module, target, .. } = report;
     format!("{module} on {target}. Costs are a model, not a measurement.\n\n")
@@ -153,7 +156,15 @@ fn plan(plan: &PlannedReduce) -> String {
 /// `opt --stats`: costs before and after, and what each pass did.
 pub(crate) fn statistics(report: &OptReport, target: &str) -> String {
     let OptReport {
-        before, after, peak_live_bytes, image_passes, passes, stopped, unchanged, ..
+        before,
+        after,
+        peak_live_bytes,
+        image_passes,
+        passes,
+        stopped,
+        unchanged,
+        caveat,
+        ..
     } = report;
     let mut rows = vec![["", "before", "after", "before / after"].map(str::to_owned)];
     let mut counted = |name: &str, before: u64, after: u64| {
@@ -173,6 +184,9 @@ pub(crate) fn statistics(report: &OptReport, target: &str) -> String {
     rows.push(["cycles".to_owned(), cycles(before.cycles), cycles(after.cycles), quotient]);
     let mut text = format!("on {target}. Costs are a model, not a measurement.\n\n");
     text += &aligned(&rows, |column| column > 0);
+    if let Some(caveat) = caveat {
+        text += &format!("\nThe ratio of times may be another one: {caveat}.\n");
+    }
     if *unchanged {
         text += "\nThe module was left as it is: nothing was found that pays on this target.\n";
         return text;

@@ -199,7 +199,7 @@ pub fn optimize_observed(
     if plan.heart.is_empty() || pays {
         let around = match simplest {
             Some((simplest, _)) if pays => {
-                around_gains(&module, &simplest, (&changed, reached), options, &plan)?
+                around_gains((&module, &given), &simplest, (&changed, reached), options, &plan)?
             }
             _ => None,
         };
@@ -225,9 +225,10 @@ pub fn optimize_observed(
 }
 
 /// The original module with the changes alone in which the heart had a part, and the figures
-/// of that in its simplest form; `None` if it then costs more cycles than the changed module.
+/// of that in its simplest form; `None` if it then costs more cycles than the changed module,
+/// or as it is more than the original: what was put back may do again what the heart made.
 fn around_gains(
-    original: &Module,
+    (original, given): (&Module, &Figures),
     simplest: &Module,
     (changed, reached): (&Module, f64),
     options: &Options,
@@ -244,7 +245,9 @@ fn around_gains(
         }
     }
     let figures = Figures::of(&run.module, &options.target);
-    if figures.cost.cycles > reached * (1.0 + SAME) {
+    let as_it_is = module_cost(&around, &options.target).cycles;
+    let costs_more = figures.cost.cycles > reached * (1.0 + SAME);
+    if costs_more || cost_pays(as_it_is, given.cost.cycles) {
         return Ok(None);
     }
     Ok(verify(around).ok().map(|module| (module, figures)))

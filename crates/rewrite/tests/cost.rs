@@ -19,7 +19,7 @@ use tilewright_rewrite::{Cost, instruction_costs, module_cost};
 #[track_caller]
 fn cost(text: &str, opcode: Opcode, target_name: &str) -> Cost {
     let module = module(text);
-    let costs = instruction_costs(&module, &target(target_name));
+    let (costs, _) = instruction_costs(&module, &target(target_name));
     let found = costs.iter().find(|cost| module.opcode(cost.id) == opcode);
     found.expect("an instruction of this opcode").cost
 }
@@ -38,6 +38,8 @@ fn tpu(cycles: f64, vectors: u64, bytes: u64) -> Cost {
 
 /// One vector's way to main memory or back.
 const CROSSING: f64 = 4096.0 / 546.0;
+/// A kernel's wait for its first bytes, and for its last ones.
+const LATENCY: f64 = 2.0 * 600.0;
 /// A vector stored in vector memory.
 const STORED: f64 = 1.0;
 
@@ -57,7 +59,8 @@ fn an_add_loads_two_vectors_and_stores_one() {
     let parameter = cost(ADD, Opcode::Parameter, "tpu-like");
     assert_cost(parameter, Cost { cycles: CROSSING, ..Cost::default() });
     let total = module_cost(&module(ADD), &target("tpu-like"));
-    assert_cost(total, Cost { cycles: expected.cycles + 2.0 * CROSSING, flops: 1024, ..expected });
+    let cycles = expected.cycles + 2.0 * CROSSING + LATENCY;
+    assert_cost(total, Cost { cycles, flops: 1024, ..expected });
 }
 
 #[test]
@@ -186,7 +189,7 @@ ENTRY main {
 }
 
 #[test]
-fn a_realigning_reshape_first_has_its_fused_operand_stored() {
+fn a_realigning_reshape_computes_its_fused_operand_in_place() {
     let text = "HloModule split
 ENTRY main {
   x = f32[8,32] parameter(0)
@@ -194,7 +197,8 @@ ENTRY main {
   ROOT z = f32[8,8,4] reshape(y)
 }";
     let reshape = cost(text, Opcode::Reshape, "tpu-like");
-    let expected = tpu(STORED + 0.5 + 8.0 * STORED + 64.0, 1 + 1 + 8, 3 * 1024);
+    // 8 vectors with 8 rows each.
+    let expected = tpu(8.0 * STORED + 64.0, 8, 1024);
     assert_cost(reshape, Cost { realigned_vectors: 8, ..expected });
 }
 
@@ -283,7 +287,7 @@ ENTRY main {
 #[test]
 fn a_reshape_within_a_loop_takes_indices_apart_on_a_cpu() {
     let module = module(SPREAD);
-    let costs = instruction_costs(&module, &target("cpu"));
+    let (costs, _) = instruction_costs(&module, &target("cpu"));
     let cycles = |name: &str| {
         let found = costs.iter().find(|cost| module.name_of(cost.id) == name);
         found.expect("an instruction of this name").cost.cycles
@@ -481,7 +485,7 @@ ENTRY main {
 }
 
 fn cost_of(module: &Module, opcode: Opcode) -> Cost {
-    let costs = instruction_costs(module, &target("tpu-like"));
+    let (costs, _) = instruction_costs(module, &target("tpu-like"));
     costs.iter().find(|c| module.opcode(c.id) == opcode).expect("an instruction").cost
 }
 
@@ -489,9 +493,47 @@ fn cost_of(module: &Module, opcode: Opcode) -> Cost {
 fn the_whole_is_the_sum_of_its_instructions() {
     let module = module(include_str!("../../../fixtures/models/unet_block_grad.hlo"));
     for name in tilewright_target::Target::builtin_names() {
-        let sum: Cost = instruction_costs(&module, &target(name)).iter().map(|c| c.cost).sum();
-        assert_cost(total(&module, name), sum);
+        let (costs, latency) = instruction_costs(&module, &target(name));
+        let sum: Cost = costs.iter().map(|c| c.cost).sum();
+        assert_cost(total(&module, name), Cost { cycles: sum.cycles + latency, ..sum });
     }
+}
+
+#[test]
+fn every_pass_over_main_memory_waits_for_it() {
+    let latency = |text: &str| instruction_costs(&module(text), &target("tpu-like")).1;
+    assert_eq!(latency(ADD), LATENCY);
+    let nothing = "HloModule same ENTRY main { ROOT x = f32[8,128] parameter(0) }";
+    assert_eq!(latency(nothing), 0.0);
+    // One pass for the sum, and one for what needs it.
+    let centred = |n: u64| {
+        format!(
+            "HloModule centred
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}}
+ENTRY main {{
+  x = f32[{n},128] parameter(0)
+  zero = f32[] constant(0)
+  sum = f32[128] reduce(x, zero), dimensions={{0}}, to_apply=add
+  sums = f32[{n},128] broadcast(sum), dimensions={{1}}
+  ROOT y = f32[{n},128] subtract(x, sums)
+}}"
+        )
+    };
+    assert_eq!(latency(&centred(65536)), 2.0 * LATENCY);
+    assert_eq!(latency(&centred(8)), LATENCY);
+    // A matrix product is a kernel of its own, before the one that adds.
+    let product = "HloModule product
+ENTRY main {
+  x = f32[128,128] parameter(0)
+  y = f32[128,128] parameter(1)
+  d = f32[128,128] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT z = f32[128,128] add(d, x)
+}";
+    assert_eq!(latency(product), 2.0 * LATENCY);
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn gradients_of_batch_norm_wait_for_less_once_their_sums_are_pulled_apart() {
 
 /// What the first parameter costs.
 fn parameter_cost(module: &Verified, target_name: &str) -> f64 {
-    let costs = instruction_costs(module, &target(target_name));
+    let (costs, _) = instruction_costs(module, &target(target_name));
     let mut parameters = costs.iter().filter(|cost| module.opcode(cost.id) == Opcode::Parameter);
     parameters.next().expect("a parameter").cost.cycles
 }
@@ -226,7 +226,7 @@ ENTRY main {
 
 /// How often the parameter x is read on `tpu-like`, where the target's numbers say so.
 fn readings(module: &Verified, bytes: f64) -> f64 {
-    let costs = instruction_costs(module, &target("tpu-like"));
+    let (costs, _) = instruction_costs(module, &target("tpu-like"));
     let x = costs.iter().find(|cost| module.name_of(cost.id) == "x").expect("x");
     x.cost.cycles / (bytes / 546.0)
 }

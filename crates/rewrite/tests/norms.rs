@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{changes, module, optimized, optimized_by_default, passes, short};
+use common::{changes, module, optimized, optimized_by_default, passes, short, without_latency};
 use tilewright_ir::{Module, Opcode, Verified};
 use tilewright_rewrite::{Optimized, Verdict};
 use tilewright_testkit::fixture::fixtures;
@@ -116,7 +116,7 @@ fn ghost_batch_norm_works_on_the_image_as_it_is() {
     let forward = models.iter().filter(|(name, _)| !is_gradient(name)).count();
     assert!(forward >= 4, "{forward} models");
     for (name, before) in models {
-        let after = optimized_by_default(&before);
+        let after = optimized(&before, &without_latency("tpu-like"));
         let offenders = offenders(&after.module);
         if !is_gradient(&name) && !offenders.is_empty() {
             failed.push(format!("{name}: {offenders:?}\n{}", notes(&after)));

@@ -4,6 +4,7 @@ mod common;
 
 use common::{
     changes, module, optimized, optimized_by_default, passes, pipeline, short, target, text,
+    without_latency,
 };
 use tilewright_ir::Verified;
 use tilewright_rewrite::{
@@ -195,7 +196,7 @@ fn gradients_of_batch_norm_change_for_their_sums_alone() {
     assert!(models.len() >= 3, "{} models", models.len());
     for (name, before) in models {
         for target in ["cpu", "linear", "tpu-like"] {
-            let after = optimized(&before, &pipeline("default", target));
+            let after = optimized(&before, &without_latency(target));
             let (report, notes) = (&after.report, &after.report.notes);
             assert!(!report.unchanged, "{name} on {target}: {notes:?}");
             let mut made = heart_changes(&after);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tilewright_interp::algebra::Verdict;
-use tilewright_ir::Module;
+use tilewright_ir::{Module, Op};
 use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
 use tilewright_sim::Counters;
 use tilewright_target::Target;
@@ -53,6 +53,9 @@ pub struct CostReport {
     /// The instructions of the entry computation, in order; each with what it
     /// calls.
     pub instructions: Vec<InstructionCosts>,
+    /// Cycles in which the kernels of the entry computation wait for main memory; the
+    /// total is these and the instructions' cycles.
+    pub latency_cycles: f64,
 }
 
 /// What one instruction costs.
@@ -72,7 +75,8 @@ pub struct InstructionCosts {
 impl CostReport {
     /// The costs of a module on a target.
     pub fn new(module: &Module, target: &Target) -> Self {
-        let instructions = instruction_costs(module, target).into_iter().map(|instruction| {
+        let (instructions, latency_cycles) = instruction_costs(module, target);
+        let instructions = instructions.into_iter().map(|instruction| {
             let id = instruction.id;
             InstructionCosts {
                 name: module.name_of(id).to_owned(),
@@ -86,6 +90,7 @@ impl CostReport {
             target: target.name.clone(),
             total: module_cost(module, target).into(),
             instructions: instructions.collect(),
+            latency_cycles,
         }
     }
 }
@@ -112,6 +117,16 @@ pub struct OptReport {
     pub notes: Vec<NoteSummary>,
     /// What a check after it found to be wrong, and was left out.
     pub left_out: Vec<LeftOut>,
+    /// What the costs cannot know of the module, if anything; see [`caveat`].
+    pub caveat: Option<&'static str>,
+}
+
+/// Why the ratio of a module's costs may not be that of its times: it has loops, whose
+/// trip counts no cost knows, or branches, of which one is taken.
+pub fn caveat(module: &Module) -> Option<&'static str> {
+    let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
+    let repeats = all.any(|id| matches!(module.op(id), Op::While(_) | Op::Conditional(_)));
+    repeats.then_some("bodies of loops count once, and so does every branch of a conditional")
 }
 
 /// A rewrite that changes what a module computes.
@@ -180,6 +195,7 @@ impl From<&Report> for OptReport {
             unchanged: report.unchanged,
             notes: report.notes.iter().map(NoteSummary::from).collect(),
             left_out: Vec::new(),
+            caveat: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use tilewright::ir::Module;
-use tilewright::report::{LeftOut, OptReport};
+use tilewright::report::{LeftOut, OptReport, caveat};
 use tilewright::{CheckOptions, Error, Options};
 
 use crate::args::Opt;
@@ -46,7 +46,8 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
     output.write(&bytes)?;
     let left_out = blamed.iter().map(LeftOut::from).collect();
-    let summary = OptReport { left_out, ..OptReport::from(&optimized.report) };
+    let caveat = caveat(&optimized.module);
+    let summary = OptReport { left_out, caveat, ..OptReport::from(&optimized.report) };
     if args.json {
         io::to_stderr(&io::json(&summary)?);
         return Ok(ExitCode::SUCCESS);

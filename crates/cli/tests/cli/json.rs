@@ -17,7 +17,7 @@ fn assert_costs(value: &Value) {
 fn cost() {
     let input = group_norm();
     let report = tilewright(["cost", input.to_str().unwrap(), "--json"]).ok().stdout_json();
-    assert_keys(&report, &["module", "target", "total", "instructions"]);
+    assert_keys(&report, &["module", "target", "total", "instructions", "latency_cycles"]);
     assert_eq!(report["module"], "jit_group_norm_nhwc");
     assert_eq!(report["target"], "tpu-like");
     assert_keys(&report["total"], &COSTS);
@@ -40,7 +40,9 @@ fn opt() {
     assert!(done.stdout.starts_with("HloModule"));
     let report = done.stderr_json();
     let both = ["peak_live_bytes", "image_passes"];
-    let single = ["before", "after", "passes", "stopped", "unchanged", "notes", "left_out"];
+    assert!(report["caveat"].is_null());
+    let single =
+        ["before", "after", "passes", "stopped", "unchanged", "notes", "left_out", "caveat"];
     assert_keys(&report, &[single.as_slice(), &both].concat());
     for key in both {
         let [before, after] = report[key].as_array().unwrap().as_slice() else { panic!("{key}") };

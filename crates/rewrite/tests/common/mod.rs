@@ -81,6 +81,14 @@ pub(crate) fn optimized_by_default(module: &Verified) -> Optimized {
     optimized(module, &pipeline("default", Target::DEFAULT))
 }
 
+/// The default pipeline for a target, if its main memory answered at once: of small models
+/// the wait for it is most of what they take.
+pub(crate) fn without_latency(target_name: &str) -> Options {
+    let mut options = pipeline("default", target_name);
+    options.target.hbm_latency_cycles = 0.0;
+    options
+}
+
 /// How many changes a pass made.
 pub(crate) fn changes(optimized: &Optimized, pass: &str) -> usize {
     let reports = optimized.report.passes.iter();

@@ -27,9 +27,9 @@ pub struct Kernels {
 /// # Errors
 /// If the module cannot be edited so, which is a bug.
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Kernels, Error> {
-    // What a call computes is seen with what is around it.
-    let passes = ["inline", "dce"].map(str::to_owned).to_vec();
-    let options = Options { passes: Passes::List(passes), ..Options::new(target.clone()) };
+    // As for every backend, a rewrite need not have left the rest in its simplest form.
+    let passes = Passes::Pipeline("cleanup".to_owned());
+    let options = Options { passes, exact: true, ..Options::new(target.clone()) };
     let module = &optimize(module.clone(), &options)?.module;
     let mut edited: Module = (**module).clone();
     let mut kernels = HashMap::new();

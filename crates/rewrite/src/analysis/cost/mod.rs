@@ -4,11 +4,11 @@
 //! iota or scalar constant is computed where it is used and never stored; all
 //! other results are *stored*, which means that they cross main memory once
 //! each way unless they are small. A reader loads stored operands vector by vector. A
-//! reader that cannot fuse (a contraction, a realigning reshape, a tuple) first has its
-//! fused operands stored. The cost of an instruction thus depends on itself, what it
+//! reader that cannot fuse (a contraction, a tuple) first has its fused operands stored.
+//! The cost of an instruction thus depends on itself, what it
 //! reduces by and its direct operands alone, and the cost of a rewrite can be weighed
 //! before it is made. What only a whole module shows is in `module.rs`: what is read
-//! again, and results that nothing reads.
+//! again, results that nothing reads, and how often kernels wait for main memory.
 
 mod memory;
 mod module;
@@ -343,7 +343,8 @@ impl CostModel<'_> {
                 Cost { cycles: vectors * self.target.reshape_pin_cycles, ..Cost::default() }
             }
             MoveKind::Realigns => {
-                let mut cost = self.opaque(result, operands);
+                let mut cost = self.loads(operands);
+                cost += self.stored(result);
                 cost.realigned_vectors = realigned_vectors;
                 let shapes = operands.iter().map(|o| o.value.shape).chain([result.shape]);
                 cost.cycles += self.realignment(realigned_vectors, shapes);

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap, ShapeId};
+use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap, ShapeId};
 use tilewright_target::{Footprint, Target};
 
 use super::memory::is_made;
@@ -26,11 +26,13 @@ pub fn module_cost(module: &Module, target: &Target) -> Cost {
     module.entry().map_or_else(Cost::default, |entry| costs.total(entry))
 }
 
-/// The modelled cost of each instruction of the entry computation, in order.
-pub fn instruction_costs(module: &Module, target: &Target) -> Vec<InstructionCost> {
+/// The modelled cost of each instruction of the entry computation, in order, and the cycles
+/// in which the entry's kernels wait for main memory; all together are [`module_cost`].
+pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCost>, f64) {
     let costs = Costs::of(module, target);
-    let Some(entry) = module.entry() else { return Vec::new() };
-    module.instructions(entry).map(|id| InstructionCost { id, cost: costs.of[id] }).collect()
+    let Some(entry) = module.entry() else { return Default::default() };
+    let instructions = module.instructions(entry);
+    (instructions.map(|id| InstructionCost { id, cost: costs.of[id] }).collect(), costs.latency)
 }
 
 /// In how many passes the entry computation reads images: its arrays of at least
@@ -52,11 +54,13 @@ pub fn image_passes(module: &Module, target: &Target) -> usize {
 struct Costs {
     of: SecondaryMap<InstId, Cost>,
     totals: FxHashMap<CompId, Cost>,
+    /// Cycles in which the entry's kernels wait for main memory.
+    latency: f64,
 }
 
 impl Costs {
     fn of(module: &Module, target: &Target) -> Self {
-        let mut costs = Self { of: Default::default(), totals: Default::default() };
+        let mut costs = Self { of: Default::default(), totals: Default::default(), latency: 0.0 };
         let mut fused = SecondaryMap::<InstId, bool>::new();
         let mut regrouped = SecondaryMap::<InstId, bool>::new();
         let mut large = SecondaryMap::<InstId, bool>::new();
@@ -68,6 +72,7 @@ impl Costs {
             let is_entry = module.entry() == Some(computation);
             let mut total = Cost::default();
             let mut any_large = false;
+            let (mut any_work, mut alone) = (false, 0usize);
             for id in module.instructions(computation) {
                 let operands: SmallVec<[Operand<'_>; 4]> = module
                     .operands(id)
@@ -83,9 +88,13 @@ impl Costs {
                 let is_large = shape.shape.as_array().is_some() && !model.stays_on_chip(shape);
                 large.set(id, is_large);
                 any_large |= is_large;
+                let is_small = !is_large && operands.iter().all(|o| model.stays_on_chip(o.value));
+                let stands_alone = matches!(op, Op::Dot(_) | Op::Convolution(_));
+                alone += usize::from(is_small && stands_alone);
                 let source = operands.first().map(|operand| operand.value.shape);
                 regrouped.set(id, fused[id] && regroups(op, source, shape.shape));
                 let mut cost = model.in_module(module, op, shape, &operands);
+                any_work |= cost.cycles > 0.0;
                 if is_entry && op.opcode() == Opcode::Parameter {
                     cost += model.main_memory_read(shape);
                 }
@@ -108,9 +117,13 @@ impl Costs {
                     }
                 }
             }
+            // What is small is done in one kernel, unless it has to be done by itself.
+            let mut kernels = usize::from(any_work);
             if any_large {
                 let places = Places { large: &large, fused: &fused };
-                for (id, times) in Passes::of(module, computation, &model, places).rereads() {
+                let passes = Passes::of(module, computation, &model, places);
+                kernels = kernels.max(passes.count());
+                for (id, times) in passes.rereads() {
                     let mut again = model.main_memory_read(shapes.weighed(id));
                     again.cycles *= as_f64(u64::try_from(times).unwrap_or(u64::MAX));
                     costs.of.get_mut(id).cycles += again.cycles;
@@ -125,6 +138,13 @@ impl Costs {
                     costs.of.get_mut(payer).cycles -= unread;
                     total.cycles -= unread;
                 }
+            }
+            let kernels = u64::try_from(kernels.saturating_add(alone)).unwrap_or(u64::MAX);
+            // Until the first bytes are there, and until the last ones have arrived.
+            let latency = 2.0 * as_f64(kernels) * target.hbm_latency_cycles;
+            total.cycles += latency;
+            if is_entry {
+                costs.latency = latency;
             }
             costs.totals.insert(computation, total);
         }
