@@ -87,3 +87,19 @@ def test_a_recorded_result_is_held_against_the_module(
     assert not report["equal"] and report["recorded"][0]["at"] is not None
     # What was recorded does not matter where other inputs are asked for.
     assert checked(path, "--seed", "1").returncode == 0
+
+
+@pytest.mark.usefixtures("binary")
+def test_opt_checks_with_the_recorded_arguments(
+    recorded: tuple[list[np.ndarray], np.ndarray], tmp_path: Path
+) -> None:
+    """They are taken in place of random ones, so that one that is missing is missed."""
+    arguments, result = recorded
+    out = tmp_path / "out.hlo"
+    tool.tilewright("opt", snapshot(tmp_path, arguments, result), "--check", "-o", out)
+    assert out.read_text().startswith("HloModule")
+    path = snapshot(tmp_path, arguments[:-1], result)
+    command = [str(tool.binary()), "opt", str(path), "-o", str(out)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    missing = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
+    assert missing.returncode == 1 and "2 inputs were given" in missing.stderr

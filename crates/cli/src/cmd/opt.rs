@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use tilewright::ir::Module;
 use tilewright::report::{LeftOut, OptReport, caveat};
-use tilewright::{CheckOptions, Error, Options};
+use tilewright::{CheckOptions, Error, Loaded, Options};
 
 use crate::args::Opt;
 use crate::{io, report};
@@ -17,7 +17,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let emit = output.form(args.form.emit())?;
     let mut options = options(&args.optimisation)?;
     options.stop_after = args.stop_after;
-    let before = io::load(&args.input.path)?.module;
+    let Loaded { module: before, recording, .. } = io::load(&args.input.path)?;
     let mut dump = args.dump_dir.as_deref().map(Dump::new).transpose()?;
     if let Some(dump) = &mut dump {
         dump.write("before", &before);
@@ -28,8 +28,10 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
         }
     };
     let (optimized, blamed, doubts) = if args.check {
+        let recorded = recording.map(|recording| vec![recording.arguments]);
         let how = CheckOptions {
             exact: options.exact,
+            inputs: recorded.as_deref(),
             limits: args.bounds.limits(),
             ..CheckOptions::default()
         };
