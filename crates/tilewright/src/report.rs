@@ -117,7 +117,8 @@ pub struct OptReport {
     pub notes: Vec<NoteSummary>,
     /// What a check after it found to be wrong, and was left out.
     pub left_out: Vec<LeftOut>,
-    /// What the costs cannot know of the module, if anything; see [`caveat`].
+    /// Why the ratio of times may be another than that of costs, if there is a reason; see
+    /// [`caveat`].
     pub caveat: Option<&'static str>,
 }
 

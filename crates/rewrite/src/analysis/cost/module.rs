@@ -117,7 +117,7 @@ impl Costs {
                     }
                 }
             }
-            // What is small is done in one kernel, unless it has to be done by itself.
+            // Small arrays share one kernel, but for contractions: each is a kernel of its own.
             let mut kernels = usize::from(any_work);
             if any_large {
                 let places = Places { large: &large, fused: &fused };
