@@ -27,7 +27,8 @@ pub struct Kernels {
 /// # Errors
 /// If the module cannot be edited so, which is a bug.
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Kernels, Error> {
-    // As for every backend, a rewrite need not have left the rest in its simplest form.
+    // The optimiser leaves what gains nothing as it was written; kernels are made of the
+    // simplest form.
     let passes = Passes::Pipeline("cleanup".to_owned());
     let options = Options { passes, exact: true, ..Options::new(target.clone()) };
     let module = &optimize(module.clone(), &options)?.module;
