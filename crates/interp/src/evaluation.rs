@@ -6,6 +6,7 @@ use std::thread;
 use smallvec::SmallVec;
 use tilewright_ir::{Literal, Shape, Verified};
 
+use crate::algebra::Ties;
 use crate::delegate::{Delegate, Delegated};
 use crate::devices::exchange::Exchange;
 use crate::devices::{Device, Devices, MOST_DEVICES};
@@ -26,6 +27,7 @@ pub struct Evaluation<'m> {
     fuses: bool,
     invents: bool,
     noise: Option<u64>,
+    ties: Option<&'m Ties>,
     watch: Watch<'m>,
     delegated: Delegated<'m>,
     /// The device that is looked at.
@@ -55,6 +57,7 @@ impl<'m> Evaluation<'m> {
             fuses: true,
             invents: false,
             noise: None,
+            ties: None,
             watch: Watch::default(),
             delegated: Delegated::default(),
             watched: 0,
@@ -102,6 +105,13 @@ impl<'m> Evaluation<'m> {
     #[must_use]
     pub fn noise(self, seed: u64) -> Self {
         Self { noise: Some(seed), fuses: false, ..self }
+    }
+
+    /// Comparisons whose sides are equal over the reals find them equal, whatever rounding
+    /// made of them. Elementwise instructions run one by one.
+    #[must_use]
+    pub fn ties(self, ties: &'m Ties) -> Self {
+        Self { ties: Some(ties), fuses: false, ..self }
     }
 
     /// Shows every instruction to an observer, one by one, as evaluated on the
@@ -211,6 +221,7 @@ impl<'m> Evaluation<'m> {
         evaluator.fuses = self.fuses && evaluator.watch.observer.is_none();
         evaluator.invents = self.invents;
         evaluator.noise = self.noise;
+        evaluator.ties = self.ties;
         evaluator.delegated = self.delegated;
         evaluator.infeed = self.infeed.iter().cloned().collect();
         let root = computation.root().ok_or(nothing("an empty entry"))?;

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::{CompId, Data, InstId, Literal, Op, Verified};
 
-use crate::algebra::{Field, Numbers};
+use crate::algebra::{Field, Numbers, Ties};
 use crate::delegate::Delegated;
 use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
@@ -81,6 +81,8 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) invents: bool,
     /// The seed by which roundings fall the other way, if they do.
     pub(crate) noise: Option<u64>,
+    /// Comparisons that are decided as over the reals.
+    pub(crate) ties: Option<&'m Ties>,
     /// Who looks on.
     pub(crate) watch: Watch<'m>,
     pub(crate) delegated: Delegated<'m>,
@@ -114,6 +116,7 @@ impl<'m> Evaluator<'m> {
             fuses: true,
             invents: false,
             noise: None,
+            ties: None,
             watch: Watch::default(),
             delegated: Delegated::default(),
             field: None,

@@ -48,11 +48,16 @@ pub fn algebra(
 
 /// As [`algebra()`], of modules that take and give the same shapes.
 pub(crate) fn verdicts(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Vec<Verdict> {
+    compare(a, b, &over_field(options))
+}
+
+/// How modules are evaluated over the field: within the limits of `options` and of the field.
+pub(crate) fn over_field(options: &CheckOptions<'_>) -> AlgebraOptions {
     let least = AlgebraOptions::default();
     let mut limits = options.limits;
     limits.max_steps = limits.max_steps.min(least.limits.max_steps);
     limits.max_bytes = limits.max_bytes.min(least.limits.max_bytes);
-    compare(a, b, &AlgebraOptions { seed: options.first_seed, limits })
+    AlgebraOptions { seed: options.first_seed, limits }
 }
 
 impl Agreement {

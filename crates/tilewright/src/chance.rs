@@ -1,15 +1,19 @@
-//! Whether rounding alone decides, in the first module, that there is a result: the root of
-//! a variance that cancels is NaN in one order of its sums and a number in another.
+//! Whether rounding alone decides, in the first module, that there is a result, or which:
+//! the root of a variance that cancels is NaN in one order of its sums and a number in
+//! another, and `sum(x - mean(x)) == 0` holds in one and not in another.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
+use tilewright_interp::algebra::Ties;
 use tilewright_interp::{Observer, Seen, Slack, float_elements};
 use tilewright_ir::{InstId, Literal, Module, Op, Verified};
 use tilewright_rewrite::numbers::MOST_GROWTH;
 
-use crate::check::{Case, Inputs, Trial};
+use crate::algebra::over_field;
+use crate::check::{Case, Inputs, Trial, wholes};
 use crate::error::Error;
+use crate::nudge::EXCUSED;
 
 /// No more elements are kept of a run.
 const MOST_ELEMENTS: usize = 1 << 24;
@@ -36,6 +40,20 @@ impl Trial<'_> {
             }
         }
         Ok(any)
+    }
+
+    /// Widens what may differ by what the first gives where comparisons of what is equal
+    /// over the reals find it equal. `false` where there are none.
+    pub(crate) fn widen_by_ties(&self, case: &Case<'_>, slack: &mut [Slack]) -> bool {
+        let ties = self.ties.get_or_init(|| Ties::of(self.a, &over_field(self.options)));
+        if ties.is_empty() {
+            return false;
+        }
+        let Ok(tied) = self.evaluation(self.a).ties(ties).run(case.inputs) else { return false };
+        for ((slack, expected), tied) in slack.iter_mut().zip(case.expected).zip(&wholes(tied)) {
+            slack.widen(expected, tied, EXCUSED);
+        }
+        true
     }
 
     /// The operands of a module's roots, logarithms and powers, and its divisors.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use tilewright_interp::algebra::Verdict;
+use tilewright_interp::algebra::{Ties, Verdict};
 use tilewright_interp::{
     CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
     Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
@@ -195,6 +195,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) rounding: Rounding,
     /// The first in wider floats, once somebody asked.
     pub(crate) wide: OnceLock<Option<Verified>>,
+    /// The comparisons of the first that rounding alone decides, once somebody asked.
+    pub(crate) ties: OnceLock<Ties>,
     pub(crate) devices: Devices,
     pub(crate) progress: [Option<&'a Progress>; 2],
     /// The result of the second module, where a snapshot recorded it.
@@ -216,8 +218,17 @@ impl<'a> Trial<'a> {
             Some(devices) => devices,
             None => devices_of_both(a, b)?,
         };
-        let (rounding, wide) = (Rounding::of_module(a), OnceLock::new());
-        Ok(Self { a, b, options, rounding, wide, devices, progress: [None; 2], recorded: None })
+        Ok(Self {
+            a,
+            b,
+            options,
+            rounding: Rounding::of_module(a),
+            wide: OnceLock::new(),
+            ties: OnceLock::new(),
+            devices,
+            progress: [None; 2],
+            recorded: None,
+        })
     }
 
     /// Inputs of a kind from a seed, or those given.
@@ -230,7 +241,7 @@ impl<'a> Trial<'a> {
     }
 
     /// How the modules are evaluated.
-    fn evaluation<'m>(&self, module: &'m Verified) -> Evaluation<'m>
+    pub(crate) fn evaluation<'m>(&self, module: &'m Verified) -> Evaluation<'m>
     where
         'a: 'm,
     {
@@ -386,6 +397,10 @@ impl<'a> Trial<'a> {
             let again = self.differences(expected, actual, kind, slack)?;
             found.update(again, Excuse::Sensitive);
         }
+        if !found.settled(settled) && self.widen_by_ties(case, slack) {
+            let again = self.differences(expected, actual, kind, slack)?;
+            found.update(again, Excuse::Sensitive);
+        }
         for seed in 0..NUDGES {
             if found.settled(settled) {
                 break;
@@ -405,7 +420,7 @@ impl<'a> Trial<'a> {
 }
 
 /// What each device gives and feeds out, as one value.
-fn wholes(outputs: Vec<Outputs>) -> Vec<Literal> {
+pub(crate) fn wholes(outputs: Vec<Outputs>) -> Vec<Literal> {
     let whole = |Outputs { output, outfeed }| {
         Literal::Tuple(std::iter::once(output).chain(outfeed).collect())
     };

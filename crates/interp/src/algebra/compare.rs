@@ -125,7 +125,7 @@ pub fn compare(a: &Verified, b: &Verified, options: &AlgebraOptions) -> Vec<Verd
 }
 
 /// The steps that the entry takes at least, told before its inputs are made.
-fn least_steps(module: &Verified) -> u64 {
+pub(super) fn least_steps(module: &Verified) -> u64 {
     let entry = module.entry().into_iter().flat_map(|entry| module.instructions(entry));
     let leaves = entry.flat_map(|id| module.shape(id).leaves()).filter_map(Shape::as_array);
     let elements = leaves.map(|array| array.num_elements().map_or(u64::MAX, i64::unsigned_abs));
@@ -158,7 +158,7 @@ fn both(
 ) -> Result<Leaves, String> {
     let inputs = inputs(a, options.seed, kind, &options.limits)?;
     let run = |module| {
-        let value = evaluate(module, &inputs, options.limits).map_err(|e| e.to_string())?;
+        let (value, _) = evaluate(module, &inputs, options.limits).map_err(|e| e.to_string())?;
         let mut leaves = Vec::new();
         flatten(value, &mut leaves);
         Ok::<_, String>(leaves)
@@ -166,8 +166,12 @@ fn both(
     Ok([run(a)?, run(b)?])
 }
 
-/// The result of the entry over the field.
-fn evaluate(module: &Verified, inputs: &[Literal], limits: Limits) -> Result<Value, EvalError> {
+/// The result of the entry over the field, and what is known beside it.
+pub(super) fn evaluate(
+    module: &Verified,
+    inputs: &[Literal],
+    limits: Limits,
+) -> Result<(Value, Field), EvalError> {
     let nothing = || EvalError::Internal { instruction: String::new(), what: "an empty entry" };
     let entry = module.entry().ok_or_else(nothing)?;
     let computation = module.computation(entry);
@@ -180,7 +184,8 @@ fn evaluate(module: &Verified, inputs: &[Literal], limits: Limits) -> Result<Val
         let value = Value::from_literal(input, &evaluator.ledger);
         arguments.push(value.map_err(|fault: Fault| fault.at(module, id))?);
     }
-    evaluator.run(entry, arguments).map_err(|fault| fault.at(module, root))
+    let value = evaluator.run(entry, arguments).map_err(|fault| fault.at(module, root))?;
+    Ok((value, evaluator.field.take().map(|field| *field).unwrap_or_default()))
 }
 
 fn flatten(value: Value, leaves: &mut Vec<Value>) {

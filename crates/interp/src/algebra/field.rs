@@ -139,16 +139,27 @@ pub(crate) const fn order(a: u64) -> i64 {
     }
 }
 
-/// The greater one.
+/// The greater one: unsure, unless both are the same or one is what a maximum begins with,
+/// minus the infinity without a mark.
 pub(crate) const fn maximum(a: u64, b: u64) -> u64 {
-    let chosen = if order(a) >= order(b) { a } else { b };
-    chosen | marks(a | b) | UNSURE
+    extremum(a, b, order(a) >= order(b), negate(INFINITY))
 }
 
-/// The smaller one.
+/// The smaller one: unsure, unless both are the same or one is what a minimum begins with,
+/// the infinity without a mark.
 pub(crate) const fn minimum(a: u64, b: u64) -> u64 {
-    let chosen = if order(a) <= order(b) { a } else { b };
-    chosen | marks(a | b) | UNSURE
+    extremum(a, b, order(a) <= order(b), INFINITY)
+}
+
+const fn extremum(a: u64, b: u64, first: bool, neutral: u64) -> u64 {
+    if a == neutral {
+        return b;
+    }
+    if b == neutral {
+        return a;
+    }
+    let order_decides = if residue(a) == residue(b) { 0 } else { UNSURE };
+    (if first { a } else { b }) | marks(a | b) | order_decides
 }
 
 /// Mixes words into one (the finaliser of SplitMix64, word by word).
@@ -214,6 +225,10 @@ mod tests {
         assert_eq!(marks(inverse(0)), UNSURE);
         assert_eq!(maximum(3, 5), 5 | UNSURE);
         assert_eq!(maximum(integer(-3), 0), UNSURE);
+        assert_eq!(maximum(5, 5 | OPAQUE), 5 | OPAQUE);
+        assert_eq!(maximum(negate(INFINITY), 7), 7);
+        assert_eq!(maximum(negate(INFINITY) | UNSURE, 7), 7 | UNSURE);
+        assert_eq!(minimum(7, INFINITY), 7);
         assert_eq!(residue(maximum(negate(INFINITY), 7)), 7);
         assert_eq!(residue(minimum(INFINITY, 7)), 7);
     }

@@ -22,9 +22,11 @@ pub(crate) mod function;
 mod inputs;
 mod meaning;
 mod step;
+mod ties;
 
 pub use compare::{AlgebraOptions, Verdict, compare};
 pub(crate) use step::{Field, mark};
+pub use ties::Ties;
 
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Op, Shape};
 

@@ -9,13 +9,15 @@ use tilewright_ir::{Data, ElementType, InstId, Op, Opcode, Shape, Verified};
 
 use super::Numbers;
 use super::constant::elements;
-use super::field::{UNSURE, hash, marks, random, residue};
+use super::field::{INFINITY, UNSURE, hash, marks, negate, random, residue};
 use super::function::ELEMENT;
 use super::meaning::{Doubt, Doubts, Meaning, hands_on, has_floats, meaning};
+use super::ties::Ties;
 use crate::dynamic::is_dynamic;
 use crate::error::{Fault, Outcome};
 use crate::eval::{self, Cx, Operands, unsupported};
 use crate::frame::Evaluator;
+use crate::lanes::single_op;
 use crate::limits::Ledger;
 use crate::value::{Array, Value, num_bytes};
 
@@ -27,6 +29,8 @@ pub(crate) struct Field {
     constants: FxHashMap<InstId, Value>,
     /// How many random functions with a state were called.
     calls: u64,
+    /// The comparisons so far.
+    pub(crate) ties: Ties,
 }
 
 /// What is computed of constants alone is computed as floats, too, if it has no more
@@ -68,9 +72,35 @@ impl Evaluator<'_> {
 
     fn evaluated(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
         let doubt = self.doubts(id, &operands)?;
+        let operands = self.with_neutral_init(id, operands)?;
         let shape = Numbers::Field.shape(self.module.shape(id));
         let value = eval::instruction(&mut Cx { evaluator: self, id, shape: &shape, operands })?;
         if doubt { mark(value, &self.ledger) } else { Ok(value) }
+    }
+
+    /// The operands, of a maximum or a minimum with its neutral init as one that leaves
+    /// nothing open: an infinity does, wherever else it stands.
+    fn with_neutral_init(&self, id: InstId, mut operands: Operands) -> Outcome<Operands> {
+        let Op::Reduce(attrs) = self.module.op(id) else { return Ok(operands) };
+        let function = single_op(self.module, attrs.to_apply).map(|op| self.module.opcode(op));
+        let neutral = match function {
+            Some(Opcode::Maximum) => negate(INFINITY),
+            Some(Opcode::Minimum) => INFINITY,
+            _ => return Ok(operands),
+        };
+        let is_constant = |&init: &InstId| self.module.constant(init).is_some();
+        if let [Value::Array(array), init] = operands.as_mut_slice()
+            && array.len() > 0
+            && self.module.operands(id).get(1).is_some_and(is_constant)
+            && let Data::F64(values) = init.array()?.data()
+            && values.iter().all(|value| residue(value.to_bits()) == neutral)
+        {
+            *init = init.array()?.clone().modify(&self.ledger, |data| {
+                *data = Data::F64(vec![f64::from_bits(neutral)]);
+                Ok(())
+            })?;
+        }
+        Ok(operands)
     }
 
     /// Whether the result says nothing about reals.

@@ -2,12 +2,13 @@
 //!
 //! The truth is the program in `f64`. The program's own error is the largest of that on
 //! the given inputs and on some next to them, with its roundings as they are and falling the
-//! other way, so that a choice that falls either way in
+//! other way, and with what is equal over the reals found equal where it is compared, so that a choice that falls either way in
 //! the program itself is not held against a rewrite. A rewrite is blamed for what it does
 //! on the given inputs and on at least a third of those next to them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tilewright_interp::algebra::{AlgebraOptions, Ties};
 use tilewright_interp::{Evaluation, Limits, Observer, Seen, evaluate, widened, widened_literal};
 use tilewright_ir::{Data, ElementType, InstId, Literal, Module, Op, Verified};
 
@@ -208,10 +209,17 @@ impl<'m> Judge<'m> {
             self.runs.push(Run { inputs, original, truth });
         }
         let mut own: Vec<f64> = (0..self.runs[0].truth.len()).map(|o| self.own_error(o)).collect();
+        let ties = Ties::of(self.original, &AlgebraOptions::default());
         for (seed, known) in (0..).zip(&self.runs) {
-            let result = leaves(&noisy(self.original, &known.inputs, seed)?);
-            for (own, (result, truth)) in own.iter_mut().zip(result.iter().zip(&known.truth)) {
-                *own = own.max(error(result, truth));
+            let mut others = vec![noisy(self.original, &known.inputs, seed)?];
+            if !ties.is_empty() {
+                others.push(tied(self.original, &known.inputs, &ties)?);
+            }
+            for result in others {
+                let results = leaves(&result);
+                for (own, (result, truth)) in own.iter_mut().zip(results.iter().zip(&known.truth)) {
+                    *own = own.max(error(result, truth));
+                }
             }
         }
         self.own = Some(own);
@@ -260,6 +268,14 @@ impl<'m> Judge<'m> {
 
 fn run(module: &Verified, inputs: &[Literal]) -> Result<Literal, String> {
     evaluate(module, inputs, &Limits::default()).map_err(|error| error.to_string())
+}
+
+/// What a program gives if comparisons of what is equal over the reals find it so, though
+/// rounding errors make a difference.
+fn tied(module: &Verified, inputs: &[Literal], ties: &Ties) -> Result<Literal, String> {
+    let run = Evaluation::new(module).ties(ties).run(&[inputs]);
+    let mut run = run.map_err(|error| error.to_string())?;
+    Ok(run.pop().ok_or("no device")?.output)
 }
 
 /// What a program gives if its roundings fall otherwise.

@@ -48,6 +48,15 @@ fn rewrites_hold_under_attack() {
     assert!(judged >= 6000, "{judged} rewrites were judged");
 }
 
+/// Programs that rounding alone decides, and that the judge once held against a rewrite:
+/// `sum(x - mean(x))` compared with the greatest of such sums.
+#[test]
+fn what_rounding_decides_is_held_against_nobody() {
+    let outcome = Setup::new().hunt().seed(793_350).expect("the program runs");
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    assert!(outcome.judged > 0);
+}
+
 /// How often a mutant must be found.
 const ENOUGH: usize = 3;
 

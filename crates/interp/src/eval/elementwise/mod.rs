@@ -155,8 +155,15 @@ pub(super) fn stochastic_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     apply(cx)
 }
 
-pub(super) fn compare(cx: &mut Cx<'_, '_>, _attrs: &CompareAttrs) -> Outcome<Value> {
-    apply(cx)
+pub(super) fn compare(cx: &mut Cx<'_, '_>, attrs: &CompareAttrs) -> Outcome<Value> {
+    if let Some(field) = &mut cx.evaluator.field {
+        field.ties.note(cx.id, &cx.operands);
+    }
+    let result = apply(cx)?;
+    match cx.evaluator.ties {
+        Some(ties) => ties.decide(cx.id, attrs.direction, result, &cx.evaluator.ledger),
+        None => Ok(result),
+    }
 }
 
 pub(super) fn reduce_precision(
