@@ -211,11 +211,21 @@ impl<'m> Evaluator<'m> {
             } else if step.dynamic {
                 self.run_dynamic(id, operands)?
             } else {
-                let shape = self.module.shape(id);
-                eval::instruction(&mut Cx { evaluator: self, id, shape, operands })?
+                self.compute(id, operands)?
             }
         };
         Ok(smallvec![self.with_noise(id, value)?])
+    }
+
+    /// An instruction whose shape is known.
+    pub(crate) fn compute(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
+        if let Some(seed) = self.noise
+            && let Some(sum) = self.sum_of_parts(id, &operands, seed)?
+        {
+            return Ok(sum);
+        }
+        let shape = self.module.shape(id);
+        eval::instruction(&mut Cx { evaluator: self, id, shape, operands })
     }
 
     /// Apart from the static case, whose frames on the stack stay small.

@@ -3,19 +3,53 @@
 //! The interpreter adds up in `f64` and rounds once, and gives exactly zero where equal
 //! numbers cancel: it is better there than engines are. What error a program has of its own
 //! shows where each result that is rounded moves to a number next to it (Monte Carlo
-//! arithmetic: Parker, "Monte Carlo Arithmetic", 1997).
+//! arithmetic: Parker, "Monte Carlo Arithmetic", 1997), and where sums are taken in parts that
+//! are rounded before they are added, as engines take them.
 
 use std::rc::Rc;
 
-use tilewright_ir::InstId;
+use smallvec::smallvec;
+use tilewright_ir::{Data, InstId, Op, Opcode};
 
 use crate::error::Outcome;
+use crate::eval::{self, Cx, Operands, elementwise};
 use crate::frame::Evaluator;
+use crate::lanes::single_op;
 use crate::nudge::{Movable, Move, nudge};
 use crate::rounding::rounds;
 use crate::value::Value;
 
 impl Evaluator<'_> {
+    /// A sum of floats, as that of two sums: a term's bits and the seed decide in which of
+    /// them it is, so that equal rows have equal sums. `None` for other instructions.
+    pub(crate) fn sum_of_parts(
+        &mut self,
+        id: InstId,
+        operands: &Operands,
+        seed: u64,
+    ) -> Outcome<Option<Value>> {
+        let Op::Reduce(attrs) = self.module.op(id) else { return Ok(None) };
+        let adds = single_op(self.module, attrs.to_apply)
+            .is_some_and(|op| self.module.opcode(op) == Opcode::Add);
+        let [Value::Array(terms), Value::Array(init)] = operands.as_slice() else {
+            return Ok(None);
+        };
+        if !adds || !is_zero(init.data()) {
+            return Ok(None);
+        }
+        let shape = self.module.shape(id);
+        let mut parts = Operands::new();
+        for number in 0..2 {
+            let terms = terms.clone().modify(&self.ledger, |data| {
+                part(data, seed, number);
+                Ok(())
+            })?;
+            let operands = smallvec![terms, Value::Array(init.clone())];
+            parts.push(eval::instruction(&mut Cx { evaluator: self, id, shape, operands })?);
+        }
+        elementwise::sum(&Cx { evaluator: self, id, shape, operands: parts }).map(Some)
+    }
+
     /// An instruction's value, moved if there is noise and the instruction rounds.
     pub(crate) fn with_noise(&self, id: InstId, value: Value) -> Outcome<Value> {
         match self.noise {
@@ -41,5 +75,37 @@ impl Evaluator<'_> {
             }
             Value::Token => Ok(Value::Token),
         }
+    }
+}
+
+/// Whether all are zero, and floats of 16 bits and more.
+fn is_zero(data: &Data) -> bool {
+    match data {
+        Data::F16(v) => v.iter().all(|x| x.to_f64() == 0.0),
+        Data::BF16(v) => v.iter().all(|x| x.to_f64() == 0.0),
+        Data::F32(v) => v.iter().all(|x| *x == 0.0),
+        Data::F64(v) => v.iter().all(|x| *x == 0.0),
+        _ => false,
+    }
+}
+
+/// Keeps the terms of one of two parts, with zeros for the others.
+fn part(data: &mut Data, seed: u64, number: u64) {
+    macro_rules! keep {
+        ($terms:ident) => {
+            for term in $terms.iter_mut() {
+                let first = Move::by_chance(term.to_bits().into(), seed) == Move::Away;
+                if first != (number == 0) {
+                    *term = Default::default();
+                }
+            }
+        };
+    }
+    match data {
+        Data::F16(terms) => keep!(terms),
+        Data::BF16(terms) => keep!(terms),
+        Data::F32(terms) => keep!(terms),
+        Data::F64(terms) => keep!(terms),
+        _ => {}
     }
 }

@@ -102,3 +102,37 @@ fn what_is_not_rounded_stays() {
         assert!(noisy.iter().all(|noisy| *noisy == plain), "{body}");
     }
 }
+
+#[test]
+fn sums_are_taken_in_parts() {
+    // Near 1000 - 1000, a unit in the last place of the sum is nothing, and one of its
+    // parts is 3e-5 or more.
+    let body = "
+  thousand = f32[] constant(1000)
+  thousands = f32[8,32] broadcast(thousand), dimensions={}
+  up = f32[8,32] add(x, thousands)
+  down = f32[8,32] subtract(y, thousands)
+  all = f32[8,64] concatenate(up, down), dimensions={1}
+  ROOT s = f32[8] reduce(all, zero), dimensions={1}, to_apply=add";
+    let (plain, noisy) = results(body, InputKind::Uniform);
+    let apart =
+        |noisy: &Vec<f32>| plain.iter().zip(noisy).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let apart: Vec<f32> = noisy.iter().map(apart).collect();
+    assert!(apart.iter().any(|&apart| apart > 3e-5), "{apart:?}");
+    // 64 terms of 1000 are off by no more than a few of their units.
+    assert!(apart.iter().all(|&apart| apart < 0.05), "{apart:?}");
+}
+
+#[test]
+fn equal_rows_have_equal_sums_in_parts() {
+    let body = "
+  row = f32[1,32] slice(x), slice={[0:1], [0:32]}
+  line = f32[32] reshape(row)
+  rows = f32[8,32] broadcast(line), dimensions={1}
+  ROOT s = f32[8] reduce(rows, zero), dimensions={1}, to_apply=add";
+    let (_, noisy) = results(body, InputKind::Normal);
+    assert!(noisy.iter().flatten().any(|sum| *sum != noisy[0][0]), "{noisy:?}");
+    for sums in noisy {
+        assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
+    }
+}

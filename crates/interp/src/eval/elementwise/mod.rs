@@ -105,6 +105,15 @@ pub(crate) fn convert_kernel(from: ElementType, to: ElementType) -> Outcome<Kern
 
 /// Runs the instruction's kernel over whole arrays.
 fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
+    apply_op(cx, cx.module().op(cx.id))
+}
+
+/// The sum of two operands of the shape of the result, whatever the instruction is.
+pub(crate) fn sum(cx: &Cx<'_, '_>) -> Outcome<Value> {
+    apply_op(cx, &Op::Add)
+}
+
+fn apply_op(cx: &Cx<'_, '_>, op: &Op) -> Outcome<Value> {
     let shape = cx.array_shape()?;
     let mut types: SmallVec<[ElementType; 3]> = SmallVec::new();
     let mut inputs = SmallVec::<[_; 3]>::new();
@@ -114,7 +123,7 @@ fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
         inputs.push(operand.data());
     }
     let numbers = cx.evaluator.numbers();
-    let kernel = numbers.kernel(cx.module().op(cx.id), &types, shape.element_type)?;
+    let kernel = numbers.kernel(op, &types, shape.element_type)?;
     let kernel = kernel.ok_or(Fault::Internal("it is not an elementwise op"))?;
     let allocation = cx.allocate_result()?;
     let mut out = cx.evaluator.ledger.room(shape.element_type, allocation.len);
