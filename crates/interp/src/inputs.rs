@@ -17,6 +17,7 @@ use tilewright_ir::{
 
 use tilewright_ir::shape::checked_product;
 
+use crate::devices::takes_parts;
 use crate::limits::Limits;
 use crate::ranges::{self, MOST_TURNS, Range};
 use crate::value::num_bytes;
@@ -131,7 +132,8 @@ pub fn inputs_within(
 }
 
 /// As [`inputs_within`], for each of several devices its own; those of the
-/// first are those of a single device.
+/// first are those of a single device. A module before partitioning, whose calls take each
+/// device's part of whole arrays, has the same on all.
 ///
 /// # Errors
 /// As for [`inputs_for`].
@@ -146,6 +148,10 @@ pub fn inputs_on(
     let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
     check_size(&shapes, limits, devices)?;
     let ranges = ranges::of_parameters(module);
+    if takes_parts(module) {
+        let same = inputs_from(&shapes, &ranges, Maker { seed, kind, stream: 0 })?;
+        return Ok(vec![same; devices]);
+    }
     let first_streams = (0..devices).zip((0u64..).step_by(1 << 32));
     let inputs = |(_, stream)| inputs_from(&shapes, &ranges, Maker { seed, kind, stream });
     first_streams.map(inputs).collect()

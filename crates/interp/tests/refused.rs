@@ -32,7 +32,7 @@ fn custom_calls_that_are_not_known() {
         call("lapack_spotrf_ffi", "(f32[2,2], s32[])", ", backend_config={mode = 76 : ui8}");
     assert!(option.contains("does not say `uplo`, as in `{uplo = 76 : ui8}`"), "{option}");
     let shard = call("SPMDFullToShardShape", "f32[1,2]", "");
-    assert!(shard.contains("run the partitioner first"), "{shard}");
+    assert!(shard.contains("or partition it first"), "{shard}");
 }
 
 #[test]

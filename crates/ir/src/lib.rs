@@ -53,5 +53,5 @@ pub use types::layout::{Layout, Padding, PaddingValue, Tile};
 pub use types::literal::{ArrayLiteral, Data, Literal, LiteralError, Native};
 pub use types::shape::{ArrayShape, Dims, Shape};
 pub use types::sharding::Sharding;
-pub use types::{devices, element, index, layout, literal, shape, sharding, small_float};
+pub use types::{devices, element, index, layout, literal, sdy, shape, sharding, small_float};
 pub use verify::{Verified, verify};

@@ -7,6 +7,7 @@ pub(crate) mod exchange;
 pub(crate) mod groups;
 mod named;
 mod rows;
+pub(crate) mod shards;
 pub(crate) mod trade;
 
 use std::sync::Arc;
@@ -35,10 +36,12 @@ impl Devices {
     pub const ONE: Self = Self { replicas: 1, partitions: 1 };
 
     /// As many as the header of a module says; where it says nothing, as many as its
-    /// collectives name.
+    /// collectives name, and its calls between the shapes of the whole and of a shard.
     pub fn of(module: &Module) -> Self {
         if module.header.replica_count.is_none() && module.header.num_partitions.is_none() {
-            return named::named(module);
+            let named = named::named(module);
+            let partitions = named.partitions.max(shards::partitions(module));
+            return Self { partitions, ..named };
         }
         let count = |count: Option<i64>| {
             count.and_then(|count| usize::try_from(count).ok()).unwrap_or(1).max(1)
@@ -76,7 +79,12 @@ pub fn tells_devices_apart(module: &Module) -> bool {
     all.any(|id| match module.op(id) {
         Op::Send(attrs) | Op::Recv(attrs) => !attrs.is_host_transfer,
         op => op.opcode().tells_devices_apart(),
-    })
+    }) || takes_parts(module)
+}
+
+/// Whether the arrays of a module are whole ones, of which calls take each device's part.
+pub(crate) fn takes_parts(module: &Module) -> bool {
+    shards::partitions(module) > 1
 }
 
 /// The device on which an evaluation runs, and the way to the others.

@@ -7,6 +7,7 @@ pub mod element;
 pub mod index;
 pub mod layout;
 pub mod literal;
+pub mod sdy;
 pub mod shape;
 pub mod sharding;
 pub mod small_float;

@@ -9,6 +9,7 @@ mod identity;
 mod lapack;
 mod opaque;
 mod pivots;
+mod shards;
 mod tridiagonal;
 
 use tilewright_ir::ops::control::CustomCallAttrs;
@@ -29,14 +30,14 @@ const FAMILIES: &[(&str, Family)] = &[
     ("MoveToHost", identity::same_value),
     ("PinToDevice", identity::same_value),
     ("PinToDeviceSram", identity::same_value),
-    ("SPMDFullToShardShape", identity::shard),
-    ("SPMDShardToFullShape", identity::shard),
+    ("SPMDFullToShardShape", shards::to_shard),
+    ("SPMDShardToFullShape", shards::to_whole),
     ("Sharding", identity::same_value),
     ("TopK", top_k),
     ("annotate_device_placement", identity::same_value),
     ("xla.sdy.FuncResultSharding", identity::same_value),
-    ("xla.sdy.GlobalToLocalShape", identity::shard),
-    ("xla.sdy.LocalToGlobalShape", identity::shard),
+    ("xla.sdy.GlobalToLocalShape", shards::to_shard),
+    ("xla.sdy.LocalToGlobalShape", shards::to_whole),
 ];
 
 /// Whether a custom call computes nothing, or only chooses.
