@@ -217,8 +217,11 @@ impl<'m> Judge<'m> {
             }
             for result in others {
                 let results = leaves(&result);
-                for (own, (result, truth)) in own.iter_mut().zip(results.iter().zip(&known.truth)) {
-                    *own = own.max(error(result, truth));
+                let outputs = results.iter().zip(&known.original).zip(&known.truth);
+                for (own, ((result, original), truth)) in own.iter_mut().zip(outputs) {
+                    // Where its roundings decide whether there is a number, any error is its own.
+                    let lost = not_finite(result, original);
+                    *own = if lost { f64::INFINITY } else { own.max(error(result, truth)) };
                 }
             }
         }
