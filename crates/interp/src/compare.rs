@@ -352,12 +352,17 @@ impl Slack {
 
 /// Whether each element is a finite number; of types that have no others, all are.
 pub(crate) fn is_finite(array: &ArrayLiteral) -> Vec<bool> {
-    if let Some(format) = Format::of(array.element_type())
-        && let Data::U8(bits) = array.data()
+    are_finite(array.data(), array.element_type())
+}
+
+/// Which elements are finite, of data of a type.
+pub(crate) fn are_finite(data: &Data, element_type: ElementType) -> Vec<bool> {
+    if let Some(format) = Format::of(element_type)
+        && let Data::U8(bits) = data
     {
         return bits.iter().map(|&bits| Small { format, bits }.magnitude().is_finite()).collect();
     }
-    with_data!(array.data(), values => values.iter().map(|v| v.magnitude().is_finite()).collect())
+    with_data!(data, values => values.iter().map(|v| v.magnitude().is_finite()).collect())
 }
 
 /// The distance between each two elements.

@@ -14,6 +14,7 @@ use crate::algebra::{Field, Numbers, Ties};
 use crate::delegate::Delegated;
 use crate::devices::Device;
 use crate::devices::exchange::{Label, Place};
+use crate::devices::shards::Meshes;
 use crate::dynamic::{is_dynamic, result_shape};
 use crate::error::{Fault, Outcome};
 use crate::eval::fold::{self, Fold};
@@ -89,6 +90,8 @@ pub(crate) struct Evaluator<'m> {
     /// What an evaluation over a field knows; none in one of floats.
     pub(crate) field: Option<Box<Field>>,
     pub(crate) device: Device,
+    /// The meshes of the module, once something asked.
+    pub(crate) meshes: Option<Rc<Meshes>>,
     /// How often this device has handed something out at each place.
     pub(crate) turns: FxHashMap<Place, u64>,
     /// How often it has waited for something from a device.
@@ -121,6 +124,7 @@ impl<'m> Evaluator<'m> {
             delegated: Delegated::default(),
             field: None,
             device,
+            meshes: None,
             turns: FxHashMap::default(),
             received: FxHashMap::default(),
             awaited: Vec::new(),
@@ -218,7 +222,7 @@ impl<'m> Evaluator<'m> {
     }
 
     /// An instruction whose shape is known.
-    pub(crate) fn compute(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
+    fn compute(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
         if let Some(seed) = self.noise
             && let Some(sum) = self.sum_of_parts(id, &operands, seed)?
         {

@@ -79,7 +79,7 @@ pub use compare::{
 };
 pub use delegate::Delegate;
 pub use devices::{
-    Devices, MOST_DEVICES, join_rows, shape_of_rows, split_rows, tells_devices_apart,
+    Devices, MOST_DEVICES, join_rows, shape_of_rows, split_rows, takes_parts, tells_devices_apart,
 };
 pub use elementwise::Elementwise;
 pub use error::EvalError;

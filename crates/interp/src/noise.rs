@@ -11,6 +11,7 @@ use std::rc::Rc;
 use smallvec::smallvec;
 use tilewright_ir::{Data, InstId, Op, Opcode};
 
+use crate::compare::are_finite;
 use crate::error::Outcome;
 use crate::eval::{self, Cx, Operands, elementwise};
 use crate::frame::Evaluator;
@@ -21,7 +22,8 @@ use crate::value::Value;
 
 impl Evaluator<'_> {
     /// A sum of floats, as that of two sums: a term's bits and the seed decide in which of
-    /// them it is, so that equal rows have equal sums. `None` for other instructions.
+    /// them it is, so that equal rows have equal sums. `None` for other instructions, and
+    /// where a part overflows: no engine has these parts.
     pub(crate) fn sum_of_parts(
         &mut self,
         id: InstId,
@@ -47,7 +49,10 @@ impl Evaluator<'_> {
             let operands = smallvec![terms, Value::Array(init.clone())];
             parts.push(eval::instruction(&mut Cx { evaluator: self, id, shape, operands })?);
         }
-        elementwise::sum(&Cx { evaluator: self, id, shape, operands: parts }).map(Some)
+        let sum = elementwise::sum(&Cx { evaluator: self, id, shape, operands: parts })?;
+        let array = sum.array()?;
+        let finite = are_finite(array.data(), array.element_type()).into_iter().all(|it| it);
+        Ok(finite.then_some(sum))
     }
 
     /// An instruction's value, moved if there is noise and the instruction rounds.

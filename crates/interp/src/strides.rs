@@ -125,6 +125,21 @@ pub(crate) fn row_major(dims: &[i64]) -> SmallVec<[isize; 6]> {
     strides
 }
 
+/// The index of a place in row-major order.
+pub(crate) fn index_of(mut place: usize, sizes: &[usize]) -> SmallVec<[usize; 4]> {
+    let mut index: SmallVec<[usize; 4]> = sizes
+        .iter()
+        .rev()
+        .map(|&size| {
+            let along = place.checked_rem(size).unwrap_or(0);
+            place = place.checked_div(size).unwrap_or(0);
+            along
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
 /// A dim's size, which is not negative.
 pub(crate) fn extent(size: i64) -> usize {
     usize::try_from(size).unwrap_or(0)

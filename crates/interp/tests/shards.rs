@@ -109,3 +109,54 @@ fn parts_that_do_not_fit_are_refused() {
     let error = run(&two, &[counted([4, 4])]).unwrap_err().to_string();
     assert!(error.contains("what each of 2 partitions has of s32[4,2]"), "{error}");
 }
+
+#[test]
+fn what_one_region_enters_another_leaves_for_each_device() {
+    let [rows, columns] = ["[{'x'}, {}]", "[{}, {'y'}]"].map(quoted);
+    let [x, y] = ["'x'", "'y'"].map(quoted);
+    let lines = [
+        "a = s32[4,4] parameter(0)".to_owned(),
+        call("p", "a", "s32[2,4]", "GlobalToLocal", &rows, &x),
+        call("q", "p", "s32[2,2]", "GlobalToLocal", &columns, &y),
+        call("t", "q", "s32[2,4]", "LocalToGlobal", &columns, &y),
+        call("ROOT w", "t", "s32[4,4]", "LocalToGlobal", &rows, &x),
+    ];
+    let module = module(MESH, &lines.join("\n"));
+    let expected: Vec<i32> = (0..16).collect();
+    assert_eq!(run(&module, &[counted([4, 4])]).unwrap(), vec![expected; 4]);
+}
+
+#[test]
+fn a_part_that_a_device_has_itself_is_its_own() {
+    // Each device has the whole, and keeps what it made of it.
+    let [dims, axes] = ["[{}, {}]", "'x', 'y'"].map(quoted);
+    let lines = [
+        "a = s32[1,1] parameter(0)".to_owned(),
+        call("p", "a", "s32[1,1]", "GlobalToLocal", &dims, &axes),
+        "d = u32[] partition-id()\nn = s32[] convert(d)\nm = s32[1,1] reshape(n)".to_owned(),
+        call("ROOT w", "m", "s32[1,1]", "LocalToGlobal", &dims, &axes),
+    ];
+    let module = module(MESH, &lines.join("\n"));
+    let own = run(&module, &[counted([1, 1])]).unwrap();
+    assert_eq!(own, [[0], [1], [2], [3]].map(Vec::from));
+}
+
+#[test]
+fn what_is_no_part_is_refused() {
+    let refused = |dims: &str, to: &str, header: &str, wanted: &str| {
+        let [dims, axes] = [dims, "'x', 'y'"].map(quoted);
+        let part = call("ROOT p", "a", to, "GlobalToLocal", &dims, &axes);
+        // A collective tells how many partitions there are where the call does not.
+        let all = "g = s32[16,4] all-gather(a), channel_id=1, replica_groups={{0,1,2,3}}, \
+                   dimensions={0}, use_global_device_ids=true";
+        let module = module(header, &format!("a = s32[4,4] parameter(0)\n{all}\n{part}"));
+        let error = run(&module, &[counted([4, 4])]).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    };
+    refused("[{'y'}, {'x'}]", "f32[2,2]", MESH, "no array of f32");
+    refused("[{'y'}, {'x'}], unreduced={'x'}", "s32[2,2]", MESH, "is not known");
+    let short = MESH.replace("[1, 0, 2, 3]", "[1, 0, 2]");
+    refused("[{'y'}, {'x'}]", "s32[2,2]", &short, "is not known");
+    let twice = MESH.replace("[1, 0, 2, 3]", "[1, 1, 2, 3]");
+    refused("[{'y'}, {'x'}]", "s32[2,2]", &twice, "is not known");
+}

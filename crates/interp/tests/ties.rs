@@ -87,48 +87,79 @@ fn what_differs_is_left_alone() {
     assert!(Ties::of(&module(other), &AlgebraOptions::default()).is_empty());
 }
 
+/// Modules of which one input does not tell what holds for all.
 #[test]
-fn in_a_loop_a_tie_is_one_in_every_turn() {
-    let text = "HloModule m
+fn what_values_decide_is_no_tie() {
+    let none = |text: &str| {
+        let module = tilewright_text::parse_and_verify(text).expect("a module");
+        assert!(Ties::of(&module, &AlgebraOptions::default()).is_empty(), "{text}");
+    };
+    let entry = |body: &str| none(&format!("HloModule m\n\nENTRY e {{\n{body}\n}}\n"));
+    // Over the field, a sign is 1 for half of all elements.
+    for signed in ["sign(x)", "abs(x)", "sqrt(square)"] {
+        entry(&format!(
+            "x = f32[64] parameter(0)
+             square = f32[64] multiply(x, x)
+             s = f32[64] {signed}
+             one = f32[64] divide(s, x)
+             r = f32[64] multiply(one, x)
+             ROOT c = pred[64] compare(r, x), direction=EQ"
+        ));
+    }
+    // A test for NaN.
+    entry("x = f32[4] parameter(0)\nROOT c = pred[4] compare(x, x), direction=NE");
+    // An integer is that of one input.
+    entry(
+        "n = s32[] parameter(0)
+         m = s32[] add(n, n)
+         a = f32[] convert(n)
+         b = f32[] convert(m)
+         d = f32[] subtract(b, a)
+         ROOT c = pred[] compare(d, a), direction=EQ",
+    );
+    // What a computation compares, it may compare again.
+    none(
+        "HloModule m
 
-body {
-  s = (s32[], f32[], f32[], s32[]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  a = f32[] get-tuple-element(s), index=1
-  b = f32[] get-tuple-element(s), index=2
-  n = s32[] get-tuple-element(s), index=3
-  equal = pred[] compare(a, b), direction=EQ
-  count = s32[] convert(equal)
-  one = s32[] constant(1)
-  up = s32[] add(i, one)
-  more = s32[] add(n, count)
-  SUM
-  ROOT t = (s32[], f32[], f32[], s32[]) tuple(up, next, b, more)
-}
-
-condition {
-  s = (s32[], f32[], f32[], s32[]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  two = s32[] constant(2)
-  ROOT more = pred[] compare(i, two), direction=LT
+f {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=EQ
 }
 
 ENTRY e {
   x = f32[] parameter(0)
   y = f32[] parameter(1)
-  zero = s32[] constant(0)
-  sum = f32[] add(x, y)
-  b = f32[] add(y, x)
-  t = (s32[], f32[], f32[], s32[]) tuple(zero, sum, b, zero)
-  ROOT w = (s32[], f32[], f32[], s32[]) while(t), condition=condition, body=body
+  s = f32[] add(x, y)
+  t = f32[] add(y, x)
+  c = pred[] call(s, t), to_apply=f
+  d = pred[] call(x, y), to_apply=f
+  ROOT r = (pred[], pred[]) tuple(c, d)
 }
-";
-    let ties = |next: &str| {
-        let module = tilewright_text::parse_and_verify(&text.replace("SUM", next)).unwrap();
-        Ties::of(&module, &AlgebraOptions::default())
-    };
-    assert!(!ties("next = f32[] copy(a)").is_empty());
-    assert!(ties("next = f32[] add(a, b)").is_empty());
+",
+    );
+    // A loop turns as often as the field has it.
+    none(
+        "HloModule m
+
+body {
+  a = f32[] parameter(0)
+  ROOT t = f32[] add(a, a)
+}
+
+condition {
+  a = f32[] parameter(0)
+  one = f32[] constant(1)
+  ROOT more = pred[] compare(a, one), direction=LT
+}
+
+ENTRY e {
+  x = f32[] parameter(0)
+  w = f32[] while(x), condition=condition, body=body
+  ROOT c = pred[] compare(w, x), direction=EQ
+}
+",
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use tilewright_interp::algebra::{Ties, Verdict};
 use tilewright_interp::{
     CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
-    Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, tells_devices_apart,
+    Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, takes_parts,
+    tells_devices_apart,
 };
 use tilewright_ir::{ElementType, Literal, Verified};
 
@@ -198,6 +199,8 @@ pub(crate) struct Trial<'a> {
     /// The comparisons of the first that rounding alone decides, once somebody asked.
     pub(crate) ties: OnceLock<Ties>,
     pub(crate) devices: Devices,
+    /// Whether one of them takes each device's part of whole arrays, the same on all.
+    takes_parts: bool,
     pub(crate) progress: [Option<&'a Progress>; 2],
     /// The result of the second module, where a snapshot recorded it.
     pub(crate) recorded: Option<&'a Literal>,
@@ -226,6 +229,7 @@ impl<'a> Trial<'a> {
             wide: OnceLock::new(),
             ties: OnceLock::new(),
             devices,
+            takes_parts: takes_parts(a) || takes_parts(b),
             progress: [None; 2],
             recorded: None,
         })
@@ -237,7 +241,12 @@ impl<'a> Trial<'a> {
             return Ok(given.to_vec());
         }
         let count = counted(self.devices)?;
-        Ok(inputs_on(self.a, seed, kind, &self.options.limits, count)?)
+        let limits = &self.options.limits;
+        if self.takes_parts {
+            let same = inputs_on(self.a, seed, kind, limits, 1)?.pop().unwrap_or_default();
+            return Ok(vec![same; count]);
+        }
+        Ok(inputs_on(self.a, seed, kind, limits, count)?)
     }
 
     /// How the modules are evaluated.
@@ -285,7 +294,18 @@ impl<'a> Trial<'a> {
         if !turn.is_multiple_of(2) {
             evaluation = evaluation.noise(turn);
         }
-        (evaluation, nudged_all(inputs, turn))
+        (evaluation, self.nudged(inputs, turn))
+    }
+
+    /// Inputs next to the given ones: where all devices have the same, still.
+    fn nudged(&self, inputs: &Inputs, turn: u64) -> Inputs {
+        match inputs.first() {
+            Some(first) if self.takes_parts && inputs.iter().all(|other| other == first) => {
+                let same = nudged_all(&vec![first.clone()], turn).pop().unwrap_or_default();
+                vec![same; inputs.len()]
+            }
+            _ => nudged_all(inputs, turn),
+        }
     }
 
     /// The verdict of algebra on each output; none where the second module is a recording.
@@ -442,7 +462,7 @@ fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
     let (of_a, of_b) = (Devices::of(a), Devices::of(b));
     match (tells_devices_apart(a), tells_devices_apart(b)) {
         (true, true) if of_a != of_b => Err(Error::NotComparable(format!(
-            "the header of one says {} replicas of {} partitions, that of the other {} of {}; \
+            "one is for {} replicas of {} partitions, the other for {} of {}; \
              say on how many both shall run (`--replicas`, `--partitions`)",
             of_a.replicas, of_a.partitions, of_b.replicas, of_b.partitions
         ))),

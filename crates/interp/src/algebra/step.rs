@@ -12,7 +12,7 @@ use super::constant::elements;
 use super::field::{INFINITY, UNSURE, hash, marks, negate, random, residue};
 use super::function::ELEMENT;
 use super::meaning::{Doubt, Doubts, Meaning, hands_on, has_floats, meaning};
-use super::ties::Ties;
+use super::ties::{Ties, leaves_sign_open};
 use crate::dynamic::is_dynamic;
 use crate::error::{Fault, Outcome};
 use crate::eval::{self, Cx, Operands, unsupported};
@@ -29,13 +29,20 @@ pub(crate) struct Field {
     constants: FxHashMap<InstId, Value>,
     /// How many random functions with a state were called.
     calls: u64,
-    /// The comparisons so far.
-    pub(crate) ties: Ties,
+    /// The comparisons so far, if they are looked at.
+    pub(crate) ties: Option<Ties>,
 }
 
 /// What is computed of constants alone is computed as floats, too, if it has no more
 /// elements.
 const MOST_OF_CONSTANTS: usize = 1 << 20;
+
+impl Field {
+    /// One that looks for comparisons of what is equal.
+    pub(super) fn looking_for_ties() -> Self {
+        Self { ties: Some(Ties::default()), ..Self::default() }
+    }
+}
 
 impl Evaluator<'_> {
     /// The instruction's value over the field.
@@ -51,7 +58,12 @@ impl Evaluator<'_> {
             Some(floats) if !is_exact(self.module, id) => over_field(floats, &self.ledger)?,
             _ => self.of_elements(id, operands)?,
         };
-        Ok(if hands_on(self.module, id) { value } else { with_floats(value, floats) })
+        let value = if hands_on(self.module, id) { value } else { with_floats(value, floats) };
+        let looks_for_ties = self.field.as_ref().is_some_and(|field| field.ties.is_some());
+        match looks_for_ties && leaves_sign_open(self.module, id) {
+            true => mark(value, &self.ledger),
+            false => Ok(value),
+        }
     }
 
     fn of_elements(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {

@@ -3,45 +3,49 @@
 //! `sum(x - mean(x)) == 0` holds over the reals, whatever `x` is; in floats it holds where
 //! the rounding errors of the sum cancel, which they may do in one order of its terms and
 //! not in another. Both sides of such a comparison are the same element of the field.
+//!
+//! Such a comparison excuses what two programs make of it, so none is taken for one that
+//! values may decide: what passed an order is not known in the field, nor is what passed an
+//! op that takes or leaves a sign (`sqrt(x*x)` is `x` there for half of all elements), nor
+//! what depends on integers, which are those of one input.
 
-use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ops::elementwise::Direction;
-use tilewright_ir::{Data, InstId, Op, Verified};
+use tilewright_ir::{Data, InstId, Module, Op, Opcode, Verified};
 
-use super::compare::{AlgebraOptions, evaluate, least_steps};
+use super::compare::{AlgebraOptions, evaluate, kinds, least_steps};
 use super::field::{UNSURE, marks, residue};
 use super::inputs::inputs;
+use super::step::Field;
+use crate::compare::are_finite;
 use crate::devices::tells_devices_apart;
 use crate::error::{Fault, Outcome};
 use crate::inputs::InputKind;
 use crate::limits::Ledger;
 use crate::value::Value;
 
-/// The comparisons of a module whose sides are equal over the reals, element by element.
+/// The comparisons in the entry of a module whose sides are equal over the reals, element
+/// by element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ties {
     equal: FxHashMap<InstId, Vec<bool>>,
 }
 
 impl Ties {
-    /// Those of a module, found on one input over the field. None are found in a module
-    /// that runs on several devices, or needs more than the limits.
+    /// Those of a module. None are found in a module with integers among its parameters,
+    /// with loops or branches, that runs on several devices, or needs more than the limits.
     pub fn of(module: &Verified, options: &AlgebraOptions) -> Self {
         let AlgebraOptions { seed, limits } = *options;
-        let compares = |&&id: &&InstId| matches!(module.op(id), Op::Compare(_));
-        let mut all = module.computations().iter().flat_map(|&c| module.instructions(c));
-        let is_within = !tells_devices_apart(module) && least_steps(module) <= limits.max_steps;
-        if !is_within || !all.any(|id| compares(&&id)) {
+        if !may_have_ties(module) || least_steps(module) > limits.max_steps {
             return Self::default();
         }
         let Ok(inputs) = inputs(module, seed, InputKind::Normal, &limits) else {
             return Self::default();
         };
-        match evaluate(module, &inputs, limits) {
-            Ok((_, field)) => field.ties.nonempty(),
+        match evaluate(module, &inputs, limits, Field::looking_for_ties()) {
+            Ok((_, field)) => field.ties.unwrap_or_default(),
             Err(_) => Self::default(),
         }
     }
@@ -51,54 +55,80 @@ impl Ties {
         self.equal.is_empty()
     }
 
-    /// Takes in a comparison over the field: of one in a loop, only what is equal in every
-    /// turn is kept.
-    pub(crate) fn note(&mut self, id: InstId, sides: &[Value]) {
+    /// Takes in a comparison over the field, which runs once.
+    pub(crate) fn note(&mut self, module: &Module, id: InstId, sides: &[Value]) {
+        let is_same = matches!(module.operands(id), [a, b] if a == b);
         let [Value::Array(a), Value::Array(b)] = sides else { return };
         let (Data::F64(a), Data::F64(b)) = (a.data(), b.data()) else { return };
+        if is_same || module.instruction(id).parent() != module.entry() {
+            return;
+        }
         let is_tie = |(a, b): (&f64, &f64)| {
             let (a, b) = (a.to_bits(), b.to_bits());
             marks(a | b) & UNSURE == 0 && residue(a) == residue(b)
         };
-        let ties = || a.iter().zip(b).map(is_tie);
-        match self.equal.entry(id) {
-            Entry::Occupied(known) => {
-                known.into_mut().iter_mut().zip(ties()).for_each(|(known, tie)| *known &= tie);
-            }
-            // Nothing is kept of most comparisons but that they have no tie.
-            Entry::Vacant(place) => {
-                let any = ties().any(|tie| tie);
-                place.insert(if any { ties().collect() } else { Vec::new() });
-            }
+        let ties: Vec<bool> = a.iter().zip(b).map(is_tie).collect();
+        if ties.contains(&true) {
+            self.equal.insert(id, ties);
         }
     }
 
-    /// Without comparisons that have no tie.
-    fn nonempty(mut self) -> Self {
-        self.equal.retain(|_, ties| ties.contains(&true));
-        self
-    }
-
-    /// The result of a comparison with its ties decided as over the reals.
+    /// The result of a comparison with its ties decided as over the reals: those of sides
+    /// that are finite.
     pub(crate) fn decide(
         &self,
         id: InstId,
         direction: Direction,
+        sides: &[Value],
         result: Value,
         ledger: &Rc<Ledger>,
     ) -> Outcome<Value> {
         let (Some(ties), Value::Array(array)) = (self.equal.get(&id), &result) else {
             return Ok(result);
         };
+        let finite = sides.iter().map(|side| {
+            let side = side.array()?;
+            Ok(are_finite(side.data(), side.element_type()))
+        });
+        let finite = finite.collect::<Outcome<Vec<_>>>()?;
         let holds = matches!(direction, Direction::Eq | Direction::Le | Direction::Ge);
         array.clone().modify(ledger, |data| {
             let Data::Pred(values) = data else {
                 return Err(Fault::Internal("a comparison gives no truth values"));
             };
-            for (value, _) in values.iter_mut().zip(ties).filter(|(_, tie)| **tie) {
-                *value = holds;
+            for (at, (value, _)) in values.iter_mut().zip(ties).enumerate().filter(|(_, t)| *t.1) {
+                if finite.iter().all(|side| side.get(at) == Some(&true)) {
+                    *value = holds;
+                }
             }
             Ok(())
         })
     }
+}
+
+/// Whether a module compares floats of which one input tells as much as any other.
+fn may_have_ties(module: &Verified) -> bool {
+    let compares = |id: InstId| matches!(module.op(id), Op::Compare(_));
+    let branches = |id: InstId| matches!(module.op(id), Op::While(_) | Op::Conditional(_));
+    let all = || module.computations().iter().flat_map(|&c| module.instructions(c));
+    all().any(compares)
+        && !all().any(branches)
+        && kinds(module).len() == 1
+        && !tells_devices_apart(module)
+}
+
+/// Whether an instruction takes or leaves a sign, by itself or in what it applies to
+/// elements: over the field that is by chance.
+pub(super) fn leaves_sign_open(module: &Module, id: InstId) -> bool {
+    let by_itself = |id: InstId| {
+        matches!(
+            module.opcode(id),
+            Opcode::Abs | Opcode::Sign | Opcode::Sqrt | Opcode::Rsqrt | Opcode::Power
+        )
+    };
+    let applied = || {
+        let called = module.called(id).into_iter();
+        called.flat_map(|computation| module.instructions(computation)).any(by_itself)
+    };
+    by_itself(id) || !matches!(module.op(id), Op::Call(_)) && applied()
 }

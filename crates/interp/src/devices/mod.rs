@@ -38,17 +38,20 @@ impl Devices {
     /// As many as the header of a module says; where it says nothing, as many as its
     /// collectives name, and its calls between the shapes of the whole and of a shard.
     pub fn of(module: &Module) -> Self {
+        let taken = || shards::partitions(module);
         if module.header.replica_count.is_none() && module.header.num_partitions.is_none() {
             let named = named::named(module);
-            let partitions = named.partitions.max(shards::partitions(module));
-            return Self { partitions, ..named };
+            return Self { partitions: named.partitions.max(taken()), ..named };
         }
         let count = |count: Option<i64>| {
             count.and_then(|count| usize::try_from(count).ok()).unwrap_or(1).max(1)
         };
         Self {
             replicas: count(module.header.replica_count),
-            partitions: count(module.header.num_partitions),
+            partitions: match module.header.num_partitions {
+                None => taken(),
+                stated => count(stated),
+            },
         }
     }
 
@@ -83,7 +86,7 @@ pub fn tells_devices_apart(module: &Module) -> bool {
 }
 
 /// Whether the arrays of a module are whole ones, of which calls take each device's part.
-pub(crate) fn takes_parts(module: &Module) -> bool {
+pub fn takes_parts(module: &Module) -> bool {
     shards::partitions(module) > 1
 }
 

@@ -8,18 +8,24 @@
 use smallvec::SmallVec;
 use tilewright_ir::devices::{AxisRef, Mesh};
 use tilewright_ir::metadata::FrontendAttributes;
-use tilewright_ir::sharding::{LeafSharding, NamedSharding, Placement, TileDevices, Tiling};
+use tilewright_ir::sharding::{
+    LeafSharding, NamedSharding, Placement, Subgroup, TileDevices, Tiling,
+};
 use tilewright_ir::{InstId, Module, Op, sdy};
 
 use super::MOST_DEVICES;
+use crate::strides::index_of;
 
 /// How an array is cut into equal parts, and which of them each partition has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shards {
     /// Into how many parts each dim is cut.
     pub(crate) parts: SmallVec<[usize; 4]>,
-    /// The part of each dim that a partition has.
-    pub(crate) places: Vec<SmallVec<[usize; 4]>>,
+    /// The parts that each partition has, a row for each.
+    places: Vec<u32>,
+    /// Partitions of one number have the parts of one whole. Others differ in what the
+    /// program around this says for each device.
+    groups: Vec<u32>,
 }
 
 /// Which way a call goes.
@@ -46,37 +52,67 @@ impl Way {
 pub(super) fn partitions(module: &Module) -> usize {
     let computations = module.computations().iter();
     let all = computations.flat_map(|&computation| module.instructions(computation));
-    let counts = all.filter_map(|id| Some(of_call(module, id)?.first()?.places.len()));
+    let mut meshes = None;
+    let counts = all.filter(|&id| way_of(module, id).is_some()).filter_map(|id| {
+        let meshes = meshes.get_or_insert_with(|| Meshes::of(module));
+        Some(meshes.of_call(module, id)?.first()?.partitions())
+    });
     counts.max().unwrap_or(1)
 }
 
-/// How each operand of such a call is cut, or each result; `None` if an instruction is none,
-/// or says nothing that is known.
-pub(crate) fn of_call(module: &Module, id: InstId) -> Option<Vec<Shards>> {
+fn way_of(module: &Module, id: InstId) -> Option<Way> {
     let Op::CustomCall(attrs) = module.op(id) else { return None };
-    let target = attrs.custom_call_target.as_str();
-    let way = Way::of(target)?;
-    if target.starts_with("xla.sdy.") {
-        by_axes(module, id, way)
-    } else {
-        by_tiles(module, id, way)
-    }
+    Way::of(&attrs.custom_call_target)
 }
 
-fn by_axes(module: &Module, id: InstId, way: Way) -> Option<Vec<Shards>> {
-    let attributes = &module.extras(id)?.frontend_attributes;
-    let meshes = value_of(&module.header.frontend_attributes, "xla.sdy.meshes");
-    let meshes = meshes.map_or(Some(Vec::new()), sdy::meshes)?;
-    let key = match way {
-        Way::ToShard => "xla.sdy.in_shardings",
-        Way::ToWhole => "xla.sdy.out_shardings",
-    };
-    let shardings = sdy::shardings(value_of(attributes, key)?, &meshes)?;
-    let manual = sdy::manual_axes(value_of(attributes, "xla.sdy.manual_axes")?)?;
-    let is_manual = |mesh: &Mesh, axis: &AxisRef| {
-        mesh.axes.get(axis.axis).is_some_and(|axis| manual.contains(&axis.name))
-    };
-    shardings.iter().map(|sharding| Shards::named(sharding, &is_manual)).collect()
+/// The meshes of a module that names some, none of more devices than are simulated.
+#[derive(Debug)]
+pub(crate) struct Meshes(sdy::Meshes);
+
+/// No more parts of partitions are kept of a call.
+const MOST_PLACES: usize = 1 << 22;
+
+impl Meshes {
+    pub(crate) fn of(module: &Module) -> Self {
+        let text = value_of(&module.header.frontend_attributes, "xla.sdy.meshes");
+        let mut meshes = text.and_then(sdy::meshes).unwrap_or_default();
+        meshes.retain(|(_, mesh)| count(mesh).is_some());
+        Self(meshes)
+    }
+
+    /// How each operand of a call to a shard is cut, or each result of one to the whole;
+    /// `None` if an instruction is none, or says nothing that is known.
+    pub(crate) fn of_call(&self, module: &Module, id: InstId) -> Option<Vec<Shards>> {
+        let way = way_of(module, id)?;
+        let attributes = module.extras(id).map(|extras| &extras.frontend_attributes);
+        let own = attributes.and_then(|all| value_of(all, "xla.sdy.manual_axes"));
+        match (own, attributes) {
+            (Some(manual), Some(attributes)) => self.by_axes(attributes, way, manual),
+            _ => by_tiles(module, id, way),
+        }
+    }
+
+    fn by_axes(
+        &self,
+        attributes: &FrontendAttributes,
+        way: Way,
+        manual: &str,
+    ) -> Option<Vec<Shards>> {
+        let key = match way {
+            Way::ToShard => "xla.sdy.in_shardings",
+            Way::ToWhole => "xla.sdy.out_shardings",
+        };
+        let manual = sdy::manual_axes(manual)?;
+        let is_manual = |mesh: &Mesh, axis: usize| {
+            mesh.axes.get(axis).is_some_and(|axis| manual.contains(&axis.name))
+        };
+        let mut places = 0_usize;
+        sdy::shardings(value_of(attributes, key)?, &self.0, |sharding| {
+            let shards = Shards::named(&sharding, &is_manual)?;
+            places = places.checked_add(shards.places.len())?;
+            (places <= MOST_PLACES).then_some(shards)
+        })
+    }
 }
 
 fn value_of<'a>(attributes: &'a FrontendAttributes, wanted: &str) -> Option<&'a str> {
@@ -100,63 +136,29 @@ fn by_tiles(module: &Module, id: InstId, way: Way) -> Option<Vec<Shards>> {
     Some(vec![shards?])
 }
 
+/// The devices of a mesh, if they can be simulated.
+fn count(mesh: &Mesh) -> Option<usize> {
+    let sizes = mesh.axes.iter().map(|axis| usize::try_from(axis.size).ok());
+    let count = sizes.into_iter().try_fold(1_usize, |count, size| count.checked_mul(size?))?;
+    (1..=MOST_DEVICES).contains(&count).then_some(count)
+}
+
 impl Shards {
-    /// By the axes of a mesh of which a program takes care itself.
-    fn named(
-        sharding: &NamedSharding,
-        is_manual: &dyn Fn(&Mesh, &AxisRef) -> bool,
-    ) -> Option<Self> {
-        let NamedSharding { mesh, dims, .. } = sharding;
-        let sizes: Vec<usize> =
-            mesh.axes.iter().map(|axis| usize::try_from(axis.size).ok()).collect::<Option<_>>()?;
-        let cuts = dims.iter().map(|dim| {
-            let axes = dim.axes.iter().filter(|axis| is_manual(mesh, axis));
-            axes.map(|axis| Cut::of(axis, &sizes)).collect::<Option<Vec<Cut>>>()
-        });
-        let cuts = cuts.collect::<Option<Vec<_>>>()?;
-        let parts = cuts
-            .iter()
-            .map(|cuts| cuts.iter().try_fold(1_usize, |parts, cut| parts.checked_mul(cut.size)));
-        let parts = parts.collect::<Option<_>>()?;
-        let place = |at: usize| {
-            let along = unravelled(at, &sizes);
-            let part = |cuts: &Vec<Cut>| {
-                cuts.iter().fold(0, |part, cut| part * cut.size + cut.part(&along))
-            };
-            cuts.iter().map(part).collect()
-        };
-        Self::of(parts, &mesh.ids()?, place)
+    /// How many partitions there are.
+    pub(crate) fn partitions(&self) -> usize {
+        self.groups.len()
     }
 
-    /// By tiles; what the devices of a subgroup have is the same, or their own affair.
-    fn tiled(tiling: &Tiling, rank: usize) -> Option<Self> {
-        let sizes: Vec<usize> =
-            tiling.dims.iter().map(|&size| usize::try_from(size).ok()).collect::<Option<_>>()?;
-        let ids = match &tiling.devices {
-            TileDevices::List(ids) => ids.clone(),
-            TileDevices::Iota(devices) => devices.ids()?,
-        };
-        let place = |at: usize| unravelled(at, &sizes).into_iter().take(rank).collect();
-        Self::of(sizes.iter().copied().take(rank).collect(), &ids, place)
+    /// The part of each dim that a partition has.
+    pub(crate) fn place(&self, partition: usize) -> impl Iterator<Item = usize> + '_ {
+        let rank = self.parts.len();
+        let row = self.places.iter().skip(partition.saturating_mul(rank)).take(rank);
+        row.map(|&part| usize::try_from(part).unwrap_or(usize::MAX))
     }
 
-    /// `ids` are the partitions, `place` the parts that the one at a place of them has.
-    fn of(
-        parts: SmallVec<[usize; 4]>,
-        ids: &[i64],
-        place: impl Fn(usize) -> SmallVec<[usize; 4]>,
-    ) -> Option<Self> {
-        // Every part is somebody's.
-        let count = parts.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))?;
-        if count == 0 || count > ids.len() || ids.len() > MOST_DEVICES {
-            return None;
-        }
-        let mut places = vec![None; ids.len()];
-        for (at, &id) in ids.iter().enumerate() {
-            let slot = places.get_mut(usize::try_from(id).ok()?)?;
-            *slot = Some(place(at));
-        }
-        Some(Self { parts, places: places.into_iter().collect::<Option<_>>()? })
+    /// Whether two partitions have parts of one whole.
+    pub(crate) fn together(&self, one: usize, other: usize) -> bool {
+        self.groups.get(one) == self.groups.get(other)
     }
 
     /// The size of the whole, of a shard of these dims.
@@ -166,6 +168,90 @@ impl Shards {
             dim.checked_mul(parts)
         });
         if shard.len() == self.parts.len() { dims.collect() } else { None }
+    }
+
+    /// By the axes of a mesh of which a program takes care itself.
+    fn named(sharding: &NamedSharding, is_manual: &dyn Fn(&Mesh, usize) -> bool) -> Option<Self> {
+        let NamedSharding { mesh, dims, unreduced, .. } = sharding;
+        // Summands are no parts.
+        if !unreduced.is_empty() {
+            return None;
+        }
+        count(mesh)?;
+        let sizes: Vec<usize> =
+            mesh.axes.iter().map(|axis| usize::try_from(axis.size).ok()).collect::<Option<_>>()?;
+        let cuts = dims.iter().map(|dim| {
+            let axes = dim.axes.iter().filter(|axis| is_manual(mesh, axis.axis));
+            axes.map(|axis| Cut::of(axis, &sizes)).collect::<Option<Vec<Cut>>>()
+        });
+        let cuts = cuts.collect::<Option<Vec<_>>>()?;
+        let parts = cuts
+            .iter()
+            .map(|cuts| cuts.iter().try_fold(1_usize, |parts, cut| parts.checked_mul(cut.size)));
+        let parts = parts.collect::<Option<_>>()?;
+        let place = |along: &[usize]| {
+            let part = |cuts: &Vec<Cut>| {
+                cuts.iter().fold(0, |part, cut| part * cut.size + cut.part(along))
+            };
+            cuts.iter().map(part).collect()
+        };
+        let others = |along: &[usize]| {
+            let axes = along.iter().zip(&sizes).enumerate();
+            let others = axes.filter(|&(axis, _)| !is_manual(mesh, axis));
+            others.fold(0, |group, (_, (&at, &size))| group * size + at)
+        };
+        Self::of(parts, &mesh.ids()?, &sizes, place, others)
+    }
+
+    /// By tiles; the devices along a manual dim have wholes of their own.
+    fn tiled(tiling: &Tiling, rank: usize) -> Option<Self> {
+        let Tiling { dims, devices, subgroups } = tiling;
+        let sizes: Vec<usize> =
+            dims.iter().map(|&size| usize::try_from(size).ok()).collect::<Option<_>>()?;
+        let ids = match devices {
+            TileDevices::List(ids) => ids.clone(),
+            TileDevices::Iota(devices) => devices.ids()?,
+        };
+        if subgroups.contains(&Subgroup::Unreduced) {
+            return None;
+        }
+        let place = |along: &[usize]| along.iter().copied().take(rank).collect();
+        let others = |along: &[usize]| {
+            let trailing = along.iter().zip(&sizes).skip(rank).zip(subgroups);
+            let manual = trailing.filter(|&(_, subgroup)| *subgroup == Subgroup::Manual);
+            manual.fold(0, |group, ((&at, &size), _)| group * size + at)
+        };
+        Self::of(sizes.iter().copied().take(rank).collect(), &ids, &sizes, place, others)
+    }
+
+    /// `ids` are the partitions in row-major order of `sizes`; of an index in these, `place`
+    /// are the parts that the partition has, and `others` says which group it is in.
+    fn of(
+        parts: SmallVec<[usize; 4]>,
+        ids: &[i64],
+        sizes: &[usize],
+        place: impl Fn(&[usize]) -> SmallVec<[usize; 4]>,
+        others: impl Fn(&[usize]) -> usize,
+    ) -> Option<Self> {
+        let product = |sizes: &[usize]| {
+            sizes.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))
+        };
+        // Every part is somebody's.
+        let count = product(&parts)?;
+        let fits = product(sizes)? == ids.len() && ids.len() <= MOST_DEVICES;
+        if !fits || count == 0 || count > ids.len() {
+            return None;
+        }
+        let mut rows = vec![None; ids.len()];
+        for (at, &id) in ids.iter().enumerate() {
+            let along = index_of(at, sizes);
+            let row = (place(&along), u32::try_from(others(&along)).ok()?);
+            *rows.get_mut(usize::try_from(id).ok()?)? = Some(row);
+        }
+        let rows = rows.into_iter().collect::<Option<Vec<_>>>()?;
+        let places = rows.iter().flat_map(|(place, _)| place).map(|&part| u32::try_from(part));
+        let places = places.collect::<Result<_, _>>().ok()?;
+        Some(Self { parts, places, groups: rows.iter().map(|&(_, group)| group).collect() })
     }
 }
 
@@ -195,21 +281,6 @@ impl Cut {
         let part = at.checked_div(self.after).unwrap_or(0);
         part.checked_rem(self.size).unwrap_or(0)
     }
-}
-
-/// The index of a place in row-major order.
-fn unravelled(mut at: usize, sizes: &[usize]) -> SmallVec<[usize; 4]> {
-    let mut index: SmallVec<[usize; 4]> = sizes
-        .iter()
-        .rev()
-        .map(|&size| {
-            let along = at.checked_rem(size).unwrap_or(0);
-            at = at.checked_div(size).unwrap_or(0);
-            along
-        })
-        .collect();
-    index.reverse();
-    index
 }
 
 #[cfg(test)]
@@ -246,8 +317,8 @@ mod tests {
         // numpy: [tuple(i[0] for i in np.where(np.arange(8).reshape(2, 2, 2) == d)) ...]
         let shards = cut(&[&[(2, 2)], &[(1, 2), (4, 2)]]).unwrap();
         assert_eq!(shards.parts.as_slice(), [2, 4]);
-        let places: Vec<_> = shards.places.iter().map(|place| (place[0], place[1])).collect();
-        assert_eq!(places, [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)]);
+        let places: Vec<Vec<usize>> = (0..8).map(|p| shards.place(p).collect()).collect();
+        assert_eq!(places, [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [0, 3], [1, 2], [1, 3]]);
     }
 
     #[test]

@@ -14,8 +14,11 @@ use smol_str::SmolStr;
 use super::devices::{AxisRef, Mesh, MeshAxis, MeshDevices, SubAxis};
 use super::sharding::{DimSharding, NamedSharding};
 
-/// The meshes of a module by name: the value of its `xla.sdy.meshes`.
-pub fn meshes(text: &str) -> Option<Vec<(SmolStr, Mesh)>> {
+/// The meshes of a module, each with its name.
+pub type Meshes = Vec<(SmolStr, Mesh)>;
+
+/// The meshes of a module: the value of its `xla.sdy.meshes`.
+pub fn meshes(text: &str) -> Option<Meshes> {
     let mut cursor = Cursor::new(text);
     cursor.expect('{')?;
     let meshes = cursor.list('}', |cursor| {
@@ -27,14 +30,18 @@ pub fn meshes(text: &str) -> Option<Vec<(SmolStr, Mesh)>> {
     cursor.end(meshes)
 }
 
-/// The sharding of each value, on these meshes: that of `xla.sdy.in_shardings` and
-/// `xla.sdy.out_shardings`.
-pub fn shardings(text: &str, meshes: &[(SmolStr, Mesh)]) -> Option<Vec<NamedSharding>> {
+/// Something made of the sharding of each value, on these meshes: of `xla.sdy.in_shardings`
+/// and `xla.sdy.out_shardings`. Each sharding has its mesh, of which there may be many.
+pub fn shardings<T>(
+    text: &str,
+    meshes: &[(SmolStr, Mesh)],
+    mut make: impl FnMut(NamedSharding) -> Option<T>,
+) -> Option<Vec<T>> {
     let mut cursor = Cursor::new(text);
     cursor.keyword("#sdy.sharding_per_value")?;
     cursor.expect('<')?;
     cursor.expect('[')?;
-    let shardings = cursor.list(']', |cursor| cursor.sharding(meshes))?;
+    let shardings = cursor.list(']', |cursor| make(cursor.sharding(meshes)?))?;
     cursor.expect('>')?;
     cursor.end(shardings)
 }
@@ -204,7 +211,7 @@ impl<'t> Cursor<'t> {
 mod tests {
     use super::*;
 
-    fn known() -> Vec<(SmolStr, Mesh)> {
+    fn known() -> Meshes {
         meshes(
             r#"{mesh = #sdy.mesh<["x"=4, "y"=2]>, other = #sdy.mesh<["z"=2], device_ids=[1, 0]>}"#,
         )
@@ -224,7 +231,7 @@ mod tests {
         let text = r#""#.to_owned()
             + r#"#sdy.sharding_per_value<[<@mesh, [{"x", "y"}p1, {?}, {"x":(2)2, ?}], "#
             + r#"replicated={"y"}>, <mesh<["a"=2]>, []>]>"#;
-        let read = shardings(&text, &known()).unwrap();
+        let read = shardings(&text, &known(), Some).unwrap();
         assert_eq!(read.len(), 2);
         let axes: Vec<_> = read[0].dims.iter().map(|dim| (dim.axes.len(), dim.is_open)).collect();
         assert_eq!(axes, [(2, false), (0, true), (1, true)]);
@@ -246,7 +253,8 @@ mod tests {
         for text in ["", "{", "{mesh}", "{mesh = #sdy.mesh<>}", r#"{m = #sdy.mesh<["x"=]>}"#] {
             assert_eq!(meshes(text), None, "{text}");
         }
-        let of = |text: &str| shardings(&format!("#sdy.sharding_per_value<[{text}]>"), &known());
+        let of =
+            |text: &str| shardings(&format!("#sdy.sharding_per_value<[{text}]>"), &known(), Some);
         for text in [
             "<@none, []>",
             r#"<@mesh, [{"z"}]>"#,

@@ -57,7 +57,8 @@ pub struct Form {
     pub tree: Tree,
     /// What the results of the first stage are multiplied by before they are summed.
     pub between: Rest,
-    /// What the result is multiplied by.
+    /// What the result is multiplied by. Of a float product, nothing that it was multiplied
+    /// by before a factor between the stages.
     pub after: Rest,
 }
 
@@ -250,6 +251,15 @@ impl Sum {
         let tree = &self.product.tree;
         let above = core.iter().filter(|(_, factor)| !factor.divides).map(|&(place, _)| place);
         let deepest = above.max_by_key(|&place| (tree.depth_of(place), Reverse(place)))?;
+        if self.law == Law::Times && self.monoid.element_type.is_float() {
+            // `(q*tiny)*huge` is no `sum(q*huge) * tiny`: what comes before waits for it.
+            let met = |place: &usize| tree.meeting(deepest, *place);
+            let last = between.iter().filter_map(met).min();
+            let waits = |place: &usize| last.is_some() && met(place) >= last;
+            between.extend(after.iter().copied().filter(waits));
+            between.sort_unstable();
+            after.retain(|place| !waits(place));
+        }
         let rest = |places: Vec<usize>| self.rest(deepest, &places);
         let (between, after) = (rest(between)?, rest(after)?);
         if !self.law.keeps_order() {

@@ -160,6 +160,19 @@ impl Tree {
         }
     }
 
+    /// Under how many operations the one stands that puts two factors together: the more,
+    /// the earlier it is applied.
+    pub fn meeting(&self, one: usize, other: usize) -> Option<usize> {
+        match self {
+            Self::Factor(own) => (*own == one && *own == other).then_some(0),
+            Self::Times(pair) | Self::Over(pair) => {
+                let within = pair.iter().find_map(|part| part.meeting(one, other));
+                let here = || self.depth_of(one).and(self.depth_of(other)).map(|_| 0);
+                within.and_then(|depth| depth.checked_add(1)).or_else(here)
+            }
+        }
+    }
+
     fn part(&self, place: &dyn Fn(usize) -> Option<usize>) -> Part {
         let times = |a, b| Self::Times(Box::new([a, b]));
         let (first, second) = match self {

@@ -2,9 +2,10 @@
 //!
 //! The truth is the program in `f64`. The program's own error is the largest of that on
 //! the given inputs and on some next to them, with its roundings as they are and falling the
-//! other way, and with what is equal over the reals found equal where it is compared, so that a choice that falls either way in
-//! the program itself is not held against a rewrite. A rewrite is blamed for what it does
-//! on the given inputs and on at least a third of those next to them.
+//! other way, and with what is equal over the reals found equal where it is compared: a
+//! choice that falls either way in the program itself is not held against a rewrite. A
+//! rewrite is blamed for what it does on the given inputs and on at least a third of those
+//! next to them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,11 +4,14 @@
 //! device does (`shard_map`) takes the device's part of them, and puts the parts of all
 //! devices together again.
 
+use std::rc::Rc;
+
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, Shape};
 
 use super::{identity, opaque};
-use crate::devices::shards::{Shards, Way, of_call};
+use crate::devices::Device;
+use crate::devices::shards::{Meshes, Shards, Way};
 use crate::error::{Fault, Outcome};
 use crate::eval::shaping::join;
 use crate::eval::{Cx, tuple, unsupported};
@@ -25,28 +28,18 @@ pub(super) fn to_whole(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     between(cx, Way::ToWhole)
 }
 
-/// On one device the operands, if their shapes are those of the results. What a call that
+/// On one partition the operands, if their shapes are those of the results. What a call that
 /// says nothing of its parts does, a partitioner decides: it is something of the right
 /// shape, if the caller wants that.
 fn between(cx: &mut Cx<'_, '_>, way: Way) -> Outcome<Value> {
     let partitions = cx.evaluator.device.all.partitions;
-    let known = of_call(cx.module(), cx.id)
-        .filter(|all| partitions > 1 && all.iter().all(|shards| shards.places.len() == partitions));
+    let module = cx.evaluator.module;
+    let meshes = cx.evaluator.meshes.get_or_insert_with(|| Rc::new(Meshes::of(module)));
+    let known = if partitions > 1 { meshes.of_call(module, cx.id) } else { None };
+    let known = known.filter(|all| all.iter().all(|shards| shards.partitions() == partitions));
     match (known, way) {
         (Some(all), Way::ToShard) => each(cx, &all, part_of_whole),
-        (Some(all), Way::ToWhole) => {
-            let device = &cx.evaluator.device;
-            let (replica, of_all) = (device.replica(), device.all);
-            let group: Vec<usize> = (0..partitions).map(|p| of_all.number(replica, p)).collect();
-            let operands = std::mem::take(&mut cx.operands);
-            let handed = cx.evaluator.trade(cx.id, operands, &group)?;
-            each(cx, &all, |cx, to, shards, number| {
-                let missing = || Fault::Internal("a device handed out too little");
-                let parts = handed.iter().map(|operands| operands.get(number).ok_or_else(missing));
-                let parts = parts.map(|part| part?.array()).collect::<Outcome<Vec<_>>>()?;
-                whole_of_parts(cx, to, shards, &parts)
-            })
-        }
+        (Some(all), Way::ToWhole) => of_all_parts(cx, &all),
         (None, _) if cx.evaluator.invents => opaque::between_shards(cx),
         (None, _) => identity::same_value(cx).map_err(|_| {
             unsupported(format!(
@@ -56,6 +49,34 @@ fn between(cx: &mut Cx<'_, '_>, way: Way) -> Outcome<Value> {
             ))
         }),
     }
+}
+
+/// Whole arrays of the parts that are those of one whole.
+fn of_all_parts(cx: &mut Cx<'_, '_>, all: &[Shards]) -> Outcome<Value> {
+    if all.iter().all(|shards| shards.parts.iter().all(|&parts| parts == 1)) {
+        return each(cx, all, part_of_whole);
+    }
+    let Device { all: devices, .. } = cx.evaluator.device;
+    let (replica, me) = (cx.evaluator.device.replica(), cx.evaluator.device.partition());
+    let mine = |other: &usize| all.iter().all(|shards| shards.together(me, *other));
+    let partitions: Vec<usize> = (0..devices.partitions).filter(mine).collect();
+    let group: Vec<usize> = partitions.iter().map(|&p| devices.number(replica, p)).collect();
+    let operands = std::mem::take(&mut cx.operands);
+    let handed = cx.evaluator.trade(cx.id, operands, &group)?;
+    each(cx, all, |cx, to, shards, number| {
+        let missing = || Fault::Internal("a device handed out too little");
+        let parts = handed.iter().zip(&partitions).map(|(operands, &partition)| {
+            let part = operands.get(number).ok_or_else(missing)?;
+            Ok((partition, array_of(part, to)?))
+        });
+        whole_of_parts(cx, to, shards, &parts.collect::<Outcome<Vec<_>>>()?)
+    })
+}
+
+/// An array of the type of the result.
+fn array_of<'v>(value: &'v Value, to: &ArrayShape) -> Outcome<&'v Array> {
+    let array = value.array().ok().filter(|array| array.element_type() == to.element_type);
+    array.ok_or_else(|| unsupported(format!("an operand is no array of {}", to.element_type)))
 }
 
 /// A result for each operand.
@@ -83,15 +104,16 @@ fn part_of_whole(
     shards: &Shards,
     number: usize,
 ) -> Outcome<Value> {
-    let whole = cx.array(number)?;
+    let operand = cx.operands.get(number);
+    let operand = operand.ok_or_else(|| unsupported("an operand is missing".to_owned()))?;
+    let whole = array_of(operand, to)?;
     if shards.whole(to.dims()).as_deref() != Some(whole.dims()) {
         return Err(not_its_parts(to, shards));
     }
-    let missing = Fault::Internal("a partition has no place");
-    let place = shards.places.get(cx.evaluator.device.partition()).ok_or(missing)?;
+    let place = shards.place(cx.evaluator.device.partition());
     let strides = row_major(whole.dims());
-    let steps = place.iter().zip(to.dims()).zip(&strides);
-    let first = steps.map(|((&at, &size), &stride)| {
+    let steps = place.zip(to.dims()).zip(&strides);
+    let first = steps.map(|((at, &size), &stride)| {
         isize::try_from(at.saturating_mul(extent(size)))
             .unwrap_or(isize::MAX)
             .saturating_mul(stride)
@@ -105,27 +127,32 @@ fn part_of_whole(
     allocation.with(data)
 }
 
-/// `parts` are those of all partitions; where several have the same part, the first counts.
+/// `parts` are those of partitions; where several have the same part, that of this one
+/// counts, or the first.
 fn whole_of_parts(
     cx: &Cx<'_, '_>,
     to: &ArrayShape,
     shards: &Shards,
-    parts: &[&Array],
+    parts: &[(usize, &Array)],
 ) -> Outcome<Value> {
-    let fits = parts.iter().all(|part| shards.whole(part.dims()).as_deref() == Some(to.dims()));
-    if !fits {
+    let fits = |part: &Array| shards.whole(part.dims()).as_deref() == Some(to.dims());
+    if !parts.iter().all(|(_, part)| fits(part)) {
         return Err(not_its_parts(to, shards));
     }
+    let me = cx.evaluator.device.partition();
     let mut pieces: Vec<Option<Array>> = vec![None; shards.parts.iter().product()];
-    for (place, part) in shards.places.iter().zip(parts) {
-        let at = place.iter().zip(&shards.parts).fold(0, |at, (&index, &size)| at * size + index);
-        if let Some(piece) = pieces.get_mut(at) {
-            piece.get_or_insert_with(|| (*part).clone());
+    for &(partition, part) in parts {
+        let place = shards.place(partition).zip(&shards.parts);
+        let at = place.fold(0, |at, (index, &size)| at * size + index);
+        let piece = pieces.get_mut(at).filter(|piece| piece.is_none() || partition == me);
+        if let Some(piece) = piece {
+            *piece = Some(part.clone());
         }
     }
-    let missing = || Fault::Internal("nobody has a part of an array");
+    let missing = || unsupported(format!("no partition has some part of {to}"));
     let mut pieces = pieces.into_iter().collect::<Option<Vec<Array>>>().ok_or_else(missing)?;
-    for (dim, &count) in shards.parts.iter().enumerate().rev() {
+    let cut = shards.parts.iter().enumerate().filter(|&(_, &count)| count > 1);
+    for (dim, &count) in cut.rev() {
         let rows = pieces.chunks(count).map(|row| {
             let mut dims: SmallVec<[i64; 6]> = row.first().ok_or_else(missing)?.dims().into();
             if let (Some(size), Some(whole)) = (dims.get_mut(dim), to.dims().get(dim)) {

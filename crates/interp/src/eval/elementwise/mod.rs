@@ -165,14 +165,13 @@ pub(super) fn stochastic_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 }
 
 pub(super) fn compare(cx: &mut Cx<'_, '_>, attrs: &CompareAttrs) -> Outcome<Value> {
-    if let Some(field) = &mut cx.evaluator.field {
-        field.ties.note(cx.id, &cx.operands);
+    let module = cx.evaluator.module;
+    if let Some(ties) = cx.evaluator.field.as_mut().and_then(|field| field.ties.as_mut()) {
+        ties.note(module, cx.id, &cx.operands);
     }
     let result = apply(cx)?;
-    match cx.evaluator.ties {
-        Some(ties) => ties.decide(cx.id, attrs.direction, result, &cx.evaluator.ledger),
-        None => Ok(result),
-    }
+    let Some(ties) = cx.evaluator.ties else { return Ok(result) };
+    ties.decide(cx.id, attrs.direction, &cx.operands, result, &cx.evaluator.ledger)
 }
 
 pub(super) fn reduce_precision(
