@@ -48,21 +48,20 @@ fn rewrites_hold_under_attack() {
     assert!(judged >= 6000, "{judged} rewrites were judged");
 }
 
-/// Programs that longer hunts found: what is to be said of each, and why.
-const FOUND: &[u64] = &[
-    // Rounding alone decides: `sum(x - mean(x))` beside the greatest of such sums.
-    793_350, // A sum that cancels, taken in stages.
-    5_156_491, // Rounding alone decides whether there is a number: `0 * residue^2`.
-    9_026_143, // `sum (q*tiny)*huge` became `sum(q*huge) * tiny`, by stages.
-    13_090_007,
+/// Programs that longer hunts found, and what of them was once judged or rewritten wrongly.
+const FOUND: &[(u64, &str)] = &[
+    (793_350, "`sum(x - mean(x))` is compared with the greatest of such sums"),
+    (5_156_491, "a sum that cancels is taken in stages"),
+    (9_026_143, "`0 * residue^2` is a number where the residue is zero"),
+    (13_090_007, "`sum (q*tiny)*huge` became `sum(sum q * huge) * tiny`"),
 ];
 
 #[test]
 fn what_hunts_found_stays_right() {
-    for &seed in FOUND {
-        let outcome = Setup::new().hunt().seed(seed).expect("the program runs");
-        assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
-        assert!(outcome.rewritten > 0);
+    for (seed, what) in FOUND {
+        let outcome = Setup::new().hunt().seed(*seed).expect("the program runs");
+        assert!(outcome.failure.is_none(), "{what}: {:?}", outcome.failure);
+        assert!(outcome.rewritten > 0, "{what}");
     }
 }
 
