@@ -268,3 +268,37 @@ fn a_residue_that_is_zero_in_one_order_of_its_sums_is_let_pass() {
     assert_eq!(rounded.outputs[0].excuse, Some(Excuse::Sensitive));
     assert!(!checked(&residue(false, "1"), &residue(false, "1000")).equal());
 }
+
+#[test]
+fn whole_arrays_of_which_parts_are_taken_are_the_same_on_all_devices() {
+    let call = |key: &str| {
+        format!(
+            "frontend_attributes={{xla.sdy.{key}_shardings=\
+             \"#sdy.sharding_per_value<[<@m, [{{\\\"x\\\"}}]>]>\",\
+             xla.sdy.manual_axes=\"#sdy<manual_axes{{\\\"x\\\"}}>\"}}"
+        )
+    };
+    let by_parts = |factor: &str| {
+        tilewright::parse(&format!(
+            "HloModule m, frontend_attributes={{xla.sdy.meshes={{m = #sdy.mesh<[\"x\"=4]>}}}}
+
+ENTRY e {{
+  x = f32[8] parameter(0)
+  part = f32[2] custom-call(x), custom_call_target=\"xla.sdy.GlobalToLocalShape\", {}
+  two = f32[] constant({factor})
+  twos = f32[2] broadcast(two), dimensions={{}}
+  twice = f32[2] multiply(part, twos)
+  ROOT all = f32[8] custom-call(twice), custom_call_target=\"xla.sdy.LocalToGlobalShape\", {}
+}}
+",
+            call("in"),
+            call("out"),
+        ))
+        .unwrap()
+    };
+    let whole = module("x = f32[8] parameter(0)\n  ROOT y = f32[8] add(x, x)");
+    let equal = |a: &Verified, b: &Verified| check(a, b, &CheckOptions::default()).unwrap().equal();
+    assert!(equal(&by_parts("2"), &whole));
+    assert!(equal(&whole, &by_parts("2")));
+    assert!(!equal(&whole, &by_parts("2.5")));
+}
