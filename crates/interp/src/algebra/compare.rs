@@ -141,7 +141,7 @@ fn tries(module: &Verified, seed: u64) -> impl Iterator<Item = (u64, &'static In
 }
 
 /// A module of few elements, which is tried on more inputs.
-const FEW_STEPS: u64 = 4096;
+const FEW_STEPS: u64 = 64;
 const SEEDS_OF_FEW: u64 = 16;
 
 /// Floats are random whatever the kind; it is for integers.
