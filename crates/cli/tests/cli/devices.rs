@@ -122,7 +122,7 @@ fn check_compares_all_devices() {
     tilewright(one).ok();
     let (_c, c) = file("c.hlo", SUM.replace("replica_count=2", "replica_count=3"));
     let other = tilewright(["check", a, c.to_str().unwrap()]).failed(1);
-    other.says("says 2 replicas of 1 partitions, that of the other 3 of 1").says("--replicas");
+    other.says("one is for 2 replicas of 1 partitions, the other for 3 of 1").says("--replicas");
 }
 
 #[test]
