@@ -272,7 +272,7 @@ impl Cut {
         };
         let outer = before.checked_mul(size)?;
         let after = whole.checked_div(outer)?;
-        // What does not divide the axis is no part of it.
+        // A part has to divide its axis.
         (after.checked_mul(outer)? == whole).then_some(Self { axis: axis.axis, size, after })
     }
 

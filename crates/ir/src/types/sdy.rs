@@ -58,7 +58,7 @@ pub fn manual_axes(text: &str) -> Option<Vec<SmolStr>> {
     cursor.end(axes)
 }
 
-/// What is left of a text.
+/// The rest of a text that is being read.
 struct Cursor<'t>(&'t str);
 
 impl<'t> Cursor<'t> {

@@ -57,8 +57,8 @@ pub struct Form {
     pub tree: Tree,
     /// What the results of the first stage are multiplied by before they are summed.
     pub between: Rest,
-    /// What the result is multiplied by. Of a float product, nothing that it was multiplied
-    /// by before a factor between the stages.
+    /// The factors by which the result is multiplied. Those that a float product applied
+    /// before a factor between the stages are between them, too.
     pub after: Rest,
 }
 

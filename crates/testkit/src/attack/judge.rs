@@ -274,8 +274,8 @@ fn run(module: &Verified, inputs: &[Literal]) -> Result<Literal, String> {
     evaluate(module, inputs, &Limits::default()).map_err(|error| error.to_string())
 }
 
-/// What a program gives if comparisons of what is equal over the reals find it so, though
-/// rounding errors make a difference.
+/// The result of a program whose comparisons of what is equal over the reals find it equal,
+/// whatever rounding made of it.
 fn tied(module: &Verified, inputs: &[Literal], ties: &Ties) -> Result<Literal, String> {
     let run = Evaluation::new(module).ties(ties).run(&[inputs]);
     let mut run = run.map_err(|error| error.to_string())?;
