@@ -203,12 +203,12 @@ impl Bounds {
 /// On which devices a module is evaluated.
 #[derive(Debug, Args)]
 pub(crate) struct DeviceCount {
-    /// How many replicas run the module; if absent, as many as its header says, or as the
-    /// module names
+    /// How many replicas run the module; if absent, as many as its header says or its
+    /// collectives name
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     replicas: Option<u16>,
-    /// Of how many partitions each; if absent, as many as its header says, or as the module
-    /// names
+    /// How many partitions each replica has; if absent, as many as the header says or
+    /// collectives and `shard_map` name
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=1024))]
     partitions: Option<u16>,
 }

@@ -91,7 +91,7 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) field: Option<Box<Field>>,
     pub(crate) device: Device,
     /// The meshes of the module, once something asked.
-    pub(crate) meshes: Option<Rc<Meshes>>,
+    pub(crate) meshes: Option<Meshes>,
     /// How often this device has handed something out at each place.
     pub(crate) turns: FxHashMap<Place, u64>,
     /// How often it has waited for something from a device.

@@ -290,3 +290,27 @@ fn what_takes_too_long_is_undecided() {
     let found = compare(&program("f32", &text), &program("f32", &text), &options);
     assert!(matches!(found.as_slice(), [Verdict::Undecided { why }] if why.contains("steps")));
 }
+
+#[test]
+fn the_sign_of_a_single_number_is_no_chance() {
+    // Over the field, |x| is x for half of all x.
+    let scalar = |result: &str| {
+        module(&format!(
+            "HloModule m
+
+             ENTRY e {{
+               x = f32[] parameter(0)
+               size = f32[] abs(x)
+               ROOT r = f32[] {result}
+             }}"
+        ))
+    };
+    for seed in 0..8 {
+        let options = AlgebraOptions { seed, ..AlgebraOptions::default() };
+        let verdict = |a: &str, b: &str| compare(&scalar(a), &scalar(b), &options).remove(0);
+        assert!(verdict("copy(size)", "copy(x)").differs(), "seed {seed}");
+        assert_ne!(verdict("maximum(size, x)", "copy(x)"), Verdict::Equal, "seed {seed}");
+        assert_ne!(verdict("minimum(size, x)", "copy(size)"), Verdict::Equal, "seed {seed}");
+        assert_eq!(verdict("copy(size)", "abs(x)"), Verdict::Equal, "seed {seed}");
+    }
+}

@@ -136,3 +136,16 @@ fn equal_rows_have_equal_sums_in_parts() {
         assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
     }
 }
+
+#[test]
+fn parts_that_overflow_are_none() {
+    // The sum is 0, and that of its positive terms infinite.
+    let body = "
+  large = f32[] constant(3e38)
+  up = f32[8,32] broadcast(large), dimensions={}
+  down = f32[8,32] negate(up)
+  all = f32[8,64] concatenate(up, down), dimensions={1}
+  ROOT s = f32[8] reduce(all, zero), dimensions={1}, to_apply=add";
+    let (plain, noisy) = results(body, InputKind::Normal);
+    assert!(plain.iter().chain(noisy.iter().flatten()).all(|sum| *sum == 0.0), "{noisy:?}");
+}

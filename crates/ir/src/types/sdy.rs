@@ -6,8 +6,8 @@
 //! xla.sdy.manual_axes   #sdy<manual_axes{"x", "y"}>
 //! ```
 //!
-//! The grammar is that of Shardy's dialect (`shardy/dialect/sdy/ir/parsers.cc`). Text that
-//! does not follow it is read as nothing.
+//! The grammar is that of Shardy's dialect (`shardy/dialect/sdy/ir/parsers.cc`). Functions
+//! return `None` for text that does not follow it.
 
 use smol_str::SmolStr;
 
@@ -30,8 +30,9 @@ pub fn meshes(text: &str) -> Option<Meshes> {
     cursor.end(meshes)
 }
 
-/// Something made of the sharding of each value, on these meshes: of `xla.sdy.in_shardings`
-/// and `xla.sdy.out_shardings`. Each sharding has its mesh, of which there may be many.
+/// Reads `xla.sdy.in_shardings` or `xla.sdy.out_shardings`: `make` is called with the sharding
+/// of each value, on one of these meshes, and its results are collected. A sharding owns its
+/// mesh, so that many shardings of a large mesh should not be kept.
 pub fn shardings<T>(
     text: &str,
     meshes: &[(SmolStr, Mesh)],
@@ -228,8 +229,8 @@ mod tests {
 
     #[test]
     fn shardings_are_read() {
-        let text = r#""#.to_owned()
-            + r#"#sdy.sharding_per_value<[<@mesh, [{"x", "y"}p1, {?}, {"x":(2)2, ?}], "#
+        let text = r#"#sdy.sharding_per_value<[<@mesh, [{"x", "y"}p1, {?}, {"x":(2)2, ?}], "#
+            .to_owned()
             + r#"replicated={"y"}>, <mesh<["a"=2]>, []>]>"#;
         let read = shardings(&text, &known(), Some).unwrap();
         assert_eq!(read.len(), 2);

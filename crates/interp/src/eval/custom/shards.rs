@@ -4,8 +4,6 @@
 //! device does (`shard_map`) takes the device's part of them, and puts the parts of all
 //! devices together again.
 
-use std::rc::Rc;
-
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, Shape};
 
@@ -34,7 +32,7 @@ pub(super) fn to_whole(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 fn between(cx: &mut Cx<'_, '_>, way: Way) -> Outcome<Value> {
     let partitions = cx.evaluator.device.all.partitions;
     let module = cx.evaluator.module;
-    let meshes = cx.evaluator.meshes.get_or_insert_with(|| Rc::new(Meshes::of(module)));
+    let meshes = cx.evaluator.meshes.get_or_insert_with(|| Meshes::of(module));
     let known = if partitions > 1 { meshes.of_call(module, cx.id) } else { None };
     let known = known.filter(|all| all.iter().all(|shards| shards.partitions() == partitions));
     match (known, way) {
