@@ -553,3 +553,47 @@ fn a_saving_within_rounding_is_none() {
     assert!(!pays(0.0, 0.0));
     assert!(!pays(100.0, 101.0));
 }
+
+/// A product of `exp(x)` and a matrix, and the tanh of that; `exp(x)` is read by an op, too.
+fn product(reader: &str) -> String {
+    format!(
+        "HloModule m\nENTRY main {{
+          x = f32[1024,1024] parameter(0)
+          w = f32[1024,1024] parameter(1)
+          e = f32[1024,1024] exponential(x)
+          d = f32[1024,1024] dot(e, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+          t = f32[1024,1024] tanh(d)
+          {reader}
+        }}"
+    )
+}
+
+#[test]
+fn what_a_contraction_alone_reads_is_computed_beside_it() {
+    // 4 MiB are 1024 vectors, too many to stay on the chip. The dot loads `w`, computes
+    // `e`, multiplies, and stores its result; of the tanh, the root stores the result.
+    let flops = 2 * 1024u64.pow(3);
+    #[expect(clippy::cast_precision_loss, reason = "a power of two")]
+    let multiplied = flops as f64 / 131_072.0;
+    let stored = 1024.0 * STORED + 2.0 * 1024.0 * CROSSING;
+    let alone = product("ROOT r = f32[1024,1024] copy(t)");
+    let dot = cost(&alone, Opcode::Dot, "tpu-like");
+    let expected = tpu(1024.0 / 2.0 + stored + multiplied, 2048, 2048 * 4096);
+    assert_cost(dot, Cost { flops, ..expected });
+    for opcode in [Opcode::Exp, Opcode::Tanh] {
+        assert_eq!(cost(&alone, opcode, "tpu-like").cycles, 0.0);
+    }
+    // Its reader is no contraction: computed for that reader, too.
+    let shared = product(
+        "r = f32[1024,1024] copy(e)\nROOT both = (f32[1024,1024], f32[1024,1024]) tuple(r, t)",
+    );
+    assert!(cost(&shared, Opcode::Exp, "tpu-like").cycles > 0.0);
+    // The product is read by two: it is stored, and the tanh computed of what is stored.
+    let twice = product(
+        "n = f32[1024,1024] negate(d)\nROOT both = (f32[1024,1024], f32[1024,1024]) tuple(n, t)",
+    );
+    assert!(cost(&twice, Opcode::Tanh, "tpu-like").cycles > 0.0);
+    // Where libraries multiply, all is stored for them.
+    let library = cost(&alone, Opcode::Dot, "cpu");
+    assert!(library.bytes > dot.bytes && cost(&alone, Opcode::Exp, "cpu").cycles > 0.0);
+}

@@ -54,7 +54,7 @@ impl fmt::Display for Problem {
 }
 
 /// As many problems as a person reads.
-const SHOWN: usize = 24;
+const SHOWN: usize = 32;
 
 fn list(problems: &[Problem]) -> String {
     let mut lines: Vec<String> = problems.iter().take(SHOWN).map(Problem::to_string).collect();

@@ -97,6 +97,10 @@ target! {
     transcendental_cycles: f64 = Rule::Cost;
     /// Multiplications and additions per cycle of a matrix product.
     matmul_flops_per_cycle: f64 = Rule::Rate;
+    /// Whether elementwise operations that only a contraction reads, or that read one, are
+    /// computed beside it, while the matrix unit works. If not, their results are stored
+    /// for the contraction, and its result for them.
+    fuses_contractions: bool = Rule::Flag;
 }
 
 /// How arrays lie in memory.

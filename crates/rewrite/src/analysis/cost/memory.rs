@@ -81,7 +81,7 @@ fn last_readers(
 pub(super) fn is_made(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     let is_fused = |id| model.is_fused(module, id);
     if is_fused(id) {
-        return module.is_root(id) || is_stored(module, id, &is_fused);
+        return module.is_root(id) || is_stored(module, id, model, &is_fused);
     }
     let is_name = match module.op(id) {
         Op::Tuple

@@ -10,6 +10,7 @@
 //! before it is made. What only a whole module shows is in `module.rs`: what is read
 //! again, results that nothing reads, and how often kernels wait for main memory.
 
+mod contraction;
 mod memory;
 mod module;
 mod passes;
@@ -193,7 +194,11 @@ impl CostModel<'_> {
             Op::Reduce(attrs) => self.reduce(result, operands, &attrs.dimensions),
             Op::ReduceWindow(attrs) => self.reduce_window(result, operands, &attrs.window),
             Op::Dot(_) | Op::Convolution(_) => {
-                let mut cost = self.opaque(result, operands);
+                let mut cost = if self.target.fuses_contractions {
+                    self.load_and_store(result, operands)
+                } else {
+                    self.opaque(result, operands)
+                };
                 cost.flops = contraction_flops(op, result.shape, operands);
                 cost.cycles += as_f64(cost.flops) / self.target.matmul_flops_per_cycle;
                 cost
@@ -421,6 +426,13 @@ impl CostModel<'_> {
         for operand in operands {
             cost += self.load(operand.value);
         }
+        cost += self.stored(result);
+        cost
+    }
+
+    /// Loads of the operands that are stored, and the store of the result.
+    fn load_and_store(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+        let mut cost = self.loads(operands);
         cost += self.stored(result);
         cost
     }

@@ -2,9 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap, ShapeId};
+use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap, ShapeId};
 use tilewright_target::{Footprint, Target};
 
+use super::contraction::{beside_contractions, is_contraction};
 use super::memory::is_made;
 use super::passes::{Passes, Places};
 use super::{Cost, CostModel, Operand, Weighed, as_f64, regroups};
@@ -89,8 +90,7 @@ impl Costs {
                 large.set(id, is_large);
                 any_large |= is_large;
                 let is_small = !is_large && operands.iter().all(|o| model.stays_on_chip(o.value));
-                let stands_alone = matches!(op, Op::Dot(_) | Op::Convolution(_));
-                alone += usize::from(is_small && stands_alone);
+                alone += usize::from(is_small && is_contraction(module, id));
                 let source = operands.first().map(|operand| operand.value.shape);
                 regrouped.set(id, fused[id] && regroups(op, source, shape.shape));
                 let mut cost = model.in_module(module, op, shape, &operands);
@@ -115,6 +115,12 @@ impl Costs {
                         *costs.of.get_mut(shared.value) += cost;
                         total += cost;
                     }
+                }
+            }
+            if target.fuses_contractions {
+                for id in beside_contractions(module, computation, &fused) {
+                    let cost = costs.of.get_mut(id);
+                    total.cycles -= std::mem::take(&mut cost.cycles);
                 }
             }
             // Small arrays share one kernel, but for contractions: each is a kernel of its own.

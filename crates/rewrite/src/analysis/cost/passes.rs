@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 
 use super::CostModel;
+use super::contraction::is_contraction;
 use super::ready::{readiness_of_all, waits};
 
 /// Who reads an array.
@@ -65,7 +66,7 @@ impl Passes {
         let of_large = |id| module.operands(id).iter().any(|&operand| from_large[operand]);
         let ready = readiness_of_all(module, computation, model, places, &from_large);
         let is_fused = |id: InstId| places.fused[id];
-        let stored = |id| module.is_root(id) || is_stored(module, id, &is_fused);
+        let stored = |id| module.is_root(id) || is_stored(module, id, model, &is_fused);
         let shares = model.target.shares_passes;
         // The pass in which an instruction reads main memory, if it does.
         let pass_of = |id| {
@@ -111,7 +112,7 @@ impl Passes {
                 if let Some(needs) = needs {
                     due.set(operand, earlier(due[operand], needs));
                 }
-                if places.fused[operand] && is_stored_for(module, id, &is_fused) {
+                if places.fused[operand] && is_stored_for(module, id, model, &is_fused) {
                     continue;
                 }
                 let all = readers.get_mut(operand);
@@ -220,13 +221,25 @@ pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
 }
 
 /// Whether anything reads a fused value from memory.
-pub(super) fn is_stored(module: &Module, id: InstId, is_fused: &dyn Fn(InstId) -> bool) -> bool {
-    module.users(id).into_iter().any(|user| is_stored_for(module, user, is_fused))
+pub(super) fn is_stored(
+    module: &Module,
+    id: InstId,
+    model: &CostModel<'_>,
+    is_fused: &dyn Fn(InstId) -> bool,
+) -> bool {
+    module.uses(id).any(|one| is_stored_for(module, one.user, model, is_fused))
 }
 
 /// Whether what is fused is stored for a user, which reads it from memory.
-fn is_stored_for(module: &Module, user: InstId, is_fused: &dyn Fn(InstId) -> bool) -> bool {
-    !is_fused(user) && module.opcode(user) != Opcode::Reduce
+fn is_stored_for(
+    module: &Module,
+    user: InstId,
+    model: &CostModel<'_>,
+    is_fused: &dyn Fn(InstId) -> bool,
+) -> bool {
+    let computes_it = module.opcode(user) == Opcode::Reduce
+        || model.target.fuses_contractions && is_contraction(module, user);
+    !is_fused(user) && !computes_it
 }
 
 /// Whether an instruction that is not fused reads all of its operands.
