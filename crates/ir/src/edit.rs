@@ -285,6 +285,7 @@ impl Module {
 
     /// Says by which id the binary form knows an instruction.
     pub fn set_unique_id(&mut self, id: InstId, unique_id: i64) {
+        self.record_unique_id(id);
         self.unique_ids.set(id, Some(unique_id));
     }
 
@@ -320,8 +321,8 @@ impl Module {
         let slot = (self.instructions[user].operands.indices().nth(operand))
             .ok_or_else(|| EditError::NoOperand(self.name_of(user).into(), operand))?;
         let use_id = UseId::from_index(slot);
-        self.unlink_use(use_id, self.operands[slot]);
-        self.operands[slot] = value;
+        self.unlink_use(use_id, self.operands[use_id]);
+        self.operands[use_id] = value;
         self.link_use(use_id, value);
         Ok(())
     }
@@ -338,7 +339,7 @@ impl Module {
         let parent = self.check_replacement(old, new)?;
         while let Some(use_id) = self.instructions[old].first_use.get() {
             self.unlink_use(use_id, old);
-            self.operands[use_id.index()] = new;
+            self.operands[use_id] = new;
             self.link_use(use_id, new);
         }
         if self.computations[parent].root() == Some(old) {
@@ -358,9 +359,11 @@ impl Module {
             return Err(EditError::InUse(self.name_of(id).into()));
         }
         self.set_control_predecessors(id, Vec::new());
+        self.record_extras(id);
         self.extras.remove(&id);
         for slot in self.instructions[id].operands.indices() {
-            self.unlink_use(UseId::from_index(slot), self.operands[slot]);
+            let use_id = UseId::from_index(slot);
+            self.unlink_use(use_id, self.operands[use_id]);
         }
         self.instructions[id].operands = OperandRange::default();
         self.unlink(id, parent);
@@ -415,6 +418,7 @@ impl Module {
             Some((same, _)) => same,
             None => self.metadata.push(metadata),
         };
+        self.record_metadata(id);
         self.metadata_of.set(id, metadata.into());
     }
 
@@ -422,6 +426,7 @@ impl Module {
     pub fn copy_metadata(&mut self, from: InstId, to: InstId) {
         let metadata = self.metadata_of[from];
         if !metadata.is_none() {
+            self.record_metadata(to);
             self.metadata_of.set(to, metadata);
         }
     }
@@ -429,6 +434,7 @@ impl Module {
     /// Sets the rarer attributes of an instruction, control predecessors
     /// included.
     pub fn set_extras(&mut self, id: InstId, mut extras: Extras) {
+        self.record_extras(id);
         let predecessors = std::mem::take(&mut extras.control_predecessors);
         extras.control_successors = self
             .extras
@@ -444,18 +450,21 @@ impl Module {
 
     /// Sets the instructions that must run before `id`.
     pub fn set_control_predecessors(&mut self, id: InstId, predecessors: Vec<InstId>) {
+        self.record_extras(id);
         let old = match self.extras.get_mut(&id) {
             Some(extras) => std::mem::take(&mut extras.control_predecessors),
             None if predecessors.is_empty() => return,
             None => Vec::new(),
         };
         for predecessor in old {
+            self.record_extras(predecessor);
             if let Some(extras) = self.extras.get_mut(&predecessor) {
                 extras.control_successors.retain(|&successor| successor != id);
             }
             self.drop_empty_extras(predecessor);
         }
         for &predecessor in &predecessors {
+            self.record_extras(predecessor);
             self.extras.entry(predecessor).or_default().control_successors.push(id);
         }
         if !predecessors.is_empty() {

@@ -8,6 +8,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use rustc_hash::FxHashMap;
+
 /// An id: a `u32` in a type of its own.
 pub trait Entity: Copy + Eq + Ord + std::hash::Hash + fmt::Debug {
     /// Makes the id with this index. Ids past `u32::MAX - 1` cannot be made;
@@ -110,10 +112,53 @@ impl<K: Entity> fmt::Debug for Packed<K> {
 }
 
 /// The owning map of an id type: pushing makes the next id.
+///
+/// It can record what it held, to be rolled back to it.
 #[derive(Clone, Debug)]
 pub struct PrimaryMap<K: Entity, V> {
     values: Vec<V>,
+    record: Option<Record<V>>,
     key: PhantomData<K>,
+}
+
+/// What a map held when a record of it began.
+#[derive(Clone, Debug)]
+struct Record<V> {
+    len: usize,
+    /// The values that may have changed since, by index.
+    changed: FxHashMap<usize, V>,
+}
+
+impl<K: Entity, V> PrimaryMap<K, V> {
+    /// Begins to record what [`Self::roll_back`] goes back to; a record under way ends.
+    pub(crate) fn begin_record(&mut self) {
+        self.record = Some(Record { len: self.values.len(), changed: FxHashMap::default() });
+    }
+
+    /// Ends the record and leaves all as it is.
+    pub(crate) fn end_record(&mut self) {
+        self.record = None;
+    }
+
+    /// Ends the record and goes back to what was there when it began.
+    pub(crate) fn roll_back(&mut self) {
+        if let Some(Record { len, changed }) = self.record.take() {
+            self.values.truncate(len);
+            for (index, value) in changed {
+                self.values[index] = value;
+            }
+        }
+    }
+
+    /// The ids whose values may have changed since the record began, and those made since,
+    /// in order.
+    pub(crate) fn recorded(&self) -> Vec<K> {
+        let Some(record) = &self.record else { return Vec::new() };
+        let mut ids: Vec<usize> = record.changed.keys().copied().collect();
+        ids.sort_unstable();
+        ids.extend(record.len..self.values.len());
+        ids.into_iter().map(K::from_index).collect()
+    }
 }
 
 impl<K: Entity, V> PrimaryMap<K, V> {
@@ -149,6 +194,11 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         (0..self.values.len()).map(K::from_index)
     }
 
+    /// The values of ids that follow one another, by the indices of these.
+    pub fn range(&self, indices: std::ops::Range<usize>) -> &[V] {
+        &self.values[indices]
+    }
+
     /// The value of an id made by another map of this type, if in range.
     pub fn get(&self, id: K) -> Option<&V> {
         self.values.get(id.index())
@@ -157,7 +207,7 @@ impl<K: Entity, V> PrimaryMap<K, V> {
 
 impl<K: Entity, V> Default for PrimaryMap<K, V> {
     fn default() -> Self {
-        Self { values: Vec::new(), key: PhantomData }
+        Self { values: Vec::new(), record: None, key: PhantomData }
     }
 }
 
@@ -168,9 +218,16 @@ impl<K: Entity, V> Index<K> for PrimaryMap<K, V> {
     }
 }
 
-impl<K: Entity, V> IndexMut<K> for PrimaryMap<K, V> {
+impl<K: Entity, V: Clone> IndexMut<K> for PrimaryMap<K, V> {
     fn index_mut(&mut self, id: K) -> &mut V {
-        &mut self.values[id.index()]
+        let index = id.index();
+        let value = &mut self.values[index];
+        if let Some(Record { len, changed }) = &mut self.record
+            && index < *len
+        {
+            changed.entry(index).or_insert_with(|| value.clone());
+        }
+        value
     }
 }
 
@@ -198,6 +255,11 @@ impl<K: Entity, V: Clone> SecondaryMap<K, V> {
     /// Makes room for the values of so many more ids.
     pub fn reserve(&mut self, additional: usize) {
         self.values.reserve(additional);
+    }
+
+    /// Forgets the values of all ids from this index on.
+    pub fn truncate(&mut self, len: usize) {
+        self.values.truncate(len);
     }
 
     /// Sets the value of an id.

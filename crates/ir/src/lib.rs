@@ -32,6 +32,7 @@ mod module;
 mod names;
 pub mod ops;
 mod patch;
+mod trial;
 pub mod types;
 pub mod verify;
 pub mod walk;

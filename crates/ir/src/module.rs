@@ -12,6 +12,7 @@ use crate::instruction::{Instruction, Use, UseLink};
 use crate::metadata::{Extras, Header, OpMetadata};
 use crate::names::Names;
 use crate::ops::{Op, Opcode};
+use crate::trial::Trial;
 use crate::types::shape::{ArrayShape, Shape};
 
 /// An HLO module.
@@ -30,7 +31,7 @@ pub struct Module {
     pub(crate) entry: Packed<CompId>,
     pub(crate) instructions: PrimaryMap<InstId, Instruction>,
     /// The operands of all instructions; `Instruction::operands` is a range.
-    pub(crate) operands: Vec<InstId>,
+    pub(crate) operands: PrimaryMap<UseId, InstId>,
     /// The use-list links of the operand slots, index for index.
     pub(crate) uses: PrimaryMap<UseId, UseLink>,
     pub(crate) shapes: IndexSet<Shape, FxBuildHasher>,
@@ -42,6 +43,8 @@ pub struct Module {
     pub(crate) metadata_of: SecondaryMap<InstId, Packed<MetadataId>>,
     /// Only looked up by id, never iterated, so its order cannot be seen.
     pub(crate) extras: FxHashMap<InstId, Box<Extras>>,
+    /// What a trial goes back to, if one is under way.
+    pub(crate) trial: Option<Box<Trial>>,
 }
 
 impl Module {
@@ -118,7 +121,7 @@ impl Module {
 
     /// The operands of an instruction.
     pub fn operands(&self, id: InstId) -> &[InstId] {
-        &self.operands[self.instructions[id].operands.indices()]
+        self.operands.range(self.instructions[id].operands.indices())
     }
 
     /// The uses of an instruction's value by operand slots, in order of

@@ -17,6 +17,20 @@ pub(crate) struct Names {
     taken: Option<FxHashSet<SmolStr>>,
     /// The next number to try after each stem.
     next: FxHashMap<SmolStr, u64>,
+    record: Option<Record>,
+}
+
+/// What the names were when a record of them began.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    /// Whether it was tracked which names are taken.
+    is_tracked: bool,
+    /// The names that instructions had, newest last.
+    renamed: Vec<(InstId, SmolStr)>,
+    /// Those that were not taken.
+    free: Vec<SmolStr>,
+    /// The numbers that were next after these stems.
+    next: FxHashMap<SmolStr, Option<u64>>,
 }
 
 impl Names {
@@ -29,10 +43,45 @@ impl Names {
     }
 
     pub(crate) fn set(&mut self, id: InstId, name: SmolStr) {
-        if let Some(taken) = &mut self.taken {
-            taken.insert(name.clone());
+        let is_new = self.taken.as_mut().is_some_and(|taken| taken.insert(name.clone()));
+        if let Some(record) = &mut self.record {
+            record.renamed.push((id, self.of[id].clone()));
+            if is_new {
+                record.free.push(name.clone());
+            }
         }
         self.of.set(id, name);
+    }
+
+    /// Begins to record what [`Self::roll_back`] goes back to.
+    pub(crate) fn begin_record(&mut self) {
+        let is_tracked = self.taken.is_some();
+        self.record = Some(Record { is_tracked, ..Record::default() });
+    }
+
+    /// Ends the record and leaves all as it is.
+    pub(crate) fn end_record(&mut self) {
+        self.record = None;
+    }
+
+    /// Ends the record and goes back to what was there when it began.
+    pub(crate) fn roll_back(&mut self) {
+        let Some(record) = self.record.take() else { return };
+        for (id, name) in record.renamed.into_iter().rev() {
+            self.of.set(id, name);
+        }
+        for name in record.free {
+            if let Some(taken) = &mut self.taken {
+                taken.remove(&name);
+            }
+        }
+        self.taken = self.taken.take().filter(|_| record.is_tracked);
+        for (stem, number) in record.next {
+            match number {
+                Some(number) => self.next.insert(stem, number),
+                None => self.next.remove(&stem),
+            };
+        }
     }
 
     /// A name like `wanted` that no instruction of the module has:
@@ -44,6 +93,10 @@ impl Names {
             return wanted.into();
         }
         let stem = stem(wanted);
+        if let Some(record) = &mut self.record {
+            let before = || self.next.get(stem).copied();
+            record.next.entry(stem.into()).or_insert_with(before);
+        }
         let next = self.next.entry(stem.into()).or_insert(1);
         loop {
             let name = SmolStr::from(format!("{stem}.{next}"));

@@ -69,6 +69,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
+#[derive(Clone)]
 struct World {
     module: Module,
     main: CompId,
@@ -180,6 +181,22 @@ impl World {
         Ok(())
     }
 
+    /// Applies edits, refused ones without effect.
+    fn apply_all(&mut self, edits: &[Edit]) {
+        for edit in edits {
+            let _ = self.apply(edit);
+        }
+    }
+
+    /// Of each instruction its operands, its users in order and what must run after it.
+    fn links(&self) -> BTreeMap<InstId, (Vec<InstId>, Vec<Use>, Vec<InstId>)> {
+        let links = |id| {
+            let after = self.module.extras(id).map_or(&[][..], |e| e.control_successors());
+            (self.module.operands(id).to_vec(), self.module.uses(id).collect(), after.to_vec())
+        };
+        self.order().into_iter().map(|id| (id, links(id))).collect()
+    }
+
     /// Use lists and control successors as operands and predecessors have them.
     fn check_lists(&self) {
         let module = &self.module;
@@ -232,5 +249,36 @@ proptest! {
         }
         // Names, order, uses, control edges, shapes: nothing is out of joint.
         prop_assert_eq!(check(&world.module), vec![]);
+    }
+
+    #[test]
+    fn a_trial_is_undone_or_kept(
+        [first, tried, last] in prop::array::uniform3(prop::collection::vec(edit(), 0..30)),
+    ) {
+        let mut world = World::new();
+        world.apply_all(&first);
+        let mut undone = world.clone();
+        undone.module.begin_trial();
+        undone.apply_all(&tried);
+        let edited = undone.module.tried();
+        let (links, tried_links) = (world.links(), undone.links());
+        for (id, of) in &tried_links {
+            prop_assert!(links.get(id) == Some(of) || edited.contains(id), "{:?}", id);
+        }
+        undone.module.roll_back();
+        prop_assert_eq!(picture(&undone.module), picture(&world.module));
+        prop_assert_eq!(undone.links(), links);
+        // Whatever comes next is the same, too: ids, names, orders of lists.
+        let mut kept = world.clone();
+        world.apply_all(&last);
+        undone.apply_all(&last);
+        prop_assert_eq!(picture(&undone.module), picture(&world.module));
+        prop_assert_eq!(undone.links(), world.links());
+        undone.check_lists();
+        kept.module.begin_trial();
+        kept.apply_all(&tried);
+        kept.module.keep();
+        kept.module.roll_back();
+        prop_assert_eq!(kept.links(), tried_links);
     }
 }

@@ -1,0 +1,114 @@
+//! Edits on trial: made, looked at, and kept or undone.
+//!
+//! A rewrite that must be weighed as a part of its module is made in the module itself,
+//! which is rolled back where the rewrite does not pay. That takes time for what was
+//! edited, and not, as a copy does, for all that there is.
+
+use rustc_hash::FxHashMap;
+
+use crate::entity::{CompId, InstId, MetadataId, Packed};
+use crate::metadata::Extras;
+use crate::module::Module;
+
+/// What a module was when a trial began, as far as its maps do not record it themselves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trial {
+    order: Vec<CompId>,
+    entry: Packed<CompId>,
+    instructions: usize,
+    shapes: usize,
+    extras: FxHashMap<InstId, Option<Box<Extras>>>,
+    metadata: FxHashMap<InstId, Packed<MetadataId>>,
+    unique_ids: FxHashMap<InstId, Option<i64>>,
+}
+
+impl Module {
+    /// Begins a trial: [`Module::roll_back`] undoes all edits made from here on, and
+    /// [`Module::keep`] keeps them. The module's name and header are no part of it. A trial
+    /// under way is kept.
+    pub fn begin_trial(&mut self) {
+        self.computations.begin_record();
+        self.instructions.begin_record();
+        self.operands.begin_record();
+        self.uses.begin_record();
+        self.metadata.begin_record();
+        self.names.begin_record();
+        self.trial = Some(Box::new(Trial {
+            order: self.order.clone(),
+            entry: self.entry,
+            instructions: self.instructions.len(),
+            shapes: self.shapes.len(),
+            ..Trial::default()
+        }));
+    }
+
+    /// The instructions that were made or edited in the trial under way, or whose uses,
+    /// control edges or neighbours changed, in order of their ids.
+    pub fn tried(&self) -> Vec<InstId> {
+        let mut tried = self.instructions.recorded();
+        tried.extend(self.operands.recorded().into_iter().map(|slot| self.uses[slot].user));
+        tried.extend(self.trial.iter().flat_map(|trial| trial.extras.keys()));
+        tried.sort_unstable();
+        tried.dedup();
+        tried
+    }
+
+    /// Ends the trial under way and keeps its edits.
+    pub fn keep(&mut self) {
+        self.computations.end_record();
+        self.instructions.end_record();
+        self.operands.end_record();
+        self.uses.end_record();
+        self.metadata.end_record();
+        self.names.end_record();
+        self.trial = None;
+    }
+
+    /// Ends the trial under way, and leaves the module as it was when it began.
+    pub fn roll_back(&mut self) {
+        let Some(trial) = self.trial.take() else { return };
+        self.computations.roll_back();
+        self.instructions.roll_back();
+        self.operands.roll_back();
+        self.uses.roll_back();
+        self.metadata.roll_back();
+        self.names.roll_back();
+        self.order = trial.order;
+        self.entry = trial.entry;
+        self.shapes.truncate(trial.shapes);
+        for (id, extras) in trial.extras {
+            match extras {
+                Some(extras) => self.extras.insert(id, extras),
+                None => self.extras.remove(&id),
+            };
+        }
+        for (id, metadata) in trial.metadata {
+            self.metadata_of.set(id, metadata);
+        }
+        for (id, unique_id) in trial.unique_ids {
+            self.unique_ids.set(id, unique_id);
+        }
+        debug_assert_eq!(self.instructions.len(), trial.instructions);
+    }
+
+    /// Remembers the extras of an instruction for the trial under way.
+    pub(crate) fn record_extras(&mut self, id: InstId) {
+        if let Some(trial) = &mut self.trial {
+            trial.extras.entry(id).or_insert_with(|| self.extras.get(&id).cloned());
+        }
+    }
+
+    /// Remembers where an instruction comes from for the trial under way.
+    pub(crate) fn record_metadata(&mut self, id: InstId) {
+        if let Some(trial) = &mut self.trial {
+            trial.metadata.entry(id).or_insert(self.metadata_of[id]);
+        }
+    }
+
+    /// Remembers the binary id of an instruction for the trial under way.
+    pub(crate) fn record_unique_id(&mut self, id: InstId) {
+        if let Some(trial) = &mut self.trial {
+            trial.unique_ids.entry(id).or_insert(self.unique_ids[id]);
+        }
+    }
+}
