@@ -51,13 +51,13 @@ def adamw_text(loss: Callable[..., jax.Array], *inputs: jax.ShapeDtypeStruct) ->
         lost, slopes = jax.value_and_grad(lambda v: loss(Parameters(v), *args))(values)
         count = count + 1
 
-        def update(value, m, v, g):  # noqa: ANN001, ANN202 - four arrays, three arrays
-            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-            scaled = (m / (1 - 0.9**count)) / (jnp.sqrt(v / (1 - 0.999**count)) + 1e-8)
-            return value - 3e-4 * (scaled + 0.01 * value), m, v
-
-        moved = [update(*of) for of in zip(values, first, second, slopes, strict=True)]
-        return [list(part) for part in zip(*moved, strict=True)], count, lost
+        first = [0.9 * m + 0.1 * g for m, g in zip(first, slopes, strict=True)]
+        second = [0.999 * v + 0.001 * g * g for v, g in zip(second, slopes, strict=True)]
+        means = [m / (1 - 0.9**count) for m in first]
+        roots = [jnp.sqrt(v / (1 - 0.999**count)) + 1e-8 for v in second]
+        moves = zip(values, means, roots, strict=True)
+        moved = [value - 3e-4 * (m / root + 0.01 * value) for value, m, root in moves]
+        return moved, first, second, count, lost
 
     shapes = shapes_of(loss, list(inputs))
     return text_of(step, shapes, shapes, shapes, jax.ShapeDtypeStruct((), jnp.float32), *inputs)
@@ -101,8 +101,8 @@ def layer_norm(p: Parameters, x: jax.Array) -> jax.Array:
 def attention(p: Parameters, x: jax.Array, of: jax.Array, heads: int, causal: bool) -> jax.Array:
     """Attention of tokens to others."""
     width = x.shape[-1]
-    split = lambda t: t.reshape(*t.shape[:-1], heads, width // heads)
-    q, k, v = (split(dense(p, t, width)) for t in (x, of, of))
+    parts = (dense(p, t, width) for t in (x, of, of))
+    q, k, v = (t.reshape(*t.shape[:-1], heads, width // heads) for t in parts)
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (width // heads) ** -0.5
     if causal:
         scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -1e9)
@@ -205,14 +205,23 @@ def gpt_loss(p: Parameters, tokens: jax.Array, layers: int, width: int = 768) ->
     return -jnp.mean(jnp.take_along_axis(logits[:, :-1], tokens[:, 1:, None], 2))
 
 
+def array(*shape: int, of: Any = jnp.float32) -> jax.ShapeDtypeStruct:
+    """An argument of a step."""
+    return jax.ShapeDtypeStruct(shape, of)
+
+
+def gpt_text(layers: int) -> str:
+    """A step of AdamW of a GPT."""
+    tokens = array(4, 256, of=jnp.int32)
+    return adamw_text(lambda p, inputs: gpt_loss(p, inputs, layers), tokens)
+
+
 def models() -> Iterator[tuple[str, Callable[[], str]]]:
     """Names, and what makes the texts, small ones first."""
-    f32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
-    s32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)
-    images = f32(4, 64, 64, 4), f32(4), f32(4, 77, 768)
-    gpt = lambda layers: lambda p, tokens: gpt_loss(p, tokens, layers)
-    yield "resnet50_grad", lambda: gradient_text(resnet_loss, f32(8, 224, 224, 3), s32(8))
-    yield "gpt_12_adamw", lambda: adamw_text(gpt(12), s32(4, 256))
+    images = array(4, 64, 64, 4), array(4), array(4, 77, 768)
+    labels = array(8, of=jnp.int32)
+    yield "resnet50_grad", lambda: gradient_text(resnet_loss, array(8, 224, 224, 3), labels)
+    yield "gpt_12_adamw", lambda: gpt_text(12)
     yield "unet_grad", lambda: gradient_text(unet_loss, *images)
     yield "unet_adamw", lambda: adamw_text(unet_loss, *images)
-    yield "gpt_96_adamw", lambda: adamw_text(gpt(96), s32(4, 256))
+    yield "gpt_96_adamw", lambda: gpt_text(96)

@@ -23,8 +23,6 @@ pub(crate) struct Names {
 /// What the names were when a record of them began.
 #[derive(Clone, Debug, Default)]
 struct Record {
-    /// Whether it was tracked which names are taken.
-    is_tracked: bool,
     /// The names that instructions had, newest last.
     renamed: Vec<(InstId, SmolStr)>,
     /// Those that were not taken.
@@ -53,10 +51,11 @@ impl Names {
         self.of.set(id, name);
     }
 
-    /// Begins to record what [`Self::roll_back`] goes back to.
-    pub(crate) fn begin_record(&mut self) {
-        let is_tracked = self.taken.is_some();
-        self.record = Some(Record { is_tracked, ..Record::default() });
+    /// Begins to record what [`Self::roll_back`] goes back to; from now on it is tracked which
+    /// names are taken.
+    pub(crate) fn begin_record(&mut self, all: impl Iterator<Item = InstId>) {
+        tracked(&mut self.taken, &self.of, all);
+        self.record = Some(Record::default());
     }
 
     /// Ends the record and leaves all as it is.
@@ -75,7 +74,6 @@ impl Names {
                 taken.remove(&name);
             }
         }
-        self.taken = self.taken.take().filter(|_| record.is_tracked);
         for (stem, number) in record.next {
             match number {
                 Some(number) => self.next.insert(stem, number),
@@ -87,8 +85,7 @@ impl Names {
     /// A name like `wanted` that no instruction of the module has:
     /// itself if free, else with the first free number after a dot.
     pub(crate) fn fresh(&mut self, wanted: &str, all: impl Iterator<Item = InstId>) -> SmolStr {
-        let of = &self.of;
-        let taken = self.taken.get_or_insert_with(|| all.map(|id| of[id].clone()).collect());
+        let taken = tracked(&mut self.taken, &self.of, all);
         if !wanted.is_empty() && !taken.contains(wanted) {
             return wanted.into();
         }
@@ -106,6 +103,15 @@ impl Names {
             }
         }
     }
+}
+
+/// The names that are taken: those of all instructions, unless it was tracked before.
+fn tracked<'a>(
+    taken: &'a mut Option<FxHashSet<SmolStr>>,
+    of: &SecondaryMap<InstId, SmolStr>,
+    all: impl Iterator<Item = InstId>,
+) -> &'a mut FxHashSet<SmolStr> {
+    taken.get_or_insert_with(|| all.map(|id| of[id].clone()).collect())
 }
 
 /// A name without the number after its last dot: `add` of `add.12`.

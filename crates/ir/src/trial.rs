@@ -32,7 +32,7 @@ impl Module {
         self.operands.begin_record();
         self.uses.begin_record();
         self.metadata.begin_record();
-        self.names.begin_record();
+        self.names.begin_record(self.instructions.keys());
         self.trial = Some(Box::new(Trial {
             order: self.order.clone(),
             entry: self.entry,

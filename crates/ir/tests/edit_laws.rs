@@ -69,6 +69,9 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
+/// The operands of an instruction, its uses, and what must run after it.
+type Links = (Vec<InstId>, Vec<Use>, Vec<InstId>);
+
 #[derive(Clone)]
 struct World {
     module: Module,
@@ -189,7 +192,7 @@ impl World {
     }
 
     /// Of each instruction its operands, its users in order and what must run after it.
-    fn links(&self) -> BTreeMap<InstId, (Vec<InstId>, Vec<Use>, Vec<InstId>)> {
+    fn links(&self) -> BTreeMap<InstId, Links> {
         let links = |id| {
             let after = self.module.extras(id).map_or(&[][..], |e| e.control_successors());
             (self.module.operands(id).to_vec(), self.module.uses(id).collect(), after.to_vec())

@@ -3,6 +3,7 @@
 use tilewright_ir::{ArrayShape, EditError, Module, Patch, Shape};
 use tilewright_target::Target;
 
+use crate::analysis::cost::{CostModel, Memo};
 use crate::evaluate::Evaluate;
 use crate::numbers::{Class, Numbers};
 use crate::report::Note;
@@ -48,6 +49,8 @@ pub struct Skipped {
 pub struct Context<'a> {
     /// The machine that costs are weighed on.
     pub target: &'a Target,
+    /// What was computed of it so far.
+    pub memo: &'a Memo,
     /// How far floats may change.
     pub numbers: Numbers,
     /// A rewrite of arrays that are all smaller than this, in bytes, is not worth what it
@@ -66,7 +69,12 @@ pub struct Context<'a> {
     pub notes: &'a mut Vec<Note>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// Costs on the target.
+    pub fn model(&self) -> CostModel<'a> {
+        CostModel::new(self.target, self.memo)
+    }
+
     /// Whether a patch reads or makes an array of at least [`Self::least_bytes`].
     pub fn is_worthwhile(&self, module: &Module, patch: &Patch) -> bool {
         let values = patch.planned().iter().flat_map(|planned| planned.operands.iter().copied());

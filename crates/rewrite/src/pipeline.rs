@@ -12,7 +12,7 @@ use tilewright_ir::verify::{Rejected, Verified, verify};
 use tilewright_ir::{EditError, InstId, Module};
 use tilewright_target::Target;
 
-use crate::analysis::cost::{CostModel, module_cost, pays as cost_pays};
+use crate::analysis::cost::{CostModel, Ledger, Memo, pays as cost_pays};
 use crate::evaluate::Evaluate;
 use crate::numbers::Numbers;
 use crate::pass::{Context, Pass, Skipped, byte_size};
@@ -171,25 +171,27 @@ pub fn optimize_observed(
     observe: &mut dyn FnMut(&'static str, &Module),
 ) -> Result<Optimized, OptimizeError> {
     let plan = Plan::of(&options.passes)?;
+    let memo = Memo::default();
+    let model = CostModel::new(&options.target, &memo);
     if let Some(mixed) = module.mixes_precision() {
-        let figures = Figures::of(&module, &options.target);
+        let figures = Figures::of(&module, model);
         let notes = vec![mixed_left(&module, mixed)];
         let report =
             figures.report(&figures, Done { notes, stopped: StopReason::Fixpoint, passes: vec![] });
         return Ok(Optimized { module, report });
     }
-    let mut run = Run::new(&module, &plan, options, observe);
+    let mut run = Run::new(&module, &plan, options, &memo, observe);
     for pass in &plan.first {
         run.pass(*pass)?;
     }
     let stopped = run.rounds(&plan)?;
     // A backend finds simpler forms by itself: only what is saved beyond them counts.
-    let given = Figures::of(&module, &options.target);
+    let given = Figures::of(&module, model);
     let simplest = run.simplest.take();
     let before = simplest.as_ref().map(|(_, simplest)| *simplest);
     let before = before.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
     let before = before.unwrap_or(given);
-    let after = Figures::of(&run.module, &options.target);
+    let after = Figures::of(&run.module, model);
     let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
     let enough = least * (1.0 - options.least_saving);
     let pays = run.heart > 0 && cost_pays(enough, reached);
@@ -198,9 +200,13 @@ pub fn optimize_observed(
     let mut notes = relevant(notes);
     if plan.heart.is_empty() || pays {
         let around = match simplest {
-            Some((simplest, _)) if pays => {
-                around_gains((&module, &given), &simplest, (&changed, reached), options, &plan)?
-            }
+            Some((simplest, _)) if pays => around_gains(
+                (&module, &given),
+                &simplest,
+                (&changed, reached),
+                options,
+                (&plan, &memo),
+            )?,
             _ => None,
         };
         let (module, after) = match around {
@@ -232,11 +238,12 @@ fn around_gains(
     simplest: &Module,
     (changed, reached): (&Module, f64),
     options: &Options,
-    plan: &Plan,
+    (plan, memo): (&Plan, &Memo),
 ) -> Result<Option<(Verified, Figures)>, OptimizeError> {
+    let model = CostModel::new(&options.target, memo);
     let Some(around) = restored(original, simplest, changed) else { return Ok(None) };
     let observe = &mut |_, _: &Module| {};
-    let mut run = Run::new(&around, plan, options, observe);
+    let mut run = Run::new(&around, plan, options, memo, observe);
     run.all(&plan.last)?;
     let around = run.module.clone();
     for _ in 0..options.max_rounds {
@@ -244,8 +251,8 @@ fn around_gains(
             break;
         }
     }
-    let figures = Figures::of(&run.module, &options.target);
-    let as_it_is = module_cost(&around, &options.target).cycles;
+    let figures = Figures::of(&run.module, model);
+    let as_it_is = Ledger::of(&around, model).cycles(&around);
     let costs_more = figures.cost.cycles > reached * (1.0 + SAME);
     if costs_more || cost_pays(as_it_is, given.cost.cycles) {
         return Ok(None);
@@ -293,13 +300,13 @@ impl Plan {
     /// How large an array must be for a rewrite of it to be worthwhile; any is where passes
     /// were named one by one. What the entry takes and returns decides, which no rewrite
     /// changes.
-    fn least_bytes(&self, module: &Module, target: &Target) -> u64 {
+    fn least_bytes(&self, module: &Module, model: CostModel<'_>) -> u64 {
         let Some(entry) = module.entry().filter(|_| !self.heart.is_empty()) else { return 0 };
         let taken = module.computation(entry).parameters().iter().copied();
         let kept = taken.chain(module.computation(entry).root());
         let leaves = kept.flat_map(|id| module.shape(id).leaves()).map(byte_size);
         let largest = leaves.max().unwrap_or(0);
-        (largest / LEAST_PART).min(CostModel { target }.on_chip_bytes())
+        (largest / LEAST_PART).min(model.on_chip_bytes())
     }
 }
 
@@ -325,6 +332,7 @@ struct Snapshot {
 struct Run<'a> {
     module: Module,
     options: &'a Options,
+    memo: &'a Memo,
     most_instructions: usize,
     least_bytes: u64,
     fuel: u64,
@@ -343,13 +351,15 @@ impl<'a> Run<'a> {
         module: &Module,
         plan: &Plan,
         options: &'a Options,
+        memo: &'a Memo,
         observe: &'a mut dyn FnMut(&'static str, &Module),
     ) -> Self {
         Self {
             module: module.clone(),
             options,
+            memo,
             most_instructions: module.instruction_count().saturating_mul(GROWTH).max(ALWAYS),
-            least_bytes: plan.least_bytes(module, &options.target),
+            least_bytes: plan.least_bytes(module, CostModel::new(&options.target, memo)),
             fuel: options.stop_after.unwrap_or(u64::MAX),
             passes: Vec::new(),
             notes: Vec::new(),
@@ -390,7 +400,7 @@ impl<'a> Run<'a> {
             } else {
                 let now = self.snapshot();
                 if self.simplest.is_none() {
-                    let figures = Figures::of(&self.module, &self.options.target);
+                    let figures = Figures::of(&self.module, self.model());
                     self.simplest = Some((self.module.clone(), figures));
                 }
                 // Roll back an unprofitable group and continue with the next.
@@ -417,10 +427,14 @@ impl<'a> Run<'a> {
         Ok(StopReason::Budget)
     }
 
+    fn model(&self) -> CostModel<'a> {
+        CostModel::new(&self.options.target, self.memo)
+    }
+
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             module: self.module.clone(),
-            cycles: module_cost(&self.module, &self.options.target).cycles,
+            cycles: Ledger::of(&self.module, self.model()).cycles(&self.module),
             notes: self.notes.clone(),
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             heart: self.heart,
@@ -469,6 +483,7 @@ impl<'a> Run<'a> {
         let start = Instant::now();
         let mut cx = Context {
             target: &self.options.target,
+            memo: self.memo,
             numbers: self.options.numbers(),
             least_bytes: self.least_bytes,
             evaluator: self.options.evaluator,

@@ -5,6 +5,7 @@ mod common;
 
 use common::{module, passes, short, target};
 use tilewright_ir::{InstId, Module, Verified};
+use tilewright_rewrite::analysis::cost::Memo;
 use tilewright_rewrite::analysis::factored::{Sum, share};
 use tilewright_rewrite::analysis::product::{Law, Product};
 use tilewright_rewrite::analysis::sign::is_not_negative;
@@ -293,6 +294,7 @@ fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
     let (mut fuel, mut notes) = (u64::MAX, Vec::new());
     let mut cx = Context {
         target: &target,
+        memo: &Memo::default(),
         numbers: Numbers::default(),
         least_bytes: 0,
         evaluator: None,

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{module, optimized, pipeline, target};
-use tilewright_rewrite::analysis::cost::{CostModel, peak_live_bytes};
+use tilewright_rewrite::analysis::cost::{CostModel, Memo, peak_live_bytes};
 use tilewright_testkit::fixture::fixtures;
 
 const KIB: u64 = 1024;
@@ -84,7 +84,7 @@ fn rewritten_models_hold_no_more_than_they_did() {
         for name in ["cpu", "tpu-like"] {
             let report = optimized(&before, &pipeline("default", name)).report;
             let [was, is] = report.peak_live_bytes;
-            let on_chip = CostModel { target: &target(name) }.on_chip_bytes();
+            let on_chip = CostModel::new(&target(name), &Memo::default()).on_chip_bytes();
             // `merged-dims` computes for reduces what is stored besides for a convolution, so
             // that what it is computed of is kept for longer: 5.8 % in a ResNet block.
             let most = was + was / 16 + on_chip;

@@ -46,7 +46,7 @@ impl Pass for AdjacentSums {
         if !cx.target.shares_passes {
             return Ok(0);
         }
-        let model = CostModel { target: cx.target };
+        let model = cx.model();
         let effectful = module.effectful_computations();
         let mut changes = 0;
         for computation in module.computations().to_vec() {

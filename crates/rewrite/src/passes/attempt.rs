@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 
-use crate::analysis::cost::{CostModel, pays};
+use crate::analysis::cost::pays;
 use crate::numbers::Numbers;
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict, place_of};
@@ -71,7 +71,7 @@ pub(super) fn judge(
     attempt: &Attempt,
     cx: &Context<'_>,
 ) -> (Verdict, String) {
-    let model = CostModel { target: cx.target };
+    let model = cx.model();
     let mut before = model.of(module, id);
     let mut uses: FxHashMap<InstId, usize> = FxHashMap::default();
     for &operand in module.operands(id) {

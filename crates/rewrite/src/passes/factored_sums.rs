@@ -31,10 +31,9 @@ mod words;
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Opcode, Patch};
-use tilewright_target::Target;
 
 use super::sum_build::{Build, Replaced, replaced_by};
-use super::weight::{Weight, judge, together};
+use super::weight::{Scales, Words, together};
 use crate::analysis::cost::{CostModel, pays};
 use crate::analysis::factored::{Form, Sum, share};
 use crate::analysis::product::{Factor, Law};
@@ -77,8 +76,9 @@ impl Pass for FactoredSums {
             if groups.is_empty() {
                 continue;
             }
-            let now = Weight::of(module.clone(), cx)?;
-            let mut state = State { now, replaced: Replaced::default() };
+            let scales = Scales::of(module, cx)?;
+            changes += scales.removed;
+            let mut state = State { scales, replaced: Replaced::default() };
             for groups in groups.chunks_mut(together) {
                 changes += factor(module, groups, &mut state, cx)?;
             }
@@ -133,8 +133,8 @@ fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
 }
 
 /// What was made so far.
-struct State {
-    now: Weight,
+struct State<'a> {
+    scales: Scales<'a>,
     /// What sums became.
     replaced: Replaced,
 }
@@ -143,43 +143,49 @@ struct State {
 fn factor(
     module: &mut Module,
     groups: &mut [Vec<Sum>],
-    State { now, replaced }: &mut State,
+    State { scales, replaced }: &mut State<'_>,
     cx: &mut Context<'_>,
 ) -> Result<usize, EditError> {
-    let factors = groups.iter_mut().flatten().flat_map(|sum| &mut sum.product.factors);
-    for factor in factors {
-        factor.value = replaced.get(&factor.value).copied().unwrap_or(factor.value);
+    for group in groups.iter_mut() {
+        // What other sums became may have left one without use.
+        group.retain(|sum| module.instruction(sum.id).parent().is_some());
+        for factor in group.iter_mut().flat_map(|sum| &mut sum.product.factors) {
+            factor.value = replaced.get(&factor.value).copied().unwrap_or(factor.value);
+        }
     }
-    let mut best: Option<(Weight, Patch, Vec<Option<Form>>)> = None;
+    let mut best: Option<(f64, Patch, Vec<Option<Form>>)> = None;
     // What comes out of a sum that stays alone may save a pass over main memory.
-    let ways: &[bool] = if is_large(module, groups, cx.target) { &[false, true] } else { &[false] };
+    let ways: &[bool] =
+        if is_large(module, groups, &cx.model()) { &[false, true] } else { &[false] };
     for &alone in ways {
         let forms: Vec<_> = groups.iter().flat_map(|group| share(group, alone)).collect();
         if let Some(patch) = patch(module, groups.iter().flatten().zip(&forms)) {
-            let mut module = module.clone();
-            patch.apply(&mut module)?;
-            let weight = Weight::of(module, cx)?;
-            if best.as_ref().is_none_or(|(best, ..)| pays(best.cycles, weight.cycles)) {
-                best = Some((weight, patch, forms));
+            let cycles = scales.cycles_after(module, |module| patch.apply(module).map(|_| ()))?;
+            if best.as_ref().is_none_or(|(best, ..)| pays(*best, cycles)) {
+                best = Some((cycles, patch, forms));
             }
         }
     }
     let first = groups.iter().flatten().next();
-    let (Some((weight, patch, forms)), Some(first)) = (best, first) else { return Ok(0) };
+    let (Some((cycles, patch, forms)), Some(first)) = (best, first) else { return Ok(0) };
     let what = words::explain(module, groups.iter().flatten().zip(&forms));
-    let place = place_of(module, first.id);
-    let made = judge(&FactoredSums, place, &what, [now, &weight], cx);
-    if made {
-        *now = weight;
-        let ids = patch.apply(module)?;
-        replaced.extend(replaced_by(&patch, &ids));
+    let words = Words { place: place_of(module, first.id), what };
+    if !scales.would_pay(cycles) {
+        scales.refuse(&FactoredSums, words, cycles, cx);
+        return Ok(0);
     }
-    Ok(usize::from(made))
+    let made = scales.attempt(&FactoredSums, module, cx, |module| {
+        let ids = patch.apply(module)?;
+        Ok(Some((words, replaced_by(&patch, &ids))))
+    })?;
+    let changes = usize::from(made.is_some());
+    replaced.extend(made.into_iter().flatten());
+    Ok(changes)
 }
 
 /// Whether any of these sums reads from main memory.
-fn is_large(module: &Module, groups: &[Vec<Sum>], target: &Target) -> bool {
-    groups.iter().flatten().any(|sum| sum.is_large(module, &CostModel { target }))
+fn is_large(module: &Module, groups: &[Vec<Sum>], model: &CostModel<'_>) -> bool {
+    groups.iter().flatten().any(|sum| sum.is_large(module, model))
 }
 
 /// The edits that give sums these forms, if there are any.

@@ -53,7 +53,7 @@ impl Pass for ReduceAsWindow {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let model = CostModel { target: cx.target };
+        let model = cx.model();
         attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
             let found = ReduceOfReshape::at(module, id, &WINDOW)?;
             let small = model.stays_on_chip(model.weigh(module.shape(found.source)));

@@ -39,7 +39,6 @@ use tilewright_ir::{EditError, Module, Opcode};
 
 use super::attempt::attempt_each;
 use super::reduce_of_reshape::{ReduceOfReshape, Way};
-use crate::analysis::cost::CostModel;
 use crate::analysis::reduce::{MonoidReduce, first_stage};
 use crate::numbers::Class;
 use crate::pass::{Context, Pass};
@@ -72,7 +71,7 @@ impl Pass for ReduceThroughReshape {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let model = CostModel { target: cx.target };
+        let model = cx.model();
         attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
             Some(ReduceOfReshape::at(module, id, &STAGES)?.plan(module, &model, numbers))
         })

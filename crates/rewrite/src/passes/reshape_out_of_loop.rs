@@ -143,7 +143,7 @@ impl Carried<'_> {
 
     /// Whether the other form costs less, and what to say of it.
     fn judge(&self, form: &Form, cx: &Context<'_>) -> (Verdict, String) {
-        let (before, after) = self.costs(form, &CostModel { target: cx.target });
+        let (before, after) = self.costs(form, &cx.model());
         let costs = format!("{after:.0} cycles instead of {before:.0} on {}", cx.target.name);
         let shape = form.shape.without_layout();
         let what = format!("element {} of the loop's state", self.place);

@@ -27,7 +27,7 @@ mod pilot;
 use tilewright_ir::{EditError, Module, Op, Value};
 
 use super::sum_build::{At, Build, Placed, Replaced, replaced_by};
-use super::weight::{replace, together};
+use super::weight::{Edited, Scales, Words, together};
 use crate::analysis::factored::{Core, Sum};
 use crate::analysis::monoid::whole_number;
 use crate::analysis::product::Tree;
@@ -64,42 +64,45 @@ impl Pass for ShiftedMoments {
         }
         let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);
         for computation in module.computations().to_vec() {
-            found.extend(groups(module, computation, cx.target, &mut work));
+            found.extend(groups(module, computation, cx.model(), &mut work));
         }
         let together = together(module, found.len());
-        let (mut changes, mut replaced) = (0, Replaced::default());
+        if found.is_empty() {
+            return Ok(0);
+        }
+        let mut scales = Scales::of(module, cx)?;
+        let (mut changes, mut replaced) = (scales.removed, Replaced::default());
         for groups in found.chunks_mut(together) {
-            changes += shift(module, groups, &mut replaced, cx)?;
+            for group in groups.iter_mut() {
+                group.follow(&replaced);
+            }
+            let made = scales.attempt(self, module, cx, |module| shift(module, groups))?;
+            if let Some((moved, now)) = made {
+                changes += moved;
+                replaced.extend(now);
+            }
         }
         Ok(changes)
     }
 }
 
-/// Gives the moments of these groups other centres, if that pays.
+/// Gives the moments of these groups other centres; of how many, and what sums became.
 fn shift(
     module: &mut Module,
     groups: &mut [Group],
-    replaced: &mut Replaced,
-    cx: &mut Context<'_>,
-) -> Result<usize, EditError> {
-    let (mut shifted, mut now) = (module.clone(), Replaced::default());
+) -> Result<Option<Edited<(usize, Replaced)>>, EditError> {
+    let mut now = Replaced::default();
     let mut moved: Vec<&Group> = Vec::new();
     for group in groups {
-        group.follow(replaced);
         group.follow(&now);
-        if move_centre(&mut shifted, group, &mut now)? {
+        if move_centre(module, group, &mut now)? {
             moved.push(group);
         }
     }
-    let Some(first) = moved.first() else { return Ok(0) };
-    let Some(sum) = first.moments.first().map(|moment| moment.sum.id) else { return Ok(0) };
-    let place = place_of(module, sum);
-    let (what, changes) = (words(module, &moved), moved.len());
-    if !replace(&ShiftedMoments, module, shifted, (place, &what), cx)? {
-        return Ok(0);
-    }
-    replaced.extend(now);
-    Ok(changes)
+    let sum = moved.first().and_then(|group| group.moments.first()).map(|moment| moment.sum.id);
+    let Some(sum) = sum else { return Ok(None) };
+    let words = Words { place: place_of(module, sum), what: words(module, &moved) };
+    Ok(Some((words, (moved.len(), now))))
 }
 
 /// Which sums are given other centres.

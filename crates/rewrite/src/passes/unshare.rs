@@ -36,8 +36,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position, Use};
 
-use super::weight::{replace, together};
-use crate::analysis::cost::{CostModel, takes_minor};
+use super::weight::{Scales, Words, together};
+use crate::analysis::cost::takes_minor;
 use crate::analysis::reduce::is_plain;
 use crate::analysis::shared::{Shared, fused_computations, shared_values};
 use crate::numbers::Class;
@@ -75,7 +75,7 @@ impl Pass for Unshare {
         if cx.target.fuses_shared {
             return Ok(0);
         }
-        let model = CostModel { target: cx.target };
+        let model = cx.model();
         let mut found = Vec::new();
         let fusions = fused_computations(module);
         for &computation in module.computations() {
@@ -92,31 +92,30 @@ impl Pass for Unshare {
             }
             found.extend(shared.into_values().filter_map(|by| Copies::of(module, by, &fused)));
         }
-        let mut changes = 0;
-        for some in found.chunks(together(module, found.len())) {
-            changes += unshare(module, some, cx)?;
+        if found.is_empty() {
+            return Ok(0);
+        }
+        let together = together(module, found.len());
+        let mut scales = Scales::of(module, cx)?;
+        let mut changes = scales.removed;
+        for some in found.chunks(together) {
+            let made = scales.attempt(self, module, cx, |module| {
+                let some: Vec<&Copies> = some.iter().filter(|one| one.is_there(module)).collect();
+                let Some(first) = some.first() else { return Ok(None) };
+                let place = place_of(module, first.value);
+                let what = words(module, &some);
+                for copies in &some {
+                    copies.make(module)?;
+                }
+                Ok(Some((Words { place, what }, some.len())))
+            })?;
+            changes += made.unwrap_or(0);
         }
         Ok(changes)
     }
 }
 
-/// Gives the reductions of these values copies, if that pays.
-fn unshare(
-    module: &mut Module,
-    found: &[Copies],
-    cx: &mut Context<'_>,
-) -> Result<usize, EditError> {
-    let Some(first) = found.first() else { return Ok(0) };
-    let mut changed = module.clone();
-    for copies in found {
-        copies.make(&mut changed)?;
-    }
-    let (place, what) = (place_of(module, first.value), words(module, found));
-    let made = replace(&Unshare, module, changed, (place, &what), cx)?;
-    Ok(if made { found.len() } else { 0 })
-}
-
-fn words(module: &Module, found: &[Copies]) -> String {
+fn words(module: &Module, found: &[&Copies]) -> String {
     match found {
         [Copies { value, by, .. }] => {
             let name = |by: &Shared| format!("`{}`", module.name_of(by.reduction));
@@ -161,6 +160,13 @@ impl Copies {
             by.pop();
         }
         (!by.is_empty()).then_some(Self { value, cone, by })
+    }
+
+    /// Whether nothing of it went with what others left without use.
+    fn is_there(&self, module: &Module) -> bool {
+        let parts = self.cone.iter().map(|part| part.id);
+        let readers = self.by.iter().flat_map(|shared| shared.readers.iter().copied());
+        parts.chain(readers).all(|id| module.instruction(id).parent().is_some())
     }
 
     /// Writes the copies, and has the reductions read them.

@@ -1,10 +1,11 @@
 //! Weighs a module as a whole, for rewrites that change what many instructions wait
 //! for.
 
-use tilewright_ir::{EditError, Module};
+use rustc_hash::FxHashSet;
+use tilewright_ir::{CompId, EditError, InstId, Module};
 
 use super::dce::DeadCode;
-use crate::analysis::cost::{CostModel, image_passes, module_cost, pays, peak_live_bytes};
+use crate::analysis::cost::{Ledger, pays};
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict};
 
@@ -21,82 +22,167 @@ pub(super) fn together(module: &Module, groups: usize) -> usize {
 /// stays in vector memory.
 const MORE_MEMORY: u64 = 5;
 
-/// What a module costs as a whole, without what nothing uses.
-#[derive(Clone, Copy)]
-pub(super) struct Weight {
-    pub(super) cycles: f64,
-    image_passes: usize,
-    peak_live_bytes: u64,
-    /// Arrays of so many bytes stay in vector memory.
-    on_chip: u64,
+/// What to say of a rewrite: where it is, and what it does.
+pub(super) struct Words {
+    pub(super) place: String,
+    pub(super) what: String,
 }
 
-impl Weight {
-    /// That of a module without what nothing uses.
-    pub(super) fn of(mut module: Module, cx: &mut Context<'_>) -> Result<Self, EditError> {
-        DeadCode.run(&mut module, cx)?;
+/// What to say of an edit, and what it gives back.
+pub(super) type Edited<T> = (Words, T);
+
+/// A module on the scales. It has no dead code, and is rewritten through these alone.
+pub(super) struct Scales<'a> {
+    ledger: Ledger<'a>,
+    effectful: FxHashSet<CompId>,
+    /// How much dead code was removed, which changed the module.
+    pub(super) removed: usize,
+    cycles: f64,
+    image_passes: usize,
+    peak_live_bytes: u64,
+}
+
+impl<'a> Scales<'a> {
+    /// Puts a module on the scales, without what nothing uses.
+    pub(super) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
+        let removed = DeadCode.run(module, cx)?;
+        let ledger = Ledger::of(module, cx.model());
         Ok(Self {
-            cycles: module_cost(&module, cx.target).cycles,
-            image_passes: image_passes(&module, cx.target),
-            peak_live_bytes: peak_live_bytes(&module, cx.target),
-            on_chip: CostModel { target: cx.target }.on_chip_bytes(),
+            cycles: ledger.cycles(module),
+            image_passes: ledger.image_passes(module),
+            peak_live_bytes: ledger.peak_live_bytes(module),
+            effectful: module.effectful_computations(),
+            removed,
+            ledger,
         })
     }
 
-    /// Whether the module is better for a rewrite after which this is its weight:
-    /// it costs less, and does not hold more at once than it may.
-    fn is_improved_by(&self, after: &Self) -> bool {
+    /// The cycles that the module would take after an edit.
+    pub(super) fn cycles_after(
+        &mut self,
+        module: &mut Module,
+        edit: impl FnOnce(&mut Module) -> Result<(), EditError>,
+    ) -> Result<f64, EditError> {
+        module.begin_trial();
+        let done = edit(module).and_then(|()| self.weigh(module));
+        self.undo(module);
+        done
+    }
+
+    /// Makes an edit if that pays, and says so, and what it does, or why not. What the edit
+    /// gives back if it was made; nothing if there was nothing to edit, either.
+    pub(super) fn attempt<T>(
+        &mut self,
+        pass: &dyn Pass,
+        module: &mut Module,
+        cx: &mut Context<'_>,
+        edit: impl FnOnce(&mut Module) -> Result<Option<Edited<T>>, EditError>,
+    ) -> Result<Option<T>, EditError> {
+        module.begin_trial();
+        let edited = edit(module).and_then(|edited| match edited {
+            Some(edited) => Ok(Some((edited, self.weigh(module)?))),
+            None => Ok(None),
+        });
+        let made = match edited {
+            Ok(Some(((words, made), cycles))) => {
+                self.is_taken(pass, module, words, cycles, cx).then_some(Ok(made))
+            }
+            Ok(None) => None,
+            Err(error) => Some(Err(error)),
+        };
+        match made {
+            Some(Ok(made)) => {
+                module.keep();
+                self.ledger.keep();
+                Ok(Some(made))
+            }
+            Some(Err(error)) => {
+                self.undo(module);
+                Err(error)
+            }
+            None => {
+                self.undo(module);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Notes that a rewrite would cost more than it saves, which was found before.
+    pub(super) fn refuse(&self, pass: &dyn Pass, words: Words, cycles: f64, cx: &mut Context<'_>) {
+        let costs = self.costs(cycles, cx);
+        let text = format!("{}: would cost {costs}", words.what);
+        let verdict = Verdict::Left;
+        cx.notes.push(Note { pass: pass.name(), verdict, place: words.place, text });
+    }
+
+    /// Whether a rewrite pays after which the module takes so many cycles.
+    pub(super) fn would_pay(&self, cycles: f64) -> bool {
+        pays(self.cycles, cycles)
+    }
+
+    fn costs(&self, cycles: f64, cx: &Context<'_>) -> String {
+        format!("{cycles:.0} cycles instead of {:.0} on {}", self.cycles, cx.target.name)
+    }
+
+    /// Whether the module on trial is to be kept: it takes fewer cycles, and holds no more at
+    /// once than it may. If so, its weight is that of the module.
+    fn is_taken(
+        &mut self,
+        pass: &dyn Pass,
+        module: &Module,
+        words: Words,
+        cycles: f64,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if !self.would_pay(cycles) {
+            self.refuse(pass, words, cycles, cx);
+            return false;
+        }
+        let peak_live_bytes = self.ledger.peak_live_bytes(module);
         let most = u128::from(self.peak_live_bytes) * u128::from(100 + MORE_MEMORY) / 100;
-        let fits = u128::from(after.peak_live_bytes) <= most + u128::from(self.on_chip);
-        fits && pays(self.cycles, after.cycles)
+        let on_chip = cx.model().on_chip_bytes();
+        let costs = self.costs(cycles, cx);
+        let Words { place, what } = words;
+        if u128::from(peak_live_bytes) > most + u128::from(on_chip) {
+            let text = format!(
+                "{what}: would cost {costs}, but {peak_live_bytes} bytes are in use at once \
+                 instead of {}",
+                self.peak_live_bytes
+            );
+            cx.notes.push(Note { pass: pass.name(), verdict: Verdict::Left, place, text });
+            return false;
+        }
+        if !cx.spend(pass.name(), &place) {
+            return false;
+        }
+        let image_passes = self.ledger.image_passes(module);
+        let passes = if image_passes == self.image_passes {
+            String::new()
+        } else {
+            format!("; {image_passes} instead of {} passes over images", self.image_passes)
+        };
+        let text = format!("{what}{passes}: {costs}");
+        cx.notes.push(Note { pass: pass.name(), verdict: Verdict::Done, place, text });
+        (self.cycles, self.image_passes, self.peak_live_bytes) =
+            (cycles, image_passes, peak_live_bytes);
+        true
     }
-}
 
-/// Puts a rewritten module in the place of one, if that pays; whether it did. Says so, and
-/// what it does, or why not.
-pub(super) fn replace(
-    pass: &dyn Pass,
-    module: &mut Module,
-    rewritten: Module,
-    (place, what): (String, &str),
-    cx: &mut Context<'_>,
-) -> Result<bool, EditError> {
-    let weights = [Weight::of(module.clone(), cx)?, Weight::of(rewritten.clone(), cx)?];
-    let made = judge(pass, place, what, weights.each_ref(), cx);
-    if made {
-        *module = rewritten;
+    /// Removes what nothing uses after the edits on trial; the cycles that the module takes.
+    fn weigh(&mut self, module: &mut Module) -> Result<f64, EditError> {
+        let mut next: Vec<InstId> = module.tried();
+        while let Some(id) = next.pop() {
+            if module.is_removable(id) && !module.has_side_effect(id, &self.effectful) {
+                next.extend_from_slice(module.operands(id));
+                module.remove(id)?;
+            }
+        }
+        self.ledger.update(module, &module.tried());
+        Ok(self.ledger.cycles(module))
     }
-    Ok(made)
-}
 
-/// Whether to make a rewrite that changes the weight of a module so, from the first to
-/// the second; says so, and what it does, or why not.
-pub(super) fn judge(
-    pass: &dyn Pass,
-    place: String,
-    what: &str,
-    [before, after]: [&Weight; 2],
-    cx: &mut Context<'_>,
-) -> bool {
-    let made = before.is_improved_by(after);
-    if made && !cx.spend(pass.name(), &place) {
-        return false;
+    fn undo(&mut self, module: &mut Module) {
+        module.roll_back();
+        self.ledger.roll_back();
     }
-    let (verdict, would) = if made { (Verdict::Done, "") } else { (Verdict::Left, " would cost") };
-    let passes = match [before, after].map(|weight| weight.image_passes) {
-        [before, after] if before == after => String::new(),
-        [before, after] => format!("; {after} instead of {before} passes over images"),
-    };
-    let mut text = format!(
-        "{what}{passes}:{would} {:.0} cycles instead of {:.0} on {}",
-        after.cycles, before.cycles, cx.target.name
-    );
-    if !made && pays(before.cycles, after.cycles) {
-        text += &format!(
-            ", but {} bytes are in use at once instead of {}",
-            after.peak_live_bytes, before.peak_live_bytes
-        );
-    }
-    cx.notes.push(Note { pass: pass.name(), verdict, place, text });
-    made
 }

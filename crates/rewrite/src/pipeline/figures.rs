@@ -1,9 +1,8 @@
 //! What is modelled of a module, and the report on a run.
 
 use tilewright_ir::Module;
-use tilewright_target::Target;
 
-use crate::analysis::cost::{Cost, image_passes, module_cost, peak_live_bytes};
+use crate::analysis::cost::{Cost, CostModel, Ledger};
 use crate::report::{Note, PassReport, Report, StopReason};
 
 /// What is modelled of a module.
@@ -22,11 +21,12 @@ pub(super) struct Done {
 }
 
 impl Figures {
-    pub(super) fn of(module: &Module, target: &Target) -> Self {
+    pub(super) fn of(module: &Module, model: CostModel<'_>) -> Self {
+        let ledger = Ledger::of(module, model);
         Self {
-            cost: module_cost(module, target),
-            peak_live_bytes: peak_live_bytes(module, target),
-            image_passes: image_passes(module, target),
+            cost: module.entry().map(|entry| ledger.total(entry)).unwrap_or_default(),
+            peak_live_bytes: ledger.peak_live_bytes(module),
+            image_passes: ledger.image_passes(module),
         }
     }
 

@@ -49,17 +49,19 @@ fn three() -> Verified {
 fn run_of<'a>(
     before: &Module,
     options: &'a Options,
+    memo: &'a Memo,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 ) -> Run<'a> {
-    Run { most_instructions: 3, ..Run::new(before, &Plan::default(), options, observe) }
+    Run { most_instructions: 3, ..Run::new(before, &Plan::default(), options, memo, observe) }
 }
 
 #[test]
 fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
     let before = three();
+    let memo = Memo::default();
     let mut observe = |_: &'static str, _: &Module| {};
-    let mut run = run_of(&before, &options, &mut observe);
+    let mut run = run_of(&before, &options, &memo, &mut observe);
     let plan = Plan { cleanup: vec![&Round], ..Plan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
     // A parameter as the result need not be stored.
@@ -140,8 +142,9 @@ impl Pass for Better {
 fn what_one_group_did_in_vain_keeps_none_after_it_from_its_turn() {
     let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
     let before = three();
+    let memo = Memo::default();
     let mut observe = |_: &'static str, _: &Module| {};
-    let mut run = run_of(&before, &options, &mut observe);
+    let mut run = run_of(&before, &options, &memo, &mut observe);
     let heart: Vec<PassList> = vec![vec![&Worse], vec![&Worse], vec![&Better], vec![&Worse]];
     let plan = Plan { heart, ..Plan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);

@@ -3,44 +3,29 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Op, SecondaryMap};
-use tilewright_target::Target;
 
 use super::CostModel;
-use super::module::runs_its_callees;
-use super::passes::{is_other_name, is_stored};
-
-/// The most bytes, padding included, that hold values at once while a module runs,
-/// instructions in the order in which they stand. What is computed where it is used
-/// takes none, but what it is computed from is kept for it; parameters are kept
-/// throughout, constants and what only gets another name are not counted.
-pub fn peak_live_bytes(module: &Module, target: &Target) -> u64 {
-    let model = CostModel { target };
-    let mut peaks: FxHashMap<CompId, u64> = FxHashMap::default();
-    // A computation stands after those that it calls.
-    for &computation in module.computations() {
-        let peak = peak(module, computation, &model, &peaks);
-        peaks.insert(computation, peak);
-    }
-    module.entry().and_then(|entry| peaks.get(&entry).copied()).unwrap_or(0)
-}
+use super::ledger::runs_its_callees;
+use super::residency::{AllFacts, Residency};
 
 /// What one computation needs, with those that it calls; its parameters are the
 /// caller's unless it is the entry.
-fn peak(
+pub(super) fn peak(
     module: &Module,
     computation: CompId,
     model: &CostModel<'_>,
+    facts: &AllFacts,
     peaks: &FxHashMap<CompId, u64>,
 ) -> u64 {
     let order: Vec<InstId> = module.instructions(computation).collect();
     let mut made: SecondaryMap<InstId, bool> = SecondaryMap::new();
-    order.iter().for_each(|&id| made.set(id, is_made(module, id, model)));
+    order.iter().for_each(|&id| made.set(id, is_made(module, id, model, facts)));
     let last = last_readers(module, &order, &made);
     let mut ends: Vec<u64> = vec![0; order.len()];
     let (mut live, mut most) = (0u64, 0u64);
     for (place, &id) in order.iter().enumerate() {
         let is_kept = made[id] && !matches!(module.op(id), Op::Constant(_));
-        let bytes = if is_kept { model.weigh(module.shape(id)).footprint.padded_bytes } else { 0 };
+        let bytes = if is_kept { facts[id].footprint.padded_bytes } else { 0 };
         let runs = runs_its_callees(module.opcode(id));
         let callees = if runs { module.called(id) } else { SmallVec::new() };
         let inside = callees.iter().filter_map(|callee| peaks.get(callee)).max().copied();
@@ -78,18 +63,23 @@ fn last_readers(
 
 /// Whether memory is taken for what an instruction makes: it is neither computed
 /// where it is used nor another name for what is there, or for a part of it.
-pub(super) fn is_made(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
-    let is_fused = |id| model.is_fused(module, id);
-    if is_fused(id) {
-        return module.is_root(id) || is_stored(module, id, model, &is_fused);
-    }
-    let is_name = match module.op(id) {
+pub(super) fn is_made(
+    module: &Module,
+    id: InstId,
+    model: &CostModel<'_>,
+    facts: &AllFacts,
+) -> bool {
+    let names_a_part = matches!(
+        module.op(id),
         Op::Tuple
-        | Op::GetTupleElement(_)
-        | Op::OptimizationBarrier
-        | Op::AddDependency
-        | Op::Slice(_) => true,
-        _ => is_other_name(module, id, model),
-    };
-    !is_name
+            | Op::GetTupleElement(_)
+            | Op::OptimizationBarrier
+            | Op::AddDependency
+            | Op::Slice(_)
+    );
+    match facts[id].residency {
+        Residency::Inlined => module.is_root(id) || model.is_stored(module, id, facts),
+        Residency::Alias => false,
+        Residency::Stored => !names_a_part,
+    }
 }

@@ -10,11 +10,16 @@
 //! before it is made. What only a whole module shows is in `module.rs`: what is read
 //! again, results that nothing reads, and how often kernels wait for main memory.
 
+mod amount;
 mod contraction;
+mod ledger;
+mod memo;
 mod memory;
 mod module;
 mod passes;
+mod readers;
 mod ready;
+mod residency;
 mod window;
 
 use smallvec::SmallVec;
@@ -24,8 +29,12 @@ use tilewright_target::{Footprint, MoveKind, ReshapeCost, Target};
 use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::is_plain;
 
-pub use memory::peak_live_bytes;
-pub use module::{InstructionCost, image_passes, instruction_costs, module_cost};
+pub use amount::Cost;
+use contraction::contraction_flops;
+pub use ledger::Ledger;
+pub use memo::Memo;
+pub use module::{InstructionCost, image_passes, instruction_costs, module_cost, peak_live_bytes};
+pub use residency::Residency;
 
 /// An array of at most this part of vector memory stays there between its
 /// producer and its readers: one in 64, since many are live at once.
@@ -35,43 +44,6 @@ const STAYS_ON_CHIP: u64 = 64;
 /// reshape, is computed where it is used: longer chains of reshapes are merged by
 /// canonicalisation.
 const LOOKED_THROUGH: usize = 4;
-
-/// What something costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
-    /// Cycles, as the target's numbers have it.
-    pub cycles: f64,
-    /// Vectors loaded and stored.
-    pub vectors: u64,
-    /// Vectors taken apart and put together by reshapes and transposes.
-    pub realigned_vectors: u64,
-    /// Bytes loaded and stored, without padding.
-    pub bytes: u64,
-    /// Bytes loaded and stored, padding included.
-    pub padded_bytes: u64,
-    /// Arithmetic operations on elements.
-    pub flops: u64,
-}
-
-impl std::ops::AddAssign for Cost {
-    fn add_assign(&mut self, other: Self) {
-        self.cycles += other.cycles;
-        self.vectors = self.vectors.saturating_add(other.vectors);
-        self.realigned_vectors = self.realigned_vectors.saturating_add(other.realigned_vectors);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.padded_bytes = self.padded_bytes.saturating_add(other.padded_bytes);
-        self.flops = self.flops.saturating_add(other.flops);
-    }
-}
-
-impl std::iter::Sum for Cost {
-    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
-        costs.fold(Self::default(), |mut total, cost| {
-            total += cost;
-            total
-        })
-    }
-}
 
 /// A shape and what a value of it occupies.
 #[derive(Clone, Copy, Debug)]
@@ -99,9 +71,15 @@ pub struct Operand<'a> {
 pub struct CostModel<'a> {
     /// The machine.
     pub target: &'a Target,
+    memo: &'a Memo,
 }
 
-impl CostModel<'_> {
+impl<'m> CostModel<'m> {
+    /// Costs on a target; what was computed for it before is looked up.
+    pub fn new(target: &'m Target, memo: &'m Memo) -> Self {
+        Self { target, memo }
+    }
+
     /// A shape with what it occupies on the target.
     pub fn weigh<'a>(&self, shape: &'a Shape) -> Weighed<'a> {
         Weighed { shape, footprint: self.footprint(shape) }
@@ -110,8 +88,17 @@ impl CostModel<'_> {
     /// What a value of a shape occupies on the target.
     pub fn footprint(&self, shape: &Shape) -> Footprint {
         match shape.as_array().and_then(|array| self.without_ones(array)) {
-            Some(array) => self.target.footprint(&array),
-            None => self.target.shape_footprint(shape),
+            Some(array) => self.memo.footprint(self.target, &array),
+            None => {
+                let footprints = shape.leaves().into_iter().map(|leaf| match leaf {
+                    Shape::Array(array) => self.memo.footprint(self.target, array),
+                    other => self.target.shape_footprint(other),
+                });
+                footprints.fold(Footprint::default(), |mut sum, one| {
+                    sum += one;
+                    sum
+                })
+            }
         }
     }
 
@@ -124,7 +111,7 @@ impl CostModel<'_> {
         }
         let dims = array.dims().iter().copied().filter(|&dim| dim != 1);
         let large = ArrayShape::new(array.element_type, dims);
-        self.holds_on_chip(self.target.footprint(&large).padded_bytes).then_some(large)
+        self.holds_on_chip(self.memo.footprint(self.target, &large).padded_bytes).then_some(large)
     }
 
     /// What a reshape from one array to the other moves, those of small arrays aside that
@@ -132,7 +119,7 @@ impl CostModel<'_> {
     fn reshape_cost(&self, from: &ArrayShape, to: &ArrayShape) -> ReshapeCost {
         let [small_from, small_to] = [from, to].map(|array| self.without_ones(array));
         let (from, to) = (small_from.as_ref().unwrap_or(from), small_to.as_ref().unwrap_or(to));
-        self.target.reshape_cost(from, to)
+        self.memo.reshape(self.target, from, to)
     }
 
     /// An instruction of a module as an operand.
@@ -326,7 +313,7 @@ impl CostModel<'_> {
         let (Some(from), Some(to)) = (from, result.shape.as_array()) else {
             return Cost::default();
         };
-        let moved = self.target.transpose_cost(from, to, permutation);
+        let moved = self.memo.transpose(self.target, [from, to], permutation);
         match moved.kind {
             // Unlike a reshape it moves whole tiles about.
             MoveKind::KeepsTiles => self.opaque(result, operands),
@@ -564,26 +551,6 @@ pub fn nested_dims(dims: &[i64], reduced: &[i64]) -> bool {
 pub fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
     let layout = array.layout_or_default();
     layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))
-}
-
-/// Two operations for each product that is summed.
-fn contraction_flops(op: &Op, result: &Shape, operands: &[Operand<'_>]) -> u64 {
-    let elements = |shape: &Shape| shape.as_array().and_then(ArrayShape::num_elements);
-    let summed = match op {
-        Op::Dot(attrs) => operands.first().and_then(|o| o.value.shape.as_array()).map(|lhs| {
-            let sizes = attrs.lhs_contracting_dims.iter().map(|&d| size(lhs, d));
-            sizes.fold(1i64, i64::saturating_mul)
-        }),
-        Op::Convolution(attrs) => {
-            operands.get(1).and_then(|o| o.value.shape.as_array()).map(|kernel| {
-                let outputs = size(kernel, attrs.dim_labels.kernel_output_feature).max(1);
-                kernel.num_elements().unwrap_or(0) / outputs
-            })
-        }
-        _ => None,
-    };
-    let products = elements(result).unwrap_or(0).saturating_mul(summed.unwrap_or(0));
-    products.unsigned_abs().saturating_mul(2)
 }
 
 fn size(shape: &ArrayShape, dim: i64) -> i64 {

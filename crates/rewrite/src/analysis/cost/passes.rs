@@ -15,22 +15,9 @@ use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 
 use super::CostModel;
-use super::contraction::is_contraction;
+use super::readers::{Reader, Readers};
 use super::ready::{readiness_of_all, waits};
-
-/// Who reads an array.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Reader {
-    /// All that read it in this pass.
-    Pass(u32),
-    /// One that reads it for itself.
-    Alone(InstId),
-    /// A sum that may wait: its place among these.
-    Waiting(usize),
-}
-
-/// Each reader once.
-type Readers = SmallVec<[Reader; 2]>;
+use super::residency::{AllFacts, Residency};
 
 /// A sum that may be added up in any of these passes, from the first one to the last.
 #[derive(Clone, Copy)]
@@ -43,10 +30,19 @@ struct Waiting {
 /// where they are used.
 #[derive(Clone, Copy)]
 pub(super) struct Places<'a> {
-    /// Those whose arrays are too large for vector memory.
-    pub(super) large: &'a SecondaryMap<InstId, bool>,
-    /// Those that are never stored.
-    pub(super) fused: &'a SecondaryMap<InstId, bool>,
+    pub(super) facts: &'a AllFacts,
+    /// Whether an array is too large for vector memory, or to be taken for that.
+    pub(super) is_large: &'a dyn Fn(InstId) -> bool,
+}
+
+impl Places<'_> {
+    pub(super) fn is_inlined(&self, id: InstId) -> bool {
+        self.facts[id].is_inlined()
+    }
+
+    pub(super) fn is_alias(&self, id: InstId) -> bool {
+        self.facts[id].residency == Residency::Alias
+    }
 }
 
 /// Who reads which array of a computation from main memory, in order.
@@ -63,19 +59,29 @@ impl Passes {
         places: Places<'_>,
     ) -> Self {
         let from_large = read_from_large(module, computation, places);
-        let of_large = |id| module.operands(id).iter().any(|&operand| from_large[operand]);
-        let ready = readiness_of_all(module, computation, model, places, &from_large);
-        let is_fused = |id: InstId| places.fused[id];
-        let stored = |id| module.is_root(id) || is_stored(module, id, model, &is_fused);
+        let leads_to_large = lead_to_large(module, computation, places);
+        let facts = places.facts;
         let shares = model.target.shares_passes;
-        // The pass in which an instruction reads main memory, if it does.
-        let pass_of = |id| {
-            let reads =
-                of_large(id) && if places.fused[id] { stored(id) } else { reads(module, id) };
-            let at = if places.fused[id] { ready[id] } else { waits(module, id, &ready) };
-            reads.then_some(at / 2)
+        // Where each reads for itself, it does not matter when.
+        let ready = if shares {
+            readiness_of_all(module, computation, model, places, &from_large)
+        } else {
+            SecondaryMap::new()
         };
-        let last = module.instructions(computation).filter_map(pass_of).max().unwrap_or(0);
+        // The pass in which an instruction reads main memory, if it does.
+        let mut passes: SecondaryMap<InstId, Option<u32>> = SecondaryMap::new();
+        for id in module.instructions(computation) {
+            let is_inlined = places.is_inlined(id);
+            let reads = module.operands(id).iter().any(|&operand| from_large[operand])
+                && if is_inlined {
+                    module.is_root(id) || model.is_stored(module, id, facts)
+                } else {
+                    reads(module, id)
+                };
+            let at = if is_inlined { ready[id] } else { waits(module, id, &ready) };
+            passes.set(id, reads.then_some(at / 2));
+        }
+        let last = module.instructions(computation).filter_map(|id| passes[id]).max().unwrap_or(0);
         // The pass before which each value is needed; none where nothing reads it.
         let mut due: SecondaryMap<InstId, Option<u32>> = SecondaryMap::new();
         let mut readers: SecondaryMap<InstId, Readers> = SecondaryMap::new();
@@ -83,28 +89,28 @@ impl Passes {
         for id in module.instructions(computation).rev() {
             let mut of = std::mem::take(readers.get_mut(id));
             let mut needs = due[id];
-            let pass = pass_of(id);
-            if places.fused[id] {
+            let pass = passes[id];
+            if places.is_inlined(id) {
                 if let Some(pass) = pass {
-                    insert(&mut of, if shares { Reader::Pass(pass) } else { Reader::Alone(id) });
+                    of.insert(if shares { Reader::Pass(pass) } else { Reader::Alone(id) });
                     needs = earlier(needs, pass);
                 }
-            } else if !is_other_name(module, id, model) {
-                if places.large[id] && !of.is_empty() {
+            } else if !places.is_alias(id) {
+                if (places.is_large)(id) && !of.is_empty() {
                     found.push((id, of));
                 }
-                of = Readers::new();
+                of = Readers::default();
                 if let Some(pass) = pass {
                     let last = needs.map_or(last, |due| due.saturating_sub(1));
                     let shares = shares && module.opcode(id) == Opcode::Reduce;
-                    of.push(match (shares, last > pass) {
-                        (false, _) => Reader::Alone(id),
+                    match (shares, last > pass) {
+                        (false, _) => of.insert(Reader::Alone(id)),
                         (true, true) => {
+                            of.insert_waiting(u32::try_from(waiting.len()).unwrap_or(u32::MAX));
                             waiting.push(Waiting { first: pass, last });
-                            Reader::Waiting(waiting.len() - 1)
                         }
-                        (true, false) => Reader::Pass(pass),
-                    });
+                        (true, false) => of.insert(Reader::Pass(pass)),
+                    }
                     needs = earlier(needs, pass);
                 }
             }
@@ -112,15 +118,17 @@ impl Passes {
                 if let Some(needs) = needs {
                     due.set(operand, earlier(due[operand], needs));
                 }
-                if places.fused[operand] && is_stored_for(module, id, model, &is_fused) {
+                if places.is_inlined(operand) && model.is_stored_for(module, id, facts) {
                     continue;
                 }
-                let all = readers.get_mut(operand);
-                of.iter().for_each(|&reader| insert(all, reader));
+                if !leads_to_large[operand] {
+                    continue;
+                }
+                readers.get_mut(operand).extend(&of);
             }
         }
         found.reverse();
-        choose(&mut found, &waiting, |id| model.weigh(module.shape(id)).footprint.padded_bytes);
+        choose(&mut found, &waiting, |id| facts[id].footprint.padded_bytes);
         Self { readers: found }
     }
 
@@ -131,7 +139,7 @@ impl Passes {
 
     /// How many passes there are in which anything is read.
     pub(super) fn count(&self) -> usize {
-        let readers = self.readers.iter().flat_map(|(_, readers)| readers);
+        let readers = self.readers.iter().flat_map(|(_, readers)| readers.known());
         readers.collect::<FxHashSet<_>>().len()
     }
 }
@@ -149,10 +157,28 @@ fn read_from_large(
 ) -> SecondaryMap<InstId, bool> {
     let mut from_large = SecondaryMap::<InstId, bool>::new();
     for id in module.instructions(computation) {
-        let computed = places.fused[id] && module.operands(id).iter().any(|&of| from_large[of]);
-        from_large.set(id, places.large[id] || computed);
+        let computed =
+            places.is_inlined(id) && module.operands(id).iter().any(|&of| from_large[of]);
+        from_large.set(id, (places.is_large)(id) || computed);
     }
     from_large
+}
+
+/// Which values are large, or computed in place or other names of what leads to a large one:
+/// who reads others from memory is of no interest.
+fn lead_to_large(
+    module: &Module,
+    computation: CompId,
+    places: Places<'_>,
+) -> SecondaryMap<InstId, bool> {
+    let mut lead = SecondaryMap::<InstId, bool>::new();
+    for id in module.instructions(computation) {
+        let is_passed = places.is_inlined(id) || places.is_alias(id);
+        let leads = || is_passed && module.operands(id).iter().any(|&of| lead[of]);
+        let leads = (places.is_large)(id) || leads();
+        lead.set(id, leads);
+    }
+    lead
 }
 
 /// No more passes are looked at for one sum, the last ones.
@@ -164,50 +190,45 @@ const MOST_PASSES: u32 = 16;
 fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
     let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
     for (array, (_, readers)) in found.iter().enumerate() {
-        for reader in readers {
-            if let Reader::Waiting(sum) = *reader {
-                arrays[sum].push(array);
+        for sum in readers.waiting().iter().filter_map(|&sum| usize::try_from(sum).ok()) {
+            if let Some(arrays) = arrays.get_mut(sum) {
+                arrays.push(array);
             }
         }
     }
     let mut sums: Vec<usize> = (0..waiting.len()).collect();
     sums.sort_by_key(|&sum| waiting[sum].last);
     for sum in sums {
-        let unread = |pass: u32| -> u64 {
-            let is_unread = |array: &&usize| !found[**array].1.contains(&Reader::Pass(pass));
-            arrays[sum].iter().filter(is_unread).map(|&array| bytes(found[array].0)).sum()
-        };
         let Waiting { first, last } = waiting[sum];
-        let passes = (first.max(last.saturating_sub(MOST_PASSES))..=last).rev();
+        let first = first.max(last.saturating_sub(MOST_PASSES));
+        // Of each array, the passes from the first one on in which it is read anyway.
+        let read: SmallVec<[(u64, u32); 2]> = arrays[sum]
+            .iter()
+            .map(|&array| {
+                let (id, readers) = &found[array];
+                (bytes(*id), readers.known().iter().fold(0, |read, of| read | bit(*of, first)))
+            })
+            .collect();
+        let unread = |pass: u32| -> u64 {
+            let is_unread = |&&(_, read): &&(u64, u32)| read & bit(Reader::Pass(pass), first) == 0;
+            read.iter().filter(is_unread).map(|(bytes, _)| bytes).sum()
+        };
+        let passes = (first..=last).rev();
         let pass = passes.min_by_key(|&pass| unread(pass)).unwrap_or(first);
         for &array in &arrays[sum] {
-            let readers = &mut found[array].1;
-            readers.retain(|reader| *reader != Reader::Waiting(sum));
-            insert(readers, Reader::Pass(pass));
+            let sum = u32::try_from(sum).unwrap_or(u32::MAX);
+            found[array].1.decide(sum, Reader::Pass(pass));
         }
     }
 }
 
-/// More readers of an array are not told apart, nor more sums that may wait.
-const MOST_READERS: usize = 64;
-
-fn insert(readers: &mut Readers, reader: Reader) {
-    let may_wait = |reader: &Reader| matches!(reader, Reader::Waiting(_));
-    let kind = may_wait(&reader);
-    let like = readers.iter().filter(|other| may_wait(other) == kind).count();
-    if like < MOST_READERS && !readers.contains(&reader) {
-        readers.push(reader);
-    }
-}
-
-/// Whether an instruction moves nothing and only gives its operand another name.
-pub(super) fn is_other_name(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
-    let &[operand] = module.operands(id) else { return false };
-    match module.op(id) {
-        Op::Bitcast => true,
-        Op::OptimizationBarrier => module.array_shape(id).is_some(),
-        Op::Reshape(_) => !model.realigns(module.shape(operand), module.shape(id)),
-        _ => false,
+/// The bit of a pass, counted from the first one looked at; none of other readers.
+fn bit(reader: Reader, first: u32) -> u32 {
+    match reader {
+        Reader::Pass(pass) => {
+            pass.checked_sub(first).and_then(|n| 1u32.checked_shl(n)).unwrap_or(0)
+        }
+        Reader::Alone(_) => 0,
     }
 }
 
@@ -218,28 +239,6 @@ pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
     };
     let &[operand] = module.operands(id) else { return false };
     module.opcode(id) == Opcode::Reshape && large(operand) == large(id)
-}
-
-/// Whether anything reads a fused value from memory.
-pub(super) fn is_stored(
-    module: &Module,
-    id: InstId,
-    model: &CostModel<'_>,
-    is_fused: &dyn Fn(InstId) -> bool,
-) -> bool {
-    module.uses(id).any(|one| is_stored_for(module, one.user, model, is_fused))
-}
-
-/// Whether what is fused is stored for a user, which reads it from memory.
-fn is_stored_for(
-    module: &Module,
-    user: InstId,
-    model: &CostModel<'_>,
-    is_fused: &dyn Fn(InstId) -> bool,
-) -> bool {
-    let computes_it = module.opcode(user) == Opcode::Reduce
-        || model.target.fuses_contractions && is_contraction(module, user);
-    !is_fused(user) && !computes_it
 }
 
 /// Whether an instruction that is not fused reads all of its operands.

@@ -4,7 +4,7 @@
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, SecondaryMap};
 
 use super::CostModel;
-use super::passes::{Places, is_other_name, same_but_ones};
+use super::passes::{Places, same_but_ones};
 use crate::analysis::reduce::reduced_arrays;
 
 /// When a value is there: twice the number of passes before it, and one more where
@@ -25,8 +25,8 @@ pub(super) fn readiness_of_all(
     places: Places<'_>,
     reads: &SecondaryMap<InstId, bool>,
 ) -> SecondaryMap<InstId, Ready> {
-    let large = module.instructions(computation).filter(|&id| places.large[id]);
-    let largest = large.map(|id| model.weigh(module.shape(id)).footprint.padded_bytes).max();
+    let large = module.instructions(computation).filter(|&id| (places.is_large)(id));
+    let largest = large.map(|id| places.facts[id].footprint.padded_bytes).max();
     let rows = Rows { model, largest: largest.unwrap_or(0) };
     let mut ready: SecondaryMap<InstId, Ready> = SecondaryMap::new();
     for id in module.instructions(computation) {
@@ -64,11 +64,11 @@ fn readiness(
             }
         }
         Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => waits,
-        _ if places.fused[id] || same_but_ones(module, id) => waits,
+        _ if places.is_inlined(id) || same_but_ones(module, id) => waits,
         Op::Slice(_) => whole,
         // Rows keep their order.
         Op::Reshape(_) if !of_large => waits,
-        _ if is_other_name(module, id, rows.model) => whole,
+        _ if places.is_alias(id) => whole,
         _ if of_large => next,
         _ => whole,
     }

@@ -95,7 +95,7 @@ impl CostModel<'_> {
         let mut cycles = self.operations(combined);
         if windows.overlap() {
             // The first load of each vector is counted with the operand.
-            let again = combined - as_f64(self.target.footprint(windows.array).vectors);
+            let again = combined - as_f64(self.memo.footprint(self.target, windows.array).vectors);
             cycles += again.max(0.0) / f64::from(self.target.load_slots.max(1));
         }
         for Inner { dim, reach, shift, sifts } in inner {
@@ -136,7 +136,7 @@ impl CostModel<'_> {
     }
 
     fn vectors(&self, windows: &Windows<'_>, dims: &[i64]) -> u64 {
-        self.target.footprint(&windows.resized(dims)).vectors
+        self.memo.footprint(self.target, &windows.resized(dims)).vectors
     }
 
     /// Cycles of so many operations on vectors.

@@ -193,7 +193,7 @@ impl Sweep<'_, '_> {
 
     /// The move that saves most.
     fn best(&self, module: &Module, region: &Region, candidates: &[Dims]) -> Option<Move> {
-        let model = CostModel { target: self.cx.target };
+        let model = self.cx.model();
         let moves = candidates.iter().flat_map(|dims| self.moves(module, region, dims, &model));
         moves.min_by(|a, b| (a.after - a.before).total_cmp(&(b.after - b.before)))
     }

@@ -5,7 +5,7 @@ use tilewright_target::Target;
 use tilewright_testkit::fixture::fixtures;
 
 use super::{Search, sweep};
-use crate::analysis::cost::{module_cost, pays};
+use crate::analysis::cost::{Memo, module_cost, pays};
 use crate::numbers::Numbers;
 use crate::pass::Context;
 use crate::passes::{degenerate, reshape_out_of_region};
@@ -27,6 +27,7 @@ impl Pipeline<'_> {
             let (fuel, notes) = (&mut fuel, &mut notes);
             let mut cx = Context {
                 target: self.target,
+                memo: &Memo::default(),
                 numbers: Numbers::default(),
                 least_bytes: 0,
                 evaluator: None,

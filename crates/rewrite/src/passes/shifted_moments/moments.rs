@@ -2,7 +2,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
-use tilewright_target::Target;
 
 use crate::analysis::cost::CostModel;
 use crate::analysis::factored::Sum;
@@ -49,10 +48,9 @@ impl Group {
 pub(super) fn groups(
     module: &Module,
     computation: CompId,
-    target: &Target,
+    model: CostModel<'_>,
     work: &mut usize,
 ) -> Vec<Group> {
-    let model = CostModel { target };
     let mut waiting = Waiting { module, computation, late: FxHashMap::default(), work };
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();

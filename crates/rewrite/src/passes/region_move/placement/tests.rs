@@ -6,7 +6,7 @@ use tilewright_ir::{Dims, InstId, Module, Opcode};
 use tilewright_target::Target;
 
 use super::part_to_move;
-use crate::analysis::cost::CostModel;
+use crate::analysis::cost::{CostModel, Memo};
 use crate::analysis::region::{ExitKind, LeafKind, Region, region_around};
 use crate::numbers::Numbers;
 use crate::passes::region_move::plan::Planner;
@@ -157,7 +157,8 @@ fn no_part_is_better_than_the_one_chosen() {
         let region = region.movable(&module);
         let target = if seed % 3 == 2 { "linear" } else { "tpu-like" };
         let target = Target::builtin(target).expect("a target");
-        let model = CostModel { target: &target };
+        let memo = Memo::default();
+        let model = CostModel::new(&target, &memo);
         let new = region.leaves.iter().find_map(|leaf| match leaf.kind {
             LeafKind::Reshape(source) => module.array_shape(source),
             _ => None,

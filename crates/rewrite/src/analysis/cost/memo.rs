@@ -1,0 +1,67 @@
+//! What arrays occupy and what moving them takes, looked up.
+//!
+//! A module has few shapes and many instructions, and each is weighed again and again: each
+//! shape's footprint, and each reshape from one shape to another, is computed once.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{ArrayShape, Dims};
+use tilewright_target::{Footprint, ReshapeCost, Target};
+
+/// What was computed so far for one target. For another, make another.
+#[derive(Debug, Default)]
+pub struct Memo {
+    footprints: RefCell<FxHashMap<ArrayShape, Footprint>>,
+    reshapes: RefCell<FxHashMap<ArrayShape, FxHashMap<ArrayShape, ReshapeCost>>>,
+    transposes: RefCell<FxHashMap<ArrayShape, FxHashMap<ArrayShape, Transposes>>>,
+}
+
+/// Permutations that make one shape of another, and what each moves.
+type Transposes = Vec<(Dims, ReshapeCost)>;
+
+impl Memo {
+    /// What an array occupies.
+    pub(super) fn footprint(&self, target: &Target, array: &ArrayShape) -> Footprint {
+        if let Some(&found) = self.footprints.borrow().get(array) {
+            return found;
+        }
+        let footprint = target.footprint(array);
+        self.footprints.borrow_mut().insert(array.clone(), footprint);
+        footprint
+    }
+
+    /// What a reshape moves.
+    pub(super) fn reshape(
+        &self,
+        target: &Target,
+        from: &ArrayShape,
+        to: &ArrayShape,
+    ) -> ReshapeCost {
+        if let Some(&found) = self.reshapes.borrow().get(from).and_then(|of| of.get(to)) {
+            return found;
+        }
+        let cost = target.reshape_cost(from, to);
+        let mut reshapes = self.reshapes.borrow_mut();
+        reshapes.entry(from.clone()).or_default().insert(to.clone(), cost);
+        cost
+    }
+
+    /// What a transpose moves.
+    pub(super) fn transpose(
+        &self,
+        target: &Target,
+        [from, to]: [&ArrayShape; 2],
+        permutation: &[i64],
+    ) -> ReshapeCost {
+        let mut transposes = self.transposes.borrow_mut();
+        let known = transposes.get(from).and_then(|of| of.get(to)).into_iter().flatten();
+        if let Some(&(_, found)) = known.into_iter().find(|(dims, _)| dims[..] == *permutation) {
+            return found;
+        }
+        let cost = target.transpose_cost(from, to, permutation);
+        let known = transposes.entry(from.clone()).or_default().entry(to.clone()).or_default();
+        known.push((permutation.into(), cost));
+        cost
+    }
+}

@@ -1,0 +1,143 @@
+//! Who reads an array from main memory.
+
+use smallvec::SmallVec;
+use tilewright_ir::InstId;
+
+/// More readers of an array are not told apart, nor more sums that may wait.
+const MOST_READERS: usize = 64;
+
+/// Who reads an array: all in a pass, or one for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Reader {
+    /// All that read it in this pass.
+    Pass(u32),
+    /// One that reads it for itself.
+    Alone(InstId),
+}
+
+/// The readers of an array, each once and in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Readers {
+    known: SmallVec<[Reader; 2]>,
+    /// Sums that may wait for a later pass, by their places among all of these.
+    waiting: SmallVec<[u32; 2]>,
+}
+
+impl Readers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.waiting.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.known.len() + self.waiting.len()
+    }
+
+    /// Those that wait for nothing.
+    pub(super) fn known(&self) -> &[Reader] {
+        &self.known
+    }
+
+    /// The sums that may wait.
+    pub(super) fn waiting(&self) -> &[u32] {
+        &self.waiting
+    }
+
+    pub(super) fn insert(&mut self, reader: Reader) {
+        insert(&mut self.known, reader);
+    }
+
+    pub(super) fn insert_waiting(&mut self, sum: u32) {
+        insert(&mut self.waiting, sum);
+    }
+
+    /// Has a sum that may wait wait no longer.
+    pub(super) fn decide(&mut self, sum: u32, reader: Reader) {
+        self.waiting.retain(|&mut other| other != sum);
+        self.insert(reader);
+    }
+
+    /// Adds all of others.
+    pub(super) fn extend(&mut self, others: &Self) {
+        merge(&mut self.known, &others.known);
+        merge(&mut self.waiting, &others.waiting);
+    }
+}
+
+fn insert<T: Ord>(all: &mut SmallVec<[T; 2]>, one: T) {
+    if let Err(place) = all.binary_search(&one)
+        && all.len() < MOST_READERS
+    {
+        all.insert(place, one);
+    }
+}
+
+/// Merges one ordered list into another; readers of one array mostly have the same.
+fn merge<T: Ord + Copy>(all: &mut SmallVec<[T; 2]>, others: &[T]) {
+    if others.is_empty() || all[..] == *others {
+        return;
+    }
+    if let [one] = *others {
+        return insert(all, one);
+    }
+    let mut merged: SmallVec<[T; 2]> = SmallVec::with_capacity(all.len() + others.len());
+    let (mut own, mut others) = (all.iter().peekable(), others.iter().peekable());
+    while merged.len() < MOST_READERS {
+        let next = match (own.peek(), others.peek()) {
+            (Some(a), Some(b)) if b < a => others.next(),
+            (Some(a), Some(b)) => {
+                if a == b {
+                    others.next();
+                }
+                own.next()
+            }
+            (Some(_), None) => own.next(),
+            (None, _) => others.next(),
+        };
+        let Some(&next) = next else { break };
+        merged.push(next);
+    }
+    *all = merged;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(passes: impl IntoIterator<Item = u32>) -> Readers {
+        let mut readers = Readers::default();
+        passes.into_iter().for_each(|pass| readers.insert(Reader::Pass(pass)));
+        readers
+    }
+
+    #[test]
+    fn readers_are_each_there_once_and_in_order() {
+        let mut readers = of([5, 1, 3, 1]);
+        readers.extend(&of([4, 3, 9, 5]));
+        let passes = [1, 3, 4, 5, 9].map(Reader::Pass);
+        assert_eq!(readers.known(), passes);
+        readers.extend(&of([2]));
+        readers.extend(&of([]));
+        assert_eq!(readers.len(), 6);
+    }
+
+    #[test]
+    fn what_waited_is_decided_once() {
+        let mut readers = of([2]);
+        readers.insert_waiting(7);
+        let mut others = Readers::default();
+        others.insert_waiting(3);
+        others.insert_waiting(7);
+        readers.extend(&others);
+        assert_eq!(readers.waiting(), [3, 7]);
+        readers.decide(7, Reader::Pass(2));
+        assert_eq!((readers.waiting(), readers.known()), (&[3][..], &[Reader::Pass(2)][..]));
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_told_apart() {
+        let mut readers = of((0..100).map(|n| 2 * n));
+        assert_eq!(readers.len(), MOST_READERS);
+        readers.extend(&of((0..100).map(|n| 2 * n + 1)));
+        assert_eq!(readers.len(), MOST_READERS);
+    }
+}

@@ -1,0 +1,119 @@
+//! Where values live, and what else costs know of each instruction.
+
+use smallvec::SmallVec;
+use tilewright_ir::{InstId, Module, Op, Opcode, SecondaryMap, ShapeId};
+use tilewright_target::Footprint;
+
+use super::contraction::is_contraction;
+use super::{Cost, CostModel, Operand, Weighed, regroups};
+
+/// Where the result of an instruction lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Residency {
+    /// Nowhere: it is computed where it is used.
+    Inlined,
+    /// Where its operand does: it is another name for it, in other dims.
+    Alias,
+    /// In memory of its own.
+    #[default]
+    Stored,
+}
+
+/// What costs know of an instruction, from itself and its operands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Facts {
+    pub(super) residency: Residency,
+    /// Whether it takes the indices of each element apart where it is used: see
+    /// [`Operand::regrouped`].
+    pub(super) regrouped: bool,
+    /// Whether it is an array too large for vector memory.
+    pub(super) is_large: bool,
+    /// Whether it is a contraction of arrays that stay in vector memory: a kernel by itself.
+    pub(super) is_small_contraction: bool,
+    /// The shape of the result, and what that occupies.
+    shape: Option<ShapeId>,
+    pub(super) footprint: Footprint,
+    /// What it costs, computations that it calls aside.
+    pub(super) cost: Cost,
+}
+
+impl Facts {
+    pub(super) fn is_inlined(&self) -> bool {
+        self.residency == Residency::Inlined
+    }
+
+    /// Whether what its users know of it depends on nothing that differs from these.
+    pub(super) fn looks_like(&self, other: &Self) -> bool {
+        let seen = |facts: &Self| (facts.residency, facts.regrouped, facts.footprint);
+        seen(self) == seen(other)
+    }
+}
+
+/// The facts of all instructions.
+pub(super) type AllFacts = SecondaryMap<InstId, Facts>;
+
+impl CostModel<'_> {
+    /// The facts of an instruction, those of its operands being known.
+    pub(super) fn facts(&self, module: &Module, id: InstId, known: &AllFacts) -> Facts {
+        let operands: SmallVec<[Operand<'_>; 4]> = module
+            .operands(id)
+            .iter()
+            .map(|&operand| {
+                let Facts { footprint, regrouped, .. } = known[operand];
+                let value = Weighed { shape: module.shape(operand), footprint };
+                Operand { value, fused: known[operand].is_inlined(), regrouped }
+            })
+            .collect();
+        let shape_id = module.instruction(id).shape_id();
+        let (op, shape) = (module.op(id), module.shape(id));
+        let result = match known[id] {
+            Facts { shape: Some(known), footprint, .. } if known == shape_id => {
+                Weighed { shape, footprint }
+            }
+            _ => self.weigh(shape),
+        };
+        let is_inlined = self.fuses(op, result.shape, &operands);
+        let residency = if is_inlined {
+            Residency::Inlined
+        } else if self.is_alias(module, id) {
+            Residency::Alias
+        } else {
+            Residency::Stored
+        };
+        let source = operands.first().map(|operand| operand.value.shape);
+        let is_small = |value| self.stays_on_chip(value);
+        let all_small = is_small(result) && operands.iter().all(|o| is_small(o.value));
+        Facts {
+            residency,
+            regrouped: is_inlined && regroups(op, source, result.shape),
+            is_large: result.shape.as_array().is_some() && !is_small(result),
+            is_small_contraction: all_small && is_contraction(module, id),
+            shape: Some(shape_id),
+            footprint: result.footprint,
+            cost: self.in_module(module, op, result, &operands),
+        }
+    }
+
+    /// Whether an instruction moves nothing and only gives its operand another name.
+    fn is_alias(&self, module: &Module, id: InstId) -> bool {
+        let &[operand] = module.operands(id) else { return false };
+        match module.op(id) {
+            Op::Bitcast => true,
+            Op::OptimizationBarrier => module.array_shape(id).is_some(),
+            Op::Reshape(_) => !self.realigns(module.shape(operand), module.shape(id)),
+            _ => false,
+        }
+    }
+
+    /// Whether a user of an inlined value has it stored first, to read it from memory.
+    pub(super) fn is_stored_for(&self, module: &Module, user: InstId, all: &AllFacts) -> bool {
+        let computes_it = module.opcode(user) == Opcode::Reduce
+            || self.target.fuses_contractions && is_contraction(module, user);
+        !all[user].is_inlined() && !computes_it
+    }
+
+    /// Whether any user of an inlined value reads it from memory.
+    pub(super) fn is_stored(&self, module: &Module, id: InstId, all: &AllFacts) -> bool {
+        module.uses(id).any(|one| self.is_stored_for(module, one.user, all))
+    }
+}
