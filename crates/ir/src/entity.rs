@@ -257,9 +257,11 @@ impl<K: Entity, V: Clone> SecondaryMap<K, V> {
         self.values.reserve(additional);
     }
 
-    /// Forgets the values of all ids from this index on.
-    pub fn truncate(&mut self, len: usize) {
-        self.values.truncate(len);
+    /// Makes the values of all ids below this index that have none.
+    pub fn fill(&mut self, bound: usize) {
+        if bound > self.values.len() {
+            self.values.resize(bound, self.default.clone());
+        }
     }
 
     /// Sets the value of an id.

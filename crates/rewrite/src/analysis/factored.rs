@@ -49,7 +49,7 @@ pub struct Sum {
 }
 
 /// A sum in two stages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// What is summed first, and along what.
     pub core: Core,
@@ -63,7 +63,7 @@ pub struct Form {
 }
 
 /// Factors that a sum is multiplied by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
     /// The factors.
     pub factors: Vec<Factor>,

@@ -159,6 +159,9 @@ fn factor(
         if is_large(module, groups, &cx.model()) { &[false, true] } else { &[false] };
     for &alone in ways {
         let forms: Vec<_> = groups.iter().flat_map(|group| share(group, alone)).collect();
+        if best.as_ref().is_some_and(|(.., same)| *same == forms) {
+            continue;
+        }
         if let Some(patch) = patch(module, groups.iter().flatten().zip(&forms)) {
             let cycles = scales.cycles_after(module, |module| patch.apply(module).map(|_| ()))?;
             if best.as_ref().is_none_or(|(best, ..)| pays(*best, cycles)) {

@@ -6,6 +6,7 @@
 
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap, Shape};
 
+use super::passes::filled;
 use super::residency::AllFacts;
 use super::{Operand, size};
 
@@ -21,7 +22,8 @@ pub(super) fn beside_contractions(
     computation: CompId,
     facts: &AllFacts,
 ) -> Vec<InstId> {
-    let mut inputs: SecondaryMap<InstId, bool> = SecondaryMap::new();
+    let len = module.computation(computation).len();
+    let mut inputs: SecondaryMap<InstId, bool> = filled(module, len);
     for id in module.instructions(computation).rev() {
         let goes_in = |user: InstId| is_contraction(module, user) || inputs[user];
         let is_used = module.instruction(id).use_count() > 0 && !module.is_root(id);
@@ -29,7 +31,7 @@ pub(super) fn beside_contractions(
             facts[id].is_inlined() && is_used && module.uses(id).all(|one| goes_in(one.user));
         inputs.set(id, is_input);
     }
-    let mut outputs: SecondaryMap<InstId, bool> = SecondaryMap::new();
+    let mut outputs: SecondaryMap<InstId, bool> = filled(module, len);
     for id in module.instructions(computation) {
         let comes_out = |&operand: &InstId| {
             let is_made = is_contraction(module, operand) || outputs[operand];

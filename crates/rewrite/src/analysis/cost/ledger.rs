@@ -56,6 +56,7 @@ impl<'a> Ledger<'a> {
             before: None,
         };
         for &computation in module.computations() {
+            ledger.facts.fill(module.instruction_bound());
             for id in module.instructions(computation) {
                 ledger.facts.set(id, model.facts(module, id, &ledger.facts));
             }
@@ -197,9 +198,9 @@ impl<'a> Ledger<'a> {
             total += cost;
         }
         if !model.target.fuses_shared && !self.fusions.contains(&computation) {
-            let mut stored = SecondaryMap::<InstId, bool>::new();
+            let mut stored: FxHashSet<InstId> = FxHashSet::default();
             for shared in shared_values(module, computation, &|id| facts[id].is_inlined()) {
-                if !std::mem::replace(stored.get_mut(shared.value), true) {
+                if stored.insert(shared.value) {
                     let cost = model.stored(weighed(shared.value));
                     *costs.get_mut(shared.value) += cost;
                     total += cost;

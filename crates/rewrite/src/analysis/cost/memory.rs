@@ -6,6 +6,7 @@ use tilewright_ir::{CompId, InstId, Module, Op, SecondaryMap};
 
 use super::CostModel;
 use super::ledger::runs_its_callees;
+use super::passes::filled;
 use super::residency::{AllFacts, Residency};
 
 /// What one computation needs, with those that it calls; its parameters are the
@@ -18,7 +19,7 @@ pub(super) fn peak(
     peaks: &FxHashMap<CompId, u64>,
 ) -> u64 {
     let order: Vec<InstId> = module.instructions(computation).collect();
-    let mut made: SecondaryMap<InstId, bool> = SecondaryMap::new();
+    let mut made: SecondaryMap<InstId, bool> = filled(module, order.len());
     order.iter().for_each(|&id| made.set(id, is_made(module, id, model, facts)));
     let last = last_readers(module, &order, &made);
     let mut ends: Vec<u64> = vec![0; order.len()];
@@ -49,7 +50,7 @@ fn last_readers(
     order: &[InstId],
     made: &SecondaryMap<InstId, bool>,
 ) -> SecondaryMap<InstId, usize> {
-    let mut last: SecondaryMap<InstId, usize> = SecondaryMap::new();
+    let mut last: SecondaryMap<InstId, usize> = filled(module, order.len());
     for (place, &id) in order.iter().enumerate().rev() {
         let own = if module.is_root(id) { order.len() - 1 } else { last[id].max(place) };
         last.set(id, own);

@@ -58,19 +58,20 @@ impl Passes {
         model: &CostModel<'_>,
         places: Places<'_>,
     ) -> Self {
-        let from_large = read_from_large(module, computation, places);
-        let leads_to_large = lead_to_large(module, computation, places);
+        let order: Vec<InstId> = module.instructions(computation).collect();
+        let from_large = read_from_large(module, &order, places);
+        let leads_to_large = lead_to_large(module, &order, places);
         let facts = places.facts;
         let shares = model.target.shares_passes;
         // Where each reads for itself, it does not matter when.
         let ready = if shares {
-            readiness_of_all(module, computation, model, places, &from_large)
+            readiness_of_all(module, &order, model, places, &from_large)
         } else {
             SecondaryMap::new()
         };
         // The pass in which an instruction reads main memory, if it does.
-        let mut passes: SecondaryMap<InstId, Option<u32>> = SecondaryMap::new();
-        for id in module.instructions(computation) {
+        let mut passes: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
+        for &id in &order {
             let is_inlined = places.is_inlined(id);
             let reads = module.operands(id).iter().any(|&operand| from_large[operand])
                 && if is_inlined {
@@ -81,13 +82,13 @@ impl Passes {
             let at = if is_inlined { ready[id] } else { waits(module, id, &ready) };
             passes.set(id, reads.then_some(at / 2));
         }
-        let last = module.instructions(computation).filter_map(|id| passes[id]).max().unwrap_or(0);
+        let last = order.iter().filter_map(|&id| passes[id]).max().unwrap_or(0);
         // The pass before which each value is needed; none where nothing reads it.
-        let mut due: SecondaryMap<InstId, Option<u32>> = SecondaryMap::new();
-        let mut readers: SecondaryMap<InstId, Readers> = SecondaryMap::new();
+        let mut due: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
+        let mut readers = Pool { places: filled(module, order.len()), readers: Vec::new() };
         let (mut found, mut waiting) = (Vec::new(), Vec::new());
-        for id in module.instructions(computation).rev() {
-            let mut of = std::mem::take(readers.get_mut(id));
+        for &id in order.iter().rev() {
+            let mut of = readers.take(id);
             let mut needs = due[id];
             let pass = passes[id];
             if places.is_inlined(id) {
@@ -124,7 +125,7 @@ impl Passes {
                 if !leads_to_large[operand] {
                     continue;
                 }
-                readers.get_mut(operand).extend(&of);
+                readers.add(operand, &of);
             }
         }
         found.reverse();
@@ -144,6 +145,50 @@ impl Passes {
     }
 }
 
+/// A map for so many instructions: where these are a good part of all, it has their places at
+/// once, which is faster than to make them one by one.
+pub(super) fn filled<V: Clone + Default>(
+    module: &Module,
+    instructions: usize,
+) -> SecondaryMap<InstId, V> {
+    let (mut map, bound) = (SecondaryMap::new(), module.instruction_bound());
+    if instructions >= bound / 16 {
+        map.fill(bound);
+    }
+    map
+}
+
+/// The readers of values that were met so far, for those that have any.
+struct Pool {
+    /// One more than the place of each value's readers, or 0.
+    places: SecondaryMap<InstId, u32>,
+    readers: Vec<Readers>,
+}
+
+impl Pool {
+    fn take(&mut self, id: InstId) -> Readers {
+        self.of(id).map(std::mem::take).unwrap_or_default()
+    }
+
+    fn add(&mut self, id: InstId, others: &Readers) {
+        if others.is_empty() {
+            return;
+        }
+        match self.of(id) {
+            Some(readers) => readers.extend(others),
+            None => {
+                self.readers.push(others.clone());
+                self.places.set(id, u32::try_from(self.readers.len()).unwrap_or(u32::MAX));
+            }
+        }
+    }
+
+    fn of(&mut self, id: InstId) -> Option<&mut Readers> {
+        let place = usize::try_from(self.places[id]).ok()?;
+        self.readers.get_mut(place.checked_sub(1)?)
+    }
+}
+
 /// The earlier one of two passes.
 fn earlier(pass: Option<u32>, other: u32) -> Option<u32> {
     Some(pass.map_or(other, |pass| pass.min(other)))
@@ -152,11 +197,11 @@ fn earlier(pass: Option<u32>, other: u32) -> Option<u32> {
 /// Which values are in main memory, or computed in place of what is.
 fn read_from_large(
     module: &Module,
-    computation: CompId,
+    order: &[InstId],
     places: Places<'_>,
 ) -> SecondaryMap<InstId, bool> {
-    let mut from_large = SecondaryMap::<InstId, bool>::new();
-    for id in module.instructions(computation) {
+    let mut from_large: SecondaryMap<InstId, bool> = filled(module, order.len());
+    for &id in order {
         let computed =
             places.is_inlined(id) && module.operands(id).iter().any(|&of| from_large[of]);
         from_large.set(id, (places.is_large)(id) || computed);
@@ -168,11 +213,11 @@ fn read_from_large(
 /// who reads others from memory is of no interest.
 fn lead_to_large(
     module: &Module,
-    computation: CompId,
+    order: &[InstId],
     places: Places<'_>,
 ) -> SecondaryMap<InstId, bool> {
-    let mut lead = SecondaryMap::<InstId, bool>::new();
-    for id in module.instructions(computation) {
+    let mut lead: SecondaryMap<InstId, bool> = filled(module, order.len());
+    for &id in order {
         let is_passed = places.is_inlined(id) || places.is_alias(id);
         let leads = || is_passed && module.operands(id).iter().any(|&of| lead[of]);
         let leads = (places.is_large)(id) || leads();

@@ -1,10 +1,10 @@
 //! When values are there: in which pass over main memory they can be computed at the
 //! earliest.
 
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, SecondaryMap};
+use tilewright_ir::{ArrayShape, InstId, Module, Op, SecondaryMap};
 
 use super::CostModel;
-use super::passes::{Places, same_but_ones};
+use super::passes::{Places, filled, same_but_ones};
 use crate::analysis::reduce::reduced_arrays;
 
 /// When a value is there: twice the number of passes before it, and one more where
@@ -20,16 +20,16 @@ pub(super) fn waits(module: &Module, id: InstId, ready: &SecondaryMap<InstId, Re
 /// or computed in place of what is.
 pub(super) fn readiness_of_all(
     module: &Module,
-    computation: CompId,
+    order: &[InstId],
     model: &CostModel<'_>,
     places: Places<'_>,
     reads: &SecondaryMap<InstId, bool>,
 ) -> SecondaryMap<InstId, Ready> {
-    let large = module.instructions(computation).filter(|&id| (places.is_large)(id));
+    let large = order.iter().copied().filter(|&id| (places.is_large)(id));
     let largest = large.map(|id| places.facts[id].footprint.padded_bytes).max();
     let rows = Rows { model, largest: largest.unwrap_or(0) };
-    let mut ready: SecondaryMap<InstId, Ready> = SecondaryMap::new();
-    for id in module.instructions(computation) {
+    let mut ready: SecondaryMap<InstId, Ready> = filled(module, order.len());
+    for &id in order {
         ready.set(id, readiness(module, id, waits(module, id, &ready), &rows, places, reads));
     }
     ready
