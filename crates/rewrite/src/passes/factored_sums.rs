@@ -77,7 +77,6 @@ impl Pass for FactoredSums {
                 continue;
             }
             let scales = Scales::of(module, cx)?;
-            changes += scales.removed;
             let mut state = State { scales, replaced: Replaced::default() };
             for groups in groups.chunks_mut(together) {
                 changes += factor(module, groups, &mut state, cx)?;

@@ -71,7 +71,7 @@ impl Pass for ShiftedMoments {
             return Ok(0);
         }
         let mut scales = Scales::of(module, cx)?;
-        let (mut changes, mut replaced) = (scales.removed, Replaced::default());
+        let (mut changes, mut replaced) = (0, Replaced::default());
         for groups in found.chunks_mut(together) {
             for group in groups.iter_mut() {
                 group.follow(&replaced);

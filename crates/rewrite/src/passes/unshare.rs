@@ -97,7 +97,7 @@ impl Pass for Unshare {
         }
         let together = together(module, found.len());
         let mut scales = Scales::of(module, cx)?;
-        let mut changes = scales.removed;
+        let mut changes = 0;
         for some in found.chunks(together) {
             let made = scales.attempt(self, module, cx, |module| {
                 let some: Vec<&Copies> = some.iter().filter(|one| one.is_there(module)).collect();

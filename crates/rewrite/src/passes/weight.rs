@@ -31,30 +31,37 @@ pub(super) struct Words {
 /// What to say of an edit, and what it gives back.
 pub(super) type Edited<T> = (Words, T);
 
-/// A module on the scales. It has no dead code, and is rewritten through these alone.
+/// A module on the scales, which weighs what it is without its dead code. It is rewritten
+/// through these alone; with the first rewrite that is kept, the dead code goes.
 pub(super) struct Scales<'a> {
     ledger: Ledger<'a>,
     effectful: FxHashSet<CompId>,
-    /// How much dead code was removed, which changed the module.
-    pub(super) removed: usize,
+    /// Dead code that is still there.
+    dead: Vec<InstId>,
     cycles: f64,
     image_passes: usize,
     peak_live_bytes: u64,
 }
 
 impl<'a> Scales<'a> {
-    /// Puts a module on the scales, without what nothing uses.
+    /// Puts a module on the scales.
     pub(super) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
-        let removed = DeadCode.run(module, cx)?;
-        let ledger = Ledger::of(module, cx.model());
-        Ok(Self {
-            cycles: ledger.cycles(module),
-            image_passes: ledger.image_passes(module),
-            peak_live_bytes: ledger.peak_live_bytes(module),
-            effectful: module.effectful_computations(),
-            removed,
-            ledger,
-        })
+        let effectful = module.effectful_computations();
+        module.begin_trial();
+        let scales = DeadCode.run(module, cx).map(|_| {
+            let ledger = Ledger::of(module, cx.model());
+            let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
+            Self {
+                cycles: ledger.cycles(module),
+                image_passes: ledger.image_passes(module),
+                peak_live_bytes: ledger.peak_live_bytes(module),
+                dead: module.tried().into_iter().filter(is_gone).collect(),
+                effectful,
+                ledger,
+            }
+        });
+        module.roll_back();
+        scales
     }
 
     /// The cycles that the module would take after an edit.
@@ -94,6 +101,7 @@ impl<'a> Scales<'a> {
             Some(Ok(made)) => {
                 module.keep();
                 self.ledger.keep();
+                self.dead.clear();
                 Ok(Some(made))
             }
             Some(Err(error)) => {
@@ -170,7 +178,8 @@ impl<'a> Scales<'a> {
 
     /// Removes what nothing uses after the edits on trial; the cycles that the module takes.
     fn weigh(&mut self, module: &mut Module) -> Result<f64, EditError> {
-        let mut next: Vec<InstId> = module.tried();
+        let mut next: Vec<InstId> = self.dead.clone();
+        next.extend(module.tried());
         while let Some(id) = next.pop() {
             if module.is_removable(id) && !module.has_side_effect(id, &self.effectful) {
                 next.extend_from_slice(module.operands(id));
