@@ -302,6 +302,7 @@ impl Module {
     /// If the instruction was removed.
     pub fn set_root(&mut self, id: InstId) -> Result<(), EditError> {
         let parent = self.parent_of(id)?;
+        self.record_root(parent, id);
         self.computations[parent].root = id.into();
         Ok(())
     }
@@ -343,6 +344,7 @@ impl Module {
             self.link_use(use_id, new);
         }
         if self.computations[parent].root() == Some(old) {
+            self.record_root(parent, new);
             self.computations[parent].root = new.into();
         }
         Ok(())

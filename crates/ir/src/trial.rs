@@ -17,6 +17,8 @@ pub(crate) struct Trial {
     entry: Packed<CompId>,
     instructions: usize,
     shapes: usize,
+    /// The roots that computations had and have where these changed.
+    roots: Vec<InstId>,
     extras: FxHashMap<InstId, Option<Box<Extras>>>,
     metadata: FxHashMap<InstId, Packed<MetadataId>>,
     unique_ids: FxHashMap<InstId, Option<i64>>,
@@ -43,11 +45,14 @@ impl Module {
     }
 
     /// The instructions that were made or edited in the trial under way, or whose uses,
-    /// control edges or neighbours changed, in order of their ids.
+    /// control edges or neighbours changed, or that became or were the root of a computation,
+    /// in order of their ids.
     pub fn tried(&self) -> Vec<InstId> {
         let mut tried = self.instructions.recorded();
         tried.extend(self.operands.recorded().into_iter().map(|slot| self.uses[slot].user));
-        tried.extend(self.trial.iter().flat_map(|trial| trial.extras.keys()));
+        if let Some(trial) = &self.trial {
+            tried.extend(trial.extras.keys().chain(&trial.roots));
+        }
         tried.sort_unstable();
         tried.dedup();
         tried
@@ -89,6 +94,14 @@ impl Module {
             self.unique_ids.set(id, unique_id);
         }
         debug_assert_eq!(self.instructions.len(), trial.instructions);
+    }
+
+    /// Remembers that a computation's root is to become another one.
+    pub(crate) fn record_root(&mut self, computation: CompId, new: InstId) {
+        let old = self.computations[computation].root();
+        if let Some(trial) = &mut self.trial {
+            trial.roots.extend(old.into_iter().chain([new]));
+        }
     }
 
     /// Remembers the extras of an instruction for the trial under way.

@@ -268,6 +268,10 @@ proptest! {
         for (id, of) in &tried_links {
             prop_assert!(links.get(id) == Some(of) || edited.contains(id), "{:?}", id);
         }
+        let root = |world: &World| world.module.computation(world.main).root();
+        if root(&undone) != root(&world) {
+            prop_assert!(root(&undone).is_some_and(|root| edited.contains(&root)));
+        }
         undone.module.roll_back();
         prop_assert_eq!(picture(&undone.module), picture(&world.module));
         prop_assert_eq!(undone.links(), links);
