@@ -4,7 +4,7 @@
     python benches/opt_speed.py [--only SUBSTRING] [--rounds N] [--no-compile] [--bin PATH]
         [--keep FOLDER]
 
-The models are training steps in plain JAX (large_models.py), from 7,000 to 78,000
+The models are training steps in plain JAX (large_models.py), from 6,700 to 78,000
 instructions.  For each the table has its instructions, the least time of the command `opt`
 on `tpu-like` and `cpu` (reading and writing included), microseconds per instruction, and the
 time that XLA:CPU takes to compile the module once.

@@ -9,7 +9,7 @@ use crate::entity::{InstId, SecondaryMap};
 ///
 /// Text asks for names that are unique within a computation; names made here
 /// are unique in the whole module, as XLA makes them. What is taken is only
-/// tracked once the first new name is asked for, so that reading a module
+/// tracked once the first new name is asked for or a trial begins, so that reading a module
 /// does not pay for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {

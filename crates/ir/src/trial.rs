@@ -69,7 +69,8 @@ impl Module {
         self.trial = None;
     }
 
-    /// Ends the trial under way, and leaves the module as it was when it began.
+    /// Ends the trial under way, and leaves the module as it was when it began, but that names
+    /// once taken are not free again after a renaming.
     pub fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else { return };
         self.computations.roll_back();

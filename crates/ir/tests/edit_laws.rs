@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use common::{add, custom_call, parameter, picture, shape};
 use proptest::prelude::*;
 use tilewright_ir::{
-    CompId, EditError, InstId, Module, Patch, Position, Use, Value, verify::check,
+    CompId, EditError, InstId, Module, OpMetadata, Patch, Position, Use, Value, verify::check,
 };
 
 /// An edit of a computation; numbers pick instructions, modulo what there is.
@@ -200,6 +200,31 @@ impl World {
         self.order().into_iter().map(|id| (id, links(id))).collect()
     }
 
+    /// Edits all that is beside the graph.
+    fn apply_beside(&mut self) {
+        let (_, id) = self.pick(0);
+        self.module.set_unique_id(id, 5);
+        self.module.set_metadata(id, OpMetadata { op_name: "name".into(), ..Default::default() });
+        self.module.set_computation_name(self.main, "renamed");
+        self.module.set_execution_thread(self.main, Some("thread".into()));
+        self.module.intern_shape(shape("s8[77]"));
+        let other = self.module.add_computation_before("extra", self.main);
+        self.module.set_entry(other);
+        let main = self.main;
+        self.module.retain_computations(|id| id == main);
+    }
+
+    /// What is beside the graph, and the id that a new shape would have.
+    fn beside(&self) -> String {
+        let module = &self.module;
+        let of = |id: &InstId| (module.unique_id(*id), module.metadata(*id).cloned());
+        let instructions: Vec<_> = self.order().iter().map(of).collect();
+        let main = module.computation(self.main);
+        let next = module.clone().intern_shape(shape("u8[99]"));
+        let computations = (module.computations(), module.entry(), main.name());
+        format!("{instructions:?} {computations:?} {:?} {next:?}", main.execution_thread())
+    }
+
     /// Use lists and control successors as operands and predecessors have them.
     fn check_lists(&self) {
         let module = &self.module;
@@ -264,6 +289,7 @@ proptest! {
         undone.module.begin_trial();
         undone.apply_all(&tried);
         let edited = undone.module.tried();
+        let beside = world.beside();
         let (links, tried_links) = (world.links(), undone.links());
         for (id, of) in &tried_links {
             prop_assert!(links.get(id) == Some(of) || edited.contains(id), "{:?}", id);
@@ -272,7 +298,10 @@ proptest! {
         if root(&undone) != root(&world) {
             prop_assert!(root(&undone).is_some_and(|root| edited.contains(&root)));
         }
+        undone.apply_beside();
+        prop_assert_ne!(undone.beside(), beside.clone());
         undone.module.roll_back();
+        prop_assert_eq!(undone.beside(), beside);
         prop_assert_eq!(picture(&undone.module), picture(&world.module));
         prop_assert_eq!(undone.links(), links);
         // Whatever comes next is the same, too: ids, names, orders of lists.

@@ -597,3 +597,31 @@ fn what_a_contraction_alone_reads_is_computed_beside_it() {
     let library = cost(&alone, Opcode::Dot, "cpu");
     assert!(library.bytes > dot.bytes && cost(&alone, Opcode::Exp, "cpu").cycles > 0.0);
 }
+
+#[test]
+fn what_is_spread_from_a_contraction_is_not_computed_beside_it() {
+    let text = |last: &str| {
+        format!(
+            "HloModule m\nENTRY main {{
+              x = f32[64,64,64,320] parameter(0)
+              v = f32[64,32] parameter(1)
+              w = f32[32,320] parameter(2)
+              d = f32[64,320] dot(v, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+              b = f32[64,64,64,320] broadcast(d), dimensions={{0,3}}
+              y = f32[64,64,64,320] multiply(x, b)
+              {last}
+            }}"
+        )
+    };
+    let [bare, tuple] = [
+        "ROOT t = f32[64,64,64,320] tanh(y)",
+        "t = f32[64,64,64,320] tanh(y)\nROOT r = (f32[64,64,64,320]) tuple(t)",
+    ]
+    .map(text);
+    for opcode in [Opcode::Broadcast, Opcode::Multiply, Opcode::Tanh] {
+        assert!(cost(&tuple, opcode, "tpu-like").cycles > 0.0, "{opcode}");
+    }
+    // A result is stored, whoever computes it.
+    let [bare, tuple] = [bare, tuple].map(|text| total(&module(&text), "tpu-like").cycles);
+    assert!((bare - tuple).abs() < 1e-9 * bare, "{bare} {tuple}");
+}

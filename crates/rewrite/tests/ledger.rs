@@ -9,7 +9,7 @@ use tilewright_ir::{InstId, Module, Op, Opcode, Position};
 use tilewright_rewrite::analysis::cost::{CostModel, Ledger, Memo};
 use tilewright_testkit::fixture::fixtures;
 
-/// Edits of which each computation has some on trial.
+/// So many trials for each model and target.
 const TRIALS: usize = 24;
 
 /// What a module costs: cycles, the most bytes alive, passes over images.

@@ -25,19 +25,28 @@ impl Pass for DeadCode {
 
     fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
         let effectful = module.effectful_computations();
-        let mut removed = 0;
-        for computation in module.computations().to_vec() {
-            // Users stand after operands: backwards, one sweep is enough.
-            let backwards: Vec<InstId> = module.instructions(computation).rev().collect();
-            for id in backwards {
-                if module.is_removable(id) && !module.has_side_effect(id, &effectful) {
-                    module.remove(id)?;
-                    removed += 1;
-                }
+        Ok(remove_unused(module, &effectful)? + remove_uncalled(module))
+    }
+}
+
+/// Removes the instructions that nothing uses and that act on nothing, and says how many;
+/// `effectful` are the computations that act on more than their result.
+pub(super) fn remove_unused(
+    module: &mut Module,
+    effectful: &FxHashSet<CompId>,
+) -> Result<usize, EditError> {
+    let mut removed = 0;
+    for computation in module.computations().to_vec() {
+        // Users stand after operands: backwards, one sweep is enough.
+        let backwards: Vec<InstId> = module.instructions(computation).rev().collect();
+        for id in backwards {
+            if module.is_removable(id) && !module.has_side_effect(id, effectful) {
+                module.remove(id)?;
+                removed += 1;
             }
         }
-        Ok(removed + remove_uncalled(module))
     }
+    Ok(removed)
 }
 
 fn remove_uncalled(module: &mut Module) -> usize {

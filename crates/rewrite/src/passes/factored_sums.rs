@@ -62,8 +62,8 @@ impl Pass for FactoredSums {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut changes = 0;
-        for computation in module.computations().to_vec() {
+        let mut found: Vec<Vec<Vec<Sum>>> = Vec::new();
+        for &computation in module.computations() {
             let mut groups = groups(sums(module, computation, cx.numbers));
             groups.retain(|group| {
                 let bytes = |sum: &Sum| {
@@ -72,15 +72,17 @@ impl Pass for FactoredSums {
                 group.iter().filter_map(bytes).any(|bytes| bytes >= cx.least_bytes)
                     && share(group, true).iter().any(Option::is_some)
             });
-            let together = together(module, groups.len());
-            if groups.is_empty() {
-                continue;
-            }
-            let scales = Scales::of(module, cx)?;
-            let mut state = State { scales, replaced: Replaced::default() };
-            for groups in groups.chunks_mut(together) {
-                changes += factor(module, groups, &mut state, cx)?;
-            }
+            found.push(groups);
+        }
+        let together = together(module, found.iter().map(Vec::len).sum());
+        found.retain(|groups| !groups.is_empty());
+        if found.is_empty() {
+            return Ok(0);
+        }
+        let mut state = State { scales: Scales::of(module, cx)?, replaced: Replaced::default() };
+        let mut changes = 0;
+        for groups in found.iter_mut().flat_map(|groups| groups.chunks_mut(together)) {
+            changes += factor(module, groups, &mut state, cx)?;
         }
         Ok(changes)
     }

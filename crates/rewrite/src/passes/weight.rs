@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module};
 
-use super::dce::DeadCode;
+use super::dce::remove_unused;
 use crate::analysis::cost::{Ledger, pays};
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict};
@@ -45,10 +45,10 @@ pub(super) struct Scales<'a> {
 
 impl<'a> Scales<'a> {
     /// Puts a module on the scales.
-    pub(super) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
+    pub(super) fn of(module: &mut Module, cx: &Context<'a>) -> Result<Self, EditError> {
         let effectful = module.effectful_computations();
         module.begin_trial();
-        let scales = DeadCode.run(module, cx).map(|_| {
+        let scales = remove_unused(module, &effectful).map(|_| {
             let ledger = Ledger::of(module, cx.model());
             let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
             Self {
@@ -183,6 +183,8 @@ impl<'a> Scales<'a> {
         while let Some(id) = next.pop() {
             if module.is_removable(id) && !module.has_side_effect(id, &self.effectful) {
                 next.extend_from_slice(module.operands(id));
+                let extras = module.extras(id).into_iter();
+                next.extend(extras.flat_map(|extras| &extras.control_predecessors));
                 module.remove(id)?;
             }
         }

@@ -16,7 +16,8 @@ pub(super) fn is_contraction(module: &Module, id: InstId) -> bool {
 }
 
 /// What is computed where it is used (inlined) and is part of a contraction's kernel: all
-/// that nothing but contractions read, and what reads a contraction that nothing else reads.
+/// that nothing but contractions read, and what is computed, element by element, of a contraction
+/// that nothing else reads.
 pub(super) fn beside_contractions(
     module: &Module,
     computation: CompId,
@@ -37,7 +38,11 @@ pub(super) fn beside_contractions(
             let is_made = is_contraction(module, operand) || outputs[operand];
             is_made && module.uses(operand).all(|one| one.user == id)
         };
-        outputs.set(id, facts[id].is_inlined() && module.operands(id).iter().any(comes_out));
+        // A broadcast makes more elements than the contraction does.
+        let opcode = module.opcode(id);
+        let keeps_size = opcode.is_elementwise() || opcode == Opcode::Reshape;
+        let is_inlined = facts[id].is_inlined() && keeps_size;
+        outputs.set(id, is_inlined && module.operands(id).iter().any(comes_out));
     }
     module.instructions(computation).filter(|&id| inputs[id] || outputs[id]).collect()
 }

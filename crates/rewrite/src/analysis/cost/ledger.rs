@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap};
 
-use super::contraction::beside_contractions;
+use super::contraction::{beside_contractions, is_contraction};
 use super::memory::{is_made, peak};
 use super::passes::{Passes, Places};
 use super::residency::{AllFacts, Facts};
@@ -55,8 +55,8 @@ impl<'a> Ledger<'a> {
             fusions: if shares { FxHashSet::default() } else { fused_computations(module) },
             before: None,
         };
+        ledger.facts.fill(module.instruction_bound());
         for &computation in module.computations() {
-            ledger.facts.fill(module.instruction_bound());
             for id in module.instructions(computation) {
                 ledger.facts.set(id, model.facts(module, id, &ledger.facts));
             }
@@ -67,7 +67,8 @@ impl<'a> Ledger<'a> {
     }
 
     /// Follows the edits of a module: these instructions were made, removed or edited, or
-    /// their uses changed. [`Self::roll_back`] undoes it until [`Self::keep`].
+    /// their uses changed. [`Self::roll_back`] undoes it until [`Self::keep`]. Which computation
+    /// is the entry, and which are the bodies of fusions, must not change.
     pub fn update(&mut self, module: &Module, edited: &[InstId]) {
         let mut before = Before { latency: self.latency, ..Before::default() };
         // First in, first out, and each once at a time: what has many operands waits for all.
@@ -176,13 +177,15 @@ impl<'a> Ledger<'a> {
             |id: InstId| Weighed { shape: module.shape(id), footprint: facts[id].footprint };
         let costs = &mut self.costs;
         let mut total = Cost::default();
-        let (mut any_large, mut any_work, mut alone) = (false, false, 0usize);
+        let (mut any_large, mut any_work, mut any_contraction) = (false, false, false);
+        let mut alone = 0usize;
         for id in module.instructions(computation) {
             let own = &facts[id];
             let (mut cost, opcode) = (own.cost, module.opcode(id));
             any_large |= own.is_large;
             alone += usize::from(own.is_small_contraction);
             any_work |= cost.cycles > 0.0;
+            any_contraction |= is_contraction(module, id);
             if is_entry && opcode == Opcode::Parameter {
                 cost += model.main_memory_read(weighed(id));
             }
@@ -229,9 +232,12 @@ impl<'a> Ledger<'a> {
                 total.cycles -= unread;
             }
         }
-        if model.target.fuses_contractions {
+        if model.target.fuses_contractions && any_contraction {
             for id in beside_contractions(module, computation, facts) {
-                total.cycles -= std::mem::take(&mut costs.get_mut(id).cycles);
+                // What it takes to store a result is not free.
+                let computed = facts[id].cost.cycles.min(costs[id].cycles);
+                costs.get_mut(id).cycles -= computed;
+                total.cycles -= computed;
             }
         }
         let kernels = u64::try_from(kernels.saturating_add(alone)).unwrap_or(u64::MAX);

@@ -18,7 +18,7 @@ pub struct Memo {
 }
 
 /// Permutations that make one shape of another, and what each moves.
-type Transposes = Vec<(Dims, ReshapeCost)>;
+type Transposes = FxHashMap<Dims, ReshapeCost>;
 
 impl Memo {
     /// What an array occupies.
@@ -55,13 +55,13 @@ impl Memo {
         permutation: &[i64],
     ) -> ReshapeCost {
         let mut transposes = self.transposes.borrow_mut();
-        let known = transposes.get(from).and_then(|of| of.get(to)).into_iter().flatten();
-        if let Some(&(_, found)) = known.into_iter().find(|(dims, _)| dims[..] == *permutation) {
+        let known = transposes.get(from).and_then(|of| of.get(to)?.get(permutation));
+        if let Some(&found) = known {
             return found;
         }
         let cost = target.transpose_cost(from, to, permutation);
         let known = transposes.entry(from.clone()).or_default().entry(to.clone()).or_default();
-        known.push((permutation.into(), cost));
+        known.insert(permutation.into(), cost);
         cost
     }
 }

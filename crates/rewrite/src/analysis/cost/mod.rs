@@ -4,10 +4,11 @@
 //! iota or scalar constant is computed where it is used and never stored; all
 //! other results are *stored*, which means that they cross main memory once
 //! each way unless they are small. A reader loads stored operands vector by vector. A
-//! reader that cannot fuse (a contraction, a tuple) first has its fused operands stored.
+//! reader that cannot fuse (a tuple, and a contraction on most targets) first has its fused
+//! operands stored.
 //! The cost of an instruction thus depends on itself, what it
 //! reduces by and its direct operands alone, and the cost of a rewrite can be weighed
-//! before it is made. What only a whole module shows is in `module.rs`: what is read
+//! before it is made. What only a whole module shows is in `ledger.rs`: what is read
 //! again, results that nothing reads, and how often kernels wait for main memory.
 
 mod amount;

@@ -42,9 +42,9 @@ impl Facts {
         self.residency == Residency::Inlined
     }
 
-    /// Whether what its users know of it depends on nothing that differs from these.
+    /// Whether the users of an instruction cost the same with these facts as with others.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
-        let seen = |facts: &Self| (facts.residency, facts.regrouped, facts.footprint);
+        let seen = |facts: &Self| (facts.residency, facts.regrouped, facts.shape, facts.footprint);
         seen(self) == seen(other)
     }
 }
