@@ -107,7 +107,7 @@ impl<'a> Ledger<'a> {
         self.before = Some(before);
     }
 
-    /// Goes back to what was known before the last update; [`Self::instruction`] does not.
+    /// Goes back to what was known of the module before the last update.
     pub fn roll_back(&mut self) {
         let Some(before) = self.before.take() else { return };
         for (id, facts) in before.facts.into_iter().rev() {
@@ -137,7 +137,8 @@ impl<'a> Ledger<'a> {
         module.entry().map_or(0.0, |entry| self.total(entry).cycles)
     }
 
-    /// What an instruction costs, with what it calls.
+    /// What an instruction costs, with what it calls, in the sweep that came last: it is not
+    /// rolled back.
     pub(super) fn instruction(&self, id: InstId) -> Cost {
         self.costs[id]
     }
