@@ -272,17 +272,6 @@ impl Module {
         Ok(copy)
     }
 
-    /// A name that no instruction of the module has: `wanted` itself, or its
-    /// stem with a number.
-    pub fn fresh_name(&mut self, wanted: &str) -> SmolStr {
-        self.names.fresh(wanted, self.instructions.keys())
-    }
-
-    /// Renames an instruction.
-    pub fn set_name(&mut self, id: InstId, name: impl Into<SmolStr>) {
-        self.names.set(id, name.into());
-    }
-
     /// Says by which id the binary form knows an instruction.
     pub fn set_unique_id(&mut self, id: InstId, unique_id: i64) {
         self.record_unique_id(id);

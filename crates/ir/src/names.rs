@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
 use crate::entity::{InstId, SecondaryMap};
+use crate::module::Module;
 
 /// The names of a module's instructions.
 ///
@@ -102,6 +103,19 @@ impl Names {
                 return name;
             }
         }
+    }
+}
+
+impl Module {
+    /// A name that no instruction of the module has: `wanted` itself, or its
+    /// stem with a number.
+    pub fn fresh_name(&mut self, wanted: &str) -> SmolStr {
+        self.names.fresh(wanted, self.instructions.keys())
+    }
+
+    /// Renames an instruction.
+    pub fn set_name(&mut self, id: InstId, name: impl Into<SmolStr>) {
+        self.names.set(id, name.into());
     }
 }
 
