@@ -350,7 +350,6 @@ impl Module {
             return Err(EditError::InUse(self.name_of(id).into()));
         }
         self.set_control_predecessors(id, Vec::new());
-        self.record_extras(id);
         self.extras.remove(&id);
         for slot in self.instructions[id].operands.indices() {
             let use_id = UseId::from_index(slot);

@@ -121,7 +121,7 @@ pub struct PrimaryMap<K: Entity, V> {
     key: PhantomData<K>,
 }
 
-/// What a map held when a record of it began.
+/// The values that a map held when its record began.
 #[derive(Clone, Debug)]
 struct Record<V> {
     len: usize,

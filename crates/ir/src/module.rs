@@ -43,7 +43,7 @@ pub struct Module {
     pub(crate) metadata_of: SecondaryMap<InstId, Packed<MetadataId>>,
     /// Only looked up by id, never iterated, so its order cannot be seen.
     pub(crate) extras: FxHashMap<InstId, Box<Extras>>,
-    /// What a trial goes back to, if one is under way.
+    /// The record that a trial is rolled back by, while one is under way.
     pub(crate) trial: Option<Box<Trial>>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Names {
     record: Option<Record>,
 }
 
-/// What the names were when a record of them began.
+/// The names as they were when their record began.
 #[derive(Clone, Debug, Default)]
 struct Record {
     /// The names that instructions had, newest last.

@@ -10,7 +10,7 @@ use crate::entity::{CompId, InstId, MetadataId, Packed};
 use crate::metadata::Extras;
 use crate::module::Module;
 
-/// What a module was when a trial began, as far as its maps do not record it themselves.
+/// The parts of a module that its maps do not record themselves, as they were when a trial began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trial {
     order: Vec<CompId>,

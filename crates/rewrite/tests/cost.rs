@@ -10,19 +10,10 @@
 
 mod common;
 
-use common::{module, target};
+use common::{cost, module, target};
 use tilewright_ir::{Module, Opcode, Verified};
 use tilewright_rewrite::analysis::cost::pays;
 use tilewright_rewrite::{Cost, instruction_costs, module_cost};
-
-/// The cost of the first instruction with this opcode.
-#[track_caller]
-fn cost(text: &str, opcode: Opcode, target_name: &str) -> Cost {
-    let module = module(text);
-    let (costs, _) = instruction_costs(&module, &target(target_name));
-    let found = costs.iter().find(|cost| module.opcode(cost.id) == opcode);
-    found.expect("an instruction of this opcode").cost
-}
 
 #[track_caller]
 fn assert_cost(actual: Cost, expected: Cost) {

@@ -2,22 +2,13 @@
 
 mod common;
 
-use common::{module, target};
+use common::{cost, module, target};
 use tilewright_ir::Opcode;
-use tilewright_rewrite::{Cost, instruction_costs, module_cost};
+use tilewright_rewrite::{Cost, module_cost};
 
 /// One vector's way to main memory or back, and a vector stored in vector memory.
 const CROSSING: f64 = 4096.0 / 546.0;
 const STORED: f64 = 1.0;
-
-/// The cost of the first instruction with this opcode.
-#[track_caller]
-fn cost(text: &str, opcode: Opcode, target_name: &str) -> Cost {
-    let module = module(text);
-    let (costs, _) = instruction_costs(&module, &target(target_name));
-    let found = costs.iter().find(|cost| module.opcode(cost.id) == opcode);
-    found.expect("an instruction of this opcode").cost
-}
 
 /// A product of `exp(x)` and a matrix, and the tanh of that; `exp(x)` is read by an op, too.
 fn product(reader: &str) -> String {

@@ -86,33 +86,20 @@ impl<'a> Scales<'a> {
         edit: impl FnOnce(&mut Module) -> Result<Option<Edited<T>>, EditError>,
     ) -> Result<Option<T>, EditError> {
         module.begin_trial();
-        let edited = edit(module).and_then(|edited| match edited {
-            Some(edited) => Ok(Some((edited, self.weigh(module)?))),
-            None => Ok(None),
+        let weighed = edit(module)
+            .and_then(|edited| edited.map(|edited| Ok((edited, self.weigh(module)?))).transpose());
+        let made = weighed.map(|weighed| {
+            let ((words, made), cycles) = weighed?;
+            self.is_taken(pass, module, words, cycles, cx).then_some(made)
         });
-        let made = match edited {
-            Ok(Some(((words, made), cycles))) => {
-                self.is_taken(pass, module, words, cycles, cx).then_some(Ok(made))
-            }
-            Ok(None) => None,
-            Err(error) => Some(Err(error)),
-        };
-        match made {
-            Some(Ok(made)) => {
-                module.keep();
-                self.ledger.keep();
-                self.dead.clear();
-                Ok(Some(made))
-            }
-            Some(Err(error)) => {
-                self.undo(module);
-                Err(error)
-            }
-            None => {
-                self.undo(module);
-                Ok(None)
-            }
+        if matches!(made, Ok(Some(_))) {
+            module.keep();
+            self.ledger.keep();
+            self.dead.clear();
+        } else {
+            self.undo(module);
         }
+        made
     }
 
     /// Notes that a rewrite would cost more than it saves, which was found before.

@@ -5,8 +5,8 @@ pub(crate) mod fixture;
 pub(crate) mod values;
 
 use tilewright_interp::Limits;
-use tilewright_ir::{Literal, Module, Verified};
-use tilewright_rewrite::{Evaluate, Optimized, Options, Passes, optimize};
+use tilewright_ir::{Literal, Module, Opcode, Verified};
+use tilewright_rewrite::{Cost, Evaluate, Optimized, Options, Passes, instruction_costs, optimize};
 use tilewright_target::Target;
 use tilewright_text::{Form, PrintOptions, parse_and_verify, print};
 
@@ -34,6 +34,15 @@ pub(crate) fn short(module: &Module) -> String {
 /// A built-in target.
 pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).expect("a built-in target")
+}
+
+/// The cost of the first instruction with this opcode.
+#[track_caller]
+pub(crate) fn cost(text: &str, opcode: Opcode, target_name: &str) -> Cost {
+    let module = module(text);
+    let (costs, _) = instruction_costs(&module, &target(target_name));
+    let found = costs.iter().find(|cost| module.opcode(cost.id) == opcode);
+    found.expect("an instruction of this opcode").cost
 }
 
 /// The interpreter, for constants.

@@ -1,6 +1,6 @@
-//! What something costs, by what it is spent on.
+//! Costs: cycles, and the counts that they come from.
 
-/// What something costs.
+/// The cost of an instruction, a computation or a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Cycles, as the target's numbers have it.

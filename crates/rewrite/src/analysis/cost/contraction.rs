@@ -15,9 +15,9 @@ pub(super) fn is_contraction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Dot | Opcode::Convolution)
 }
 
-/// What is computed where it is used (inlined) and is part of a contraction's kernel: all
-/// that nothing but contractions read, and what is computed, element by element, of a contraction
-/// that nothing else reads.
+/// The inlined instructions that are part of a contraction's kernel: those that only
+/// contractions read, directly or through such instructions, and the elementwise ones that
+/// compute on the result of a contraction which nothing else reads.
 pub(super) fn beside_contractions(
     module: &Module,
     computation: CompId,

@@ -1,9 +1,9 @@
-//! What a module costs as a whole, kept up to date while it is edited.
+//! The cost of a module as a whole, kept up to date while it is edited.
 //!
-//! What an instruction costs depends on it and its operands: that is looked up, and computed
-//! anew for what was edited. What the whole shows besides (what is read again, what
-//! reductions share, how often kernels wait) is found in one sweep over the computations
-//! that were edited.
+//! The cost of an instruction depends on itself and its operands. The ledger stores it, and
+//! computes it anew for edited instructions. Other costs show in a whole computation only:
+//! arrays that are read again, values that reductions share, kernels that wait for main
+//! memory. The ledger finds them in one sweep over each edited computation.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use super::residency::{AllFacts, Facts};
 use super::{Cost, CostModel, Weighed, as_f64};
 use crate::analysis::shared::{fused_computations, shared_values};
 
-/// What a module costs, and what its instructions do.
+/// The costs of a module, its computations and its instructions.
 #[derive(Debug)]
 pub struct Ledger<'a> {
     model: CostModel<'a>,
@@ -30,7 +30,7 @@ pub struct Ledger<'a> {
     latency: f64,
     /// The bodies of fusions, where it matters what these are.
     fusions: FxHashSet<CompId>,
-    /// What was known before the last update, unless that was kept or rolled back.
+    /// The state before the last update, unless that was kept or rolled back.
     before: Option<Before>,
 }
 
@@ -170,78 +170,42 @@ impl<'a> Ledger<'a> {
         Passes::of(module, entry, &self.model, places).count()
     }
 
-    /// Goes once over a computation: the costs of its instructions, and what all of it costs.
+    /// Goes over a computation: the costs of its instructions, and the cost of all of it.
     fn sweep(&mut self, module: &Module, computation: CompId) -> Cost {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
-        let facts = &self.facts;
-        let weighed =
-            |id: InstId| Weighed { shape: module.shape(id), footprint: facts[id].footprint };
-        let costs = &mut self.costs;
-        let mut total = Cost::default();
-        let (mut any_large, mut any_work, mut any_contraction) = (false, false, false);
-        let mut alone = 0usize;
-        for id in module.instructions(computation) {
-            let own = &facts[id];
-            let (mut cost, opcode) = (own.cost, module.opcode(id));
-            any_large |= own.is_large;
-            alone += usize::from(own.is_small_contraction);
-            any_work |= cost.cycles > 0.0;
-            any_contraction |= is_contraction(module, id);
-            if is_entry && opcode == Opcode::Parameter {
-                cost += model.main_memory_read(weighed(id));
-            }
-            if is_entry && own.is_inlined() && module.is_root(id) {
-                cost += model.stored(weighed(id));
-            }
-            if runs_its_callees(opcode) {
-                let totals = &self.totals;
-                let of = |callee| totals.get(&callee).copied().unwrap_or_default();
-                module.op(id).for_each_computation(&mut |callee| cost += of(callee));
-            }
-            costs.set(id, cost);
-            total += cost;
-        }
+        let (mut total, seen) = self.add_up(module, computation);
         if !model.target.fuses_shared && !self.fusions.contains(&computation) {
-            let mut stored: FxHashSet<InstId> = FxHashSet::default();
-            for shared in shared_values(module, computation, &|id| facts[id].is_inlined()) {
-                if stored.insert(shared.value) {
-                    let cost = model.stored(weighed(shared.value));
-                    *costs.get_mut(shared.value) += cost;
-                    total += cost;
-                }
-            }
+            total += self.store_shared(module, computation);
         }
-        // Small arrays share one kernel, but for contractions: each is a kernel of its own.
-        let mut kernels = usize::from(any_work);
-        if any_large {
+        let mut kernels = usize::from(seen.work);
+        if seen.large {
+            let facts = &self.facts;
             let places = Places { facts, is_large: &|id| facts[id].is_large };
             let passes = Passes::of(module, computation, &model, places);
+            // Small arrays share one kernel, but for contractions: each is a kernel of its own.
             kernels = kernels.max(passes.count());
             for (id, times) in passes.rereads() {
-                let mut again = model.main_memory_read(weighed(id));
-                again.cycles *= as_f64(u64::try_from(times).unwrap_or(u64::MAX));
-                costs.get_mut(id).cycles += again.cycles;
-                total.cycles += again.cycles;
+                let again = model.main_memory_read(self.weighed(module, id)).cycles;
+                total.cycles +=
+                    self.charge(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
             }
         }
         if is_entry {
-            for (payer, output) in outputs(module, computation, facts, &model) {
-                // What costs nothing is not stored, but there already.
-                let stored = costs[payer].cycles;
-                let unread = model.written_only(weighed(output)).min(stored);
-                costs.get_mut(payer).cycles -= unread;
-                total.cycles -= unread;
+            for (payer, output) in outputs(module, computation, &self.facts, &model) {
+                // A result that costs nothing is not stored, but there already.
+                let stored = self.costs[payer].cycles;
+                let unread = model.written_only(self.weighed(module, output)).min(stored);
+                total.cycles += self.charge(payer, -unread);
             }
         }
-        if model.target.fuses_contractions && any_contraction {
-            for id in beside_contractions(module, computation, facts) {
-                // What it takes to store a result is not free.
-                let computed = facts[id].cost.cycles.min(costs[id].cycles);
-                costs.get_mut(id).cycles -= computed;
-                total.cycles -= computed;
+        if model.target.fuses_contractions && seen.contraction {
+            for id in beside_contractions(module, computation, &self.facts) {
+                // Storing a result is not free.
+                let computed = self.facts[id].cost.cycles.min(self.costs[id].cycles);
+                total.cycles += self.charge(id, -computed);
             }
         }
-        let kernels = u64::try_from(kernels.saturating_add(alone)).unwrap_or(u64::MAX);
+        let kernels = u64::try_from(kernels.saturating_add(seen.alone)).unwrap_or(u64::MAX);
         // Until the first bytes are there, and until the last ones have arrived.
         let latency = 2.0 * as_f64(kernels) * model.target.hbm_latency_cycles;
         total.cycles += latency;
@@ -250,6 +214,69 @@ impl<'a> Ledger<'a> {
         }
         total
     }
+
+    /// The cost of the instructions of a computation, each by itself, and what there is in it.
+    fn add_up(&mut self, module: &Module, computation: CompId) -> (Cost, Seen) {
+        let (model, is_entry) = (self.model, module.entry() == Some(computation));
+        let (mut total, mut seen) = (Cost::default(), Seen::default());
+        for id in module.instructions(computation) {
+            let own = &self.facts[id];
+            let (mut cost, opcode) = (own.cost, module.opcode(id));
+            seen.large |= own.is_large;
+            seen.alone += usize::from(own.is_small_contraction);
+            seen.work |= cost.cycles > 0.0;
+            seen.contraction |= is_contraction(module, id);
+            if is_entry && opcode == Opcode::Parameter {
+                cost += model.main_memory_read(self.weighed(module, id));
+            }
+            if is_entry && own.is_inlined() && module.is_root(id) {
+                cost += model.stored(self.weighed(module, id));
+            }
+            if runs_its_callees(opcode) {
+                module.op(id).for_each_computation(&mut |callee| cost += self.total(callee));
+            }
+            self.costs.set(id, cost);
+            total += cost;
+        }
+        (total, seen)
+    }
+
+    /// The cost of storing the values that reductions share.
+    fn store_shared(&mut self, module: &Module, computation: CompId) -> Cost {
+        let facts = &self.facts;
+        let found = shared_values(module, computation, &|id| facts[id].is_inlined());
+        let (mut total, mut stored) = (Cost::default(), FxHashSet::default());
+        for shared in found {
+            if stored.insert(shared.value) {
+                let cost = self.model.stored(self.weighed(module, shared.value));
+                *self.costs.get_mut(shared.value) += cost;
+                total += cost;
+            }
+        }
+        total
+    }
+
+    /// Has an instruction cost so many more cycles; as many.
+    fn charge(&mut self, id: InstId, cycles: f64) -> f64 {
+        self.costs.get_mut(id).cycles += cycles;
+        cycles
+    }
+
+    fn weighed<'m>(&self, module: &'m Module, id: InstId) -> Weighed<'m> {
+        Weighed { shape: module.shape(id), footprint: self.facts[id].footprint }
+    }
+}
+
+/// What a sweep met in a computation.
+#[derive(Default)]
+struct Seen {
+    /// An array too large for vector memory.
+    large: bool,
+    /// An instruction that takes cycles.
+    work: bool,
+    contraction: bool,
+    /// How many contractions are kernels of their own, of small arrays.
+    alone: usize,
 }
 
 /// The instructions of a computation that call any of others.

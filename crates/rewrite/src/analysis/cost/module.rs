@@ -1,4 +1,4 @@
-//! What the instructions of a module cost together, found at one go.
+//! Costs of a module that is not edited meanwhile.
 
 use tilewright_ir::{InstId, Module};
 use tilewright_target::Target;
@@ -18,27 +18,24 @@ pub struct InstructionCost {
 /// The modelled cost of running a module's entry once. Loop bodies count
 /// once, and every branch of a conditional counts.
 pub fn module_cost(module: &Module, target: &Target) -> Cost {
-    let memo = Memo::default();
-    let ledger = Ledger::of(module, CostModel::new(target, &memo));
-    module.entry().map_or_else(Cost::default, |entry| ledger.total(entry))
+    let total = |ledger: &Ledger<'_>| module.entry().map(|entry| ledger.total(entry));
+    with_ledger(module, target, total).unwrap_or_default()
 }
 
 /// The modelled cost of each instruction of the entry computation, in order, and the cycles
 /// in which the entry's kernels wait for main memory; all together are [`module_cost`].
 pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCost>, f64) {
-    let memo = Memo::default();
-    let ledger = Ledger::of(module, CostModel::new(target, &memo));
     let Some(entry) = module.entry() else { return Default::default() };
-    let instructions = module.instructions(entry);
-    let cost = |id| InstructionCost { id, cost: ledger.instruction(id) };
-    (instructions.map(cost).collect(), ledger.latency())
+    with_ledger(module, target, |ledger| {
+        let cost = |id| InstructionCost { id, cost: ledger.instruction(id) };
+        (module.instructions(entry).map(cost).collect(), ledger.latency())
+    })
 }
 
 /// In how many passes the entry computation reads images: its arrays of at least
 /// half as many elements as its largest one has.
 pub fn image_passes(module: &Module, target: &Target) -> usize {
-    let memo = Memo::default();
-    Ledger::of(module, CostModel::new(target, &memo)).image_passes(module)
+    with_ledger(module, target, |ledger| ledger.image_passes(module))
 }
 
 /// The most bytes, padding included, that hold values at once while a module runs,
@@ -46,6 +43,10 @@ pub fn image_passes(module: &Module, target: &Target) -> usize {
 /// takes none, but what it is computed from is kept for it; parameters are kept
 /// throughout, constants and what only gets another name are not counted.
 pub fn peak_live_bytes(module: &Module, target: &Target) -> u64 {
+    with_ledger(module, target, |ledger| ledger.peak_live_bytes(module))
+}
+
+fn with_ledger<T>(module: &Module, target: &Target, ask: impl FnOnce(&Ledger<'_>) -> T) -> T {
     let memo = Memo::default();
-    Ledger::of(module, CostModel::new(target, &memo)).peak_live_bytes(module)
+    ask(&Ledger::of(module, CostModel::new(target, &memo)))
 }
