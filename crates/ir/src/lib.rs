@@ -14,6 +14,7 @@
 //! - [`infer_shape`]: the one shape rule of each op; [`infer_mixed`] where floats
 //!   differ in precision.
 //! - [`mod@verify`]: what must hold; [`Verified`] is a type of its own.
+//! - [`reducer`]: what the computation of a reduce does.
 //! - [`Builder`]: how front ends make modules.
 //!
 //! This crate knows no characters, files or targets.
@@ -32,6 +33,7 @@ mod module;
 mod names;
 pub mod ops;
 mod patch;
+pub mod reducer;
 mod trial;
 pub mod types;
 pub mod verify;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{cost, module, target};
 use tilewright_ir::Opcode;
-use tilewright_rewrite::{Cost, module_cost};
+use tilewright_rewrite::module_cost;
 
 /// One vector's way to main memory or back, and a vector stored in vector memory.
 const CROSSING: f64 = 4096.0 / 546.0;

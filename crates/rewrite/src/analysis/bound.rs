@@ -11,8 +11,8 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
 
-use super::monoid::Monoid;
 use super::scale::number;
+use tilewright_ir::reducer::Monoid;
 
 /// No more instructions are looked at to find out what a value is made from.
 const MOST_STEPS: usize = 64;

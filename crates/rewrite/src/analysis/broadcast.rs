@@ -7,8 +7,8 @@ use tilewright_ir::{ArrayLiteral, Dims, InstId, Literal, Module, Op, Patch, Shap
 
 use super::cost::CostModel;
 use super::digits::{BroadcastPlan, Digits};
-use super::monoid::whole_number;
 use super::reduce::{reshape_op, shape_like};
+use super::whole_number::whole_number;
 
 /// Adds to `patch`, before `id`, what `id` is in the input dims of `digits`: an
 /// instruction of their output dims that repeats values, namely a broadcast, which

@@ -15,12 +15,12 @@ use tilewright_ir::{InstId, Module, Op};
 
 use super::bound::is_bounded;
 use super::cost::CostModel;
-use super::monoid::Monoid;
 use super::product::{Factor, Law, Product, Tree};
 use super::reduce::MonoidReduce;
 use super::scale::tame;
 use super::span::{Cuts, Span, joined, spans};
 use crate::numbers::{Class, Numbers};
+use tilewright_ir::reducer::Monoid;
 
 /// No more ways to pull sums apart are looked at together.
 const MOST_STAGES: usize = 32;

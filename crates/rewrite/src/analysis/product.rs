@@ -18,11 +18,11 @@
 use smallvec::SmallVec;
 use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
 
-use super::monoid::Monoid;
 use super::reduce::is_plain;
 use super::sign::is_not_negative;
 use super::span::{Span, spans};
 use super::types::holds;
+use tilewright_ir::reducer::Monoid;
 
 /// Products of more factors are left as they are.
 const MOST_FACTORS: usize = 16;

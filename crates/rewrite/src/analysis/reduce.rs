@@ -11,9 +11,8 @@ use tilewright_ir::{
 };
 
 use super::digits::{Digits, ReducePlan, WindowPlan};
-use super::monoid::Monoid;
-use super::reducer::Reducer;
 use crate::numbers::{Class, Numbers};
+use tilewright_ir::reducer::{Monoid, Reducer};
 
 /// A reduce whose operands can be regrouped.
 #[derive(Clone, Debug)]
@@ -54,7 +53,7 @@ impl MonoidReduce {
         if !numbers.allow(Class::Regrouping) && !reducer.regroups_exactly() {
             return Err(match reducer {
                 Reducer::Each(_) => "combines floats, whose order --exact keeps",
-                Reducer::Choice(_) => "chooses among NaNs by their order, which --exact keeps",
+                Reducer::ArgExtremum(_) => "chooses among NaNs by their order, which --exact keeps",
             });
         }
         Ok(Self { id, reducer })

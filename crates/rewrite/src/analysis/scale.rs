@@ -18,8 +18,8 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::{ArrayLiteral, ArrayShape, InstId, Module, Op, Opcode};
 
-use super::monoid::Monoid;
 use super::product::Factor;
+use tilewright_ir::reducer::Monoid;
 
 /// Constants from `2^-8` to `2^8` are near 1.
 const MOST_BINARY_ORDERS: f64 = 8.0;

@@ -20,9 +20,9 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::{ArrayLiteral, Data, EditError, InstId, Module, Op, Opcode, Patch, Value};
 
 use super::simplify;
-use crate::analysis::monoid::Monoid;
 use crate::numbers::Class;
 use crate::pass::{Context, Pass};
+use tilewright_ir::reducer::Monoid;
 
 /// See the module.
 pub struct Algebra;

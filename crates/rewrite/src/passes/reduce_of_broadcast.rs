@@ -20,10 +20,11 @@ use tilewright_ir::{
 };
 
 use super::attempt::{Attempt, attempt_each};
-use crate::analysis::monoid::{Monoid, whole_number};
 use crate::analysis::reduce::{MonoidReduce, is_plain, shape_like};
+use crate::analysis::whole_number::whole_number;
 use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
+use tilewright_ir::reducer::Monoid;
 
 /// See the module.
 pub struct ReduceOfBroadcast;

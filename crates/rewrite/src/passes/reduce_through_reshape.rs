@@ -28,7 +28,7 @@
 //!
 //! Where parts of dims stay (`H/k` of H), [`super::reduce_as_window`] may do better.
 //!
-//! [`Reducer`]: crate::analysis::reducer::Reducer
+//! [`Reducer`]: tilewright_ir::reducer::Reducer
 //!
 //! Source: the patent application "Reshape and broadcast optimizations to avoid
 //! unnecessary data movement" (B. A. Hechtman, filed 2020-04-30), the pattern

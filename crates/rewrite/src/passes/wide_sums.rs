@@ -30,11 +30,11 @@ use tilewright_ir::{
 
 use super::attempt::{Attempt, judge};
 use crate::analysis::cost::narrow_sum;
-use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::MonoidReduce;
 use crate::numbers::{Class, Numbers};
 use crate::pass::{Context, Pass};
 use crate::report::{Note, Verdict, place_of};
+use tilewright_ir::reducer::Monoid;
 
 /// See the module.
 pub struct WideSums;

@@ -3,8 +3,8 @@
 use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::elementwise::Direction;
 use tilewright_ir::ops::reduce::{ReduceAttrs, TopKAttrs};
+use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{BuildError, Builder, CompId, ElementType, InstId, Literal, Op, Opcode, Shape};
-use tilewright_rewrite::analysis::monoid::Monoid;
 
 use super::operand::Operand;
 

@@ -2,12 +2,10 @@
 
 use tilewright_ir::ops::attr::AttrValues;
 use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
+use tilewright_ir::reducer::{ArgExtremum, Monoid, Reducer};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Literal, Module, Op, Opcode};
 use tilewright_lower::kernel::{Function, FunctionStep, FunctionValue};
 use tilewright_lower::{Elements, Neutral, Reduction, Source};
-use tilewright_rewrite::analysis::choice::Choice;
-use tilewright_rewrite::analysis::monoid::Monoid;
-use tilewright_rewrite::analysis::reducer::Reducer;
 
 use super::indices::indices;
 
@@ -60,7 +58,9 @@ impl Computation {
     fn of(module: &Module, computation: CompId, arrays: &[InstId]) -> Option<Self> {
         match Reducer::of(module, computation) {
             Some(Reducer::Each(each)) => Self::each(&each),
-            Some(Reducer::Choice(choice)) => Self::choice(module, computation, choice),
+            Some(Reducer::ArgExtremum(extremum)) => {
+                Self::arg_extremum(module, computation, extremum)
+            }
             None => Self::any(module, computation, arrays),
         }
     }
@@ -81,21 +81,21 @@ impl Computation {
         Some(Self { by: side_by_side(&wide)?, neutral, rounds })
     }
 
-    /// A choice. The pair that any other is chosen before is known, unless NaNs come
+    /// A extremum. The pair that any other is chosen before is known, unless NaNs come
     /// after all others: there is nothing after a NaN.
-    fn choice(module: &Module, computation: CompId, choice: Choice) -> Option<Self> {
-        let [value, index] = choice.element_types;
+    fn arg_extremum(module: &Module, computation: CompId, extremum: ArgExtremum) -> Option<Self> {
+        let [value, index] = extremum.element_types;
         let mut by = tilewright_lower::function(module, computation, "choose")?;
         if value.is_float() {
-            first_of_nans(&mut by, choice)?;
+            first_of_nans(&mut by, extremum)?;
         }
         let last = |greatest: bool, element_type| {
             let opcode = if greatest { Opcode::Maximum } else { Opcode::Minimum };
             Monoid { opcode, element_type }.identity()
         };
-        let known = choice.nan_wins || !value.is_float();
-        let neutral = last(choice.greatest, value)
-            .zip(last(!choice.first_index, index))
+        let known = extremum.nan_wins || !value.is_float();
+        let neutral = last(extremum.greatest, value)
+            .zip(last(!extremum.first_index, index))
             .map(|(value, index)| vec![value, index])
             .filter(|_| known)
             .map(|pair| Neutral { accumulated: pair.clone(), elements: pair });
@@ -146,16 +146,16 @@ fn side_by_side(monoids: &[Monoid]) -> Option<Function> {
     })
 }
 
-/// Of two pairs whose values are NaN, a choice may keep whichever comes first. Here
+/// Of two pairs whose values are NaN, an extremum may keep whichever comes first. Here
 /// nothing comes first: the index decides, as it does between equal values, so that
 /// the result is the one of a walk in order.
-fn first_of_nans(by: &mut Function, choice: Choice) -> Option<()> {
+fn first_of_nans(by: &mut Function, extremum: ArgExtremum) -> Option<()> {
     let [_, kept] = by.results[..] else { return None };
-    let [_, index_type] = choice.element_types;
+    let [_, index_type] = extremum.element_types;
     let pred = ElementType::Pred;
     let plain = |opcode| Op::from_attrs(opcode, &mut AttrValues::default()).ok();
     let differs = Op::Compare(Box::new(CompareAttrs { direction: Direction::Ne, order: None }));
-    let of_indices = if choice.first_index { Opcode::Minimum } else { Opcode::Maximum };
+    let of_indices = if extremum.first_index { Opcode::Minimum } else { Opcode::Maximum };
     let a = applied(by, "a_is_nan", pred, differs.clone(), &[0, 0]);
     let b = applied(by, "b_is_nan", pred, differs, &[2, 2]);
     let both = applied(by, "both_are", pred, plain(Opcode::And)?, &[a, b]);

@@ -27,8 +27,8 @@ use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::{Footprint, MoveKind, ReshapeCost, Target};
 
-use crate::analysis::monoid::Monoid;
 use crate::analysis::reduce::is_plain;
+use tilewright_ir::reducer::Monoid;
 
 pub use amount::Cost;
 use contraction::contraction_flops;

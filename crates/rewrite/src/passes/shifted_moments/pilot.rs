@@ -11,9 +11,9 @@ use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs};
 use tilewright_ir::{ArrayLiteral, Dims, EditError, Literal, Module, Op, Patch, Shape, Value};
 
 use crate::analysis::factored::Sum;
-use crate::analysis::monoid::whole_number;
 use crate::analysis::product::Factor;
 use crate::analysis::reduce::shape_like;
+use crate::analysis::whole_number::whole_number;
 
 /// One value in so many is sampled.
 const ONE_IN: i64 = 16;

@@ -1,10 +1,21 @@
-//! What the computation of a reduce does to its accumulators.
+//! What the computation of a reduce does, whatever way it is written.
+//!
+//! [`Reducer::of`] recognises monoids side by side and the extremum of the greatest or least
+//! element with its index; kernels, the interpreter's order of sums and rewrites ask it.
+
+mod arg_extremum;
+mod monoid;
 
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, ElementType, InstId, Module, Op, Opcode};
 
-use super::choice::{Choice, greater_or_lesser};
-use super::monoid::Monoid;
+pub use arg_extremum::ArgExtremum;
+pub use monoid::Monoid;
+
+use crate::entity::{CompId, InstId};
+use crate::module::Module;
+use crate::ops::{Op, Opcode};
+use crate::types::element::ElementType;
+use arg_extremum::greater_or_lesser;
 
 /// What a computation is that takes accumulators, then as many elements, and
 /// yields accumulators; associative and commutative, up to rounding.
@@ -13,7 +24,7 @@ pub enum Reducer {
     /// Each accumulator takes its element by a monoid of its own.
     Each(SmallVec<[Monoid; 1]>),
     /// The pair of accumulators or the pair of elements, as they compare.
-    Choice(Choice),
+    ArgExtremum(ArgExtremum),
 }
 
 impl Reducer {
@@ -23,7 +34,7 @@ impl Reducer {
     /// - that op on floats made wider, and its result made as narrow again;
     /// - the greater or the lesser of two integers by comparison;
     /// - several of these side by side;
-    /// - a [`Choice`].
+    /// - a [`ArgExtremum`].
     pub fn of(module: &Module, computation: CompId) -> Option<Self> {
         let parameters = module.computation(computation).parameters();
         let root = module.computation(computation).root()?;
@@ -44,7 +55,7 @@ impl Reducer {
         match (each.collect::<Option<_>>(), results) {
             (Some(each), _) => Some(Self::Each(each)),
             (None, &[value, index]) => {
-                Choice::of(module, computation, [value, index]).map(Self::Choice)
+                ArgExtremum::of(module, computation, [value, index]).map(Self::ArgExtremum)
             }
             (None, _) => None,
         }
@@ -57,7 +68,7 @@ impl Reducer {
                 [only] => Some(*only),
                 _ => None,
             },
-            Self::Choice(_) => None,
+            Self::ArgExtremum(_) => None,
         }
     }
 
@@ -65,7 +76,7 @@ impl Reducer {
     pub fn regroups_exactly(&self) -> bool {
         match self {
             Self::Each(each) => each.iter().all(|monoid| monoid.regroups_exactly()),
-            Self::Choice(choice) => choice.regroups_exactly(),
+            Self::ArgExtremum(extremum) => extremum.regroups_exactly(),
         }
     }
 }

@@ -1,14 +1,10 @@
 //! Which computations are known for what they do, and that what they are known
 //! for holds: by hand, and by the interpreter on all small integers.
 
-mod common;
-
-use common::module;
 use tilewright_interp::{Limits, evaluate};
+use tilewright_ir::reducer::{ArgExtremum, Monoid, Reducer};
 use tilewright_ir::{ElementType, Literal, Opcode, Verified};
-use tilewright_rewrite::analysis::choice::Choice;
-use tilewright_rewrite::analysis::monoid::Monoid;
-use tilewright_rewrite::analysis::reducer::Reducer;
+use tilewright_text::parse_and_verify;
 
 /// A computation on the accumulators `v` (and `i`) and the elements `w` (and `j`).
 fn computation(types: &[&str], body: &str) -> Verified {
@@ -16,7 +12,8 @@ fn computation(types: &[&str], body: &str) -> Verified {
     let parameters: String = (names.iter().zip(types.iter().cycle()).enumerate())
         .map(|(number, (name, t))| format!("  {name} = {t}[] parameter({number})\n"))
         .collect();
-    module(&format!("HloModule m\nENTRY f {{\n{parameters}  {body}\n}}"))
+    let text = format!("HloModule m\nENTRY f {{\n{parameters}  {body}\n}}");
+    parse_and_verify(&text).expect("a module")
 }
 
 fn reducer(types: &[&str], body: &str) -> Option<Reducer> {
@@ -74,29 +71,29 @@ const NEGATED: &str = "
   index = s32[] select(keep, i, j)
   ROOT r = (s32[], s32[]) tuple(value, index)";
 
-fn choice(types: [ElementType; 2], greatest: bool, first_index: bool, nan_wins: bool) -> Reducer {
-    Reducer::Choice(Choice { element_types: types, greatest, first_index, nan_wins })
+fn extremum(types: [ElementType; 2], greatest: bool, first_index: bool, nan_wins: bool) -> Reducer {
+    Reducer::ArgExtremum(ArgExtremum { element_types: types, greatest, first_index, nan_wins })
 }
 
 #[test]
 fn argmax_and_argmin_are_known_however_they_are_written() {
     use ElementType::{F32, S32};
     let integers = [S32, S32];
-    assert_eq!(reducer(&PAIR, JAX_INTEGERS), Some(choice(integers, true, true, false)));
-    assert_eq!(reducer(&PAIR, MINIMA), Some(choice(integers, false, false, false)));
-    assert_eq!(reducer(&PAIR, NEGATED), Some(choice(integers, true, true, false)));
+    assert_eq!(reducer(&PAIR, JAX_INTEGERS), Some(extremum(integers, true, true, false)));
+    assert_eq!(reducer(&PAIR, MINIMA), Some(extremum(integers, false, false, false)));
+    assert_eq!(reducer(&PAIR, NEGATED), Some(extremum(integers, true, true, false)));
     let least = JAX_INTEGERS.replace("direction=GT", "direction=LT");
-    assert_eq!(reducer(&PAIR, &least), Some(choice(integers, false, true, false)));
+    assert_eq!(reducer(&PAIR, &least), Some(extremum(integers, false, true, false)));
     let floats = [F32, S32];
-    assert_eq!(reducer(&NAN_PAIR, JAX_FLOATS), Some(choice(floats, true, true, true)));
+    assert_eq!(reducer(&NAN_PAIR, JAX_FLOATS), Some(extremum(floats, true, true, true)));
     let least = JAX_FLOATS.replace("direction=GT", "direction=LT");
-    assert_eq!(reducer(&NAN_PAIR, &least), Some(choice(floats, false, true, true)));
+    assert_eq!(reducer(&NAN_PAIR, &least), Some(extremum(floats, false, true, true)));
     let numbers = JAX_FLOATS.replace("compare(v, v)", "compare(w, w)");
-    assert_eq!(reducer(&NAN_PAIR, &numbers), Some(choice(floats, true, true, false)));
+    assert_eq!(reducer(&NAN_PAIR, &numbers), Some(extremum(floats, true, true, false)));
 }
 
 #[test]
-fn choices_that_depend_on_the_order_are_not() {
+fn extrema_that_depend_on_the_order_are_not() {
     let cases = [
         ("no word on NaN", JAX_FLOATS.replace("or(gt, ne)", "or(gt, gt)")),
         ("NaN on both sides", JAX_FLOATS.replace("compare(v, v)", "compare(v, w)")),
@@ -211,7 +208,7 @@ fn applied(module: &Verified, [v, i]: [i32; 2], [w, j]: [i32; 2]) -> [i32; 2] {
 }
 
 #[test]
-fn choices_of_integers_are_semilattices() {
+fn extrema_of_integers_are_semilattices() {
     let pairs: Vec<[i32; 2]> = (-1..=1).flat_map(|v| (0..=2).map(move |i| [v, i])).collect();
     for body in [JAX_INTEGERS, MINIMA, NEGATED] {
         let module = computation(&PAIR, body);

@@ -6,9 +6,13 @@
 //! few cases, however it is written.
 
 use smallvec::SmallVec;
-use tilewright_ir::element::NumberClass;
-use tilewright_ir::ops::elementwise::{CompareAttrs, CompareOrder, Direction};
-use tilewright_ir::{CompId, ElementType, InstId, Literal, Module, Op};
+
+use crate::entity::{CompId, InstId};
+use crate::module::Module;
+use crate::ops::Op;
+use crate::ops::elementwise::{CompareAttrs, CompareOrder, Direction};
+use crate::types::element::{ElementType, NumberClass};
+use crate::types::literal::Literal;
 
 /// Computations with more instructions than this are not looked into.
 const MOST_INSTRUCTIONS: usize = 32;
@@ -71,7 +75,7 @@ impl Relation {
 /// others; which index is kept of two such pairs, and which sign of two zeros,
 /// may depend on their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct ArgExtremum {
     /// The type of the values, and that of the indices.
     pub element_types: [ElementType; 2],
     /// Whether the greater value is kept.
@@ -82,8 +86,8 @@ pub struct Choice {
     pub nan_wins: bool,
 }
 
-impl Choice {
-    /// The choice that a computation on a pair of accumulators and a pair of
+impl ArgExtremum {
+    /// The extremum that a computation on a pair of accumulators and a pair of
     /// elements of the same types makes, given its two results.
     pub(super) fn of(
         module: &Module,
@@ -105,7 +109,7 @@ impl Choice {
             let case = Case::new(module, computation, &relations);
             Some([case.picks_accumulator(kept_value, 0)?, case.picks_accumulator(kept_index, 1)?])
         };
-        let choice = Self {
+        let extremum = Self {
             element_types,
             greatest: kept(Greater, Equal)?[0],
             first_index: kept(Equal, Less)?[1],
@@ -113,15 +117,15 @@ impl Choice {
         };
         for &value in Relation::of_type(element_types[0])? {
             for &index in of_index {
-                if !choice.allows(value, index, kept(value, index)?) {
+                if !extremum.allows(value, index, kept(value, index)?) {
                     return None;
                 }
             }
         }
-        Some(choice)
+        Some(extremum)
     }
 
-    /// Whether keeping these of the accumulators is what the choice asks for.
+    /// Whether keeping these of the accumulators is what the extremum asks for.
     fn allows(&self, value: Relation, index: Relation, kept: [bool; 2]) -> bool {
         match (value, index) {
             (Less | Greater, _) => kept == [(value == Greater) == self.greatest; 2],
