@@ -1,27 +1,23 @@
 //! Modules to better modules.
 //!
-//! - [`analysis`]: reshapes as digits, elementwise regions, sums of products, monoids,
-//!   costs.
-//! - [`passes`]: one file per pass; the heart is
-//!   [`passes::reduce_through_reshape`] (T1),
-//!   [`passes::reshape_out_of_region`] (T2) and [`passes::factored_sums`] (T3).
-//! - [`optimize`]: pipelines that run passes until nothing changes, verify
-//!   after each, and keep the result only where it pays on the target.
+//! - [`driver`]: passes, pipelines, [`optimize`].
+//! - [`cost`]: modelled cycles, and where values live.
+//! - [`analysis`]: reshapes as digits, elementwise regions, equal computations.
+//! - The passes, a family a room: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
+//!   (T3, T4), [`loops`], [`backend`].
 
 pub mod analysis;
-mod evaluate;
-pub mod numbers;
-mod pass;
-pub mod passes;
-mod pipeline;
-pub mod registry;
-mod report;
+pub mod backend;
+pub mod canonicalize;
+pub mod cost;
+pub mod driver;
+pub mod loops;
+pub mod reshape_motion;
+pub mod sums;
 
-pub use analysis::cost::{Cost, InstructionCost, instruction_costs, module_cost};
-pub use evaluate::Evaluate;
-pub use pass::{Context, Pass, Skipped};
-pub use pipeline::{
-    OptimizeError, Optimized, Options, PIPELINES, Passes, Pipeline, optimize, optimize_observed,
-    pipeline,
+pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};
+pub use driver::{
+    Context, Evaluate, Note, OptimizeError, Optimized, Options, PIPELINES, Pass, PassReport,
+    Passes, Pipeline, Report, Skipped, StopReason, Verdict, numbers, optimize, optimize_observed,
+    pipeline, registry,
 };
-pub use report::{Note, PassReport, Report, StopReason, Verdict};

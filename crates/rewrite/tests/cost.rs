@@ -12,7 +12,7 @@ mod common;
 
 use common::{cost, module, target};
 use tilewright_ir::{Module, Opcode, Verified};
-use tilewright_rewrite::analysis::cost::pays;
+use tilewright_rewrite::cost::pays;
 use tilewright_rewrite::{Cost, instruction_costs, module_cost};
 
 #[track_caller]

@@ -4,7 +4,7 @@ mod common;
 
 use common::module;
 use tilewright_ir::Verified;
-use tilewright_rewrite::analysis::equal::representatives;
+use tilewright_rewrite::analysis::equivalence::representatives;
 
 /// The representative of each computation but the entry, by name.
 fn represented(module: &Verified) -> Vec<(String, String)> {

@@ -5,12 +5,12 @@ mod common;
 
 use common::{module, passes, short, target};
 use tilewright_ir::{InstId, Module, Verified};
-use tilewright_rewrite::analysis::cost::Memo;
-use tilewright_rewrite::analysis::factored::{Sum, share};
-use tilewright_rewrite::analysis::product::{Law, Product};
-use tilewright_rewrite::analysis::sign::is_not_negative;
-use tilewright_rewrite::analysis::span::{Cuts, Span, joined, sizes, spans};
+use tilewright_rewrite::analysis::index_range::{Cuts, Span, joined, sizes, spans};
+use tilewright_rewrite::cost::Memo;
 use tilewright_rewrite::numbers::Numbers;
+use tilewright_rewrite::sums::factor::{Sum, share};
+use tilewright_rewrite::sums::product::{Law, Product};
+use tilewright_rewrite::sums::sign::is_not_negative;
 use tilewright_rewrite::{Context, module_cost, optimize, registry};
 
 fn span(low: i64, high: i64) -> Span {

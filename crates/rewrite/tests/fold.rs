@@ -22,9 +22,9 @@ fn count(module: &Module, opcode: Opcode) -> usize {
 
 #[test]
 fn nothing_is_folded_without_an_evaluator() {
-    let options = Options { evaluator: None, ..passes(&["fold"], "tpu-like", false) };
-    assert_eq!(changes(&optimized(&module(SUM), &options), "fold"), 0);
-    let options = passes(&["fold", "dce"], "tpu-like", false);
+    let options = Options { evaluator: None, ..passes(&["constant-fold"], "tpu-like", false) };
+    assert_eq!(changes(&optimized(&module(SUM), &options), "constant-fold"), 0);
+    let options = passes(&["constant-fold", "dce"], "tpu-like", false);
     let after = optimized(&module(SUM), &options);
     assert!(short(&after.module).contains("constant(42)"), "{}", short(&after.module));
 }
@@ -55,10 +55,10 @@ impl Evaluate for Confused {
 fn what_cannot_be_evaluated_stays() {
     let evaluators: [&'static dyn Evaluate; 2] = [&Helpless, &Confused];
     for evaluator in evaluators {
-        let passes = Passes::List(vec!["fold".into()]);
+        let passes = Passes::List(vec!["constant-fold".into()]);
         let options = Options { evaluator: Some(evaluator), passes, ..common::options("tpu-like") };
         let after = optimized(&module(SUM), &options);
-        assert_eq!(changes(&after, "fold"), 0, "{evaluator:?}");
+        assert_eq!(changes(&after, "constant-fold"), 0, "{evaluator:?}");
     }
 }
 
@@ -70,8 +70,8 @@ fn long_chains_are_folded_at_once() {
         text.push_str(&format!("  x{} = s32[] subtract(x0, x{i})\n", i + 1));
     }
     text.push_str("  ROOT r = s32[] negate(x50000)\n}");
-    let after = optimized(&module(&text), &passes(&["fold", "dce"], "tpu-like", false));
-    assert_eq!(changes(&after, "fold"), 1);
+    let after = optimized(&module(&text), &passes(&["constant-fold", "dce"], "tpu-like", false));
+    assert_eq!(changes(&after, "constant-fold"), 1);
     assert_eq!(after.module.instruction_count(), 1);
     assert!(short(&after.module).contains("constant(-1)"), "{}", short(&after.module));
 }
@@ -86,6 +86,6 @@ fn constants_do_not_multiply() {
     let names: Vec<String> = (0..1000).map(|i| format!("y{i}")).collect();
     let shapes = vec!["s32[4]"; 1000].join(", ");
     text.push_str(&format!("  ROOT r = ({shapes}) tuple({})\n}}", names.join(", ")));
-    let after = optimized(&module(&text), &passes(&["fold"], "tpu-like", false));
+    let after = optimized(&module(&text), &passes(&["constant-fold"], "tpu-like", false));
     assert_eq!(count(&after.module, Opcode::Constant), 1);
 }

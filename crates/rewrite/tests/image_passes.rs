@@ -8,7 +8,7 @@ mod common;
 
 use common::{changes, module, optimized, passes, target};
 use tilewright_ir::{Opcode, Verified};
-use tilewright_rewrite::analysis::cost::image_passes;
+use tilewright_rewrite::cost::image_passes;
 use tilewright_rewrite::instruction_costs;
 
 /// Passes on `tpu-like` and on `cpu`.

@@ -6,7 +6,7 @@ use common::{module, target};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tilewright_ir::{InstId, Module, Op, Opcode, Position};
-use tilewright_rewrite::analysis::cost::{CostModel, Ledger, Memo};
+use tilewright_rewrite::cost::{CostModel, Ledger, Memo};
 use tilewright_testkit::fixture::fixtures;
 
 /// So many trials for each model and target.

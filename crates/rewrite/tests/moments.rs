@@ -1,6 +1,6 @@
 //! Random sums about means: `shifted-moments` alone, on a machine
 //! without room for arrays, keep what they are, as far as rounding lets them, and
-//! `unshare` to the bit.
+//! `rematerialize` to the bit.
 
 mod common;
 
@@ -167,7 +167,7 @@ fn options(pass: &str) -> Options {
     let mut options = passes(&[pass, "cse", "dce"], "linear", false);
     options.fast_math = true;
     options.target.shares_passes = true;
-    options.target.fuses_shared = pass != "unshare";
+    options.target.fuses_shared = pass != "rematerialize";
     options.target.vector_memory_bytes = 64 * 255;
     options.target.hbm_bytes_per_cycle = 0.01;
     options
@@ -323,7 +323,7 @@ fn shifted_moments_round_in_f32() {
 
 #[test]
 fn what_is_not_shared_any_more_keeps_every_bit() {
-    for (seed, (program, before, after)) in (0..).zip(rewritten("unshare", "f32", 500)) {
+    for (seed, (program, before, after)) in (0..).zip(rewritten("rematerialize", "f32", 500)) {
         for kind in InputKind::ALL {
             let inputs = inputs_for(&before, seed, *kind).expect("inputs");
             let [before, after] = [&before, &after].map(|m| results(m, &inputs));

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{module, optimized, pipeline, target};
-use tilewright_rewrite::analysis::cost::{CostModel, Memo, peak_live_bytes};
+use tilewright_rewrite::cost::{CostModel, Memo, peak_live_bytes};
 use tilewright_testkit::fixture::fixtures;
 
 const KIB: u64 = 1024;

@@ -65,10 +65,10 @@ fn a_budget_of_nothing_changes_nothing() {
     assert_eq!(text(&before), text(&after.module));
 }
 
-/// How many rewrites of the heart were made, and how many notes say so.
-fn heart(after: &tilewright_rewrite::Optimized) -> (usize, usize) {
-    let hearts = registry::PASSES.iter().filter(|pass| pass.is_heart());
-    let names: Vec<&str> = hearts.map(|pass| pass.name()).collect();
+/// How many cost-gated rewrites were made, and how many notes say so.
+fn cost_gated(after: &tilewright_rewrite::Optimized) -> (usize, usize) {
+    let passes = registry::PASSES.iter().filter(|pass| pass.is_cost_gated());
+    let names: Vec<&str> = passes.map(|pass| pass.name()).collect();
     let made = names.iter().map(|name| changes(after, name)).sum();
     let notes = after.report.notes.iter();
     let done = notes.filter(|n| n.verdict == Verdict::Done && names.contains(&n.pass)).count();
@@ -84,7 +84,7 @@ fn stops_after_so_many_rewrites() {
         let options = Options { stop_after: Some(wanted), ..passes(&names, "tpu-like", false) };
         let after = optimized(&before, &options);
         let wanted = usize::try_from(wanted).expect("a small number");
-        assert_eq!(heart(&after), (wanted, wanted), "{:?}", after.report.notes);
+        assert_eq!(cost_gated(&after), (wanted, wanted), "{:?}", after.report.notes);
         assert_eq!(after.report.stopped, StopReason::StopAfter);
         texts.push(text(&after.module));
     }
@@ -94,7 +94,7 @@ fn stops_after_so_many_rewrites() {
     let names = ["reduce-through-reshape", "dce"];
     let options = Options { stop_after: Some(3), ..passes(&names, "tpu-like", false) };
     let after = optimized(&before, &options);
-    assert_eq!(heart(&after), (2, 2));
+    assert_eq!(cost_gated(&after), (2, 2));
     assert_eq!(after.report.stopped, StopReason::Fixpoint);
     assert_eq!(text(&after.module), texts[2]);
 }
@@ -104,13 +104,13 @@ fn every_number_of_rewrites_of_a_real_program_is_right() {
     let source = fixtures("models").expect("models");
     let file = source.iter().find(|f| f.name == "unet_block_grad").expect("the U-Net");
     let before = module(&file.text().expect("a readable file"));
-    let (all, _) = heart(&optimized_by_default(&before));
+    let (all, _) = cost_gated(&optimized_by_default(&before));
     assert!(all >= 4, "{all} rewrites");
     for wanted in 0..=all {
         let stop_after = u64::try_from(wanted).ok();
         let options = Options { stop_after, ..pipeline("default", "tpu-like") };
         let after = optimized(&before, &options);
-        assert_eq!(heart(&after).0, wanted);
+        assert_eq!(cost_gated(&after).0, wanted);
         assert_eq!(after.report.unchanged, after.report.before == after.report.after);
     }
 }
@@ -173,7 +173,7 @@ fn modules_without_the_patterns_come_back_as_they_are() {
             // centred anew for its variance.
             if target == "cpu" && name.contains("batch_norm") {
                 let mut made = heart_changes(&after);
-                made.retain(|&pass| !name.starts_with("real/") || pass != "unshare");
+                made.retain(|&pass| !name.starts_with("real/") || pass != "rematerialize");
                 assert_eq!(made, ["merged-dims"], "{:?}", after.report.notes);
                 continue;
             }
@@ -183,10 +183,11 @@ fn modules_without_the_patterns_come_back_as_they_are() {
     }
 }
 
-/// Which passes of the heart changed anything.
+/// Which cost-gated passes changed anything.
 fn heart_changes(after: &Optimized) -> Vec<&'static str> {
-    let heart = registry::PASSES.iter().filter(|pass| pass.is_heart()).map(|pass| pass.name());
-    heart.filter(|name| changes(after, name) > 0).collect()
+    let passes =
+        registry::PASSES.iter().filter(|pass| pass.is_cost_gated()).map(|pass| pass.name());
+    passes.filter(|name| changes(after, name) > 0).collect()
 }
 
 #[test]
@@ -200,7 +201,9 @@ fn gradients_of_batch_norm_change_for_their_sums_alone() {
             let (report, notes) = (&after.report, &after.report.notes);
             assert!(!report.unchanged, "{name} on {target}: {notes:?}");
             let mut made = heart_changes(&after);
-            made.retain(|&pass| target != "cpu" || !["merged-dims", "unshare"].contains(&pass));
+            made.retain(|&pass| {
+                target != "cpu" || !["merged-dims", "rematerialize"].contains(&pass)
+            });
             assert_eq!(made, ["factored-sums"], "{name} on {target}: {notes:?}");
         }
     }
@@ -287,14 +290,14 @@ fn every_pass_that_ran_is_in_the_report_once() {
 fn a_cleanup_finds_no_reshape_to_move() {
     let before = module(GROUP_NORM);
     let after = optimized(&before, &pipeline("cleanup", "tpu-like"));
-    assert_eq!(heart(&after), (0, 0), "{}", short(&after.module));
+    assert_eq!(cost_gated(&after), (0, 0), "{}", short(&after.module));
 }
 
 /// One channel in each group of an image that does not stay in vector memory: nothing but
 /// dims of size 1 is to be moved, and the image loses its padding.
 #[test]
 fn what_degenerate_dims_of_a_large_array_alone_save_is_kept() {
-    let before = module(include_str!("../../../fixtures/rewrite/degenerate/image.hlo"));
+    let before = module(include_str!("../../../fixtures/rewrite/unit-dims/image.hlo"));
     let mut options = Options::new(target("tpu-like"));
     options.target.vector_memory_bytes = 65_536;
     let after = optimized(&before, &options);

@@ -102,9 +102,9 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let mut rewritten = [false; 2];
     for (number, known) in PIPELINES.iter().enumerate() {
         let mut earlier = PIPELINES[..number].iter();
-        if earlier
-            .any(|e| (e.first, e.cleanup, e.heart) == (known.first, known.cleanup, known.heart))
-        {
+        if earlier.any(|e| {
+            (e.first, e.cleanup, e.cost_gated) == (known.first, known.cleanup, known.cost_gated)
+        }) {
             continue;
         }
         let exact = always_exact || (turn + number).is_multiple_of(4);
@@ -115,7 +115,7 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
             if known.name == "default" && !after.report.unchanged {
                 rewritten = [true, exact];
             }
-            if !known.heart.is_empty() {
+            if !known.cost_gated.is_empty() {
                 case.check_weighed(&after, &options);
             }
         }
@@ -171,7 +171,7 @@ impl Case {
         after
     }
 
-    /// A pipeline with a heart never makes a module cost more, and finds nothing
+    /// A pipeline with cost-gated passes never makes a module cost more, and finds nothing
     /// to do in what it made.
     fn check_weighed(&self, after: &Optimized, options: &Options) {
         let (seed, report) = (self.seed, &after.report);
@@ -198,13 +198,14 @@ fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(0, 1500));
-    // What is about means (`moments.rs`), narrow sums (`wide_sums.rs`) or large arrays (below)
+    // What is about means (`moments.rs`), narrow sums (`widen_accumulation.rs`) or large arrays (below)
     // has its own test.
-    let others = ["shifted-moments", "unshare", "adjacent-sums", "wide-sums"];
+    let others =
+        ["shifted-moments", "rematerialize", "cluster-sibling-reductions", "widen-accumulation"];
     let names = registry::PASSES.iter().map(|pass| pass.name());
     let all: Vec<_> = names.filter(|name| !others.contains(name)).map(|name| (name, 1)).collect();
     assert_fired(&tally, &all, 20);
-    let often = [("reduce-through-reshape", 20), ("reshape-out-of-region", 20), ("degenerate", 5)];
+    let often = [("reduce-through-reshape", 20), ("reshape-out-of-region", 20), ("unit-dims", 5)];
     assert_fired(&tally, &often, 20);
 }
 
@@ -212,7 +213,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
 fn norms_keep_their_meaning() {
     let recipe = Recipe { instructions: 40, max_elements: 512, ..Recipe::norms() };
     let tally = check_all(&recipe, seeds(10_000, 500));
-    let often = [("reduce-through-reshape", 19), ("reshape-out-of-region", 40), ("degenerate", 5)];
+    let often = [("reduce-through-reshape", 19), ("reshape-out-of-region", 40), ("unit-dims", 5)];
     assert_fired(&tally, &often, 40);
 }
 
@@ -228,19 +229,19 @@ fn large_modules_keep_their_meaning() {
 #[test]
 fn orders_keep_every_bit() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
-    let mut options = passes(&["adjacent-sums"], "linear", true);
+    let mut options = passes(&["cluster-sibling-reductions"], "linear", true);
     options.target.vector_memory_bytes = 1;
     let mut fired = 0;
     for seed in seeds(0, 400) {
         let module = random_module(seed, &recipe);
         let after = optimized(&module, &options);
-        if changes(&after, "adjacent-sums") == 0 {
+        if changes(&after, "cluster-sibling-reductions") == 0 {
             assert!(text(&module) == text(&after.module), "seed {seed}");
             continue;
         }
         fired += 1;
         let again = optimized(&after.module, &options);
-        assert_eq!(changes(&again, "adjacent-sums"), 0, "seed {seed}");
+        assert_eq!(changes(&again, "cluster-sibling-reductions"), 0, "seed {seed}");
         let kind = InputKind::ALL[seed as usize % InputKind::ALL.len()];
         let results = [&module, &after.module].map(|module| evaluated(module, seed, kind));
         let [Ok(before), Ok(after)] = &results else { panic!("seed {seed}: {results:?}") };

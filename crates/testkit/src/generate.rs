@@ -147,7 +147,7 @@ impl Options {
         Self { instructions, ..Self::default() }
     }
 
-    /// Mostly norms over reshapes, in `f32`: what the heart passes look for.
+    /// Mostly norms over reshapes, in `f32`: what the cost-gated passes look for.
     pub fn norms() -> Self {
         let weights = Weights { norm: 40, reduce: 20, ..Weights::default() };
         Self { element_types: vec![ElementType::F32], weights, ..Self::default() }

@@ -47,7 +47,7 @@ impl Remedy {
 /// A rewrite that changes what a module computes.
 #[derive(Clone, Debug)]
 pub struct Blame {
-    /// Which rewrite of the heart passes it was, from 1; as `stop_after` counts them.
+    /// Which rewrite of the cost-gated passes it was, from 1; as `stop_after` counts them.
     pub rewrite: u64,
     /// What was said of it; `None` if it is not known which one it was.
     pub note: Option<Note>,

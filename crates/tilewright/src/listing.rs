@@ -38,10 +38,10 @@ pub struct PipelineEntry {
     pub target: &'static str,
     /// The passes that run first, once.
     pub first: &'static [&'static str],
-    /// The passes that tidy up, before and after each of the heart.
+    /// The passes that simplify, before and after each cost-gated pass.
     pub cleanup: &'static [&'static str],
-    /// The rewrites that the project exists for.
-    pub heart: Vec<&'static str>,
+    /// The passes whose rewrites are kept only where the cost model says that they pay.
+    pub cost_gated: Vec<&'static str>,
     /// The passes that run once what gained nothing was put back as it was.
     pub last: &'static [&'static str],
 }
@@ -60,7 +60,7 @@ impl PassList {
             target: pipeline.target,
             first: pipeline.first,
             cleanup: pipeline.cleanup,
-            heart: pipeline.heart.concat(),
+            cost_gated: pipeline.cost_gated.concat(),
             last: pipeline.last,
         });
         Self { passes: passes.collect(), pipelines: pipelines.collect() }

@@ -133,7 +133,7 @@ pub fn caveat(module: &Module) -> Option<&'static str> {
 /// A rewrite that changes what a module computes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Which rewrite of the heart passes it was, from 1.
+    /// Which rewrite of the cost-gated passes it was, from 1.
     pub rewrite: u64,
     /// What was said of it; `null` if it is not known which one it was.
     pub note: Option<NoteSummary>,

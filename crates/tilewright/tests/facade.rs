@@ -292,7 +292,7 @@ ENTRY e {
 }";
     let module = tilewright::parse(text).unwrap();
     let mut options = Options::new(target("tpu-like").unwrap());
-    options.passes = Passes::List(vec!["fold".into(), "dce".into()]);
+    options.passes = Passes::List(vec!["constant-fold".into(), "dce".into()]);
     let optimized = tilewright::optimize(module, &options).unwrap();
     let text = tilewright::print(&optimized.module).unwrap();
     assert!(text.contains("f32[] constant(0.375)"), "{text}");

@@ -23,7 +23,7 @@ fn as_text(list: &PassList) -> String {
         text.push_str(&format!("\npipeline `{}`: {}\n", pipeline.name, pipeline.summary));
         let stages = [
             ["  first, once:", &pipeline.first.join(", ")],
-            ["  heart:", &pipeline.heart.join(", ")],
+            ["  cost-gated:", &pipeline.cost_gated.join(", ")],
             ["  to tidy up:", &pipeline.cleanup.join(", ")],
         ];
         let stages: Vec<_> = stages.into_iter().filter(|stage| !stage[1].is_empty()).collect();

@@ -364,7 +364,7 @@ fn lists() {
     assert_keys(&passes["passes"][0], &["name", "summary", "class"]);
     assert_keys(
         &passes["pipelines"][0],
-        &["name", "summary", "target", "first", "cleanup", "heart", "last"],
+        &["name", "summary", "target", "first", "cleanup", "cost_gated", "last"],
     );
     let ops = tilewright(["ops", "--json"]).ok().stdout_json();
     assert_eq!(ops["ops"].as_array().unwrap().len(), 133);

@@ -6,13 +6,13 @@ use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::ReshapeAttrs;
 use tilewright_ir::ops::window::ReduceWindowAttrs;
+use tilewright_ir::reducer::{Monoid, Reducer};
 use tilewright_ir::{
     ArrayShape, CompId, Dims, InstId, Layout, Literal, Module, Op, Patch, Shape, Value,
 };
 
 use super::digits::{Digits, ReducePlan, WindowPlan};
-use crate::numbers::{Class, Numbers};
-use tilewright_ir::reducer::{Monoid, Reducer};
+use crate::driver::numbers::{Class, Numbers};
 
 /// A reduce whose operands can be regrouped.
 #[derive(Clone, Debug)]

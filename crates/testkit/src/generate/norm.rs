@@ -1,4 +1,4 @@
-//! Norms over reshapes, as front ends write them: the pattern that the heart
+//! Norms over reshapes, as front ends write them: the pattern that the cost-gated
 //! passes look for.
 
 use tilewright_ir::{Dims, ElementType, Opcode};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Digit;
 use super::side::Side;
-use crate::analysis::span::Span;
+use crate::analysis::index_range::Span;
 
 /// The digits of a reshape, major to minor.
 pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tilewright_ir::types::shape::Dims;
 
-use crate::analysis::span::{Span, spans};
+use crate::analysis::index_range::{Span, spans};
 
 /// A dim of size 1: its number, and where it sits in the row-major index.
 #[derive(Clone, Copy)]

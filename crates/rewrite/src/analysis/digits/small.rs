@@ -4,7 +4,7 @@ use tilewright_ir::types::shape::Dims;
 
 use super::Digits;
 use super::side::{Unit, matched};
-use crate::analysis::span::Span;
+use crate::analysis::index_range::Span;
 
 /// A reshape without the input dims that do not matter.
 pub(super) struct SmallReshape {

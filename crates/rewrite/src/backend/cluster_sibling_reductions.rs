@@ -1,0 +1,221 @@
+//! **Reductions of one array that wait for the same stand side by side.**
+//!
+//! ```text
+//! s = sum x;  a = f(s);  q = sum y;  b = g(q);  t = sum x*y
+//! becomes
+//! s = sum x;  q = sum y;  t = sum x*y;  a = f(s);  b = g(q)
+//! ```
+//!
+//! A backend that fuses siblings reads the array once for all of them; where it looks
+//! for siblings among neighbours, or lives by the order in which a module is written,
+//! they have to be neighbours. Each is moved up to the first one, with what is computed
+//! for it. Nothing is computed differently.
+//!
+//! What waits for a reduction of an array in main memory is a step later than that;
+//! two reductions of one step cannot wait for one another.
+//!
+//! Preconditions: the arrays are in main memory, and the target reads them once for all
+//! (`shares_passes`); nothing that is moved has an effect of its own.
+
+use petgraph::unionfind::UnionFind;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{CompId, EditError, InstId, Module, Opcode, SecondaryMap};
+
+use crate::analysis::reduce::reduced_arrays;
+use crate::cost::CostModel;
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+
+/// See the module.
+pub struct ClusterSiblingReductions;
+
+impl Pass for ClusterSiblingReductions {
+    fn name(&self) -> &'static str {
+        "cluster-sibling-reductions"
+    }
+
+    fn summary(&self) -> &'static str {
+        "put reductions of one array that wait for the same side by side"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        if !cx.target.shares_passes {
+            return Ok(0);
+        }
+        let model = cx.model();
+        let effectful = module.effectful_computations();
+        let mut changes = 0;
+        for computation in module.computations().to_vec() {
+            let order: Vec<InstId> = module.instructions(computation).collect();
+            let siblings = siblings(module, &order, &model);
+            if siblings.is_empty() {
+                continue;
+            }
+            let adjacent = Sequence::of(module, &order, &siblings, &effectful);
+            if adjacent != order {
+                module.order_instructions(computation, &adjacent)?;
+                changes += 1;
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// For the first of several reductions that can share a reading of an array, the others.
+fn siblings(
+    module: &Module,
+    order: &[InstId],
+    model: &CostModel<'_>,
+) -> FxHashMap<InstId, Vec<InstId>> {
+    let steps = steps(module, order, model);
+    let reductions: Vec<InstId> =
+        order.iter().copied().filter(|&id| module.opcode(id) == Opcode::Reduce).collect();
+    let mut joined = UnionFind::<usize>::new(reductions.len());
+    let mut first: FxHashMap<(InstId, u32), usize> = FxHashMap::default();
+    for (place, &reduction) in reductions.iter().enumerate() {
+        for source in sources(module, reduction, model) {
+            joined.union(*first.entry((source, steps[reduction])).or_insert(place), place);
+        }
+    }
+    let mut siblings: FxHashMap<usize, (InstId, Vec<InstId>)> = FxHashMap::default();
+    for (place, &reduction) in reductions.iter().enumerate() {
+        let of = siblings.entry(joined.find(place));
+        of.and_modify(|(_, others)| others.push(reduction)).or_insert((reduction, Vec::new()));
+    }
+    siblings.into_values().filter(|(_, others)| !others.is_empty()).collect()
+}
+
+/// After how many reductions of arrays in main memory, one waiting for the other, each
+/// instruction can be done.
+fn steps(module: &Module, order: &[InstId], model: &CostModel<'_>) -> SecondaryMap<InstId, u32> {
+    let mut steps: SecondaryMap<InstId, u32> = SecondaryMap::new();
+    for &id in order {
+        let of = |&operand: &InstId| {
+            let reduces = module.opcode(operand) == Opcode::Reduce
+                && reduced_arrays(module, operand).iter().any(|&a| is_large(module, a, model));
+            steps[operand].saturating_add(u32::from(reduces))
+        };
+        let step = module.operands(id).iter().map(of).max().unwrap_or(0);
+        steps.set(id, step);
+    }
+    steps
+}
+
+fn is_large(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
+    !model.stays_on_chip(model.weigh(module.shape(id)))
+}
+
+/// No more instructions are looked at for the arrays that one reduction reads.
+const MOST_STEPS: usize = 256;
+
+/// The arrays in main memory that a reduction reads.
+fn sources(module: &Module, reduction: InstId, model: &CostModel<'_>) -> Vec<InstId> {
+    let mut next = reduced_arrays(module, reduction).to_vec();
+    let mut met: Vec<InstId> = Vec::new();
+    let mut sources = Vec::new();
+    while let Some(id) = next.pop().filter(|_| met.len() < MOST_STEPS) {
+        if met.contains(&id) || !is_large(module, id, model) {
+            continue;
+        }
+        met.push(id);
+        match model.is_fused(module, id) {
+            true => next.extend(module.operands(id)),
+            false => sources.push(id),
+        }
+    }
+    sources
+}
+
+/// No more instructions are looked at, all in all, to find what can be moved.
+const MOST_GONE_OVER: usize = 1 << 22;
+
+/// Instructions in the making of an order.
+struct Sequence<'a> {
+    module: &'a Module,
+    effectful: &'a FxHashSet<CompId>,
+    places: SecondaryMap<InstId, usize>,
+    is_out: SecondaryMap<InstId, bool>,
+    out: Vec<InstId>,
+    /// How many more instructions may be looked at.
+    work: usize,
+}
+
+impl<'a> Sequence<'a> {
+    /// The instructions in an order in which siblings follow one another, and all else
+    /// follows as before.
+    fn of(
+        module: &'a Module,
+        order: &[InstId],
+        siblings: &FxHashMap<InstId, Vec<InstId>>,
+        effectful: &'a FxHashSet<CompId>,
+    ) -> Vec<InstId> {
+        let mut sequence = Self {
+            module,
+            effectful,
+            places: SecondaryMap::new(),
+            is_out: SecondaryMap::new(),
+            out: Vec::with_capacity(order.len()),
+            work: MOST_GONE_OVER,
+        };
+        order.iter().enumerate().for_each(|(place, &id)| sequence.places.set(id, place));
+        for &id in order {
+            let mut next = vec![id];
+            while let Some(id) = next.pop() {
+                if sequence.is_out[id] {
+                    continue;
+                }
+                let before = sequence.missing(id);
+                if before.is_empty() {
+                    sequence.is_out.set(id, true);
+                    sequence.out.push(id);
+                    for &other in siblings.get(&id).into_iter().flatten().rev() {
+                        if sequence.is_movable(other) {
+                            next.push(other);
+                        }
+                    }
+                } else {
+                    next.push(id);
+                    next.extend(before.into_iter().rev());
+                }
+            }
+        }
+        sequence.out
+    }
+
+    /// What an instruction waits for that is not out, in order.
+    fn missing(&self, id: InstId) -> Vec<InstId> {
+        let mut met: Vec<InstId> = Vec::new();
+        let mut seen: FxHashSet<InstId> = FxHashSet::default();
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
+            for before in self.waits_for(id) {
+                if !self.is_out[before] && seen.insert(before) {
+                    met.push(before);
+                    next.push(before);
+                }
+            }
+        }
+        met.sort_unstable_by_key(|&id| self.places[id]);
+        met
+    }
+
+    fn waits_for(&self, id: InstId) -> impl Iterator<Item = InstId> + '_ {
+        let controls = self.module.extras(id).map(|extras| extras.control_predecessors.iter());
+        self.module.operands(id).iter().chain(controls.into_iter().flatten()).copied()
+    }
+
+    /// Whether nothing that a reduction waits for has an effect of its own, as far as there
+    /// is time to look.
+    fn is_movable(&mut self, id: InstId) -> bool {
+        if self.work == 0 {
+            return false;
+        }
+        let before = self.missing(id);
+        self.work = self.work.saturating_sub(before.len());
+        !before.iter().any(|&id| self.module.has_side_effect(id, self.effectful))
+    }
+}

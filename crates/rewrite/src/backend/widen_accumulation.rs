@@ -1,0 +1,165 @@
+//! **Sums of 16-bit floats are added up in 32 bits.**
+//!
+//! ```text
+//! sum x  =  round(sum wide(x))          x in bf16 or f16
+//! ```
+//!
+//! Every partial sum of the left side is rounded to 8 or 11 bits; the right side rounds
+//! once, at the end of the reduce. The bound of its error is smaller for n > 2 values:
+//! `u + (n-1)u'` for `(n-1)u`, u' = 2^-24. XLA allows itself more precision than types say
+//! by default (`xla_allow_excess_precision`). What would overflow in f16 before the last
+//! addition does not.
+//!
+//! Preconditions: a plain sum of one static row-major array with nothing attached, not under
+//! `--exact`.
+//!
+//! Made where the target says that such sums take longer in their own type
+//! (`narrow_sum_cycles`): XLA:CPU leaves sums to a library that has none in bf16 and f16
+//! (`IsReduceLikeOpSupportedByYnn` in `xla/backends/cpu/ynn_support.cc`), and adds these up
+//! window by window through memory. It comes after what factors sums (a
+//! product that is rounded before it is added up is one factor) and cuts them into stages,
+//! each of which rounds.
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::reduce::ReduceAttrs;
+use tilewright_ir::ops::shaping::ParameterAttrs;
+use tilewright_ir::reducer::Monoid;
+use tilewright_ir::{
+    ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Position, Shape,
+    Value,
+};
+
+use crate::analysis::reduce::MonoidReduce;
+use crate::cost::narrow_sum;
+use crate::driver::attempt::{Attempt, judge};
+use crate::driver::numbers::{Class, Numbers};
+use crate::driver::{Context, Pass};
+use crate::driver::{Note, Verdict, place_of};
+
+/// See the module.
+pub struct WidenAccumulation;
+
+const WIDE: Monoid = Monoid { opcode: Opcode::Add, element_type: ElementType::F32 };
+
+impl Pass for WidenAccumulation {
+    fn name(&self) -> &'static str {
+        "widen-accumulation"
+    }
+
+    fn summary(&self) -> &'static str {
+        "add up 16-bit floats in 32 bits, where the target is faster at it"
+    }
+
+    fn class(&self) -> Class {
+        Class::Bounded
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        if cx.target.narrow_sum_cycles == 0.0 {
+            return Ok(0);
+        }
+        let (mut changes, mut by) = (0, None);
+        for computation in module.computations().to_vec() {
+            for id in narrow_sums(module, computation, cx.numbers) {
+                changes += usize::from(widen(module, (computation, id), &mut by, cx)?);
+            }
+            by = by
+                .or_else(|| (Monoid::of(module, computation) == Some(WIDE)).then_some(computation));
+        }
+        Ok(changes)
+    }
+}
+
+/// The sums of a computation that are used and may be added up otherwise.
+fn narrow_sums(module: &Module, computation: CompId, numbers: Numbers) -> Vec<InstId> {
+    let is_sum = |&id: &InstId| {
+        let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
+        let is_narrow = || narrow_sum(module, module.op(id), module.shape(id));
+        is_used
+            && is_narrow() == Some(Opcode::Reduce)
+            && MonoidReduce::of(module, id, numbers).is_some()
+    };
+    module.instructions(computation).filter(is_sum).collect()
+}
+
+/// Adds up a sum in f32, if that pays; `by` is the computation that adds, once there is one
+/// before all that are still looked at.
+fn widen(
+    module: &mut Module,
+    (computation, id): (CompId, InstId),
+    by: &mut Option<CompId>,
+    cx: &mut Context<'_>,
+) -> Result<bool, EditError> {
+    let Some(attempt) = plan(module, id, *by) else { return Ok(false) };
+    let (verdict, text) = judge(module, id, &attempt, cx);
+    let pays = verdict == Verdict::Done;
+    let note = Note { pass: WidenAccumulation.name(), verdict, place: place_of(module, id), text };
+    if pays && !cx.spend(note.pass, &note.place) {
+        return Ok(false);
+    }
+    cx.notes.push(note);
+    if !pays {
+        return Ok(false);
+    }
+    if by.is_none() {
+        *by = Some(add_sum(module, computation)?);
+    }
+    let Some(Attempt { patch, .. }) = plan(module, id, *by) else { return Ok(false) };
+    patch.apply(module)?;
+    Ok(true)
+}
+
+/// The sum in f32. What it adds up by is to be made yet where that is none.
+fn plan(module: &Module, id: InstId, by: Option<CompId>) -> Option<Attempt> {
+    let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
+        return None;
+    };
+    let mut patch = Patch::new();
+    let mut converted = |value: Value, shape: Shape| patch.add(id, Op::Convert, shape, [value]);
+    let wide = |of: InstId| Some(Shape::from(widened(module.array_shape(of)?)));
+    let operands =
+        [converted(Value::Old(array), wide(array)?), converted(Value::Old(init), wide(init)?)];
+    let to_apply = by.unwrap_or(attrs.to_apply);
+    let op = Op::Reduce(Box::new(ReduceAttrs { dimensions: attrs.dimensions.clone(), to_apply }));
+    let sum = patch.add(id, op, wide(id)?, operands);
+    let narrow = patch.add(id, Op::Convert, module.shape(id).clone(), [sum]);
+    patch.replace(id, narrow);
+    let shape = module.shape(array).without_layout();
+    Some(Attempt {
+        patch,
+        frees: SmallVec::new(),
+        done: format!("added up {shape} in f32"),
+        would: format!("adding up {shape} in f32"),
+    })
+}
+
+fn widened(shape: &ArrayShape) -> ArrayShape {
+    let dims = shape.dims().iter().copied();
+    ArrayShape::new(WIDE.element_type, dims).with_layout(shape.layout.clone())
+}
+
+/// Makes a computation that adds in f32, before one that calls it.
+fn add_sum(module: &mut Module, caller: CompId) -> Result<CompId, EditError> {
+    let is_taken = |name: &str| {
+        let mut computations = module.computations().iter();
+        computations.any(|&id| module.computation(id).name() == name)
+    };
+    let mut names = std::iter::once("add_f32".to_owned())
+        .chain((1u64..).map(|number| format!("add_f32.{number}")));
+    let name = names.find(|name| !is_taken(name)).unwrap_or_default();
+    let id = module.add_computation_before(name, caller);
+    let scalar = Shape::scalar(WIDE.element_type);
+    let mut add = |op: Op, operands: &[InstId]| {
+        let name = module.fresh_name(op.opcode().name());
+        module.insert(Position::End(id), op, scalar.clone(), operands, name)
+    };
+    let parameter = |number| Op::Parameter(Box::new(ParameterAttrs { number }));
+    let operands = [add(parameter(0), &[])?, add(parameter(1), &[])?];
+    let sum = add(Op::Add, &operands)?;
+    module.set_root(sum)?;
+    Ok(id)
+}

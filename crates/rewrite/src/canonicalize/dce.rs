@@ -1,0 +1,58 @@
+//! Dead code elimination: what nothing uses and acts on nothing is removed,
+//! and computations that nothing calls with it.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::{CompId, EditError, InstId, Module};
+
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+
+/// See the module.
+pub struct DeadCode;
+
+impl Pass for DeadCode {
+    fn name(&self) -> &'static str {
+        "dce"
+    }
+
+    fn summary(&self) -> &'static str {
+        "remove instructions and computations that nothing uses"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let effectful = module.effectful_computations();
+        Ok(remove_unused(module, &effectful)? + remove_uncalled(module))
+    }
+}
+
+/// Removes the instructions that nothing uses and that act on nothing, and says how many;
+/// `effectful` are the computations that act on more than their result.
+pub(crate) fn remove_unused(
+    module: &mut Module,
+    effectful: &FxHashSet<CompId>,
+) -> Result<usize, EditError> {
+    let mut removed = 0;
+    for computation in module.computations().to_vec() {
+        // Users stand after operands: backwards, one sweep is enough.
+        let backwards: Vec<InstId> = module.instructions(computation).rev().collect();
+        for id in backwards {
+            if module.is_removable(id) && !module.has_side_effect(id, effectful) {
+                module.remove(id)?;
+                removed += 1;
+            }
+        }
+    }
+    Ok(removed)
+}
+
+fn remove_uncalled(module: &mut Module) -> usize {
+    let Some(entry) = module.entry() else { return 0 };
+    let called: FxHashSet<CompId> = module.call_order(entry).into_iter().collect();
+    let before = module.computations().len();
+    module.retain_computations(|id| called.contains(&id));
+    before - module.computations().len()
+}

@@ -1,0 +1,87 @@
+//! Call inlining: a `call` becomes the instructions of what it calls, so that
+//! patterns that reach across it are seen. JAX writes every nested `jit`
+//! (`jnp.var` among them) as a call.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
+
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+
+/// See the module.
+pub struct Inline;
+
+impl Pass for Inline {
+    fn name(&self) -> &'static str {
+        "inline"
+    }
+
+    fn summary(&self) -> &'static str {
+        "replace calls by what they call"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let mut count = module.instruction_count();
+        let mut inlined = 0;
+        // Callees stand before callers: what is copied has no calls any more.
+        for computation in module.computations().to_vec() {
+            let calls: Vec<(InstId, CompId)> = module
+                .instructions(computation)
+                .filter_map(|id| callee_of(module, id).map(|callee| (id, callee)))
+                .collect();
+            for (call, callee) in calls {
+                let grown = count.saturating_add(module.computation(callee).len());
+                // Calls that double at every level could outgrow any memory.
+                if grown > cx.most_instructions {
+                    continue;
+                }
+                inline(module, call, callee)?;
+                count = grown;
+                inlined += 1;
+            }
+        }
+        Ok(inlined)
+    }
+}
+
+/// What a call that can be inlined calls: one with nothing attached, on the
+/// main thread, that does not stand for a composite op.
+fn callee_of(module: &Module, id: InstId) -> Option<CompId> {
+    let Op::Call(attrs) = module.op(id) else { return None };
+    let plain = !attrs.is_composite
+        && module.extras(id).is_none()
+        && module.computation(attrs.to_apply).execution_thread().is_none();
+    plain.then_some(attrs.to_apply)
+}
+
+fn inline(module: &mut Module, call: InstId, callee: CompId) -> Result<(), EditError> {
+    let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
+    let parameters = module.computation(callee).parameters().to_vec();
+    for (parameter, &argument) in parameters.iter().zip(module.operands(call)) {
+        copies.insert(*parameter, argument);
+    }
+    let body: Vec<InstId> = module.instructions(callee).collect();
+    for id in body {
+        if copies.contains_key(&id) {
+            continue;
+        }
+        let copy =
+            module.copy_instruction(id, Position::Before(call), |old| copies.get(&old).copied())?;
+        if module.metadata(copy).is_none() {
+            module.copy_metadata(call, copy);
+        }
+        copies.insert(id, copy);
+    }
+    let root = module.computation(callee).root().and_then(|root| copies.get(&root).copied());
+    if let Some(root) = root {
+        module.replace_uses(call, root)?;
+        if module.is_removable(call) {
+            module.remove(call)?;
+        }
+    }
+    Ok(())
+}

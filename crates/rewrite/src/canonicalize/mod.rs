@@ -1,0 +1,18 @@
+//! Rewrites to simpler forms, made wherever they apply: one pass per file.
+//!
+//! They run until none changes anything, so that the passes of the other rooms see each
+//! program in one form.
+
+pub mod algebra;
+pub mod broadcast;
+pub mod constant_fold;
+pub mod control_flow;
+pub mod convert;
+pub mod cse;
+pub mod dce;
+pub mod inline;
+pub mod reduce;
+pub mod reduce_of_reduce;
+pub mod reshape;
+pub mod transpose;
+pub mod tuple;

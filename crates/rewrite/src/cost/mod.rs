@@ -1,0 +1,579 @@
+//! What an instruction costs on a target: a model, not a measurement.
+//!
+//! The model is that of a backend that fuses: an elementwise op, broadcast,
+//! iota or scalar constant is computed where it is used and never stored; all
+//! other results are *stored*, which means that they cross main memory once
+//! each way unless they are small. A reader loads stored operands vector by vector. A
+//! reader that cannot fuse (a tuple, and a contraction on most targets) first has its fused
+//! operands stored.
+//! The cost of an instruction thus depends on itself, what it
+//! reduces by and its direct operands alone, and the cost of a rewrite can be weighed
+//! before it is made. What only a whole module shows is in `ledger.rs`: what is read
+//! again, results that nothing reads, and how often kernels wait for main memory.
+
+mod amount;
+mod contraction;
+mod ledger;
+mod memo;
+mod memory;
+mod module;
+mod readers;
+mod ready;
+mod residency;
+pub(crate) mod shared;
+mod sweeps;
+mod window;
+
+use smallvec::SmallVec;
+use tilewright_ir::reducer::Monoid;
+use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value};
+use tilewright_target::{Footprint, MoveKind, ReshapeCost, Target};
+
+use crate::analysis::reduce::is_plain;
+
+pub use amount::Cost;
+use contraction::contraction_flops;
+pub use ledger::Ledger;
+pub use memo::Memo;
+pub use module::{InstructionCost, image_passes, instruction_costs, module_cost, peak_live_bytes};
+pub use residency::Residency;
+
+/// An array of at most this part of vector memory stays there between its
+/// producer and its readers: one in 64, since many are live at once.
+const STAYS_ON_CHIP: u64 = 64;
+
+/// So many instructions are looked at to see whether the first of them, a
+/// reshape, is computed where it is used: longer chains of reshapes are merged by
+/// canonicalisation.
+const LOOKED_THROUGH: usize = 4;
+
+/// A shape and what a value of it occupies.
+#[derive(Clone, Copy, Debug)]
+pub struct Weighed<'a> {
+    /// The shape.
+    pub shape: &'a Shape,
+    /// What it occupies.
+    pub footprint: Footprint,
+}
+
+/// An operand, as far as costs depend on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// Its shape.
+    pub value: Weighed<'a>,
+    /// Whether it is computed where it is used, and not stored.
+    pub fused: bool,
+    /// Whether that takes the indices of each element apart: it is a reshape, of
+    /// something fused, that changes the minor dim.
+    pub regrouped: bool,
+}
+
+/// Costs on one target.
+#[derive(Clone, Copy, Debug)]
+pub struct CostModel<'a> {
+    /// The machine.
+    pub target: &'a Target,
+    memo: &'a Memo,
+}
+
+impl<'m> CostModel<'m> {
+    /// Costs on a target; what was computed for it before is looked up.
+    pub fn new(target: &'m Target, memo: &'m Memo) -> Self {
+        Self { target, memo }
+    }
+
+    /// A shape with what it occupies on the target.
+    pub fn weigh<'a>(&self, shape: &'a Shape) -> Weighed<'a> {
+        Weighed { shape, footprint: self.footprint(shape) }
+    }
+
+    /// What a value of a shape occupies on the target.
+    pub fn footprint(&self, shape: &Shape) -> Footprint {
+        match shape.as_array().and_then(|array| self.without_ones(array)) {
+            Some(array) => self.memo.footprint(self.target, &array),
+            None => {
+                let footprints = shape.leaves().into_iter().map(|leaf| match leaf {
+                    Shape::Array(array) => self.memo.footprint(self.target, array),
+                    other => self.target.shape_footprint(other),
+                });
+                footprints.fold(Footprint::default(), |mut sum, one| {
+                    sum += one;
+                    sum
+                })
+            }
+        }
+    }
+
+    /// A small array without its dims of size 1, if it has any: a backend gives it a layout
+    /// in which they take no room, and then a reshape that adds or drops them moves nothing.
+    /// Whether a large array has that layout depends on what else reads it.
+    fn without_ones(&self, array: &ArrayShape) -> Option<ArrayShape> {
+        if !array.dims().contains(&1) || !is_plain(array) {
+            return None;
+        }
+        let dims = array.dims().iter().copied().filter(|&dim| dim != 1);
+        let large = ArrayShape::new(array.element_type, dims);
+        self.holds_on_chip(self.memo.footprint(self.target, &large).padded_bytes).then_some(large)
+    }
+
+    /// What a reshape from one array to the other moves, those of small arrays aside that
+    /// add or drop dims of size 1 alone.
+    fn reshape_cost(&self, from: &ArrayShape, to: &ArrayShape) -> ReshapeCost {
+        let [small_from, small_to] = [from, to].map(|array| self.without_ones(array));
+        let (from, to) = (small_from.as_ref().unwrap_or(from), small_to.as_ref().unwrap_or(to));
+        self.memo.reshape(self.target, from, to)
+    }
+
+    /// An instruction of a module as an operand.
+    pub fn operand<'a>(&self, module: &'a Module, id: InstId) -> Operand<'a> {
+        let shape = module.shape(id);
+        let fused = self.is_fused(module, id);
+        let source = module.operands(id).first().map(|&source| module.shape(source));
+        let regrouped = fused && regroups(module.op(id), source, shape);
+        Operand { value: self.weigh(shape), fused, regrouped }
+    }
+
+    /// A value of a patch as an operand; `fused` says which of those planned are.
+    pub fn planned_operand<'a>(
+        &self,
+        module: &'a Module,
+        patch: &'a Patch,
+        fused: &[bool],
+        value: Value,
+    ) -> Operand<'a> {
+        let index = match value {
+            Value::Old(id) => return self.operand(module, id),
+            Value::New(index) => index,
+        };
+        let shape = patch.shape(module, value);
+        let fused = fused.get(index).copied().unwrap_or(false);
+        let planned = patch.planned().get(index).filter(|_| fused);
+        let regrouped = planned.is_some_and(|planned| {
+            let source = planned.operands.first().map(|&source| patch.shape(module, source));
+            regroups(&planned.op, source, shape)
+        });
+        Operand { value: self.weigh(shape), fused, regrouped }
+    }
+
+    /// Whether the result is computed where it is used, and never stored.
+    pub fn fuses(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> bool {
+        match op.opcode() {
+            Opcode::Broadcast | Opcode::Iota => true,
+            Opcode::Constant => is_one(result),
+            Opcode::Reshape => {
+                let operand = operands.first();
+                operand.is_some_and(|o| o.fused && !self.realigns(o.value.shape, result))
+            }
+            opcode => opcode.is_elementwise(),
+        }
+    }
+
+    /// What an instruction costs, computations that it calls or reduces by aside; see
+    /// [`Self::in_module`].
+    pub fn instruction(&self, op: &Op, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+        match op {
+            Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast => {
+                Cost::default()
+            }
+            Op::Constant(_) if self.fuses(op, result.shape, operands) => Cost::default(),
+            Op::Constant(_) => self.main_memory_read(result),
+            Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => self.fused_stored(operands),
+            Op::Reshape(_) => self.reshape(result, operands),
+            Op::Transpose(attrs) => self.transpose(result, operands, &attrs.dimensions),
+            Op::Reduce(attrs) => self.reduce(result, operands, &attrs.dimensions),
+            Op::ReduceWindow(attrs) => self.reduce_window(result, operands, &attrs.window),
+            Op::Dot(_) | Op::Convolution(_) => {
+                let mut cost = if self.target.fuses_contractions {
+                    self.load_and_store(result, operands)
+                } else {
+                    self.opaque(result, operands)
+                };
+                cost.flops = contraction_flops(op, result.shape, operands);
+                cost.cycles += as_f64(cost.flops) / self.target.matmul_flops_per_cycle;
+                cost
+            }
+            Op::Broadcast(attrs) => self.broadcast(result, operands, &attrs.dimensions),
+            // Rows that are left out are not loaded.
+            Op::Slice(_) => {
+                let mut cost = self.fused_stored(operands);
+                cost += self.load(result);
+                cost += self.stored(result);
+                cost
+            }
+            Op::Iota(_) => Cost { flops: 0, ..self.compute(result, 1.0) },
+            _ if op.opcode().is_elementwise() => {
+                let mut cost = self.loads(operands);
+                let cycles = if op.opcode().is_transcendental() {
+                    self.target.transcendental_cycles * f64::from(self.target.vector_alu_slots)
+                } else {
+                    1.0
+                };
+                cost += self.compute(result, cycles);
+                cost
+            }
+            _ => self.opaque(result, operands),
+        }
+    }
+
+    /// What all instructions that a patch would make cost together.
+    pub fn patch(&self, module: &Module, patch: &Patch) -> Cost {
+        self.planned(module, patch).0.into_iter().sum()
+    }
+
+    /// What each instruction that a patch would make costs, and which of them
+    /// are computed where they are used.
+    pub fn planned(&self, module: &Module, patch: &Patch) -> (Vec<Cost>, Vec<bool>) {
+        let mut fused: Vec<bool> = Vec::with_capacity(patch.planned().len());
+        let mut costs = Vec::with_capacity(patch.planned().len());
+        for planned in patch.planned() {
+            let operands: SmallVec<[Operand<'_>; 3]> = planned
+                .operands
+                .iter()
+                .map(|&value| self.planned_operand(module, patch, &fused, value))
+                .collect();
+            fused.push(match planned.operands.as_slice() {
+                // As it will be seen once it is made.
+                [Value::Old(source)] if planned.op.opcode() == Opcode::Reshape => {
+                    let from = module.shape(*source);
+                    !self.realigns(from, &planned.shape)
+                        && self.is_fused_within(module, *source, LOOKED_THROUGH - 1)
+                }
+                _ => self.fuses(&planned.op, &planned.shape, &operands),
+            });
+            let result = self.weigh(&planned.shape);
+            costs.push(self.in_module(module, &planned.op, result, &operands));
+        }
+        (costs, fused)
+    }
+
+    /// What an instruction of a module costs.
+    pub fn of(&self, module: &Module, id: InstId) -> Cost {
+        let operands: SmallVec<[Operand<'_>; 4]> =
+            module.operands(id).iter().map(|&o| self.operand(module, o)).collect();
+        self.in_module(module, module.op(id), self.weigh(module.shape(id)), &operands)
+    }
+
+    /// As [`Self::instruction`], with what a sum takes longer for being added up in a
+    /// 16-bit type: its computation is one of the module's.
+    pub fn in_module(
+        &self,
+        module: &Module,
+        op: &Op,
+        result: Weighed<'_>,
+        operands: &[Operand<'_>],
+    ) -> Cost {
+        let mut cost = self.instruction(op, result, operands);
+        let narrow = || narrow_sum(module, op, result.shape).is_some();
+        if self.target.narrow_sum_cycles > 0.0 && narrow() {
+            let array = operands.first().and_then(|operand| operand.value.shape.as_array());
+            let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0);
+            cost.cycles += as_f64(elements.unsigned_abs()) * self.target.narrow_sum_cycles;
+        }
+        cost
+    }
+
+    /// Whether an instruction of a module is computed where it is used.
+    pub fn is_fused(&self, module: &Module, id: InstId) -> bool {
+        self.is_fused_within(module, id, LOOKED_THROUGH)
+    }
+
+    fn is_fused_within(&self, module: &Module, mut id: InstId, steps: usize) -> bool {
+        for _ in 0..steps {
+            let (op, shape) = (module.op(id), module.shape(id));
+            let (Op::Reshape(_), [operand]) = (op, module.operands(id)) else {
+                return self.fuses(op, shape, &[]);
+            };
+            if self.realigns(module.shape(*operand), shape) {
+                return false;
+            }
+            id = *operand;
+        }
+        false
+    }
+
+    fn reshape(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+        let (Some(operand), Some(to)) = (operands.first(), result.shape.as_array()) else {
+            return Cost::default();
+        };
+        let Some(from) = operand.value.shape.as_array() else { return Cost::default() };
+        let moved = self.reshape_cost(from, to);
+        // Where nothing moves, a stored value only gets another name; what is
+        // computed in place has its indices taken apart, or is stored for that.
+        let regroups = large_minor(from) != large_minor(to);
+        let breaks_loop = moved.kind == MoveKind::Free && operand.fused && regroups;
+        let kind = if breaks_loop { MoveKind::KeepsTiles } else { moved.kind };
+        self.moved(kind, moved.realigned_vectors, result, operands)
+    }
+
+    fn transpose(
+        &self,
+        result: Weighed<'_>,
+        operands: &[Operand<'_>],
+        permutation: &[i64],
+    ) -> Cost {
+        let from = operands.first().and_then(|o| o.value.shape.as_array());
+        let (Some(from), Some(to)) = (from, result.shape.as_array()) else {
+            return Cost::default();
+        };
+        let moved = self.memo.transpose(self.target, [from, to], permutation);
+        match moved.kind {
+            // Unlike a reshape it moves whole tiles about.
+            MoveKind::KeepsTiles => self.opaque(result, operands),
+            kind => self.moved(kind, moved.realigned_vectors, result, operands),
+        }
+    }
+
+    fn moved(
+        &self,
+        kind: MoveKind,
+        realigned_vectors: u64,
+        result: Weighed<'_>,
+        operands: &[Operand<'_>],
+    ) -> Cost {
+        match kind {
+            MoveKind::Free => Cost::default(),
+            MoveKind::KeepsTiles => {
+                let vectors = as_f64(result.footprint.vectors);
+                Cost { cycles: vectors * self.target.reshape_pin_cycles, ..Cost::default() }
+            }
+            MoveKind::Realigns => {
+                let mut cost = self.loads(operands);
+                cost += self.stored(result);
+                cost.realigned_vectors = realigned_vectors;
+                let shapes = operands.iter().map(|o| o.value.shape).chain([result.shape]);
+                cost.cycles += self.realignment(realigned_vectors, shapes);
+                cost
+            }
+        }
+    }
+
+    /// Cycles to take so many vectors apart and put them together, of the wider of
+    /// these shapes.
+    fn realignment<'a>(&self, vectors: u64, shapes: impl IntoIterator<Item = &'a Shape>) -> f64 {
+        let whole = as_f64(vectors) * self.target.realign_cycles();
+        let rows = shapes.into_iter().filter_map(|shape| self.occupied_rows(shape)).max();
+        let by_rows = rows.map(|rows| as_f64(rows) * self.target.lane_move_cycles);
+        by_rows.map_or(whole, |cycles| cycles.min(whole))
+    }
+
+    /// What takes its indices apart does so for each element of the result; only
+    /// where it is the same all along a row is once per row enough.
+    fn broadcast(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
+        let mut cost = self.loads(operands);
+        cost += Cost { flops: 0, ..self.compute(result, 1.0) };
+        let regrouped = operands.iter().any(|operand| operand.regrouped);
+        if regrouped && result.shape.as_array().is_some_and(|array| takes_minor(array, dims)) {
+            cost.cycles += as_f64(result.footprint.vectors) * self.target.recompute_cycles;
+        }
+        cost
+    }
+
+    fn reduce(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
+        let (arrays, _inits) = operands.split_at(operands.len() / 2);
+        let mut cost = self.loads(arrays);
+        for array in arrays {
+            cost += self.compute(array.value, 1.0);
+        }
+        cost += self.stored(result);
+        if arrays
+            .first()
+            .and_then(|o| o.value.shape.as_array())
+            .is_some_and(|a| takes_minor(a, dims))
+        {
+            let leaves = result.shape.leaves();
+            let results = leaves.iter().filter_map(|s| s.as_array()?.num_elements());
+            let rows: i64 = results.fold(0, i64::saturating_add);
+            let groups = rows.unsigned_abs().div_ceil(self.target.sublanes.max(1).into());
+            cost.cycles += as_f64(groups) * self.target.cross_lane_reduce_cycles;
+        }
+        let runs = arrays.iter().filter_map(|o| Some(runs(o.value.shape.as_array()?, dims)));
+        cost.cycles += runs.map(as_f64).sum::<f64>() * self.target.reduce_run_cycles;
+        let nests = arrays.iter().filter(|operand| operand.fused).filter_map(|operand| {
+            let array = operand.value.shape.as_array()?;
+            let elements = array.num_elements().filter(|_| nested_dims(array.dims(), dims))?;
+            Some(as_f64(elements.unsigned_abs()))
+        });
+        cost.cycles += nests.sum::<f64>() * self.target.reduce_nest_cycles;
+        cost
+    }
+
+    /// Rows of vectors that hold elements, where the array lies row major: a
+    /// realignment moves no others, which matters for small arrays.
+    fn occupied_rows(&self, shape: &Shape) -> Option<u64> {
+        let array = shape.as_array().filter(|array| array.has_default_layout())?;
+        let small = self.without_ones(array);
+        let (minor, major) = small.as_ref().unwrap_or(array).dims().split_last()?;
+        let lanes = u64::from(self.target.lanes.max(1));
+        let rows =
+            major.iter().fold(1, |rows: u64, &d| rows.saturating_mul(d.max(0).unsigned_abs()));
+        Some(rows.saturating_mul(minor.max(&0).unsigned_abs().div_ceil(lanes)))
+    }
+
+    /// An op that reads stored operands and stores its result.
+    fn opaque(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+        let mut cost = self.fused_stored(operands);
+        for operand in operands {
+            cost += self.load(operand.value);
+        }
+        cost += self.stored(result);
+        cost
+    }
+
+    /// Loads of the operands that are stored, and the store of the result.
+    fn load_and_store(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+        let mut cost = self.loads(operands);
+        cost += self.stored(result);
+        cost
+    }
+
+    /// Loads of the operands that are stored.
+    fn loads(&self, operands: &[Operand<'_>]) -> Cost {
+        operands.iter().filter(|o| !o.fused).map(|o| self.load(o.value)).sum()
+    }
+
+    /// Stores of the operands that are not stored yet.
+    fn fused_stored(&self, operands: &[Operand<'_>]) -> Cost {
+        operands.iter().filter(|o| o.fused).map(|o| self.stored(o.value)).sum()
+    }
+
+    /// A load from vector memory.
+    pub fn load(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
+        let cycles = as_f64(footprint.vectors) / f64::from(self.target.load_slots.max(1));
+        traffic(cycles, footprint)
+    }
+
+    /// A store from registers and, unless it is small enough to stay in
+    /// vector memory, the way to main memory and back.
+    pub fn stored(&self, value: Weighed<'_>) -> Cost {
+        let footprint = value.footprint;
+        let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
+        let crossings =
+            if self.stays_on_chip(value) { 0.0 } else { 2.0 * self.crossing(footprint) };
+        traffic(store + crossings, footprint)
+    }
+
+    /// What [`Self::stored`] counts too much, in cycles, where nothing reads a value again.
+    fn written_only(&self, value: Weighed<'_>) -> f64 {
+        if self.stays_on_chip(value) { 0.0 } else { self.crossing(value.footprint) }
+    }
+
+    /// Whether a value is so small that it never leaves vector memory.
+    pub fn stays_on_chip(&self, value: Weighed<'_>) -> bool {
+        self.holds_on_chip(value.footprint.padded_bytes)
+    }
+
+    fn holds_on_chip(&self, bytes: u64) -> bool {
+        bytes <= self.on_chip_bytes()
+    }
+
+    /// The bytes of the largest array that stays in vector memory.
+    pub fn on_chip_bytes(&self) -> u64 {
+        self.target.vector_memory_bytes / STAYS_ON_CHIP
+    }
+
+    fn main_memory_read(&self, value: Weighed<'_>) -> Cost {
+        Cost { cycles: self.crossing(value.footprint), ..Cost::default() }
+    }
+
+    fn crossing(&self, footprint: Footprint) -> f64 {
+        as_f64(footprint.padded_bytes) / self.target.hbm_bytes_per_cycle
+    }
+
+    /// Vector operations on a whole array, `cycles` issue slots each.
+    fn compute(&self, value: Weighed<'_>, cycles: f64) -> Cost {
+        let elements = value.shape.as_array().and_then(ArrayShape::num_elements).unwrap_or(0);
+        let vectors = as_f64(value.footprint.vectors);
+        Cost {
+            cycles: vectors * cycles / f64::from(self.target.vector_alu_slots.max(1)),
+            flops: elements.unsigned_abs(),
+            ..Cost::default()
+        }
+    }
+
+    fn realigns(&self, from: &Shape, to: &Shape) -> bool {
+        match (from.as_array(), to.as_array()) {
+            (Some(from), Some(to)) => self.reshape_cost(from, to).kind == MoveKind::Realigns,
+            _ => false,
+        }
+    }
+}
+
+fn traffic(cycles: f64, footprint: Footprint) -> Cost {
+    Cost {
+        cycles,
+        vectors: footprint.vectors,
+        bytes: footprint.bytes,
+        padded_bytes: footprint.padded_bytes,
+        ..Cost::default()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+/// Whether an op is a reshape that changes the minor dim.
+fn regroups(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
+    let minor = |shape: &Shape| shape.as_array().map(large_minor);
+    op.opcode() == Opcode::Reshape && from.and_then(minor) != minor(to)
+}
+
+/// The last dim that is not of size 1, as far as there is one: what a loop runs
+/// along.
+pub fn large_minor(shape: &ArrayShape) -> Option<i64> {
+    shape.dims().iter().rev().copied().find(|&dim| dim != 1)
+}
+
+fn is_one(shape: &Shape) -> bool {
+    shape.as_array().is_some_and(|array| array.num_elements() == Some(1))
+}
+
+/// How many runs of elements side by side a reduction of `dims` takes together:
+/// none where it keeps the minor-most dim.
+fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
+    let elements = array.num_elements().unwrap_or(0).unsigned_abs();
+    let layout = array.layout_or_default();
+    let minor = layout.minor_to_major.iter().map(|&dim| i64::from(dim));
+    let run: u64 = minor
+        .take_while(|dim| dims.contains(dim) || size(array, *dim) == 1)
+        .map(|dim| size(array, dim).unsigned_abs())
+        .fold(1, u64::saturating_mul);
+    if run > 1 { elements / run } else { 0 }
+}
+
+/// Whether dims side by side are reduced that one dim could stand for.
+pub fn nested_dims(dims: &[i64], reduced: &[i64]) -> bool {
+    let large = (0i64..).zip(dims).filter(|&(_, &size)| size != 1);
+    let taken: SmallVec<[bool; 6]> = large.map(|(dim, _)| reduced.contains(&dim)).collect();
+    taken.windows(2).any(|pair| pair == [true, true])
+}
+
+/// Whether the dim that runs along the lanes is one of these.
+pub fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
+    let layout = array.layout_or_default();
+    layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))
+}
+
+fn size(shape: &ArrayShape, dim: i64) -> i64 {
+    usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
+}
+
+/// The opcode of what adds up one array in a 16-bit float type: a reduce or a window over
+/// it, if an op with this result is one.
+pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
+    let to_apply = match op {
+        Op::Reduce(attrs) => attrs.to_apply,
+        Op::ReduceWindow(attrs) => attrs.to_apply,
+        _ => return None,
+    };
+    let element_type = result.as_array()?.element_type;
+    let is_narrow = matches!(element_type, ElementType::F16 | ElementType::BF16);
+    let adds = || Monoid::of(module, to_apply).is_some_and(|by| by.opcode == Opcode::Add);
+    (is_narrow && adds()).then(|| op.opcode())
+}
+
+/// Whether one modelled cost is less than another by more than rounding.
+pub fn pays(before: f64, after: f64) -> bool {
+    after < before * (1.0 - 1e-9)
+}

@@ -1,0 +1,45 @@
+//! Why an optimisation fails.
+
+use tilewright_ir::EditError;
+use tilewright_ir::verify::Rejected;
+
+use super::pipelines::PIPELINES;
+
+/// Why a module could not be optimised.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OptimizeError {
+    /// There is no pass of this name.
+    #[error("there is no pass `{0}`; `tilewright passes` lists them")]
+    UnknownPass(String),
+    /// There is no pipeline of this name.
+    #[error("there is no pipeline `{0}`; there are: {names}", names = pipeline_names())]
+    UnknownPipeline(String),
+    /// A pass asked for an edit that cannot be made.
+    #[error("pass `{pass}` failed, which is a bug of it: {error}")]
+    Edit {
+        /// The pass.
+        pass: &'static str,
+        /// The edit.
+        error: EditError,
+    },
+    /// A pass made floats of different precision meet.
+    #[error("pass `{pass}` mixed precisions in `{instruction}`, which is a bug of it")]
+    Mixed {
+        /// The pass.
+        pass: &'static str,
+        /// The instruction.
+        instruction: String,
+    },
+    /// A pass left a module that does not verify.
+    #[error("pass `{pass}` broke the module, which is a bug of it: {rejected}")]
+    Broken {
+        /// The pass.
+        pass: &'static str,
+        /// The module with what is wrong.
+        rejected: Box<Rejected>,
+    },
+}
+
+fn pipeline_names() -> String {
+    PIPELINES.iter().map(|pipeline| pipeline.name).collect::<Vec<_>>().join(", ")
+}

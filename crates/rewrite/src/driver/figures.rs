@@ -1,0 +1,47 @@
+//! What is modelled of a module, and the report on a run.
+
+use tilewright_ir::Module;
+
+use super::report::{Note, PassReport, Report, StopReason};
+use crate::cost::{Cost, CostModel, Ledger};
+
+/// What is modelled of a module.
+#[derive(Clone, Copy)]
+pub(super) struct Figures {
+    pub(super) cost: Cost,
+    peak_live_bytes: u64,
+    image_passes: usize,
+}
+
+/// What a run did.
+pub(super) struct Done {
+    pub(super) notes: Vec<Note>,
+    pub(super) stopped: StopReason,
+    pub(super) passes: Vec<PassReport>,
+}
+
+impl Figures {
+    pub(super) fn of(module: &Module, model: CostModel<'_>) -> Self {
+        let ledger = Ledger::of(module, model);
+        Self {
+            cost: module.entry().map(|entry| ledger.total(entry)).unwrap_or_default(),
+            peak_live_bytes: ledger.peak_live_bytes(module),
+            image_passes: ledger.image_passes(module),
+        }
+    }
+
+    /// The report on a module that had these figures and has others now, given back as it
+    /// was.
+    pub(super) fn report(&self, after: &Self, done: Done) -> Report {
+        Report {
+            before: self.cost,
+            after: after.cost,
+            peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],
+            image_passes: [self.image_passes, after.image_passes],
+            passes: done.passes,
+            stopped: done.stopped,
+            notes: done.notes,
+            unchanged: true,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Which passes run on a module, in which order, and which of their changes are kept.
+//!
+//! - [`Pass`] and its [`Context`]; [`registry`] lists every pass, [`PIPELINES`] which of them
+//!   run when.
+//! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
+//!   result where it pays on the target.
+//! - `simplify` makes a rewrite wherever it applies, `attempt` where the instructions around
+//!   it cost less, `scales` where the whole module does.
+
+pub(crate) mod attempt;
+mod cycle_guard;
+mod error;
+mod evaluate;
+mod figures;
+pub mod numbers;
+mod optimize;
+mod options;
+mod pass;
+mod pipelines;
+mod plan;
+pub mod registry;
+mod report;
+mod restore;
+mod run;
+pub(crate) mod scales;
+pub(crate) mod simplify;
+
+pub use error::OptimizeError;
+pub use evaluate::Evaluate;
+pub use optimize::{Optimized, optimize, optimize_observed};
+pub use options::{Options, Passes};
+pub(crate) use pass::byte_size;
+pub use pass::{Context, Pass, Skipped};
+pub use pipelines::{PIPELINES, Pipeline, pipeline};
+pub(crate) use report::place_of;
+pub use report::{Note, PassReport, Report, StopReason, Verdict};

@@ -1,0 +1,161 @@
+//! Which passes run, in which order, and when a result is kept.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::verify::{Verified, verify};
+use tilewright_ir::{InstId, Module};
+
+use super::error::OptimizeError;
+use super::figures::{Done, Figures};
+use super::options::Options;
+use super::plan::Plan;
+use super::report::{Note, Report, StopReason, Verdict, place_of};
+use super::restore::restored;
+use super::run::{Run, whole_left};
+use crate::cost::{CostModel, Ledger, Memo, pays};
+
+/// Costs that differ by no more than this part are the same.
+const SAME: f64 = 1e-3;
+
+/// An optimised module and what was done to it.
+#[derive(Clone, Debug)]
+pub struct Optimized {
+    /// The module.
+    pub module: Verified,
+    /// What was done.
+    pub report: Report,
+}
+
+/// Optimises a module.
+///
+/// # Errors
+/// If a pass or pipeline does not exist, or a pass has a bug.
+pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
+    optimize_observed(module, options, &mut |_, _| {})
+}
+
+/// Optimises a module, showing it to `observe` after every pass that changed
+/// it, and, as `put-back`, once what gained nothing is again as it was.
+///
+/// # Errors
+/// If a pass or pipeline does not exist, or a pass has a bug.
+pub fn optimize_observed(
+    module: Verified,
+    options: &Options,
+    observe: &mut dyn FnMut(&'static str, &Module),
+) -> Result<Optimized, OptimizeError> {
+    let plan = Plan::of(&options.passes)?;
+    let memo = Memo::default();
+    let model = CostModel::new(&options.target, &memo);
+    if let Some(mixed) = module.mixes_precision() {
+        let figures = Figures::of(&module, model);
+        let notes = vec![mixed_left(&module, mixed)];
+        let report =
+            figures.report(&figures, Done { notes, stopped: StopReason::Fixpoint, passes: vec![] });
+        return Ok(Optimized { module, report });
+    }
+    let mut run = Run::new(&module, &plan, options, &memo, observe);
+    for pass in &plan.first {
+        run.pass(*pass)?;
+    }
+    let stopped = run.rounds(&plan)?;
+    // A backend finds simpler forms by itself: only what is saved beyond them counts.
+    let given = Figures::of(&module, model);
+    let simplest = run.simplest.take();
+    let before = simplest.as_ref().map(|(_, simplest)| *simplest);
+    let before = before.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
+    let before = before.unwrap_or(given);
+    let after = Figures::of(&run.module, model);
+    let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
+    let enough = least * (1.0 - options.least_saving);
+    let gains = run.cost_gated > 0 && pays(enough, reached);
+    let Run { module: changed, passes, mut notes, taken_back, cost_gated, .. } = run;
+    notes.extend(taken_back);
+    let mut notes = relevant(notes);
+    if plan.cost_gated.is_empty() || gains {
+        let around = match simplest {
+            Some((simplest, _)) if gains => around_gains(
+                (&module, &given),
+                &simplest,
+                (&changed, reached),
+                options,
+                (&plan, &memo),
+            )?,
+            _ => None,
+        };
+        let (module, after) = match around {
+            Some((module, figures)) => {
+                observe("put-back", &module);
+                (module, figures)
+            }
+            None => {
+                let broken = |rejected| OptimizeError::Broken { pass: "pipeline", rejected };
+                (verify(changed).map_err(broken)?, after)
+            }
+        };
+        let report =
+            Report { unchanged: false, ..before.report(&after, Done { notes, stopped, passes }) };
+        return Ok(Optimized { module, report });
+    }
+    notes.retain(|note| note.verdict == Verdict::Left);
+    if cost_gated > 0 {
+        notes.push(whole_left(least, reached, options));
+    }
+    Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
+}
+
+/// The original module with the changes alone in which a cost-gated pass had a part, and the figures
+/// of that in its simplest form; `None` if it then costs more cycles than the changed module,
+/// or as it is more than the original: what was put back may do again what such a pass did.
+fn around_gains(
+    (original, given): (&Module, &Figures),
+    simplest: &Module,
+    (changed, reached): (&Module, f64),
+    options: &Options,
+    (plan, memo): (&Plan, &Memo),
+) -> Result<Option<(Verified, Figures)>, OptimizeError> {
+    let model = CostModel::new(&options.target, memo);
+    let Some(around) = restored(original, simplest, changed) else { return Ok(None) };
+    let observe = &mut |_, _: &Module| {};
+    let mut run = Run::new(&around, plan, options, memo, observe);
+    run.all(&plan.last)?;
+    let around = run.module.clone();
+    for _ in 0..options.max_rounds {
+        if run.all(&plan.cleanup)? == 0 {
+            break;
+        }
+    }
+    let figures = Figures::of(&run.module, model);
+    let as_it_is = Ledger::of(&around, model).cycles(&around);
+    let costs_more = figures.cost.cycles > reached * (1.0 + SAME);
+    if costs_more || pays(as_it_is, given.cost.cycles) {
+        return Ok(None);
+    }
+    Ok(verify(around).ok().map(|module| (module, figures)))
+}
+
+/// Says why a module is left alone whose floats differ in precision: passes
+/// take the type of a result from its operands.
+fn mixed_left(module: &Module, mixed: InstId) -> Note {
+    Note {
+        pass: "pipeline",
+        verdict: Verdict::Left,
+        place: place_of(module, mixed),
+        text: format!(
+            "floats of different precision meet in this `{}`, so the module is left as it is; \
+             put a `convert` there",
+            module.opcode(mixed)
+        ),
+    }
+}
+
+/// Each note once.
+fn relevant(notes: Vec<Note>) -> Vec<Note> {
+    let mut kept: Vec<Note> = Vec::with_capacity(notes.len());
+    let mut seen = FxHashSet::default();
+    for note in notes {
+        if seen.insert(note.to_string()) {
+            kept.push(note);
+        }
+    }
+    kept
+}

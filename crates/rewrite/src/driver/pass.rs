@@ -1,0 +1,110 @@
+//! What a pass is.
+
+use tilewright_ir::{ArrayShape, EditError, Module, Patch, Shape};
+use tilewright_target::Target;
+
+use super::evaluate::Evaluate;
+use super::numbers::{Class, Numbers};
+use super::report::Note;
+use crate::cost::{CostModel, Memo};
+
+/// A transformation of a module that keeps its meaning.
+pub trait Pass: Sync {
+    /// The name for `--passes` and reports.
+    fn name(&self) -> &'static str;
+
+    /// One line on what it does.
+    fn summary(&self) -> &'static str;
+
+    /// The most that it does to floats. Where less is allowed, it keeps to those of its
+    /// rewrites that do no more.
+    fn class(&self) -> Class;
+
+    /// Whether this is one of the rewrites that the project exists for,
+    /// wherever a pipeline has it. The default one gives a module back
+    /// untouched where none of these found anything to do.
+    fn is_cost_gated(&self) -> bool {
+        false
+    }
+
+    /// Changes the module once, in one sweep, and returns how many changes
+    /// were made. It is called again until it makes none.
+    ///
+    /// # Errors
+    /// If an edit was refused, which is a bug of the pass.
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError>;
+}
+
+/// A rewrite that is not to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The pass.
+    pub pass: &'static str,
+    /// Where: the place in its note.
+    pub place: String,
+}
+
+/// What a pass may look at, and where it reports.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The machine that costs are weighed on.
+    pub target: &'a Target,
+    /// What was computed of it so far.
+    pub memo: &'a Memo,
+    /// How far floats may change.
+    pub numbers: Numbers,
+    /// A rewrite of arrays that are all smaller than this, in bytes, is not worth what it
+    /// changes: the backend fuses what it recognises.
+    pub least_bytes: u64,
+    /// What computes constants, if there is anything.
+    pub evaluator: Option<&'a dyn Evaluate>,
+    /// No pass lets the module grow beyond so many instructions by copying
+    /// what is called.
+    pub most_instructions: usize,
+    /// These rewrites are not made.
+    pub skipped: &'a [Skipped],
+    /// How many more cost-gated rewrites may be made.
+    pub fuel: &'a mut u64,
+    /// What was found and done, in plain words.
+    pub notes: &'a mut Vec<Note>,
+}
+
+impl<'a> Context<'a> {
+    /// Costs on the target.
+    pub fn model(&self) -> CostModel<'a> {
+        CostModel::new(self.target, self.memo)
+    }
+
+    /// Whether a patch reads or makes an array of at least [`Self::least_bytes`].
+    pub fn is_worthwhile(&self, module: &Module, patch: &Patch) -> bool {
+        let values = patch.planned().iter().flat_map(|planned| planned.operands.iter().copied());
+        let read = values.map(|value| byte_size(patch.shape(module, value)));
+        let made = patch.planned().iter().map(|planned| byte_size(&planned.shape));
+        let replaced = patch.replaced().iter().map(|&(old, _)| byte_size(module.shape(old)));
+        read.chain(made).chain(replaced).any(|bytes| bytes >= self.least_bytes)
+    }
+
+    /// Takes one unit of fuel for a rewrite of a pass at a place; `false` once it is spent,
+    /// and where that rewrite is to be skipped.
+    pub fn spend(&mut self, pass: &'static str, place: &str) -> bool {
+        if self.skipped.iter().any(|one| one.pass == pass && one.place == place) {
+            return false;
+        }
+        match self.fuel.checked_sub(1) {
+            Some(left) => {
+                *self.fuel = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The bytes of a value of a shape, without padding.
+pub(crate) fn byte_size(shape: &Shape) -> u64 {
+    let bytes = |array: &ArrayShape| {
+        let elements = array.num_elements().map_or(u64::MAX, i64::unsigned_abs);
+        elements.saturating_mul(u64::from(array.element_type.bits().div_ceil(8)))
+    };
+    shape.leaves().into_iter().filter_map(Shape::as_array).map(bytes).fold(0, u64::saturating_add)
+}

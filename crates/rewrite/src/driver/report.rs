@@ -1,0 +1,117 @@
+//! What an optimisation did: counts, times, costs, explanations.
+
+use std::fmt;
+use std::time::Duration;
+
+use tilewright_ir::{InstId, Module};
+
+use crate::cost::Cost;
+
+/// What was done to a module.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The modelled cost before: of the module in its simplest form, which a backend finds
+    /// by itself. So are the figures below.
+    pub before: Cost,
+    /// The modelled cost after.
+    pub after: Cost,
+    /// The most bytes in use at once, before and after.
+    pub peak_live_bytes: [u64; 2],
+    /// In how many passes the entry computation reads images, before and after.
+    pub image_passes: [usize; 2],
+    /// Each pass of the pipeline, in order of first run.
+    pub passes: Vec<PassReport>,
+    /// Why it stopped.
+    pub stopped: StopReason,
+    /// What was found, done and left, in plain words.
+    pub notes: Vec<Note>,
+    /// Whether the module was given back untouched, because nothing that
+    /// pays was found.
+    pub unchanged: bool,
+}
+
+/// What one pass did, over all its runs.
+#[derive(Clone, Debug)]
+pub struct PassReport {
+    /// Its name.
+    pub name: &'static str,
+    /// How many changes it made.
+    pub changes: usize,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// Why an optimisation stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// No pass finds anything more to do.
+    Fixpoint,
+    /// The limit on rounds was reached.
+    Budget,
+    /// The number of rewrites asked for was made.
+    StopAfter,
+}
+
+impl StopReason {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixpoint => "fixpoint",
+            Self::Budget => "budget",
+            Self::StopAfter => "stop-after",
+        }
+    }
+}
+
+/// Whether something was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was rewritten.
+    Done,
+    /// It was left as it is.
+    Left,
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The pass that found it.
+    pub pass: &'static str,
+    /// Whether it was rewritten.
+    pub verdict: Verdict,
+    /// Where, in the user's words: framework names and source lines.
+    pub place: String,
+    /// What was found, what was done or why not, what it saves.
+    pub text: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = match self.verdict {
+            Verdict::Done => "rewritten",
+            Verdict::Left => "left",
+        };
+        write!(f, "{verdict} [{}] at {}: {}", self.pass, self.place, self.text)
+    }
+}
+
+/// How a user knows an instruction: by its framework name and source line,
+/// else by its name in the text.
+pub(crate) fn place_of(module: &Module, id: InstId) -> String {
+    let name = module.name_of(id);
+    let Some(metadata) = module.metadata(id) else { return format!("`{name}`") };
+    let tables = module.header.stack_tables.as_ref();
+    let source = match tables.and_then(|t| t.source_of(metadata.stack_frame_id)) {
+        Some((file, line)) => Some((file, line)),
+        None if !metadata.source_file.is_empty() => {
+            Some((metadata.source_file.as_str(), metadata.source_line))
+        }
+        None => None,
+    };
+    match (metadata.op_name.as_str(), source) {
+        ("", None) => format!("`{name}`"),
+        ("", Some((file, line))) => format!("`{name}` ({file}:{line})"),
+        (op, None) => format!("`{op}`"),
+        (op, Some((file, line))) => format!("`{op}` ({file}:{line})"),
+    }
+}

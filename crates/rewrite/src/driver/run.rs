@@ -1,0 +1,258 @@
+//! A module on its way through the passes of a plan.
+
+use std::time::Instant;
+
+use tilewright_ir::Module;
+use tilewright_ir::verify::verify;
+
+use super::cycle_guard::Trail;
+use super::error::OptimizeError;
+use super::figures::Figures;
+use super::options::Options;
+use super::pass::{Context, Pass};
+use super::plan::{PassList, Plan};
+use super::report::{Note, PassReport, StopReason, Verdict};
+use crate::cost::{CostModel, Ledger, Memo, pays};
+
+/// Past this many times the instructions that it began with, no calls are
+/// inlined.
+const GROWTH: usize = 4;
+
+/// Small modules may always grow to this many instructions.
+const ALWAYS: usize = 10_000;
+
+/// A module in its simplest form, between two runs of cost-gated passes.
+#[derive(Clone)]
+pub(super) struct Snapshot {
+    pub(super) module: Module,
+    pub(super) cycles: f64,
+    notes: Vec<Note>,
+    /// What each pass had done.
+    changes: Vec<(&'static str, usize)>,
+    cost_gated: usize,
+}
+
+/// An optimisation under way.
+pub(super) struct Run<'a> {
+    pub(super) module: Module,
+    options: &'a Options,
+    memo: &'a Memo,
+    most_instructions: usize,
+    least_bytes: u64,
+    fuel: u64,
+    pub(super) passes: Vec<PassReport>,
+    pub(super) notes: Vec<Note>,
+    /// What was done and undone.
+    pub(super) taken_back: Vec<Note>,
+    pub(super) cost_gated: usize,
+    /// The module in its simplest form, before any cost-gated rewrite.
+    pub(super) simplest: Option<(Module, Figures)>,
+    observe: &'a mut dyn FnMut(&'static str, &Module),
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        module: &Module,
+        plan: &Plan,
+        options: &'a Options,
+        memo: &'a Memo,
+        observe: &'a mut dyn FnMut(&'static str, &Module),
+    ) -> Self {
+        Self {
+            module: module.clone(),
+            options,
+            memo,
+            most_instructions: module.instruction_count().saturating_mul(GROWTH).max(ALWAYS),
+            least_bytes: plan.least_bytes(module, CostModel::new(&options.target, memo)),
+            fuel: options.stop_after.unwrap_or(u64::MAX),
+            passes: Vec::new(),
+            notes: Vec::new(),
+            taken_back: Vec::new(),
+            cost_gated: 0,
+            simplest: None,
+            observe,
+        }
+    }
+
+    /// Cleans up and runs the cost-gated passes, until neither changes anything. A round of
+    /// theirs is rolled back where the module does not cost less for it, so that rewrites
+    /// which pay one by one cannot go round in circles.
+    pub(super) fn rounds(&mut self, plan: &Plan) -> Result<StopReason, OptimizeError> {
+        let mut best: Option<Snapshot> = None;
+        let mut trail = Trail::default();
+        // The cost-gated group that had its turn.
+        let mut turn = 0;
+        if plan.cleanup.iter().any(|pass| pass.is_cost_gated()) {
+            trail.leads_back_to(self.snapshot());
+        }
+        for _ in 0..self.options.max_rounds {
+            // What was left may have become possible: only the last word counts.
+            self.notes.retain(|note| note.verdict == Verdict::Done);
+            let made = self.cost_gated;
+            let cleaned = self.all(&plan.cleanup)?;
+            if self.cost_gated > made {
+                let now = self.snapshot();
+                let cycles = now.cycles;
+                if let Some(best) = trail.leads_back_to(now) {
+                    self.take_back(best, cycles);
+                    return Ok(StopReason::Fixpoint);
+                }
+            }
+            // Cost-gated passes wait for the fixpoint of the cleanup.
+            let changes = if plan.cost_gated.is_empty() || cleaned > 0 {
+                cleaned
+            } else {
+                let now = self.snapshot();
+                if self.simplest.is_none() {
+                    let figures = Figures::of(&self.module, self.model());
+                    self.simplest = Some((self.module.clone(), figures));
+                }
+                // Roll back an unprofitable group and continue with the next.
+                let (kept, first) = match best.take() {
+                    Some(best) if !pays(best.cycles, now.cycles) => {
+                        self.take_back(best.clone(), now.cycles);
+                        (best, turn + 1)
+                    }
+                    _ => (now, 0),
+                };
+                best = Some(kept);
+                let changes;
+                (turn, changes) = self.first_that_changes(&plan.cost_gated, first)?;
+                changes
+            };
+            if self.fuel == 0 {
+                self.all(&plan.cleanup)?;
+                return Ok(StopReason::StopAfter);
+            }
+            if changes == 0 {
+                return Ok(StopReason::Fixpoint);
+            }
+        }
+        Ok(StopReason::Budget)
+    }
+
+    fn model(&self) -> CostModel<'a> {
+        CostModel::new(&self.options.target, self.memo)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            module: self.module.clone(),
+            cycles: Ledger::of(&self.module, self.model()).cycles(&self.module),
+            notes: self.notes.clone(),
+            changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
+            cost_gated: self.cost_gated,
+        }
+    }
+
+    /// Undoes what was done since, and says so; what was left stays said.
+    fn take_back(&mut self, best: Snapshot, cycles: f64) {
+        let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
+        let mut notes = best.notes;
+        notes.extend(left);
+        self.taken_back.push(whole_left(best.cycles, cycles, self.options));
+        self.notes = notes;
+        self.module = best.module;
+        self.cost_gated = best.cost_gated;
+        for report in &mut self.passes {
+            let before = best.changes.iter().find(|(name, _)| *name == report.name);
+            report.changes = before.map_or(0, |&(_, changes)| changes);
+        }
+    }
+
+    pub(super) fn all(&mut self, passes: &[&'static dyn Pass]) -> Result<usize, OptimizeError> {
+        passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
+    }
+
+    /// Which of these groups, from the `first` on, was the first to change anything,
+    /// and how much.
+    fn first_that_changes(
+        &mut self,
+        groups: &[PassList],
+        first: usize,
+    ) -> Result<(usize, usize), OptimizeError> {
+        for (turn, group) in groups.iter().enumerate().skip(first) {
+            let changes = self.all(group)?;
+            if changes > 0 {
+                return Ok((turn, changes));
+            }
+        }
+        Ok((groups.len(), 0))
+    }
+
+    pub(super) fn pass(&mut self, pass: &'static dyn Pass) -> Result<usize, OptimizeError> {
+        if self.options.without.contains(&pass.name()) {
+            return Ok(0);
+        }
+        let start = Instant::now();
+        let mut cx = Context {
+            target: &self.options.target,
+            memo: self.memo,
+            numbers: self.options.numbers(),
+            least_bytes: self.least_bytes,
+            evaluator: self.options.evaluator,
+            most_instructions: self.most_instructions,
+            skipped: &self.options.skipped,
+            fuel: &mut self.fuel,
+            notes: &mut self.notes,
+        };
+        let changes = pass
+            .run(&mut self.module, &mut cx)
+            .map_err(|error| OptimizeError::Edit { pass: pass.name(), error })?;
+        let time = start.elapsed();
+        match self.passes.iter_mut().find(|report| report.name == pass.name()) {
+            Some(report) => {
+                report.changes += changes;
+                report.time += time;
+            }
+            None => self.passes.push(PassReport { name: pass.name(), changes, time }),
+        }
+        if changes > 0 {
+            if pass.is_cost_gated() {
+                self.cost_gated += changes;
+            }
+            self.check(pass)?;
+            (self.observe)(pass.name(), &self.module);
+        }
+        Ok(changes)
+    }
+
+    /// Every pass is held to the verifier.
+    fn check(&mut self, pass: &'static dyn Pass) -> Result<(), OptimizeError> {
+        let module = std::mem::take(&mut self.module);
+        match verify(module) {
+            Ok(verified) => {
+                if let Some(mixed) = verified.mixes_precision() {
+                    let instruction = verified.name_of(mixed).to_owned();
+                    return Err(OptimizeError::Mixed { pass: pass.name(), instruction });
+                }
+                self.module = verified.into_inner();
+                Ok(())
+            }
+            Err(rejected) => Err(OptimizeError::Broken { pass: pass.name(), rejected }),
+        }
+    }
+}
+
+/// Says that rewrites which paid one by one did not pay together.
+pub(super) fn whole_left(before: f64, after: f64, options: &Options) -> Note {
+    let why = if pays(after, before) {
+        format!("would cost {after:.0} cycles instead of {before:.0}")
+    } else if pays(before, after) {
+        format!("save less than {:.0} % of the module's cycles", options.least_saving * 100.0)
+    } else {
+        "save nothing".into()
+    };
+    let target = &options.target.name;
+    Note {
+        pass: "pipeline",
+        verdict: Verdict::Left,
+        place: "the module".into(),
+        text: format!(
+            "rewrites that pay one by one were taken back: together they {why} on {target}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Weighs a module as a whole, for rewrites that change what many instructions wait
+//! for.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::{CompId, EditError, InstId, Module};
+
+use super::pass::{Context, Pass};
+use super::report::{Note, Verdict};
+use crate::canonicalize::dce::remove_unused;
+use crate::cost::{Ledger, pays};
+
+/// For so many instructions, all in all, a module is weighed to decide on groups.
+const MOST_WEIGHED: usize = 1 << 20;
+
+/// How many of so many groups are decided on at once: one, unless the module is large.
+pub(crate) fn together(module: &Module, groups: usize) -> usize {
+    let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
+    groups.div_ceil(asked).max(1)
+}
+
+/// A rewrite may make a module hold so much more at once, in percent, besides what
+/// stays in vector memory.
+const MORE_MEMORY: u64 = 5;
+
+/// What to say of a rewrite: where it is, and what it does.
+pub(crate) struct Words {
+    pub(crate) place: String,
+    pub(crate) what: String,
+}
+
+/// What to say of an edit, and what it gives back.
+pub(crate) type Edited<T> = (Words, T);
+
+/// A module on the scales, which weighs what it is without its dead code. It is rewritten
+/// through these alone; with the first rewrite that is kept, the dead code goes.
+pub(crate) struct Scales<'a> {
+    ledger: Ledger<'a>,
+    effectful: FxHashSet<CompId>,
+    /// Dead code that is still there.
+    dead: Vec<InstId>,
+    cycles: f64,
+    image_passes: usize,
+    peak_live_bytes: u64,
+}
+
+impl<'a> Scales<'a> {
+    /// Puts a module on the scales.
+    pub(crate) fn of(module: &mut Module, cx: &Context<'a>) -> Result<Self, EditError> {
+        let effectful = module.effectful_computations();
+        module.begin_trial();
+        let scales = remove_unused(module, &effectful).map(|_| {
+            let ledger = Ledger::of(module, cx.model());
+            let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
+            Self {
+                cycles: ledger.cycles(module),
+                image_passes: ledger.image_passes(module),
+                peak_live_bytes: ledger.peak_live_bytes(module),
+                dead: module.tried().into_iter().filter(is_gone).collect(),
+                effectful,
+                ledger,
+            }
+        });
+        module.roll_back();
+        scales
+    }
+
+    /// The cycles that the module would take after an edit.
+    pub(crate) fn cycles_after(
+        &mut self,
+        module: &mut Module,
+        edit: impl FnOnce(&mut Module) -> Result<(), EditError>,
+    ) -> Result<f64, EditError> {
+        module.begin_trial();
+        let done = edit(module).and_then(|()| self.weigh(module));
+        self.undo(module);
+        done
+    }
+
+    /// Makes an edit if that pays, and says so, and what it does, or why not. What the edit
+    /// gives back if it was made; nothing if there was nothing to edit, either.
+    pub(crate) fn attempt<T>(
+        &mut self,
+        pass: &dyn Pass,
+        module: &mut Module,
+        cx: &mut Context<'_>,
+        edit: impl FnOnce(&mut Module) -> Result<Option<Edited<T>>, EditError>,
+    ) -> Result<Option<T>, EditError> {
+        module.begin_trial();
+        let weighed = edit(module)
+            .and_then(|edited| edited.map(|edited| Ok((edited, self.weigh(module)?))).transpose());
+        let made = weighed.map(|weighed| {
+            let ((words, made), cycles) = weighed?;
+            self.is_taken(pass, module, words, cycles, cx).then_some(made)
+        });
+        if matches!(made, Ok(Some(_))) {
+            module.keep();
+            self.ledger.keep();
+            self.dead.clear();
+        } else {
+            self.undo(module);
+        }
+        made
+    }
+
+    /// Notes that a rewrite would cost more than it saves, which was found before.
+    pub(crate) fn refuse(&self, pass: &dyn Pass, words: Words, cycles: f64, cx: &mut Context<'_>) {
+        let costs = self.costs(cycles, cx);
+        let text = format!("{}: would cost {costs}", words.what);
+        let verdict = Verdict::Left;
+        cx.notes.push(Note { pass: pass.name(), verdict, place: words.place, text });
+    }
+
+    /// Whether a rewrite pays after which the module takes so many cycles.
+    pub(crate) fn would_pay(&self, cycles: f64) -> bool {
+        pays(self.cycles, cycles)
+    }
+
+    fn costs(&self, cycles: f64, cx: &Context<'_>) -> String {
+        format!("{cycles:.0} cycles instead of {:.0} on {}", self.cycles, cx.target.name)
+    }
+
+    /// Whether the module on trial is to be kept: it takes fewer cycles, and holds no more at
+    /// once than it may. If so, its weight is that of the module.
+    fn is_taken(
+        &mut self,
+        pass: &dyn Pass,
+        module: &Module,
+        words: Words,
+        cycles: f64,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if !self.would_pay(cycles) {
+            self.refuse(pass, words, cycles, cx);
+            return false;
+        }
+        let peak_live_bytes = self.ledger.peak_live_bytes(module);
+        let most = u128::from(self.peak_live_bytes) * u128::from(100 + MORE_MEMORY) / 100;
+        let on_chip = cx.model().on_chip_bytes();
+        let costs = self.costs(cycles, cx);
+        let Words { place, what } = words;
+        if u128::from(peak_live_bytes) > most + u128::from(on_chip) {
+            let text = format!(
+                "{what}: would cost {costs}, but {peak_live_bytes} bytes are in use at once \
+                 instead of {}",
+                self.peak_live_bytes
+            );
+            cx.notes.push(Note { pass: pass.name(), verdict: Verdict::Left, place, text });
+            return false;
+        }
+        if !cx.spend(pass.name(), &place) {
+            return false;
+        }
+        let image_passes = self.ledger.image_passes(module);
+        let passes = if image_passes == self.image_passes {
+            String::new()
+        } else {
+            format!("; {image_passes} instead of {} passes over images", self.image_passes)
+        };
+        let text = format!("{what}{passes}: {costs}");
+        cx.notes.push(Note { pass: pass.name(), verdict: Verdict::Done, place, text });
+        (self.cycles, self.image_passes, self.peak_live_bytes) =
+            (cycles, image_passes, peak_live_bytes);
+        true
+    }
+
+    /// Removes what nothing uses after the edits on trial; the cycles that the module takes.
+    fn weigh(&mut self, module: &mut Module) -> Result<f64, EditError> {
+        let mut next: Vec<InstId> = self.dead.clone();
+        next.extend(module.tried());
+        while let Some(id) = next.pop() {
+            if module.is_removable(id) && !module.has_side_effect(id, &self.effectful) {
+                next.extend_from_slice(module.operands(id));
+                let extras = module.extras(id).into_iter();
+                next.extend(extras.flat_map(|extras| &extras.control_predecessors));
+                module.remove(id)?;
+            }
+        }
+        self.ledger.update(module, &module.tried());
+        Ok(self.ledger.cycles(module))
+    }
+
+    fn undo(&mut self, module: &mut Module) {
+        module.roll_back();
+        self.ledger.roll_back();
+    }
+}

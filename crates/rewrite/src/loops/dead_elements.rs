@@ -1,0 +1,186 @@
+//! `while(x, y).0 = while(x).0` where x's next value, the condition and all
+//! effects are computed without y.
+//!
+//! An element of a loop's state is alive if something that is needed takes it
+//! from the state: the entry's result is needed, what acts, what decides when
+//! such a loop ends, the next value of an element that is alive, and whatever
+//! these are computed from. All other elements go, with what computes them. All
+//! loops are looked at together: an element of an inner loop may be read for
+//! nothing but a dead element of the loop around it.
+//!
+//! Preconditions: the state is a tuple, and whoever reads it takes it apart; no
+//! other instruction has the same body or condition; nothing (a sharding, a trip
+//! count) is attached to the loop, its state or its parameters; some element
+//! stays.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{CompId, EditError, InstId, Module};
+
+use super::state::{Callers, Element, Loop, element_of, part_of};
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+use crate::driver::{Note, Verdict, place_of};
+
+/// See the module.
+pub struct DeadElements;
+
+impl Pass for DeadElements {
+    fn name(&self) -> &'static str {
+        "dead-elements"
+    }
+
+    fn summary(&self) -> &'static str {
+        "drop from the state of loops what nothing reads"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let Needs { loops, alive, mut needed, .. } = Needs::of(module);
+        let dying: Vec<(Loop, Vec<bool>)> =
+            loops.into_iter().zip(alive).filter(|(_, alive)| some_die(alive)).collect();
+        let sweep = instructions_around(module, &dying);
+        let mut dropped = 0;
+        // Callers stand after callees: what reads an inner loop is gone first.
+        for (found, alive) in dying.iter().rev() {
+            let (place, text) = (place_of(module, found.id), words(module, found.id, alive));
+            cx.notes.push(Note { pass: self.name(), verdict: Verdict::Done, place, text });
+            let kept = alive.iter().enumerate().filter(|(_, alive)| **alive);
+            let elements: Vec<Element> = kept.map(|(was, _)| Element { was, form: None }).collect();
+            dropped += alive.len() - elements.len();
+            found.restate(module, &elements)?;
+            needed.remove(&found.id);
+        }
+        for id in sweep {
+            if !needed.contains(&id) && module.is_removable(id) {
+                module.remove(id)?;
+            }
+        }
+        Ok(dropped)
+    }
+}
+
+/// Whether some elements die, and some stay.
+fn some_die(alive: &[bool]) -> bool {
+    alive.contains(&true) && alive.contains(&false)
+}
+
+/// What stands in the computations of these loops and around them, users before
+/// operands.
+fn instructions_around(module: &Module, loops: &[(Loop, Vec<bool>)]) -> Vec<InstId> {
+    let mut around: FxHashSet<CompId> = FxHashSet::default();
+    for (found, _) in loops {
+        around.extend([found.body, found.condition]);
+        around.extend(module.instruction(found.id).parent());
+    }
+    let computations = module.computations().iter().filter(|c| around.contains(c));
+    computations.flat_map(|&c| module.instructions(c).rev()).collect()
+}
+
+fn words(module: &Module, id: InstId, alive: &[bool]) -> String {
+    let shapes = module.shape(id).as_tuple().unwrap_or_default();
+    let dead = alive.iter().zip(shapes).enumerate().filter(|(_, (alive, _))| !**alive);
+    let dead: Vec<String> = dead
+        .map(|(place, (_, shape))| format!("{} (element {place})", shape.without_layout()))
+        .collect();
+    format!("dropped from the state of the loop, as nothing reads it: {}", dead.join(", "))
+}
+
+/// What of a module is needed.
+struct Needs<'a> {
+    module: &'a Module,
+    /// The loops whose state can be changed.
+    loops: Vec<Loop>,
+    /// Which of them a value is the state of.
+    loop_of: FxHashMap<InstId, usize>,
+    /// For each element of the state of each loop, whether it is needed.
+    alive: Vec<Vec<bool>>,
+    /// Whether each loop runs for something.
+    runs: Vec<bool>,
+    /// Instructions, loops and their states aside.
+    needed: FxHashSet<InstId>,
+    /// Those whose operands are still to be followed.
+    pending: Vec<InstId>,
+}
+
+impl<'a> Needs<'a> {
+    fn of(module: &'a Module) -> Self {
+        let callers = Callers::of(module);
+        let all = || module.computations().iter().flat_map(|&c| module.instructions(c));
+        let loops: Vec<Loop> = all().filter_map(|id| Loop::of(module, id, &callers)).collect();
+        let states = |(i, found): (usize, &Loop)| found.states().map(|state| (state, i));
+        let mut needs = Self {
+            module,
+            loop_of: loops.iter().enumerate().flat_map(states).collect(),
+            alive: loops.iter().map(|l| vec![false; module.operands(l.root).len()]).collect(),
+            runs: vec![false; loops.len()],
+            loops,
+            needed: FxHashSet::default(),
+            pending: Vec::new(),
+        };
+        if needs.loops.is_empty() {
+            return needs;
+        }
+        let effectful = module.effectful_computations();
+        let waited_for =
+            |id| module.extras(id).is_some_and(|extras| !extras.control_successors().is_empty());
+        for id in all().filter(|&id| module.has_side_effect(id, &effectful) || waited_for(id)) {
+            needs.need(id);
+        }
+        let result = module.entry().and_then(|entry| module.computation(entry).root());
+        result.into_iter().for_each(|root| needs.need(root));
+        while let Some(id) = needs.pending.pop() {
+            needs.follow(id);
+        }
+        needs
+    }
+
+    fn need(&mut self, id: InstId) {
+        if self.needed.insert(id) {
+            self.pending.push(id);
+        }
+    }
+
+    /// What an instruction that is needed needs.
+    fn follow(&mut self, id: InstId) {
+        let module = self.module;
+        if let Some((state, place)) = element_of(module, id)
+            && let Some(&of) = self.loop_of.get(&state)
+        {
+            return self.need_element(of, place);
+        }
+        if let Some(&of) = self.loop_of.get(&id) {
+            return self.run(of);
+        }
+        for &operand in module.operands(id) {
+            self.need(operand);
+        }
+        for callee in module.called(id) {
+            module.computation(callee).root().into_iter().for_each(|root| self.need(root));
+        }
+    }
+
+    fn need_element(&mut self, of: usize, place: usize) {
+        self.run(of);
+        let alive = self.alive.get_mut(of).and_then(|alive| alive.get_mut(place));
+        let (Some(alive), Some(found)) = (alive, self.loops.get(of)) else { return };
+        if std::mem::replace(alive, true) {
+            return;
+        }
+        let first = part_of(self.module, found.init, place).unwrap_or(found.init);
+        let next = part_of(self.module, found.root, place);
+        self.need(first);
+        next.into_iter().for_each(|next| self.need(next));
+    }
+
+    /// Notes that a loop runs for something, so that it must end where it does.
+    fn run(&mut self, of: usize) {
+        let (Some(runs), Some(found)) = (self.runs.get_mut(of), self.loops.get(of)) else { return };
+        if !std::mem::replace(runs, true) {
+            let decides = self.module.computation(found.condition).root();
+            decides.into_iter().for_each(|root| self.need(root));
+        }
+    }
+}

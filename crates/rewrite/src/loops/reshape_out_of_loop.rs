@@ -1,0 +1,298 @@
+//! **Carry values around loops in the form in which they are computed.**
+//!
+//! ```text
+//! (r f r⁻¹)ⁿ r = r fⁿ
+//!
+//!   reshape                                     │
+//!   while { reshape → f → reshape }  becomes    while { f }
+//!      │                                        reshape
+//! ```
+//!
+//! `r` is a reshape or a transpose, `f` what the body does with an element of the
+//! loop's state. The form in which an element is carried then is the one from
+//! which it comes out of a turn, or else the one in which the body first reads it.
+//! What goes in is brought into that form, or was made from it; what reads the
+//! element in the old form, in the loop or after it, has it brought back.
+//!
+//! Made where it costs less, with the body counted once. Preconditions: the state
+//! is a tuple, and whoever reads it takes it apart; no other instruction has the
+//! same body or condition; arrays are static and row major; nothing is attached
+//! to the loop, its state, the element, or the reshapes that go.
+
+use tilewright_ir::ops::shaping::TransposeAttrs;
+use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
+
+use super::state::{Callers, Element, Form, Loop, element_of, part_of, plain_change};
+use crate::analysis::reduce::{is_plain, reshape_op};
+use crate::cost::{CostModel, pays};
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+use crate::driver::{Note, Verdict, place_of};
+
+/// See the module.
+pub struct ReshapeOutOfLoop;
+
+impl Pass for ReshapeOutOfLoop {
+    fn name(&self) -> &'static str {
+        "reshape-out-of-loop"
+    }
+
+    fn summary(&self) -> &'static str {
+        "carry values around loops in the dims in which their bodies compute"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let callers = Callers::of(module);
+        let mut changes = 0;
+        for computation in module.computations().to_vec() {
+            let loops: Vec<InstId> = module
+                .instructions(computation)
+                .filter(|&id| matches!(module.op(id), Op::While(_)))
+                .collect();
+            for id in loops {
+                if let Some(found) = Loop::of(module, id, &callers) {
+                    changes += self.change(module, &found, cx)?;
+                }
+            }
+        }
+        Ok(changes)
+    }
+}
+
+impl ReshapeOutOfLoop {
+    /// Carries those elements of a loop in another form for which that pays;
+    /// their number.
+    fn change(
+        &self,
+        module: &mut Module,
+        found: &Loop,
+        cx: &mut Context<'_>,
+    ) -> Result<usize, EditError> {
+        let (mut elements, mut changes) = (Vec::new(), 0);
+        for (was, reads) in reads_of(module, found).into_iter().enumerate() {
+            let carried = Carried { module, found, place: was, reads };
+            let mut form = None;
+            if let Some(other) = carried.other_form() {
+                let (verdict, text) = carried.judge(&other, cx);
+                let place = place_of(module, found.id);
+                if verdict == Verdict::Left || cx.spend(self.name(), &place) {
+                    cx.notes.push(Note { pass: self.name(), verdict, place, text });
+                    form = Some(other).filter(|_| verdict == Verdict::Done);
+                }
+            }
+            changes += usize::from(form.is_some());
+            elements.push(Element { was, form });
+        }
+        if changes > 0 {
+            found.restate(module, &elements)?;
+        }
+        Ok(changes)
+    }
+}
+
+/// What reads each element of a state: afterwards, in the body, in the condition.
+type Reads = [Vec<InstId>; 3];
+
+fn reads_of(module: &Module, found: &Loop) -> Vec<Reads> {
+    let mut reads: Vec<Reads> = Vec::new();
+    reads.resize_with(module.operands(found.root).len(), Reads::default);
+    for (i, state) in found.states().into_iter().enumerate() {
+        for read in module.users(state) {
+            let of_element = element_of(module, read).and_then(|(_, place)| reads.get_mut(place));
+            if let Some(of_element) = of_element {
+                of_element[i].push(read);
+            }
+        }
+    }
+    reads
+}
+
+/// An element of a loop's state.
+struct Carried<'a> {
+    module: &'a Module,
+    found: &'a Loop,
+    place: usize,
+    reads: Reads,
+}
+
+impl Carried<'_> {
+    /// The form that the body asks for.
+    fn other_form(&self) -> Option<Form> {
+        let module = self.module;
+        let plain = |&read: &InstId| {
+            module.extras(read).is_none() && module.array_shape(read).is_some_and(is_plain)
+        };
+        if !self.reads.iter().flatten().all(plain) {
+            return None;
+        }
+        let next = part_of(module, self.found.root, self.place)?;
+        form_from(module, next).or_else(|| {
+            let [_, body, _] = &self.reads;
+            let mut users = body.iter().flat_map(|&read| module.users(read));
+            users.find_map(|user| form_to(module, user))
+        })
+    }
+
+    /// Whether the other form costs less, and what to say of it.
+    fn judge(&self, form: &Form, cx: &Context<'_>) -> (Verdict, String) {
+        let (before, after) = self.costs(form, &cx.model());
+        let costs = format!("{after:.0} cycles instead of {before:.0} on {}", cx.target.name);
+        let shape = form.shape.without_layout();
+        let what = format!("element {} of the loop's state", self.place);
+        if pays(before, after) {
+            (Verdict::Done, format!("carried {what} as {shape}: {costs}"))
+        } else {
+            (Verdict::Left, format!("carrying {what} as {shape} would cost {costs}"))
+        }
+    }
+
+    /// What the changes of form cost, as they are and as they would be.
+    fn costs(&self, form: &Form, model: &CostModel<'_>) -> (f64, f64) {
+        let module = self.module;
+        let mut scales = Scales { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
+        for &read in self.reads.iter().flatten() {
+            self.weigh_read(form, read, &mut scales);
+        }
+        let [_, body, _] = &self.reads;
+        for tuple in [self.found.init, self.found.root] {
+            let part = part_of(module, tuple, self.place);
+            if part.is_none_or(|part| !body.contains(&part)) {
+                self.weigh_part(form, tuple, part, &mut scales);
+            }
+        }
+        scales.read()
+    }
+
+    /// What reads an element in the new form, another one, or the old one.
+    fn weigh_read(&self, form: &Form, read: InstId, scales: &mut Scales<'_>) {
+        let module = self.module;
+        let carried = scales.element(read, form.shape.clone());
+        let mut back = module.is_root(read);
+        for user in module.users(read) {
+            let handed_on =
+                user == self.found.root && part_of(module, user, self.place) == Some(read);
+            if form.leads_to(module, user) || form.merges_with(module, user) {
+                scales.goes(user);
+                if !form.leads_to(module, user) {
+                    let (op, shape) = (module.op(user).clone(), module.shape(user).clone());
+                    scales.patch.add(user, op, shape, [carried]);
+                }
+            } else {
+                back |= !handed_on || module.uses(read).filter(|u| u.user == user).count() > 1;
+            }
+        }
+        if back {
+            scales.patch.add(read, form.back.clone(), module.shape(read).clone(), [carried]);
+        }
+    }
+
+    /// What goes into a state in the old form, and would in the new one.
+    fn weigh_part(
+        &self,
+        form: &Form,
+        tuple: InstId,
+        part: Option<InstId>,
+        scales: &mut Scales<'_>,
+    ) {
+        let module = self.module;
+        let Some(part) = part else {
+            let like = self.reads.iter().flatten().next();
+            if let Some(&read) = like {
+                let part = scales.element(read, module.shape(read).clone());
+                scales.patch.add(tuple, form.there.clone(), form.shape.clone(), [part]);
+            }
+            return;
+        };
+        scales.before += scales.stored(part);
+        let origin = form.origin(module, part);
+        if origin != part && module.instruction(part).use_count() == 1 {
+            scales.goes(part);
+        }
+        if form.source(module, part).is_some() {
+            scales.after += scales.stored(origin);
+        } else {
+            let (op, shape) = (form.there.clone(), form.shape.clone());
+            scales.patch.add(tuple, op, shape, [Value::Old(origin)]);
+        }
+    }
+}
+
+/// What goes, and what would come.
+struct Scales<'a> {
+    module: &'a Module,
+    model: &'a CostModel<'a>,
+    before: f64,
+    after: f64,
+    /// What would be made; only weighed.
+    patch: Patch,
+}
+
+impl Scales<'_> {
+    /// Stands for an element of a state, which costs nothing to take: to weigh all of
+    /// the state for each element would not be linear.
+    fn element(&mut self, read: InstId, shape: Shape) -> Value {
+        self.patch.add(read, Op::Bitcast, shape, [Value::Old(read)])
+    }
+
+    fn goes(&mut self, id: InstId) {
+        self.before += self.model.of(self.module, id).cycles;
+    }
+
+    /// What it costs to store a value that is else computed where it is used: a
+    /// state is stored.
+    fn stored(&self, id: InstId) -> f64 {
+        let operand = self.model.operand(self.module, id);
+        if operand.fused { self.model.stored(operand.value).cycles } else { 0.0 }
+    }
+
+    /// The cycles of both sides.
+    fn read(&self) -> (f64, f64) {
+        let (costs, fused) = self.model.planned(self.module, &self.patch);
+        let planned = self.patch.planned().iter().zip(costs).zip(fused);
+        let come = planned.map(|((planned, cost), fused)| {
+            let stored = self.model.stored(self.model.weigh(&planned.shape));
+            cost.cycles + if fused { stored.cycles } else { 0.0 }
+        });
+        (self.before, self.after + come.sum::<f64>())
+    }
+}
+
+/// The form that an instruction brings its operand into.
+fn form_to(module: &Module, id: InstId) -> Option<Form> {
+    let there = module.op(id).clone();
+    let back = inverse(&there)?;
+    plain_change(module, id)?;
+    Some(Form { shape: module.shape(id).clone(), there, back })
+}
+
+/// The form from which an instruction brings its operand.
+fn form_from(module: &Module, id: InstId) -> Option<Form> {
+    let back = module.op(id).clone();
+    let there = inverse(&back)?;
+    let source = plain_change(module, id)?;
+    Some(Form { shape: module.shape(source).clone(), there, back })
+}
+
+/// What undoes a reshape or a transpose.
+fn inverse(op: &Op) -> Option<Op> {
+    match op {
+        Op::Reshape(attrs) if attrs.inferred_dimension.is_none() => Some(reshape_op()),
+        Op::Transpose(attrs) => {
+            let order = &attrs.dimensions;
+            let place = |dim: usize| order.iter().position(|&d| usize::try_from(d) == Ok(dim));
+            let dimensions = (0..order.len())
+                .map(|dim| i64::try_from(place(dim)?).ok())
+                .collect::<Option<Dims>>()?;
+            Some(Op::Transpose(Box::new(TransposeAttrs { dimensions })))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! Dims that reduces take side by side are merged into one.
+//!
+//! ```text
+//! reduce f(x, y) over [H,W]  =  reduce f(reshape(x), reshape(y)) over [H*W]
+//! ```
+//!
+//! XLA:CPU computes a reduce together with the elementwise ops that it reads as a nest of
+//! loops, one for each dim. With its reductions left to itself (before 0.10, or where its
+//! library has none) it vectorises that only if a single dim is reduced: a sum of squares
+//! of f32`[4,4096,320]` along 1 takes a third of the time of one of f32`[4,64,64,320]` along
+//! 1 and 2. What a reduce reads is computed in the merged dims as a whole, since a reshape
+//! between the two parts the loops again. Where elements lie in memory does not change.
+//!
+//! Dims are merged that every reduce of a region takes. Preconditions and law are those of
+//! [`super::reshape_out_of_region`]; sums come in the order in which they came.
+//!
+//! Made where the target charges for it (`reduce_nest_cycles`), and not in modules with
+//! shardings: parts along two dims are no parts along one, so that the partitioner would
+//! gather the array.
+
+use smallvec::SmallVec;
+use tilewright_ir::{Dims, EditError, InstId, Module, Op};
+
+use super::region_move::{Offers, Search, sweep};
+use crate::analysis::reduce::reduced_arrays;
+use crate::analysis::region::{ExitKind, Region};
+use crate::cost::nested_dims;
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+
+const NAME: &str = "merged-dims";
+
+// Between two parts of a region in different dims loops would be parted.
+const SEARCH: Search = Search { pass: NAME, starts: around_reduce, offers: merged, cuts: false };
+
+/// See the module.
+pub struct MergedDims;
+
+impl Pass for MergedDims {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        "merge dims that reduces take side by side, where nests of loops are slow"
+    }
+
+    fn class(&self) -> Class {
+        Class::Regrouping
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        if cx.target.reduce_nest_cycles == 0.0 || is_partitioned(module) {
+            return Ok(0);
+        }
+        sweep(module, cx, SEARCH)
+    }
+}
+
+/// Whether a module is made for several devices, each with a part of its arrays.
+fn is_partitioned(module: &Module) -> bool {
+    let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
+    module.header.num_partitions.is_some_and(|count| count > 1)
+        || all.any(|id| module.extras(id).is_some_and(|extras| extras.sharding.is_some()))
+}
+
+/// The arrays of a reduce that takes dims side by side.
+fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
+    let Op::Reduce(attrs) = module.op(id) else { return SmallVec::new() };
+    let arrays = reduced_arrays(module, id);
+    let first = arrays.first().and_then(|&array| module.array_shape(array));
+    match first {
+        Some(array) if nested_dims(array.dims(), &attrs.dimensions) => arrays.into(),
+        _ => SmallVec::new(),
+    }
+}
+
+/// The dims of a region with those merged that all of its reduces take side by side.
+fn merged(module: &Module, region: &Region) -> Offers {
+    let reduces = region.exits.iter().filter(|exit| exit.kind == ExitKind::Reduce);
+    let taken: Vec<&Dims> = reduces
+        .filter_map(|exit| match module.op(exit.user?) {
+            Op::Reduce(attrs) => Some(&attrs.dimensions),
+            _ => None,
+        })
+        .collect();
+    if taken.is_empty() {
+        return Offers::new();
+    }
+    let mut dims = Dims::new();
+    let mut merges = false;
+    for (number, &size) in (0i64..).zip(&region.dims) {
+        let before = number - 1;
+        let takes_both = |dims: &&Dims| dims.contains(&before) && dims.contains(&number);
+        let product = dims.last().and_then(|last| last.checked_mul(size));
+        match (dims.last_mut(), product) {
+            (Some(last), Some(product)) if taken.iter().all(takes_both) => {
+                merges |= *last > 1 && size > 1;
+                *last = product;
+            }
+            _ => dims.push(size),
+        }
+    }
+    if merges { Offers::from_iter([dims]) } else { Offers::new() }
+}

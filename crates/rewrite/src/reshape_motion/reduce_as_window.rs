@@ -1,0 +1,83 @@
+//! **A reduce of a reshape as a window over what is reshaped.**
+//!
+//! ```text
+//! reduce(reshape(X), D) = reshape(reduce-window(reduce(X, S)))
+//!
+//! pooling     X[B,H,W,C] ── reshape [B,H/2,2,W/2,2,C] ── reduce {2,4} ── [B,H/2,W/2,C]
+//! becomes     X[B,H,W,C] ── reduce-window 1x2x2x1, stride 1x2x2x1 ── [B,H/2,W/2,C]
+//! ```
+//!
+//! S are the dims of X along which the result does not vary. Of every other dim,
+//! what is reduced is all below what is kept (blocks: stride) or all above it
+//! (elements far apart: dilation). The last reshape merges or splits what is left.
+//!
+//! Preconditions: as for [`super::reduce_through_reshape`], which comes first: its
+//! stages keep to reduces, which backends fuse, and leave little to do. So what is small
+//! and made of what was reduced once stays as it is.
+//!
+//! It comes after all that moves regions, since a window ties an array to its dims.
+
+use tilewright_ir::{EditError, InstId, Module, Op, Opcode};
+
+use super::reduce_of_reshape::{ReduceOfReshape, Way};
+use crate::analysis::reduce::{MonoidReduce, window_plan};
+use crate::cost::CostModel;
+use crate::driver::attempt::attempt_each;
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+
+/// See the module.
+pub struct ReduceAsWindow;
+
+const WINDOW: Way = Way {
+    starts: |digits, dims| window_plan(digits, dims).is_some(),
+    plan: MonoidReduce::windowed,
+    how: "by a window in place of",
+};
+
+impl Pass for ReduceAsWindow {
+    fn name(&self) -> &'static str {
+        "reduce-as-window"
+    }
+
+    fn summary(&self) -> &'static str {
+        "reduce-window in place of a reshape and a reduce of parts of dims"
+    }
+
+    fn class(&self) -> Class {
+        Class::Regrouping
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let model = cx.model();
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
+            let found = ReduceOfReshape::at(module, id, &WINDOW)?;
+            let small = model.stays_on_chip(model.weigh(module.shape(found.source)));
+            let left = small && of_reduced(module, found.source, &model);
+            (!left).then(|| found.plan(module, &model, numbers))
+        })
+    }
+}
+
+/// No more instructions are looked at for one array.
+const MOST_STEPS: usize = 64;
+
+/// Whether an array is what a reduce leaves, or computed in place from that.
+fn of_reduced(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
+    let mut next = vec![id];
+    for _ in 0..MOST_STEPS {
+        let Some(id) = next.pop() else { return false };
+        match (module.op(id), module.operands(id)) {
+            (Op::Reduce(_), _) => return true,
+            (Op::GetTupleElement(_), operands) => next.extend(operands),
+            (_, operands) if model.is_fused(module, id) => next.extend(operands),
+            (Op::Reshape(_), operands) => next.extend(operands),
+            _ => {}
+        }
+    }
+    false
+}

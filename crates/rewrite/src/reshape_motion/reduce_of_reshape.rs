@@ -1,0 +1,152 @@
+//! Reduces of reshapes that could start on the other side of the reshape: the
+//! mechanism of [`super::reduce_through_reshape`] and [`super::reduce_as_window`].
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tilewright_ir::{InstId, Module, Op, Patch, Value};
+
+use super::broadcast_plan::cheapest_through;
+use super::region_move::same_but_ones;
+use crate::analysis::digits::Digits;
+use crate::analysis::reduce::{MonoidReduce, is_plain, reduced_arrays, reshape_op, shape_like};
+use crate::cost::CostModel;
+use crate::driver::attempt::Attempt;
+use crate::driver::numbers::Numbers;
+
+/// A way to reduce before a reshape.
+pub(super) struct Way {
+    /// Whether a reduction of these dims of the reshape could be done so.
+    pub(super) starts: fn(&Digits, &[i64]) -> bool,
+    /// Plans the reduction, given the arrays on the other side of the reshape.
+    pub(super) plan: fn(&MonoidReduce, &Module, &Digits, &[Value], &mut Patch) -> Option<Value>,
+    /// What is said between the array before the reshape and that after it.
+    pub(super) how: &'static str,
+}
+
+/// A reduce of a reshape, of which a part could come first.
+pub(super) struct ReduceOfReshape<'a> {
+    reduce: InstId,
+    /// The first reshape among what it reduces.
+    reshape: InstId,
+    /// What is reshaped.
+    pub(super) source: InstId,
+    digits: Digits,
+    way: &'a Way,
+}
+
+impl<'a> ReduceOfReshape<'a> {
+    pub(super) fn at(module: &Module, reduce: InstId, way: &'a Way) -> Option<Self> {
+        let mut arrays = reduced_arrays(module, reduce).iter();
+        let (reshape, source) = arrays.find_map(|&array| reshaped(module, array))?;
+        let digits = digits_of(module, reshape, source)?;
+        let Op::Reduce(attrs) = module.op(reduce) else { return None };
+        let starts = (way.starts)(&digits, &attrs.dimensions);
+        let changes = !same_but_ones(digits.from_dims(), digits.to_dims());
+        (starts && changes).then_some(Self { reduce, reshape, source, digits, way })
+    }
+
+    /// What to do; or why it is left.
+    pub(super) fn plan(
+        &self,
+        module: &Module,
+        model: &CostModel<'_>,
+        numbers: Numbers,
+    ) -> Result<Attempt, String> {
+        let but = |why: &str| format!("it could start before the reshape, but {why}");
+        if module.extras(self.reshape).is_some() {
+            return Err(but("the reshape has attributes or control edges that would be lost"));
+        }
+        let plain = |id| module.array_shape(id).is_some_and(is_plain);
+        if !plain(self.source) || !plain(self.reshape) {
+            return Err(but("what is reshaped does not lie row major"));
+        }
+        let reduce = MonoidReduce::or_why_not(module, self.reduce, numbers)
+            .map_err(|why| but(&format!("it {why}")))?;
+        let mut brought = Brought::new(self, model);
+        let arrays = reduced_arrays(module, self.reduce).iter();
+        let sources: Option<SmallVec<[Value; 2]>> =
+            arrays.map(|&id| brought.value(module, id)).collect();
+        let sources = sources.ok_or_else(|| but("it reduces what is no array"))?;
+        let Brought { mut patch, frees, .. } = brought;
+        let result = (self.way.plan)(&reduce, module, &self.digits, &sources, &mut patch)
+            .ok_or_else(|| but("its type has no known identity"))?;
+        patch.replace(self.reduce, result);
+        let shape = |id| module.shape(id).without_layout();
+        let (from, to) = (shape(self.source), shape(self.reshape));
+        let how = self.way.how;
+        Ok(Attempt {
+            patch,
+            frees,
+            done: format!("reduced {from} {how} {to}"),
+            would: format!("reducing {from} {how} {to}"),
+        })
+    }
+}
+
+/// The arrays of a reduce being brought to the dims of what is reshaped.
+struct Brought<'a> {
+    found: &'a ReduceOfReshape<'a>,
+    model: &'a CostModel<'a>,
+    patch: Patch,
+    values: FxHashMap<InstId, Value>,
+    /// The arrays that are not needed any more.
+    frees: SmallVec<[InstId; 2]>,
+}
+
+impl<'a> Brought<'a> {
+    fn new(found: &'a ReduceOfReshape<'a>, model: &'a CostModel<'a>) -> Self {
+        let (patch, values) = (Patch::new(), FxHashMap::default());
+        Self { found, model, patch, values, frees: SmallVec::new() }
+    }
+
+    /// An array in those dims: what it is a reshape or a broadcast of, or else
+    /// the array reshaped.
+    fn value(&mut self, module: &Module, id: InstId) -> Option<Value> {
+        if let Some(value) = self.values.get(&id) {
+            return Some(*value);
+        }
+        let value = match self.without(module, id) {
+            Some(value) => {
+                self.frees.push(id);
+                value
+            }
+            None => {
+                let shape = shape_like(module.array_shape(id)?, self.found.digits.from_dims());
+                let operand = [Value::Old(id)];
+                self.patch.add_like(id, self.found.reduce, reshape_op(), shape, operand)
+            }
+        };
+        self.values.insert(id, value);
+        Some(value)
+    }
+
+    /// The array in those dims, made without the array itself.
+    fn without(&mut self, module: &Module, id: InstId) -> Option<Value> {
+        if module.extras(id).is_some() {
+            return None;
+        }
+        if let Some((_, source)) = reshaped(module, id) {
+            let shape = module.array_shape(source)?;
+            let fits = shape.dims() == self.found.digits.from_dims() && is_plain(shape);
+            return fits.then_some(Value::Old(source));
+        }
+        cheapest_through(module, self.model, id, &self.found.digits, &mut self.patch)
+    }
+}
+
+/// A reshape, and its operand.
+fn reshaped(module: &Module, id: InstId) -> Option<(InstId, InstId)> {
+    match (module.op(id), module.operands(id)) {
+        (Op::Reshape(_), [source]) => Some((id, *source)),
+        _ => None,
+    }
+}
+
+/// The digits of a reshape between arrays of static dims.
+fn digits_of(module: &Module, reshape: InstId, source: InstId) -> Option<Digits> {
+    let (from, to) = (module.array_shape(source)?, module.array_shape(reshape)?);
+    if !from.is_static() || !to.is_static() {
+        return None;
+    }
+    Digits::of_reshape(from.dims(), to.dims())
+}

@@ -1,0 +1,79 @@
+//! **T1: reduce before the reshape what the reshape leaves alone.**
+//!
+//! ```text
+//! reduce(reshape(X), D) = reduce(reshape(reduce(X, S), small), R)
+//!
+//! group norm  X[B,H,W,C] ── reshape [B,H,W,G,C/G] ── reduce {1,2,4} ── [B,G]
+//! becomes     X[B,H,W,C] ── reduce {1,2} ── [B,C] ── reshape [B,G,C/G] ── reduce {2} ── [B,G]
+//! ```
+//!
+//! S are the dims of X along which the result does not vary; only dims of
+//! which one part is kept and another reduced keep a reshape, on the tensor
+//! already reduced. More arithmetic, far fewer elements to realign. Where no
+//! such dim is left, the reshape is gone.
+//!
+//! Several arrays are reduced at once if one of them is such a reshape: the
+//! others come to the dims of X as what they are a reshape or a broadcast of, or
+//! by a reshape that the result has to pay. An argmax reduces values and an iota,
+//! which is reshaped or, where that is cheaper, counted anew along the dims of X.
+//!
+//! Preconditions: a computation that is a [`Reducer`] (associative and
+//! commutative), static row-major shapes. A first stage of sums or products
+//! starts from the identity, which must be known, unless the reduce's init is
+//! neutral, so that any other init is still applied once; where taking the init
+//! twice changes nothing (maxima, choices), both stages start from it. Sums and
+//! products of floats are regrouped, as HLO allows, unless the order must be kept
+//! (`--exact`); so are choices by floats, where the order decides which NaN's
+//! index and which zero's sign is kept.
+//!
+//! Where parts of dims stay (`H/k` of H), [`super::reduce_as_window`] may do better.
+//!
+//! [`Reducer`]: tilewright_ir::reducer::Reducer
+//!
+//! Source: the patent application "Reshape and broadcast optimizations to avoid
+//! unnecessary data movement" (B. A. Hechtman, filed 2020-04-30), the pattern
+//! `reduce(reshape(X))`; generalised from unchanged dims to all dims whose
+//! digits are all reduced.
+
+use tilewright_ir::{EditError, Module, Opcode};
+
+use super::reduce_of_reshape::{ReduceOfReshape, Way};
+use crate::analysis::reduce::{MonoidReduce, first_stage};
+use crate::driver::attempt::attempt_each;
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+
+/// See the module.
+pub struct ReduceThroughReshape;
+
+/// Stages are for what can be reduced whole.
+const STAGES: Way = Way {
+    starts: |digits, dims| first_stage(digits, dims).is_some(),
+    plan: MonoidReduce::through,
+    how: "before it becomes",
+};
+
+impl Pass for ReduceThroughReshape {
+    fn name(&self) -> &'static str {
+        "reduce-through-reshape"
+    }
+
+    fn summary(&self) -> &'static str {
+        "T1: reduce before a reshape what it leaves alone, so that less is reshaped"
+    }
+
+    fn class(&self) -> Class {
+        Class::Regrouping
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let model = cx.model();
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
+            Some(ReduceOfReshape::at(module, id, &STAGES)?.plan(module, &model, numbers))
+        })
+    }
+}

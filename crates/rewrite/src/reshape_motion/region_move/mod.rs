@@ -1,0 +1,247 @@
+//! Moves elementwise regions to other dims, where that pays: the mechanism of
+//! [`super::reshape_out_of_region`], [`super::unit_dims`] and [`crate::reshape_motion::merged_dims`].
+
+mod placement;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use tilewright_ir::{Dims, EditError, InstId, Module, Op};
+
+use crate::analysis::region::{ExitKind, LeafKind, Region, unseen_region_around};
+use crate::cost::CostModel;
+use crate::driver::Context;
+use crate::driver::{Note, Verdict};
+use plan::{Move, Planner};
+
+/// More dims than this are not tried for one region.
+const MOST_CANDIDATES: usize = 4;
+
+/// Larger regions are cut piece by piece.
+const MOST_MEMBERS: usize = 1024;
+
+/// Dims on offer.
+pub(super) type Offers = SmallVec<[Dims; MOST_CANDIDATES]>;
+
+/// Whether two lists of dims differ only by dims of size 1.
+pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
+    from.iter().filter(|&&d| d != 1).eq(to.iter().filter(|&&d| d != 1))
+}
+
+/// The regions that a pass looks for, and where they may move.
+#[derive(Clone, Copy)]
+pub(super) struct Search {
+    /// The name of the pass.
+    pub(super) pass: &'static str,
+    /// The values around which an instruction makes it look for a region.
+    pub(super) starts: fn(&Module, InstId) -> SmallVec<[InstId; 2]>,
+    /// The dims to which a region may move.
+    pub(super) offers: fn(&Module, &Region) -> Offers,
+    /// Whether parts of regions may move.
+    pub(super) cuts: bool,
+}
+
+/// Moves every region that a search leads to and for which that pays, once; the number of
+/// moves.
+pub(super) fn sweep(
+    module: &mut Module,
+    cx: &mut Context<'_>,
+    search: Search,
+) -> Result<usize, EditError> {
+    Sweep { cx, search, seen: FxHashSet::default() }.run(module)
+}
+
+/// The regions that a reshape leads into and out of.
+pub(super) fn around_reshape(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
+    match (module.op(id), module.operands(id)) {
+        (Op::Reshape(_), &[operand]) => SmallVec::from([operand, id]),
+        _ => SmallVec::new(),
+    }
+}
+
+/// Those dims of the reshapes around a region that a pass admits, each once; `admits` is
+/// asked about them and the region's dims.
+pub(super) fn dims_of_reshapes(
+    module: &Module,
+    region: &Region,
+    admits: impl Fn(&[i64], &[i64]) -> bool,
+) -> Offers {
+    let sources = region.leaves.iter().filter_map(|leaf| match leaf.kind {
+        LeafKind::Reshape(source) => Some(source),
+        LeafKind::Broadcast(_)
+        | LeafKind::Transpose(_)
+        | LeafKind::Iota
+        | LeafKind::Constant
+        | LeafKind::Other => None,
+    });
+    let exits = region.exits.iter().filter(|exit| exit.kind == ExitKind::Reshape);
+    let mut offers = Offers::new();
+    for id in sources.chain(exits.filter_map(|exit| exit.user)) {
+        let Some(shape) = module.array_shape(id) else { continue };
+        let known = shape.dims() == region.dims.as_slice()
+            || offers.iter().any(|dims| dims.as_slice() == shape.dims());
+        let admitted = !known && admits(shape.dims(), &region.dims);
+        if admitted && offers.len() < MOST_CANDIDATES {
+            offers.push(shape.dims().into());
+        }
+    }
+    offers
+}
+
+/// A sweep over a module.
+struct Sweep<'a, 'b> {
+    cx: &'a mut Context<'b>,
+    search: Search,
+    seen: FxHashSet<InstId>,
+}
+
+/// Whether a region is too large for one cut, which takes more than linear time.
+fn is_large(region: &Region) -> bool {
+    region.members.len() > MOST_MEMBERS
+}
+
+fn is_live(module: &Module, id: InstId) -> bool {
+    module.instruction(id).use_count() > 0 || module.is_root(id)
+}
+
+impl Sweep<'_, '_> {
+    fn run(mut self, module: &mut Module) -> Result<usize, EditError> {
+        let mut changes = 0;
+        for computation in module.computations().to_vec() {
+            let seeds: Vec<InstId> = module.instructions(computation).collect();
+            for id in seeds {
+                if !is_live(module, id) {
+                    continue;
+                }
+                for start in (self.search.starts)(module, id) {
+                    changes += self.rewrite_around(module, start)?;
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Moves the region around an instruction, if it is the first in the sweep
+    /// to lead there; the number of moves.
+    fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<usize, EditError> {
+        let region = unseen_region_around(module, start, &mut self.seen);
+        let Some(region) = region else { return Ok(0) };
+        let candidates = (self.search.offers)(module, &region);
+        if candidates.is_empty() {
+            return Ok(0);
+        }
+        if let Some(dynamic) = region.dynamic {
+            self.note(module, &region, Verdict::Left, words::why_dynamic(module, dynamic));
+            return Ok(0);
+        }
+        let rest = (!region.blocked.is_empty()).then(|| region.movable(module));
+        let movable = rest.as_ref().unwrap_or(&region);
+        let best = self.best(module, movable, &candidates);
+        if best.as_ref().is_none_or(|best| !best.pays()) && self.search.cuts && is_large(movable) {
+            return self.move_pieces(module, movable, &candidates);
+        }
+        Ok(usize::from(self.make(module, &region, movable, best)?))
+    }
+
+    /// Moves pieces of a region that is too large for one cut, one after the
+    /// other, so that each meets those before it where they are now.
+    fn move_pieces(
+        &mut self,
+        module: &mut Module,
+        region: &Region,
+        candidates: &[Dims],
+    ) -> Result<usize, EditError> {
+        let mut moves = 0;
+        for members in region.interior.chunks(MOST_MEMBERS) {
+            let piece = Region::of(module, region.dims.clone(), members);
+            let best = self.best(module, &piece, candidates);
+            moves += usize::from(self.make(module, &piece, &piece, best)?);
+        }
+        Ok(moves)
+    }
+
+    /// Makes the best move of what is movable of a region, if it pays.
+    fn make(
+        &mut self,
+        module: &mut Module,
+        region: &Region,
+        movable: &Region,
+        best: Option<Move>,
+    ) -> Result<bool, EditError> {
+        let target = &self.cx.target.name;
+        let Some(done) = best.as_ref().filter(|best| best.pays()) else {
+            if let Some(text) = words::why_left(module, region, best.as_ref(), target) {
+                self.note(module, region, Verdict::Left, text);
+            }
+            return Ok(false);
+        };
+        let text = words::explain(module, region, done, target);
+        let place = words::region_place(module, region);
+        let pass = self.search.pass;
+        if !self.cx.is_worthwhile(module, &done.patch) || !self.cx.spend(pass, &place) {
+            return Ok(false);
+        }
+        self.note(module, region, Verdict::Done, text);
+        // What was made waits for the next sweep.
+        self.seen.extend(done.patch.apply(module)?);
+        remove_unused(module, movable, done)?;
+        Ok(true)
+    }
+
+    /// The move that saves most.
+    fn best(&self, module: &Module, region: &Region, candidates: &[Dims]) -> Option<Move> {
+        let model = self.cx.model();
+        let moves = candidates.iter().flat_map(|dims| self.moves(module, region, dims, &model));
+        moves.min_by(|a, b| (a.after - a.before).total_cmp(&(b.after - b.before)))
+    }
+
+    /// The move of all of a region to other dims, and that of the part of it
+    /// which is best to move.
+    fn moves(
+        &self,
+        module: &Module,
+        region: &Region,
+        dims: &Dims,
+        model: &CostModel<'_>,
+    ) -> SmallVec<[Move; 2]> {
+        let numbers = self.cx.numbers;
+        let Some(whole) = Planner::plan(module, region, dims, model, numbers) else {
+            return SmallVec::new();
+        };
+        let planned = whole.planned();
+        let part = (self.search.cuts && !is_large(region))
+            .then(|| placement::part_to_move(&whole, &planned))
+            .flatten()
+            .map(|part| region.part(module, |id| part.contains(&id)))
+            .and_then(|part| {
+                let part = Planner::plan(module, &part, dims, model, numbers)?;
+                let planned = part.planned();
+                Some(part.weighed(&planned))
+            })
+            .filter(Move::pays);
+        [whole.weighed(&planned)].into_iter().chain(part).collect()
+    }
+
+    fn note(&mut self, module: &Module, region: &Region, verdict: Verdict, text: String) {
+        let place = words::region_place(module, region);
+        self.cx.notes.push(Note { pass: self.search.pass, verdict, place, text });
+    }
+}
+
+/// Removes what a move leaves without use: a dead region would be found and
+/// moved again, as often as the pass is run.
+fn remove_unused(module: &mut Module, region: &Region, done: &Move) -> Result<(), EditError> {
+    let leaves = region.leaves.iter().filter(|leaf| leaf.kind != LeafKind::Other);
+    let interior = leaves.map(|leaf| leaf.id).chain(region.interior.iter().copied());
+    let ends = done.patch.replaced().iter().map(|&(old, _)| old);
+    // Users before operands.
+    for id in interior.chain(ends).rev() {
+        if module.is_removable(id) {
+            module.remove(id)?;
+        }
+    }
+    Ok(())
+}

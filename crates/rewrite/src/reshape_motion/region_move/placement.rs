@@ -1,0 +1,298 @@
+//! Which part of a region to move: the one that costs least.
+//!
+//! ```text
+//! cost(M) = sum over v in M of moved(v) + sum over v not in M of left(v)
+//!         + what it costs to bring values across
+//! ```
+//!
+//! Each instruction of a region is computed in the old dims or in the new ones.
+//! A value that is used on the other side is reshaped there once, however many
+//! use it; a broadcast is made on each side where it is used; an exit costs what
+//! it costs on the side of its value. Every term is of one of the forms that a
+//! minimum cut takes: paid if one node is moved, if it is left, or if one of
+//! them is moved and one of several others left. So the part chosen is the best
+//! there is, all of the region and none of it included, on the model of
+//! [`crate::cost`].
+//!
+//! With more than two dims on offer, each round moves what is best to move to
+//! one of them, and the pipeline goes on until nothing pays; every step costs
+//! less than the one before, but several steps together need not be the best.
+//! They are no worse than the best choice between the region's dims and those of
+//! any one other list.
+
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Value};
+
+use super::plan::{ExitPiece, LeafPiece, Planner};
+use crate::analysis::min_cut::{Cut, Node};
+use crate::analysis::reduce::reshape_op;
+use crate::analysis::region::{Exit, Leaf};
+use crate::cost::{Cost, CostModel, Operand, large_minor};
+
+/// The members of a region to move, if that is neither all nor none, given what
+/// [`Planner::planned`] says.
+pub(super) fn part_to_move(
+    planner: &Planner<'_>,
+    (costs, fused): &(Vec<Cost>, Vec<bool>),
+) -> Option<FxHashSet<InstId>> {
+    let region = planner.region;
+    if region.interior.len() < 2 {
+        return None;
+    }
+    let exits = region.exits.iter().zip(&planner.pieces.exits);
+    let needed_back = exits.filter(|(_, piece)| piece.result.is_none());
+    let needed_back = needed_back.map(|(exit, _)| exit.value).collect();
+    let (cut, nodes) = (Cut::default(), FxHashMap::default());
+    let model = planner.model;
+    let slots = FxHashMap::default();
+    let mut network = Network { planner, model, costs, fused, needed_back, cut, nodes, slots };
+    network.build()?;
+    let moved = network.cut.solve();
+    let chosen = |id: &InstId| network.nodes.get(id).is_some_and(|&node| moved.has(node));
+    let part: FxHashSet<InstId> = region.members.iter().copied().filter(|id| chosen(id)).collect();
+    let moves = region.interior.iter().any(|id| part.contains(id));
+    (moves && part.len() < region.members.len()).then_some(part)
+}
+
+struct Network<'a> {
+    planner: &'a Planner<'a>,
+    model: &'a CostModel<'a>,
+    /// Of the planned instructions.
+    costs: &'a [Cost],
+    fused: &'a [bool],
+    /// Values that a use outside needs in the old dims.
+    needed_back: FxHashSet<InstId>,
+    cut: Cut,
+    /// The members of the region.
+    nodes: FxHashMap<InstId, Node>,
+    /// The interior instructions that read a value, once for each operand that
+    /// it is.
+    slots: FxHashMap<InstId, SmallVec<[Node; 4]>>,
+}
+
+/// A value on its way to the other side.
+struct Crossing {
+    cost: f64,
+    /// What each reader pays to load it there.
+    load: f64,
+    fused: bool,
+}
+
+impl Network<'_> {
+    fn build(&mut self) -> Option<()> {
+        let region = self.planner.region;
+        for &id in &region.members {
+            let node = self.cut.node();
+            self.nodes.insert(id, node);
+        }
+        for id in &region.interior {
+            for &operand in self.planner.module.operands(*id) {
+                self.slots.entry(operand).or_default().push(self.nodes[id]);
+            }
+        }
+        for (&id, &planned) in region.interior.iter().zip(&self.planner.pieces.interior) {
+            let moved = self.costs.get(planned)?.cycles;
+            self.cut.costs(self.nodes[&id], moved, self.of(id));
+        }
+        for (leaf, piece) in region.leaves.iter().zip(&self.planner.pieces.leaves) {
+            self.leaf(leaf, piece);
+        }
+        for &id in &region.interior {
+            self.crossings(id)?;
+        }
+        for (exit, piece) in region.exits.iter().zip(&self.planner.pieces.exits) {
+            self.exit(exit, piece)?;
+        }
+        Some(())
+    }
+
+    fn module(&self) -> &Module {
+        self.planner.module
+    }
+
+    fn of(&self, id: InstId) -> f64 {
+        self.planner.cost_of(id)
+    }
+
+    fn sum(&self, planned: std::ops::Range<usize>) -> f64 {
+        self.costs.get(planned).map_or(0.0, |costs| costs.iter().map(|cost| cost.cycles).sum())
+    }
+
+    /// The interior instructions that read a value.
+    fn readers(&self, id: InstId) -> SmallVec<[Node; 4]> {
+        let mut readers = self.slots.get(&id).cloned().unwrap_or_default();
+        // Those of one reader stand side by side.
+        readers.dedup();
+        readers
+    }
+
+    /// Paid once if any of these is moved.
+    fn if_any_moved(&mut self, nodes: &[Node], cost: f64) {
+        let any = self.cut.node();
+        self.cut.costs(any, cost, 0.0);
+        for &node in nodes {
+            self.cut.together(node, any);
+        }
+    }
+
+    /// Paid once if any of these is left.
+    fn if_any_left(&mut self, nodes: &[Node], cost: f64) {
+        let all = self.cut.node();
+        self.cut.costs(all, 0.0, cost);
+        for &node in nodes {
+            self.cut.together(all, node);
+        }
+    }
+
+    /// A leaf, which its piece brings into the new dims: wherever it is read,
+    /// it is made.
+    fn leaf(&mut self, leaf: &Leaf, piece: &LeafPiece) {
+        let mut readers = self.readers(leaf.id);
+        let mut stays = piece.needs_leaf;
+        match self.nodes.get(&leaf.id).copied() {
+            // Its uses outside are exits, on the side of its node.
+            Some(node) if self.used_outside(leaf.id) => {
+                stays |= self.needed_back.contains(&leaf.id);
+                readers.push(node);
+            }
+            Some(node) => readers.iter().for_each(|&reader| self.cut.together(reader, node)),
+            None => stays |= self.used_outside(leaf.id),
+        }
+        let made = self.sum(piece.planned.clone()) - piece.also;
+        self.if_any_moved(&readers, made - piece.spared);
+        if !stays {
+            let now = self.of(leaf.id);
+            self.if_any_left(&readers, now - piece.spared);
+        }
+    }
+
+    fn used_outside(&self, id: InstId) -> bool {
+        let within = self.slots.get(&id).map_or(0, SmallVec::len);
+        self.module().is_root(id) || self.module().instruction(id).use_count() > within
+    }
+
+    /// Paid once if `node` is moved and any of the readers is left.
+    fn once_across(&mut self, node: Node, readers: &[Node], cost: f64) {
+        let arrived = self.cut.node();
+        self.cut.apart(node, arrived, cost);
+        for &reader in readers {
+            self.cut.together(arrived, reader);
+        }
+    }
+
+    /// Paid once if `node` is left and any of the readers is moved.
+    fn once_over(&mut self, node: Node, readers: &[Node], cost: f64) {
+        let wanted = self.cut.node();
+        self.cut.apart(wanted, node, cost);
+        for &reader in readers {
+            self.cut.together(reader, wanted);
+        }
+    }
+
+    /// What an interior value costs those that read it on the other side.
+    fn crossings(&mut self, id: InstId) -> Option<()> {
+        let (node, readers) = (self.nodes[&id], self.readers(id));
+        let (back, over) = (self.back(id)?, self.over(id)?);
+        if self.needed_back.contains(&id) {
+            self.cut.costs(node, back.cost, 0.0);
+        } else {
+            self.once_across(node, &readers, back.cost);
+        }
+        // Left, it may be reshaped for others already.
+        let twin = self.planner.reshape_to(id, &self.planner.new_shape(id)?);
+        let cost = if twin.is_some() { 0.0 } else { over.cost };
+        self.once_over(node, &readers, cost);
+        for reader in self.slots.get(&id).cloned().unwrap_or_default() {
+            self.cut.apart(node, reader, back.load);
+            self.cut.apart(reader, node, over.load);
+        }
+        Some(())
+    }
+
+    /// From the new dims to the old ones.
+    fn back(&self, id: InstId) -> Option<Crossing> {
+        Some(self.crossing(&self.planner.new_shape(id)?, self.module().shape(id)))
+    }
+
+    /// From the old dims to the new ones.
+    fn over(&self, id: InstId) -> Option<Crossing> {
+        Some(self.crossing(self.module().shape(id), &self.planner.new_shape(id)?))
+    }
+
+    fn crossing(&self, from: &Shape, to: &Shape) -> Crossing {
+        let operand = [Operand { value: self.model.weigh(from), fused: true, regrouped: false }];
+        let (op, to) = (reshape_op(), self.model.weigh(to));
+        let fused = self.model.fuses(&op, to.shape, &operand);
+        let load = if fused { 0.0 } else { self.model.load(to).cycles };
+        Crossing { cost: self.model.instruction(&op, to, &operand).cycles, load, fused }
+    }
+
+    fn exit(&mut self, exit: &Exit, piece: &ExitPiece) -> Option<()> {
+        let node = *self.nodes.get(&exit.value)?;
+        match (piece.result, exit.user) {
+            (Some(result), Some(user)) => {
+                let moved = self.sum(piece.planned.clone()) + self.users_pay(user, result);
+                self.cut.costs(node, moved, self.of(user));
+            }
+            // A leaf has the old dims still.
+            _ if self.module().opcode(exit.value) == Opcode::Reshape => {}
+            _ => {
+                let moved = self.back_pays(exit)?;
+                self.cut.costs(node, moved, 0.0);
+            }
+        }
+        Some(())
+    }
+
+    /// By how much the users of a value pay more for what takes its place.
+    fn users_pay(&self, old: InstId, new: Value) -> f64 {
+        let now = self.model.operand(self.module(), old);
+        let patch = &self.planner.patch;
+        let then = self.model.planned_operand(self.module(), patch, self.fused, new);
+        let users = self.module().users(old);
+        let mut more: f64 = users.iter().map(|&user| self.user_pays(user, old, then)).sum();
+        if self.is_result(old) && then.fused != now.fused {
+            let store = self.model.stored(now.value).cycles;
+            more += if now.fused { -store } else { store };
+        }
+        more
+    }
+
+    /// By how much a use of a moved value pays more for its reshape back.
+    fn back_pays(&self, exit: &Exit) -> Option<f64> {
+        let fused = self.back(exit.value)?.fused;
+        let value = self.model.weigh(self.module().shape(exit.value));
+        Some(match exit.user {
+            Some(user) => {
+                let new = self.planner.new_shape(exit.value)?;
+                let old = value.shape.as_array()?;
+                let regrouped = fused && large_minor(new.as_array()?) != large_minor(old);
+                self.user_pays(user, exit.value, Operand { value, fused, regrouped })
+            }
+            None if self.is_result(exit.value) && !fused => -self.model.stored(value).cycles,
+            None => 0.0,
+        })
+    }
+
+    fn user_pays(&self, user: InstId, old: InstId, then: Operand<'_>) -> f64 {
+        let module = self.module();
+        let operands: SmallVec<[Operand<'_>; 4]> = module
+            .operands(user)
+            .iter()
+            .map(|&id| if id == old { then } else { self.model.operand(module, id) })
+            .collect();
+        let op: &Op = module.op(user);
+        let result = self.model.weigh(module.shape(user));
+        self.model.in_module(module, op, result, &operands).cycles - self.of(user)
+    }
+
+    /// Whether it is what the whole module yields.
+    fn is_result(&self, id: InstId) -> bool {
+        let entry = self.module().entry();
+        entry.and_then(|entry| self.module().computation(entry).root()) == Some(id)
+    }
+}

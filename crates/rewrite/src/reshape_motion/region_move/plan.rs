@@ -1,0 +1,292 @@
+//! Plans how a region is computed in other dims, and weighs it.
+
+mod leaf;
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use tilewright_ir::{ArrayShape, Dims, InstId, Module, Patch, Shape, Value};
+
+use crate::analysis::digits::Digits;
+use crate::analysis::reduce::{MonoidReduce, reduced_arrays, reshape_op, shape_like};
+use crate::analysis::region::{Exit, ExitKind, Region};
+use crate::cost::{Cost, CostModel, Operand, pays};
+use crate::driver::numbers::Numbers;
+use crate::reshape_motion::broadcast_plan::cheapest_through;
+
+/// A region's computation in other dims.
+pub(super) struct Move {
+    /// Those dims.
+    pub(super) dims: Dims,
+    /// How many elementwise instructions move.
+    pub(super) ops: usize,
+    /// The edits.
+    pub(super) patch: Patch,
+    /// Modelled cycles of what goes.
+    pub(super) before: f64,
+    /// Modelled cycles of what comes.
+    pub(super) after: f64,
+    /// Uses that still need the old dims at full size.
+    pub(super) forced: Vec<Exit>,
+}
+
+impl Move {
+    /// Whether it costs less than what is there.
+    pub(super) fn pays(&self) -> bool {
+        pays(self.before, self.after)
+    }
+}
+
+/// What of a patch stands for what of a region: the places of the planned
+/// instructions.
+#[derive(Default)]
+pub(super) struct Pieces {
+    /// What brings each leaf into the new dims.
+    pub(super) leaves: Vec<LeafPiece>,
+    /// The interior instructions.
+    pub(super) interior: Vec<usize>,
+    /// What each exit becomes.
+    pub(super) exits: Vec<ExitPiece>,
+}
+
+/// What brings a leaf into the new dims.
+pub(super) struct LeafPiece {
+    /// The instructions for it alone.
+    pub(super) planned: Range<usize>,
+    /// Whether they read the leaf itself, so that it stays.
+    pub(super) needs_leaf: bool,
+    /// How much less it would take to bring it there, did the leaf stay.
+    pub(super) spared: f64,
+    /// What the reshape costs whose place they take besides.
+    pub(super) also: f64,
+}
+
+/// What an exit becomes.
+pub(super) struct ExitPiece {
+    /// The instructions for it alone.
+    pub(super) planned: Range<usize>,
+    /// The value that takes the place of the user; none where the use needs
+    /// the old dims.
+    pub(super) result: Option<Value>,
+}
+
+/// A move being planned.
+pub(super) struct Planner<'a> {
+    pub(super) module: &'a Module,
+    pub(super) region: &'a Region,
+    /// From the new dims to the region's.
+    digits: Digits,
+    pub(super) model: &'a CostModel<'a>,
+    numbers: Numbers,
+    pub(super) patch: Patch,
+    pub(super) pieces: Pieces,
+    /// What values of the region are in the new dims.
+    moved: FxHashMap<InstId, Value>,
+    /// The instructions that nothing needs any more.
+    gone: FxHashSet<InstId>,
+    /// The interior values that are reshaped back.
+    back: FxHashSet<InstId>,
+    forced: Vec<Exit>,
+}
+
+impl<'a> Planner<'a> {
+    /// Plans the move of all of a region.
+    pub(super) fn plan(
+        module: &'a Module,
+        region: &'a Region,
+        dims: &Dims,
+        model: &'a CostModel<'a>,
+        numbers: Numbers,
+    ) -> Option<Self> {
+        let mut planner = Self {
+            module,
+            region,
+            digits: Digits::of_reshape(dims, &region.dims)?,
+            model,
+            numbers,
+            patch: Patch::new(),
+            pieces: Pieces::default(),
+            moved: FxHashMap::default(),
+            gone: region.interior.iter().copied().collect(),
+            back: FxHashSet::default(),
+            forced: Vec::new(),
+        };
+        for leaf in &region.leaves {
+            let (value, piece) = planner.leaf(leaf)?;
+            planner.moved.insert(leaf.id, value);
+            planner.pieces.leaves.push(piece);
+        }
+        for &id in &region.interior {
+            planner.pieces.interior.push(planner.patch.planned().len());
+            planner.interior(id);
+        }
+        for exit in &region.exits {
+            let start = planner.patch.planned().len();
+            let result = planner.exit(exit);
+            let planned = start..planner.patch.planned().len();
+            planner.pieces.exits.push(ExitPiece { planned, result });
+        }
+        planner.leaves_gone();
+        Some(planner)
+    }
+
+    /// What the planned instructions cost, and which of them are fused.
+    pub(super) fn planned(&self) -> (Vec<Cost>, Vec<bool>) {
+        self.model.planned(self.module, &self.patch)
+    }
+
+    /// The move, with what it costs, given what [`Self::planned`] says.
+    pub(super) fn weighed(self, (planned, fused): &(Vec<Cost>, Vec<bool>)) -> Move {
+        let before: Cost = self.gone.iter().map(|&id| self.model.of(self.module, id)).sum();
+        let after: Cost = planned.iter().copied().sum();
+        let users = self.users_cost_more_by(fused);
+        Move {
+            dims: Dims::from_slice(self.digits.from_dims()),
+            ops: self.region.interior.len(),
+            patch: self.patch,
+            before: before.cycles + (-users).max(0.0),
+            after: after.cycles + users.max(0.0),
+            forced: self.forced,
+        }
+    }
+
+    /// An interior instruction in the new dims.
+    fn interior(&mut self, id: InstId) {
+        let operands: SmallVec<[Value; 3]> = self
+            .module
+            .operands(id)
+            .iter()
+            .map(|&operand| self.moved.get(&operand).copied().unwrap_or(Value::Old(operand)))
+            .collect();
+        if let Some(shape) = self.new_shape(id) {
+            let value = self.patch.add(id, self.module.op(id).clone(), shape, operands);
+            self.moved.insert(id, value);
+        }
+    }
+
+    /// What a use outside of the region gets in place of its user, if that
+    /// can go.
+    fn exit(&mut self, exit: &Exit) -> Option<Value> {
+        let value = *self.moved.get(&exit.value)?;
+        let result = match (exit.kind, exit.user) {
+            (ExitKind::Reshape, Some(user)) => self.reshape_exit(user, value),
+            (ExitKind::Reduce, Some(user)) => self.reduce_exit(user, exit.value, value),
+            (ExitKind::Other | ExitKind::Reshape | ExitKind::Reduce, _) => None,
+        };
+        match (result, exit.user) {
+            (Some(result), Some(user)) => {
+                self.patch.replace(user, result);
+                self.gone.insert(user);
+            }
+            _ => self.force(exit),
+        }
+        result
+    }
+
+    /// A reduce of a moved value; what it reduces besides is repeated in the new
+    /// dims.
+    fn reduce_exit(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
+        let reduce = MonoidReduce::of(self.module, user, self.numbers)?;
+        if !reduce.goes_through(self.module, &self.digits) {
+            return None;
+        }
+        let (module, model, digits) = (self.module, self.model, &self.digits);
+        let arrays = reduced_arrays(module, user).iter().map(|&id| match id == old {
+            true => Some(new),
+            false => cheapest_through(module, model, id, digits, &mut self.patch),
+        });
+        let arrays: Option<SmallVec<[Value; 2]>> = arrays.collect();
+        reduce.through(module, digits, &arrays?, &mut self.patch)
+    }
+
+    fn reshape_exit(&mut self, user: InstId, value: Value) -> Option<Value> {
+        let shape = self.array(user)?;
+        if self.module.extras(user).is_some() || !shape.is_static() {
+            return None;
+        }
+        if shape.dims() == self.digits.from_dims() && shape.has_default_layout() {
+            return Some(value);
+        }
+        Some(self.patch.add(user, reshape_op(), self.module.shape(user).clone(), [value]))
+    }
+
+    /// The use needs the old dims. A leaf still has them; an interior value
+    /// is reshaped, once for all its uses.
+    fn force(&mut self, exit: &Exit) {
+        if !self.gone.contains(&exit.value) {
+            return;
+        }
+        if let (true, Some(&value)) = (self.back.insert(exit.value), self.moved.get(&exit.value)) {
+            let shape = self.module.shape(exit.value).clone();
+            let back = self.patch.add(exit.value, reshape_op(), shape, [value]);
+            self.patch.replace(exit.value, back);
+        }
+        self.forced.push(*exit);
+    }
+
+    /// Leaves that only gone instructions used are gone too.
+    fn leaves_gone(&mut self) {
+        for (leaf, piece) in self.region.leaves.iter().zip(&self.pieces.leaves) {
+            if !piece.needs_leaf && self.only_gone_use(leaf.id) {
+                self.gone.insert(leaf.id);
+            }
+        }
+    }
+
+    fn only_gone_use(&self, id: InstId) -> bool {
+        !self.module.is_root(id) && self.module.uses(id).all(|u| self.gone.contains(&u.user))
+    }
+
+    /// By how many cycles what is left costs more than now for reading what is
+    /// made: a user that fuses saves the load of a value that is fused, any
+    /// other one has it stored first. `fused` says which of the patch are.
+    fn users_cost_more_by(&self, fused: &[bool]) -> f64 {
+        let (module, patch, model) = (self.module, &self.patch, self.model);
+        let new: FxHashMap<InstId, Value> = patch.replaced().iter().copied().collect();
+        let now = |id: InstId| model.operand(module, id);
+        let then = |id: InstId| match new.get(&id) {
+            Some(&value) => model.planned_operand(module, patch, fused, value),
+            None => now(id),
+        };
+        let result = module.entry().and_then(|entry| module.computation(entry).root());
+        let mut seen = FxHashSet::default();
+        let mut more = 0.0;
+        for &(old, _) in patch.replaced() {
+            if result == Some(old) && then(old).fused != now(old).fused {
+                let store = model.stored(now(old).value).cycles;
+                more += if now(old).fused { -store } else { store };
+            }
+            for user in module.users(old) {
+                if !self.gone.contains(&user) && seen.insert(user) {
+                    let operands: SmallVec<[Operand<'_>; 4]> =
+                        module.operands(user).iter().map(|&operand| then(operand)).collect();
+                    let result = model.weigh(module.shape(user));
+                    more += model.in_module(module, module.op(user), result, &operands).cycles;
+                    more -= model.of(module, user).cycles;
+                }
+            }
+        }
+        more
+    }
+
+    /// What an instruction of the module costs.
+    pub(super) fn cost_of(&self, id: InstId) -> f64 {
+        self.model.of(self.module, id).cycles
+    }
+
+    /// Whether an array lies in the new dims.
+    pub(super) fn has_new_dims(&self, id: InstId) -> bool {
+        self.array(id)
+            .is_some_and(|s| s.dims() == self.digits.from_dims() && s.has_default_layout())
+    }
+
+    fn array(&self, id: InstId) -> Option<&ArrayShape> {
+        self.module.array_shape(id)
+    }
+
+    /// The shape of a value of the region in the new dims.
+    pub(super) fn new_shape(&self, id: InstId) -> Option<Shape> {
+        Some(shape_like(self.array(id)?, self.digits.from_dims()))
+    }
+}

@@ -1,0 +1,143 @@
+//! What goes into a region, in the new dims.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::shaping::TransposeAttrs;
+use tilewright_ir::{InstId, Literal, Op, Opcode, Patch, Planned, Shape, Value};
+
+use super::{LeafPiece, Planner};
+use crate::analysis::reduce::{is_plain, reshape_op, shape_like};
+use crate::analysis::region::{Leaf, LeafKind};
+use crate::reshape_motion::broadcast_plan::repeated_through;
+
+/// No more uses of a value than this are looked through for a reshape of it.
+const MOST_USES: usize = 16;
+
+impl Planner<'_> {
+    /// Plans a leaf: its value in the new dims, and what that takes.
+    pub(super) fn leaf(&mut self, leaf: &Leaf) -> Option<(Value, LeafPiece)> {
+        let mut patch = std::mem::take(&mut self.patch);
+        let start = patch.planned().len();
+        let planned = match leaf.kind {
+            LeafKind::Transpose(source) => self.transposed([leaf.id, source], &mut patch),
+            _ => self.leaf_value(leaf, &mut patch).map(|value| (value, 0.0)),
+        };
+        self.patch = patch;
+        let (value, spared) = planned?;
+        let planned = start..self.patch.planned().len();
+        let needs_leaf = self.reads(planned.clone(), leaf.id);
+        let also = self.stand_in(value, planned.clone());
+        Some((value, LeafPiece { planned, needs_leaf, spared, also }))
+    }
+
+    fn reads(&self, planned: Range<usize>, id: InstId) -> bool {
+        let mut planned = self.patch.planned().get(planned).into_iter().flatten();
+        planned.any(|planned| planned.operands.contains(&Value::Old(id)))
+    }
+
+    /// Lets a planned reshape take the place of one that there is already;
+    /// what that costs.
+    fn stand_in(&mut self, value: Value, planned: Range<usize>) -> f64 {
+        let twin = match self.patch.planned().get(planned) {
+            Some([Planned { op: Op::Reshape(_), shape, operands, .. }]) => match **operands {
+                [Value::Old(of)] => self.reshape_to(of, shape),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(twin) = twin else { return 0.0 };
+        self.patch.replace(twin, value);
+        self.gone.insert(twin);
+        self.cost_of(twin)
+    }
+
+    /// A reshape of a value to a shape, among its first uses.
+    pub(in super::super) fn reshape_to(&self, id: InstId, shape: &Shape) -> Option<InstId> {
+        let module = self.module;
+        let mut users = module.uses(id).take(MOST_USES).map(|u| u.user);
+        users.find(|&user| {
+            module.opcode(user) == Opcode::Reshape
+                && module.extras(user).is_none()
+                && module.shape(user) == shape
+        })
+    }
+
+    fn leaf_value(&self, leaf: &Leaf, patch: &mut Patch) -> Option<Value> {
+        let id = leaf.id;
+        match leaf.kind {
+            LeafKind::Reshape(source) if self.has_new_dims(source) => Some(Value::Old(source)),
+            // One reshape does what two would.
+            LeafKind::Reshape(source) => self.reshaped([id, source], patch),
+            LeafKind::Transpose(_) | LeafKind::Other => self.reshaped([id, id], patch),
+            LeafKind::Broadcast(_) | LeafKind::Iota => {
+                repeated_through(self.module, id, &self.digits, patch)
+            }
+            LeafKind::Constant => {
+                let elements = self.module.constant(id)?.as_array()?.clone();
+                let dims = self.digits.from_dims().iter().copied();
+                let elements = Literal::Array(elements.reshape(dims).ok()?);
+                Some(patch.add(id, Op::Constant(Box::new(elements)), self.new_shape(id)?, []))
+            }
+        }
+    }
+
+    /// A leaf as the reshape of this, which has its elements.
+    fn reshaped(&self, [leaf, of]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
+        let (after, shape) = (self.module.next_instruction(of)?, self.new_shape(leaf)?);
+        Some(patch.add_like(leaf, after, reshape_op(), shape, [Value::Old(of)]))
+    }
+
+    /// `transpose(source)` as a transpose of a reshape or, where that costs
+    /// more or cannot be, as a reshape of the transpose; and how much less that
+    /// would cost than the first, were the transpose there anyway.
+    fn transposed(&self, [leaf, source]: [InstId; 2], patch: &mut Patch) -> Option<(Value, f64)> {
+        let (mut turned, mut reshaped) = (Patch::new(), Patch::new());
+        let can_turn = self.turned([leaf, source], &mut turned).is_some();
+        self.reshaped([leaf, leaf], &mut reshaped)?;
+        let cost = |patch: &Patch| self.model.patch(self.module, patch).cycles;
+        let more = cost(&turned) - cost(&reshaped);
+        // The transpose that there is goes with its last use.
+        let goes = self.only_gone_use(leaf);
+        let saved = if goes { self.cost_of(leaf) } else { 0.0 };
+        if can_turn && more < saved {
+            return Some((self.turned([leaf, source], patch)?, more.max(0.0)));
+        }
+        Some((self.reshaped([leaf, leaf], patch)?, 0.0))
+    }
+
+    /// A transpose of the source, which is reshaped before; `None`, and nothing
+    /// added, where that cannot be.
+    fn turned(&self, [leaf, source]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
+        let Op::Transpose(attrs) = self.module.op(leaf) else { return None };
+        let (shape, like) = (self.new_shape(leaf)?, self.array(leaf)?);
+        let plan = self.digits.transpose_through(&places(&attrs.dimensions)?)?;
+        let value = match self.lying_in(source, &plan.reshape_to) {
+            Some(source) => Value::Old(source),
+            None => {
+                let shape = shape_like(like, &plan.reshape_to);
+                patch.add(leaf, reshape_op(), shape, [Value::Old(source)])
+            }
+        };
+        if plan.transpose_is_trivial() {
+            return Some(value);
+        }
+        let dimensions = plan.order.iter().filter_map(|&d| i64::try_from(d).ok()).collect();
+        let op = Op::Transpose(Box::new(TransposeAttrs { dimensions }));
+        Some(patch.add(leaf, op, shape, [value]))
+    }
+
+    /// This, or what it is a reshape of, where that lies in these dims.
+    fn lying_in(&self, id: InstId, dims: &[i64]) -> Option<InstId> {
+        let fits = |id: &InstId| self.array(*id).is_some_and(|s| s.dims() == dims && is_plain(s));
+        let source = match (self.module.op(id), self.module.operands(id)) {
+            (Op::Reshape(_), [source]) if self.module.extras(id).is_none() => Some(*source),
+            _ => None,
+        };
+        [Some(id), source].into_iter().flatten().find(fits)
+    }
+}
+
+fn places(dims: &[i64]) -> Option<SmallVec<[usize; 6]>> {
+    dims.iter().map(|&d| usize::try_from(d).ok()).collect()
+}

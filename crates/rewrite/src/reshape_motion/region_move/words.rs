@@ -1,0 +1,98 @@
+//! Moves of regions in plain words.
+
+use tilewright_ir::{InstId, Module};
+
+use super::plan::Move;
+use crate::analysis::region::{Blocked, Exit, Region};
+use crate::driver::place_of;
+
+/// No more than this many of the instructions that stay are named in a note.
+const MOST_NAMED: usize = 3;
+
+/// Why nothing moves that is computed with an array of dynamic dims.
+pub(super) fn why_dynamic(module: &Module, id: InstId) -> String {
+    format!("`{}` has dynamic dims, so what is computed with it keeps them", module.name_of(id))
+}
+
+/// Where a region is.
+pub(super) fn region_place(module: &Module, region: &Region) -> String {
+    let first = region.interior.first().copied();
+    let last = region.interior.last().copied();
+    match (first, last) {
+        (Some(first), Some(last)) if first != last => {
+            let (first, last) = (place_of(module, first), place_of(module, last));
+            if first == last { first } else { format!("{first} to {last}") }
+        }
+        (Some(only), _) => place_of(module, only),
+        _ => region.leaves.first().map_or_else(String::new, |leaf| place_of(module, leaf.id)),
+    }
+}
+
+/// Why nothing of a region moves; what would change nothing is not worth a word.
+pub(super) fn why_left(
+    module: &Module,
+    region: &Region,
+    best: Option<&Move>,
+    target: &str,
+) -> Option<String> {
+    if !region.blocked.is_empty() {
+        return Some(kept(module, region));
+    }
+    let best = best.filter(|best| best.ops > 0 && best.after > best.before)?;
+    let (ops, costs) = (moved_ops(region, best), costs(best, target));
+    Some(format!("moving {ops} would cost {costs}"))
+}
+
+/// What a move is and saves, what is still needed in the old dims, and what stays.
+pub(super) fn explain(module: &Module, region: &Region, best: &Move, target: &str) -> String {
+    let forced: Vec<String> = best.forced.iter().map(|exit| forced_use(module, exit)).collect();
+    let forced = match forced.as_slice() {
+        [] => String::new(),
+        uses => format!("; still reshaped to {} for {}", list(&region.dims), uses.join(", ")),
+    };
+    let kept = match region.blocked.as_slice() {
+        [] => String::new(),
+        _ => format!("; {}", kept(module, region)),
+    };
+    format!("moved {}: {}{forced}{kept}", moved_ops(region, best), costs(best, target))
+}
+
+/// How many ops move where.
+fn moved_ops(region: &Region, best: &Move) -> String {
+    let ops = match (best.ops, region.interior.len()) {
+        (0, _) => "values".to_owned(),
+        (1, 1) => "1 elementwise op".to_owned(),
+        (some, all) if some < all => format!("{some} of {all} elementwise ops"),
+        (_, all) => format!("{all} elementwise ops"),
+    };
+    format!("{ops} from {} to {}", list(&region.dims), list(&best.dims))
+}
+
+fn costs(best: &Move, target: &str) -> String {
+    format!("{:.0} cycles instead of {:.0} on {target}", best.after, best.before)
+}
+
+/// What keeps its dims, and why; of many the first.
+fn kept(module: &Module, region: &Region) -> String {
+    let say = |blocked: &Blocked| {
+        format!("`{}` keeps its dims: {}", module.name_of(blocked.id), blocked.reason)
+    };
+    let mut parts: Vec<String> = region.blocked.iter().take(MOST_NAMED).map(say).collect();
+    let more = region.blocked.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        parts.push(format!("and {more} more keep theirs"));
+    }
+    parts.join("; ")
+}
+
+fn forced_use(module: &Module, exit: &Exit) -> String {
+    match exit.user {
+        Some(user) => format!("{} {}", module.opcode(user), place_of(module, user)),
+        None => "the result of the computation".into(),
+    }
+}
+
+fn list(dims: &[i64]) -> String {
+    let sizes: Vec<String> = dims.iter().map(i64::to_string).collect();
+    format!("[{}]", sizes.join(","))
+}

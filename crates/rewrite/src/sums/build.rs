@@ -1,0 +1,234 @@
+//! Writes sums in the stages that were chosen for them.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::ops::reduce::ReduceAttrs;
+use tilewright_ir::ops::shaping::BroadcastAttrs;
+use tilewright_ir::{
+    ArrayLiteral, ArrayShape, Data, Dims, InstId, Literal, Module, Op, Patch, Shape, Value,
+};
+
+use super::factor::{Core, Form, Rest, Sum};
+use super::product::{Factor, Law, Tree};
+use crate::analysis::index_range::{Cuts, Span, sizes};
+use crate::analysis::reduce::{reshape_op, shape_like};
+
+/// What sums became that were replaced.
+pub(super) type Replaced = FxHashMap<InstId, InstId>;
+
+/// What a patch put in the place of what, of which these are the instructions made.
+pub(super) fn replaced_by(patch: &Patch, made: &[InstId]) -> Replaced {
+    let by = |&(old, new): &(InstId, Value)| match new {
+        Value::Old(new) => Some((old, new)),
+        Value::New(place) => Some((old, *made.get(place)?)),
+    };
+    patch.replaced().iter().filter_map(by).collect()
+}
+
+/// A value whose dims are these parts of an index.
+pub(super) struct Placed {
+    pub(super) value: Value,
+    pub(super) digits: Vec<Span>,
+}
+
+/// Sums in the making.
+pub(super) struct Build<'a> {
+    module: &'a Module,
+    pub(super) patch: Patch,
+    /// The first stages that were made.
+    cores: FxHashMap<Core, (Value, Vec<Span>)>,
+}
+
+/// Which stage of a sum is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    First,
+    Second,
+}
+
+/// Where what is made goes, and what it is made for.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    sum: &'a Sum,
+    like: &'a ArrayShape,
+}
+
+impl<'a> At<'a> {
+    pub(super) fn new(module: &'a Module, sum: &'a Sum) -> Option<Self> {
+        Some(Self { sum, like: module.array_shape(sum.id)? })
+    }
+}
+
+impl<'a> Build<'a> {
+    pub(super) fn new(module: &'a Module) -> Self {
+        Self { module, patch: Patch::new(), cores: FxHashMap::default() }
+    }
+
+    /// Adds a sum in a form, in place of what it was. Sums come in the order in
+    /// which they stand, so that what the first one made is there for the others.
+    pub(super) fn add(&mut self, sum: &Sum, form: &Form) -> Option<()> {
+        let at = At::new(self.module, sum)?;
+        let first = self.core(at, &form.core, &form.tree)?;
+        let Form { between, after, .. } = form;
+        let finer = between.factors.iter().chain(&after.factors).flat_map(|factor| &factor.spans);
+        let ends = first.digits.iter().chain(finer).chain(&sum.kept).chain(&sum.summed).copied();
+        let digits = Cuts::of(sum.elements, ends)?.digits();
+        let left = |digit: &Span| first.digits.iter().any(|span| digit.within(*span));
+        let digits: Vec<Span> = digits.into_iter().filter(left).collect();
+        let mut placed = self.cut(at, first, digits);
+        placed.value = self.times(at, &placed, between)?;
+        placed = self.summed(at, placed, &sum.summed, Stage::Second)?;
+        placed.value = self.times(at, &placed, after)?;
+        self.finish(at, placed);
+        Some(())
+    }
+
+    /// Puts a value in the place of a sum: with its sign, in the dims of its result.
+    pub(super) fn finish(&mut self, at: At<'_>, placed: Placed) {
+        let mut value = placed.value;
+        if at.sum.product.negative {
+            value = self.op(at, Op::Negate, &placed.digits, [value]);
+        }
+        if sizes(&placed.digits).as_slice() != at.like.dims() {
+            let shape = self.module.shape(at.sum.id).clone();
+            value = self.patch.add(at.sum.id, reshape_op(), shape, [value]);
+        }
+        self.patch.replace(at.sum.id, value);
+    }
+
+    /// The first stage of a sum, made once for all that have it, with its factors put
+    /// together as the first one has them.
+    pub(super) fn core(&mut self, at: At<'_>, core: &Core, tree: &Tree) -> Option<Placed> {
+        if let Some((value, digits)) = self.cores.get(core) {
+            return Some(Placed { value: *value, digits: digits.clone() });
+        }
+        let ends = core.factors.iter().flat_map(|factor| &factor.spans).chain(&core.along);
+        let digits = Cuts::of(core.elements, ends.copied())?.digits();
+        let leaf =
+            |build: &mut Self, place: usize| build.spread(at, core.factors.get(place)?, &digits);
+        let value = self.product(at, tree, &leaf, &digits)?;
+        let whole = Placed { value, digits };
+        let placed = self.summed(at, whole, &core.along, Stage::First)?;
+        self.cores.insert(core.clone(), (placed.value, placed.digits.clone()));
+        Some(placed)
+    }
+
+    /// Factors put together.
+    fn product(
+        &mut self,
+        at: At<'_>,
+        tree: &Tree,
+        leaf: &dyn Fn(&mut Self, usize) -> Option<Value>,
+        digits: &[Span],
+    ) -> Option<Value> {
+        let (pair, divides) = match tree {
+            Tree::Factor(place) => return leaf(self, *place),
+            Tree::Times(pair) => (pair, false),
+            Tree::Over(pair) => (pair, true),
+        };
+        let first = self.product(at, &pair[0], leaf, digits)?;
+        let second = self.product(at, &pair[1], leaf, digits)?;
+        Some(self.op(at, at.sum.law.operation(divides), digits, [first, second]))
+    }
+
+    /// The same elements by finer dims.
+    pub(super) fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<Span>) -> Placed {
+        if placed.digits == digits {
+            return placed;
+        }
+        let value = self.op(at, reshape_op(), &digits, [placed.value]);
+        Placed { value, digits }
+    }
+
+    /// The same number everywhere.
+    pub(super) fn number(&mut self, at: At<'_>, number: Data, digits: &[Span]) -> Option<Value> {
+        let element_type = at.sum.monoid.element_type;
+        let number = ArrayLiteral::new(element_type, [], number).ok()?;
+        let number = Op::Constant(Box::new(Literal::Array(number)));
+        let number = self.patch.add(at.sum.id, number, Shape::scalar(element_type), []);
+        let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
+        Some(self.op(at, op, digits, [number]))
+    }
+
+    /// The product of a sum and the factors that came out of it.
+    fn times(&mut self, at: At<'_>, sum: &Placed, rest: &Rest) -> Option<Value> {
+        let leaf = |build: &mut Self, place: usize| match place.checked_sub(1) {
+            None => Some(sum.value),
+            Some(place) => build.spread(at, rest.factors.get(place)?, &sum.digits),
+        };
+        self.product(at, &rest.tree, &leaf, &sum.digits)
+    }
+
+    /// A factor in all these dims.
+    pub(super) fn spread(&mut self, at: At<'_>, factor: &Factor, digits: &[Span]) -> Option<Value> {
+        let own = |digit: &Span| factor.spans.iter().any(|span| digit.within(*span));
+        let places = (0i64..).zip(digits).filter(|(_, digit)| own(digit));
+        let (places, own): (Dims, Vec<Span>) = places.map(|(place, digit)| (place, *digit)).unzip();
+        let shape = self.module.array_shape(factor.value)?;
+        let mut value = Value::Old(factor.value);
+        if factor.convert.is_some() {
+            let converted = shape_like(at.like, shape.dims());
+            value = self.patch.add(at.sum.id, Op::Convert, converted, [value]);
+        }
+        if sizes(&own).as_slice() != shape.dims() {
+            value = self.op(at, reshape_op(), &own, [value]);
+        }
+        if own.len() == digits.len() {
+            return Some(value);
+        }
+        let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: places }));
+        Some(self.op(at, op, digits, [value]))
+    }
+
+    /// What a stage begins with: the first one with what the sum did, the second with what
+    /// changes nothing at all, so `-0.0` for float sums. Of two sums with the same init XLA
+    /// makes one, which reads all that the first one reads once more where that is needed
+    /// elsewhere, too
+    /// (`xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`).
+    fn init(&mut self, at: At<'_>, stage: Stage) -> Option<Value> {
+        let &[_, init] = self.module.operands(at.sum.id) else { return None };
+        let sums_again = stage == Stage::Second && at.sum.law == Law::Times;
+        let identity = at.sum.monoid.identity().filter(|_| sums_again);
+        Some(match identity {
+            Some(identity) if self.module.constant(init) != Some(&identity) => {
+                let op = Op::Constant(Box::new(identity));
+                self.patch.add(at.sum.id, op, self.module.shape(init).clone(), [])
+            }
+            _ => Value::Old(init),
+        })
+    }
+
+    /// The sum along those dims that lie within these spans.
+    fn summed(
+        &mut self,
+        at: At<'_>,
+        placed: Placed,
+        along: &[Span],
+        stage: Stage,
+    ) -> Option<Placed> {
+        let Op::Reduce(attrs) = self.module.op(at.sum.id) else { return None };
+        let is_summed = |digit: &Span| along.iter().any(|span| digit.within(*span));
+        let dims = (0i64..).zip(&placed.digits).filter(|(_, digit)| is_summed(digit));
+        let dimensions: Dims = dims.map(|(dim, _)| dim).collect();
+        if dimensions.is_empty() {
+            return Some(placed);
+        }
+        let digits: Vec<Span> =
+            placed.digits.into_iter().filter(|digit| !is_summed(digit)).collect();
+        let reduce = ReduceAttrs { dimensions, to_apply: attrs.to_apply };
+        let op = Op::Reduce(Box::new(reduce));
+        let init = self.init(at, stage)?;
+        let value = self.op(at, op, &digits, [placed.value, init]);
+        Some(Placed { value, digits })
+    }
+
+    pub(super) fn op<const N: usize>(
+        &mut self,
+        at: At<'_>,
+        op: Op,
+        digits: &[Span],
+        operands: [Value; N],
+    ) -> Value {
+        let shape: Shape = shape_like(at.like, &sizes(digits));
+        self.patch.add(at.sum.id, op, shape, operands)
+    }
+}

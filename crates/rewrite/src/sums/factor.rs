@@ -1,0 +1,379 @@
+//! Sums of products, and the ways to pull them apart.
+//!
+//! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1. A maximum
+//! of sums is a sum here, and so are the other reductions that a [`Law`] is for.
+//!
+//! Of a float sum only such factors come out as make nothing overflow (`scale.rs`), but
+//! any where the rest is one value that is bounded (`bound.rs`), or where the program sums
+//! the rest already, less factors that may come out of it.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tilewright_ir::reducer::Monoid;
+use tilewright_ir::{InstId, Module, Op};
+
+use super::bound::is_bounded;
+use super::product::{Factor, Law, Product, Tree};
+use super::scale::tame;
+use crate::analysis::index_range::{Cuts, Span, joined, spans};
+use crate::analysis::reduce::MonoidReduce;
+use crate::cost::CostModel;
+use crate::driver::numbers::{Class, Numbers};
+
+/// No more ways to pull sums apart are looked at together.
+const MOST_STAGES: usize = 32;
+
+/// A sum whose summand is a product.
+#[derive(Clone, Debug)]
+pub struct Sum {
+    /// The reduce.
+    pub id: InstId,
+    /// How many elements it reads.
+    pub elements: i64,
+    /// How it combines them.
+    pub monoid: Monoid,
+    /// How the summand is taken apart.
+    pub law: Law,
+    /// Where the dims of the result lie in the index of the summand.
+    pub kept: Vec<Span>,
+    /// What is summed, neighbours joined, minor to major.
+    pub summed: Vec<Span>,
+    /// The summand.
+    pub product: Product,
+    /// Which of its factors may come out, whatever stays.
+    pub tame: Vec<bool>,
+    /// Which of its factors any others may come out beside, if it alone stays.
+    pub bounded: Vec<bool>,
+}
+
+/// A sum in two stages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// What is summed first, and along what.
+    pub core: Core,
+    /// How the factors of the core are put together.
+    pub tree: Tree,
+    /// What the results of the first stage are multiplied by before they are summed.
+    pub between: Rest,
+    /// The factors by which the result is multiplied. Those that a float product applied
+    /// before a factor between the stages are between them, too.
+    pub after: Rest,
+}
+
+/// Factors that a sum is multiplied by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// The factors.
+    pub factors: Vec<Factor>,
+    /// How they are multiplied with the sum, which is the factor 0 here; they are 1 and on.
+    /// The order is that of the product that was summed, so that no product on the way
+    /// overflows that did not before.
+    pub tree: Tree,
+}
+
+/// A sum of a product, by what it is: two that are equal are one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Core {
+    /// The factors, sorted: those that divide come last. Where the law
+    /// [keeps order](Law::keeps_order), as they are in the product.
+    pub factors: Vec<Factor>,
+    /// Along what it is summed, neighbours joined, minor to major.
+    pub along: Vec<Span>,
+    /// How many elements it reads.
+    pub elements: i64,
+    /// How it combines them.
+    pub monoid: Monoid,
+    /// How its factors are put together.
+    pub law: Law,
+}
+
+impl Sum {
+    /// The sum that a reduce is: of one array of at least one element, from an init
+    /// that adds nothing. `None` if it is none, or regrouping is not allowed.
+    pub fn of(module: &Module, id: InstId, numbers: Numbers) -> Option<Self> {
+        let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
+            return None;
+        };
+        let monoid = MonoidReduce::of(module, id, numbers)?.reducer.monoid()?;
+        let is_float = monoid.element_type.is_float();
+        let rounds = is_float && !numbers.allow(Class::Bounded);
+        if rounds || !monoid.is_neutral(module.constant(init)?) {
+            return None;
+        }
+        // The first law by which there is anything to take apart.
+        let products =
+            Law::of(monoid).iter().filter_map(|&law| Some((law, Product::of(module, array, law)?)));
+        let products: Vec<(Law, Product)> = products.collect();
+        let several = products.iter().position(|(_, product)| product.factors.len() > 1);
+        let (law, product) = products.into_iter().nth(several.unwrap_or(0))?;
+        let all_tame = law != Law::Times || !is_float || numbers.allow(Class::FastMath);
+        let tame = if all_tame {
+            vec![true; product.factors.len()]
+        } else {
+            tame(module, &product.factors)
+        };
+        let bounded = product.factors.iter().map(|f| all_tame || is_bounded(module, f.value));
+        let bounded = bounded.collect();
+        let dims = spans(module.array_shape(array)?.dims())?;
+        let is_summed =
+            |dim: usize| i64::try_from(dim).is_ok_and(|d| attrs.dimensions.contains(&d));
+        let of = |wanted: bool| {
+            let dims = dims.iter().enumerate();
+            dims.filter(move |&(dim, _)| is_summed(dim) == wanted).map(|(_, span)| *span)
+        };
+        Some(Self {
+            id,
+            elements: dims.first().map_or(1, |span| span.high),
+            monoid,
+            law,
+            kept: of(false).collect(),
+            summed: joined(of(true)),
+            product,
+            tame,
+            bounded,
+        })
+    }
+
+    /// Whether it reads from main memory.
+    pub fn is_large(&self, module: &Module, model: &CostModel<'_>) -> bool {
+        let array = module.operands(self.id).first();
+        array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
+    }
+
+    /// Whether a dim with this span is summed whole.
+    pub fn sums(&self, span: Span) -> bool {
+        self.summed.iter().any(|&whole| span.within(whole))
+    }
+
+    /// The stages that the factors suggest: what each of them, and each two, are
+    /// constant along; the whole first.
+    pub fn stages(&self) -> Vec<Vec<Span>> {
+        let mut stages = vec![self.summed.clone()];
+        let mut own: Vec<Vec<Span>> = Vec::new();
+        for factor in &self.product.factors {
+            if let Some(rest) = self.constant_along(factor, &self.summed)
+                && !rest.is_empty()
+                && !own.contains(&rest)
+            {
+                own.push(rest);
+            }
+        }
+        for first in &own {
+            for factor in &self.product.factors {
+                let both = self.constant_along(factor, first).filter(|both| !both.is_empty());
+                let stage = both.unwrap_or_else(|| first.clone());
+                if stages.len() < MOST_STAGES && !stages.contains(&stage) {
+                    stages.push(stage);
+                }
+            }
+        }
+        stages
+    }
+
+    /// What of these spans a factor is constant along; `None` where it is not to be
+    /// told apart.
+    fn constant_along(&self, factor: &Factor, along: &[Span]) -> Option<Vec<Span>> {
+        let ends = factor.spans.iter().chain(along).copied();
+        let digits = Cuts::of(self.elements, ends)?.digits();
+        let constant = |digit: &Span| {
+            along.iter().any(|span| digit.within(*span)) && !factor.varies_along(*digit)
+        };
+        Some(joined(digits.into_iter().filter(constant)))
+    }
+
+    /// The sum with this as its first stage, and what may come out of that; `None` where
+    /// it is not part of what is summed, cuts what a factor has as one, or would have
+    /// nothing left in it but what divides.
+    pub fn form(&self, along: &[Span]) -> Option<Form> {
+        let factors = &self.product.factors;
+        let varies = |factor: &Factor| along.iter().any(|&span| factor.varies_along(span));
+        let last = factors.iter().rposition(varies);
+        let stays: Vec<bool> = if self.law.keeps_order() {
+            (0..factors.len()).map(|place| place == 0 || Some(place) <= last).collect()
+        } else {
+            let varying: Vec<bool> = factors.iter().map(varies).collect();
+            let alone = varying.iter().filter(|&&varies| varies).count() == 1;
+            let bounded = varying.iter().zip(&self.bounded).any(|(varies, b)| *varies && *b);
+            let any = alone && bounded;
+            varying.into_iter().zip(&self.tame).map(|(v, tame)| v || !(any || *tame)).collect()
+        };
+        self.staged(along, &stays)
+    }
+
+    /// The sum with this core, which another sum has, as its first stage.
+    fn form_like(&self, other: &Form) -> Option<Form> {
+        let Core { factors, along, law, monoid, elements } = &other.core;
+        let same = (law, monoid, elements) == (&self.law, &self.monoid, &self.elements);
+        if !same || law.keeps_order() {
+            return None;
+        }
+        let mut wanted: Vec<&Factor> = factors.iter().collect();
+        let mut stays = |factor: &Factor| {
+            let place = wanted.iter().position(|wanted| *wanted == factor);
+            place.map(|place| wanted.swap_remove(place)).is_some()
+        };
+        let stays: Vec<bool> = self.product.factors.iter().map(&mut stays).collect();
+        let comes_out = self.product.factors.iter().zip(&stays).filter(|(_, stays)| !**stays);
+        let varies = |factor: &Factor| along.iter().any(|&span| factor.varies_along(span));
+        if !wanted.is_empty() || comes_out.into_iter().any(|(factor, _)| varies(factor)) {
+            return None;
+        }
+        let form = self.staged(along, &stays)?;
+        Some(Form { tree: other.tree.clone(), ..form })
+    }
+
+    /// The sum with a first stage along these spans, in which these factors stay.
+    fn staged(&self, along: &[Span], stays: &[bool]) -> Option<Form> {
+        let inside = along.iter().all(|a| self.summed.iter().any(|whole| a.within(*whole)));
+        if !inside || along.is_empty() {
+            return None;
+        }
+        let factors = &self.product.factors;
+        let ends = factors.iter().flat_map(|factor| &factor.spans);
+        Cuts::of(self.elements, ends.chain(&self.kept).chain(along).copied())?;
+        let varies = |factor: &Factor| self.summed.iter().any(|&span| factor.varies_along(span));
+        let last = factors.iter().rposition(varies);
+        // What is applied after something that waits waits, too.
+        let waits = |place: usize, factor: &Factor| {
+            if self.law.keeps_order() { Some(place) <= last } else { varies(factor) }
+        };
+        let mut core: Vec<(usize, &Factor)> = Vec::new();
+        let (mut between, mut after) = (Vec::new(), Vec::new());
+        for ((place, factor), &stays) in factors.iter().enumerate().zip(stays) {
+            match stays {
+                true => core.push((place, factor)),
+                false if waits(place, factor) => between.push(place),
+                false => after.push(place),
+            }
+        }
+        let tree = &self.product.tree;
+        let above = core.iter().filter(|(_, factor)| !factor.divides).map(|&(place, _)| place);
+        let deepest = above.max_by_key(|&place| (tree.depth_of(place), Reverse(place)))?;
+        if self.law == Law::Times && self.monoid.element_type.is_float() {
+            // `(q*tiny)*huge` is no `sum(q*huge) * tiny`: what comes before waits for it.
+            let met = |place: &usize| tree.meeting(deepest, *place);
+            let last = between.iter().filter_map(met).min();
+            let waits = |place: &usize| last.is_some() && met(place) >= last;
+            between.extend(after.iter().copied().filter(waits));
+            between.sort_unstable();
+            after.retain(|place| !waits(place));
+        }
+        let rest = |places: Vec<usize>| self.rest(deepest, &places);
+        let (between, after) = (rest(between)?, rest(after)?);
+        if !self.law.keeps_order() {
+            core.sort_by_key(|&(_, factor)| factor);
+        }
+        let tree = tree.of_some(&|old| core.iter().position(|&(place, _)| place == old))?;
+        let factors = core.into_iter().map(|(_, factor)| factor.clone()).collect();
+        let Self { elements, monoid, law, .. } = *self;
+        let core = Core { factors, along: along.to_vec(), elements, monoid, law };
+        Some(Form { core, tree, between, after })
+    }
+
+    /// Some of the factors, multiplied with the sum where the factor `sum` was.
+    fn rest(&self, sum: usize, places: &[usize]) -> Option<Rest> {
+        let place = |old| match places.iter().position(|&place| place == old) {
+            Some(place) => place.checked_add(1),
+            None => (old == sum).then_some(0),
+        };
+        let tree = self.product.tree.of_some(&place)?;
+        let factors = places.iter().map(|&place| self.product.factors[place].clone()).collect();
+        Some(Rest { factors, tree })
+    }
+}
+
+impl Form {
+    /// Whether it is the sum as it was, with nothing pulled out.
+    pub fn is_whole(&self, sum: &Sum) -> bool {
+        self.core.along == sum.summed
+            && self.between.factors.is_empty()
+            && self.after.factors.is_empty()
+            && !sum.product.negative
+    }
+}
+
+/// For each of these sums the form to give it, so that there are few different
+/// cores; `None` for those to leave. A sum that shares its core with no other is
+/// given a form only if `alone` says so, and if something comes out of it.
+///
+/// A set of cores that covers all sums, greedily: the core first that most sums can
+/// have, of these the one that sums most; for a sum alone, that of the fewest factors.
+pub fn share(sums: &[Sum], alone: bool) -> Vec<Option<Form>> {
+    let offered = offered(sums);
+    let mut chosen: Vec<Option<Form>> = sums.iter().map(|_| None).collect();
+    let mut open = vec![true; sums.len()];
+    while let Some(takers) = most_wanted(&offered, &open) {
+        let shared = takers.len() > 1;
+        for (sum, form) in takers {
+            open[*sum] = false;
+            let wanted = shared || (alone && !form.is_whole(&sums[*sum]));
+            chosen[*sum] = wanted.then(|| form.clone());
+        }
+    }
+    chosen
+}
+
+/// The sums that can have a core, each in the form that has it.
+type Takers = SmallVec<[(usize, Form); 4]>;
+
+/// The cores that any sum suggests, each with all sums that can have it.
+fn offered(sums: &[Sum]) -> Vec<Takers> {
+    let mut stages: Vec<Vec<Span>> = Vec::new();
+    for stage in sums.iter().flat_map(Sum::stages) {
+        if stages.len() < MOST_STAGES && !stages.contains(&stage) {
+            stages.push(stage);
+        }
+    }
+    let mut places: FxHashMap<Core, usize> = FxHashMap::default();
+    let mut offered: Vec<Takers> = Vec::new();
+    for (i, sum) in sums.iter().enumerate() {
+        for form in stages.iter().filter_map(|stage| sum.form(stage)) {
+            let place = *places.entry(form.core.clone()).or_insert(offered.len());
+            match offered.get_mut(place) {
+                Some(takers) => takers.push((i, form)),
+                None => offered.push(Takers::from_iter([(i, form)])),
+            }
+        }
+    }
+    for takers in &mut offered {
+        add_like(takers, sums);
+    }
+    offered
+}
+
+/// Adds the sums out of which more factors come than may come out of any sum, so that
+/// they have a core that is summed already.
+fn add_like(takers: &mut Takers, sums: &[Sum]) {
+    let Some((_, first)) = takers.first().cloned() else { return };
+    let wild = |sum: &Sum| sum.tame.iter().any(|tame| !tame);
+    for (i, sum) in sums.iter().enumerate().filter(|(_, sum)| wild(sum)) {
+        if !takers.iter().any(|&(taker, _)| taker == i)
+            && let Some(form) = sum.form_like(&first)
+        {
+            takers.push((i, form));
+        }
+    }
+    takers.sort_by_key(|&(taker, _)| taker);
+}
+
+/// How many sums can have a core; how few factors it has, where that frees a lone sum
+/// from waiting for the others; and how many elements it sums to one.
+type Merit = (usize, Reverse<usize>, i64);
+
+/// What most of the open sums can have.
+fn most_wanted<'a>(offered: &'a [Takers], open: &[bool]) -> Option<Vec<&'a (usize, Form)>> {
+    let mut best: Option<(Merit, Vec<&(usize, Form)>)> = None;
+    for takers in offered {
+        let takers: Vec<_> = takers.iter().filter(|(sum, _)| open[*sum]).collect();
+        let Some((_, form)) = takers.first() else { continue };
+        let factors = if takers.len() == 1 { form.core.factors.len() } else { 0 };
+        let summed = form.core.along.iter().map(|span| span.size()).product();
+        let merit = (takers.len(), Reverse(factors), summed);
+        if best.as_ref().is_none_or(|(most, _)| merit > *most) {
+            best = Some((merit, takers));
+        }
+    }
+    best.map(|(_, takers)| takers)
+}

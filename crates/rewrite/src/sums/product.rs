@@ -1,0 +1,400 @@
+//! A value as a product of factors, each of which varies along some dims only.
+//!
+//! A product is what a [`Law`] takes apart: of numbers under a sum, but also a sum
+//! under a maximum, or a disjunction under a conjunction. Its [`Tree`] keeps the order
+//! in which the factors were put together, so that a part of them is put together in
+//! the same order: products in another order may overflow where these did not.
+//!
+//! Under a maximum the order is the law itself. Rounding keeps order, so a maximum
+//! commutes with one rounded operation, `max_j rnd(y_j + c) = rnd(max_j(y_j) + c)`, and
+//! so with the last one applied, then with the one before it. It does not commute with
+//! an operation below one that varies along the maximum: `(y_j + c) + b_j` stays whole.
+//!
+//! What is broadcast varies along its own dims; a reshape on the way is read
+//! through its digits, so that a scale per channel is known to be the same all over
+//! an image though the image was cut into groups since. Signs come out; quotients
+//! are factors below the line; a conversion that is exact is applied to the factor.
+
+use smallvec::SmallVec;
+use tilewright_ir::reducer::Monoid;
+use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
+
+use super::sign::is_not_negative;
+use crate::analysis::index_range::{Span, spans};
+use crate::analysis::reduce::is_plain;
+use crate::analysis::types::holds;
+
+/// Products of more factors are left as they are.
+const MOST_FACTORS: usize = 16;
+
+/// No more instructions are looked at for one product.
+const MOST_STEPS: usize = 64;
+
+/// What comes out of a reduction, being constant along it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Law {
+    /// `sum c*x = c * sum x`.
+    Times,
+    /// `max(x + c) = max(x) + c`, and so the minimum, of floats: rounding keeps order.
+    Plus,
+    /// `max(c*x) = c * max(x)`, and so the minimum, of floats, for c whose sign is
+    /// known to be plus. x is the first factor, which alone may be negative; it cannot
+    /// come out.
+    Scale,
+    /// `any(x and c) = any(x) and c`, and so for all.
+    And,
+    /// `all(x or c) = all(x) or c`, and so for any.
+    Or,
+}
+
+impl Law {
+    /// The laws for reductions by a monoid.
+    pub fn of(monoid: Monoid) -> &'static [Self] {
+        let is_float = monoid.element_type.is_float();
+        match monoid.opcode {
+            Opcode::Add if is_float || monoid.element_type.is_integer() => &[Self::Times],
+            Opcode::Maximum | Opcode::Minimum if is_float => &[Self::Plus, Self::Scale],
+            Opcode::And | Opcode::Or => &[Self::And, Self::Or],
+            _ => &[],
+        }
+    }
+
+    /// Whether only the operation applied last comes out, then the one before it: so
+    /// where the law is that rounding keeps order.
+    pub fn keeps_order(self) -> bool {
+        matches!(self, Self::Plus | Self::Scale)
+    }
+
+    /// The operation that puts a factor to the others.
+    pub fn operation(self, divides: bool) -> Op {
+        match (self, divides) {
+            (Self::Times | Self::Scale, false) => Op::Multiply,
+            (Self::Times | Self::Scale, true) => Op::Divide,
+            (Self::Plus, false) => Op::Add,
+            (Self::Plus, true) => Op::Subtract,
+            (Self::And, _) => Op::And,
+            (Self::Or, _) => Op::Or,
+        }
+    }
+}
+
+/// What a product is of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Factor {
+    /// Whether it stands below the line.
+    pub divides: bool,
+    /// An instruction.
+    pub value: InstId,
+    /// Where each of its dims lies in the index of the product, major to minor.
+    pub spans: SmallVec<[Span; 4]>,
+    /// What it is converted to, exactly.
+    pub convert: Option<ElementType>,
+}
+
+impl Factor {
+    /// Whether it may differ from step to step along a span.
+    pub fn varies_along(&self, span: Span) -> bool {
+        self.spans.iter().any(|own| !own.apart(span))
+    }
+
+    /// The two factors whose difference it is, of which the second is constant along
+    /// all of these spans.
+    pub fn less_constant(&self, module: &Module, along: &[Span]) -> Option<(Self, Self)> {
+        let (Op::Subtract, &[a, b]) = (module.op(self.value), module.operands(self.value)) else {
+            return None;
+        };
+        if self.divides || self.convert.is_some() || module.extras(self.value).is_some() {
+            return None;
+        }
+        let sole = |value: InstId| {
+            let whole = Self { value, ..self.clone() };
+            let mut product = Product::of_factor(module, whole, Law::Times);
+            let only = product.factors.pop().filter(|factor| !factor.divides)?;
+            (product.factors.is_empty() && !product.negative).then_some(only)
+        };
+        let (x, c) = (sole(a)?, sole(b)?);
+        let constant = !along.iter().any(|&span| c.varies_along(span));
+        constant.then_some((x, c))
+    }
+}
+
+/// How factors are put together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// A factor, by its place.
+    Factor(usize),
+    /// The product of two values.
+    Times(Box<[Tree; 2]>),
+    /// The quotient of two values.
+    Over(Box<[Tree; 2]>),
+}
+
+impl Tree {
+    /// The tree of some of the factors, by their new places, in the same order; `None`
+    /// if there are none, or only such as divide.
+    pub fn of_some(&self, place: &dyn Fn(usize) -> Option<usize>) -> Option<Self> {
+        match self.part(place) {
+            Part { above: Some(tree), below: None } => Some(tree),
+            _ => None,
+        }
+    }
+
+    /// Factors put together one after the other.
+    pub fn chain(divides: impl IntoIterator<Item = bool>) -> Option<Self> {
+        let mut factors = divides.into_iter().enumerate();
+        let first = factors.next().filter(|(_, divides)| !divides)?;
+        let start = Self::Factor(first.0);
+        Some(factors.fold(start, |tree, (place, divides)| {
+            let pair = Box::new([tree, Self::Factor(place)]);
+            if divides { Self::Over(pair) } else { Self::Times(pair) }
+        }))
+    }
+
+    /// Under how many operations a factor stands; `None` for one that is not in the tree.
+    pub fn depth_of(&self, factor: usize) -> Option<usize> {
+        match self {
+            Self::Factor(own) => (*own == factor).then_some(0),
+            Self::Times(pair) | Self::Over(pair) => {
+                pair.iter().find_map(|part| part.depth_of(factor))?.checked_add(1)
+            }
+        }
+    }
+
+    /// Under how many operations the one stands that puts two factors together: the more,
+    /// the earlier it is applied.
+    pub fn meeting(&self, one: usize, other: usize) -> Option<usize> {
+        match self {
+            Self::Factor(own) => (*own == one && *own == other).then_some(0),
+            Self::Times(pair) | Self::Over(pair) => {
+                let within = pair.iter().find_map(|part| part.meeting(one, other));
+                let here = || self.depth_of(one).and(self.depth_of(other)).map(|_| 0);
+                within.and_then(|depth| depth.checked_add(1)).or_else(here)
+            }
+        }
+    }
+
+    fn part(&self, place: &dyn Fn(usize) -> Option<usize>) -> Part {
+        let times = |a, b| Self::Times(Box::new([a, b]));
+        let (first, second) = match self {
+            Self::Factor(factor) => {
+                return Part { above: place(*factor).map(Self::Factor), below: None };
+            }
+            Self::Times(pair) => (pair[0].part(place), pair[1].part(place)),
+            Self::Over(pair) => {
+                let Part { above, below } = pair[1].part(place);
+                (pair[0].part(place), Part { above: below, below: above })
+            }
+        };
+        let above = either(first.above, second.above, times);
+        match (above, either(first.below, second.below, times)) {
+            (Some(above), Some(below)) => {
+                Part { above: Some(Self::Over(Box::new([above, below]))), below: None }
+            }
+            (above, below) => Part { above, below },
+        }
+    }
+}
+
+/// What is left of a tree, above and below the line.
+struct Part {
+    above: Option<Tree>,
+    below: Option<Tree>,
+}
+
+fn either<T>(a: Option<T>, b: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(both(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// A value taken apart.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Whether the sign is turned.
+    pub negative: bool,
+    /// The factors, in the order in which they are met. Where the law
+    /// [keeps order](Law::keeps_order), the one that is applied last is the last.
+    pub factors: Vec<Factor>,
+    /// How they are put together.
+    pub tree: Tree,
+}
+
+impl Product {
+    /// What an array is the product of: itself alone, if nothing else is found.
+    /// `None` for what has no elements, or dims that are not known or lie
+    /// otherwise than row major.
+    pub fn of(module: &Module, id: InstId, law: Law) -> Option<Self> {
+        let shape = module.array_shape(id).filter(|shape| is_plain(shape))?;
+        let own: SmallVec<[Span; 4]> = spans(shape.dims())?.into();
+        let whole = Factor { divides: false, value: id, spans: own, convert: None };
+        Some(Self::of_factor(module, whole, law))
+    }
+
+    /// What a factor that has the dims of a whole array is the product of.
+    pub fn of_factor(module: &Module, whole: Factor, law: Law) -> Self {
+        let elements = whole.spans.iter().map(|span| span.high).max().unwrap_or(1);
+        let mut walk = Walk { module, law, elements, negative: false, factors: vec![], steps: 0 };
+        let tree = walk.take_apart(whole.clone());
+        let Walk { negative, factors, .. } = walk;
+        if factors.len() > MOST_FACTORS {
+            return Self { negative: false, factors: vec![whole], tree: Tree::Factor(0) };
+        }
+        Self { negative, factors, tree }
+    }
+}
+
+struct Walk<'a> {
+    module: &'a Module,
+    law: Law,
+    /// How many elements the whole has.
+    elements: i64,
+    negative: bool,
+    factors: Vec<Factor>,
+    steps: usize,
+}
+
+impl Walk<'_> {
+    /// Adds the factors of a factor that has the dims of a whole array.
+    fn take_apart(&mut self, factor: Factor) -> Tree {
+        self.steps += 1;
+        let module = self.module;
+        let id = factor.value;
+        if self.steps > MOST_STEPS || !self.is_bare(id) {
+            return self.push(factor);
+        }
+        // A product that is rounded before it is made wider is none of wide ones.
+        let rounds_once = factor.convert.is_none();
+        // A type without signs cannot be negative.
+        let has_signs = module
+            .array_shape(id)
+            .is_some_and(|shape| shape.element_type != ElementType::F8E8M0FNU);
+        match (self.law, module.op(id), module.operands(id)) {
+            (Law::Times, Op::Multiply, &[a, b])
+            | (Law::And, Op::And, &[a, b])
+            | (Law::Or, Op::Or, &[a, b])
+                if rounds_once =>
+            {
+                let first = self.take_apart(Factor { value: a, ..factor.clone() });
+                Tree::Times(Box::new([first, self.take_apart(Factor { value: b, ..factor })]))
+            }
+            (Law::Times, Op::Divide, &[a, b]) if rounds_once && self.is_float(id) => {
+                let first = self.take_apart(Factor { value: a, ..factor.clone() });
+                let below = Factor { value: b, divides: !factor.divides, ..factor };
+                Tree::Over(Box::new([first, self.take_apart(below)]))
+            }
+            (Law::Plus | Law::Scale, _, &[a, b]) if rounds_once => {
+                match self.applied_last(&factor, a, b) {
+                    Some((inner, last)) => {
+                        let first = self.take_apart(inner);
+                        let divides = last.divides;
+                        let pair = Box::new([first, self.push(last)]);
+                        if divides { Tree::Over(pair) } else { Tree::Times(pair) }
+                    }
+                    None => self.push_source(factor),
+                }
+            }
+            (Law::Times, Op::Negate, &[a]) if has_signs => {
+                self.negative = !self.negative;
+                self.take_apart(Factor { value: a, ..factor })
+            }
+            _ => match self.seen_through(&factor) {
+                Some(source) => self.take_apart(source),
+                None => self.push_source(factor),
+            },
+        }
+    }
+
+    /// The operands of an operation that keeps order: the one that is ordered, and the
+    /// one it is combined with, if that is repeated along some dims, so that it may come
+    /// out of a maximum.
+    fn applied_last(&self, factor: &Factor, a: InstId, b: InstId) -> Option<(Factor, Factor)> {
+        let (module, op) = (self.module, self.module.op(factor.value));
+        let (both_ways, divides) = match (self.law, op) {
+            (Law::Plus, Op::Add) | (Law::Scale, Op::Multiply) => (true, false),
+            (Law::Plus, Op::Subtract) | (Law::Scale, Op::Divide) => (false, true),
+            _ => return None,
+        };
+        let last = |value: InstId, inner: InstId| {
+            let last = self.source(Factor { value, divides, ..factor.clone() });
+            let is_spread = last.spans.iter().map(|span| span.size()).product::<i64>();
+            let keeps_order = self.law == Law::Plus || is_not_negative(module, value);
+            (is_spread < self.elements && keeps_order)
+                .then(|| (Factor { value: inner, ..factor.clone() }, last))
+        };
+        last(b, a).or_else(|| last(a, b).filter(|_| both_ways))
+    }
+
+    /// The operand of a reshape, or of a conversion that changes no value, in its place.
+    fn seen_through(&self, factor: &Factor) -> Option<Factor> {
+        let (module, id) = (self.module, factor.value);
+        match (module.op(id), module.operands(id)) {
+            (Op::Convert, &[value]) if self.is_exact(value, id) => {
+                let to = module.array_shape(id).map(|shape| shape.element_type);
+                Some(Factor { value, convert: factor.convert.or(to), ..factor.clone() })
+            }
+            (Op::Reshape(_), &[value]) => {
+                let spans = spans(module.array_shape(value)?.dims())?.into();
+                Some(Factor { value, spans, ..factor.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// A factor behind reshapes, exact conversions and a broadcast.
+    fn source(&self, mut factor: Factor) -> Factor {
+        for _ in 0..MOST_STEPS {
+            let seen = self.is_bare(factor.value).then(|| self.seen_through(&factor)).flatten();
+            match seen {
+                Some(source) => factor = source,
+                None => break,
+            }
+        }
+        self.broadcast(&factor).unwrap_or(factor)
+    }
+
+    /// Adds what a factor is a broadcast of, or the factor itself.
+    fn push_source(&mut self, factor: Factor) -> Tree {
+        let source = self.broadcast(&factor);
+        self.push(source.unwrap_or(factor))
+    }
+
+    fn push(&mut self, factor: Factor) -> Tree {
+        self.factors.push(factor);
+        Tree::Factor(self.factors.len() - 1)
+    }
+
+    /// The operand of a broadcast, which varies along its own dims alone.
+    fn broadcast(&self, factor: &Factor) -> Option<Factor> {
+        let module = self.module;
+        let (Op::Broadcast(attrs), &[value]) =
+            (module.op(factor.value), module.operands(factor.value))
+        else {
+            return None;
+        };
+        let place = |&dim: &i64| factor.spans.get(usize::try_from(dim).ok()?).copied();
+        let spans = attrs.dimensions.iter().map(place).collect::<Option<_>>()?;
+        let ascending = attrs.dimensions.windows(2).all(|pair| pair[0] < pair[1]);
+        (ascending && self.is_bare(factor.value)).then(|| Factor { value, spans, ..factor.clone() })
+    }
+
+    /// Whether an instruction has nothing attached, and operands that lie row major.
+    fn is_bare(&self, id: InstId) -> bool {
+        let module = self.module;
+        let is_plain = |&id: &InstId| module.array_shape(id).is_some_and(is_plain);
+        module.extras(id).is_none() && module.operands(id).iter().all(is_plain)
+    }
+
+    fn is_float(&self, id: InstId) -> bool {
+        self.module.array_shape(id).is_some_and(|shape| shape.element_type.is_float())
+    }
+
+    /// Whether a conversion changes no value of a float.
+    fn is_exact(&self, from: InstId, to: InstId) -> bool {
+        let element_type = |id| self.module.array_shape(id).map(|shape| shape.element_type);
+        match (element_type(from), element_type(to)) {
+            (Some(from), Some(to)) => from.is_float() && to.is_float() && holds(to, from),
+            _ => false,
+        }
+    }
+}

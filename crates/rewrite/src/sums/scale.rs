@@ -1,0 +1,114 @@
+//! Which factors may come out of a sum of products and make nothing overflow.
+//!
+//! `sum p*q = p * sum q` holds to within rounding on all data, since the error of both
+//! sides is bounded by the same multiple of `sum |p*q|`. It does not hold where `q`, or
+//! a partial sum of it, overflows and `p*q` does not, or where `q` is lost below the
+//! smallest number of the type. Two kinds of factors bring about neither:
+//!
+//! - Constants near 1: they move a limit by a few binary orders only.
+//! - The scale of a normalisation, which is made from the summed values themselves:
+//!   `r = 1/sqrt(mean(d*d) + eps)` and a factor `d`. The mean of the squares is in the
+//!   program, so where `d` itself is too large, that overflows; and `r` is at most
+//!   `eps^(-1/2)`.
+//!
+//! Two more cases are for [`super::factor`]: any factor may come out where only one
+//! factor stays, which is bounded as [`super::bound`] says, or where the program sums
+//! what stays already.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::reducer::Monoid;
+use tilewright_ir::{ArrayLiteral, ArrayShape, InstId, Module, Op, Opcode};
+
+use super::product::Factor;
+
+/// Constants from `2^-8` to `2^8` are near 1.
+const MOST_BINARY_ORDERS: f64 = 8.0;
+
+/// No more instructions are looked at to find out what a scale is made from.
+const MOST_STEPS: usize = 48;
+
+/// Which of these factors of a product may come out of its sum, each for itself.
+pub fn tame(module: &Module, factors: &[Factor]) -> Vec<bool> {
+    let is_tame = |factor: &Factor| {
+        is_near_one(module, factor.value)
+            || normalised(module, factor.value).is_some_and(|squares| {
+                let of = sources(module, squares);
+                let shares = |other: &Factor| !sources(module, other.value).is_disjoint(&of);
+                factors.iter().filter(|other| *other != factor).any(shares)
+            })
+    };
+    factors.iter().map(is_tame).collect()
+}
+
+/// Whether all elements of a value are one constant near 1, of either sign.
+fn is_near_one(module: &Module, id: InstId) -> bool {
+    let orders = number(module, id).map(|number| number.abs().log2().abs());
+    orders.is_some_and(|orders| orders <= MOST_BINARY_ORDERS)
+}
+
+/// The number that all elements of a value are.
+pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
+    for _ in 0..MOST_STEPS {
+        match (module.op(id), module.operands(id)) {
+            (Op::Reshape(_) | Op::Broadcast(_) | Op::Convert, &[a]) => id = a,
+            (Op::Constant(value), _) => {
+                return value.as_array().and_then(ArrayLiteral::splat)?.scalar_as_f64();
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What is summed for the root of which a value is a multiple or a quotient: the
+/// operand of the sum that `rsqrt`, `sqrt` or a power of a half is taken of.
+fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
+    let mut is_root = false;
+    for _ in 0..MOST_STEPS {
+        let constant = |id| number(module, id).is_some();
+        id = match (module.op(id), module.operands(id)) {
+            (Op::Reshape(_) | Op::Broadcast(_) | Op::Transpose(_) | Op::Convert, &[a]) => a,
+            (Op::Rsqrt(_) | Op::Sqrt(_), &[a]) if !is_root => {
+                is_root = true;
+                a
+            }
+            (Op::Power, &[a, b]) if !is_root && number(module, b)?.abs() == 0.5 => {
+                is_root = true;
+                a
+            }
+            (Op::Divide, &[a, b]) if constant(a) && !is_root => b,
+            (Op::Multiply | Op::Divide | Op::Add | Op::Maximum, &[a, b]) if constant(b) => a,
+            (Op::Multiply | Op::Add | Op::Maximum, &[a, b]) if constant(a) => b,
+            // The mean of the squares less the square of the mean.
+            (Op::Subtract, &[a, _]) if is_root => a,
+            (Op::Reduce(attrs), &[array, _]) if is_root => {
+                let adds = Monoid::of(module, attrs.to_apply)?.opcode == Opcode::Add;
+                return adds.then_some(array);
+            }
+            _ => return None,
+        };
+    }
+    None
+}
+
+/// The arrays of as many elements that an array is computed from, element by element:
+/// itself, if it is computed otherwise.
+fn sources(module: &Module, id: InstId) -> FxHashSet<InstId> {
+    let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
+    let (mut found, mut seen, mut open) = (FxHashSet::default(), FxHashSet::default(), vec![id]);
+    while let Some(next) = open.pop() {
+        if !seen.insert(next) {
+            continue;
+        }
+        let passes = module.opcode(next).is_elementwise() || module.opcode(next) == Opcode::Reshape;
+        let operands = module.operands(next).iter().copied();
+        let from: Vec<InstId> = operands.filter(|&o| elements(o) == elements(id)).collect();
+        let is_repeated = |&o: &InstId| module.opcode(o) == Opcode::Broadcast;
+        if passes && seen.len() < MOST_STEPS && !from.iter().all(is_repeated) {
+            open.extend(from.into_iter().filter(|o| !is_repeated(o)));
+        } else {
+            found.insert(next);
+        }
+    }
+    found
+}

@@ -1,0 +1,222 @@
+//! **T4: sums about the mean that need not wait for the mean.**
+//!
+//! ```text
+//! sum (x-c)*q   = sum (x-k)*q   - (c-k) * sum q                             c, k constant along the sum
+//! sum (x-c)^2*q = sum (x-k)^2*q - 2*(c-k) * sum (x-k)*q + (c-k)^2 * sum q
+//! sum x         = sum (x-k) + n*k
+//! ```
+//!
+//! A normalisation sums an image for its mean, then sums squares of what the mean
+//! leaves, and its gradient sums products with it: pass after pass over the image,
+//! each waiting for the one before. With a *pilot* k, the mean of a small sample
+//! (`pilot.rs`), in place of the mean, mean, variance and all sums of the gradient come
+//! out of one pass. Because k lies among the data, the sums about k are hardly larger
+//! than those about c, so that little is lost in the differences above; where all data
+//! are far from zero and close together, the mean itself gains.
+//!
+//! Preconditions: those of [`super::factored_sums`], sums in `f32` or `f64`, and leave
+//! to change float sums by more than their order (`--fast-math`), since
+//! `inf - inf` may be where there was one infinity. The other factors q must not wait
+//! for c themselves, and not all of them divide. Made where arrays in main memory are
+//! summed and the module costs less for it on the target, which is where passes over
+//! images are saved. See `docs/numerics.md`.
+
+mod moments;
+mod shift;
+
+use tilewright_ir::{EditError, Module, Op, Value};
+
+use super::build::{At, Build, Placed, Replaced, replaced_by};
+use super::factor::{Core, Sum};
+use super::product::Tree;
+use crate::analysis::index_range::{Cuts, Span};
+use crate::analysis::whole_number::whole_number;
+use crate::driver::numbers::Class;
+use crate::driver::place_of;
+use crate::driver::scales::{Edited, Scales, Words, together};
+use crate::driver::{Context, Pass};
+use moments::{Group, Moment, groups};
+use shift::Pilot;
+
+/// See the module.
+pub struct ShiftedMoments;
+
+impl Pass for ShiftedMoments {
+    fn name(&self) -> &'static str {
+        "shifted-moments"
+    }
+
+    fn summary(&self) -> &'static str {
+        "T4: sums about a sample's mean, which need not wait for the mean (--fast-math)"
+    }
+
+    fn class(&self) -> Class {
+        Class::FastMath
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        if !cx.numbers.allow(Class::FastMath) {
+            return Ok(0);
+        }
+        let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);
+        for computation in module.computations().to_vec() {
+            found.extend(groups(module, computation, cx.model(), &mut work));
+        }
+        let together = together(module, found.len());
+        if found.is_empty() {
+            return Ok(0);
+        }
+        let mut scales = Scales::of(module, cx)?;
+        let (mut changes, mut replaced) = (0, Replaced::default());
+        for groups in found.chunks_mut(together) {
+            for group in groups.iter_mut() {
+                group.follow(&replaced);
+            }
+            let made = scales.attempt(self, module, cx, |module| shift(module, groups))?;
+            if let Some((moved, now)) = made {
+                changes += moved;
+                replaced.extend(now);
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// Gives the moments of these groups other centres; of how many, and what sums became.
+fn shift(
+    module: &mut Module,
+    groups: &mut [Group],
+) -> Result<Option<Edited<(usize, Replaced)>>, EditError> {
+    let mut now = Replaced::default();
+    let mut moved: Vec<&Group> = Vec::new();
+    for group in groups {
+        group.follow(&now);
+        if move_centre(module, group, &mut now)? {
+            moved.push(group);
+        }
+    }
+    let sum = moved.first().and_then(|group| group.moments.first()).map(|moment| moment.sum.id);
+    let Some(sum) = sum else { return Ok(None) };
+    let words = Words { place: place_of(module, sum), what: words(module, &moved) };
+    Ok(Some((words, (moved.len(), now))))
+}
+
+/// Which sums are given other centres.
+fn words(module: &Module, groups: &[&Group]) -> String {
+    let sums: usize = groups.iter().map(|group| group.moments.len()).sum();
+    match groups {
+        [group] => format!(
+            "{sums} sums of `{}` about a sample's mean in place of `{}`",
+            module.name_of(group.x.value),
+            module.name_of(group.c.value)
+        ),
+        _ => format!("{sums} sums about the means of {} samples", groups.len()),
+    }
+}
+
+/// Gives the moments of a group another centre; whether that can be.
+fn move_centre(
+    module: &mut Module,
+    group: &Group,
+    replaced: &mut Replaced,
+) -> Result<bool, EditError> {
+    // What was dead before is gone with what became dead.
+    let is_used = |id| module.instruction(id).use_count() > 0 || module.is_root(id);
+    if !group.moments.iter().all(|moment| is_used(moment.sum.id)) {
+        return Ok(false);
+    }
+    let Some(first) = group.moments.first() else { return Ok(false) };
+    let Some(pilot) = shift::add(module, &group.x, &first.sum)? else { return Ok(false) };
+    let mut build = Build::new(module);
+    for moment in &group.moments {
+        if about(&mut build, module, moment, group, &pilot).is_none() {
+            return Ok(false);
+        }
+    }
+    let patch = build.patch;
+    let made = patch.apply(module)?;
+    replaced.extend(replaced_by(&patch, &made));
+    Ok(true)
+}
+
+/// Writes a moment about the pilot.
+fn about(
+    build: &mut Build<'_>,
+    module: &Module,
+    moment: &Moment,
+    group: &Group,
+    pilot: &Pilot,
+) -> Option<()> {
+    let at = At::new(module, &moment.sum)?;
+    let mut powers = Vec::new();
+    for power in 0..=moment.power.max(1) {
+        powers.push(match (power, moment.others.is_empty()) {
+            (0, true) => None,
+            _ => Some(about_pilot(build, at, &core(moment, group, pilot, power))?),
+        });
+    }
+    let ends = powers.iter().flatten().flat_map(|placed| placed.digits.clone());
+    let ends = ends.chain(moment.sum.kept.iter().copied());
+    let ends = ends.chain(group.c.spans.iter().chain(&pilot.pilot.spans).copied());
+    let digits = Cuts::of(moment.sum.elements, ends.chain(moment.sum.summed.clone()))?.digits();
+    let digits: Vec<Span> = digits.into_iter().filter(|digit| !moment.sum.sums(*digit)).collect();
+    let mut values: Vec<Value> = Vec::new();
+    for placed in powers {
+        values.push(match placed {
+            Some(placed) => build.cut(at, placed, digits.clone()).value,
+            None => {
+                let values = moment.sum.summed.iter().map(|span| span.size()).product();
+                let count = whole_number(moment.sum.monoid.element_type, values)?;
+                build.number(at, count, &digits)?
+            }
+        });
+    }
+    let pilot = build.spread(at, &pilot.pilot, &digits)?;
+    let value = match values.as_slice() {
+        [count, one] if moment.power == 0 => {
+            let pilots = build.op(at, Op::Multiply, &digits, [*count, pilot]);
+            build.op(at, Op::Add, &digits, [*one, pilots])
+        }
+        values => {
+            let centre = build.spread(at, &group.c, &digits)?;
+            let shift = build.op(at, Op::Subtract, &digits, [centre, pilot]);
+            let mut times = |value| build.op(at, Op::Multiply, &digits, [shift, value]);
+            match *values {
+                [none, one] => {
+                    let less = times(none);
+                    build.op(at, Op::Subtract, &digits, [one, less])
+                }
+                [none, one, two] => {
+                    // ((x-k) - s)^2 = (x-k)^2 - s*(2*(x-k) - s)
+                    let less = times(none);
+                    let twice = build.op(at, Op::Add, &digits, [one, one]);
+                    let inner = build.op(at, Op::Subtract, &digits, [twice, less]);
+                    let less = build.op(at, Op::Multiply, &digits, [shift, inner]);
+                    build.op(at, Op::Subtract, &digits, [two, less])
+                }
+                _ => return None,
+            }
+        }
+    };
+    build.finish(at, Placed { value, digits });
+    Some(())
+}
+
+/// The sum of a product whose factors are put together one after the other.
+fn about_pilot(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed> {
+    let tree = Tree::chain(core.factors.iter().map(|factor| factor.divides))?;
+    build.core(at, core, &tree)
+}
+
+/// The sum of a power of what the pilot leaves, times the other factors.
+fn core(moment: &Moment, group: &Group, pilot: &Pilot, power: usize) -> Core {
+    let mut factors = moment.others.clone();
+    factors.extend(std::iter::repeat_n(pilot.rest.clone(), power));
+    factors.sort_unstable();
+    let Sum { elements, monoid, law, .. } = moment.sum;
+    Core { factors, along: group.along.clone(), elements, monoid, law }
+}

@@ -1,0 +1,156 @@
+//! Which sums are moments of one array about one centre.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
+
+use crate::analysis::index_range::Span;
+use crate::cost::CostModel;
+use crate::driver::numbers::Numbers;
+use crate::sums::build::Replaced;
+use crate::sums::factor::Sum;
+use crate::sums::factored_sums::sums;
+use crate::sums::product::{Factor, Law};
+
+/// Each array whose mean sums may wait for is followed through its computation; no
+/// more instructions than these are gone over for it.
+pub(super) const MOST_GONE_OVER: usize = 1 << 24;
+
+/// A sum of powers of what is left of an array less its mean, times other factors.
+pub(super) struct Moment {
+    /// Its place among all sums, in the order in which they stand.
+    place: usize,
+    pub(super) sum: Sum,
+    /// How often `x - c` is a factor: none in a sum of the array itself, 1 or 2 else.
+    pub(super) power: usize,
+    /// The other factors.
+    pub(super) others: Vec<Factor>,
+}
+
+/// All moments of an array along the same dims.
+pub(super) struct Group {
+    pub(super) x: Factor,
+    pub(super) c: Factor,
+    pub(super) along: Vec<Span>,
+    pub(super) moments: Vec<Moment>,
+}
+
+impl Group {
+    /// Sums that were replaced before are found by what they became.
+    pub(super) fn follow(&mut self, replaced: &Replaced) {
+        let others = self.moments.iter_mut().flat_map(|moment| &mut moment.others);
+        for factor in others.chain([&mut self.x, &mut self.c]) {
+            factor.value = replaced.get(&factor.value).copied().unwrap_or(factor.value);
+        }
+    }
+}
+
+/// The moments of a computation, by array, centre and dims.
+pub(super) fn groups(
+    module: &Module,
+    computation: CompId,
+    model: CostModel<'_>,
+    work: &mut usize,
+) -> Vec<Group> {
+    let mut waiting = Waiting { module, computation, late: FxHashMap::default(), work };
+    let mut groups: Vec<Group> = Vec::new();
+    let mut plain: Vec<(usize, Sum)> = Vec::new();
+    let mut homes: FxHashMap<(Factor, Factor, Vec<Span>), usize> = FxHashMap::default();
+    // The first group of an array along the same dims has its plain sums.
+    let mut first: FxHashMap<(Factor, Vec<Span>), usize> = FxHashMap::default();
+    let wide = |sum: &Sum| {
+        let is_wide = matches!(sum.monoid.element_type, ElementType::F32 | ElementType::F64);
+        is_wide && sum.law == Law::Times
+    };
+    let sums = sums(module, computation, Numbers::FastMath).into_iter().filter(wide);
+    for (place, sum) in sums.filter(|sum| sum.is_large(module, &model)).enumerate() {
+        let Some(Centred { x, c, power, others }) = centred(module, &sum, &mut waiting) else {
+            plain.push((place, sum));
+            continue;
+        };
+        let along = sum.summed.clone();
+        let home = *homes.entry((x.clone(), c.clone(), along.clone())).or_insert(groups.len());
+        if home == groups.len() {
+            first.entry((x.clone(), along.clone())).or_insert(home);
+            groups.push(Group { x, c, along, moments: Vec::new() });
+        }
+        groups[home].moments.push(Moment { place, power, others, sum });
+    }
+    for (place, sum) in plain {
+        let [only] = sum.product.factors.as_slice() else { continue };
+        if let Some(&home) = first.get(&(only.clone(), sum.summed.clone())) {
+            groups[home].moments.push(Moment { place, power: 0, others: Vec::new(), sum });
+        }
+    }
+    for group in &mut groups {
+        group.moments.sort_unstable_by_key(|moment| moment.place);
+    }
+    groups
+}
+
+/// A summand with `x - c` in it, where c waits for x, and nothing else that does.
+struct Centred {
+    x: Factor,
+    c: Factor,
+    power: usize,
+    others: Vec<Factor>,
+}
+
+fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Centred> {
+    let factors = &sum.product.factors;
+    factors.iter().find_map(|centred| {
+        let (x, c) = centred.less_constant(module, &sum.summed)?;
+        let others: Vec<Factor> = factors.iter().filter(|f| *f != centred).cloned().collect();
+        let power = factors.len() - others.len();
+        let late = waiting.on(&x)?;
+        let is_free = |other: &Factor| other.value != x.value && !late.contains(&other.value);
+        // Without `x - c`, a sum of quotients would be left that divide nothing.
+        let divides = !others.is_empty() && others.iter().all(|other| other.divides);
+        let fits = power <= 2 && !divides && late.contains(&c.value) && others.iter().all(is_free);
+        fits.then_some(Centred { x, c, power, others })
+    })
+}
+
+/// What waits for reductions of arrays; of all of an array, unlike a sample.
+struct Waiting<'a> {
+    module: &'a Module,
+    computation: CompId,
+    late: FxHashMap<InstId, FxHashSet<InstId>>,
+    /// How many more instructions may be gone over.
+    work: &'a mut usize,
+}
+
+impl Waiting<'_> {
+    /// What waits for reductions of this array; `None` if that is too much work.
+    fn on(&mut self, x: &Factor) -> Option<&FxHashSet<InstId>> {
+        if !self.late.contains_key(&x.value) {
+            spend(self.work, self.module)?;
+            let late = self.found(x.value);
+            self.late.insert(x.value, late);
+        }
+        self.late.get(&x.value)
+    }
+
+    fn found(&self, x: InstId) -> FxHashSet<InstId> {
+        let module = self.module;
+        let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
+        let mut of: FxHashSet<InstId> = FxHashSet::from_iter([x]);
+        let mut late: FxHashSet<InstId> = FxHashSet::default();
+        for id in module.instructions(self.computation) {
+            let operands = module.operands(id);
+            let is_late = operands.iter().any(|operand| late.contains(operand))
+                || (module.opcode(id) == Opcode::Reduce && operands.iter().any(|o| of.contains(o)));
+            if is_late {
+                late.insert(id);
+            } else if elements(id) >= elements(x) && operands.iter().any(|o| of.contains(o)) {
+                of.insert(id);
+            }
+        }
+        late
+    }
+}
+
+/// Takes the work of going over a module once; `None` where too little is left.
+fn spend(work: &mut usize, module: &Module) -> Option<()> {
+    *work = work.checked_sub(module.instruction_count())?;
+    Some(())
+}

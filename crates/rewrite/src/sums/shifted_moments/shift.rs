@@ -1,0 +1,144 @@
+//! A number near the mean that is there before the mean is.
+//!
+//! The mean k of a sample of m of n values: `n (c-k)^2 <= n/m * sum (x-c)^2` for the
+//! mean c of all, whatever the values are, since the square of a mean is no more than
+//! the mean of the squares. So what is summed about k instead of c is at most
+//! `1 + n/m` times as large, which is at most 26 here.
+
+use tilewright_ir::ops::dims::SliceDim;
+use tilewright_ir::ops::reduce::ReduceAttrs;
+use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs};
+use tilewright_ir::{ArrayLiteral, Dims, EditError, Literal, Module, Op, Patch, Shape, Value};
+
+use crate::analysis::reduce::shape_like;
+use crate::analysis::whole_number::whole_number;
+use crate::sums::factor::Sum;
+use crate::sums::product::Factor;
+
+/// One value in so many is sampled.
+const ONE_IN: i64 = 16;
+
+/// Steps along one dim are no longer than this while there are other dims.
+const LONGEST_STEP: i64 = 4;
+
+/// Fewer values are not worth a pass of their own.
+const LEAST_VALUES: i64 = 64;
+
+/// The pilot of an array, and the array less its pilot.
+pub(super) struct Pilot {
+    /// One value for each result of the sum.
+    pub(super) pilot: Factor,
+    /// What is left of the array.
+    pub(super) rest: Factor,
+}
+
+/// Adds the pilot of the array `x` along what a sum sums to the module, before the
+/// sum. `None` if there are too few values, or dims that are summed in part.
+pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<Pilot>, EditError> {
+    let Some((patch, pilot)) = planned(module, x, sum) else { return Ok(None) };
+    let made = patch.apply(module)?;
+    let at = |value: Value| match value {
+        Value::Old(id) => Some(id),
+        Value::New(place) => made.get(place).copied(),
+    };
+    let ids = at(pilot).zip(made.last().copied());
+    Ok(ids.map(|(pilot, rest)| {
+        let kept = x.spans.iter().filter(|span| !sum.sums(**span)).copied().collect();
+        Pilot {
+            pilot: Factor { divides: false, value: pilot, spans: kept, convert: None },
+            rest: Factor { value: rest, convert: None, ..x.clone() },
+        }
+    }))
+}
+
+/// The edits, and which of the values is the pilot; the last one is the rest.
+fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
+    let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
+        return None;
+    };
+    let (own, like) = (module.array_shape(x.value)?, module.array_shape(sum.id)?);
+    let partly = |span| !sum.sums(span) && sum.summed.iter().any(|&whole| !whole.apart(span));
+    if x.spans.iter().any(|&span| partly(span)) {
+        return None;
+    }
+    let summed: Vec<bool> = x.spans.iter().map(|&span| sum.sums(span)).collect();
+    let steps = steps(own.dims(), &summed)?;
+    let mut patch = Patch::new();
+    let mut add = |op: Op, shape: Shape, operands: &[Value]| {
+        patch.add(sum.id, op, shape, operands.iter().copied())
+    };
+    let dims = || own.dims().iter().zip(&steps);
+    let slice = dims().map(|(&limit, &stride)| SliceDim { start: start(stride), limit, stride });
+    let slice = Op::Slice(Box::new(SliceAttrs { slice: slice.collect() }));
+    let sizes: Dims = dims().map(|(&size, &step)| taken(size, step)).collect();
+    let mut sample = add(slice, shape_like(own, &sizes), &[Value::Old(x.value)]);
+    if x.convert.is_some() {
+        sample = add(Op::Convert, shape_like(like, &sizes), &[sample]);
+    }
+    let places = |wanted: bool| (0i64..).zip(&summed).filter(move |&(_, is)| *is == wanted);
+    let dimensions: Dims = places(true).map(|(dim, _)| dim).collect();
+    let kept: Dims = places(false).map(|(dim, _)| dim).collect();
+    let left = own.dims().iter().zip(&summed).filter(|(_, is_summed)| !**is_summed);
+    let left: Dims = left.map(|(&size, _)| size).collect();
+    let count = sizes.iter().zip(&summed).filter(|(_, is_summed)| **is_summed);
+    let count = count.map(|(&size, _)| size).product();
+    let small = shape_like(like, &left);
+    let reduce = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
+    let total = add(reduce, small.clone(), &[sample, Value::Old(init)]);
+    let count = ArrayLiteral::new(
+        sum.monoid.element_type,
+        [],
+        whole_number(sum.monoid.element_type, count)?,
+    );
+    let count = Op::Constant(Box::new(Literal::Array(count.ok()?)));
+    let count = add(count, Shape::scalar(sum.monoid.element_type), &[]);
+    let everywhere = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
+    let count = add(everywhere, small.clone(), &[count]);
+    let pilot = add(Op::Divide, small, &[total, count]);
+    let whole = shape_like(like, own.dims());
+    let mut array = Value::Old(x.value);
+    if x.convert.is_some() {
+        array = add(Op::Convert, whole.clone(), &[array]);
+    }
+    let spread = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: kept }));
+    let spread = add(spread, whole.clone(), &[pilot]);
+    add(Op::Subtract, whole, &[array, spread]);
+    Some((patch, pilot))
+}
+
+/// How far apart the sampled values lie along each dim, so that about one in
+/// [`ONE_IN`] is: the first dims are thinned out before the last ones, which lie side
+/// by side in memory.
+fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
+    let along = || dims.iter().zip(summed).filter(|(_, summed)| **summed);
+    let values = along().try_fold(1i64, |product, (&size, _)| product.checked_mul(size))?;
+    if values < LEAST_VALUES {
+        return None;
+    }
+    let mut steps: Dims = dims.iter().map(|_| 1).collect();
+    let mut left = ONE_IN;
+    for longest in [LONGEST_STEP, ONE_IN] {
+        let along = steps.iter_mut().zip(dims).zip(summed).filter(|(_, summed)| **summed);
+        for ((step, &size), _) in along {
+            let longer = (longest.min(size) / *step).min(left);
+            if longer > 1 {
+                *step *= longer;
+                left /= longer;
+            }
+        }
+    }
+    Some(steps)
+}
+
+/// Where the first value is taken along a dim: not at its border, which may be padding.
+fn start(step: i64) -> i64 {
+    (step - 1) / 2
+}
+
+/// How many values are taken along a dim that is at least as long as such a step.
+fn taken(size: i64, step: i64) -> i64 {
+    (size - 1 - start(step)) / step + 1
+}
+
+#[cfg(test)]
+mod tests;

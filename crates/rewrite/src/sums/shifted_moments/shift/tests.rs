@@ -1,0 +1,81 @@
+//! The sample, over all small shapes.
+
+use crate::sums::shifted_moments::shift::*;
+
+/// How many values there are along the dims that are summed, and how many of them
+/// are sampled; checked one by one against the slice.
+fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
+    let steps = steps(dims, summed)?;
+    let (mut values, mut sample) = (1, 1);
+    for ((&size, &step), &summed) in dims.iter().zip(&steps).zip(summed) {
+        assert!(step >= 1 && step <= size, "{dims:?}: steps of {step}");
+        assert!(summed || step == 1, "{dims:?}: what is kept is whole");
+        let by_hand = (start(step)..size).step_by(usize::try_from(step).expect("a step")).count();
+        assert_eq!(i64::try_from(by_hand), Ok(taken(size, step)), "{size} in steps of {step}");
+        assert!(by_hand >= 1);
+        if summed {
+            values *= size;
+            sample *= taken(size, step);
+        }
+    }
+    Some((values, sample))
+}
+
+/// The worst `n/m` of shapes of this rank with dims up to this size, all summed, and
+/// a shape that has it. A dim of size 1 is as one that is not summed.
+fn worst(rank: usize, most: i64) -> (f64, Dims) {
+    let mut dims: Dims = std::iter::repeat_n(1, rank).collect();
+    let summed = vec![true; rank];
+    let mut worst = (0.0, Dims::new());
+    loop {
+        if let Some((values, sample)) = sampled(&dims, &summed) {
+            let ratio = values as f64 / sample as f64;
+            if ratio > worst.0 {
+                worst = (ratio, dims.clone());
+            }
+        }
+        let Some(next) = dims.iter().rposition(|&size| size < most) else { return worst };
+        dims[next] += 1;
+        dims[next + 1..].fill(1);
+    }
+}
+
+#[test]
+fn no_more_than_25_values_stand_for_one() {
+    // Of two dims of 5 beside a third one, in steps of 4, one value each is taken.
+    for (rank, most, expected) in
+        [(1, 5000, 17.75), (2, 100, 65.0 / 3.0), (3, 40, 25.0), (4, 16, 25.0)]
+    {
+        let (ratio, dims) = worst(rank, most);
+        assert_eq!(ratio, expected, "{dims:?}");
+    }
+}
+
+#[test]
+fn most_samples_are_about_one_in_sixteen() {
+    for (dims, sample) in [([32, 56, 56, 64], 2), ([8, 224, 224, 3], 2), ([4, 7, 7, 512], 1)] {
+        let (values, of) = sampled(&dims, &[true, true, true, false]).expect("a sample");
+        assert!((8..=20).contains(&(values / of)), "{dims:?}: {values} / {of}, {sample}");
+    }
+}
+
+#[test]
+fn few_values_are_not_sampled() {
+    assert_eq!(steps(&[63], &[true]), None);
+    assert_eq!(steps(&[64, 64], &[false, false]), None);
+    assert_eq!(steps(&[], &[]), None);
+    assert_eq!(steps(&[0], &[true]), None);
+    assert_eq!(steps(&[1 << 40, 0], &[true, true]), None);
+    assert_eq!(steps(&[7, 9, 1000], &[true, true, false]), None);
+    assert!(steps(&[8, 8, 1000], &[true, true, false]).is_some());
+}
+
+#[test]
+fn sizes_that_no_integer_counts_are_refused() {
+    assert_eq!(steps(&[i64::MAX, 2], &[true, true]), None);
+    assert_eq!(steps(&[i64::MAX, i64::MAX], &[true, true]), None);
+    let steps = steps(&[i64::MAX, i64::MAX], &[true, false]).expect("one dim alone");
+    assert_eq!(steps.as_slice(), [16, 1]);
+    assert_eq!(taken(i64::MAX, 16), i64::MAX / 16 + 1);
+    assert_eq!(taken(i64::MAX, 1), i64::MAX);
+}
