@@ -159,7 +159,7 @@ pub(crate) fn statistics(report: &OptReport, target: &str) -> String {
         before,
         after,
         peak_live_bytes,
-        image_passes,
+        memory_sweeps,
         passes,
         stopped,
         unchanged,
@@ -178,8 +178,8 @@ pub(crate) fn statistics(report: &OptReport, target: &str) -> String {
     counted("flops", before.flops, after.flops);
     let [peak_before, peak_after] = *peak_live_bytes;
     counted("peak live bytes", peak_before, peak_after);
-    let [read_before, read_after] = image_passes.map(|passes| u64::try_from(passes).unwrap_or(0));
-    counted("passes over images", read_before, read_after);
+    let [read_before, read_after] = memory_sweeps.map(|passes| u64::try_from(passes).unwrap_or(0));
+    counted("memory sweeps", read_before, read_after);
     let quotient = ratio(before.cycles, after.cycles);
     rows.push(["cycles".to_owned(), cycles(before.cycles), cycles(after.cycles), quotient]);
     let mut text = format!("on {target}. Costs are a model, not a measurement.\n\n");

@@ -18,6 +18,6 @@ pub mod sums;
 pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};
 pub use driver::{
     Context, Evaluate, Note, OptimizeError, Optimized, Options, PIPELINES, Pass, PassReport,
-    Passes, Pipeline, Report, Skipped, StopReason, Verdict, numbers, optimize, optimize_observed,
-    pipeline, registry,
+    PassSelection, Pipeline, Report, Skipped, StopReason, Verdict, numbers, optimize,
+    optimize_observed, pipeline, registry,
 };

@@ -58,7 +58,7 @@ fn edges() -> Vec<i128> {
     all.iter().flat_map(|&x| [x, -x]).collect()
 }
 
-/// Numbers around powers of two, halves between the neighbours of narrow types
+/// FloatMode around powers of two, halves between the neighbours of narrow types
 /// among them, of both signs; zeros, infinities and NaN.
 fn reals() -> Vec<f64> {
     let steps = [1.0, 1.5, 1.0 + 1.0 / 256.0, 1.0 + 3.0 / 512.0, 1.0 + 1.0 / 2048.0];

@@ -33,46 +33,46 @@ impl Random {
 /// What an op reads.
 #[derive(Clone, Copy)]
 enum Source {
-    Leaf(usize),
+    LiveIn(usize),
     Op(usize),
 }
 
-/// A region: leaves and exits each have dims of their own.
+/// A region: live-ins and live-outs each have dims of their own.
 struct Recipe {
     dims: [&'static [i64]; 3],
-    leaves: Vec<usize>,
+    live_ins: Vec<usize>,
     ops: Vec<Vec<Source>>,
     /// An op's value, and the dims in which it is needed.
-    exits: Vec<(usize, usize)>,
+    live_outs: Vec<(usize, usize)>,
 }
 
 impl Recipe {
     fn random(random: &mut Random) -> Self {
         let dims = DIMS[random.below(DIMS.len())];
-        let leaves: Vec<usize> = (0..2 + random.below(3)).map(|_| random.below(3)).collect();
+        let live_ins: Vec<usize> = (0..2 + random.below(3)).map(|_| random.below(3)).collect();
         let mut ops: Vec<Vec<Source>> = Vec::new();
         for number in 0..2 + random.below(MOST_OPS - 1) {
             let mut pick = || match random.below(2) {
                 0 if number > 0 => Source::Op(random.below(number)),
-                _ => Source::Leaf(random.below(leaves.len())),
+                _ => Source::LiveIn(random.below(live_ins.len())),
             };
             let first = if number > 0 { Source::Op(number - 1) } else { pick() };
             ops.push(if number % 3 == 1 { vec![first] } else { vec![first, pick()] });
         }
-        let mut exits = vec![(ops.len() - 1, random.below(3))];
-        exits.extend((0..random.below(4)).map(|_| (random.below(ops.len()), random.below(3))));
-        exits.sort_unstable();
-        exits.dedup();
-        Self { dims, leaves, ops, exits }
+        let mut live_outs = vec![(ops.len() - 1, random.below(3))];
+        live_outs.extend((0..random.below(4)).map(|_| (random.below(ops.len()), random.below(3))));
+        live_outs.sort_unstable();
+        live_outs.dedup();
+        Self { dims, live_ins, ops, live_outs }
     }
 
     /// The module in which each op is computed in the dims given for it.
     fn module(&self, domains: &[usize]) -> Verified {
         let mut build = Build { recipe: self, b: Builder::new("m"), made: HashMap::new() };
-        for (number, &domain) in self.leaves.iter().enumerate() {
+        for (number, &domain) in self.live_ins.iter().enumerate() {
             let shape = Shape::array(ElementType::F32, self.dims[domain].iter().copied());
-            let leaf = build.b.parameter(&format!("x{number}"), shape).expect("a parameter");
-            build.made.insert((number, domain), leaf);
+            let live_in = build.b.parameter(&format!("x{number}"), shape).expect("a parameter");
+            build.made.insert((number, domain), live_in);
         }
         for (number, sources) in self.ops.iter().enumerate() {
             let domain = domains[number];
@@ -83,17 +83,17 @@ impl Recipe {
                 [one, other] => build.b.binary(Opcode::Add, one, other),
                 _ => panic!("one operand or two"),
             };
-            build.made.insert((self.leaves.len() + number, domain), op.expect("an op"));
+            build.made.insert((self.live_ins.len() + number, domain), op.expect("an op"));
         }
-        let exits: Vec<InstId> = self
-            .exits
+        let live_outs: Vec<InstId> = self
+            .live_outs
             .iter()
             .map(|&(op, domain)| {
                 let value = build.value(Source::Op(op), domain, domains);
                 build.b.op(Op::Copy, &[value]).expect("a copy")
             })
             .collect();
-        let root = build.b.op(Op::Tuple, &exits).expect("a tuple");
+        let root = build.b.op(Op::Tuple, &live_outs).expect("a tuple");
         build.b.finish(root).expect("a module")
     }
 }
@@ -101,7 +101,7 @@ impl Recipe {
 struct Build<'a> {
     recipe: &'a Recipe,
     b: Builder,
-    /// Values by number, leaves first, and dims.
+    /// Values by number, live-ins first, and dims.
     made: HashMap<(usize, usize), InstId>,
 }
 
@@ -109,8 +109,8 @@ impl Build<'_> {
     /// A value in these dims: reshaped once for all that read it there.
     fn value(&mut self, source: Source, domain: usize, domains: &[usize]) -> InstId {
         let (number, home) = match source {
-            Source::Leaf(leaf) => (leaf, self.recipe.leaves[leaf]),
-            Source::Op(op) => (self.recipe.leaves.len() + op, domains[op]),
+            Source::LiveIn(live_in) => (live_in, self.recipe.live_ins[live_in]),
+            Source::Op(op) => (self.recipe.live_ins.len() + op, domains[op]),
         };
         if let Some(&value) = self.made.get(&(number, domain)) {
             return value;
@@ -146,13 +146,14 @@ fn repeated_cuts_come_close_to_the_best_of_three() {
         };
         // Dims that no reshape leads to are not on offer.
         let offered = |domain: &usize| {
-            recipe.leaves.contains(domain) || recipe.exits.iter().any(|exit| exit.1 == *domain)
+            recipe.live_ins.contains(domain)
+                || recipe.live_outs.iter().any(|live_out| live_out.1 == *domain)
         };
         if ![1, 2].iter().all(offered) {
             continue;
         }
         let best = least(&[0, 1, 2]);
-        let options = Options { least_saving: 0.0, ..Options::new(target.clone()) };
+        let options = Options::new(target.clone()).with_least_saving(0.0);
         let report = common::optimized(&before, &options).report;
         let (start, found) = (report.before.cycles, report.after.cycles);
         assert!(found >= best - 0.01, "seed {seed}: {found} is less than the best, {best}");

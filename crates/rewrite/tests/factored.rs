@@ -5,16 +5,16 @@ mod common;
 
 use common::{module, passes, short, target};
 use tilewright_ir::{InstId, Module, Verified};
-use tilewright_rewrite::analysis::index_range::{Cuts, Span, joined, sizes, spans};
+use tilewright_rewrite::analysis::index_range::{Cuts, IndexRange, index_ranges, joined, sizes};
 use tilewright_rewrite::cost::Memo;
-use tilewright_rewrite::numbers::Numbers;
+use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::sums::factor::{Sum, share};
 use tilewright_rewrite::sums::product::{Law, Product};
 use tilewright_rewrite::sums::sign::is_not_negative;
 use tilewright_rewrite::{Context, module_cost, optimize, registry};
 
-fn span(low: i64, high: i64) -> Span {
-    Span { low, high }
+fn range(low: i64, high: i64) -> IndexRange {
+    IndexRange { low, high }
 }
 
 #[track_caller]
@@ -28,41 +28,41 @@ fn named(module: &Module, name: &str) -> InstId {
 
 #[test]
 fn dims_lie_one_below_the_other() {
-    assert_eq!(spans(&[3, 1, 4]), Some(vec![span(4, 12), span(4, 4), span(1, 4)]));
-    assert_eq!(spans(&[]), Some(vec![]));
-    assert_eq!(spans(&[3, 0]), None, "there is no index");
-    assert_eq!(spans(&[i64::MAX, 2]), None, "an index past 64 bits");
-    assert_eq!(spans(&[-1, 2]), None);
-    assert_eq!(sizes(&[span(4, 12), span(4, 4), span(1, 4)]).as_slice(), [3, 1, 4]);
+    assert_eq!(index_ranges(&[3, 1, 4]), Some(vec![range(4, 12), range(4, 4), range(1, 4)]));
+    assert_eq!(index_ranges(&[]), Some(vec![]));
+    assert_eq!(index_ranges(&[3, 0]), None, "there is no index");
+    assert_eq!(index_ranges(&[i64::MAX, 2]), None, "an index past 64 bits");
+    assert_eq!(index_ranges(&[-1, 2]), None);
+    assert_eq!(sizes(&[range(4, 12), range(4, 4), range(1, 4)]).as_slice(), [3, 1, 4]);
 }
 
 #[test]
 fn neighbours_are_joined() {
-    assert_eq!(joined([span(4, 12), span(1, 4), span(4, 4)]), [span(1, 12)]);
-    assert_eq!(joined([span(12, 24), span(1, 4)]), [span(1, 4), span(12, 24)]);
-    assert_eq!(joined([span(6, 6)]), []);
+    assert_eq!(joined([range(4, 12), range(1, 4), range(4, 4)]), [range(1, 12)]);
+    assert_eq!(joined([range(12, 24), range(1, 4)]), [range(1, 4), range(12, 24)]);
+    assert_eq!(joined([range(6, 6)]), []);
 }
 
 #[test]
 fn spans_are_apart_where_neither_moves_the_other() {
     // [2,3,4]: each dim and every other.
-    let dims = spans(&[2, 3, 4]).expect("spans");
+    let dims = index_ranges(&[2, 3, 4]).expect("ranges");
     for (i, a) in dims.iter().enumerate() {
         for (j, b) in dims.iter().enumerate() {
             assert_eq!(a.apart(*b), i != j, "{a:?} {b:?}");
         }
     }
     // 24 as [6,4] and as [4,6]: only the 2 at the end of one is within the other.
-    assert!(!span(1, 4).apart(span(1, 6)));
-    assert!(!span(4, 24).apart(span(1, 6)));
-    assert!(!span(4, 24).apart(span(6, 24)));
-    assert!(span(1, 2).apart(span(6, 24)));
-    assert!(span(5, 5).apart(span(1, 24)), "one value is the same everywhere");
+    assert!(!range(1, 4).apart(range(1, 6)));
+    assert!(!range(4, 24).apart(range(1, 6)));
+    assert!(!range(4, 24).apart(range(6, 24)));
+    assert!(range(1, 2).apart(range(6, 24)));
+    assert!(range(5, 5).apart(range(1, 24)), "one value is the same everywhere");
     // By counting: steps along a dim of size n at `low` change the other or not.
-    let digit = |index: i64, of: Span| index / of.low % of.size();
-    let all: Vec<Span> = [1, 2, 3, 4, 6, 8, 12, 24]
+    let digit = |index: i64, of: IndexRange| index / of.low % of.size();
+    let all: Vec<IndexRange> = [1, 2, 3, 4, 6, 8, 12, 24]
         .into_iter()
-        .flat_map(|low| [1, 2, 3, 4, 6, 8, 12, 24].map(|high| span(low, high)))
+        .flat_map(|low| [1, 2, 3, 4, 6, 8, 12, 24].map(|high| range(low, high)))
         .filter(|s| s.high % s.low == 0)
         .collect();
     for &a in &all {
@@ -76,18 +76,18 @@ fn spans_are_apart_where_neither_moves_the_other() {
 
 #[test]
 fn an_index_is_cut_where_ends_divide_each_other() {
-    let cuts = |elements, spans: &[Span]| {
-        Cuts::of(elements, spans.iter().copied()).map(|cuts| cuts.digits())
+    let cuts = |elements, ranges: &[IndexRange]| {
+        Cuts::of(elements, ranges.iter().copied()).map(|cuts| cuts.digits())
     };
-    assert_eq!(cuts(24, &[]), Some(vec![span(1, 24)]));
-    assert_eq!(cuts(24, &[span(4, 12)]), Some(vec![span(12, 24), span(4, 12), span(1, 4)]));
-    assert_eq!(cuts(24, &[span(1, 4), span(1, 6)]), None, "four does not divide six");
+    assert_eq!(cuts(24, &[]), Some(vec![range(1, 24)]));
+    assert_eq!(cuts(24, &[range(4, 12)]), Some(vec![range(12, 24), range(4, 12), range(1, 4)]));
+    assert_eq!(cuts(24, &[range(1, 4), range(1, 6)]), None, "four does not divide six");
     assert_eq!(cuts(1, &[]), Some(vec![]));
 }
 
 // --- Products ---
 
-/// The factors of the instruction `p`, as text: `/` divides, then name, spans and
+/// The factors of the instruction `p`, as text: `/` divides, then name, ranges and
 /// what it is converted to.
 #[track_caller]
 fn factors(body: &str) -> String {
@@ -95,10 +95,10 @@ fn factors(body: &str) -> String {
     let product = Product::of(&module, named(&module, "p"), Law::Times).expect("a product");
     let factors = product.factors.iter().map(|factor| {
         let sign = if factor.divides { "/" } else { "" };
-        let spans = factor.spans.iter().map(|s| format!("{}-{}", s.low, s.high));
-        let spans = spans.collect::<Vec<_>>().join(",");
+        let ranges = factor.ranges.iter().map(|s| format!("{}-{}", s.low, s.high));
+        let ranges = ranges.collect::<Vec<_>>().join(",");
         let to = factor.convert.map_or_else(String::new, |to| format!(" as {to}"));
-        format!("{sign}{}[{spans}]{to}", module.name_of(factor.value))
+        format!("{sign}{}[{ranges}]{to}", module.name_of(factor.value))
     });
     let sign = if product.negative { "-" } else { "" };
     format!("{sign}{}", factors.collect::<Vec<_>>().join(" "))
@@ -250,7 +250,7 @@ fn a_way_that_cuts_a_factor_spoils_no_other() {
     );
     let module = module(&text);
     let sums =
-        ["a", "b", "c"].map(|name| Sum::of(&module, named(&module, name), Numbers::default()));
+        ["a", "b", "c"].map(|name| Sum::of(&module, named(&module, name), FloatMode::default()));
     let sums: Vec<Sum> = sums.into_iter().map(|sum| sum.expect("a sum")).collect();
     let forms = share(&sums, false);
     let is_formed: Vec<bool> = forms.iter().map(Option::is_some).collect();
@@ -295,7 +295,7 @@ fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
     let mut cx = Context {
         target: &target,
         memo: &Memo::default(),
-        numbers: Numbers::default(),
+        float_mode: FloatMode::default(),
         least_bytes: 0,
         evaluator: None,
         most_instructions: usize::MAX,

@@ -233,8 +233,8 @@ fn reads_are_dear(options: Options) -> Options {
     let mut target = Target::builtin("linear").expect("a target");
     target.vector_memory_bytes = 64 * 128;
     target.hbm_bytes_per_cycle = 0.1;
-    target.shares_passes = false;
-    Options { target, ..options }
+    target.shares_sweeps = false;
+    options.with_target(target)
 }
 
 /// The elements of all results.

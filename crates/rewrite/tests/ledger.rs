@@ -18,14 +18,14 @@ struct Figures {
     /// The cycles of each computation, in their order.
     cycles: Vec<f64>,
     peak_live_bytes: u64,
-    image_passes: usize,
+    memory_sweeps: usize,
 }
 
 fn figures(ledger: &Ledger<'_>, module: &Module) -> Figures {
     Figures {
         cycles: module.computations().iter().map(|&each| ledger.total(each).cycles).collect(),
         peak_live_bytes: ledger.peak_live_bytes(module),
-        image_passes: ledger.image_passes(module),
+        memory_sweeps: ledger.memory_sweeps(module),
     }
 }
 
@@ -35,7 +35,7 @@ fn assert_same(followed: &Figures, anew: &Figures, what: &str) {
     let same = followed.cycles.len() == anew.cycles.len()
         && followed.cycles.iter().zip(&anew.cycles).all(close)
         && followed.peak_live_bytes == anew.peak_live_bytes
-        && followed.image_passes == anew.image_passes;
+        && followed.memory_sweeps == anew.memory_sweeps;
     assert!(same, "{what}: {followed:?} {anew:?}");
 }
 

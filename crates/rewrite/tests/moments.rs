@@ -15,6 +15,7 @@ use tilewright_interp::inputs::{InputKind, inputs_for};
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
 use tilewright_rewrite::Options;
+use tilewright_rewrite::numbers::FloatMode;
 
 /// What an element is weighed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,8 +166,8 @@ fn programs() -> impl Strategy<Value = Program> {
 /// is padded.
 fn options(pass: &str) -> Options {
     let mut options = passes(&[pass, "cse", "dce"], "linear", false);
-    options.fast_math = true;
-    options.target.shares_passes = true;
+    options.float_mode = FloatMode::Fast;
+    options.target.shares_sweeps = true;
     options.target.fuses_shared = pass != "rematerialize";
     options.target.vector_memory_bytes = 64 * 255;
     options.target.hbm_bytes_per_cycle = 0.01;

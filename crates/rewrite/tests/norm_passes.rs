@@ -5,6 +5,7 @@
 mod common;
 
 use common::{module, target};
+use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::{Options, optimize};
 use tilewright_testkit::fixture::fixtures;
 
@@ -25,7 +26,7 @@ const NORMS: [&str; 10] = [
 /// Norms followed by an activation: what the gradient sums waits for the statistics.
 const WITH_ACTIVATION: [&str; 2] = ["group_norm_silu_grad", "group_norm_remat_grad"];
 
-/// The passes over images of every gradient at real size whose name begins so: as JAX
+/// The memory sweeps of every gradient at real size whose name begins so: as JAX
 /// writes it, by default, and with fast math.
 fn counted(prefixes: &[&str]) -> Vec<(String, [usize; 3])> {
     let files = fixtures("real").expect("a folder of fixtures").into_iter();
@@ -34,12 +35,13 @@ fn counted(prefixes: &[&str]) -> Vec<(String, [usize; 3])> {
     });
     let counted = files.map(|file| {
         let before = module(&file.text().expect("a readable file"));
-        let passes = |fast_math| {
-            let options = Options { fast_math, ..Options::new(target("tpu-like")) };
+        let sweeps = |mode| {
+            let options = Options::new(target("tpu-like")).with_float_mode(mode);
             let after = optimize(before.clone(), &options).expect("an optimised module");
-            after.report.image_passes
+            after.report.memory_sweeps
         };
-        let ([original, default], [_, fast]) = (passes(false), passes(true));
+        let ([original, default], [_, fast]) =
+            (sweeps(FloatMode::Regroup), sweeps(FloatMode::Fast));
         (file.name.clone(), [original, default, fast])
     });
     counted.collect()

@@ -7,8 +7,10 @@ use common::{
     without_latency,
 };
 use tilewright_ir::Verified;
+use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::{
-    OptimizeError, Optimized, Options, Passes, StopReason, Verdict, module_cost, optimize, registry,
+    OptimizeError, Optimized, Options, PassSelection, StopReason, Verdict, module_cost, optimize,
+    registry,
 };
 use tilewright_target::Target;
 use tilewright_testkit::fixture::fixtures;
@@ -46,20 +48,20 @@ fn stops_at_the_fixpoint() {
 fn stops_at_the_budget() {
     let before = module(GROUP_NORM);
     for rounds in [0, 1] {
-        let options = Options { max_rounds: rounds, ..pipeline("default", "tpu-like") };
+        let options = pipeline("default", "tpu-like").with_max_rounds(rounds);
         let after = optimized(&before, &options);
         assert_eq!(after.report.stopped, StopReason::Budget, "{rounds} rounds");
     }
     // What has nothing to do is done in one round.
     let done = optimized_by_default(&before).module;
-    let options = Options { max_rounds: 1, ..pipeline("default", "tpu-like") };
+    let options = pipeline("default", "tpu-like").with_max_rounds(1);
     assert_eq!(optimized(&done, &options).report.stopped, StopReason::Fixpoint);
 }
 
 #[test]
 fn a_budget_of_nothing_changes_nothing() {
     let before = module(GROUP_NORM);
-    let options = Options { max_rounds: 0, ..pipeline("default", "tpu-like") };
+    let options = pipeline("default", "tpu-like").with_max_rounds(0);
     let after = optimized(&before, &options);
     assert!(after.report.unchanged);
     assert_eq!(text(&before), text(&after.module));
@@ -81,7 +83,7 @@ fn stops_after_so_many_rewrites() {
     let mut texts = Vec::new();
     for wanted in 0..3 {
         let names = ["reduce-through-reshape", "dce"];
-        let options = Options { stop_after: Some(wanted), ..passes(&names, "tpu-like", false) };
+        let options = passes(&names, "tpu-like", false).with_stop_after(wanted);
         let after = optimized(&before, &options);
         let wanted = usize::try_from(wanted).expect("a small number");
         assert_eq!(cost_gated(&after), (wanted, wanted), "{:?}", after.report.notes);
@@ -92,7 +94,7 @@ fn stops_after_so_many_rewrites() {
     assert!(texts[0] != texts[1] && texts[1] != texts[2]);
     // There are no more than two.
     let names = ["reduce-through-reshape", "dce"];
-    let options = Options { stop_after: Some(3), ..passes(&names, "tpu-like", false) };
+    let options = passes(&names, "tpu-like", false).with_stop_after(3);
     let after = optimized(&before, &options);
     assert_eq!(cost_gated(&after), (2, 2));
     assert_eq!(after.report.stopped, StopReason::Fixpoint);
@@ -107,8 +109,8 @@ fn every_number_of_rewrites_of_a_real_program_is_right() {
     let (all, _) = cost_gated(&optimized_by_default(&before));
     assert!(all >= 4, "{all} rewrites");
     for wanted in 0..=all {
-        let stop_after = u64::try_from(wanted).ok();
-        let options = Options { stop_after, ..pipeline("default", "tpu-like") };
+        let most = u64::try_from(wanted).expect("a small number");
+        let options = pipeline("default", "tpu-like").with_stop_after(most);
         let after = optimized(&before, &options);
         assert_eq!(cost_gated(&after).0, wanted);
         assert_eq!(after.report.unchanged, after.report.before == after.report.after);
@@ -140,8 +142,7 @@ fn unknown_pipelines_are_named_beside_the_known() {
 
 #[test]
 fn a_name_in_another_case_is_unknown() {
-    let options =
-        Options { passes: Passes::List(vec!["DCE".into()]), ..Options::new(target("linear")) };
+    let options = Options::new(target("linear")).with_passes(PassSelection::list(["DCE"]));
     assert!(matches!(optimize(module(GROUP_NORM), &options), Err(OptimizeError::UnknownPass(_))));
 }
 
@@ -239,8 +240,8 @@ fn nothing_is_found_in_what_was_made() {
 fn no_model_costs_more_than_before() {
     for (name, before) in models() {
         for target_name in Target::builtin_names() {
-            for exact in [false, true] {
-                let options = Options { exact, ..pipeline("default", target_name) };
+            for mode in [FloatMode::Regroup, FloatMode::Exact] {
+                let options = pipeline("default", target_name).with_float_mode(mode);
                 let after = optimized(&before, &options);
                 let target = target(target_name);
                 let (old, new) =
@@ -328,7 +329,7 @@ ENTRY main {
     }
 }
 
-/// Passes take the type of a result from its operands.
+/// PassSelection take the type of a result from its operands.
 #[test]
 fn modules_of_several_precisions_are_left_alone() {
     let lines = |text: &str| text.replace("f32[2,3] add(p.0, p.1)", "bf16[2,3] add(p.0, p.1)");

@@ -12,9 +12,10 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use common::values::{bit_difference, difference, evaluated, real_difference};
-use common::{changes, optimized, passes, pipeline, short, text};
+use common::{changes, mode, optimized, passes, pipeline, short, text};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::{Literal, Verified};
+use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::{Optimized, Options, PIPELINES, StopReason, registry};
 use tilewright_testkit::generate::{Options as Recipe, random_module};
 
@@ -109,7 +110,7 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
         }
         let exact = always_exact || (turn + number).is_multiple_of(4);
         for target in [target, other] {
-            let mut options = Options { exact, ..pipeline(known.name, target) };
+            let mut options = pipeline(known.name, target).with_float_mode(mode(exact));
             memory(number, &mut options);
             let after = case.run(&format!("pipeline `{}`", known.name), &options);
             if known.name == "default" && !after.report.unchanged {
@@ -135,10 +136,10 @@ impl Case {
     fn run(&self, what: &str, options: &Options) -> Optimized {
         let after = optimized(&self.module, options);
         let place = || {
-            let exact = options.exact;
+            let mode = options.float_mode;
             let (target, before) = (&options.target.name, short(&self.module));
             let after = short(&after.module);
-            format!("seed {}, {what}, exact {exact}, {target}\n{before}\n{after}", self.seed)
+            format!("seed {}, {what}, {mode:?}, {target}\n{before}\n{after}", self.seed)
         };
         assert_eq!(after.report.stopped, StopReason::Fixpoint, "{}", place());
         let once_more = text(&optimized(&self.module, options).module);
@@ -152,7 +153,7 @@ impl Case {
             Ok(actual) => actual,
             Err(error) => panic!("{error}: {}", place()),
         };
-        let apart = if options.exact {
+        let apart = if options.float_mode == FloatMode::Exact {
             bit_difference(&self.expected, &actual)
         } else {
             difference(&self.module, self.kind, &self.expected, &actual)

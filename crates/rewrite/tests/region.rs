@@ -5,7 +5,9 @@ mod common;
 
 use common::module;
 use tilewright_ir::{Builder, ElementType, InstId, Module, Op, Opcode, Shape, Verified};
-use tilewright_rewrite::analysis::region::{Exit, ExitKind, LeafKind, Region, region_around};
+use tilewright_rewrite::analysis::region::{
+    LiveInKind, LiveOut, LiveOutKind, Region, region_around,
+};
 
 fn named(module: &Module, name: &str) -> InstId {
     let mut ids = module.instructions(module.entry().expect("an entry"));
@@ -20,37 +22,37 @@ fn interior<'a>(module: &'a Module, region: &Region) -> Vec<&'a str> {
     region.interior.iter().map(|&id| module.name_of(id)).collect()
 }
 
-/// The leaves by name with the letter of their kind, sorted.
+/// The live-ins by name with the letter of their kind, sorted.
 fn leaves(module: &Module, region: &Region) -> Vec<String> {
     let letter = |kind| match kind {
-        LeafKind::Reshape(_) => 'r',
-        LeafKind::Broadcast(_) => 'b',
-        LeafKind::Transpose(_) => 't',
-        LeafKind::Iota => 'i',
-        LeafKind::Constant => 'c',
-        LeafKind::Other => 'o',
+        LiveInKind::Reshape(_) => 'r',
+        LiveInKind::Broadcast(_) => 'b',
+        LiveInKind::Transpose(_) => 't',
+        LiveInKind::Iota => 'i',
+        LiveInKind::Constant => 'c',
+        LiveInKind::Other => 'o',
     };
-    let leaves = region.leaves.iter();
-    let mut leaves: Vec<String> =
-        leaves.map(|l| format!("{} {}", letter(l.kind), module.name_of(l.id))).collect();
-    leaves.sort();
-    leaves
+    let live_ins = region.live_ins.iter();
+    let mut live_ins: Vec<String> =
+        live_ins.map(|l| format!("{} {}", letter(l.kind), module.name_of(l.id))).collect();
+    live_ins.sort();
+    live_ins
 }
 
-/// The exits as `value -> user`, with the letter of their kind, sorted.
-fn exits(module: &Module, region: &Region) -> Vec<String> {
-    let text = |exit: &Exit| {
-        let letter = match exit.kind {
-            ExitKind::Reshape => 'r',
-            ExitKind::Reduce => 's',
-            ExitKind::Other => 'o',
+/// The live_outs as `value -> user`, with the letter of their kind, sorted.
+fn live_outs(module: &Module, region: &Region) -> Vec<String> {
+    let text = |live_out: &LiveOut| {
+        let letter = match live_out.kind {
+            LiveOutKind::Reshape => 'r',
+            LiveOutKind::Reduce => 's',
+            LiveOutKind::Other => 'o',
         };
-        let user = exit.user.map_or("", |user| module.name_of(user));
-        format!("{letter} {} -> {user}", module.name_of(exit.value))
+        let user = live_out.user.map_or("", |user| module.name_of(user));
+        format!("{letter} {} -> {user}", module.name_of(live_out.value))
     };
-    let mut exits: Vec<String> = region.exits.iter().map(text).collect();
-    exits.sort();
-    exits
+    let mut live_outs: Vec<String> = region.live_outs.iter().map(text).collect();
+    live_outs.sort();
+    live_outs
 }
 
 const DIAMOND: &str = "HloModule diamond
@@ -94,7 +96,7 @@ fn a_region_is_found_whole_from_any_member() {
         };
         assert_eq!(sorted(&region), sorted(&all), "from {start}");
         assert_eq!(leaves(&module, &region), leaves(&module, &all), "from {start}");
-        assert_eq!(exits(&module, &region), exits(&module, &all), "from {start}");
+        assert_eq!(live_outs(&module, &region), live_outs(&module, &all), "from {start}");
     }
 }
 
@@ -106,7 +108,7 @@ fn what_goes_in_and_comes_out() {
     assert_eq!(leaves(&module, &region), ["b spread", "i number", "o w", "r in"]);
     let expected =
         ["o d -> turned", "o f -> spread_again", "o f -> t", "r f -> back", "s e -> sum"];
-    assert_eq!(exits(&module, &region), expected);
+    assert_eq!(live_outs(&module, &region), expected);
     assert_eq!((region.blocked, region.dynamic), (Vec::new(), None));
 }
 
@@ -130,7 +132,7 @@ fn a_broadcast_or_iota_is_a_region_by_itself() {
     let region = around(&module, "spread");
     assert!(region.interior.is_empty());
     assert_eq!(leaves(&module, &region), ["b spread"]);
-    assert_eq!(exits(&module, &region), ["o spread -> b"]);
+    assert_eq!(live_outs(&module, &region), ["o spread -> b"]);
     assert_eq!(leaves(&module, &around(&module, "number")), ["i number"]);
 }
 
@@ -144,7 +146,7 @@ fn there_is_none_around_anything_else() {
 
 #[test]
 fn readers_of_a_reshape_belong_together_and_those_of_a_broadcast_do_not() {
-    let text = |leaf: &str| {
+    let text = |live_in: &str| {
         format!(
             "HloModule two
 ENTRY main {{
@@ -152,7 +154,7 @@ ENTRY main {{
   u = f32[4,2] parameter(1)
   v = f32[4,2] parameter(2)
   s = f32[] parameter(3)
-  shared = f32[4,2] {leaf}
+  shared = f32[4,2] {live_in}
   a = f32[4,2] add(u, shared)
   b = f32[4,2] add(v, shared)
   ROOT t = (f32[4,2], f32[4,2]) tuple(a, b)
@@ -161,9 +163,9 @@ ENTRY main {{
     };
     let tied = module(&text("reshape(x)"));
     assert_eq!(interior(&tied, &around(&tied, "a")), ["a", "b"]);
-    for leaf in ["broadcast(s), dimensions={}", "iota(), iota_dimension=0"] {
-        let free = module(&text(leaf));
-        assert_eq!(interior(&free, &around(&free, "a")), ["a"], "{leaf}");
+    for live_in in ["broadcast(s), dimensions={}", "iota(), iota_dimension=0"] {
+        let free = module(&text(live_in));
+        assert_eq!(interior(&free, &around(&free, "a")), ["a"], "{live_in}");
     }
 }
 
@@ -177,7 +179,7 @@ ENTRY main {
   ROOT t = (f32[4], f32[4]) tuple(a, a)
 }",
     );
-    assert_eq!(exits(&module, &around(&module, "a")), ["o a -> t"]);
+    assert_eq!(live_outs(&module, &around(&module, "a")), ["o a -> t"]);
 }
 
 #[test]
@@ -190,8 +192,8 @@ ENTRY main {
 }",
     );
     let region = around(&module, "a");
-    let exit = Exit { value: named(&module, "a"), user: None, kind: ExitKind::Other };
-    assert_eq!(region.exits, [exit]);
+    let live_out = LiveOut { value: named(&module, "a"), user: None, kind: LiveOutKind::Other };
+    assert_eq!(region.live_outs, [live_out]);
 }
 
 #[test]
@@ -220,7 +222,7 @@ ENTRY main {{
   ROOT r = (f32[], f32[]) reduce({arrays}, {inits}), dimensions={{0}}, to_apply=both
 }}"
         ));
-        exits(&module, &around(&module, "a"))
+        live_outs(&module, &around(&module, "a"))
     };
     for arrays in ["a, a", "a, line", "ones, a"] {
         assert_eq!(kind(arrays, "zero, zero"), ["s a -> r"], "{arrays}");
@@ -278,7 +280,7 @@ ENTRY main {
     let movable = region.movable(&module);
     assert_eq!(interior(&module, &movable), ["a", "c"]);
     assert_eq!(leaves(&module, &movable), ["o b", "r in"]);
-    assert_eq!(exits(&module, &movable), ["o a -> b", "r c -> back"]);
+    assert_eq!(live_outs(&module, &movable), ["o a -> b", "r c -> back"]);
     assert_eq!(movable.blocked, []);
 }
 
@@ -310,7 +312,10 @@ fn a_region_of_a_hundred_thousand_ops_is_found_and_moved_in_one_go() {
     let root = before.computation(before.entry().expect("an entry")).root().expect("a root");
     let last = before.operands(root)[0];
     let region = region_around(&before, last).expect("a region");
-    assert_eq!((region.interior.len(), region.leaves.len(), region.exits.len()), (length, 1, 1));
+    assert_eq!(
+        (region.interior.len(), region.live_ins.len(), region.live_outs.len()),
+        (length, 1, 1)
+    );
     // Finding regions from every reshape in turn would not end in this time.
     let options = common::passes(&["reshape-out-of-region", "dce"], "tpu-like", false);
     let after = common::optimized(&before, &options);

@@ -61,7 +61,7 @@ target! {
     hbm_latency_cycles: f64 = Rule::Cost;
     /// Whether what waits for the same reads an array in one pass: sums side by
     /// side, and results beside them. If not, each reads it for itself.
-    shares_passes: bool = Rule::Flag;
+    shares_sweeps: bool = Rule::Flag;
     /// Whether what a reduction reads is computed within it though others use it, too.
     /// If not, it is stored for the reduction.
     fuses_shared: bool = Rule::Flag;

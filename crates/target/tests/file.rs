@@ -94,8 +94,8 @@ fn values_of_the_wrong_type_are_named() {
         "line 6: `lanes` is the string \"128\"; give a whole number from 1 to 65536"
     );
     assert_eq!(
-        with("shares_passes = true", "shares_passes = 1"),
-        "line 14: `shares_passes` is 1; give true or false"
+        with("shares_sweeps = true", "shares_sweeps = 1"),
+        "line 14: `shares_sweeps` is 1; give true or false"
     );
     assert_eq!(
         with("fuses_shared = true", "fuses_shared = 'yes'"),

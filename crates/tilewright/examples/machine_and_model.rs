@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tilewright::ir::Opcode;
 use tilewright::lower::Strategy;
 use tilewright::prelude::*;
-use tilewright::rewrite::analysis::cost::instruction_costs;
+use tilewright::rewrite::cost::instruction_costs;
 use tilewright::simulate;
 use tilewright::targets::Target;
 
@@ -186,7 +186,7 @@ fn cycles(module: &Verified, target: &Target) -> Result<Cycles> {
         )
     };
     let simplest =
-        Options { passes: Passes::Pipeline("cleanup".to_owned()), ..Options::new(target.clone()) };
+        Options::new(target.clone()).with_passes(PassSelection::Pipeline("cleanup".to_owned()));
     let tidy = tilewright::optimize(module.clone(), &simplest)?.module;
     let (costs, latency) = instruction_costs(&tidy, target);
     let costs = costs.iter().filter(|cost| !by_host(tidy.opcode(cost.id)));

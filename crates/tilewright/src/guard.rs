@@ -152,7 +152,7 @@ fn culprit(
 ) -> Result<(u64, Option<Note>), Error> {
     let after = |rewrites: u64| {
         let limit = options.stop_after.map_or(rewrites, |most| most.min(rewrites));
-        optimize(module.clone(), &Options { stop_after: Some(limit), ..options.clone() })
+        optimize(module.clone(), &options.clone().with_stop_after(limit))
     };
     let differs = |optimized: &Optimized| {
         let trial = Trial::new(module, &optimized.module, how)?;

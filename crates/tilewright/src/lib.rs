@@ -73,8 +73,8 @@ pub use module::{
     load_text, losses, parse, print, print_with, write,
 };
 pub use pipeline::{
-    Optimized, Options, PIPELINES, Passes, Report, optimize, optimize_observed, passes, pipeline,
-    target,
+    FloatMode, Optimized, Options, PIPELINES, PassSelection, Report, optimize, optimize_observed,
+    passes, pipeline, target,
 };
 pub use profile::{Profile, Profiler};
 pub use recording::check_recording;

@@ -8,9 +8,10 @@ use tilewright_target::Target;
 
 use crate::error::Error;
 
+pub use tilewright_rewrite::numbers::FloatMode;
 pub use tilewright_rewrite::{
-    Evaluate, Note, Optimized, Options, PIPELINES, Pass, PassReport, Passes, Report, StopReason,
-    Verdict, pipeline,
+    Evaluate, Note, Optimized, Options, PIPELINES, Pass, PassReport, PassSelection, Report,
+    StopReason, Verdict, pipeline,
 };
 
 /// The interpreter, for constants.
@@ -48,8 +49,8 @@ pub fn optimize_observed(
     options: &Options,
     observe: &mut dyn FnMut(&'static str, &Module),
 ) -> Result<Optimized, Error> {
-    let evaluator = options.evaluator.or(Some(&Interpreter));
-    let options = Options { evaluator, ..options.clone() };
+    let mut options = options.clone();
+    options.evaluator = options.evaluator.or(Some(&Interpreter));
     Ok(tilewright_rewrite::optimize_observed(module, &options, observe)?)
 }
 

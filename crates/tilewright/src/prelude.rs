@@ -11,4 +11,4 @@ pub use tilewright_target::Target;
 pub use crate::agreement::Agreement;
 pub use crate::check::CheckOptions;
 pub use crate::error::Error;
-pub use crate::pipeline::{Optimized, Options, Passes, Report};
+pub use crate::pipeline::{FloatMode, Optimized, Options, PassSelection, Report};

@@ -106,7 +106,7 @@ pub struct OptReport {
     pub peak_live_bytes: [u64; 2],
     /// In how many passes images are read, before and after: arrays of at least half
     /// as many elements as the largest.
-    pub image_passes: [usize; 2],
+    pub memory_sweeps: [usize; 2],
     /// Each pass, in order of first run.
     pub passes: Vec<PassSummary>,
     /// Why it stopped: `fixpoint`, `budget` or `stop-after`.
@@ -190,7 +190,7 @@ impl From<&Report> for OptReport {
             before: report.before.into(),
             after: report.after.into(),
             peak_live_bytes: report.peak_live_bytes,
-            image_passes: report.image_passes,
+            memory_sweeps: report.memory_sweeps,
             passes: passes.collect(),
             stopped: report.stopped.name(),
             unchanged: report.unchanged,

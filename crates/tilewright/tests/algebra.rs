@@ -35,14 +35,13 @@ fn rewritten(module: &Verified) -> Vec<(String, Verified)> {
     let mut made: Vec<(String, Verified)> = Vec::new();
     let mut seen = Vec::new();
     for target in Target::builtin_names() {
-        for fast_math in [false, true] {
-            let options =
-                Options { fast_math, ..Options::new(tilewright::target(target).unwrap()) };
+        for mode in [FloatMode::Regroup, FloatMode::Fast] {
+            let options = Options::new(tilewright::target(target).unwrap()).with_float_mode(mode);
             let optimized = optimize(module.clone(), &options).unwrap();
             let text = tilewright::print(&optimized.module).unwrap();
             if !optimized.report.unchanged && !seen.contains(&text) {
                 seen.push(text);
-                made.push((format!("{target}, fast-math {fast_math}"), optimized.module));
+                made.push((format!("{target}, {mode:?}"), optimized.module));
             }
         }
     }

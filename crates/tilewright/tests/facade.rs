@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tilewright::Passes;
+use tilewright::PassSelection;
 use tilewright::prelude::*;
 use tilewright::{check, interp, parse, target};
 
@@ -292,7 +292,7 @@ ENTRY e {
 }";
     let module = tilewright::parse(text).unwrap();
     let mut options = Options::new(target("tpu-like").unwrap());
-    options.passes = Passes::List(vec!["constant-fold".into(), "dce".into()]);
+    options.passes = PassSelection::List(vec!["constant-fold".into(), "dce".into()]);
     let optimized = tilewright::optimize(module, &options).unwrap();
     let text = tilewright::print(&optimized.module).unwrap();
     assert!(text.contains("f32[] constant(0.375)"), "{text}");

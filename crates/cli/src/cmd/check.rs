@@ -41,7 +41,7 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     let how = CheckOptions {
         first_seed: args.seed.unwrap_or(0),
         seeds: args.seeds.unwrap_or(2),
-        exact: options.exact,
+        exact: options.float_mode == tilewright::FloatMode::Exact,
         limits: args.bounds.limits(),
         devices,
         infeed: &infeed,

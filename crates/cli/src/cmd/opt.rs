@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use tilewright::ir::Module;
 use tilewright::report::{LeftOut, OptReport, caveat};
-use tilewright::{CheckOptions, Error, Loaded, Options};
+use tilewright::{CheckOptions, Error, FloatMode, Loaded, Options};
 
 use crate::args::Opt;
 use crate::{io, report};
@@ -30,7 +30,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let (optimized, blamed, doubts) = if args.check {
         let recorded = recording.map(|recording| vec![recording.arguments]);
         let how = CheckOptions {
-            exact: options.exact,
+            exact: options.float_mode == FloatMode::Exact,
             inputs: recorded.as_deref(),
             limits: args.bounds.limits(),
             ..CheckOptions::default()
@@ -70,13 +70,16 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
 /// The options of the library, from those of the command.
 pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {
     let mut options = Options::new(tilewright::target(args.target())?);
-    options.exact = args.exact;
-    options.fast_math = args.fast_math;
+    options.float_mode = match (args.exact, args.fast_math) {
+        (true, _) => FloatMode::Exact,
+        (false, true) => FloatMode::Fast,
+        (false, false) => FloatMode::default(),
+    };
     if let Some(name) = &args.pipeline {
-        options.passes = tilewright::Passes::Pipeline(name.clone());
+        options.passes = tilewright::PassSelection::Pipeline(name.clone());
     }
     if let Some(names) = &args.passes {
-        options.passes = tilewright::Passes::List(names.clone());
+        options.passes = tilewright::PassSelection::List(names.clone());
     }
     Ok(options)
 }

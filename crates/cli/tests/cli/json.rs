@@ -39,7 +39,7 @@ fn opt() {
     let done = tilewright(["opt", input.to_str().unwrap(), "--stats", "--json"]).ok();
     assert!(done.stdout.starts_with("HloModule"));
     let report = done.stderr_json();
-    let both = ["peak_live_bytes", "image_passes"];
+    let both = ["peak_live_bytes", "memory_sweeps"];
     assert!(report["caveat"].is_null());
     let single =
         ["before", "after", "passes", "stopped", "unchanged", "notes", "left_out", "caveat"];

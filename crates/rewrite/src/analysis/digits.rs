@@ -1,8 +1,8 @@
 //! The digits of a reshape: what it leaves alone, splits, merges and mixes.
 //!
 //! A reshape keeps the row-major index of every element. Each dim is a range
-//! of that index, its *span*: dim `d` is `index / low % size`, where `low`
-//! is the product of the dims after it. Cut the index at the ends of all spans
+//! of that index, its *range*: dim `d` is `index / low % size`, where `low`
+//! is the product of the dims after it. Cut the index at the ends of all ranges
 //! of the input and of the output. Between two cuts that both sides share,
 //! either all cuts divide each other, and then each piece between neighbouring
 //! cuts is a [`Digit`] of exactly one input and one output dim; or they do not
@@ -13,7 +13,7 @@
 //!
 //! The two rewrites rest on a finer fact about two dims, which holds inside
 //! opaque digits too. Call an input dim and an output dim *apart* if the low
-//! end of one span is a multiple of the high end of the other. A step along the
+//! end of one range is a multiple of the high end of the other. A step along the
 //! input dim leaves the index in the output dim as it is at every element **if
 //! and only if** they are apart. So for some output dims (kept by a reduce, or
 //! those of a broadcast's operand) the input dims fall in two: those apart from

@@ -1,27 +1,27 @@
 //! Where in a row-major index dims are: what digits of different reshapes have in
 //! common.
 //!
-//! A [`Span`] says of a dim which part of the index it is, whatever the other dims
+//! An [`IndexRange`] says of a dim which part of the index it is, whatever the other dims
 //! are called, so that dims on both sides of a reshape can be compared.
 
 use tilewright_ir::types::shape::Dims;
 
 /// The part of a row-major index that a dim is: `index / low % (high / low)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Span {
+pub struct IndexRange {
     /// The product of the dims after it; at least 1.
     pub low: i64,
     /// `low` times its size.
     pub high: i64,
 }
 
-impl Span {
+impl IndexRange {
     /// How many values the dim has.
     pub fn size(self) -> i64 {
         self.high / self.low.max(1)
     }
 
-    /// Whether steps along a dim with one span leave the index in a dim with the
+    /// Whether steps along a dim with one range leave the index in a dim with the
     /// other as it is: so always where one has size 1.
     pub fn apart(self, other: Self) -> bool {
         self.size() == 1
@@ -36,27 +36,27 @@ impl Span {
     }
 }
 
-/// The spans of dims of a positive number of elements that an `i64` counts.
-pub fn spans(dims: &[i64]) -> Option<Vec<Span>> {
+/// The ranges of dims of a positive number of elements that an `i64` counts.
+pub fn index_ranges(dims: &[i64]) -> Option<Vec<IndexRange>> {
     let mut low = 1;
-    let mut spans = vec![Span { low, high: low }; dims.len()];
-    for (span, &size) in spans.iter_mut().zip(dims).rev() {
+    let mut ranges = vec![IndexRange { low, high: low }; dims.len()];
+    for (range, &size) in ranges.iter_mut().zip(dims).rev() {
         let high = i64::checked_mul(low, size).filter(|&high| high > 0)?;
-        *span = Span { low, high };
+        *range = IndexRange { low, high };
         low = high;
     }
-    Some(spans)
+    Some(ranges)
 }
 
 /// Spans without those of size 1, neighbours joined, minor to major.
-pub fn joined(spans: impl IntoIterator<Item = Span>) -> Vec<Span> {
-    let mut sorted: Vec<Span> = spans.into_iter().filter(|span| span.size() > 1).collect();
+pub fn joined(ranges: impl IntoIterator<Item = IndexRange>) -> Vec<IndexRange> {
+    let mut sorted: Vec<IndexRange> = ranges.into_iter().filter(|range| range.size() > 1).collect();
     sorted.sort_unstable();
-    let mut joined: Vec<Span> = Vec::with_capacity(sorted.len());
-    for span in sorted {
+    let mut joined: Vec<IndexRange> = Vec::with_capacity(sorted.len());
+    for range in sorted {
         match joined.last_mut() {
-            Some(last) if last.high >= span.low => last.high = last.high.max(span.high),
-            _ => joined.push(span),
+            Some(last) if last.high >= range.low => last.high = last.high.max(range.high),
+            _ => joined.push(range),
         }
     }
     joined
@@ -71,22 +71,22 @@ pub struct Cuts {
 
 impl Cuts {
     /// The index of so many elements, at least one, cut at the ends of all these
-    /// spans; `None` where an end does not divide the next.
-    pub fn of(elements: i64, spans: impl IntoIterator<Item = Span>) -> Option<Self> {
+    /// ranges; `None` where an end does not divide the next.
+    pub fn of(elements: i64, ranges: impl IntoIterator<Item = IndexRange>) -> Option<Self> {
         let mut at = vec![1, elements];
-        at.extend(spans.into_iter().flat_map(|span| [span.low, span.high]));
+        at.extend(ranges.into_iter().flat_map(|range| [range.low, range.high]));
         at.sort_unstable();
         at.dedup();
         at.windows(2).all(|pair| pair[1] % pair[0] == 0).then_some(Self { at })
     }
 
     /// The pieces between the cuts, major to minor.
-    pub fn digits(&self) -> Vec<Span> {
-        self.at.windows(2).rev().map(|pair| Span { low: pair[0], high: pair[1] }).collect()
+    pub fn digits(&self) -> Vec<IndexRange> {
+        self.at.windows(2).rev().map(|pair| IndexRange { low: pair[0], high: pair[1] }).collect()
     }
 }
 
-/// The sizes of dims with these spans.
-pub fn sizes(spans: &[Span]) -> Dims {
-    spans.iter().map(|span| span.size()).collect()
+/// The sizes of dims with these ranges.
+pub fn sizes(ranges: &[IndexRange]) -> Dims {
+    ranges.iter().map(|range| range.size()).collect()
 }

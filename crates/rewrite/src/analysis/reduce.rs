@@ -12,7 +12,7 @@ use tilewright_ir::{
 };
 
 use super::digits::{Digits, ReducePlan, WindowPlan};
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 
 /// A reduce whose operands can be regrouped.
 #[derive(Clone, Debug)]
@@ -27,15 +27,19 @@ impl MonoidReduce {
     /// The reduce `id`, if its computation is a [`Reducer`] and it has nothing
     /// attached that a rewrite could not carry over; where floats must keep every bit,
     /// only if regrouping it changes none.
-    pub fn of(module: &Module, id: InstId, numbers: Numbers) -> Option<Self> {
-        Self::or_why_not(module, id, numbers).ok()
+    pub fn of(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
+        Self::or_why_not(module, id, float_mode).ok()
     }
 
     /// As [`Self::of`].
     ///
     /// # Errors
     /// What is in the way, in words that follow `it`.
-    pub fn or_why_not(module: &Module, id: InstId, numbers: Numbers) -> Result<Self, &'static str> {
+    pub fn or_why_not(
+        module: &Module,
+        id: InstId,
+        float_mode: FloatMode,
+    ) -> Result<Self, &'static str> {
         let Op::Reduce(attrs) = module.op(id) else { return Err("is no reduce") };
         let operands = reduced_arrays(module, id).iter().map(|&array| module.shape(array));
         let results = module.shape(id).leaves();
@@ -50,7 +54,7 @@ impl MonoidReduce {
             "reduces by a computation that is no plain sum, product, minimum, maximum, and, or, \
              xor, nor several of these, nor the place of a minimum or maximum",
         )?;
-        if !numbers.allow(Class::Regrouping) && !reducer.regroups_exactly() {
+        if !float_mode.allow(Class::Regrouping) && !reducer.regroups_exactly() {
             return Err(match reducer {
                 Reducer::Each(_) => "combines floats, whose order --exact keeps",
                 Reducer::ArgExtremum(_) => "chooses among NaNs by their order, which --exact keeps",

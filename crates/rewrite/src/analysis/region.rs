@@ -17,10 +17,10 @@ pub struct Region {
     /// The elementwise instructions, in the order of the computation.
     pub interior: Vec<InstId>,
     /// The arrays that go in, in order of discovery.
-    pub leaves: Vec<Leaf>,
-    /// The uses of interior values and of reshape leaves by instructions
+    pub live_ins: Vec<LiveIn>,
+    /// The uses of interior values and of reshape live-ins by instructions
     /// outside.
-    pub exits: Vec<Exit>,
+    pub live_outs: Vec<LiveOut>,
     /// The members that keep their dims, whatever becomes of the others.
     pub blocked: Vec<Blocked>,
     /// An array with dynamic dims, if there is one: then nothing may be
@@ -31,23 +31,23 @@ pub struct Region {
 
 /// An array that goes into a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaf {
+pub struct LiveIn {
     /// The instruction.
     pub id: InstId,
     /// What it is.
-    pub kind: LeafKind,
+    pub kind: LiveInKind,
 }
 
-/// What a [`Leaf`] is.
+/// What a [`LiveIn`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeafKind {
+pub enum LiveInKind {
     /// A reshape of this.
     Reshape(InstId),
     /// A broadcast of this.
     Broadcast(InstId),
     /// A transpose of this.
     Transpose(InstId),
-    /// Numbers along a dim.
+    /// FloatMode along a dim.
     Iota,
     /// Elements that are known.
     Constant,
@@ -57,18 +57,18 @@ pub enum LeafKind {
 
 /// A use of a region's value outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub struct LiveOut {
     /// The value.
     pub value: InstId,
     /// The instruction that uses it; none where the value is the root.
     pub user: Option<InstId>,
     /// What the user is.
-    pub kind: ExitKind,
+    pub kind: LiveOutKind,
 }
 
-/// What the user of an [`Exit`] is.
+/// What the user of an [`LiveOut`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitKind {
+pub enum LiveOutKind {
     /// A reshape.
     Reshape,
     /// A reduce of this value and, if of several arrays, of numbers along a dim and
@@ -120,20 +120,20 @@ pub fn unseen_region_around(
 
 impl Region {
     /// The region that these make up: reshapes that go in, and
-    /// elementwise instructions. What else there is around them are leaves and
+    /// elementwise instructions. What else there is around them are live-ins and
     /// users of it, as any instruction is.
     pub fn of(module: &Module, dims: Dims, reached: &[InstId]) -> Self {
         let mut region = Self {
             dims,
             members: reached.to_vec(),
             interior: Vec::new(),
-            leaves: Vec::new(),
-            exits: Vec::new(),
+            live_ins: Vec::new(),
+            live_outs: Vec::new(),
             blocked: reached.iter().filter_map(|&id| blocked(module, id)).collect(),
             dynamic: reached.iter().copied().find(|&id| is_dynamic(module, id)),
         };
         let members: FxHashSet<InstId> = reached.iter().copied().collect();
-        let mut leaves = FxHashSet::default();
+        let mut live_ins = FxHashSet::default();
         for &id in reached {
             if is_interior(module, id, &region.dims) {
                 region.interior.push(id);
@@ -142,17 +142,19 @@ impl Region {
                     let is_interior =
                         members.contains(&operand) && is_interior(module, operand, &region.dims);
                     let is_leaf = has_dims(module, operand, &region.dims) && !is_interior;
-                    if is_leaf && leaves.insert(operand) {
-                        region.leaves.push(Leaf { id: operand, kind: leaf_kind(module, operand) });
-                        // A dynamic leaf may meet static ones of the same bound.
+                    if is_leaf && live_ins.insert(operand) {
+                        region
+                            .live_ins
+                            .push(LiveIn { id: operand, kind: leaf_kind(module, operand) });
+                        // A dynamic live-in may meet static ones of the same bound.
                         let dynamic = is_dynamic(module, operand).then_some(operand);
                         region.dynamic = region.dynamic.or(dynamic);
                     }
                 }
-            } else if leaves.insert(id) {
-                region.leaves.push(Leaf { id, kind: leaf_kind(module, id) });
+            } else if live_ins.insert(id) {
+                region.live_ins.push(LiveIn { id, kind: leaf_kind(module, id) });
             }
-            region.exits.extend(exits_of(module, id, &members));
+            region.live_outs.extend(exits_of(module, id, &members));
         }
         // Ids do not follow the order of the computation; operands before users do.
         region.interior = in_order(module, &region.interior);
@@ -189,7 +191,7 @@ fn explore(
         let users = users_within(module, id, dims);
         let operands = if is_interior(module, id, dims) { module.operands(id) } else { &[] };
         // A reshape that goes in ties together all that reads it; other
-        // leaves do not: each reader can have its own.
+        // live-ins do not: each reader can have its own.
         let operands = operands.iter().copied().filter(|&o| belongs(module, o, dims));
         for neighbour in operands.chain(users) {
             if members.insert(neighbour) {
@@ -228,16 +230,16 @@ fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
     module.array_shape(id).is_some_and(|shape| shape.dims() == dims)
 }
 
-fn leaf_kind(module: &Module, id: InstId) -> LeafKind {
+fn leaf_kind(module: &Module, id: InstId) -> LiveInKind {
     match (module.op(id), module.operands(id)) {
-        // What is attached to a leaf stays with it only as it stands.
-        _ if module.extras(id).is_some() => LeafKind::Other,
-        (Op::Reshape(_), [source]) => LeafKind::Reshape(*source),
-        (Op::Broadcast(_), [source]) => LeafKind::Broadcast(*source),
-        (Op::Transpose(_), [source]) => LeafKind::Transpose(*source),
-        (Op::Iota(_), []) => LeafKind::Iota,
-        (Op::Constant(value), []) if value.as_array().is_some() => LeafKind::Constant,
-        _ => LeafKind::Other,
+        // What is attached to a live-in stays with it only as it stands.
+        _ if module.extras(id).is_some() => LiveInKind::Other,
+        (Op::Reshape(_), [source]) => LiveInKind::Reshape(*source),
+        (Op::Broadcast(_), [source]) => LiveInKind::Broadcast(*source),
+        (Op::Transpose(_), [source]) => LiveInKind::Transpose(*source),
+        (Op::Iota(_), []) => LiveInKind::Iota,
+        (Op::Constant(value), []) if value.as_array().is_some() => LiveInKind::Constant,
+        _ => LiveInKind::Other,
     }
 }
 
@@ -245,17 +247,18 @@ fn exits_of<'a>(
     module: &'a Module,
     value: InstId,
     members: &'a FxHashSet<InstId>,
-) -> impl Iterator<Item = Exit> + 'a {
+) -> impl Iterator<Item = LiveOut> + 'a {
     let outside = module.users(value).into_iter().filter(|user| !members.contains(user));
     let used = outside.map(move |user| {
         let kind = match module.op(user) {
-            Op::Reshape(_) => ExitKind::Reshape,
-            Op::Reduce(_) if is_reduced_alone(module, user, value) => ExitKind::Reduce,
-            _ => ExitKind::Other,
+            Op::Reshape(_) => LiveOutKind::Reshape,
+            Op::Reduce(_) if is_reduced_alone(module, user, value) => LiveOutKind::Reduce,
+            _ => LiveOutKind::Other,
         };
-        Exit { value, user: Some(user), kind }
+        LiveOut { value, user: Some(user), kind }
     });
-    let root = module.is_root(value).then_some(Exit { value, user: None, kind: ExitKind::Other });
+    let root =
+        module.is_root(value).then_some(LiveOut { value, user: None, kind: LiveOutKind::Other });
     used.chain(root)
 }
 
@@ -264,7 +267,7 @@ fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
     let operands = module.operands(reduce);
     let (arrays, inits) = operands.split_at(operands.len() / 2);
     let anywhere = |&id: &InstId| {
-        matches!(leaf_kind(module, id), LeafKind::Iota | LeafKind::Broadcast(_))
+        matches!(leaf_kind(module, id), LiveInKind::Iota | LiveInKind::Broadcast(_))
             && module.array_shape(id).is_some_and(is_plain)
     };
     arrays.contains(&value)

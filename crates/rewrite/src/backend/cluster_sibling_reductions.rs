@@ -15,7 +15,7 @@
 //! two reductions of one step cannot wait for one another.
 //!
 //! Preconditions: the arrays are in main memory, and the target reads them once for all
-//! (`shares_passes`); nothing that is moved has an effect of its own.
+//! (`shares_sweeps`); nothing that is moved has an effect of its own.
 
 use petgraph::unionfind::UnionFind;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -43,7 +43,7 @@ impl Pass for ClusterSiblingReductions {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        if !cx.target.shares_passes {
+        if !cx.target.shares_sweeps {
             return Ok(0);
         }
         let model = cx.model();

@@ -32,7 +32,7 @@ use tilewright_ir::{
 use crate::analysis::reduce::MonoidReduce;
 use crate::cost::narrow_sum;
 use crate::driver::attempt::{Attempt, judge};
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::{Context, Pass};
 use crate::driver::{Note, Verdict, place_of};
 
@@ -64,7 +64,7 @@ impl Pass for WidenAccumulation {
         }
         let (mut changes, mut by) = (0, None);
         for computation in module.computations().to_vec() {
-            for id in narrow_sums(module, computation, cx.numbers) {
+            for id in narrow_sums(module, computation, cx.float_mode) {
                 changes += usize::from(widen(module, (computation, id), &mut by, cx)?);
             }
             by = by
@@ -75,13 +75,13 @@ impl Pass for WidenAccumulation {
 }
 
 /// The sums of a computation that are used and may be added up otherwise.
-fn narrow_sums(module: &Module, computation: CompId, numbers: Numbers) -> Vec<InstId> {
+fn narrow_sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<InstId> {
     let is_sum = |&id: &InstId| {
         let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
         let is_narrow = || narrow_sum(module, module.op(id), module.shape(id));
         is_used
             && is_narrow() == Some(Opcode::Reduce)
-            && MonoidReduce::of(module, id, numbers).is_some()
+            && MonoidReduce::of(module, id, float_mode).is_some()
     };
     module.instructions(computation).filter(is_sum).collect()
 }

@@ -8,7 +8,7 @@ use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 
 use crate::analysis::reduce::{MonoidReduce, reshape_op};
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::simplify::simplify;
 use crate::driver::{Context, Pass};
 
@@ -35,7 +35,7 @@ impl Pass for ReduceCanonical {
 
 fn simpler(module: &Module, id: InstId) -> Option<Patch> {
     // Only the order of operands could change, not that of a sum.
-    let reduce = MonoidReduce::of(module, id, Numbers::default())?;
+    let reduce = MonoidReduce::of(module, id, FloatMode::default())?;
     let [array, init] = *module.operands(id) else { return None };
     let from = module.array_shape(array)?;
     let is_one = |&dim: &i64| usize::try_from(dim).is_ok_and(|d| from.dims().get(d) == Some(&1));

@@ -19,7 +19,7 @@ use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 
 use crate::analysis::reduce::MonoidReduce;
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::simplify::simplify;
 use crate::driver::{Context, Pass};
 
@@ -40,12 +40,12 @@ impl Pass for ReduceOfReduce {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let numbers = cx.numbers;
-        simplify(module, |module, id| merged(module, id, numbers))
+        let float_mode = cx.float_mode;
+        simplify(module, |module, id| merged(module, id, float_mode))
     }
 }
 
-fn merged(module: &Module, last: InstId, numbers: Numbers) -> Option<Patch> {
+fn merged(module: &Module, last: InstId, float_mode: FloatMode) -> Option<Patch> {
     let (Op::Reduce(attrs), &[first, last_init]) = (module.op(last), module.operands(last)) else {
         return None;
     };
@@ -56,7 +56,7 @@ fn merged(module: &Module, last: InstId, numbers: Numbers) -> Option<Patch> {
         return None;
     }
     let (inner, outer) =
-        (MonoidReduce::of(module, first, numbers)?, MonoidReduce::of(module, last, numbers)?);
+        (MonoidReduce::of(module, first, float_mode)?, MonoidReduce::of(module, last, float_mode)?);
     let monoid = inner.reducer.monoid().filter(|_| inner.reducer == outer.reducer)?;
     let constant = module.constant(first_init);
     let is_same =

@@ -3,7 +3,7 @@
 //! The cost of an instruction depends on itself and its operands. The ledger stores it, and
 //! computes it anew for edited instructions. Other costs show in a whole computation only:
 //! arrays that are read again, values that reductions share, kernels that wait for main
-//! memory. The ledger finds them in one sweep over each edited computation.
+//! memory. The ledger finds them by going once over each edited computation.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use super::contraction::{beside_contractions, is_contraction};
 use super::memory::{is_made, peak};
 use super::residency::{AllFacts, Facts};
 use super::shared::{fused_computations, shared_values};
-use super::sweeps::{Passes, Places};
+use super::sweeps::{MemorySweeps, Places};
 use super::{Cost, CostModel, Weighed, as_f64};
 
 /// The costs of a module, its computations and its instructions.
@@ -22,7 +22,7 @@ use super::{Cost, CostModel, Weighed, as_f64};
 pub struct Ledger<'a> {
     model: CostModel<'a>,
     facts: AllFacts,
-    /// The costs of the instructions in the sweep that came last over each, called
+    /// The costs of the instructions when they were counted last over each, called
     /// computations included.
     costs: SecondaryMap<InstId, Cost>,
     totals: FxHashMap<CompId, Cost>,
@@ -60,7 +60,7 @@ impl<'a> Ledger<'a> {
             for id in module.instructions(computation) {
                 ledger.facts.set(id, model.facts(module, id, &ledger.facts));
             }
-            let total = ledger.sweep(module, computation);
+            let total = ledger.recount(module, computation);
             ledger.totals.insert(computation, total);
         }
         ledger
@@ -99,7 +99,7 @@ impl<'a> Ledger<'a> {
             }
             if changed.contains(&computation) || !self.totals.contains_key(&computation) {
                 changed.insert(computation);
-                let total = self.sweep(module, computation);
+                let total = self.recount(module, computation);
                 let old = self.totals.insert(computation, total);
                 before.totals.push((computation, old));
             }
@@ -137,7 +137,7 @@ impl<'a> Ledger<'a> {
         module.entry().map_or(0.0, |entry| self.total(entry).cycles)
     }
 
-    /// What an instruction costs, with what it calls, in the sweep that came last: it is not
+    /// What an instruction costs, with what it calls, when they were counted last: it is not
     /// rolled back.
     pub(super) fn instruction(&self, id: InstId) -> Cost {
         self.costs[id]
@@ -161,17 +161,17 @@ impl<'a> Ledger<'a> {
 
     /// In how many passes the entry computation reads images: its arrays of at least
     /// half as many elements as its largest one has.
-    pub fn image_passes(&self, module: &Module) -> usize {
+    pub fn memory_sweeps(&self, module: &Module) -> usize {
         let Some(entry) = module.entry() else { return 0 };
         let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements).unwrap_or(0);
         let largest = module.instructions(entry).map(elements).max().unwrap_or(0);
         let is_image = |id: InstId| elements(id) > largest / 2;
         let places = Places { facts: &self.facts, is_large: &is_image };
-        Passes::of(module, entry, &self.model, places).count()
+        MemorySweeps::of(module, entry, &self.model, places).count()
     }
 
     /// Goes over a computation: the costs of its instructions, and the cost of all of it.
-    fn sweep(&mut self, module: &Module, computation: CompId) -> Cost {
+    fn recount(&mut self, module: &Module, computation: CompId) -> Cost {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
         let (mut total, seen) = self.add_up(module, computation);
         if !model.target.fuses_shared && !self.fusions.contains(&computation) {
@@ -181,10 +181,10 @@ impl<'a> Ledger<'a> {
         if seen.large {
             let facts = &self.facts;
             let places = Places { facts, is_large: &|id| facts[id].is_large };
-            let passes = Passes::of(module, computation, &model, places);
+            let sweeps = MemorySweeps::of(module, computation, &model, places);
             // Small arrays share one kernel, but for contractions: each is a kernel of its own.
-            kernels = kernels.max(passes.count());
-            for (id, times) in passes.rereads() {
+            kernels = kernels.max(sweeps.count());
+            for (id, times) in sweeps.rereads() {
                 let again = model.main_memory_read(self.weighed(module, id)).cycles;
                 total.cycles +=
                     self.charge(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
@@ -267,7 +267,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// What a sweep met in a computation.
+/// What [`Ledger::recount`] met in a computation.
 #[derive(Default)]
 struct Seen {
     /// An array too large for vector memory.

@@ -35,7 +35,7 @@ pub use amount::Cost;
 use contraction::contraction_flops;
 pub use ledger::Ledger;
 pub use memo::Memo;
-pub use module::{InstructionCost, image_passes, instruction_costs, module_cost, peak_live_bytes};
+pub use module::{InstructionCost, instruction_costs, memory_sweeps, module_cost, peak_live_bytes};
 pub use residency::Residency;
 
 /// An array of at most this part of vector memory stays there between its

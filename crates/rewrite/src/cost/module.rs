@@ -34,8 +34,8 @@ pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCo
 
 /// In how many passes the entry computation reads images: its arrays of at least
 /// half as many elements as its largest one has.
-pub fn image_passes(module: &Module, target: &Target) -> usize {
-    with_ledger(module, target, |ledger| ledger.image_passes(module))
+pub fn memory_sweeps(module: &Module, target: &Target) -> usize {
+    with_ledger(module, target, |ledger| ledger.memory_sweeps(module))
 }
 
 /// The most bytes, padding included, that hold values at once while a module runs,

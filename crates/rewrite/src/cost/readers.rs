@@ -6,11 +6,11 @@ use tilewright_ir::InstId;
 /// More readers of an array are not told apart, nor more sums that may wait.
 const MOST_READERS: usize = 64;
 
-/// Who reads an array: all in a pass, or one for itself.
+/// Who reads an array: all in a sweep, or one for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Reader {
-    /// All that read it in this pass.
-    Pass(u32),
+    /// All that read it in this sweep.
+    Sweep(u32),
     /// One that reads it for itself.
     Alone(InstId),
 }
@@ -19,7 +19,7 @@ pub(super) enum Reader {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers {
     known: SmallVec<[Reader; 2]>,
-    /// Sums that may wait for a later pass, by their places among all of these.
+    /// Sums that may wait for a later sweep, by their places among all of these.
     waiting: SmallVec<[u32; 2]>,
 }
 
@@ -103,9 +103,9 @@ fn merge<T: Ord + Copy>(all: &mut SmallVec<[T; 2]>, others: &[T]) {
 mod tests {
     use super::*;
 
-    fn of(passes: impl IntoIterator<Item = u32>) -> Readers {
+    fn of(sweeps: impl IntoIterator<Item = u32>) -> Readers {
         let mut readers = Readers::default();
-        passes.into_iter().for_each(|pass| readers.insert(Reader::Pass(pass)));
+        sweeps.into_iter().for_each(|sweep| readers.insert(Reader::Sweep(sweep)));
         readers
     }
 
@@ -113,8 +113,8 @@ mod tests {
     fn readers_are_each_there_once_and_in_order() {
         let mut readers = of([5, 1, 3, 1]);
         readers.extend(&of([4, 3, 9, 5]));
-        let passes = [1, 3, 4, 5, 9].map(Reader::Pass);
-        assert_eq!(readers.known(), passes);
+        let sweeps = [1, 3, 4, 5, 9].map(Reader::Sweep);
+        assert_eq!(readers.known(), sweeps);
         readers.extend(&of([2]));
         readers.extend(&of([]));
         assert_eq!(readers.len(), 6);
@@ -129,8 +129,8 @@ mod tests {
         others.insert_waiting(7);
         readers.extend(&others);
         assert_eq!(readers.waiting(), [3, 7]);
-        readers.decide(7, Reader::Pass(2));
-        assert_eq!((readers.waiting(), readers.known()), (&[3][..], &[Reader::Pass(2)][..]));
+        readers.decide(7, Reader::Sweep(2));
+        assert_eq!((readers.waiting(), readers.known()), (&[3][..], &[Reader::Sweep(2)][..]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! When values are there: in which pass over main memory they can be computed at the
+//! When values are there: in which sweep over main memory they can be computed at the
 //! earliest.
 
 use tilewright_ir::{ArrayShape, InstId, Module, Op, SecondaryMap};
@@ -7,13 +7,35 @@ use super::CostModel;
 use super::sweeps::{Places, filled, same_but_ones};
 use crate::analysis::reduce::reduced_arrays;
 
-/// When a value is there: twice the number of passes before it, and one more where
-/// it is there for its own row only, until the pass ends.
-pub(super) type Ready = u32;
+/// When a value is there; in order of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ready {
+    /// The sweep over main memory in which it can be read.
+    pub(super) sweep: u32,
+    /// Whether only its own row can read it in this sweep, all others in the next one.
+    row_only: bool,
+}
+
+impl Ready {
+    /// When all rows can read it.
+    fn whole(self) -> Self {
+        if self.row_only { self.next() } else { self }
+    }
+
+    /// After this sweep.
+    fn next(self) -> Self {
+        Self { sweep: self.sweep.saturating_add(1), row_only: false }
+    }
+
+    /// In this sweep, for its own row only.
+    fn for_its_row(self) -> Self {
+        Self { row_only: true, ..self }
+    }
+}
 
 /// When all operands are there.
 pub(super) fn waits(module: &Module, id: InstId, ready: &SecondaryMap<InstId, Ready>) -> Ready {
-    module.operands(id).iter().map(|&operand| ready[operand]).max().unwrap_or(0)
+    module.operands(id).iter().map(|&operand| ready[operand]).max().unwrap_or_default()
 }
 
 /// When the results of all instructions are there; `reads` says which are in main memory
@@ -44,8 +66,7 @@ fn readiness(
     places: Places<'_>,
     reads: &SecondaryMap<InstId, bool>,
 ) -> Ready {
-    let whole = waits.next_multiple_of(2);
-    let next = (waits / 2 + 1) * 2;
+    let (whole, next) = (waits.whole(), waits.next());
     let of_large = module.operands(id).iter().any(|&operand| reads[operand]);
     match module.op(id) {
         Op::Reduce(attrs) => {
@@ -56,7 +77,7 @@ fn readiness(
             let dims = &attrs.dimensions;
             if of_large {
                 let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_row(a, dims)));
-                if one_row { waits | 1 } else { next }
+                if one_row { waits.for_its_row() } else { next }
             } else {
                 // Rows side by side are a longer row.
                 let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_rows(a, dims)));

@@ -1,14 +1,14 @@
 //! How often arrays that stay in main memory are read.
 //!
-//! What an instruction waits for decides in which *pass* over main memory it can
-//! run at the earliest (`ready.rs`): what is computed elementwise in the same as its
-//! operands, what needs a whole sum in one after it. Sums of rows that vector memory
-//! holds are there as soon as the row is, so that what is computed of a row and its own
-//! sum needs no second pass. On a target that shares passes all that reads an array
-//! in one pass reads it once, and a sum that nothing needs yet waits for a pass that
+//! The operands of an instruction decide in which *sweep* over main memory it can
+//! run at the earliest (`ready.rs`): an elementwise op in the same sweep as its
+//! operands, an op that needs a whole sum in the sweep after it. Sums of rows that vector
+//! memory holds are there as soon as the row is, so that a computation on a row and its own
+//! sum needs no second sweep. On a target that shares sweeps, all readers of an array
+//! in one sweep read it once, and a sum that nothing needs yet waits for a sweep that
 //! reads its array anyway; on others, each reduction and each result reads it for
-//! itself. [`CostModel`] counts the first reading of an array where it is made; here
-//! the others are counted.
+//! itself. [`CostModel`] counts the first reading of an array where it is made; this file
+//! counts the others.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -19,7 +19,7 @@ use super::readers::{Reader, Readers};
 use super::ready::{readiness_of_all, waits};
 use super::residency::{AllFacts, Residency};
 
-/// A sum that may be added up in any of these passes, from the first one to the last.
+/// A sum that may be added up in any of these sweeps, from the first one to the last.
 #[derive(Clone, Copy)]
 struct Waiting {
     first: u32,
@@ -46,11 +46,11 @@ impl Places<'_> {
 }
 
 /// Who reads which array of a computation from main memory, in order.
-pub(super) struct Passes {
+pub(super) struct MemorySweeps {
     readers: Vec<(InstId, Readers)>,
 }
 
-impl Passes {
+impl MemorySweeps {
     /// The readers of all large arrays of a computation.
     pub(super) fn of(
         module: &Module,
@@ -62,15 +62,15 @@ impl Passes {
         let from_large = read_from_large(module, &order, places);
         let leads_to_large = lead_to_large(module, &order, places);
         let facts = places.facts;
-        let shares = model.target.shares_passes;
+        let shares = model.target.shares_sweeps;
         // Where each reads for itself, it does not matter when.
         let ready = if shares {
             readiness_of_all(module, &order, model, places, &from_large)
         } else {
             SecondaryMap::new()
         };
-        // The pass in which an instruction reads main memory, if it does.
-        let mut passes: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
+        // The sweep in which an instruction reads main memory, if it does.
+        let mut sweeps: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
         for &id in &order {
             let is_inlined = places.is_inlined(id);
             let reads = module.operands(id).iter().any(|&operand| from_large[operand])
@@ -80,39 +80,39 @@ impl Passes {
                     reads(module, id)
                 };
             let at = if is_inlined { ready[id] } else { waits(module, id, &ready) };
-            passes.set(id, reads.then_some(at / 2));
+            sweeps.set(id, reads.then_some(at.sweep));
         }
-        let last = order.iter().filter_map(|&id| passes[id]).max().unwrap_or(0);
-        // The pass before which each value is needed; none where nothing reads it.
+        let last = order.iter().filter_map(|&id| sweeps[id]).max().unwrap_or(0);
+        // The sweep before which each value is needed; none where nothing reads it.
         let mut due: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
         let mut readers = Pool { places: filled(module, order.len()), readers: Vec::new() };
         let (mut found, mut waiting) = (Vec::new(), Vec::new());
         for &id in order.iter().rev() {
             let mut of = readers.take(id);
             let mut needs = due[id];
-            let pass = passes[id];
+            let sweep = sweeps[id];
             if places.is_inlined(id) {
-                if let Some(pass) = pass {
-                    of.insert(if shares { Reader::Pass(pass) } else { Reader::Alone(id) });
-                    needs = earlier(needs, pass);
+                if let Some(sweep) = sweep {
+                    of.insert(if shares { Reader::Sweep(sweep) } else { Reader::Alone(id) });
+                    needs = earlier(needs, sweep);
                 }
             } else if !places.is_alias(id) {
                 if (places.is_large)(id) && !of.is_empty() {
                     found.push((id, of));
                 }
                 of = Readers::default();
-                if let Some(pass) = pass {
+                if let Some(sweep) = sweep {
                     let last = needs.map_or(last, |due| due.saturating_sub(1));
                     let shares = shares && module.opcode(id) == Opcode::Reduce;
-                    match (shares, last > pass) {
+                    match (shares, last > sweep) {
                         (false, _) => of.insert(Reader::Alone(id)),
                         (true, true) => {
                             of.insert_waiting(u32::try_from(waiting.len()).unwrap_or(u32::MAX));
-                            waiting.push(Waiting { first: pass, last });
+                            waiting.push(Waiting { first: sweep, last });
                         }
-                        (true, false) => of.insert(Reader::Pass(pass)),
+                        (true, false) => of.insert(Reader::Sweep(sweep)),
                     }
-                    needs = earlier(needs, pass);
+                    needs = earlier(needs, sweep);
                 }
             }
             for &operand in module.operands(id) {
@@ -138,7 +138,7 @@ impl Passes {
         self.readers.iter().map(|(id, readers)| (*id, readers.len().saturating_sub(1)))
     }
 
-    /// How many passes there are in which anything is read.
+    /// How many sweeps there are in which anything is read.
     pub(super) fn count(&self) -> usize {
         let readers = self.readers.iter().flat_map(|(_, readers)| readers.known());
         readers.collect::<FxHashSet<_>>().len()
@@ -189,9 +189,9 @@ impl Pool {
     }
 }
 
-/// The earlier one of two passes.
-fn earlier(pass: Option<u32>, other: u32) -> Option<u32> {
-    Some(pass.map_or(other, |pass| pass.min(other)))
+/// The earlier one of two sweeps.
+fn earlier(sweep: Option<u32>, other: u32) -> Option<u32> {
+    Some(sweep.map_or(other, |sweep| sweep.min(other)))
 }
 
 /// Which values are in main memory, or computed in place of what is.
@@ -226,12 +226,12 @@ fn lead_to_large(
     lead
 }
 
-/// No more passes are looked at for one sum, the last ones.
-const MOST_PASSES: u32 = 16;
+/// No more sweeps are looked at for one sum, the last ones.
+const MOST_SWEEPS: u32 = 16;
 
-/// Has each sum that may wait added up in a pass in which it reads nothing more, if there
+/// Has each sum that may wait added up in a sweep in which it reads nothing more, if there
 /// is one, or else least; the last of these. Those that can wait least are first: for one
-/// array that leaves as few passes as can be.
+/// array that leaves as few sweeps as can be.
 fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
     let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
     for (array, (_, readers)) in found.iter().enumerate() {
@@ -245,8 +245,8 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     sums.sort_by_key(|&sum| waiting[sum].last);
     for sum in sums {
         let Waiting { first, last } = waiting[sum];
-        let first = first.max(last.saturating_sub(MOST_PASSES));
-        // Of each array, the passes from the first one on in which it is read anyway.
+        let first = first.max(last.saturating_sub(MOST_SWEEPS));
+        // Of each array, the sweeps from the first one on in which it is read anyway.
         let read: SmallVec<[(u64, u32); 2]> = arrays[sum]
             .iter()
             .map(|&array| {
@@ -254,24 +254,25 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
                 (bytes(*id), readers.known().iter().fold(0, |read, of| read | bit(*of, first)))
             })
             .collect();
-        let unread = |pass: u32| -> u64 {
-            let is_unread = |&&(_, read): &&(u64, u32)| read & bit(Reader::Pass(pass), first) == 0;
+        let unread = |sweep: u32| -> u64 {
+            let is_unread =
+                |&&(_, read): &&(u64, u32)| read & bit(Reader::Sweep(sweep), first) == 0;
             read.iter().filter(is_unread).map(|(bytes, _)| bytes).sum()
         };
-        let passes = (first..=last).rev();
-        let pass = passes.min_by_key(|&pass| unread(pass)).unwrap_or(first);
+        let sweeps = (first..=last).rev();
+        let sweep = sweeps.min_by_key(|&sweep| unread(sweep)).unwrap_or(first);
         for &array in &arrays[sum] {
             let sum = u32::try_from(sum).unwrap_or(u32::MAX);
-            found[array].1.decide(sum, Reader::Pass(pass));
+            found[array].1.decide(sum, Reader::Sweep(sweep));
         }
     }
 }
 
-/// The bit of a pass, counted from the first one looked at; none of other readers.
+/// The bit of a sweep, counted from the first one looked at; none of other readers.
 fn bit(reader: Reader, first: u32) -> u32 {
     match reader {
-        Reader::Pass(pass) => {
-            pass.checked_sub(first).and_then(|n| 1u32.checked_shl(n)).unwrap_or(0)
+        Reader::Sweep(sweep) => {
+            sweep.checked_sub(first).and_then(|n| 1u32.checked_shl(n)).unwrap_or(0)
         }
         Reader::Alone(_) => 0,
     }

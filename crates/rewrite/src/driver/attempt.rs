@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 
-use super::numbers::Numbers;
+use super::numbers::FloatMode;
 use super::pass::{Context, Pass};
 use super::report::{Note, Verdict, place_of};
 use crate::cost::pays;
@@ -30,7 +30,7 @@ pub(crate) fn attempt_each(
     opcode: Opcode,
     module: &mut Module,
     cx: &mut Context<'_>,
-    find: impl Fn(&Module, InstId, Numbers) -> Option<Result<Attempt, String>>,
+    find: impl Fn(&Module, InstId, FloatMode) -> Option<Result<Attempt, String>>,
 ) -> Result<usize, EditError> {
     let mut changes = 0;
     for computation in module.computations().to_vec() {
@@ -41,7 +41,7 @@ pub(crate) fn attempt_each(
             if module.instruction(id).use_count() == 0 && !module.is_root(id) {
                 continue;
             }
-            let Some(found) = find(module, id, cx.numbers) else { continue };
+            let Some(found) = find(module, id, cx.float_mode) else { continue };
             if found.as_ref().is_ok_and(|found| !cx.is_worthwhile(module, &found.patch)) {
                 continue;
             }

@@ -10,7 +10,7 @@ use crate::cost::{Cost, CostModel, Ledger};
 pub(super) struct Figures {
     pub(super) cost: Cost,
     peak_live_bytes: u64,
-    image_passes: usize,
+    memory_sweeps: usize,
 }
 
 /// What a run did.
@@ -26,7 +26,7 @@ impl Figures {
         Self {
             cost: module.entry().map(|entry| ledger.total(entry)).unwrap_or_default(),
             peak_live_bytes: ledger.peak_live_bytes(module),
-            image_passes: ledger.image_passes(module),
+            memory_sweeps: ledger.memory_sweeps(module),
         }
     }
 
@@ -37,7 +37,7 @@ impl Figures {
             before: self.cost,
             after: after.cost,
             peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],
-            image_passes: [self.image_passes, after.image_passes],
+            memory_sweeps: [self.memory_sweeps, after.memory_sweeps],
             passes: done.passes,
             stopped: done.stopped,
             notes: done.notes,

@@ -28,7 +28,7 @@ pub(crate) mod simplify;
 pub use error::OptimizeError;
 pub use evaluate::Evaluate;
 pub use optimize::{Optimized, optimize, optimize_observed};
-pub use options::{Options, Passes};
+pub use options::{Options, PassSelection};
 pub(crate) use pass::byte_size;
 pub use pass::{Context, Pass, Skipped};
 pub use pipelines::{PIPELINES, Pipeline, pipeline};

@@ -1,6 +1,6 @@
 //! The contract for numbers: how far rewrites may change floats, and by how much.
 //!
-//! Every pass states its [`Class`]; [`Numbers`] says which classes an optimisation
+//! Every pass states its [`Class`]; [`FloatMode`] says which classes an optimisation
 //! allows. `check` judges by the same constants. The reasons are in `docs/numerics.md`.
 
 /// How far a pass changes floats, on inputs on which the program before it computes no
@@ -27,26 +27,29 @@ pub const MOST_GROWTH: f64 = 4.0;
 /// against a rewrite: an original that is right by luck says nothing.
 pub const SLACK_ULPS: f64 = 4.0;
 
-/// Which classes of rewrites are allowed.
+/// How far floats may change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Numbers {
-    /// [`Class::Exact`] alone (`--exact`).
+pub enum FloatMode {
+    /// Every bit stays: [`Class::Exact`] alone (`--exact`).
     Exact,
-    /// All up to [`Class::Bounded`].
+    /// Sums may be regrouped, and errors grow by a bounded factor: all up to
+    /// [`Class::Bounded`].
     #[default]
-    Bounded,
-    /// All (`--fast-math`).
-    FastMath,
+    Regroup,
+    /// Rewrites of floats whose error has no bound that holds for all data, too: sums of
+    /// differences as differences of sums, and factors out of sums that may overflow without
+    /// them (`--fast-math`).
+    Fast,
 }
 
-impl Numbers {
+impl FloatMode {
     /// Whether rewrites of a class are allowed.
     pub fn allow(self, class: Class) -> bool {
         class
             <= match self {
                 Self::Exact => Class::Exact,
-                Self::Bounded => Class::Bounded,
-                Self::FastMath => Class::FastMath,
+                Self::Regroup => Class::Bounded,
+                Self::Fast => Class::FastMath,
             }
     }
 }

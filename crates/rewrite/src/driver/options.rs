@@ -3,22 +3,30 @@
 use tilewright_target::Target;
 
 use super::evaluate::Evaluate;
-use super::numbers::Numbers;
+use super::numbers::FloatMode;
 use super::pass::Skipped;
 
-/// How a module is optimised.
+/// How a module is optimised. Begin with [`Options::new`] and set what differs:
+///
+/// ```
+/// use tilewright_rewrite::{Options, PassSelection, numbers::FloatMode};
+/// use tilewright_target::Target;
+///
+/// let options = Options::new(Target::builtin("cpu")?)
+///     .with_float_mode(FloatMode::Exact)
+///     .with_passes(PassSelection::Pipeline("cpu".into()));
+/// assert_eq!(options.target.name, "cpu");
+/// # Ok::<(), tilewright_target::TargetError>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The machine that costs are weighed on.
     pub target: Target,
-    /// Forbids all that changes the order of float sums and products.
-    pub exact: bool,
-    /// Allows rewrites of floats whose error has no bound that holds for all data: sums
-    /// of differences as differences of sums, and factors out of sums that may overflow
-    /// without them. See `docs/numerics.md`.
-    pub fast_math: bool,
+    /// How far floats may change.
+    pub float_mode: FloatMode,
     /// Which passes run.
-    pub passes: Passes,
+    pub passes: PassSelection,
     /// Stops after this many cost-gated rewrites.
     pub stop_after: Option<u64>,
     /// These passes do not run, whatever list or pipeline names them.
@@ -36,7 +44,7 @@ pub struct Options {
 
 /// Which passes run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Passes {
+pub enum PassSelection {
     /// A pipeline by name: a module where its cost-gated passes find nothing that pays
     /// comes back untouched.
     Pipeline(String),
@@ -44,14 +52,20 @@ pub enum Passes {
     List(Vec<String>),
 }
 
+impl PassSelection {
+    /// These passes, by name.
+    pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::List(names.into_iter().map(str::to_owned).collect())
+    }
+}
+
 impl Options {
     /// The default pipeline for a target.
     pub fn new(target: Target) -> Self {
         Self {
             target,
-            exact: false,
-            fast_math: false,
-            passes: Passes::Pipeline("default".into()),
+            float_mode: FloatMode::default(),
+            passes: PassSelection::Pipeline("default".into()),
             stop_after: None,
             without: Vec::new(),
             skipped: Vec::new(),
@@ -60,15 +74,46 @@ impl Options {
             evaluator: None,
         }
     }
-}
 
-impl Options {
-    /// How far floats may change.
-    pub fn numbers(&self) -> Numbers {
-        match self {
-            Self { exact: true, .. } => Numbers::Exact,
-            Self { fast_math: true, .. } => Numbers::FastMath,
-            Self { .. } => Numbers::Bounded,
-        }
+    /// With another target.
+    #[must_use]
+    pub fn with_target(self, target: Target) -> Self {
+        Self { target, ..self }
+    }
+
+    /// With floats that may change so far.
+    #[must_use]
+    pub fn with_float_mode(self, float_mode: FloatMode) -> Self {
+        Self { float_mode, ..self }
+    }
+
+    /// With another selection of passes.
+    #[must_use]
+    pub fn with_passes(self, passes: PassSelection) -> Self {
+        Self { passes, ..self }
+    }
+
+    /// With at most so many cost-gated rewrites.
+    #[must_use]
+    pub fn with_stop_after(self, rewrites: u64) -> Self {
+        Self { stop_after: Some(rewrites), ..self }
+    }
+
+    /// With at most so many rounds through the passes.
+    #[must_use]
+    pub fn with_max_rounds(self, max_rounds: usize) -> Self {
+        Self { max_rounds, ..self }
+    }
+
+    /// With modules left as they are that would save less than this part of their cycles.
+    #[must_use]
+    pub fn with_least_saving(self, least_saving: f64) -> Self {
+        Self { least_saving, ..self }
+    }
+
+    /// With something that computes constants.
+    #[must_use]
+    pub fn with_evaluator(self, evaluator: &'static dyn Evaluate) -> Self {
+        Self { evaluator: Some(evaluator), ..self }
     }
 }

@@ -4,7 +4,7 @@ use tilewright_ir::{ArrayShape, EditError, Module, Patch, Shape};
 use tilewright_target::Target;
 
 use super::evaluate::Evaluate;
-use super::numbers::{Class, Numbers};
+use super::numbers::{Class, FloatMode};
 use super::report::Note;
 use crate::cost::{CostModel, Memo};
 
@@ -52,7 +52,7 @@ pub struct Context<'a> {
     /// What was computed of it so far.
     pub memo: &'a Memo,
     /// How far floats may change.
-    pub numbers: Numbers,
+    pub float_mode: FloatMode,
     /// A rewrite of arrays that are all smaller than this, in bytes, is not worth what it
     /// changes: the backend fuses what it recognises.
     pub least_bytes: u64,

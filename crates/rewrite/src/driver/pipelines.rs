@@ -2,7 +2,7 @@
 
 use tilewright_target::Target;
 
-/// Passes by what they are for.
+/// PassSelection by what they are for.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
     /// What `--pipeline` calls it.

@@ -3,7 +3,7 @@
 use tilewright_ir::Module;
 
 use super::error::OptimizeError;
-use super::options::Passes;
+use super::options::PassSelection;
 use super::pass::{Pass, byte_size};
 use super::pipelines::pipeline;
 use super::registry;
@@ -26,12 +26,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(passes: &Passes) -> Result<Self, OptimizeError> {
+    pub(super) fn of(passes: &PassSelection) -> Result<Self, OptimizeError> {
         match passes {
-            Passes::List(names) => {
+            PassSelection::List(names) => {
                 Ok(Self { cleanup: find(names.iter().map(String::as_str))?, ..Self::default() })
             }
-            Passes::Pipeline(name) => {
+            PassSelection::Pipeline(name) => {
                 let pipeline =
                     pipeline(name).ok_or_else(|| OptimizeError::UnknownPipeline(name.clone()))?;
                 Ok(Self {

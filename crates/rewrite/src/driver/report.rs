@@ -18,7 +18,7 @@ pub struct Report {
     /// The most bytes in use at once, before and after.
     pub peak_live_bytes: [u64; 2],
     /// In how many passes the entry computation reads images, before and after.
-    pub image_passes: [usize; 2],
+    pub memory_sweeps: [usize; 2],
     /// Each pass of the pipeline, in order of first run.
     pub passes: Vec<PassReport>,
     /// Why it stopped.

@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
         let mut cx = Context {
             target: &self.options.target,
             memo: self.memo,
-            numbers: self.options.numbers(),
+            float_mode: self.options.float_mode,
             least_bytes: self.least_bytes,
             evaluator: self.options.evaluator,
             most_instructions: self.most_instructions,

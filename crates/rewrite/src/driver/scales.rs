@@ -39,7 +39,7 @@ pub(crate) struct Scales<'a> {
     /// Dead code that is still there.
     dead: Vec<InstId>,
     cycles: f64,
-    image_passes: usize,
+    memory_sweeps: usize,
     peak_live_bytes: u64,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Scales<'a> {
             let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
             Self {
                 cycles: ledger.cycles(module),
-                image_passes: ledger.image_passes(module),
+                memory_sweeps: ledger.memory_sweeps(module),
                 peak_live_bytes: ledger.peak_live_bytes(module),
                 dead: module.tried().into_iter().filter(is_gone).collect(),
                 effectful,
@@ -150,16 +150,16 @@ impl<'a> Scales<'a> {
         if !cx.spend(pass.name(), &place) {
             return false;
         }
-        let image_passes = self.ledger.image_passes(module);
-        let passes = if image_passes == self.image_passes {
+        let memory_sweeps = self.ledger.memory_sweeps(module);
+        let passes = if memory_sweeps == self.memory_sweeps {
             String::new()
         } else {
-            format!("; {image_passes} instead of {} passes over images", self.image_passes)
+            format!("; {memory_sweeps} instead of {} memory sweeps", self.memory_sweeps)
         };
         let text = format!("{what}{passes}: {costs}");
         cx.notes.push(Note { pass: pass.name(), verdict: Verdict::Done, place, text });
-        (self.cycles, self.image_passes, self.peak_live_bytes) =
-            (cycles, image_passes, peak_live_bytes);
+        (self.cycles, self.memory_sweeps, self.peak_live_bytes) =
+            (cycles, memory_sweeps, peak_live_bytes);
         true
     }
 

@@ -21,9 +21,9 @@
 use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 
-use super::region_move::{Offers, Search, sweep};
+use super::region_move::{Offers, Search, move_regions};
 use crate::analysis::reduce::reduced_arrays;
-use crate::analysis::region::{ExitKind, Region};
+use crate::analysis::region::{LiveOutKind, Region};
 use crate::cost::nested_dims;
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
@@ -57,7 +57,7 @@ impl Pass for MergedDims {
         if cx.target.reduce_nest_cycles == 0.0 || is_partitioned(module) {
             return Ok(0);
         }
-        sweep(module, cx, SEARCH)
+        move_regions(module, cx, SEARCH)
     }
 }
 
@@ -81,9 +81,9 @@ fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
 
 /// The dims of a region with those merged that all of its reduces take side by side.
 fn merged(module: &Module, region: &Region) -> Offers {
-    let reduces = region.exits.iter().filter(|exit| exit.kind == ExitKind::Reduce);
+    let reduces = region.live_outs.iter().filter(|live_out| live_out.kind == LiveOutKind::Reduce);
     let taken: Vec<&Dims> = reduces
-        .filter_map(|exit| match module.op(exit.user?) {
+        .filter_map(|live_out| match module.op(live_out.user?) {
             Op::Reduce(attrs) => Some(&attrs.dimensions),
             _ => None,
         })

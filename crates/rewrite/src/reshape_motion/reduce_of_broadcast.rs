@@ -23,7 +23,7 @@ use tilewright_ir::{
 use crate::analysis::reduce::{MonoidReduce, is_plain, shape_like};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::attempt::{Attempt, attempt_each};
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -47,13 +47,13 @@ impl Pass for ReduceOfBroadcast {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
-            plan(module, id, numbers).map(Ok)
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, float_mode| {
+            plan(module, id, float_mode).map(Ok)
         })
     }
 }
 
-fn plan(module: &Module, id: InstId, numbers: Numbers) -> Option<Attempt> {
+fn plan(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Attempt> {
     let (Op::Reduce(attrs), [broadcast, init]) = (module.op(id), module.operands(id)) else {
         return None;
     };
@@ -61,7 +61,7 @@ fn plan(module: &Module, id: InstId, numbers: Numbers) -> Option<Attempt> {
     else {
         return None;
     };
-    let monoid = MonoidReduce::of(module, id, numbers)?.reducer.monoid()?;
+    let monoid = MonoidReduce::of(module, id, float_mode)?.reducer.monoid()?;
     let (from, wide) = (module.array_shape(*source)?, module.array_shape(*broadcast)?);
     if module.extras(*broadcast).is_some() || !is_plain(from) || !is_plain(wide) {
         return None;

@@ -11,7 +11,7 @@ use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, is_plain, reduced_arrays, reshape_op, shape_like};
 use crate::cost::CostModel;
 use crate::driver::attempt::Attempt;
-use crate::driver::numbers::Numbers;
+use crate::driver::numbers::FloatMode;
 
 /// A way to reduce before a reshape.
 pub(super) struct Way {
@@ -50,7 +50,7 @@ impl<'a> ReduceOfReshape<'a> {
         &self,
         module: &Module,
         model: &CostModel<'_>,
-        numbers: Numbers,
+        float_mode: FloatMode,
     ) -> Result<Attempt, String> {
         let but = |why: &str| format!("it could start before the reshape, but {why}");
         if module.extras(self.reshape).is_some() {
@@ -60,7 +60,7 @@ impl<'a> ReduceOfReshape<'a> {
         if !plain(self.source) || !plain(self.reshape) {
             return Err(but("what is reshaped does not lie row major"));
         }
-        let reduce = MonoidReduce::or_why_not(module, self.reduce, numbers)
+        let reduce = MonoidReduce::or_why_not(module, self.reduce, float_mode)
             .map_err(|why| but(&format!("it {why}")))?;
         let mut brought = Brought::new(self, model);
         let arrays = reduced_arrays(module, self.reduce).iter();

@@ -15,7 +15,7 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Opcode, Patch, Value};
 
 use crate::analysis::reduce::{MonoidReduce, is_plain, shape_like};
 use crate::driver::attempt::{Attempt, attempt_each};
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -39,13 +39,13 @@ impl Pass for ReduceThroughTranspose {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, numbers| {
-            plan(module, id, numbers).map(Ok)
+        attempt_each(self, Opcode::Reduce, module, cx, |module, id, float_mode| {
+            plan(module, id, float_mode).map(Ok)
         })
     }
 }
 
-fn plan(module: &Module, id: InstId, numbers: Numbers) -> Option<Attempt> {
+fn plan(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Attempt> {
     let (Op::Reduce(attrs), [transpose, init]) = (module.op(id), module.operands(id)) else {
         return None;
     };
@@ -53,7 +53,7 @@ fn plan(module: &Module, id: InstId, numbers: Numbers) -> Option<Attempt> {
     else {
         return None;
     };
-    MonoidReduce::of(module, id, numbers)?;
+    MonoidReduce::of(module, id, float_mode)?;
     let (from, result) = (module.array_shape(*source)?, module.array_shape(id)?);
     if module.extras(*transpose).is_some() || !is_plain(from) {
         return None;

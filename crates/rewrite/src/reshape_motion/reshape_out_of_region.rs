@@ -32,11 +32,11 @@
 //! Source: the patent application "Reshape and broadcast optimizations to avoid
 //! unnecessary data movement" (B. A. Hechtman, filed 2020-04-30), the pattern
 //! `reshape(f(reshape(X), broadcast(Y)))`; generalised to regions with several
-//! leaves and exits.
+//! live-ins and live-outs.
 
 use tilewright_ir::{EditError, Module};
 
-use super::region_move::{Search, around_reshape, dims_of_reshapes, same_but_ones, sweep};
+use super::region_move::{Search, around_reshape, dims_of_reshapes, move_regions, same_but_ones};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 
@@ -70,6 +70,6 @@ impl Pass for ReshapeOutOfRegion {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        sweep(module, cx, SEARCH)
+        move_regions(module, cx, SEARCH)
     }
 }

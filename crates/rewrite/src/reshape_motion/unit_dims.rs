@@ -11,7 +11,7 @@
 
 use tilewright_ir::{EditError, Module};
 
-use super::region_move::{Search, around_reshape, dims_of_reshapes, same_but_ones, sweep};
+use super::region_move::{Search, around_reshape, dims_of_reshapes, move_regions, same_but_ones};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 
@@ -45,6 +45,6 @@ impl Pass for UnitDims {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        sweep(module, cx, SEARCH)
+        move_regions(module, cx, SEARCH)
     }
 }

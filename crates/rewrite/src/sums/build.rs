@@ -9,7 +9,7 @@ use tilewright_ir::{
 
 use super::factor::{Core, Form, Rest, Sum};
 use super::product::{Factor, Law, Tree};
-use crate::analysis::index_range::{Cuts, Span, sizes};
+use crate::analysis::index_range::{Cuts, IndexRange, sizes};
 use crate::analysis::reduce::{reshape_op, shape_like};
 
 /// What sums became that were replaced.
@@ -27,7 +27,7 @@ pub(super) fn replaced_by(patch: &Patch, made: &[InstId]) -> Replaced {
 /// A value whose dims are these parts of an index.
 pub(super) struct Placed {
     pub(super) value: Value,
-    pub(super) digits: Vec<Span>,
+    pub(super) digits: Vec<IndexRange>,
 }
 
 /// Sums in the making.
@@ -35,7 +35,7 @@ pub(super) struct Build<'a> {
     module: &'a Module,
     pub(super) patch: Patch,
     /// The first stages that were made.
-    cores: FxHashMap<Core, (Value, Vec<Span>)>,
+    cores: FxHashMap<Core, (Value, Vec<IndexRange>)>,
 }
 
 /// Which stage of a sum is made.
@@ -69,11 +69,11 @@ impl<'a> Build<'a> {
         let at = At::new(self.module, sum)?;
         let first = self.core(at, &form.core, &form.tree)?;
         let Form { between, after, .. } = form;
-        let finer = between.factors.iter().chain(&after.factors).flat_map(|factor| &factor.spans);
+        let finer = between.factors.iter().chain(&after.factors).flat_map(|factor| &factor.ranges);
         let ends = first.digits.iter().chain(finer).chain(&sum.kept).chain(&sum.summed).copied();
         let digits = Cuts::of(sum.elements, ends)?.digits();
-        let left = |digit: &Span| first.digits.iter().any(|span| digit.within(*span));
-        let digits: Vec<Span> = digits.into_iter().filter(left).collect();
+        let left = |digit: &IndexRange| first.digits.iter().any(|range| digit.within(*range));
+        let digits: Vec<IndexRange> = digits.into_iter().filter(left).collect();
         let mut placed = self.cut(at, first, digits);
         placed.value = self.times(at, &placed, between)?;
         placed = self.summed(at, placed, &sum.summed, Stage::Second)?;
@@ -101,7 +101,7 @@ impl<'a> Build<'a> {
         if let Some((value, digits)) = self.cores.get(core) {
             return Some(Placed { value: *value, digits: digits.clone() });
         }
-        let ends = core.factors.iter().flat_map(|factor| &factor.spans).chain(&core.along);
+        let ends = core.factors.iter().flat_map(|factor| &factor.ranges).chain(&core.along);
         let digits = Cuts::of(core.elements, ends.copied())?.digits();
         let leaf =
             |build: &mut Self, place: usize| build.spread(at, core.factors.get(place)?, &digits);
@@ -118,7 +118,7 @@ impl<'a> Build<'a> {
         at: At<'_>,
         tree: &Tree,
         leaf: &dyn Fn(&mut Self, usize) -> Option<Value>,
-        digits: &[Span],
+        digits: &[IndexRange],
     ) -> Option<Value> {
         let (pair, divides) = match tree {
             Tree::Factor(place) => return leaf(self, *place),
@@ -131,7 +131,7 @@ impl<'a> Build<'a> {
     }
 
     /// The same elements by finer dims.
-    pub(super) fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<Span>) -> Placed {
+    pub(super) fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<IndexRange>) -> Placed {
         if placed.digits == digits {
             return placed;
         }
@@ -140,7 +140,12 @@ impl<'a> Build<'a> {
     }
 
     /// The same number everywhere.
-    pub(super) fn number(&mut self, at: At<'_>, number: Data, digits: &[Span]) -> Option<Value> {
+    pub(super) fn number(
+        &mut self,
+        at: At<'_>,
+        number: Data,
+        digits: &[IndexRange],
+    ) -> Option<Value> {
         let element_type = at.sum.monoid.element_type;
         let number = ArrayLiteral::new(element_type, [], number).ok()?;
         let number = Op::Constant(Box::new(Literal::Array(number)));
@@ -159,10 +164,16 @@ impl<'a> Build<'a> {
     }
 
     /// A factor in all these dims.
-    pub(super) fn spread(&mut self, at: At<'_>, factor: &Factor, digits: &[Span]) -> Option<Value> {
-        let own = |digit: &Span| factor.spans.iter().any(|span| digit.within(*span));
+    pub(super) fn spread(
+        &mut self,
+        at: At<'_>,
+        factor: &Factor,
+        digits: &[IndexRange],
+    ) -> Option<Value> {
+        let own = |digit: &IndexRange| factor.ranges.iter().any(|range| digit.within(*range));
         let places = (0i64..).zip(digits).filter(|(_, digit)| own(digit));
-        let (places, own): (Dims, Vec<Span>) = places.map(|(place, digit)| (place, *digit)).unzip();
+        let (places, own): (Dims, Vec<IndexRange>) =
+            places.map(|(place, digit)| (place, *digit)).unzip();
         let shape = self.module.array_shape(factor.value)?;
         let mut value = Value::Old(factor.value);
         if factor.convert.is_some() {
@@ -197,22 +208,22 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// The sum along those dims that lie within these spans.
+    /// The sum along those dims that lie within these ranges.
     fn summed(
         &mut self,
         at: At<'_>,
         placed: Placed,
-        along: &[Span],
+        along: &[IndexRange],
         stage: Stage,
     ) -> Option<Placed> {
         let Op::Reduce(attrs) = self.module.op(at.sum.id) else { return None };
-        let is_summed = |digit: &Span| along.iter().any(|span| digit.within(*span));
+        let is_summed = |digit: &IndexRange| along.iter().any(|range| digit.within(*range));
         let dims = (0i64..).zip(&placed.digits).filter(|(_, digit)| is_summed(digit));
         let dimensions: Dims = dims.map(|(dim, _)| dim).collect();
         if dimensions.is_empty() {
             return Some(placed);
         }
-        let digits: Vec<Span> =
+        let digits: Vec<IndexRange> =
             placed.digits.into_iter().filter(|digit| !is_summed(digit)).collect();
         let reduce = ReduceAttrs { dimensions, to_apply: attrs.to_apply };
         let op = Op::Reduce(Box::new(reduce));
@@ -225,7 +236,7 @@ impl<'a> Build<'a> {
         &mut self,
         at: At<'_>,
         op: Op,
-        digits: &[Span],
+        digits: &[IndexRange],
         operands: [Value; N],
     ) -> Value {
         let shape: Shape = shape_like(at.like, &sizes(digits));

@@ -17,10 +17,10 @@ use tilewright_ir::{InstId, Module, Op};
 use super::bound::is_bounded;
 use super::product::{Factor, Law, Product, Tree};
 use super::scale::tame;
-use crate::analysis::index_range::{Cuts, Span, joined, spans};
+use crate::analysis::index_range::{Cuts, IndexRange, index_ranges, joined};
 use crate::analysis::reduce::MonoidReduce;
 use crate::cost::CostModel;
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 
 /// No more ways to pull sums apart are looked at together.
 const MOST_STAGES: usize = 32;
@@ -37,9 +37,9 @@ pub struct Sum {
     /// How the summand is taken apart.
     pub law: Law,
     /// Where the dims of the result lie in the index of the summand.
-    pub kept: Vec<Span>,
+    pub kept: Vec<IndexRange>,
     /// What is summed, neighbours joined, minor to major.
-    pub summed: Vec<Span>,
+    pub summed: Vec<IndexRange>,
     /// The summand.
     pub product: Product,
     /// Which of its factors may come out, whatever stays.
@@ -80,7 +80,7 @@ pub struct Core {
     /// [keeps order](Law::keeps_order), as they are in the product.
     pub factors: Vec<Factor>,
     /// Along what it is summed, neighbours joined, minor to major.
-    pub along: Vec<Span>,
+    pub along: Vec<IndexRange>,
     /// How many elements it reads.
     pub elements: i64,
     /// How it combines them.
@@ -92,13 +92,13 @@ pub struct Core {
 impl Sum {
     /// The sum that a reduce is: of one array of at least one element, from an init
     /// that adds nothing. `None` if it is none, or regrouping is not allowed.
-    pub fn of(module: &Module, id: InstId, numbers: Numbers) -> Option<Self> {
+    pub fn of(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
             return None;
         };
-        let monoid = MonoidReduce::of(module, id, numbers)?.reducer.monoid()?;
+        let monoid = MonoidReduce::of(module, id, float_mode)?.reducer.monoid()?;
         let is_float = monoid.element_type.is_float();
-        let rounds = is_float && !numbers.allow(Class::Bounded);
+        let rounds = is_float && !float_mode.allow(Class::Bounded);
         if rounds || !monoid.is_neutral(module.constant(init)?) {
             return None;
         }
@@ -108,7 +108,7 @@ impl Sum {
         let products: Vec<(Law, Product)> = products.collect();
         let several = products.iter().position(|(_, product)| product.factors.len() > 1);
         let (law, product) = products.into_iter().nth(several.unwrap_or(0))?;
-        let all_tame = law != Law::Times || !is_float || numbers.allow(Class::FastMath);
+        let all_tame = law != Law::Times || !is_float || float_mode.allow(Class::FastMath);
         let tame = if all_tame {
             vec![true; product.factors.len()]
         } else {
@@ -116,16 +116,16 @@ impl Sum {
         };
         let bounded = product.factors.iter().map(|f| all_tame || is_bounded(module, f.value));
         let bounded = bounded.collect();
-        let dims = spans(module.array_shape(array)?.dims())?;
+        let dims = index_ranges(module.array_shape(array)?.dims())?;
         let is_summed =
             |dim: usize| i64::try_from(dim).is_ok_and(|d| attrs.dimensions.contains(&d));
         let of = |wanted: bool| {
             let dims = dims.iter().enumerate();
-            dims.filter(move |&(dim, _)| is_summed(dim) == wanted).map(|(_, span)| *span)
+            dims.filter(move |&(dim, _)| is_summed(dim) == wanted).map(|(_, range)| *range)
         };
         Some(Self {
             id,
-            elements: dims.first().map_or(1, |span| span.high),
+            elements: dims.first().map_or(1, |range| range.high),
             monoid,
             law,
             kept: of(false).collect(),
@@ -142,16 +142,16 @@ impl Sum {
         array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
     }
 
-    /// Whether a dim with this span is summed whole.
-    pub fn sums(&self, span: Span) -> bool {
-        self.summed.iter().any(|&whole| span.within(whole))
+    /// Whether a dim with this range is summed whole.
+    pub fn sums(&self, range: IndexRange) -> bool {
+        self.summed.iter().any(|&whole| range.within(whole))
     }
 
     /// The stages that the factors suggest: what each of them, and each two, are
     /// constant along; the whole first.
-    pub fn stages(&self) -> Vec<Vec<Span>> {
+    pub fn stages(&self) -> Vec<Vec<IndexRange>> {
         let mut stages = vec![self.summed.clone()];
-        let mut own: Vec<Vec<Span>> = Vec::new();
+        let mut own: Vec<Vec<IndexRange>> = Vec::new();
         for factor in &self.product.factors {
             if let Some(rest) = self.constant_along(factor, &self.summed)
                 && !rest.is_empty()
@@ -172,13 +172,13 @@ impl Sum {
         stages
     }
 
-    /// What of these spans a factor is constant along; `None` where it is not to be
+    /// What of these ranges a factor is constant along; `None` where it is not to be
     /// told apart.
-    fn constant_along(&self, factor: &Factor, along: &[Span]) -> Option<Vec<Span>> {
-        let ends = factor.spans.iter().chain(along).copied();
+    fn constant_along(&self, factor: &Factor, along: &[IndexRange]) -> Option<Vec<IndexRange>> {
+        let ends = factor.ranges.iter().chain(along).copied();
         let digits = Cuts::of(self.elements, ends)?.digits();
-        let constant = |digit: &Span| {
-            along.iter().any(|span| digit.within(*span)) && !factor.varies_along(*digit)
+        let constant = |digit: &IndexRange| {
+            along.iter().any(|range| digit.within(*range)) && !factor.varies_along(*digit)
         };
         Some(joined(digits.into_iter().filter(constant)))
     }
@@ -186,9 +186,9 @@ impl Sum {
     /// The sum with this as its first stage, and what may come out of that; `None` where
     /// it is not part of what is summed, cuts what a factor has as one, or would have
     /// nothing left in it but what divides.
-    pub fn form(&self, along: &[Span]) -> Option<Form> {
+    pub fn form(&self, along: &[IndexRange]) -> Option<Form> {
         let factors = &self.product.factors;
-        let varies = |factor: &Factor| along.iter().any(|&span| factor.varies_along(span));
+        let varies = |factor: &Factor| along.iter().any(|&range| factor.varies_along(range));
         let last = factors.iter().rposition(varies);
         let stays: Vec<bool> = if self.law.keeps_order() {
             (0..factors.len()).map(|place| place == 0 || Some(place) <= last).collect()
@@ -216,7 +216,7 @@ impl Sum {
         };
         let stays: Vec<bool> = self.product.factors.iter().map(&mut stays).collect();
         let comes_out = self.product.factors.iter().zip(&stays).filter(|(_, stays)| !**stays);
-        let varies = |factor: &Factor| along.iter().any(|&span| factor.varies_along(span));
+        let varies = |factor: &Factor| along.iter().any(|&range| factor.varies_along(range));
         if !wanted.is_empty() || comes_out.into_iter().any(|(factor, _)| varies(factor)) {
             return None;
         }
@@ -224,16 +224,16 @@ impl Sum {
         Some(Form { tree: other.tree.clone(), ..form })
     }
 
-    /// The sum with a first stage along these spans, in which these factors stay.
-    fn staged(&self, along: &[Span], stays: &[bool]) -> Option<Form> {
+    /// The sum with a first stage along these ranges, in which these factors stay.
+    fn staged(&self, along: &[IndexRange], stays: &[bool]) -> Option<Form> {
         let inside = along.iter().all(|a| self.summed.iter().any(|whole| a.within(*whole)));
         if !inside || along.is_empty() {
             return None;
         }
         let factors = &self.product.factors;
-        let ends = factors.iter().flat_map(|factor| &factor.spans);
+        let ends = factors.iter().flat_map(|factor| &factor.ranges);
         Cuts::of(self.elements, ends.chain(&self.kept).chain(along).copied())?;
-        let varies = |factor: &Factor| self.summed.iter().any(|&span| factor.varies_along(span));
+        let varies = |factor: &Factor| self.summed.iter().any(|&range| factor.varies_along(range));
         let last = factors.iter().rposition(varies);
         // What is applied after something that waits waits, too.
         let waits = |place: usize, factor: &Factor| {
@@ -320,7 +320,7 @@ type Takers = SmallVec<[(usize, Form); 4]>;
 
 /// The cores that any sum suggests, each with all sums that can have it.
 fn offered(sums: &[Sum]) -> Vec<Takers> {
-    let mut stages: Vec<Vec<Span>> = Vec::new();
+    let mut stages: Vec<Vec<IndexRange>> = Vec::new();
     for stage in sums.iter().flat_map(Sum::stages) {
         if stages.len() < MOST_STAGES && !stages.contains(&stage) {
             stages.push(stage);
@@ -369,7 +369,7 @@ fn most_wanted<'a>(offered: &'a [Takers], open: &[bool]) -> Option<Vec<&'a (usiz
         let takers: Vec<_> = takers.iter().filter(|(sum, _)| open[*sum]).collect();
         let Some((_, form)) = takers.first() else { continue };
         let factors = if takers.len() == 1 { form.core.factors.len() } else { 0 };
-        let summed = form.core.along.iter().map(|span| span.size()).product();
+        let summed = form.core.along.iter().map(|range| range.size()).product();
         let merit = (takers.len(), Reverse(factors), summed);
         if best.as_ref().is_none_or(|(most, _)| merit > *most) {
             best = Some((merit, takers));

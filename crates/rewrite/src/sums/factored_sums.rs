@@ -36,7 +36,7 @@ use super::build::{Build, Replaced, replaced_by};
 use super::factor::{Form, Sum, share};
 use super::product::{Factor, Law};
 use crate::cost::{CostModel, pays};
-use crate::driver::numbers::{Class, Numbers};
+use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::place_of;
 use crate::driver::scales::{Scales, Words, together};
 use crate::driver::{Context, Pass, byte_size};
@@ -64,7 +64,7 @@ impl Pass for FactoredSums {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let mut found: Vec<Vec<Vec<Sum>>> = Vec::new();
         for &computation in module.computations() {
-            let mut groups = groups(sums(module, computation, cx.numbers));
+            let mut groups = groups(sums(module, computation, cx.float_mode));
             groups.retain(|group| {
                 let bytes = |sum: &Sum| {
                     module.operands(sum.id).first().map(|&a| byte_size(module.shape(a)))
@@ -92,12 +92,12 @@ impl Pass for FactoredSums {
 const MOST_SUMS: usize = 256;
 
 /// The sums of a computation that may be pulled apart, in order.
-pub(super) fn sums(module: &Module, computation: CompId, numbers: Numbers) -> Vec<Sum> {
+pub(super) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<Sum> {
     let reduces = module.instructions(computation).filter(|&id| {
         module.opcode(id) == Opcode::Reduce
             && (module.instruction(id).use_count() > 0 || module.is_root(id))
     });
-    let sums = reduces.filter_map(|id| Sum::of(module, id, numbers));
+    let sums = reduces.filter_map(|id| Sum::of(module, id, float_mode));
     sums.filter(|sum| sum.law != Law::Times || has_room(sum.monoid.element_type)).collect()
 }
 
@@ -113,7 +113,7 @@ fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
     let mut joined = UnionFind::<usize>::new(sums.len());
     let mut first: FxHashMap<InstId, usize> = FxHashMap::default();
     for (i, sum) in sums.iter().enumerate() {
-        let varying = |factor: &&Factor| sum.summed.iter().any(|&span| factor.varies_along(span));
+        let varying = |factor: &&Factor| sum.summed.iter().any(|&range| factor.varies_along(range));
         for factor in sum.product.factors.iter().filter(varying) {
             joined.union(*first.entry(factor.value).or_insert(i), i);
         }

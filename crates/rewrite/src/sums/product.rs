@@ -20,7 +20,7 @@ use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
 
 use super::sign::is_not_negative;
-use crate::analysis::index_range::{Span, spans};
+use crate::analysis::index_range::{IndexRange, index_ranges};
 use crate::analysis::reduce::is_plain;
 use crate::analysis::types::holds;
 
@@ -86,20 +86,20 @@ pub struct Factor {
     /// An instruction.
     pub value: InstId,
     /// Where each of its dims lies in the index of the product, major to minor.
-    pub spans: SmallVec<[Span; 4]>,
+    pub ranges: SmallVec<[IndexRange; 4]>,
     /// What it is converted to, exactly.
     pub convert: Option<ElementType>,
 }
 
 impl Factor {
-    /// Whether it may differ from step to step along a span.
-    pub fn varies_along(&self, span: Span) -> bool {
-        self.spans.iter().any(|own| !own.apart(span))
+    /// Whether it may differ from step to step along a range.
+    pub fn varies_along(&self, range: IndexRange) -> bool {
+        self.ranges.iter().any(|own| !own.apart(range))
     }
 
     /// The two factors whose difference it is, of which the second is constant along
-    /// all of these spans.
-    pub fn less_constant(&self, module: &Module, along: &[Span]) -> Option<(Self, Self)> {
+    /// all of these ranges.
+    pub fn less_constant(&self, module: &Module, along: &[IndexRange]) -> Option<(Self, Self)> {
         let (Op::Subtract, &[a, b]) = (module.op(self.value), module.operands(self.value)) else {
             return None;
         };
@@ -113,7 +113,7 @@ impl Factor {
             (product.factors.is_empty() && !product.negative).then_some(only)
         };
         let (x, c) = (sole(a)?, sole(b)?);
-        let constant = !along.iter().any(|&span| c.varies_along(span));
+        let constant = !along.iter().any(|&range| c.varies_along(range));
         constant.then_some((x, c))
     }
 }
@@ -226,14 +226,14 @@ impl Product {
     /// otherwise than row major.
     pub fn of(module: &Module, id: InstId, law: Law) -> Option<Self> {
         let shape = module.array_shape(id).filter(|shape| is_plain(shape))?;
-        let own: SmallVec<[Span; 4]> = spans(shape.dims())?.into();
-        let whole = Factor { divides: false, value: id, spans: own, convert: None };
+        let own: SmallVec<[IndexRange; 4]> = index_ranges(shape.dims())?.into();
+        let whole = Factor { divides: false, value: id, ranges: own, convert: None };
         Some(Self::of_factor(module, whole, law))
     }
 
     /// What a factor that has the dims of a whole array is the product of.
     pub fn of_factor(module: &Module, whole: Factor, law: Law) -> Self {
-        let elements = whole.spans.iter().map(|span| span.high).max().unwrap_or(1);
+        let elements = whole.ranges.iter().map(|range| range.high).max().unwrap_or(1);
         let mut walk = Walk { module, law, elements, negative: false, factors: vec![], steps: 0 };
         let tree = walk.take_apart(whole.clone());
         let Walk { negative, factors, .. } = walk;
@@ -317,7 +317,7 @@ impl Walk<'_> {
         };
         let last = |value: InstId, inner: InstId| {
             let last = self.source(Factor { value, divides, ..factor.clone() });
-            let is_spread = last.spans.iter().map(|span| span.size()).product::<i64>();
+            let is_spread = last.ranges.iter().map(|range| range.size()).product::<i64>();
             let keeps_order = self.law == Law::Plus || is_not_negative(module, value);
             (is_spread < self.elements && keeps_order)
                 .then(|| (Factor { value: inner, ..factor.clone() }, last))
@@ -334,8 +334,8 @@ impl Walk<'_> {
                 Some(Factor { value, convert: factor.convert.or(to), ..factor.clone() })
             }
             (Op::Reshape(_), &[value]) => {
-                let spans = spans(module.array_shape(value)?.dims())?.into();
-                Some(Factor { value, spans, ..factor.clone() })
+                let ranges = index_ranges(module.array_shape(value)?.dims())?.into();
+                Some(Factor { value, ranges, ..factor.clone() })
             }
             _ => None,
         }
@@ -372,10 +372,14 @@ impl Walk<'_> {
         else {
             return None;
         };
-        let place = |&dim: &i64| factor.spans.get(usize::try_from(dim).ok()?).copied();
-        let spans = attrs.dimensions.iter().map(place).collect::<Option<_>>()?;
+        let place = |&dim: &i64| factor.ranges.get(usize::try_from(dim).ok()?).copied();
+        let ranges = attrs.dimensions.iter().map(place).collect::<Option<_>>()?;
         let ascending = attrs.dimensions.windows(2).all(|pair| pair[0] < pair[1]);
-        (ascending && self.is_bare(factor.value)).then(|| Factor { value, spans, ..factor.clone() })
+        (ascending && self.is_bare(factor.value)).then(|| Factor {
+            value,
+            ranges,
+            ..factor.clone()
+        })
     }
 
     /// Whether an instruction has nothing attached, and operands that lie row major.

@@ -8,8 +8,8 @@
 //!
 //! A normalisation sums an image for its mean, then sums squares of what the mean
 //! leaves, and its gradient sums products with it: pass after pass over the image,
-//! each waiting for the one before. With a *pilot* k, the mean of a small sample
-//! (`pilot.rs`), in place of the mean, mean, variance and all sums of the gradient come
+//! each waiting for the one before. With a *shift* k, the mean of a small sample
+//! (`shift.rs`), in place of the mean, mean, variance and all sums of the gradient come
 //! out of one pass. Because k lies among the data, the sums about k are hardly larger
 //! than those about c, so that little is lost in the differences above; where all data
 //! are far from zero and close together, the mean itself gains.
@@ -29,14 +29,14 @@ use tilewright_ir::{EditError, Module, Op, Value};
 use super::build::{At, Build, Placed, Replaced, replaced_by};
 use super::factor::{Core, Sum};
 use super::product::Tree;
-use crate::analysis::index_range::{Cuts, Span};
+use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::numbers::Class;
 use crate::driver::place_of;
 use crate::driver::scales::{Edited, Scales, Words, together};
 use crate::driver::{Context, Pass};
 use moments::{Group, Moment, groups};
-use shift::Pilot;
+use shift::Shift;
 
 /// See the module.
 pub struct ShiftedMoments;
@@ -59,7 +59,7 @@ impl Pass for ShiftedMoments {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        if !cx.numbers.allow(Class::FastMath) {
+        if !cx.float_mode.allow(Class::FastMath) {
             return Ok(0);
         }
         let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);
@@ -76,7 +76,7 @@ impl Pass for ShiftedMoments {
             for group in groups.iter_mut() {
                 group.follow(&replaced);
             }
-            let made = scales.attempt(self, module, cx, |module| shift(module, groups))?;
+            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups))?;
             if let Some((moved, now)) = made {
                 changes += moved;
                 replaced.extend(now);
@@ -87,7 +87,7 @@ impl Pass for ShiftedMoments {
 }
 
 /// Gives the moments of these groups other centres; of how many, and what sums became.
-fn shift(
+fn rewrite(
     module: &mut Module,
     groups: &mut [Group],
 ) -> Result<Option<Edited<(usize, Replaced)>>, EditError> {
@@ -130,10 +130,10 @@ fn move_centre(
         return Ok(false);
     }
     let Some(first) = group.moments.first() else { return Ok(false) };
-    let Some(pilot) = shift::add(module, &group.x, &first.sum)? else { return Ok(false) };
+    let Some(shift) = shift::add(module, &group.x, &first.sum)? else { return Ok(false) };
     let mut build = Build::new(module);
     for moment in &group.moments {
-        if about(&mut build, module, moment, group, &pilot).is_none() {
+        if about(&mut build, module, moment, group, &shift).is_none() {
             return Ok(false);
         }
     }
@@ -143,48 +143,49 @@ fn move_centre(
     Ok(true)
 }
 
-/// Writes a moment about the pilot.
+/// Writes a moment about the shift.
 fn about(
     build: &mut Build<'_>,
     module: &Module,
     moment: &Moment,
     group: &Group,
-    pilot: &Pilot,
+    shift: &Shift,
 ) -> Option<()> {
     let at = At::new(module, &moment.sum)?;
     let mut powers = Vec::new();
     for power in 0..=moment.power.max(1) {
         powers.push(match (power, moment.others.is_empty()) {
             (0, true) => None,
-            _ => Some(about_pilot(build, at, &core(moment, group, pilot, power))?),
+            _ => Some(about_pilot(build, at, &core(moment, group, shift, power))?),
         });
     }
     let ends = powers.iter().flatten().flat_map(|placed| placed.digits.clone());
     let ends = ends.chain(moment.sum.kept.iter().copied());
-    let ends = ends.chain(group.c.spans.iter().chain(&pilot.pilot.spans).copied());
+    let ends = ends.chain(group.c.ranges.iter().chain(&shift.shift.ranges).copied());
     let digits = Cuts::of(moment.sum.elements, ends.chain(moment.sum.summed.clone()))?.digits();
-    let digits: Vec<Span> = digits.into_iter().filter(|digit| !moment.sum.sums(*digit)).collect();
+    let digits: Vec<IndexRange> =
+        digits.into_iter().filter(|digit| !moment.sum.sums(*digit)).collect();
     let mut values: Vec<Value> = Vec::new();
     for placed in powers {
         values.push(match placed {
             Some(placed) => build.cut(at, placed, digits.clone()).value,
             None => {
-                let values = moment.sum.summed.iter().map(|span| span.size()).product();
+                let values = moment.sum.summed.iter().map(|range| range.size()).product();
                 let count = whole_number(moment.sum.monoid.element_type, values)?;
                 build.number(at, count, &digits)?
             }
         });
     }
-    let pilot = build.spread(at, &pilot.pilot, &digits)?;
+    let shift = build.spread(at, &shift.shift, &digits)?;
     let value = match values.as_slice() {
         [count, one] if moment.power == 0 => {
-            let pilots = build.op(at, Op::Multiply, &digits, [*count, pilot]);
-            build.op(at, Op::Add, &digits, [*one, pilots])
+            let shifts = build.op(at, Op::Multiply, &digits, [*count, shift]);
+            build.op(at, Op::Add, &digits, [*one, shifts])
         }
         values => {
             let centre = build.spread(at, &group.c, &digits)?;
-            let shift = build.op(at, Op::Subtract, &digits, [centre, pilot]);
-            let mut times = |value| build.op(at, Op::Multiply, &digits, [shift, value]);
+            let offset = build.op(at, Op::Subtract, &digits, [centre, shift]);
+            let mut times = |value| build.op(at, Op::Multiply, &digits, [offset, value]);
             match *values {
                 [none, one] => {
                     let less = times(none);
@@ -195,7 +196,7 @@ fn about(
                     let less = times(none);
                     let twice = build.op(at, Op::Add, &digits, [one, one]);
                     let inner = build.op(at, Op::Subtract, &digits, [twice, less]);
-                    let less = build.op(at, Op::Multiply, &digits, [shift, inner]);
+                    let less = build.op(at, Op::Multiply, &digits, [offset, inner]);
                     build.op(at, Op::Subtract, &digits, [two, less])
                 }
                 _ => return None,
@@ -212,10 +213,10 @@ fn about_pilot(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed>
     build.core(at, core, &tree)
 }
 
-/// The sum of a power of what the pilot leaves, times the other factors.
-fn core(moment: &Moment, group: &Group, pilot: &Pilot, power: usize) -> Core {
+/// The sum of a power of what the shift leaves, times the other factors.
+fn core(moment: &Moment, group: &Group, shift: &Shift, power: usize) -> Core {
     let mut factors = moment.others.clone();
-    factors.extend(std::iter::repeat_n(pilot.rest.clone(), power));
+    factors.extend(std::iter::repeat_n(shift.rest.clone(), power));
     factors.sort_unstable();
     let Sum { elements, monoid, law, .. } = moment.sum;
     Core { factors, along: group.along.clone(), elements, monoid, law }

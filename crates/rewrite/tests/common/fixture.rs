@@ -14,6 +14,7 @@
 //! ```
 
 use tilewright_rewrite::Options;
+use tilewright_rewrite::numbers::FloatMode;
 use tilewright_target::Target;
 
 use super::passes;
@@ -102,7 +103,9 @@ impl Fixture {
     /// Options for these passes, by name, under the fixture's conditions.
     pub(crate) fn options(&self, names: &[&str], exact: bool) -> Options {
         let mut options = passes(names, &self.target, exact);
-        options.fast_math = self.fast_math && !exact;
+        if self.fast_math && !exact {
+            options.float_mode = FloatMode::Fast;
+        }
         if let Some(bytes) = self.vector_memory {
             options.target.vector_memory_bytes = bytes;
         }

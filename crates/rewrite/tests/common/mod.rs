@@ -6,7 +6,10 @@ pub(crate) mod values;
 
 use tilewright_interp::Limits;
 use tilewright_ir::{Literal, Module, Opcode, Verified};
-use tilewright_rewrite::{Cost, Evaluate, Optimized, Options, Passes, instruction_costs, optimize};
+use tilewright_rewrite::numbers::FloatMode;
+use tilewright_rewrite::{
+    Cost, Evaluate, Optimized, Options, PassSelection, instruction_costs, optimize,
+};
 use tilewright_target::Target;
 use tilewright_text::{Form, PrintOptions, parse_and_verify, print};
 
@@ -57,22 +60,23 @@ impl Evaluate for Interpreter {
 
 /// The default options, with an interpreter for constants.
 pub(crate) fn options(target_name: &str) -> Options {
-    Options { evaluator: Some(&Interpreter), ..Options::new(target(target_name)) }
+    Options::new(target(target_name)).with_evaluator(&Interpreter)
 }
 
 /// Options for these passes, by name.
 pub(crate) fn passes(names: &[&str], target_name: &str, exact: bool) -> Options {
-    let mut options = options(target_name);
-    options.passes = Passes::List(names.iter().map(|&name| name.to_owned()).collect());
-    options.exact = exact;
-    options
+    let selected = PassSelection::list(names.iter().copied());
+    options(target_name).with_passes(selected).with_float_mode(mode(exact))
+}
+
+/// Whether floats keep every bit, or sums may be regrouped.
+pub(crate) fn mode(exact: bool) -> FloatMode {
+    if exact { FloatMode::Exact } else { FloatMode::Regroup }
 }
 
 /// Options for a pipeline.
 pub(crate) fn pipeline(name: &str, target_name: &str) -> Options {
-    let mut options = options(target_name);
-    options.passes = Passes::Pipeline(name.to_owned());
-    options
+    options(target_name).with_passes(PassSelection::Pipeline(name.to_owned()))
 }
 
 /// Optimises a copy of a module.

@@ -9,7 +9,7 @@ use tilewright_target::Target;
 
 use super::reduction;
 use crate::error::Error;
-use crate::pipeline::{Options, Passes, optimize};
+use crate::pipeline::{FloatMode, Options, PassSelection, optimize};
 
 /// A module in which every kernel is a `fusion`.
 #[derive(Debug)]
@@ -29,8 +29,9 @@ pub struct Kernels {
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Kernels, Error> {
     // The optimiser leaves what gains nothing as it was written; kernels are made of the
     // simplest form.
-    let passes = Passes::Pipeline("cleanup".to_owned());
-    let options = Options { passes, exact: true, ..Options::new(target.clone()) };
+    let passes = PassSelection::Pipeline("cleanup".to_owned());
+    let options =
+        Options::new(target.clone()).with_float_mode(FloatMode::Exact).with_passes(passes);
     let module = &optimize(module.clone(), &options)?.module;
     let mut edited: Module = (**module).clone();
     let mut kernels = HashMap::new();

@@ -3,7 +3,7 @@
 use tilewright::ir::Verified;
 use tilewright::pipeline::Verdict;
 use tilewright::rewrite::numbers::{MOST_GROWTH, SLACK_ULPS};
-use tilewright::{Options, Target, optimize};
+use tilewright::{FloatMode, Options, Target, optimize};
 use tilewright_testkit::attack::{Contract, Hunt, Mode, Rewritten};
 
 type Rewriter = dyn Fn(&Verified, usize, Mode) -> Result<Option<Rewritten>, String> + Sync + Send;
@@ -52,8 +52,8 @@ impl Setup {
 fn options(target: &Target, mode: Mode) -> Options {
     let options = Options::new(target.clone());
     match mode {
-        Mode::Exact => Options { exact: true, ..options },
+        Mode::Exact => options.with_float_mode(FloatMode::Exact),
         Mode::Default => options,
-        Mode::FastMath => Options { fast_math: true, ..options },
+        Mode::FastMath => options.with_float_mode(FloatMode::Fast),
     }
 }

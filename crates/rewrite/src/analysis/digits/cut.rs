@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Digit;
 use super::side::Side;
-use crate::analysis::index_range::Span;
+use crate::analysis::index_range::IndexRange;
 
 /// The digits of a reshape, major to minor.
 pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {
@@ -17,8 +17,8 @@ pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {
         (from_group, from) = from.split_at(from_count);
         (to_group, to) = to.split_at(to_count);
         digits.extend(exact_digits(from_group, to_group).unwrap_or_else(|| {
-            let size = from_group.iter().map(|(_, span)| span.size()).product();
-            vec![Digit { size, from: range(from_group), to: range(to_group) }]
+            let size = from_group.iter().map(|(_, range)| range.size()).product();
+            vec![Digit { size, from: dim_numbers(from_group), to: dim_numbers(to_group) }]
         }));
     }
     digits.reverse();
@@ -27,7 +27,10 @@ pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {
 
 /// How many dims of each side there are up to the next end that both share;
 /// `None` where no dims are left.
-fn to_common_end(from: &[(usize, Span)], to: &[(usize, Span)]) -> Option<(usize, usize)> {
+fn to_common_end(
+    from: &[(usize, IndexRange)],
+    to: &[(usize, IndexRange)],
+) -> Option<(usize, usize)> {
     let (mut i, mut j) = (0, 0);
     loop {
         let (from_high, to_high) = (from.get(i)?.1.high, to.get(j)?.1.high);
@@ -41,13 +44,14 @@ fn to_common_end(from: &[(usize, Span)], to: &[(usize, Span)]) -> Option<(usize,
 
 /// The digits of dims between common ends, minor to major; `None` where an end
 /// does not divide the next.
-fn exact_digits(from: &[(usize, Span)], to: &[(usize, Span)]) -> Option<Vec<Digit>> {
+fn exact_digits(from: &[(usize, IndexRange)], to: &[(usize, IndexRange)]) -> Option<Vec<Digit>> {
     let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
     let mut low = from.peek()?.1.low;
     let mut digits = Vec::new();
-    while let (Some(&&(from_dim, from_span)), Some(&&(to_dim, to_span))) = (from.peek(), to.peek())
+    while let (Some(&&(from_dim, from_range)), Some(&&(to_dim, to_range))) =
+        (from.peek(), to.peek())
     {
-        let high = from_span.high.min(to_span.high);
+        let high = from_range.high.min(to_range.high);
         if high % low != 0 {
             return None;
         }
@@ -56,15 +60,15 @@ fn exact_digits(from: &[(usize, Span)], to: &[(usize, Span)]) -> Option<Vec<Digi
             from: from_dim..from_dim + 1,
             to: to_dim..to_dim + 1,
         });
-        from.next_if(|(_, span)| span.high == high);
-        to.next_if(|(_, span)| span.high == high);
+        from.next_if(|(_, range)| range.high == high);
+        to.next_if(|(_, range)| range.high == high);
         low = high;
     }
     Some(digits)
 }
 
 /// The dim numbers that a group spans.
-fn range(minor_to_major: &[(usize, Span)]) -> Range<usize> {
+fn dim_numbers(minor_to_major: &[(usize, IndexRange)]) -> Range<usize> {
     let first = minor_to_major.last().map_or(0, |&(dim, _)| dim);
     let last = minor_to_major.first().map_or(first, |&(dim, _)| dim);
     first..last + 1

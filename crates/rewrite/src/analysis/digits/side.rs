@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tilewright_ir::types::shape::Dims;
 
-use crate::analysis::index_range::{Span, spans};
+use crate::analysis::index_range::{IndexRange, index_ranges};
 
 /// A dim of size 1: its number, and where it sits in the row-major index.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct Unit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Side {
     pub(super) dims: Dims,
-    pub(super) spans: Vec<Span>,
+    pub(super) ranges: Vec<IndexRange>,
     /// The digits of every dim.
     pub(super) digits: Vec<Range<usize>>,
 }
@@ -25,8 +25,8 @@ pub(super) struct Side {
 impl Side {
     /// `None` if the product exceeds `i64`.
     pub(super) fn new(dims: &[i64]) -> Option<Self> {
-        let spans = spans(dims)?;
-        Some(Self { dims: dims.into(), spans, digits: vec![0..0; dims.len()] })
+        let ranges = index_ranges(dims)?;
+        Some(Self { dims: dims.into(), ranges, digits: vec![0..0; dims.len()] })
     }
 
     /// Gives the dims in a range (less those of size 1) the next digit.
@@ -40,14 +40,16 @@ impl Side {
 
     /// The dims of size 1, major to minor.
     pub(super) fn units(&self) -> impl Iterator<Item = Unit> {
-        let spans = self.spans.iter().enumerate();
-        spans.filter(|(_, span)| span.size() == 1).map(|(dim, span)| Unit { dim, low: span.low })
+        let ranges = self.ranges.iter().enumerate();
+        ranges
+            .filter(|(_, range)| range.size() == 1)
+            .map(|(dim, range)| Unit { dim, low: range.low })
     }
 
     /// The dims of more than one element, minor to major.
-    pub(super) fn minor_to_major(&self) -> Vec<(usize, Span)> {
-        let spans = self.spans.iter().copied().enumerate().rev();
-        spans.filter(|(_, span)| span.size() > 1).collect()
+    pub(super) fn minor_to_major(&self) -> Vec<(usize, IndexRange)> {
+        let ranges = self.ranges.iter().copied().enumerate().rev();
+        ranges.filter(|(_, range)| range.size() > 1).collect()
     }
 
     pub(super) fn sizes(&self, dims: &[usize]) -> Dims {

@@ -4,7 +4,7 @@ use tilewright_ir::types::shape::Dims;
 
 use super::Digits;
 use super::side::{Unit, matched};
-use crate::analysis::index_range::Span;
+use crate::analysis::index_range::IndexRange;
 
 /// A reshape without the input dims that do not matter.
 pub(super) struct SmallReshape {
@@ -71,12 +71,12 @@ impl Pieces {
 }
 
 /// Input dims dropped from the index.
-struct Dropped(Vec<Span>);
+struct Dropped(Vec<IndexRange>);
 
 impl Dropped {
-    /// Where an end of a span apart from all dropped ones comes to lie.
+    /// Where an end of a range apart from all dropped ones comes to lie.
     fn moved(&self, end: i64) -> i64 {
-        self.0.iter().filter(|span| span.high <= end).fold(end, |end, span| end / span.size())
+        self.0.iter().filter(|range| range.high <= end).fold(end, |end, range| end / range.size())
     }
 }
 
@@ -84,15 +84,15 @@ impl Digits {
     /// What is left of the reshape without the input dims that are apart from
     /// all these output dims.
     pub(super) fn restrict(&self, kept: &[bool]) -> SmallReshape {
-        let kept_spans: Vec<Span> = (self.to.spans.iter().zip(kept))
-            .filter(|&(span, &kept)| kept && span.size() > 1)
-            .map(|(&span, _)| span)
+        let kept_ranges: Vec<IndexRange> = (self.to.ranges.iter().zip(kept))
+            .filter(|&(range, &kept)| kept && range.size() > 1)
+            .map(|(&range, _)| range)
             .collect();
         let (dropped, mut from): (Vec<usize>, Vec<usize>) = (0..self.from.dims.len())
             .filter(|&dim| self.from.dims[dim] > 1)
-            .partition(|&dim| kept_spans.iter().all(|kept| kept.apart(self.from.spans[dim])));
-        let dropped = Dropped(dropped.iter().map(|&dim| self.from.spans[dim]).collect());
-        let cuts = from.iter().map(|&dim| dropped.moved(self.from.spans[dim].low)).collect();
+            .partition(|&dim| kept_ranges.iter().all(|kept| kept.apart(self.from.ranges[dim])));
+        let dropped = Dropped(dropped.iter().map(|&dim| self.from.ranges[dim]).collect());
+        let cuts = from.iter().map(|&dim| dropped.moved(self.from.ranges[dim].low)).collect();
         let to = self.pieces(kept, &dropped, cuts);
         let units = to.iter().enumerate().filter(|(_, piece)| piece.size() == 1);
         let units: Vec<Unit> = units.map(|(dim, piece)| Unit { dim, low: piece.low }).collect();
@@ -109,19 +109,19 @@ impl Digits {
     /// The output dims of the small reshape: the kept ones, and what is left
     /// between them, cut where the input dims are.
     fn pieces(&self, kept: &[bool], dropped: &Dropped, cuts: Vec<i64>) -> Vec<Piece> {
-        let end = dropped.moved(self.to.spans.first().map_or(1, |span| span.high));
+        let end = dropped.moved(self.to.ranges.first().map_or(1, |range| range.high));
         let mut pieces = Pieces { done: Vec::new(), low: 1, cuts };
         // A size-1 dim stays above what it is above, kept or not.
         let (mut units, mut between) = (Vec::new(), false);
-        for (dim, &span) in self.to.spans.iter().enumerate().rev() {
-            match (kept[dim], span.size() == 1) {
+        for (dim, &range) in self.to.ranges.iter().enumerate().rev() {
+            match (kept[dim], range.size() == 1) {
                 (false, is_unit) => between |= !is_unit,
                 (true, true) if between => units.push(dim),
                 (true, true) => pieces.keep(dim, 1),
                 (true, false) => {
-                    pieces.fill_up_to(dropped.moved(span.low));
+                    pieces.fill_up_to(dropped.moved(range.low));
                     units.drain(..).for_each(|unit| pieces.keep(unit, 1));
-                    pieces.keep(dim, span.size());
+                    pieces.keep(dim, range.size());
                     between = false;
                 }
             }

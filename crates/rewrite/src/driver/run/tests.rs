@@ -1,4 +1,4 @@
-//! Passes that go round in circles.
+//! PassSelection that go round in circles.
 
 use tilewright_ir::{
     Builder, EditError, ElementType, InstId, Op, Opcode, Patch, Shape, Value, Verified,

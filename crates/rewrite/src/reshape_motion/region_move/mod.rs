@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 
-use crate::analysis::region::{ExitKind, LeafKind, Region, unseen_region_around};
+use crate::analysis::region::{LiveInKind, LiveOutKind, Region, unseen_region_around};
 use crate::cost::CostModel;
 use crate::driver::Context;
 use crate::driver::{Note, Verdict};
@@ -46,12 +46,12 @@ pub(super) struct Search {
 
 /// Moves every region that a search leads to and for which that pays, once; the number of
 /// moves.
-pub(super) fn sweep(
+pub(super) fn move_regions(
     module: &mut Module,
     cx: &mut Context<'_>,
     search: Search,
 ) -> Result<usize, EditError> {
-    Sweep { cx, search, seen: FxHashSet::default() }.run(module)
+    Walk { cx, search, seen: FxHashSet::default() }.run(module)
 }
 
 /// The regions that a reshape leads into and out of.
@@ -69,17 +69,18 @@ pub(super) fn dims_of_reshapes(
     region: &Region,
     admits: impl Fn(&[i64], &[i64]) -> bool,
 ) -> Offers {
-    let sources = region.leaves.iter().filter_map(|leaf| match leaf.kind {
-        LeafKind::Reshape(source) => Some(source),
-        LeafKind::Broadcast(_)
-        | LeafKind::Transpose(_)
-        | LeafKind::Iota
-        | LeafKind::Constant
-        | LeafKind::Other => None,
+    let sources = region.live_ins.iter().filter_map(|live_in| match live_in.kind {
+        LiveInKind::Reshape(source) => Some(source),
+        LiveInKind::Broadcast(_)
+        | LiveInKind::Transpose(_)
+        | LiveInKind::Iota
+        | LiveInKind::Constant
+        | LiveInKind::Other => None,
     });
-    let exits = region.exits.iter().filter(|exit| exit.kind == ExitKind::Reshape);
+    let live_outs =
+        region.live_outs.iter().filter(|live_out| live_out.kind == LiveOutKind::Reshape);
     let mut offers = Offers::new();
-    for id in sources.chain(exits.filter_map(|exit| exit.user)) {
+    for id in sources.chain(live_outs.filter_map(|live_out| live_out.user)) {
         let Some(shape) = module.array_shape(id) else { continue };
         let known = shape.dims() == region.dims.as_slice()
             || offers.iter().any(|dims| dims.as_slice() == shape.dims());
@@ -91,8 +92,8 @@ pub(super) fn dims_of_reshapes(
     offers
 }
 
-/// A sweep over a module.
-struct Sweep<'a, 'b> {
+/// One walk over a module, which moves its regions.
+struct Walk<'a, 'b> {
     cx: &'a mut Context<'b>,
     search: Search,
     seen: FxHashSet<InstId>,
@@ -107,7 +108,7 @@ fn is_live(module: &Module, id: InstId) -> bool {
     module.instruction(id).use_count() > 0 || module.is_root(id)
 }
 
-impl Sweep<'_, '_> {
+impl Walk<'_, '_> {
     fn run(mut self, module: &mut Module) -> Result<usize, EditError> {
         let mut changes = 0;
         for computation in module.computations().to_vec() {
@@ -124,7 +125,7 @@ impl Sweep<'_, '_> {
         Ok(changes)
     }
 
-    /// Moves the region around an instruction, if it is the first in the sweep
+    /// Moves the region around an instruction, if it is the first in the walk
     /// to lead there; the number of moves.
     fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<usize, EditError> {
         let region = unseen_region_around(module, start, &mut self.seen);
@@ -185,7 +186,7 @@ impl Sweep<'_, '_> {
             return Ok(false);
         }
         self.note(module, region, Verdict::Done, text);
-        // What was made waits for the next sweep.
+        // What was made waits for the next walk.
         self.seen.extend(done.patch.apply(module)?);
         remove_unused(module, movable, done)?;
         Ok(true)
@@ -207,8 +208,8 @@ impl Sweep<'_, '_> {
         dims: &Dims,
         model: &CostModel<'_>,
     ) -> SmallVec<[Move; 2]> {
-        let numbers = self.cx.numbers;
-        let Some(whole) = Planner::plan(module, region, dims, model, numbers) else {
+        let float_mode = self.cx.float_mode;
+        let Some(whole) = Planner::plan(module, region, dims, model, float_mode) else {
             return SmallVec::new();
         };
         let planned = whole.planned();
@@ -217,7 +218,7 @@ impl Sweep<'_, '_> {
             .flatten()
             .map(|part| region.part(module, |id| part.contains(&id)))
             .and_then(|part| {
-                let part = Planner::plan(module, &part, dims, model, numbers)?;
+                let part = Planner::plan(module, &part, dims, model, float_mode)?;
                 let planned = part.planned();
                 Some(part.weighed(&planned))
             })
@@ -231,11 +232,11 @@ impl Sweep<'_, '_> {
     }
 }
 
-/// Removes what a move leaves without use: a dead region would be found and
+/// Removes what a move live-ins without use: a dead region would be found and
 /// moved again, as often as the pass is run.
 fn remove_unused(module: &mut Module, region: &Region, done: &Move) -> Result<(), EditError> {
-    let leaves = region.leaves.iter().filter(|leaf| leaf.kind != LeafKind::Other);
-    let interior = leaves.map(|leaf| leaf.id).chain(region.interior.iter().copied());
+    let live_ins = region.live_ins.iter().filter(|live_in| live_in.kind != LiveInKind::Other);
+    let interior = live_ins.map(|live_in| live_in.id).chain(region.interior.iter().copied());
     let ends = done.patch.replaced().iter().map(|&(old, _)| old);
     // Users before operands.
     for id in interior.chain(ends).rev() {

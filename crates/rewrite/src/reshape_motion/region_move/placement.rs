@@ -7,7 +7,7 @@
 //!
 //! Each instruction of a region is computed in the old dims or in the new ones.
 //! A value that is used on the other side is reshaped there once, however many
-//! use it; a broadcast is made on each side where it is used; an exit costs what
+//! use it; a broadcast is made on each side where it is used; an live-out costs what
 //! it costs on the side of its value. Every term is of one of the forms that a
 //! minimum cut takes: paid if one node is moved, if it is left, or if one of
 //! them is moved and one of several others left. So the part chosen is the best
@@ -27,10 +27,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Value};
 
-use super::plan::{ExitPiece, LeafPiece, Planner};
+use super::plan::{ExitPiece, LiveInPiece, Planner};
 use crate::analysis::min_cut::{Cut, Node};
 use crate::analysis::reduce::reshape_op;
-use crate::analysis::region::{Exit, Leaf};
+use crate::analysis::region::{LiveIn, LiveOut};
 use crate::cost::{Cost, CostModel, Operand, large_minor};
 
 /// The members of a region to move, if that is neither all nor none, given what
@@ -43,9 +43,9 @@ pub(super) fn part_to_move(
     if region.interior.len() < 2 {
         return None;
     }
-    let exits = region.exits.iter().zip(&planner.pieces.exits);
-    let needed_back = exits.filter(|(_, piece)| piece.result.is_none());
-    let needed_back = needed_back.map(|(exit, _)| exit.value).collect();
+    let live_outs = region.live_outs.iter().zip(&planner.pieces.live_outs);
+    let needed_back = live_outs.filter(|(_, piece)| piece.result.is_none());
+    let needed_back = needed_back.map(|(live_out, _)| live_out.value).collect();
     let (cut, nodes) = (Cut::default(), FxHashMap::default());
     let model = planner.model;
     let slots = FxHashMap::default();
@@ -98,14 +98,14 @@ impl Network<'_> {
             let moved = self.costs.get(planned)?.cycles;
             self.cut.costs(self.nodes[&id], moved, self.of(id));
         }
-        for (leaf, piece) in region.leaves.iter().zip(&self.planner.pieces.leaves) {
-            self.leaf(leaf, piece);
+        for (live_in, piece) in region.live_ins.iter().zip(&self.planner.pieces.live_ins) {
+            self.live_in(live_in, piece);
         }
         for &id in &region.interior {
             self.crossings(id)?;
         }
-        for (exit, piece) in region.exits.iter().zip(&self.planner.pieces.exits) {
-            self.exit(exit, piece)?;
+        for (live_out, piece) in region.live_outs.iter().zip(&self.planner.pieces.live_outs) {
+            self.live_out(live_out, piece)?;
         }
         Some(())
     }
@@ -148,24 +148,24 @@ impl Network<'_> {
         }
     }
 
-    /// A leaf, which its piece brings into the new dims: wherever it is read,
+    /// A live-in, which its piece brings into the new dims: wherever it is read,
     /// it is made.
-    fn leaf(&mut self, leaf: &Leaf, piece: &LeafPiece) {
-        let mut readers = self.readers(leaf.id);
+    fn live_in(&mut self, live_in: &LiveIn, piece: &LiveInPiece) {
+        let mut readers = self.readers(live_in.id);
         let mut stays = piece.needs_leaf;
-        match self.nodes.get(&leaf.id).copied() {
-            // Its uses outside are exits, on the side of its node.
-            Some(node) if self.used_outside(leaf.id) => {
-                stays |= self.needed_back.contains(&leaf.id);
+        match self.nodes.get(&live_in.id).copied() {
+            // Its uses outside are live-outs, on the side of its node.
+            Some(node) if self.used_outside(live_in.id) => {
+                stays |= self.needed_back.contains(&live_in.id);
                 readers.push(node);
             }
             Some(node) => readers.iter().for_each(|&reader| self.cut.together(reader, node)),
-            None => stays |= self.used_outside(leaf.id),
+            None => stays |= self.used_outside(live_in.id),
         }
         let made = self.sum(piece.planned.clone()) - piece.also;
         self.if_any_moved(&readers, made - piece.spared);
         if !stays {
-            let now = self.of(leaf.id);
+            let now = self.of(live_in.id);
             self.if_any_left(&readers, now - piece.spared);
         }
     }
@@ -231,17 +231,17 @@ impl Network<'_> {
         Crossing { cost: self.model.instruction(&op, to, &operand).cycles, load, fused }
     }
 
-    fn exit(&mut self, exit: &Exit, piece: &ExitPiece) -> Option<()> {
-        let node = *self.nodes.get(&exit.value)?;
-        match (piece.result, exit.user) {
+    fn live_out(&mut self, live_out: &LiveOut, piece: &ExitPiece) -> Option<()> {
+        let node = *self.nodes.get(&live_out.value)?;
+        match (piece.result, live_out.user) {
             (Some(result), Some(user)) => {
                 let moved = self.sum(piece.planned.clone()) + self.users_pay(user, result);
                 self.cut.costs(node, moved, self.of(user));
             }
-            // A leaf has the old dims still.
-            _ if self.module().opcode(exit.value) == Opcode::Reshape => {}
+            // A live-in has the old dims still.
+            _ if self.module().opcode(live_out.value) == Opcode::Reshape => {}
             _ => {
-                let moved = self.back_pays(exit)?;
+                let moved = self.back_pays(live_out)?;
                 self.cut.costs(node, moved, 0.0);
             }
         }
@@ -263,17 +263,17 @@ impl Network<'_> {
     }
 
     /// By how much a use of a moved value pays more for its reshape back.
-    fn back_pays(&self, exit: &Exit) -> Option<f64> {
-        let fused = self.back(exit.value)?.fused;
-        let value = self.model.weigh(self.module().shape(exit.value));
-        Some(match exit.user {
+    fn back_pays(&self, live_out: &LiveOut) -> Option<f64> {
+        let fused = self.back(live_out.value)?.fused;
+        let value = self.model.weigh(self.module().shape(live_out.value));
+        Some(match live_out.user {
             Some(user) => {
-                let new = self.planner.new_shape(exit.value)?;
+                let new = self.planner.new_shape(live_out.value)?;
                 let old = value.shape.as_array()?;
                 let regrouped = fused && large_minor(new.as_array()?) != large_minor(old);
-                self.user_pays(user, exit.value, Operand { value, fused, regrouped })
+                self.user_pays(user, live_out.value, Operand { value, fused, regrouped })
             }
-            None if self.is_result(exit.value) && !fused => -self.model.stored(value).cycles,
+            None if self.is_result(live_out.value) && !fused => -self.model.stored(value).cycles,
             None => 0.0,
         })
     }

@@ -1,6 +1,6 @@
 //! Plans how a region is computed in other dims, and weighs it.
 
-mod leaf;
+mod live_in;
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use tilewright_ir::{ArrayShape, Dims, InstId, Module, Patch, Shape, Value};
 
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, reduced_arrays, reshape_op, shape_like};
-use crate::analysis::region::{Exit, ExitKind, Region};
+use crate::analysis::region::{LiveOut, LiveOutKind, Region};
 use crate::cost::{Cost, CostModel, Operand, pays};
-use crate::driver::numbers::Numbers;
+use crate::driver::numbers::FloatMode;
 use crate::reshape_motion::broadcast_plan::cheapest_through;
 
 /// A region's computation in other dims.
@@ -28,7 +28,7 @@ pub(super) struct Move {
     /// Modelled cycles of what comes.
     pub(super) after: f64,
     /// Uses that still need the old dims at full size.
-    pub(super) forced: Vec<Exit>,
+    pub(super) forced: Vec<LiveOut>,
 }
 
 impl Move {
@@ -42,27 +42,27 @@ impl Move {
 /// instructions.
 #[derive(Default)]
 pub(super) struct Pieces {
-    /// What brings each leaf into the new dims.
-    pub(super) leaves: Vec<LeafPiece>,
+    /// What brings each live-in into the new dims.
+    pub(super) live_ins: Vec<LiveInPiece>,
     /// The interior instructions.
     pub(super) interior: Vec<usize>,
-    /// What each exit becomes.
-    pub(super) exits: Vec<ExitPiece>,
+    /// What each live-out becomes.
+    pub(super) live_outs: Vec<ExitPiece>,
 }
 
-/// What brings a leaf into the new dims.
-pub(super) struct LeafPiece {
+/// What brings a live-in into the new dims.
+pub(super) struct LiveInPiece {
     /// The instructions for it alone.
     pub(super) planned: Range<usize>,
-    /// Whether they read the leaf itself, so that it stays.
+    /// Whether they read the live-in itself, so that it stays.
     pub(super) needs_leaf: bool,
-    /// How much less it would take to bring it there, did the leaf stay.
+    /// How much less it would take to bring it there, did the live-in stay.
     pub(super) spared: f64,
     /// What the reshape costs whose place they take besides.
     pub(super) also: f64,
 }
 
-/// What an exit becomes.
+/// What an live-out becomes.
 pub(super) struct ExitPiece {
     /// The instructions for it alone.
     pub(super) planned: Range<usize>,
@@ -78,7 +78,7 @@ pub(super) struct Planner<'a> {
     /// From the new dims to the region's.
     digits: Digits,
     pub(super) model: &'a CostModel<'a>,
-    numbers: Numbers,
+    float_mode: FloatMode,
     pub(super) patch: Patch,
     pub(super) pieces: Pieces,
     /// What values of the region are in the new dims.
@@ -87,7 +87,7 @@ pub(super) struct Planner<'a> {
     gone: FxHashSet<InstId>,
     /// The interior values that are reshaped back.
     back: FxHashSet<InstId>,
-    forced: Vec<Exit>,
+    forced: Vec<LiveOut>,
 }
 
 impl<'a> Planner<'a> {
@@ -97,14 +97,14 @@ impl<'a> Planner<'a> {
         region: &'a Region,
         dims: &Dims,
         model: &'a CostModel<'a>,
-        numbers: Numbers,
+        float_mode: FloatMode,
     ) -> Option<Self> {
         let mut planner = Self {
             module,
             region,
             digits: Digits::of_reshape(dims, &region.dims)?,
             model,
-            numbers,
+            float_mode,
             patch: Patch::new(),
             pieces: Pieces::default(),
             moved: FxHashMap::default(),
@@ -112,20 +112,20 @@ impl<'a> Planner<'a> {
             back: FxHashSet::default(),
             forced: Vec::new(),
         };
-        for leaf in &region.leaves {
-            let (value, piece) = planner.leaf(leaf)?;
-            planner.moved.insert(leaf.id, value);
-            planner.pieces.leaves.push(piece);
+        for live_in in &region.live_ins {
+            let (value, piece) = planner.live_in(live_in)?;
+            planner.moved.insert(live_in.id, value);
+            planner.pieces.live_ins.push(piece);
         }
         for &id in &region.interior {
             planner.pieces.interior.push(planner.patch.planned().len());
             planner.interior(id);
         }
-        for exit in &region.exits {
+        for live_out in &region.live_outs {
             let start = planner.patch.planned().len();
-            let result = planner.exit(exit);
+            let result = planner.live_out(live_out);
             let planned = start..planner.patch.planned().len();
-            planner.pieces.exits.push(ExitPiece { planned, result });
+            planner.pieces.live_outs.push(ExitPiece { planned, result });
         }
         planner.leaves_gone();
         Some(planner)
@@ -167,19 +167,19 @@ impl<'a> Planner<'a> {
 
     /// What a use outside of the region gets in place of its user, if that
     /// can go.
-    fn exit(&mut self, exit: &Exit) -> Option<Value> {
-        let value = *self.moved.get(&exit.value)?;
-        let result = match (exit.kind, exit.user) {
-            (ExitKind::Reshape, Some(user)) => self.reshape_exit(user, value),
-            (ExitKind::Reduce, Some(user)) => self.reduce_exit(user, exit.value, value),
-            (ExitKind::Other | ExitKind::Reshape | ExitKind::Reduce, _) => None,
+    fn live_out(&mut self, live_out: &LiveOut) -> Option<Value> {
+        let value = *self.moved.get(&live_out.value)?;
+        let result = match (live_out.kind, live_out.user) {
+            (LiveOutKind::Reshape, Some(user)) => self.reshape_exit(user, value),
+            (LiveOutKind::Reduce, Some(user)) => self.reduce_exit(user, live_out.value, value),
+            (LiveOutKind::Other | LiveOutKind::Reshape | LiveOutKind::Reduce, _) => None,
         };
-        match (result, exit.user) {
+        match (result, live_out.user) {
             (Some(result), Some(user)) => {
                 self.patch.replace(user, result);
                 self.gone.insert(user);
             }
-            _ => self.force(exit),
+            _ => self.force(live_out),
         }
         result
     }
@@ -187,7 +187,7 @@ impl<'a> Planner<'a> {
     /// A reduce of a moved value; what it reduces besides is repeated in the new
     /// dims.
     fn reduce_exit(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
-        let reduce = MonoidReduce::of(self.module, user, self.numbers)?;
+        let reduce = MonoidReduce::of(self.module, user, self.float_mode)?;
         if !reduce.goes_through(self.module, &self.digits) {
             return None;
         }
@@ -211,25 +211,27 @@ impl<'a> Planner<'a> {
         Some(self.patch.add(user, reshape_op(), self.module.shape(user).clone(), [value]))
     }
 
-    /// The use needs the old dims. A leaf still has them; an interior value
+    /// The use needs the old dims. A live-in still has them; an interior value
     /// is reshaped, once for all its uses.
-    fn force(&mut self, exit: &Exit) {
-        if !self.gone.contains(&exit.value) {
+    fn force(&mut self, live_out: &LiveOut) {
+        if !self.gone.contains(&live_out.value) {
             return;
         }
-        if let (true, Some(&value)) = (self.back.insert(exit.value), self.moved.get(&exit.value)) {
-            let shape = self.module.shape(exit.value).clone();
-            let back = self.patch.add(exit.value, reshape_op(), shape, [value]);
-            self.patch.replace(exit.value, back);
+        if let (true, Some(&value)) =
+            (self.back.insert(live_out.value), self.moved.get(&live_out.value))
+        {
+            let shape = self.module.shape(live_out.value).clone();
+            let back = self.patch.add(live_out.value, reshape_op(), shape, [value]);
+            self.patch.replace(live_out.value, back);
         }
-        self.forced.push(*exit);
+        self.forced.push(*live_out);
     }
 
     /// Leaves that only gone instructions used are gone too.
     fn leaves_gone(&mut self) {
-        for (leaf, piece) in self.region.leaves.iter().zip(&self.pieces.leaves) {
-            if !piece.needs_leaf && self.only_gone_use(leaf.id) {
-                self.gone.insert(leaf.id);
+        for (live_in, piece) in self.region.live_ins.iter().zip(&self.pieces.live_ins) {
+            if !piece.needs_leaf && self.only_gone_use(live_in.id) {
+                self.gone.insert(live_in.id);
             }
         }
     }

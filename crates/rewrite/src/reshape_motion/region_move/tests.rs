@@ -6,10 +6,10 @@ use tilewright_testkit::fixture::fixtures;
 
 use crate::cost::{Memo, module_cost, pays};
 use crate::driver::Context;
-use crate::driver::numbers::Numbers;
+use crate::driver::numbers::FloatMode;
 use crate::driver::pipeline;
 use crate::driver::registry;
-use crate::reshape_motion::region_move::{Search, sweep};
+use crate::reshape_motion::region_move::{Search, move_regions};
 use crate::reshape_motion::{reshape_out_of_region, unit_dims};
 
 /// The default pipeline, with or without cuts.
@@ -28,7 +28,7 @@ impl Pipeline<'_> {
             let mut cx = Context {
                 target: self.target,
                 memo: &Memo::default(),
-                numbers: Numbers::default(),
+                float_mode: FloatMode::default(),
                 least_bytes: 0,
                 evaluator: None,
                 most_instructions: usize::MAX,
@@ -39,7 +39,7 @@ impl Pipeline<'_> {
             let searches = [unit_dims::SEARCH, reshape_out_of_region::SEARCH];
             let done = match searches.into_iter().find(|search| search.pass == pass) {
                 Some(search) if !self.cuts => {
-                    sweep(module, &mut cx, Search { cuts: false, ..search })
+                    move_regions(module, &mut cx, Search { cuts: false, ..search })
                 }
                 _ => registry::pass(pass).expect("a pass").run(module, &mut cx),
             };

@@ -3,7 +3,7 @@
 use tilewright_ir::{InstId, Module};
 
 use super::plan::Move;
-use crate::analysis::region::{Blocked, Exit, Region};
+use crate::analysis::region::{Blocked, LiveOut, Region};
 use crate::driver::place_of;
 
 /// No more than this many of the instructions that stay are named in a note.
@@ -24,7 +24,9 @@ pub(super) fn region_place(module: &Module, region: &Region) -> String {
             if first == last { first } else { format!("{first} to {last}") }
         }
         (Some(only), _) => place_of(module, only),
-        _ => region.leaves.first().map_or_else(String::new, |leaf| place_of(module, leaf.id)),
+        _ => {
+            region.live_ins.first().map_or_else(String::new, |live_in| place_of(module, live_in.id))
+        }
     }
 }
 
@@ -45,7 +47,8 @@ pub(super) fn why_left(
 
 /// What a move is and saves, what is still needed in the old dims, and what stays.
 pub(super) fn explain(module: &Module, region: &Region, best: &Move, target: &str) -> String {
-    let forced: Vec<String> = best.forced.iter().map(|exit| forced_use(module, exit)).collect();
+    let forced: Vec<String> =
+        best.forced.iter().map(|live_out| forced_use(module, live_out)).collect();
     let forced = match forced.as_slice() {
         [] => String::new(),
         uses => format!("; still reshaped to {} for {}", list(&region.dims), uses.join(", ")),
@@ -85,8 +88,8 @@ fn kept(module: &Module, region: &Region) -> String {
     parts.join("; ")
 }
 
-fn forced_use(module: &Module, exit: &Exit) -> String {
-    match exit.user {
+fn forced_use(module: &Module, live_out: &LiveOut) -> String {
+    match live_out.user {
         Some(user) => format!("{} {}", module.opcode(user), place_of(module, user)),
         None => "the result of the computation".into(),
     }

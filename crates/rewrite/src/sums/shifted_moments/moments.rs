@@ -3,9 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
 
-use crate::analysis::index_range::Span;
+use crate::analysis::index_range::IndexRange;
 use crate::cost::CostModel;
-use crate::driver::numbers::Numbers;
+use crate::driver::numbers::FloatMode;
 use crate::sums::build::Replaced;
 use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
@@ -30,7 +30,7 @@ pub(super) struct Moment {
 pub(super) struct Group {
     pub(super) x: Factor,
     pub(super) c: Factor,
-    pub(super) along: Vec<Span>,
+    pub(super) along: Vec<IndexRange>,
     pub(super) moments: Vec<Moment>,
 }
 
@@ -54,14 +54,14 @@ pub(super) fn groups(
     let mut waiting = Waiting { module, computation, late: FxHashMap::default(), work };
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();
-    let mut homes: FxHashMap<(Factor, Factor, Vec<Span>), usize> = FxHashMap::default();
+    let mut homes: FxHashMap<(Factor, Factor, Vec<IndexRange>), usize> = FxHashMap::default();
     // The first group of an array along the same dims has its plain sums.
-    let mut first: FxHashMap<(Factor, Vec<Span>), usize> = FxHashMap::default();
+    let mut first: FxHashMap<(Factor, Vec<IndexRange>), usize> = FxHashMap::default();
     let wide = |sum: &Sum| {
         let is_wide = matches!(sum.monoid.element_type, ElementType::F32 | ElementType::F64);
         is_wide && sum.law == Law::Times
     };
-    let sums = sums(module, computation, Numbers::FastMath).into_iter().filter(wide);
+    let sums = sums(module, computation, FloatMode::Fast).into_iter().filter(wide);
     for (place, sum) in sums.filter(|sum| sum.is_large(module, &model)).enumerate() {
         let Some(Centred { x, c, power, others }) = centred(module, &sum, &mut waiting) else {
             plain.push((place, sum));

@@ -24,44 +24,44 @@ const LONGEST_STEP: i64 = 4;
 /// Fewer values are not worth a pass of their own.
 const LEAST_VALUES: i64 = 64;
 
-/// The pilot of an array, and the array less its pilot.
-pub(super) struct Pilot {
+/// The shift of an array, and the array less its shift.
+pub(super) struct Shift {
     /// One value for each result of the sum.
-    pub(super) pilot: Factor,
+    pub(super) shift: Factor,
     /// What is left of the array.
     pub(super) rest: Factor,
 }
 
-/// Adds the pilot of the array `x` along what a sum sums to the module, before the
+/// Adds the shift of the array `x` along what a sum sums to the module, before the
 /// sum. `None` if there are too few values, or dims that are summed in part.
-pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<Pilot>, EditError> {
-    let Some((patch, pilot)) = planned(module, x, sum) else { return Ok(None) };
+pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<Shift>, EditError> {
+    let Some((patch, shift)) = planned(module, x, sum) else { return Ok(None) };
     let made = patch.apply(module)?;
     let at = |value: Value| match value {
         Value::Old(id) => Some(id),
         Value::New(place) => made.get(place).copied(),
     };
-    let ids = at(pilot).zip(made.last().copied());
-    Ok(ids.map(|(pilot, rest)| {
-        let kept = x.spans.iter().filter(|span| !sum.sums(**span)).copied().collect();
-        Pilot {
-            pilot: Factor { divides: false, value: pilot, spans: kept, convert: None },
+    let ids = at(shift).zip(made.last().copied());
+    Ok(ids.map(|(shift, rest)| {
+        let kept = x.ranges.iter().filter(|range| !sum.sums(**range)).copied().collect();
+        Shift {
+            shift: Factor { divides: false, value: shift, ranges: kept, convert: None },
             rest: Factor { value: rest, convert: None, ..x.clone() },
         }
     }))
 }
 
-/// The edits, and which of the values is the pilot; the last one is the rest.
+/// The edits, and which of the values is the shift; the last one is the rest.
 fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;
     };
     let (own, like) = (module.array_shape(x.value)?, module.array_shape(sum.id)?);
-    let partly = |span| !sum.sums(span) && sum.summed.iter().any(|&whole| !whole.apart(span));
-    if x.spans.iter().any(|&span| partly(span)) {
+    let partly = |range| !sum.sums(range) && sum.summed.iter().any(|&whole| !whole.apart(range));
+    if x.ranges.iter().any(|&range| partly(range)) {
         return None;
     }
-    let summed: Vec<bool> = x.spans.iter().map(|&span| sum.sums(span)).collect();
+    let summed: Vec<bool> = x.ranges.iter().map(|&range| sum.sums(range)).collect();
     let steps = steps(own.dims(), &summed)?;
     let mut patch = Patch::new();
     let mut add = |op: Op, shape: Shape, operands: &[Value]| {
@@ -94,16 +94,16 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let count = add(count, Shape::scalar(sum.monoid.element_type), &[]);
     let everywhere = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
     let count = add(everywhere, small.clone(), &[count]);
-    let pilot = add(Op::Divide, small, &[total, count]);
+    let shift = add(Op::Divide, small, &[total, count]);
     let whole = shape_like(like, own.dims());
     let mut array = Value::Old(x.value);
     if x.convert.is_some() {
         array = add(Op::Convert, whole.clone(), &[array]);
     }
     let spread = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: kept }));
-    let spread = add(spread, whole.clone(), &[pilot]);
+    let spread = add(spread, whole.clone(), &[shift]);
     add(Op::Subtract, whole, &[array, spread]);
-    Some((patch, pilot))
+    Some((patch, shift))
 }
 
 /// How far apart the sampled values lie along each dim, so that about one in

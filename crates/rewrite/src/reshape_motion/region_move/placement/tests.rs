@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use tilewright_ir::{Dims, InstId, Module, Opcode};
 use tilewright_target::Target;
 
-use crate::analysis::region::{ExitKind, LeafKind, Region, region_around};
+use crate::analysis::region::{LiveInKind, LiveOutKind, Region, region_around};
 use crate::cost::{CostModel, Memo};
-use crate::driver::numbers::Numbers;
+use crate::driver::numbers::FloatMode;
 use crate::reshape_motion::region_move::placement::part_to_move;
 use crate::reshape_motion::region_move::plan::Planner;
 
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// A region of up to `most` elementwise ops with leaves and exits of all kinds.
+/// A region of up to `most` elementwise ops with live_ins and live_outs of all kinds.
 fn random_text(random: &mut Random, most: usize) -> String {
     let (new, old) = DIMS[random.below(DIMS.len())];
     let (f_new, f_old) = (format!("f32[{new}]"), format!("f32[{old}]"));
@@ -44,13 +44,13 @@ fn random_text(random: &mut Random, most: usize) -> String {
     );
     text.push_str(&turned(random, old));
     text.push_str(&table(old));
-    let leaves = ["lx", "ly", "p", "bq", "n", "turned", "table"];
-    let mut values: Vec<String> = vec![leaves[random.below(2)].to_owned()];
+    let live_ins = ["lx", "ly", "p", "bq", "n", "turned", "table"];
+    let mut values: Vec<String> = vec![live_ins[random.below(2)].to_owned()];
     let count = 2 + random.below(most - 1);
     for number in 0..count {
         let mut pick = |values: &[String]| {
             if random.below(3) == 0 {
-                leaves[random.below(leaves.len())].to_owned()
+                live_ins[random.below(live_ins.len())].to_owned()
             } else {
                 values[random.below(values.len())].clone()
             }
@@ -68,7 +68,7 @@ fn random_text(random: &mut Random, most: usize) -> String {
     let mut results = vec![format!("v{}", count - 1)];
     for number in 0..1 + random.below(4) {
         let value = match random.below(6) {
-            0 => leaves[random.below(2)].to_owned(),
+            0 => live_ins[random.below(2)].to_owned(),
             _ => format!("v{}", random.below(count)),
         };
         let dim = random.below(rank);
@@ -127,7 +127,7 @@ fn gain(
         return 0.0;
     }
     let planner =
-        Planner::plan(module, &part, dims, model, Numbers::default()).expect("it can be moved");
+        Planner::plan(module, &part, dims, model, FloatMode::default()).expect("it can be moved");
     let planned = planner.planned();
     let moved = planner.weighed(&planned);
     moved.after - moved.before
@@ -136,7 +136,10 @@ fn gain(
 /// The members whose side matters: the others are where they cost nothing.
 fn deciding(module: &Module, region: &Region) -> Vec<InstId> {
     let has_exit = |id: InstId| {
-        region.exits.iter().any(|exit| exit.value == id && exit.kind != ExitKind::Other)
+        region
+            .live_outs
+            .iter()
+            .any(|live_out| live_out.value == id && live_out.kind != LiveOutKind::Other)
     };
     let members = region.members.iter().copied();
     members.filter(|&id| module.opcode(id) != Opcode::Reshape || has_exit(id)).collect()
@@ -159,13 +162,13 @@ fn no_part_is_better_than_the_one_chosen() {
         let target = Target::builtin(target).expect("a target");
         let memo = Memo::default();
         let model = CostModel::new(&target, &memo);
-        let new = region.leaves.iter().find_map(|leaf| match leaf.kind {
-            LeafKind::Reshape(source) => module.array_shape(source),
+        let new = region.live_ins.iter().find_map(|live_in| match live_in.kind {
+            LiveInKind::Reshape(source) => module.array_shape(source),
             _ => None,
         });
         // What has to stay may be all that reads it.
         let Some(dims) = new.map(|shape| Dims::from_slice(shape.dims())) else { continue };
-        let whole = Planner::plan(&module, &region, &dims, &model, Numbers::default())
+        let whole = Planner::plan(&module, &region, &dims, &model, FloatMode::default())
             .expect("it can be moved");
         let part = part_to_move(&whole, &whole.planned());
         let whole = gain(&module, &region, &dims, &model, &|_| true).min(0.0);

@@ -6,29 +6,29 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::shaping::TransposeAttrs;
 use tilewright_ir::{InstId, Literal, Op, Opcode, Patch, Planned, Shape, Value};
 
-use super::{LeafPiece, Planner};
+use super::{LiveInPiece, Planner};
 use crate::analysis::reduce::{is_plain, reshape_op, shape_like};
-use crate::analysis::region::{Leaf, LeafKind};
+use crate::analysis::region::{LiveIn, LiveInKind};
 use crate::reshape_motion::broadcast_plan::repeated_through;
 
 /// No more uses of a value than this are looked through for a reshape of it.
 const MOST_USES: usize = 16;
 
 impl Planner<'_> {
-    /// Plans a leaf: its value in the new dims, and what that takes.
-    pub(super) fn leaf(&mut self, leaf: &Leaf) -> Option<(Value, LeafPiece)> {
+    /// Plans a live-in: its value in the new dims, and what that takes.
+    pub(super) fn live_in(&mut self, live_in: &LiveIn) -> Option<(Value, LiveInPiece)> {
         let mut patch = std::mem::take(&mut self.patch);
         let start = patch.planned().len();
-        let planned = match leaf.kind {
-            LeafKind::Transpose(source) => self.transposed([leaf.id, source], &mut patch),
-            _ => self.leaf_value(leaf, &mut patch).map(|value| (value, 0.0)),
+        let planned = match live_in.kind {
+            LiveInKind::Transpose(source) => self.transposed([live_in.id, source], &mut patch),
+            _ => self.leaf_value(live_in, &mut patch).map(|value| (value, 0.0)),
         };
         self.patch = patch;
         let (value, spared) = planned?;
         let planned = start..self.patch.planned().len();
-        let needs_leaf = self.reads(planned.clone(), leaf.id);
+        let needs_leaf = self.reads(planned.clone(), live_in.id);
         let also = self.stand_in(value, planned.clone());
-        Some((value, LeafPiece { planned, needs_leaf, spared, also }))
+        Some((value, LiveInPiece { planned, needs_leaf, spared, also }))
     }
 
     fn reads(&self, planned: Range<usize>, id: InstId) -> bool {
@@ -63,17 +63,17 @@ impl Planner<'_> {
         })
     }
 
-    fn leaf_value(&self, leaf: &Leaf, patch: &mut Patch) -> Option<Value> {
-        let id = leaf.id;
-        match leaf.kind {
-            LeafKind::Reshape(source) if self.has_new_dims(source) => Some(Value::Old(source)),
+    fn leaf_value(&self, live_in: &LiveIn, patch: &mut Patch) -> Option<Value> {
+        let id = live_in.id;
+        match live_in.kind {
+            LiveInKind::Reshape(source) if self.has_new_dims(source) => Some(Value::Old(source)),
             // One reshape does what two would.
-            LeafKind::Reshape(source) => self.reshaped([id, source], patch),
-            LeafKind::Transpose(_) | LeafKind::Other => self.reshaped([id, id], patch),
-            LeafKind::Broadcast(_) | LeafKind::Iota => {
+            LiveInKind::Reshape(source) => self.reshaped([id, source], patch),
+            LiveInKind::Transpose(_) | LiveInKind::Other => self.reshaped([id, id], patch),
+            LiveInKind::Broadcast(_) | LiveInKind::Iota => {
                 repeated_through(self.module, id, &self.digits, patch)
             }
-            LeafKind::Constant => {
+            LiveInKind::Constant => {
                 let elements = self.module.constant(id)?.as_array()?.clone();
                 let dims = self.digits.from_dims().iter().copied();
                 let elements = Literal::Array(elements.reshape(dims).ok()?);
@@ -82,41 +82,45 @@ impl Planner<'_> {
         }
     }
 
-    /// A leaf as the reshape of this, which has its elements.
-    fn reshaped(&self, [leaf, of]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
-        let (after, shape) = (self.module.next_instruction(of)?, self.new_shape(leaf)?);
-        Some(patch.add_like(leaf, after, reshape_op(), shape, [Value::Old(of)]))
+    /// A live-in as the reshape of this, which has its elements.
+    fn reshaped(&self, [live_in, of]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
+        let (after, shape) = (self.module.next_instruction(of)?, self.new_shape(live_in)?);
+        Some(patch.add_like(live_in, after, reshape_op(), shape, [Value::Old(of)]))
     }
 
     /// `transpose(source)` as a transpose of a reshape or, where that costs
     /// more or cannot be, as a reshape of the transpose; and how much less that
     /// would cost than the first, were the transpose there anyway.
-    fn transposed(&self, [leaf, source]: [InstId; 2], patch: &mut Patch) -> Option<(Value, f64)> {
+    fn transposed(
+        &self,
+        [live_in, source]: [InstId; 2],
+        patch: &mut Patch,
+    ) -> Option<(Value, f64)> {
         let (mut turned, mut reshaped) = (Patch::new(), Patch::new());
-        let can_turn = self.turned([leaf, source], &mut turned).is_some();
-        self.reshaped([leaf, leaf], &mut reshaped)?;
+        let can_turn = self.turned([live_in, source], &mut turned).is_some();
+        self.reshaped([live_in, live_in], &mut reshaped)?;
         let cost = |patch: &Patch| self.model.patch(self.module, patch).cycles;
         let more = cost(&turned) - cost(&reshaped);
         // The transpose that there is goes with its last use.
-        let goes = self.only_gone_use(leaf);
-        let saved = if goes { self.cost_of(leaf) } else { 0.0 };
+        let goes = self.only_gone_use(live_in);
+        let saved = if goes { self.cost_of(live_in) } else { 0.0 };
         if can_turn && more < saved {
-            return Some((self.turned([leaf, source], patch)?, more.max(0.0)));
+            return Some((self.turned([live_in, source], patch)?, more.max(0.0)));
         }
-        Some((self.reshaped([leaf, leaf], patch)?, 0.0))
+        Some((self.reshaped([live_in, live_in], patch)?, 0.0))
     }
 
     /// A transpose of the source, which is reshaped before; `None`, and nothing
     /// added, where that cannot be.
-    fn turned(&self, [leaf, source]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
-        let Op::Transpose(attrs) = self.module.op(leaf) else { return None };
-        let (shape, like) = (self.new_shape(leaf)?, self.array(leaf)?);
+    fn turned(&self, [live_in, source]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
+        let Op::Transpose(attrs) = self.module.op(live_in) else { return None };
+        let (shape, like) = (self.new_shape(live_in)?, self.array(live_in)?);
         let plan = self.digits.transpose_through(&places(&attrs.dimensions)?)?;
         let value = match self.lying_in(source, &plan.reshape_to) {
             Some(source) => Value::Old(source),
             None => {
                 let shape = shape_like(like, &plan.reshape_to);
-                patch.add(leaf, reshape_op(), shape, [Value::Old(source)])
+                patch.add(live_in, reshape_op(), shape, [Value::Old(source)])
             }
         };
         if plan.transpose_is_trivial() {
@@ -124,7 +128,7 @@ impl Planner<'_> {
         }
         let dimensions = plan.order.iter().filter_map(|&d| i64::try_from(d).ok()).collect();
         let op = Op::Transpose(Box::new(TransposeAttrs { dimensions }));
-        Some(patch.add(leaf, op, shape, [value]))
+        Some(patch.add(live_in, op, shape, [value]))
     }
 
     /// This, or what it is a reshape of, where that lies in these dims.

@@ -8,12 +8,12 @@ mod common;
 
 use common::{changes, module, optimized, passes, target};
 use tilewright_ir::{Opcode, Verified};
-use tilewright_rewrite::cost::image_passes;
+use tilewright_rewrite::cost::memory_sweeps;
 use tilewright_rewrite::instruction_costs;
 
 /// Passes on `tpu-like` and on `cpu`.
 fn counted(module: &Verified) -> [usize; 2] {
-    ["tpu-like", "cpu"].map(|name| image_passes(module, &target(name)))
+    ["tpu-like", "cpu"].map(|name| memory_sweeps(module, &target(name)))
 }
 
 fn with_reducers(entry: &str) -> Verified {

@@ -4,9 +4,9 @@ mod common;
 
 use common::{changes, module, optimized, passes, short};
 use tilewright_ir::{Literal, Module, Opcode, Verified};
-use tilewright_rewrite::{Evaluate, Options, Passes};
+use tilewright_rewrite::{Evaluate, PassSelection};
 
-/// Numbers added to each other.
+/// FloatMode added to each other.
 const SUM: &str = "HloModule m
 ENTRY e {
   a = s32[] constant(20)
@@ -22,7 +22,8 @@ fn count(module: &Module, opcode: Opcode) -> usize {
 
 #[test]
 fn nothing_is_folded_without_an_evaluator() {
-    let options = Options { evaluator: None, ..passes(&["constant-fold"], "tpu-like", false) };
+    let mut options = passes(&["constant-fold"], "tpu-like", false);
+    options.evaluator = None;
     assert_eq!(changes(&optimized(&module(SUM), &options), "constant-fold"), 0);
     let options = passes(&["constant-fold", "dce"], "tpu-like", false);
     let after = optimized(&module(SUM), &options);
@@ -55,8 +56,8 @@ impl Evaluate for Confused {
 fn what_cannot_be_evaluated_stays() {
     let evaluators: [&'static dyn Evaluate; 2] = [&Helpless, &Confused];
     for evaluator in evaluators {
-        let passes = Passes::List(vec!["constant-fold".into()]);
-        let options = Options { evaluator: Some(evaluator), passes, ..common::options("tpu-like") };
+        let passes = PassSelection::List(vec!["constant-fold".into()]);
+        let options = common::options("tpu-like").with_passes(passes).with_evaluator(evaluator);
         let after = optimized(&module(SUM), &options);
         assert_eq!(changes(&after, "constant-fold"), 0, "{evaluator:?}");
     }
