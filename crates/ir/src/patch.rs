@@ -20,6 +20,12 @@ pub enum Value {
     New(usize),
 }
 
+impl From<InstId> for Value {
+    fn from(id: InstId) -> Self {
+        Self::Old(id)
+    }
+}
+
 /// An instruction that a patch will make.
 #[derive(Clone, Debug)]
 pub struct Planned {

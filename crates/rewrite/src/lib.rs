@@ -3,6 +3,7 @@
 //! - [`driver`]: passes, pipelines, [`optimize`].
 //! - [`cost`]: modelled cycles, and where values live.
 //! - [`analysis`]: reshapes as digits, elementwise regions, equal computations.
+//! - [`pattern`]: rules, which rewrite one expression into another.
 //! - The passes, a family a room: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
 //!   (T3, T4), [`loops`], [`backend`].
 
@@ -12,12 +13,13 @@ pub mod canonicalize;
 pub mod cost;
 pub mod driver;
 pub mod loops;
+pub mod pattern;
 pub mod reshape_motion;
 pub mod sums;
 
 pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};
 pub use driver::{
-    Context, Evaluate, Note, OptimizeError, Optimized, Options, PIPELINES, Pass, PassReport,
-    PassSelection, Pipeline, Report, Skipped, StopReason, Verdict, numbers, optimize,
+    AddedPass, Context, Evaluate, Note, OptimizeError, Optimized, Options, PIPELINES, Pass,
+    PassReport, PassSelection, Pipeline, Report, Skipped, StopReason, Verdict, numbers, optimize,
     optimize_observed, pipeline, registry,
 };

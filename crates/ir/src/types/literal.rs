@@ -343,11 +343,13 @@ impl ArrayLiteral {
     /// The scalar that is in every place, to the bit; `None` where elements
     /// differ or there are none.
     pub fn splat(&self) -> Option<Self> {
-        if self.is_empty() {
-            return None;
-        }
+        let last = self.len().checked_sub(1)?;
         let first = self.data.gather(std::iter::once(0));
         let words = first.words();
+        // Most arrays show by their ends that they are none.
+        if words != self.data.gather(std::iter::once(last)).words() {
+            return None;
+        }
         let (mut expected, mut same) = (words.iter().cycle(), true);
         self.data.for_each_word(|word| same &= expected.next() == Some(&word));
         same.then(|| Self {

@@ -31,10 +31,10 @@ use tilewright_ir::{
 
 use crate::analysis::reduce::MonoidReduce;
 use crate::cost::narrow_sum;
-use crate::driver::attempt::{Attempt, judge};
+use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::{Class, FloatMode};
+use crate::driver::place_of;
 use crate::driver::{Context, Pass};
-use crate::driver::{Note, Verdict, place_of};
 
 /// See the module.
 pub struct WidenAccumulation;
@@ -95,14 +95,8 @@ fn widen(
     cx: &mut Context<'_>,
 ) -> Result<bool, EditError> {
     let Some(attempt) = plan(module, id, *by) else { return Ok(false) };
-    let (verdict, text) = judge(module, id, &attempt, cx);
-    let pays = verdict == Verdict::Done;
-    let note = Note { pass: WidenAccumulation.name(), verdict, place: place_of(module, id), text };
-    if pays && !cx.spend(note.pass, &note.place) {
-        return Ok(false);
-    }
-    cx.notes.push(note);
-    if !pays {
+    let (candidate, _) = weigh(module, id, attempt, place_of(module, id), cx);
+    if !cx.accept(WidenAccumulation.name(), candidate) {
         return Ok(false);
     }
     if by.is_none() {

@@ -16,118 +16,117 @@
 //!
 //! Preconditions: static dims, one layout, nothing attached to what goes.
 
-use rustc_hash::FxHashMap;
+use std::sync::LazyLock;
+
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{ArrayLiteral, Data, EditError, InstId, Module, Op, Opcode, Patch, Value};
+use tilewright_ir::{ArrayLiteral, Data, Dims, InstId, Module, Op, Opcode};
 
 use crate::driver::numbers::Class;
-use crate::driver::simplify::simplify;
-use crate::driver::{Context, Pass};
+use crate::pattern::{
+    Match, Pattern, Rule, RuleSet, any, divide, either_order, negate, not, op, reverse, select,
+    subtract,
+};
 
-/// See the module.
-pub struct Algebra;
+/// The ops that may have a neutral element.
+const MONOIDS: [Opcode; 7] = [
+    Opcode::Add,
+    Opcode::And,
+    Opcode::Maximum,
+    Opcode::Minimum,
+    Opcode::Multiply,
+    Opcode::Or,
+    Opcode::Xor,
+];
 
-impl Pass for Algebra {
-    fn name(&self) -> &'static str {
-        "algebra"
-    }
+/// Those under which a value with itself is that value.
+const IDEMPOTENT: [Opcode; 4] = [Opcode::And, Opcode::Maximum, Opcode::Minimum, Opcode::Or];
 
-    fn summary(&self) -> &'static str {
-        "drop operations that change no value: `x * 1`, `select(true, x, y)`"
-    }
+/// Longer chains of broadcasts and reshapes are merged by other passes.
+const MOST_LOOKED_THROUGH: usize = 8;
 
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let splats = splats(module);
-        simplify(module, |module, id| {
-            let simpler = simpler(module, &splats, id)?;
-            let (from, to) = (module.array_shape(simpler)?, module.array_shape(id)?);
-            let same = from.element_type == to.element_type
-                && from.same_dims(to)
-                && from.is_static()
-                && from.layout_or_default() == to.layout_or_default();
-            let mut patch = Patch::new();
-            patch.replace(id, Value::Old(simpler));
-            same.then_some(patch)
-        })
-    }
-}
-
-/// The numbers that are in every place of an array.
-type Splats = FxHashMap<InstId, ArrayLiteral>;
-
-fn splats(module: &Module) -> Splats {
-    let mut splats = Splats::default();
-    for id in module.computations().iter().flat_map(|&c| module.instructions(c)) {
-        let splat = match (module.op(id), module.operands(id)) {
-            (Op::Constant(value), _) => value.as_array().and_then(ArrayLiteral::splat),
-            (Op::Broadcast(_) | Op::Reshape(_), [source]) => splats.get(source).cloned(),
-            _ => None,
-        };
-        if let Some(splat) = splat {
-            splats.insert(id, splat);
-        }
-    }
-    splats
-}
-
-/// The operand, or the operand's operand, that an instruction is.
-fn simpler(module: &Module, splats: &Splats, id: InstId) -> Option<InstId> {
-    if module.extras(id).is_some() {
-        return None;
-    }
-    match (module.op(id), module.operands(id)) {
-        (Op::Select, &[which, on_true, on_false]) => {
-            if on_true == on_false {
-                return Some(on_true);
-            }
-            match splats.get(&which)?.data() {
-                Data::Pred(holds) => Some(if *holds.first()? { on_true } else { on_false }),
-                _ => None,
-            }
-        }
-        (Op::Negate | Op::Not | Op::Reverse(_), &[operand]) => undone(module, id, operand),
-        (Op::Subtract, &[x, number]) => is_zero(splats.get(&number)?).then_some(x),
-        (Op::Divide, &[x, number]) => {
-            is_neutral(Opcode::Multiply, splats.get(&number)?).then_some(x)
-        }
-        (op, &[x, y]) => combined(op.opcode(), splats, x, y),
-        _ => None,
-    }
-}
-
-/// What an op is applied to that is its own inverse, where it is applied twice.
-fn undone(module: &Module, id: InstId, operand: InstId) -> Option<InstId> {
-    let [source] = *module.operands(operand) else { return None };
-    let same = match (module.op(id), module.op(operand)) {
-        (Op::Negate, Op::Negate) | (Op::Not, Op::Not) => true,
-        (Op::Reverse(one), Op::Reverse(other)) => {
-            let (mut one, mut other) = (one.dimensions.clone(), other.dimensions.clone());
-            one.sort_unstable();
-            other.sort_unstable();
-            one == other
-        }
-        _ => false,
+/// The rules of the pass `algebra`.
+pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
+    let (x, y) = (|| any("x").static_dims(), || any("y").static_dims());
+    let number = || any("n").static_dims();
+    let is = |name, pattern: Pattern, law, value: &'static str| {
+        let rule = Rule::new(name, pattern).with_law(law).with_class(Class::Exact);
+        rule.replace(move |found, _| found.value(value))
     };
-    (same && module.extras(operand).is_none()).then_some(source)
+    let truth = |truth: bool| {
+        move |module: &Module, id: InstId| {
+            let data = |splat: ArrayLiteral| splat.data() == &Data::Pred(vec![truth]);
+            splat(module, id).is_some_and(data)
+        }
+    };
+    let rules = [
+        is("select-equal", select(any("p"), x(), x()), "select(p, x, x) = x", "x"),
+        is(
+            "select-true",
+            select(any("p").when("be true", truth(true)), x(), any("y")),
+            "select(true, x, y) = x",
+            "x",
+        ),
+        is(
+            "select-false",
+            select(any("p").when("be false", truth(false)), any("x"), y()),
+            "select(false, x, y) = y",
+            "y",
+        ),
+        is("negate-twice", negate(negate(x())), "-(-x) = x", "x"),
+        is("not-twice", not(not(x())), "not(not(x)) = x", "x"),
+        is(
+            "reverse-twice",
+            reverse(reverse(x()).named("inner")).named("outer"),
+            "reverse(reverse(x)) = x",
+            "x",
+        )
+        .when("reverse the same dims twice", |found| {
+            dims(found, "inner").is_some_and(|inner| Some(inner) == dims(found, "outer"))
+        }),
+        is("minus-zero", subtract(x(), number()), "x - 0 = x", "x")
+            .when("subtract zero", |found| number_of(found).is_some_and(|n| is_zero(&n))),
+        is("divided-by-one", divide(x(), number()), "x / 1 = x", "x")
+            .when("divide by one", |found| {
+                number_of(found).is_some_and(|n| is_neutral(Opcode::Multiply, &n))
+            }),
+        is("idempotent", either_order(IDEMPOTENT, x(), x()), "x ∘ x = x", "x"),
+    ];
+    let with_number = |opcode: Opcode, holds: fn(Opcode, &ArrayLiteral) -> bool| {
+        let number = any("n").static_dims();
+        let number = number.when("be a number that decides", move |module, id| {
+            splat(module, id).is_some_and(|n| holds(opcode, &n))
+        });
+        op(opcode, [number, x()])
+    };
+    let neutral = MONOIDS.map(|op| is("neutral", with_number(op, is_neutral), "x ∘ e = x", "x"));
+    let absorbing = MONOIDS.map(|op| is("absorbing", with_number(op, absorbs), "x ∘ a = a", "n"));
+    let rules = rules.into_iter().chain(neutral).chain(absorbing);
+    RuleSet::new(
+        "algebra",
+        "drop operations that change no value: `x * 1`, `select(true, x, y)`",
+        rules,
+    )
+});
+
+fn dims(found: &Match<'_>, name: &str) -> Option<Dims> {
+    let Op::Reverse(attrs) = found.op(name)? else { return None };
+    let mut dims = attrs.dimensions.clone();
+    dims.sort_unstable();
+    Some(dims)
 }
 
-/// What a sum, product or the like of two values is, if it is one of them.
-fn combined(opcode: Opcode, splats: &Splats, x: InstId, y: InstId) -> Option<InstId> {
-    let idempotent = matches!(opcode, Opcode::Maximum | Opcode::Minimum | Opcode::And | Opcode::Or);
-    if x == y && idempotent {
-        return Some(x);
-    }
-    for (number, other) in [(x, y), (y, x)] {
-        let Some(splat) = splats.get(&number) else { continue };
-        if is_neutral(opcode, splat) {
-            return Some(other);
-        }
-        if absorbs(opcode, splat) {
-            return Some(number);
+fn number_of(found: &Match<'_>) -> Option<ArrayLiteral> {
+    splat(found.module(), found.get("n")?)
+}
+
+/// The number that is in every place of an array: of a constant, or of one that is broadcast or
+/// reshaped.
+fn splat(module: &Module, mut id: InstId) -> Option<ArrayLiteral> {
+    for _ in 0..MOST_LOOKED_THROUGH {
+        match (module.op(id), module.operands(id)) {
+            (Op::Constant(value), _) => return value.as_array()?.splat(),
+            (Op::Broadcast(_) | Op::Reshape(_), &[source]) => id = source,
+            _ => return None,
         }
     }
     None

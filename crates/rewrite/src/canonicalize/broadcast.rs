@@ -1,78 +1,66 @@
 //! Broadcasts in their simplest form.
-//!
-//! - `broadcast(x) = x` where nothing changes;
-//! - `broadcast(broadcast(x)) = broadcast(x)`;
-//! - `broadcast(reshape(x)) = broadcast(x)` where the reshape only adds dims
-//!   of size 1.
+
+use std::sync::LazyLock;
 
 use tilewright_ir::ops::shaping::BroadcastAttrs;
-use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
+use tilewright_ir::{ArrayShape, Dims, Op, Value};
 
 use crate::driver::numbers::Class;
-use crate::driver::simplify::simplify;
-use crate::driver::{Context, Pass};
+use crate::pattern::{Match, Replacement, Rule, RuleSet, any, broadcast, reshape};
 
-/// See the module.
-pub struct BroadcastCanonical;
+/// The rules of the pass `broadcast`.
+pub static BROADCAST: LazyLock<RuleSet> = LazyLock::new(|| {
+    let of = |inner| broadcast(inner).named("root").static_dims();
+    let rules = [
+        Rule::new("broadcast-to-its-own-dims", of(any("x").static_dims()))
+            .with_law("broadcast(x) = x, where nothing changes")
+            .when("keep every dim in its place", |found| {
+                let in_place = |(i, &d): (usize, &i64)| usize::try_from(d) == Ok(i);
+                places(found, "root").is_some_and(|p| p.iter().enumerate().all(in_place))
+            })
+            .replace(|found, _| found.value("x")),
+        Rule::new("broadcast-of-broadcast", of(broadcast(any("x")).named("inner").static_dims()))
+            .with_law("broadcast(broadcast(x)) = broadcast(x)")
+            .replace(|found, new| {
+                let outer = places(found, "root")?;
+                let through = |&d: &i64| outer.get(usize::try_from(d).ok()?).copied();
+                merged(
+                    found,
+                    new,
+                    places(found, "inner")?.iter().map(through).collect::<Option<_>>()?,
+                )
+            }),
+        Rule::new("broadcast-of-added-ones", of(reshape(any("x")).named("inner").static_dims()))
+            .with_law("broadcast(reshape(x)) = broadcast(x), where the reshape adds dims of size 1")
+            .replace(|found, new| {
+                let (from, to) = (found.array("x")?, found.array("inner")?);
+                merged(found, new, through_added_ones(from, to, places(found, "root")?)?)
+            }),
+    ];
+    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    RuleSet::new("broadcast", "merge broadcasts and drop those that change nothing", rules)
+});
 
-impl Pass for BroadcastCanonical {
-    fn name(&self) -> &'static str {
-        "broadcast"
-    }
-
-    fn summary(&self) -> &'static str {
-        "merge broadcasts and drop those that change nothing"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        simplify(module, simpler)
+/// Where a broadcast puts the dims of its operand.
+fn places<'m>(found: &Match<'m>, name: &str) -> Option<&'m Dims> {
+    match found.op(name)? {
+        Op::Broadcast(attrs) => Some(&attrs.dimensions),
+        _ => None,
     }
 }
 
-fn simpler(module: &Module, id: InstId) -> Option<Patch> {
-    let (Op::Broadcast(attrs), [operand]) = (module.op(id), module.operands(id)) else {
-        return None;
-    };
-    let (from, to) = (module.array_shape(*operand)?, module.array_shape(id)?);
-    if module.extras(id).is_some() || !from.is_static() || !to.is_static() {
-        return None;
-    }
-    let mut patch = Patch::new();
-    let same_place = attrs.dimensions.iter().enumerate().all(|(i, &d)| usize::try_from(d) == Ok(i));
-    if from.dims() == to.dims() && same_place && from.layout_or_default() == to.layout_or_default()
-    {
-        patch.replace(id, Value::Old(*operand));
-        return Some(patch);
-    }
-    let (source, dimensions) = match (module.op(*operand), module.operands(*operand)) {
-        (Op::Broadcast(inner), [source]) if module.extras(*operand).is_none() => {
-            let outer = |&d: &i64| attrs.dimensions.get(usize::try_from(d).ok()?).copied();
-            (*source, inner.dimensions.iter().map(outer).collect::<Option<Dims>>()?)
-        }
-        (Op::Reshape(_), [source]) if module.extras(*operand).is_none() => {
-            (*source, through_added_ones(module, *source, *operand, &attrs.dimensions)?)
-        }
-        _ => return None,
-    };
+fn merged(found: &Match<'_>, new: &mut Replacement<'_>, dimensions: Dims) -> Option<Value> {
     let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions }));
-    let merged = patch.add(id, op, module.shape(id).clone(), [Value::Old(source)]);
-    patch.replace(id, merged);
-    Some(patch)
+    new.op_like_root(op, [found.get("x")?])
 }
 
 /// Where the dims of `source` go if `reshaped`, which goes to `dimensions`,
 /// is `source` with dims of size 1 added.
 fn through_added_ones(
-    module: &Module,
-    source: InstId,
-    reshaped: InstId,
+    source: &ArrayShape,
+    reshaped: &ArrayShape,
     dimensions: &[i64],
 ) -> Option<Dims> {
-    let (source, reshaped) = (module.array_shape(source)?, module.array_shape(reshaped)?);
     let mut places = reshaped.dims().iter().zip(dimensions).peekable();
     let mut mapped = Dims::new();
     for &size in source.dims() {

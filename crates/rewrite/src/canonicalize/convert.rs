@@ -1,77 +1,50 @@
 //! Conversions in their simplest form.
 //!
-//! - `convert(x) = x` where the type stays;
-//! - `convert(convert(x: A): B): C = convert(x): C` where B has every value of
-//!   A, and C takes them from both types in the same way: it has them all, or A
-//!   and B are both integers, or neither is. (An integer that is too large for C
-//!   wraps around; one that goes by way of a float is clamped.)
+//! Two conversions are one where the type between them, B, has every value of the first type, A,
+//! and the last type, C, takes them from both in the same way: it has them all, or A and B are
+//! both integers, or neither is. (An integer that is too large for C wraps around; one that goes
+//! by way of a float is clamped.)
 //!
 //! A conversion is not moved through broadcasts, reshapes or transposes: it is
 //! computed where it is read, so that nothing is gained by its place.
 
-use tilewright_ir::{EditError, ElementType, InstId, Module, Op, Patch, Value};
+use std::sync::LazyLock;
+
+use tilewright_ir::{ElementType, Op};
 
 use crate::analysis::types::holds;
 use crate::driver::numbers::Class;
-use crate::driver::simplify::simplify;
-use crate::driver::{Context, Pass};
+use crate::pattern::{Match, Rule, RuleSet, any, convert};
 
-/// See the module.
-pub struct ConvertCanonical;
-
-impl Pass for ConvertCanonical {
-    fn name(&self) -> &'static str {
-        "convert"
-    }
-
-    fn summary(&self) -> &'static str {
-        "merge conversions and drop those that change nothing"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        simplify(module, simpler)
-    }
-}
-
-fn simpler(module: &Module, id: InstId) -> Option<Patch> {
-    let mut source = operand_of_convert(module, id)?;
-    let to = module.array_shape(id)?;
-    let (from, to_type) = (module.array_shape(source)?.element_type, to.element_type);
-    if from != to_type {
-        let inner = operand_of_convert(module, source)?;
-        if !merges(module.array_shape(inner)?.element_type, from, to_type) {
-            return None;
-        }
-        source = inner;
-    }
-    let origin = module.array_shape(source)?;
-    if !origin.same_dims(to) || origin.layout_or_default() != to.layout_or_default() {
-        return None;
-    }
-    let mut patch = Patch::new();
-    let simpler = if origin.element_type == to_type {
-        Value::Old(source)
-    } else {
-        patch.add(id, Op::Convert, module.shape(id).clone(), [Value::Old(source)])
-    };
-    patch.replace(id, simpler);
-    Some(patch)
-}
-
-/// What is converted, by a conversion with nothing attached.
-fn operand_of_convert(module: &Module, id: InstId) -> Option<InstId> {
-    match (module.op(id), module.operands(id)) {
-        (Op::Convert, [operand]) if module.extras(id).is_none() => Some(*operand),
-        _ => None,
-    }
-}
+/// The rules of the pass `convert`.
+pub static CONVERT: LazyLock<RuleSet> = LazyLock::new(|| {
+    let rules = [
+        Rule::new("convert-to-its-own-type", convert(any("x")))
+            .with_law("convert(x) = x, where the type stays")
+            .replace(|found, _| found.value("x")),
+        Rule::new("convert-of-convert", convert(convert(any("x")).named("between")).named("root"))
+            .with_law("convert(convert(x)) = convert(x), where the type between loses nothing")
+            .when("lose nothing on the way", |found| merges(found).unwrap_or(false))
+            .replace(|found, new| {
+                let x = found.get("x")?;
+                if found.array("x")?.element_type == found.array("root")?.element_type {
+                    return Some(x.into());
+                }
+                let layouts =
+                    ["x", "root"].map(|name| Some(found.array(name)?.layout_or_default()));
+                (layouts[0] == layouts[1]).then_some(())?;
+                new.op_like_root(Op::Convert, [x])
+            }),
+    ];
+    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    RuleSet::new("convert", "merge conversions and drop those that change nothing", rules)
+});
 
 /// Whether a value of type `a` becomes the same in type `c` directly and by way
 /// of type `b`.
-fn merges(a: ElementType, b: ElementType, c: ElementType) -> bool {
-    holds(b, a) && (a.is_integer() == b.is_integer() && a != ElementType::Pred || holds(c, a))
+fn merges(found: &Match<'_>) -> Option<bool> {
+    let [a, b, c] = ["x", "between", "root"].map(|name| Some(found.array(name)?.element_type));
+    let (a, b, c) = (a?, b?, c?);
+    let alike = a.is_integer() == b.is_integer() && a != ElementType::Pred;
+    Some(holds(b, a) && (alike || holds(c, a)))
 }

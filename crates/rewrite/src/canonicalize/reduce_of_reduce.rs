@@ -15,76 +15,71 @@
 //! It does not undo [`crate::reshape_motion::reduce_through_reshape`], which leaves two reduces
 //! only where a reshape between them moves elements.
 
+use std::sync::LazyLock;
+
 use tilewright_ir::ops::reduce::ReduceAttrs;
-use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
+use tilewright_ir::reducer::Monoid;
+use tilewright_ir::{Dims, InstId, Op};
 
 use crate::analysis::reduce::MonoidReduce;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::simplify::simplify;
-use crate::driver::{Context, Pass};
+use crate::pattern::{Match, Rule, any, reduce};
 
-/// See the module.
-pub struct ReduceOfReduce;
+/// The rule of the pass.
+pub static REDUCE_OF_REDUCE: LazyLock<Rule> = LazyLock::new(|| {
+    let first = reduce(any("array"), any("first_init")).named("first").used_once();
+    Rule::new("reduce-of-reduce", reduce(first, any("last_init")).named("last"))
+        .with_summary("reduce once what is reduced in two steps")
+        .with_law("reduce(reduce(x, A), B) = reduce(x, A and B)")
+        .with_class(Class::Regrouping)
+        .with_class_of(|found| {
+            let exact = both(found)?.iter().all(|reduce| reduce.reducer.regroups_exactly());
+            Some(if exact { Class::Exact } else { Class::Regrouping })
+        })
+        .always()
+        .replace(|found, new| {
+            let [first, last] = both(found)?;
+            let monoid = first.reducer.monoid().filter(|_| first.reducer == last.reducer)?;
+            let init = init(found, monoid)?;
+            let Op::Reduce(attrs) = found.op("last")? else { return None };
+            let dimensions = dims(found, &first, &last)?;
+            let op = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
+            new.op_like_root(op, [found.get("array")?, init])
+        })
+});
 
-impl Pass for ReduceOfReduce {
-    fn name(&self) -> &'static str {
-        "reduce-of-reduce"
-    }
-
-    fn summary(&self) -> &'static str {
-        "reduce once what is reduced in two steps"
-    }
-
-    fn class(&self) -> Class {
-        Class::Regrouping
-    }
-
-    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let float_mode = cx.float_mode;
-        simplify(module, |module, id| merged(module, id, float_mode))
-    }
+fn both(found: &Match<'_>) -> Option<[MonoidReduce; 2]> {
+    let of = |name| MonoidReduce::of(found.module(), found.get(name)?, FloatMode::Regroup);
+    Some([of("first")?, of("last")?])
 }
 
-fn merged(module: &Module, last: InstId, float_mode: FloatMode) -> Option<Patch> {
-    let (Op::Reduce(attrs), &[first, last_init]) = (module.op(last), module.operands(last)) else {
-        return None;
-    };
-    let (Op::Reduce(_), &[array, first_init]) = (module.op(first), module.operands(first)) else {
-        return None;
-    };
-    if module.instruction(first).use_count() != 1 {
-        return None;
-    }
-    let (inner, outer) =
-        (MonoidReduce::of(module, first, float_mode)?, MonoidReduce::of(module, last, float_mode)?);
-    let monoid = inner.reducer.monoid().filter(|_| inner.reducer == outer.reducer)?;
+/// What the one reduce begins with, if the first init changes nothing.
+fn init(found: &Match<'_>, monoid: Monoid) -> Option<InstId> {
+    let module = found.module();
+    let (first_init, last_init) = (found.get("first_init")?, found.get("last_init")?);
     let constant = module.constant(first_init);
     let is_same =
         first_init == last_init || (constant.is_some() && constant == module.constant(last_init));
     let changes_nothing = constant.is_some_and(|value| monoid.is_neutral(value))
         || (is_same && monoid.is_idempotent());
-    if !changes_nothing {
-        return None;
-    }
+    changes_nothing.then_some(())?;
     let identity = monoid.identity()?;
     // Only `0.0` for a sum is neutral and yet not the identity.
-    let init = if constant == Some(&identity) || monoid.is_idempotent() {
-        last_init
-    } else {
-        let is_identity = *module.constant(last_init)? == identity;
-        if is_identity { first_init } else { last_init }
-    };
-    let rank = i64::try_from(module.array_shape(array)?.rank()).ok()?;
-    let gone = inner.dims(module);
+    if constant == Some(&identity) || monoid.is_idempotent() {
+        return Some(last_init);
+    }
+    let is_identity = *module.constant(last_init)? == identity;
+    Some(if is_identity { first_init } else { last_init })
+}
+
+/// The dims of the array that either reduces.
+fn dims(found: &Match<'_>, first: &MonoidReduce, last: &MonoidReduce) -> Option<Dims> {
+    let rank = i64::try_from(found.array("array")?.rank()).ok()?;
+    let gone = first.dims(found.module());
     let left: Dims = (0..rank).filter(|dim| !gone.contains(dim)).collect();
     let place = |&dim: &i64| left.get(usize::try_from(dim).ok()?).copied();
-    let mut dimensions = outer.dims(module).iter().map(place).collect::<Option<Dims>>()?;
-    dimensions.extend_from_slice(gone);
-    dimensions.sort_unstable();
-    let op = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
-    let operands = [Value::Old(array), Value::Old(init)];
-    let mut patch = Patch::new();
-    let value = patch.add(last, op, module.shape(last).clone(), operands);
-    patch.replace(last, value);
-    Some(patch)
+    let mut dims = last.dims(found.module()).iter().map(place).collect::<Option<Dims>>()?;
+    dims.extend_from_slice(gone);
+    dims.sort_unstable();
+    Some(dims)
 }

@@ -1,67 +1,36 @@
 //! Reshapes in their simplest form.
-//!
-//! - `reshape(x) = x` where nothing changes;
-//! - `reshape(reshape(x)) = reshape(x)`;
-//! - `reshape(broadcast(scalar)) = broadcast(scalar)`.
+
+use std::sync::LazyLock;
 
 use tilewright_ir::ops::shaping::BroadcastAttrs;
-use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
+use tilewright_ir::{Dims, Op};
 
 use crate::analysis::reduce::reshape_op;
 use crate::driver::numbers::Class;
-use crate::driver::simplify::simplify;
-use crate::driver::{Context, Pass};
+use crate::pattern::{Pattern, Rule, RuleSet, any, broadcast, reshape};
 
-/// See the module.
-pub struct ReshapeCanonical;
+/// The rules of the pass `reshape`.
+pub static RESHAPE: LazyLock<RuleSet> = LazyLock::new(|| {
+    let rules = [
+        Rule::new("reshape-to-its-own-dims", fixed(reshape(any("x").static_dims())))
+            .with_law("reshape(x) = x, where nothing changes")
+            .replace(|found, _| found.value("x")),
+        Rule::new("reshape-of-reshape", fixed(reshape(fixed(reshape(any("x"))))))
+            .with_law("reshape(reshape(x)) = reshape(x)")
+            .replace(|found, new| new.op_like_root(reshape_op(), [found.get("x")?])),
+        Rule::new("reshape-of-splat", fixed(reshape(broadcast(any("x").scalar()).static_dims())))
+            .with_law("reshape(broadcast(scalar)) = broadcast(scalar)")
+            .replace(|found, new| {
+                let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
+                new.op_like_root(op, [found.get("x")?])
+            }),
+    ];
+    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    RuleSet::new("reshape", "merge reshapes and drop those that change nothing", rules)
+});
 
-impl Pass for ReshapeCanonical {
-    fn name(&self) -> &'static str {
-        "reshape"
-    }
-
-    fn summary(&self) -> &'static str {
-        "merge reshapes and drop those that change nothing"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        simplify(module, simpler)
-    }
-}
-
-fn simpler(module: &Module, id: InstId) -> Option<Patch> {
-    let (Op::Reshape(attrs), [operand]) = (module.op(id), module.operands(id)) else { return None };
-    let (from, to) = (module.array_shape(*operand)?, module.array_shape(id)?);
-    let free = attrs.inferred_dimension.is_none()
-        && module.extras(id).is_none()
-        && from.is_static()
-        && to.is_static();
-    if !free {
-        return None;
-    }
-    let mut patch = Patch::new();
-    if from.dims() == to.dims() && from.layout_or_default() == to.layout_or_default() {
-        patch.replace(id, Value::Old(*operand));
-        return Some(patch);
-    }
-    let replacement = match (module.op(*operand), module.operands(*operand)) {
-        (Op::Reshape(inner), [source])
-            if inner.inferred_dimension.is_none() && module.extras(*operand).is_none() =>
-        {
-            patch.add(id, reshape_op(), module.shape(id).clone(), [Value::Old(*source)])
-        }
-        (Op::Broadcast(_), [source])
-            if module.array_shape(*source)?.rank() == 0 && module.extras(*operand).is_none() =>
-        {
-            let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }));
-            patch.add(id, op, module.shape(id).clone(), [Value::Old(*source)])
-        }
-        _ => return None,
-    };
-    patch.replace(id, replacement);
-    Some(patch)
+/// A reshape with static dims, none of them inferred.
+fn fixed(reshape: Pattern) -> Pattern {
+    let fixed = |op: &Op| matches!(op, Op::Reshape(of) if of.inferred_dimension.is_none());
+    reshape.attributes("infer no dim", fixed).static_dims()
 }

@@ -1,92 +1,85 @@
 //! Transposes in their simplest form.
 //!
-//! - `transpose(x) = x` where nothing changes;
-//! - `transpose(transpose(x, p), q) = transpose(x, p[q])`;
-//! - `transpose(broadcast(x))` and `transpose(iota) ` are a broadcast and an
-//!   iota, where the dims of `x` stay in their order;
-//! - `transpose(x) = reshape(x)` where only dims of size 1 change places.
+//! Arrays lie row major: in other layouts a transpose may be what brings elements in order.
+
+use std::sync::LazyLock;
 
 use tilewright_ir::ops::shaping::{BroadcastAttrs, IotaAttrs, TransposeAttrs};
-use tilewright_ir::{ArrayShape, Dims, EditError, InstId, Module, Op, Patch, Value};
+use tilewright_ir::{Dims, Op, Opcode, Value};
 
-use crate::analysis::reduce::{is_plain, reshape_op};
+use crate::analysis::reduce::reshape_op;
 use crate::driver::numbers::Class;
-use crate::driver::simplify::simplify;
-use crate::driver::{Context, Pass};
+use crate::pattern::{Match, Pattern, Rule, RuleSet, any, any_of, broadcast, transpose};
 
-/// See the module.
-pub struct TransposeCanonical;
+/// The rules of the pass `transpose`.
+pub static TRANSPOSE: LazyLock<RuleSet> = LazyLock::new(|| {
+    let of = |inner: Pattern| transpose(inner.row_major()).named("root").row_major();
+    let rules = [
+        Rule::new("transpose-that-moves-nothing", of(any("x")))
+            .with_law("transpose(x) = x, where every dim stays")
+            .when("keep every dim in its place", |found| {
+                let in_place = |(i, &d): (usize, &i64)| usize::try_from(d) == Ok(i);
+                order(found, "root").is_some_and(|order| order.iter().enumerate().all(in_place))
+            })
+            .replace(|found, _| found.value("x")),
+        Rule::new("transpose-of-transpose", of(transpose(any("x").row_major()).named("inner")))
+            .with_law("transpose(transpose(x, p), q) = transpose(x, p[q])")
+            .replace(|found, new| {
+                let inner = order(found, "inner")?;
+                let through = |&d: &i64| inner.get(usize::try_from(d).ok()?).copied();
+                let dimensions =
+                    order(found, "root")?.iter().map(through).collect::<Option<_>>()?;
+                let op = Op::Transpose(Box::new(TransposeAttrs { dimensions }));
+                new.op_like_root(op, [found.get("x")?])
+            }),
+        Rule::new("transpose-of-broadcast", of(broadcast(any("x")).named("inner")))
+            .with_law(
+                "transpose(broadcast(x)) = broadcast(x), where the dims of x keep their order",
+            )
+            .replace(|found, new| {
+                let Op::Broadcast(attrs) = found.op("inner")? else { return None };
+                let dimensions = attrs.dimensions.iter().map(|&dim| place(found, dim));
+                let dimensions = dimensions.collect::<Option<Dims>>()?;
+                dimensions.windows(2).all(|pair| pair[0] < pair[1]).then_some(())?;
+                let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions }));
+                new.op_like_root(op, [found.get("x")?])
+            }),
+        Rule::new("transpose-of-iota", of(any_of([Opcode::Iota]).named("inner")))
+            .with_law("transpose(iota) = iota")
+            .replace(|found, new| {
+                let Op::Iota(attrs) = found.op("inner")? else { return None };
+                let dimension = place(found, attrs.dimension)?;
+                new.op_like_root(Op::Iota(Box::new(IotaAttrs { dimension })), [] as [Value; 0])
+            }),
+        Rule::new("transpose-of-ones", of(any("x")))
+            .with_law("transpose(x) = reshape(x), where only dims of size 1 change places")
+            .when("keep the dims in order that are not of size 1", |found| {
+                keeps_order(found).unwrap_or(false)
+            })
+            .replace(|found, new| new.op_like_root(reshape_op(), [found.get("x")?])),
+    ];
+    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    RuleSet::new("transpose", "merge transposes and drop those that move nothing", rules)
+});
 
-impl Pass for TransposeCanonical {
-    fn name(&self) -> &'static str {
-        "transpose"
-    }
-
-    fn summary(&self) -> &'static str {
-        "merge transposes and drop those that move nothing"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        simplify(module, simpler)
-    }
-}
-
-fn simpler(module: &Module, id: InstId) -> Option<Patch> {
-    let (Op::Transpose(attrs), [operand]) = (module.op(id), module.operands(id)) else {
-        return None;
-    };
-    let (from, to) = (module.array_shape(*operand)?, module.array_shape(id)?);
-    // In other layouts a transpose may be what brings the elements in order.
-    if module.extras(id).is_some() || !is_plain(from) || !is_plain(to) {
-        return None;
-    }
-    let order = &attrs.dimensions;
-    let mut patch = Patch::new();
-    if order.iter().enumerate().all(|(i, &d)| usize::try_from(d) == Ok(i)) {
-        patch.replace(id, Value::Old(*operand));
-        return Some(patch);
-    }
-    let (op, source) = merged(module, *operand, order)
-        .or_else(|| keeps_order(from, order).then(|| (reshape_op(), Some(*operand))))?;
-    let merged = patch.add(id, op, module.shape(id).clone(), source.map(Value::Old));
-    patch.replace(id, merged);
-    Some(patch)
-}
-
-/// What `operand`, with its dims in this order, is instead.
-fn merged(module: &Module, operand: InstId, order: &[i64]) -> Option<(Op, Option<InstId>)> {
-    if module.extras(operand).is_some() {
-        return None;
-    }
-    let place = |dim: i64| i64::try_from(order.iter().position(|&d| d == dim)?).ok();
-    match (module.op(operand), module.operands(operand)) {
-        (Op::Transpose(inner), [source]) if is_plain(module.array_shape(*source)?) => {
-            let inner = |&d: &i64| inner.dimensions.get(usize::try_from(d).ok()?).copied();
-            let dimensions = order.iter().map(inner).collect::<Option<Dims>>()?;
-            Some((Op::Transpose(Box::new(TransposeAttrs { dimensions })), Some(*source)))
-        }
-        (Op::Broadcast(attrs), [source]) => {
-            let places = attrs.dimensions.iter().map(|&d| place(d)).collect::<Option<Dims>>()?;
-            let ascending = places.windows(2).all(|pair| pair[0] < pair[1]);
-            let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: places }));
-            ascending.then_some((op, Some(*source)))
-        }
-        (Op::Iota(attrs), []) => {
-            let dimension = place(attrs.dimension)?;
-            Some((Op::Iota(Box::new(IotaAttrs { dimension })), None))
-        }
+/// Which dim of its operand each dim of a transpose is.
+fn order<'m>(found: &Match<'m>, name: &str) -> Option<&'m Dims> {
+    match found.op(name)? {
+        Op::Transpose(attrs) => Some(&attrs.dimensions),
         _ => None,
     }
 }
 
+/// Where the outer transpose puts a dim.
+fn place(found: &Match<'_>, dim: i64) -> Option<i64> {
+    i64::try_from(order(found, "root")?.iter().position(|&d| d == dim)?).ok()
+}
+
 /// Whether the dims that are not of size 1 stay in their order.
-fn keeps_order(from: &ArrayShape, order: &[i64]) -> bool {
-    let size = |&d: &i64| usize::try_from(d).ok().and_then(|d| from.dims().get(d)).copied();
-    let mut moved = order.iter().filter(|d| size(d) != Some(1));
+fn keeps_order(found: &Match<'_>) -> Option<bool> {
+    let from = found.array("x")?.dims();
+    let size = |&d: &i64| usize::try_from(d).ok().and_then(|d| from.get(d)).copied();
+    let mut moved = order(found, "root")?.iter().filter(|dim| size(dim) != Some(1));
     let mut last = -1;
-    moved.all(|&dim| std::mem::replace(&mut last, dim) < dim)
+    Some(moved.all(|&dim| std::mem::replace(&mut last, dim) < dim))
 }

@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 
+use super::candidate::{Candidate, Cycles, Scope};
 use super::numbers::FloatMode;
 use super::pass::{Context, Pass};
-use super::report::{Note, Verdict, place_of};
-use crate::cost::pays;
+use super::report::place_of;
 
 /// A rewrite that could be made, and how to speak of it.
 pub(crate) struct Attempt {
@@ -22,12 +22,12 @@ pub(crate) struct Attempt {
     pub(crate) would: String,
 }
 
-/// Goes once over the used instructions of an opcode and makes the rewrites
+/// Goes once over the used instructions of these ops, all if there are none, and makes the rewrites
 /// found that cost less than what they replace; says what was done, and what was
 /// not and why. The number of rewrites.
 pub(crate) fn attempt_each(
     pass: &dyn Pass,
-    opcode: Opcode,
+    opcodes: &[Opcode],
     module: &mut Module,
     cx: &mut Context<'_>,
     find: impl Fn(&Module, InstId, FloatMode) -> Option<Result<Attempt, String>>,
@@ -35,8 +35,8 @@ pub(crate) fn attempt_each(
     let mut changes = 0;
     for computation in module.computations().to_vec() {
         let instructions = module.instructions(computation);
-        let candidates: Vec<InstId> =
-            instructions.filter(|&id| module.opcode(id) == opcode).collect();
+        let is_one = |&id: &InstId| opcodes.is_empty() || opcodes.contains(&module.opcode(id));
+        let candidates: Vec<InstId> = instructions.filter(is_one).collect();
         for id in candidates {
             if module.instruction(id).use_count() == 0 && !module.is_root(id) {
                 continue;
@@ -45,17 +45,18 @@ pub(crate) fn attempt_each(
             if found.as_ref().is_ok_and(|found| !cx.is_worthwhile(module, &found.patch)) {
                 continue;
             }
-            let (verdict, text) = match &found {
-                Ok(attempt) => judge(module, id, attempt, cx),
-                Err(why) => (Verdict::Left, why.clone()),
+            let place = place_of(module, id);
+            let patch = match found {
+                Ok(attempt) => {
+                    let (candidate, patch) = weigh(module, id, attempt, place, cx);
+                    cx.accept(pass.name(), candidate).then_some(patch)
+                }
+                Err(why) => {
+                    cx.refuse(pass.name(), place, why);
+                    None
+                }
             };
-            let note = Note { pass: pass.name(), verdict, place: place_of(module, id), text };
-            let patch = found.ok().filter(|_| verdict == Verdict::Done);
-            if patch.is_some() && !cx.spend(note.pass, &note.place) {
-                continue;
-            }
-            cx.notes.push(note);
-            if let Some(Attempt { patch, .. }) = patch {
+            if let Some(patch) = patch {
                 patch.apply(module)?;
                 changes += 1;
             }
@@ -64,30 +65,28 @@ pub(crate) fn attempt_each(
     Ok(changes)
 }
 
-/// Whether a rewrite of an instruction pays, and what to say of it.
-pub(crate) fn judge(
+/// A rewrite of an instruction with what it saves, and its edits.
+pub(crate) fn weigh(
     module: &Module,
     id: InstId,
-    attempt: &Attempt,
+    attempt: Attempt,
+    place: String,
     cx: &Context<'_>,
-) -> (Verdict, String) {
+) -> (Candidate, Patch) {
+    let Attempt { patch, frees, done, would } = attempt;
     let model = cx.model();
     let mut before = model.of(module, id);
     let mut uses: FxHashMap<InstId, usize> = FxHashMap::default();
     for &operand in module.operands(id) {
         *uses.entry(operand).or_default() += 1;
     }
-    for &operand in &attempt.frees {
+    for &operand in &frees {
         let only = uses.get(&operand) == Some(&module.instruction(operand).use_count());
         if only && !module.is_root(operand) {
             before += model.of(module, operand);
         }
     }
-    let (before, after) = (before.cycles, model.patch(module, &attempt.patch).cycles);
-    let costs = format!("{after:.0} cycles instead of {before:.0} on {}", cx.target.name);
-    if pays(before, after) {
-        (Verdict::Done, format!("{}: {costs}", attempt.done))
-    } else {
-        (Verdict::Left, format!("{} would cost {costs}", attempt.would))
-    }
+    let after = model.patch(module, &patch).cycles;
+    let cycles = Cycles { before: before.cycles, after, of: Scope::Instructions };
+    (Candidate { place, done, would, also: String::new(), cycles }, patch)
 }

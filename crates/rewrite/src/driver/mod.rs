@@ -5,9 +5,11 @@
 //! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
 //!   result where it pays on the target.
 //! - `simplify` makes a rewrite wherever it applies, `attempt` where the instructions around
-//!   it cost less, `scales` where the whole module does.
+//!   it cost less, `scales` where the whole module does; `candidate` judges, spends fuel and
+//!   words notes for all of them.
 
 pub(crate) mod attempt;
+pub(crate) mod candidate;
 mod cycle_guard;
 mod error;
 mod evaluate;
@@ -28,7 +30,7 @@ pub(crate) mod simplify;
 pub use error::OptimizeError;
 pub use evaluate::Evaluate;
 pub use optimize::{Optimized, optimize, optimize_observed};
-pub use options::{Options, PassSelection};
+pub use options::{AddedPass, Options, PassSelection};
 pub(crate) use pass::byte_size;
 pub use pass::{Context, Pass, Skipped};
 pub use pipelines::{PIPELINES, Pipeline, pipeline};

@@ -43,7 +43,7 @@ pub fn optimize_observed(
     options: &Options,
     observe: &mut dyn FnMut(&'static str, &Module),
 ) -> Result<Optimized, OptimizeError> {
-    let plan = Plan::of(&options.passes)?;
+    let plan = Plan::of(options)?;
     let memo = Memo::default();
     let model = CostModel::new(&options.target, &memo);
     if let Some(mixed) = module.mixes_precision() {
@@ -68,8 +68,8 @@ pub fn optimize_observed(
     let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
     let enough = least * (1.0 - options.least_saving);
     let gains = run.cost_gated > 0 && pays(enough, reached);
-    let Run { module: changed, passes, mut notes, taken_back, cost_gated, .. } = run;
-    notes.extend(taken_back);
+    let Run { module: changed, passes, mut notes, rolled_back, cost_gated, .. } = run;
+    notes.extend(rolled_back);
     let mut notes = relevant(notes);
     if plan.cost_gated.is_empty() || gains {
         let around = match simplest {
@@ -111,7 +111,7 @@ fn around_gains(
     simplest: &Module,
     (changed, reached): (&Module, f64),
     options: &Options,
-    (plan, memo): (&Plan, &Memo),
+    (plan, memo): (&Plan<'_>, &Memo),
 ) -> Result<Option<(Verified, Figures)>, OptimizeError> {
     let model = CostModel::new(&options.target, memo);
     let Some(around) = restored(original, simplest, changed) else { return Ok(None) };

@@ -1,10 +1,13 @@
 //! What an optimisation is asked to do.
 
+use std::fmt;
+use std::sync::Arc;
+
 use tilewright_target::Target;
 
 use super::evaluate::Evaluate;
 use super::numbers::FloatMode;
-use super::pass::Skipped;
+use super::pass::{Pass, Skipped};
 
 /// How a module is optimised. Begin with [`Options::new`] and set what differs:
 ///
@@ -40,6 +43,18 @@ pub struct Options {
     pub least_saving: f64,
     /// What computes constants; without it, none are folded.
     pub evaluator: Option<&'static dyn Evaluate>,
+    /// Passes besides the built-in ones: see [`Options::with_pass`].
+    pub added: Vec<AddedPass>,
+}
+
+/// A pass from outside this crate.
+#[derive(Clone)]
+pub struct AddedPass(pub(super) Arc<dyn Pass>);
+
+impl fmt::Debug for AddedPass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AddedPass({})", self.0.name())
+    }
 }
 
 /// Which passes run.
@@ -72,7 +87,17 @@ impl Options {
             max_rounds: 100,
             least_saving: 0.02,
             evaluator: None,
+            added: Vec::new(),
         }
+    }
+
+    /// With another pass, for example a [`Rule`](crate::pattern::Rule). In a pipeline it runs
+    /// before the built-in cost-gated passes, in a group of its own, if it is cost-gated, and
+    /// else with those that simplify. In a list of passes it runs where its name stands.
+    #[must_use]
+    pub fn with_pass(mut self, pass: impl Pass + 'static) -> Self {
+        self.added.push(AddedPass(Arc::new(pass)));
+        self
     }
 
     /// With another target.

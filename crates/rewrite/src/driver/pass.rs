@@ -1,5 +1,7 @@
 //! What a pass is.
 
+use std::sync::LazyLock;
+
 use tilewright_ir::{ArrayShape, EditError, Module, Patch, Shape};
 use tilewright_target::Target;
 
@@ -9,7 +11,7 @@ use super::report::Note;
 use crate::cost::{CostModel, Memo};
 
 /// A transformation of a module that keeps its meaning.
-pub trait Pass: Sync {
+pub trait Pass: Send + Sync {
     /// The name for `--passes` and reports.
     fn name(&self) -> &'static str;
 
@@ -33,6 +35,29 @@ pub trait Pass: Sync {
     /// # Errors
     /// If an edit was refused, which is a bug of the pass.
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError>;
+}
+
+/// A pass of this crate that is made when it is first asked for.
+impl<P: Pass> Pass for LazyLock<P> {
+    fn name(&self) -> &'static str {
+        P::name(self)
+    }
+
+    fn summary(&self) -> &'static str {
+        P::summary(self)
+    }
+
+    fn class(&self) -> Class {
+        P::class(self)
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        P::is_cost_gated(self)
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        P::run(self, module, cx)
+    }
 }
 
 /// A rewrite that is not to be made.
@@ -82,21 +107,6 @@ impl<'a> Context<'a> {
         let made = patch.planned().iter().map(|planned| byte_size(&planned.shape));
         let replaced = patch.replaced().iter().map(|&(old, _)| byte_size(module.shape(old)));
         read.chain(made).chain(replaced).any(|bytes| bytes >= self.least_bytes)
-    }
-
-    /// Takes one unit of fuel for a rewrite of a pass at a place; `false` once it is spent,
-    /// and where that rewrite is to be skipped.
-    pub fn spend(&mut self, pass: &'static str, place: &str) -> bool {
-        if self.skipped.iter().any(|one| one.pass == pass && one.place == place) {
-            return false;
-        }
-        match self.fuel.checked_sub(1) {
-            Some(left) => {
-                *self.fuel = left;
-                true
-            }
-            None => false,
-        }
     }
 }
 

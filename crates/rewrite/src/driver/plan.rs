@@ -3,7 +3,7 @@
 use tilewright_ir::Module;
 
 use super::error::OptimizeError;
-use super::options::PassSelection;
+use super::options::{Options, PassSelection};
 use super::pass::{Pass, byte_size};
 use super::pipelines::pipeline;
 use super::registry;
@@ -13,43 +13,49 @@ use crate::cost::CostModel;
 /// count, unless they are too large to stay in vector memory.
 const LEAST_PART: u64 = 64;
 
-pub(super) type PassList = Vec<&'static dyn Pass>;
+pub(super) type PassList<'a> = Vec<&'a dyn Pass>;
 
 /// The passes of a pipeline, found. A list of passes is all cleanup: it runs
 /// to its fixpoint, and the result is kept whatever it costs.
 #[derive(Default)]
-pub(super) struct Plan {
-    pub(super) first: PassList,
-    pub(super) cleanup: PassList,
-    pub(super) cost_gated: Vec<PassList>,
-    pub(super) last: PassList,
+pub(super) struct Plan<'a> {
+    pub(super) first: PassList<'a>,
+    pub(super) cleanup: PassList<'a>,
+    pub(super) cost_gated: Vec<PassList<'a>>,
+    pub(super) last: PassList<'a>,
 }
 
-impl Plan {
-    pub(super) fn of(passes: &PassSelection) -> Result<Self, OptimizeError> {
-        match passes {
+impl<'a> Plan<'a> {
+    pub(super) fn of(options: &'a Options) -> Result<Self, OptimizeError> {
+        let added = || options.added.iter().map(|added| &*added.0);
+        let find = |name: &str| {
+            let named = added().find(|pass| pass.name() == name);
+            let found = named.or_else(|| registry::pass(name).map(|pass| pass as &dyn Pass));
+            found.ok_or_else(|| OptimizeError::UnknownPass(name.to_owned()))
+        };
+        let all = |names: &[&str]| names.iter().map(|name| find(name)).collect();
+        match &options.passes {
             PassSelection::List(names) => {
-                Ok(Self { cleanup: find(names.iter().map(String::as_str))?, ..Self::default() })
+                let cleanup = names.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
+                Ok(Self { cleanup, ..Self::default() })
             }
             PassSelection::Pipeline(name) => {
                 let pipeline =
                     pipeline(name).ok_or_else(|| OptimizeError::UnknownPipeline(name.clone()))?;
+                let mut cleanup: PassList<'a> = all(pipeline.cleanup)?;
+                cleanup.extend(added().filter(|pass| !pass.is_cost_gated()));
+                let gated = added().filter(|pass| pass.is_cost_gated()).map(|pass| Ok(vec![pass]));
+                let built_in = pipeline.cost_gated.iter().map(|group| all(group));
                 Ok(Self {
-                    first: find(pipeline.first.iter().copied())?,
-                    cleanup: find(pipeline.cleanup.iter().copied())?,
-                    cost_gated: pipeline
-                        .cost_gated
-                        .iter()
-                        .map(|group| find(group.iter().copied()))
-                        .collect::<Result<_, _>>()?,
-                    last: find(pipeline.last.iter().copied())?,
+                    first: all(pipeline.first)?,
+                    cleanup,
+                    cost_gated: gated.chain(built_in).collect::<Result<_, _>>()?,
+                    last: all(pipeline.last)?,
                 })
             }
         }
     }
-}
 
-impl Plan {
     /// How large an array must be for a rewrite of it to be worthwhile; any is where passes
     /// were named one by one. What the entry takes and returns decides, which no rewrite
     /// changes.
@@ -61,11 +67,4 @@ impl Plan {
         let largest = leaves.max().unwrap_or(0);
         (largest / LEAST_PART).min(model.on_chip_bytes())
     }
-}
-
-fn find<'a>(names: impl Iterator<Item = &'a str>) -> Result<PassList, OptimizeError> {
-    let find = |name: &str| {
-        registry::pass(name).ok_or_else(|| OptimizeError::UnknownPass(name.to_owned()))
-    };
-    names.map(find).collect()
 }

@@ -4,26 +4,26 @@ use super::pass::Pass;
 use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
 use crate::backend::rematerialize::Rematerialize;
 use crate::backend::widen_accumulation::WidenAccumulation;
-use crate::canonicalize::algebra::Algebra;
-use crate::canonicalize::broadcast::BroadcastCanonical;
+use crate::canonicalize::algebra::ALGEBRA;
+use crate::canonicalize::broadcast::BROADCAST;
 use crate::canonicalize::constant_fold::ConstantFold;
 use crate::canonicalize::control_flow::ControlFlow;
-use crate::canonicalize::convert::ConvertCanonical;
+use crate::canonicalize::convert::CONVERT;
 use crate::canonicalize::cse::CommonSubexpressions;
 use crate::canonicalize::dce::DeadCode;
 use crate::canonicalize::inline::Inline;
 use crate::canonicalize::reduce::ReduceCanonical;
-use crate::canonicalize::reduce_of_reduce::ReduceOfReduce;
-use crate::canonicalize::reshape::ReshapeCanonical;
-use crate::canonicalize::transpose::TransposeCanonical;
+use crate::canonicalize::reduce_of_reduce::REDUCE_OF_REDUCE;
+use crate::canonicalize::reshape::RESHAPE;
+use crate::canonicalize::transpose::TRANSPOSE;
 use crate::canonicalize::tuple::TupleSimplify;
 use crate::loops::dead_elements::DeadElements;
 use crate::loops::reshape_out_of_loop::ReshapeOutOfLoop;
 use crate::reshape_motion::merged_dims::MergedDims;
 use crate::reshape_motion::reduce_as_window::ReduceAsWindow;
-use crate::reshape_motion::reduce_of_broadcast::ReduceOfBroadcast;
+use crate::reshape_motion::reduce_of_broadcast::REDUCE_OF_BROADCAST;
 use crate::reshape_motion::reduce_through_reshape::ReduceThroughReshape;
-use crate::reshape_motion::reduce_through_transpose::ReduceThroughTranspose;
+use crate::reshape_motion::reduce_through_transpose::REDUCE_THROUGH_TRANSPOSE;
 use crate::reshape_motion::reshape_out_of_region::ReshapeOutOfRegion;
 use crate::reshape_motion::unit_dims::UnitDims;
 use crate::sums::factored_sums::FactoredSums;
@@ -31,12 +31,12 @@ use crate::sums::shifted_moments::ShiftedMoments;
 
 /// Every pass, in alphabetical order of its name.
 pub static PASSES: &[&dyn Pass] = &[
-    &Algebra,
-    &BroadcastCanonical,
+    &ALGEBRA,
+    &BROADCAST,
     &ClusterSiblingReductions,
     &ConstantFold,
     &ControlFlow,
-    &ConvertCanonical,
+    &CONVERT,
     &CommonSubexpressions,
     &DeadCode,
     &DeadElements,
@@ -45,16 +45,16 @@ pub static PASSES: &[&dyn Pass] = &[
     &MergedDims,
     &ReduceCanonical,
     &ReduceAsWindow,
-    &ReduceOfBroadcast,
-    &ReduceOfReduce,
+    &REDUCE_OF_BROADCAST,
+    &REDUCE_OF_REDUCE,
     &ReduceThroughReshape,
-    &ReduceThroughTranspose,
+    &REDUCE_THROUGH_TRANSPOSE,
     &Rematerialize,
-    &ReshapeCanonical,
+    &RESHAPE,
     &ReshapeOutOfLoop,
     &ReshapeOutOfRegion,
     &ShiftedMoments,
-    &TransposeCanonical,
+    &TRANSPOSE,
     &TupleSimplify,
     &UnitDims,
     &WidenAccumulation,

@@ -43,7 +43,7 @@ pub(super) struct Run<'a> {
     pub(super) passes: Vec<PassReport>,
     pub(super) notes: Vec<Note>,
     /// What was done and undone.
-    pub(super) taken_back: Vec<Note>,
+    pub(super) rolled_back: Vec<Note>,
     pub(super) cost_gated: usize,
     /// The module in its simplest form, before any cost-gated rewrite.
     pub(super) simplest: Option<(Module, Figures)>,
@@ -53,7 +53,7 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(
         module: &Module,
-        plan: &Plan,
+        plan: &Plan<'_>,
         options: &'a Options,
         memo: &'a Memo,
         observe: &'a mut dyn FnMut(&'static str, &Module),
@@ -67,7 +67,7 @@ impl<'a> Run<'a> {
             fuel: options.stop_after.unwrap_or(u64::MAX),
             passes: Vec::new(),
             notes: Vec::new(),
-            taken_back: Vec::new(),
+            rolled_back: Vec::new(),
             cost_gated: 0,
             simplest: None,
             observe,
@@ -77,7 +77,7 @@ impl<'a> Run<'a> {
     /// Cleans up and runs the cost-gated passes, until neither changes anything. A round of
     /// theirs is rolled back where the module does not cost less for it, so that rewrites
     /// which pay one by one cannot go round in circles.
-    pub(super) fn rounds(&mut self, plan: &Plan) -> Result<StopReason, OptimizeError> {
+    pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot> = None;
         let mut trail = Trail::default();
         // The cost-gated group that had its turn.
@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
                 let now = self.snapshot();
                 let cycles = now.cycles;
                 if let Some(best) = trail.leads_back_to(now) {
-                    self.take_back(best, cycles);
+                    self.roll_back(best, cycles);
                     return Ok(StopReason::Fixpoint);
                 }
             }
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
                 // Roll back an unprofitable group and continue with the next.
                 let (kept, first) = match best.take() {
                     Some(best) if !pays(best.cycles, now.cycles) => {
-                        self.take_back(best.clone(), now.cycles);
+                        self.roll_back(best.clone(), now.cycles);
                         (best, turn + 1)
                     }
                     _ => (now, 0),
@@ -146,11 +146,11 @@ impl<'a> Run<'a> {
     }
 
     /// Undoes what was done since, and says so; what was left stays said.
-    fn take_back(&mut self, best: Snapshot, cycles: f64) {
+    fn roll_back(&mut self, best: Snapshot, cycles: f64) {
         let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
         let mut notes = best.notes;
         notes.extend(left);
-        self.taken_back.push(whole_left(best.cycles, cycles, self.options));
+        self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
         self.notes = notes;
         self.module = best.module;
         self.cost_gated = best.cost_gated;
@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn all(&mut self, passes: &[&'static dyn Pass]) -> Result<usize, OptimizeError> {
+    pub(super) fn all(&mut self, passes: &[&dyn Pass]) -> Result<usize, OptimizeError> {
         passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
     }
 
@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
     /// and how much.
     fn first_that_changes(
         &mut self,
-        groups: &[PassList],
+        groups: &[PassList<'_>],
         first: usize,
     ) -> Result<(usize, usize), OptimizeError> {
         for (turn, group) in groups.iter().enumerate().skip(first) {
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         Ok((groups.len(), 0))
     }
 
-    pub(super) fn pass(&mut self, pass: &'static dyn Pass) -> Result<usize, OptimizeError> {
+    pub(super) fn pass(&mut self, pass: &dyn Pass) -> Result<usize, OptimizeError> {
         if self.options.without.contains(&pass.name()) {
             return Ok(0);
         }
@@ -218,7 +218,7 @@ impl<'a> Run<'a> {
     }
 
     /// Every pass is held to the verifier.
-    fn check(&mut self, pass: &'static dyn Pass) -> Result<(), OptimizeError> {
+    fn check(&mut self, pass: &dyn Pass) -> Result<(), OptimizeError> {
         let module = std::mem::take(&mut self.module);
         match verify(module) {
             Ok(verified) => {
@@ -236,21 +236,20 @@ impl<'a> Run<'a> {
 
 /// Says that rewrites which paid one by one did not pay together.
 pub(super) fn whole_left(before: f64, after: f64, options: &Options) -> Note {
-    let why = if pays(after, before) {
-        format!("would cost {after:.0} cycles instead of {before:.0}")
-    } else if pays(before, after) {
-        format!("save less than {:.0} % of the module's cycles", options.least_saving * 100.0)
-    } else {
-        "save nothing".into()
-    };
     let target = &options.target.name;
+    let why = if pays(after, before) {
+        format!("the module would take {after:.0} cycles instead of {before:.0} on {target}")
+    } else if pays(before, after) {
+        let least = options.least_saving * 100.0;
+        format!("they save less than {least:.0} % of the module's cycles on {target}")
+    } else {
+        format!("the module would take as many cycles as before on {target}")
+    };
     Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
-        text: format!(
-            "rewrites that pay one by one were taken back: together they {why} on {target}"
-        ),
+        text: format!("rolled back rewrites that save cycles one by one: with all of them {why}"),
     }
 }
 

@@ -4,8 +4,8 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module};
 
+use super::candidate::{Candidate, Cycles, Scope};
 use super::pass::{Context, Pass};
-use super::report::{Note, Verdict};
 use crate::canonicalize::dce::remove_unused;
 use crate::cost::{Ledger, pays};
 
@@ -104,10 +104,7 @@ impl<'a> Scales<'a> {
 
     /// Notes that a rewrite would cost more than it saves, which was found before.
     pub(crate) fn refuse(&self, pass: &dyn Pass, words: Words, cycles: f64, cx: &mut Context<'_>) {
-        let costs = self.costs(cycles, cx);
-        let text = format!("{}: would cost {costs}", words.what);
-        let verdict = Verdict::Left;
-        cx.notes.push(Note { pass: pass.name(), verdict, place: words.place, text });
+        cx.accept(pass.name(), self.candidate(words, cycles));
     }
 
     /// Whether a rewrite pays after which the module takes so many cycles.
@@ -115,8 +112,9 @@ impl<'a> Scales<'a> {
         pays(self.cycles, cycles)
     }
 
-    fn costs(&self, cycles: f64, cx: &Context<'_>) -> String {
-        format!("{cycles:.0} cycles instead of {:.0} on {}", self.cycles, cx.target.name)
+    fn candidate(&self, Words { place, what }: Words, after: f64) -> Candidate {
+        let cycles = Cycles { before: self.cycles, after, of: Scope::Module };
+        Candidate { place, done: what.clone(), would: what, also: String::new(), cycles }
     }
 
     /// Whether the module on trial is to be kept: it takes fewer cycles, and holds no more at
@@ -129,38 +127,36 @@ impl<'a> Scales<'a> {
         cycles: f64,
         cx: &mut Context<'_>,
     ) -> bool {
-        if !self.would_pay(cycles) {
-            self.refuse(pass, words, cycles, cx);
-            return false;
+        let mut candidate = self.candidate(words, cycles);
+        if !candidate.cycles.pay() {
+            return cx.accept(pass.name(), candidate);
         }
         let peak_live_bytes = self.ledger.peak_live_bytes(module);
         let most = u128::from(self.peak_live_bytes) * u128::from(100 + MORE_MEMORY) / 100;
         let on_chip = cx.model().on_chip_bytes();
-        let costs = self.costs(cycles, cx);
-        let Words { place, what } = words;
         if u128::from(peak_live_bytes) > most + u128::from(on_chip) {
-            let text = format!(
-                "{what}: would cost {costs}, but {peak_live_bytes} bytes are in use at once \
+            let why = format!(
+                "{} would cost {}, but the module would hold {peak_live_bytes} bytes at once \
                  instead of {}",
+                candidate.would,
+                candidate.cycles.text(&cx.target.name),
                 self.peak_live_bytes
             );
-            cx.notes.push(Note { pass: pass.name(), verdict: Verdict::Left, place, text });
-            return false;
-        }
-        if !cx.spend(pass.name(), &place) {
+            cx.refuse(pass.name(), candidate.place, why);
             return false;
         }
         let memory_sweeps = self.ledger.memory_sweeps(module);
-        let passes = if memory_sweeps == self.memory_sweeps {
-            String::new()
-        } else {
-            format!("; {memory_sweeps} instead of {} memory sweeps", self.memory_sweeps)
-        };
-        let text = format!("{what}{passes}: {costs}");
-        cx.notes.push(Note { pass: pass.name(), verdict: Verdict::Done, place, text });
-        (self.cycles, self.memory_sweeps, self.peak_live_bytes) =
-            (cycles, memory_sweeps, peak_live_bytes);
-        true
+        if memory_sweeps != self.memory_sweeps {
+            let sweeps =
+                format!("; {memory_sweeps} instead of {} memory sweeps", self.memory_sweeps);
+            candidate.also.push_str(&sweeps);
+        }
+        let is_taken = cx.accept(pass.name(), candidate);
+        if is_taken {
+            (self.cycles, self.memory_sweeps, self.peak_live_bytes) =
+                (cycles, memory_sweeps, peak_live_bytes);
+        }
+        is_taken
     }
 
     /// Removes what nothing uses after the edits on trial; the cycles that the module takes.

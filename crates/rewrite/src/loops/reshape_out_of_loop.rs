@@ -24,10 +24,11 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
 
 use super::state::{Callers, Element, Form, Loop, element_of, part_of, plain_change};
 use crate::analysis::reduce::{is_plain, reshape_op};
-use crate::cost::{CostModel, pays};
+use crate::cost::CostModel;
+use crate::driver::candidate::{Candidate, Cycles, Scope};
 use crate::driver::numbers::Class;
+use crate::driver::place_of;
 use crate::driver::{Context, Pass};
-use crate::driver::{Note, Verdict, place_of};
 
 /// See the module.
 pub struct ReshapeOutOfLoop;
@@ -81,12 +82,8 @@ impl ReshapeOutOfLoop {
             let carried = Carried { module, found, place: was, reads };
             let mut form = None;
             if let Some(other) = carried.other_form() {
-                let (verdict, text) = carried.judge(&other, cx);
-                let place = place_of(module, found.id);
-                if verdict == Verdict::Left || cx.spend(self.name(), &place) {
-                    cx.notes.push(Note { pass: self.name(), verdict, place, text });
-                    form = Some(other).filter(|_| verdict == Verdict::Done);
-                }
+                let candidate = carried.candidate(&other, cx);
+                form = cx.accept(self.name(), candidate).then_some(other);
             }
             changes += usize::from(form.is_some());
             elements.push(Element { was, form });
@@ -141,16 +138,17 @@ impl Carried<'_> {
         })
     }
 
-    /// Whether the other form costs less, and what to say of it.
-    fn judge(&self, form: &Form, cx: &Context<'_>) -> (Verdict, String) {
+    /// The rewrite that carries the element in another form.
+    fn candidate(&self, form: &Form, cx: &Context<'_>) -> Candidate {
         let (before, after) = self.costs(form, &cx.model());
-        let costs = format!("{after:.0} cycles instead of {before:.0} on {}", cx.target.name);
         let shape = form.shape.without_layout();
-        let what = format!("element {} of the loop's state", self.place);
-        if pays(before, after) {
-            (Verdict::Done, format!("carried {what} as {shape}: {costs}"))
-        } else {
-            (Verdict::Left, format!("carrying {what} as {shape} would cost {costs}"))
+        let what = format!("element {} of the loop's state as {shape}", self.place);
+        Candidate {
+            place: place_of(self.module, self.found.id),
+            done: format!("carried {what}"),
+            would: format!("carrying {what}"),
+            also: String::new(),
+            cycles: Cycles { before, after, of: Scope::Instructions },
         }
     }
 

@@ -14,3 +14,14 @@ pub mod reduce_through_transpose;
 mod region_move;
 pub mod reshape_out_of_region;
 pub mod unit_dims;
+
+use crate::analysis::reduce::MonoidReduce;
+use crate::driver::numbers::{Class, FloatMode};
+use crate::pattern::Match;
+
+/// What it does to floats to reduce otherwise what `reduce` of a match reduces: `most` where it
+/// combines floats; nothing is allowed of reduces by no monoid.
+fn class_of_reduce(found: &Match<'_>, most: Class) -> Option<Class> {
+    let reduce = MonoidReduce::of(found.module(), found.get("reduce")?, FloatMode::Regroup)?;
+    Some(if reduce.reducer.regroups_exactly() { Class::Exact } else { most })
+}

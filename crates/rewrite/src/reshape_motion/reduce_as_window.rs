@@ -54,7 +54,7 @@ impl Pass for ReduceAsWindow {
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let model = cx.model();
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, float_mode| {
+        attempt_each(self, &[Opcode::Reduce], module, cx, |module, id, float_mode| {
             let found = ReduceOfReshape::at(module, id, &WINDOW)?;
             let small = model.stays_on_chip(model.weigh(module.shape(found.source)));
             let left = small && of_reduced(module, found.source, &model);

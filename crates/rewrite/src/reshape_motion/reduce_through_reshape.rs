@@ -72,7 +72,7 @@ impl Pass for ReduceThroughReshape {
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let model = cx.model();
-        attempt_each(self, Opcode::Reduce, module, cx, |module, id, float_mode| {
+        attempt_each(self, &[Opcode::Reduce], module, cx, |module, id, float_mode| {
             Some(ReduceOfReshape::at(module, id, &STAGES)?.plan(module, &model, float_mode))
         })
     }

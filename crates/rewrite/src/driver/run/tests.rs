@@ -70,8 +70,8 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     let entry = run.module.entry().expect("an entry");
     let root = run.module.computation(entry).root().expect("a root");
     assert_eq!(run.module.opcode(root), Opcode::Parameter);
-    assert_eq!(run.passes[0].changes, 1, "what was taken back is not counted");
-    assert_eq!(run.taken_back.len(), 1, "{:?}", run.taken_back);
+    assert_eq!(run.passes[0].changes, 1, "what was rolled back is not counted");
+    assert_eq!(run.rolled_back.len(), 1, "{:?}", run.rolled_back);
     assert!(run.notes.is_empty(), "{:?}", run.notes);
 }
 
@@ -147,7 +147,8 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
     let memo = Memo::default();
     let mut observe = |_: &'static str, _: &Module| {};
     let mut run = run_of(&before, &options, &memo, &mut observe);
-    let cost_gated: Vec<PassList> = vec![vec![&Worse], vec![&Worse], vec![&Better], vec![&Worse]];
+    let cost_gated: Vec<PassList<'_>> =
+        vec![vec![&Worse], vec![&Worse], vec![&Better], vec![&Worse]];
     let plan = Plan { cost_gated, ..Plan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
     let entry = run.module.entry().expect("an entry");
@@ -159,5 +160,5 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
     assert_eq!(done, [("worse", 0), ("better", 1)]);
     assert_eq!(run.cost_gated, 1);
     // Twice before the one that pays, three times after it.
-    assert_eq!(run.taken_back.len(), 5, "{:?}", run.taken_back);
+    assert_eq!(run.rolled_back.len(), 5, "{:?}", run.rolled_back);
 }

@@ -14,7 +14,6 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 use crate::analysis::region::{LiveInKind, LiveOutKind, Region, unseen_region_around};
 use crate::cost::CostModel;
 use crate::driver::Context;
-use crate::driver::{Note, Verdict};
 use plan::{Move, Planner};
 
 /// More dims than this are not tried for one region.
@@ -135,7 +134,8 @@ impl Walk<'_, '_> {
             return Ok(0);
         }
         if let Some(dynamic) = region.dynamic {
-            self.note(module, &region, Verdict::Left, words::why_dynamic(module, dynamic));
+            let place = words::region_place(module, &region);
+            self.cx.refuse(self.search.pass, place, words::why_dynamic(module, dynamic));
             return Ok(0);
         }
         let rest = (!region.blocked.is_empty()).then(|| region.movable(module));
@@ -172,23 +172,24 @@ impl Walk<'_, '_> {
         movable: &Region,
         best: Option<Move>,
     ) -> Result<bool, EditError> {
-        let target = &self.cx.target.name;
-        let Some(done) = best.as_ref().filter(|best| best.pays()) else {
-            if let Some(text) = words::why_left(module, region, best.as_ref(), target) {
-                self.note(module, region, Verdict::Left, text);
+        let (pass, place) = (self.search.pass, words::region_place(module, region));
+        let Some(done) = best.filter(|best| best.pays() || region.blocked.is_empty()) else {
+            if !region.blocked.is_empty() {
+                self.cx.refuse(pass, place, words::kept(module, region));
             }
             return Ok(false);
         };
-        let text = words::explain(module, region, done, target);
-        let place = words::region_place(module, region);
-        let pass = self.search.pass;
-        if !self.cx.is_worthwhile(module, &done.patch) || !self.cx.spend(pass, &place) {
+        // A move that would change nothing is not worth a word.
+        let changes = done.ops > 0 && done.after > done.before;
+        if !done.pays() && !changes || done.pays() && !self.cx.is_worthwhile(module, &done.patch) {
             return Ok(false);
         }
-        self.note(module, region, Verdict::Done, text);
+        if !self.cx.accept(pass, words::candidate(module, region, &done, place)) {
+            return Ok(false);
+        }
         // What was made waits for the next walk.
         self.seen.extend(done.patch.apply(module)?);
-        remove_unused(module, movable, done)?;
+        remove_unused(module, movable, &done)?;
         Ok(true)
     }
 
@@ -225,14 +226,9 @@ impl Walk<'_, '_> {
             .filter(Move::pays);
         [whole.weighed(&planned)].into_iter().chain(part).collect()
     }
-
-    fn note(&mut self, module: &Module, region: &Region, verdict: Verdict, text: String) {
-        let place = words::region_place(module, region);
-        self.cx.notes.push(Note { pass: self.search.pass, verdict, place, text });
-    }
 }
 
-/// Removes what a move live-ins without use: a dead region would be found and
+/// Removes what a move leaves without use: a dead region would be found and
 /// moved again, as often as the pass is run.
 fn remove_unused(module: &mut Module, region: &Region, done: &Move) -> Result<(), EditError> {
     let live_ins = region.live_ins.iter().filter(|live_in| live_in.kind != LiveInKind::Other);

@@ -4,6 +4,7 @@ use tilewright_ir::{InstId, Module};
 
 use super::plan::Move;
 use crate::analysis::region::{Blocked, LiveOut, Region};
+use crate::driver::candidate::{Candidate, Cycles, Scope};
 use crate::driver::place_of;
 
 /// No more than this many of the instructions that stay are named in a note.
@@ -30,23 +31,8 @@ pub(super) fn region_place(module: &Module, region: &Region) -> String {
     }
 }
 
-/// Why nothing of a region moves; what would change nothing is not worth a word.
-pub(super) fn why_left(
-    module: &Module,
-    region: &Region,
-    best: Option<&Move>,
-    target: &str,
-) -> Option<String> {
-    if !region.blocked.is_empty() {
-        return Some(kept(module, region));
-    }
-    let best = best.filter(|best| best.ops > 0 && best.after > best.before)?;
-    let (ops, costs) = (moved_ops(region, best), costs(best, target));
-    Some(format!("moving {ops} would cost {costs}"))
-}
-
 /// What a move is and saves, what is still needed in the old dims, and what stays.
-pub(super) fn explain(module: &Module, region: &Region, best: &Move, target: &str) -> String {
+pub(super) fn candidate(module: &Module, region: &Region, best: &Move, place: String) -> Candidate {
     let forced: Vec<String> =
         best.forced.iter().map(|live_out| forced_use(module, live_out)).collect();
     let forced = match forced.as_slice() {
@@ -57,7 +43,10 @@ pub(super) fn explain(module: &Module, region: &Region, best: &Move, target: &st
         [] => String::new(),
         _ => format!("; {}", kept(module, region)),
     };
-    format!("moved {}: {}{forced}{kept}", moved_ops(region, best), costs(best, target))
+    let ops = moved_ops(region, best);
+    let cycles = Cycles { before: best.before, after: best.after, of: Scope::Instructions };
+    let (done, would) = (format!("moved {ops}"), format!("moving {ops}"));
+    Candidate { place, done, would, also: format!("{forced}{kept}"), cycles }
 }
 
 /// How many ops move where.
@@ -71,12 +60,8 @@ fn moved_ops(region: &Region, best: &Move) -> String {
     format!("{ops} from {} to {}", list(&region.dims), list(&best.dims))
 }
 
-fn costs(best: &Move, target: &str) -> String {
-    format!("{:.0} cycles instead of {:.0} on {target}", best.after, best.before)
-}
-
 /// What keeps its dims, and why; of many the first.
-fn kept(module: &Module, region: &Region) -> String {
+pub(super) fn kept(module: &Module, region: &Region) -> String {
     let say = |blocked: &Blocked| {
         format!("`{}` keeps its dims: {}", module.name_of(blocked.id), blocked.reason)
     };

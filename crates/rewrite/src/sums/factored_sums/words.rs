@@ -56,7 +56,7 @@ fn one(module: &Module, core: &Core, takers: &[(&Sum, &Form)]) -> String {
     out.sort_unstable();
     out.dedup();
     let out = names(module, out.into_iter().map(|factor| factor.value));
-    let out = if out.is_empty() { out } else { format!(", less {out}") };
+    let out = if out.is_empty() { out } else { format!(", with {out} pulled out") };
     format!("{results} from {one} {what} of {product}{out}")
 }
 

@@ -1,0 +1,225 @@
+//! Matches patterns against instructions, and says where they differ.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Shape, Value};
+
+use super::{Condition, Operands, Pattern};
+
+/// So many instructions are looked at for one match: each commutative op of a pattern doubles
+/// the ways to match what is left.
+const MOST_STEPS: u32 = 4096;
+
+/// An expression that matches a pattern, and what the names of the pattern stand for.
+#[derive(Clone, Debug)]
+pub struct Match<'m> {
+    module: &'m Module,
+    root: InstId,
+    bound: Bound,
+}
+
+type Bound = SmallVec<[(&'static str, InstId); 6]>;
+
+impl<'m> Match<'m> {
+    /// The module of the expression.
+    pub fn module(&self) -> &'m Module {
+        self.module
+    }
+
+    /// The instruction that the whole pattern matches.
+    pub fn root(&self) -> InstId {
+        self.root
+    }
+
+    /// The value with a name; `None` if the pattern has no such name.
+    pub fn get(&self, name: &str) -> Option<InstId> {
+        self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id)
+    }
+
+    /// The value with a name, to be put in a replacement.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        self.get(name).map(Value::Old)
+    }
+
+    /// The op of the value with a name.
+    pub fn op(&self, name: &str) -> Option<&'m Op> {
+        Some(self.module.op(self.get(name)?))
+    }
+
+    /// The shape of the value with a name.
+    pub fn shape(&self, name: &str) -> Option<&'m Shape> {
+        Some(self.module.shape(self.get(name)?))
+    }
+
+    /// The shape of the value with a name, which is an array.
+    pub fn array(&self, name: &str) -> Option<&'m ArrayShape> {
+        self.module.array_shape(self.get(name)?)
+    }
+}
+
+/// Where an expression differs from a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The name of the instruction that differs.
+    pub instruction: String,
+    /// How it differs.
+    pub why: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.instruction, self.why)
+    }
+}
+
+/// What is wrong with an instruction.
+#[derive(Clone, Copy)]
+enum Reason<'p> {
+    Opcode(&'p [Opcode]),
+    OperandCount(usize),
+    Extras,
+    Condition(&'p Condition),
+    /// Another value has the name already.
+    Name(&'static str, InstId),
+    Steps,
+}
+
+pub(super) fn matched<'m>(pattern: &Pattern, module: &'m Module, id: InstId) -> Option<Match<'m>> {
+    let mut search = Search::new(module);
+    search.goals.push((pattern, id));
+    search.is_solved().then_some(Match { module, root: id, bound: search.bound })
+}
+
+pub(super) fn matched_or_why<'m>(
+    pattern: &Pattern,
+    module: &'m Module,
+    id: InstId,
+) -> Result<Match<'m>, Mismatch> {
+    let mut search = Search::new(module);
+    search.goals.push((pattern, id));
+    if search.is_solved() {
+        return Ok(Match { module, root: id, bound: search.bound });
+    }
+    let (at, reason) = search.furthest.map_or((id, Reason::Steps), |(_, at, reason)| (at, reason));
+    Err(Mismatch { instruction: module.name_of(at).to_owned(), why: reason.text(module, at) })
+}
+
+/// A search for what the names of a pattern stand for.
+struct Search<'p, 'm> {
+    module: &'m Module,
+    /// What is left to be matched, the next last.
+    goals: SmallVec<[(&'p Pattern, InstId); 8]>,
+    bound: Bound,
+    steps: u32,
+    /// The failure before which most goals were reached.
+    furthest: Option<(u32, InstId, Reason<'p>)>,
+}
+
+impl<'p, 'm> Search<'p, 'm> {
+    fn new(module: &'m Module) -> Self {
+        Self { module, goals: SmallVec::new(), bound: Bound::new(), steps: 0, furthest: None }
+    }
+
+    /// Whether all goals can be reached, in some order of the operands of commutative ops.
+    fn is_solved(&mut self) -> bool {
+        let mut reached = 0;
+        while let Some((pattern, id)) = self.goals.pop() {
+            self.steps += 1;
+            if let Some(reason) = self.differs(pattern, id) {
+                if self.furthest.as_ref().is_none_or(|&(best, ..)| best <= reached) {
+                    self.furthest = Some((reached, id, reason));
+                }
+                return false;
+            }
+            reached += 1;
+            if let Some(name) = pattern.name {
+                if self.named(name).is_none() {
+                    self.bound.push((name, id));
+                }
+            }
+            let operands = self.module.operands(id);
+            match (&pattern.operands, operands) {
+                (Operands::Any, _) => {}
+                (Operands::InOrder(patterns), _) => {
+                    self.goals.extend(patterns.iter().zip(operands.iter().copied()).rev());
+                }
+                (Operands::EitherOrder(pair), &[a, b]) => return self.is_either(pair, [a, b]),
+                (Operands::EitherOrder(_), _) => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether the goals can be reached with two operands in one order, or else in the other.
+    fn is_either(&mut self, pair: &'p [Pattern; 2], [a, b]: [InstId; 2]) -> bool {
+        let (goals, bound) = (self.goals.clone(), self.bound.clone());
+        let [first, second] = pair;
+        for (one, other) in [(a, b), (b, a)] {
+            self.goals.push((second, other));
+            self.goals.push((first, one));
+            if self.is_solved() {
+                return true;
+            }
+            self.goals.clone_from(&goals);
+            self.bound.clone_from(&bound);
+        }
+        false
+    }
+
+    fn named(&self, name: &str) -> Option<InstId> {
+        self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id)
+    }
+
+    /// How an instruction differs from a pattern, operands aside.
+    fn differs(&self, pattern: &'p Pattern, id: InstId) -> Option<Reason<'p>> {
+        let module = self.module;
+        let opcodes = pattern.opcodes();
+        if !opcodes.is_empty() && !opcodes.contains(&module.opcode(id)) {
+            return Some(Reason::Opcode(opcodes));
+        }
+        let count = match &pattern.operands {
+            Operands::Any => None,
+            Operands::InOrder(patterns) => Some(patterns.len()),
+            Operands::EitherOrder(_) => Some(2),
+        };
+        if let Some(count) = count.filter(|&count| count != module.operands(id).len()) {
+            return Some(Reason::OperandCount(count));
+        }
+        if !opcodes.is_empty() && !pattern.may_have_extras && module.extras(id).is_some() {
+            return Some(Reason::Extras);
+        }
+        if self.steps > MOST_STEPS {
+            return Some(Reason::Steps);
+        }
+        if let Some((name, other)) = pattern.name.and_then(|name| Some((name, self.named(name)?))) {
+            if other != id {
+                return Some(Reason::Name(name, other));
+            }
+        }
+        let condition = pattern.conditions.iter().find(|each| !(each.holds)(module, id));
+        condition.map(Reason::Condition)
+    }
+}
+
+impl Reason<'_> {
+    fn text(self, module: &Module, at: InstId) -> String {
+        match self {
+            Self::Opcode(opcodes) => {
+                let names: Vec<&str> = opcodes.iter().map(|opcode| opcode.name()).collect();
+                format!("it is `{}`, not `{}`", module.opcode(at).name(), names.join("` or `"))
+            }
+            Self::OperandCount(count) => {
+                format!("it has {} operands, not {count}", module.operands(at).len())
+            }
+            Self::Extras => "it carries a sharding, control dependencies or other attributes that \
+                             a rewrite would lose"
+                .into(),
+            Self::Condition(condition) => format!("it must {}", condition.says),
+            Self::Name(name, other) => {
+                format!("it is not the value that `{name}` stands for, `{}`", module.name_of(other))
+            }
+            Self::Steps => format!("there are more than {MOST_STEPS} ways to match it"),
+        }
+    }
+}
