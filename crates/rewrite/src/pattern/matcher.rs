@@ -127,7 +127,7 @@ impl<'p, 'm> Search<'p, 'm> {
         while let Some((pattern, id)) = self.goals.pop() {
             self.steps += 1;
             if let Some(reason) = self.differs(pattern, id) {
-                if self.furthest.as_ref().is_none_or(|&(best, ..)| best <= reached) {
+                if self.furthest.as_ref().is_none_or(|&(best, ..)| best < reached) {
                     self.furthest = Some((reached, id, reason));
                 }
                 return false;

@@ -16,6 +16,7 @@
 //! A [`RuleSet`] is a pass of several rules. The idea is that of XLA's `pattern_matcher.h` and of
 //! MLIR's declarative rewrite rules.
 
+mod instance;
 mod matcher;
 mod replacement;
 mod rule;
