@@ -39,7 +39,7 @@ pub mod types;
 pub mod verify;
 pub mod walk;
 
-pub use builder::{BuildError, Builder};
+pub use builder::{BuildError, Builder, OperandList};
 pub use computation::Computation;
 pub use diag::{Code, Diagnostic, Place};
 pub use edit::{EditError, Position};
@@ -54,7 +54,7 @@ pub use patch::{Patch, Planned, Value};
 pub use types::element::ElementType;
 pub use types::layout::{Layout, Padding, PaddingValue, Tile};
 pub use types::literal::{ArrayLiteral, Data, Literal, LiteralError, Native};
-pub use types::shape::{ArrayShape, Dims, Shape};
+pub use types::shape::{ArrayShape, Dims, Shape, dims};
 pub use types::sharding::Sharding;
 pub use types::{devices, element, index, layout, literal, sdy, shape, sharding, small_float};
 pub use verify::{Verified, verify};

@@ -25,9 +25,7 @@ impl Draft {
     }
 
     fn array(&self, value: InstId) -> Made<&ArrayShape> {
-        let module = self.b.module();
-        let name = || BuildError::NotAnArray(module.name_of(value).into());
-        module.array_shape(value).ok_or_else(name)
+        self.b.array_shape(value)
     }
 
     pub(super) fn dims(&self, value: InstId) -> Made<Dims> {

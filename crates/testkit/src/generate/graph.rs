@@ -99,9 +99,7 @@ impl<'a, 'o> Graph<'a, 'o> {
     /// What an instruction yields, given what is known of its numbers.
     pub(super) fn value(&mut self, id: InstId, bound: f64, exact: bool) -> Made<Value> {
         self.made += 1;
-        let Some(array) = self.b.module().array_shape(id) else {
-            return Err(BuildError::NotAnArray(self.b.module().name_of(id).into()));
-        };
+        let array = self.b.array_shape(id)?;
         let (element, dims) = (array.element_type, Dims::from_slice(array.dims()));
         Ok(Value { id, element, dims, bound, exact })
     }

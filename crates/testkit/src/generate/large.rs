@@ -1,14 +1,10 @@
 //! Large modules for benches: a chain of layers as front ends print them, made
 //! in time linear in the number of instructions.
 
-use tilewright_ir::ops::contract::DotAttrs;
-use tilewright_ir::ops::control::{CallAttrs, GetTupleElementAttrs};
-use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::elementwise::Direction;
-use tilewright_ir::ops::shaping::{ConcatenateAttrs, SliceAttrs};
 use tilewright_ir::{
-    BuildError, Builder, CompId, Dims, ElementType, InstId, Literal, Op, OpMetadata, Opcode, Shape,
-    Verified, verify,
+    BuildError, Builder, CompId, ElementType, InstId, Literal, OpMetadata, Opcode, Shape, Verified,
+    verify,
 };
 
 use super::graph::Made;
@@ -162,22 +158,13 @@ impl Chain {
     }
 
     fn relu(&mut self) -> Made<()> {
-        let call = CallAttrs { to_apply: self.relu, is_composite: false };
-        self.x = self.b.op(Op::Call(Box::new(call)), &[self.x])?;
+        self.x = self.b.call(self.relu, [self.x])?;
         Ok(())
     }
 
     fn dense(&mut self) -> Made<()> {
         let rows = self.b.reshape(self.x, &[128, 32])?;
-        let dot = Op::Dot(Box::new(DotAttrs {
-            lhs_batch_dims: Dims::new(),
-            lhs_contracting_dims: Dims::from_slice(&[1]),
-            rhs_batch_dims: Dims::new(),
-            rhs_contracting_dims: Dims::from_slice(&[0]),
-            operand_precision: Vec::new(),
-            algorithm: None,
-        }));
-        let product = self.b.op(dot, &[rows, self.weights])?;
+        let product = self.b.dot(rows, self.weights)?;
         let bias = self.b.broadcast(self.scale, &[128, 32], &[1])?;
         let sum = self.b.binary(Opcode::Add, product, bias)?;
         let bounded = self.b.unary(Opcode::Tanh, sum)?;
@@ -188,17 +175,9 @@ impl Chain {
     /// The channels' halves change places, height and width too.
     fn shuffle(&mut self) -> Made<()> {
         let turned = self.b.transpose(self.x, &[0, 2, 1, 3])?;
-        let half = |start| {
-            let whole = |size| SliceDim { start: 0, limit: size, stride: 1 };
-            let part = SliceDim { start, limit: start + 16, stride: 1 };
-            let slice = [whole(2), whole(8), whole(8), part].into_iter().collect();
-            Op::Slice(Box::new(SliceAttrs { slice }))
-        };
-        let shape = || Shape::array(F32, [2, 8, 8, 16]);
-        let first = self.b.op_with_shape(half(0), shape(), &[turned])?;
-        let second = self.b.op_with_shape(half(16), shape(), &[turned])?;
-        let attrs = ConcatenateAttrs { dimensions: Dims::from_slice(&[3]) };
-        self.x = self.b.op(Op::Concatenate(Box::new(attrs)), &[second, first])?;
+        let first = self.b.slice(turned, [0; 4], [2, 8, 8, 16], [1; 4])?;
+        let second = self.b.slice(turned, [0, 0, 0, 16], IMAGE, [1; 4])?;
+        self.x = self.b.concatenate([second, first], 3)?;
         Ok(())
     }
 
@@ -209,17 +188,13 @@ impl Chain {
         let columns = self.b.iota(index, 2)?;
         let keep = self.b.compare(Direction::Ge, rows, columns)?;
         let small = self.number(-1.0, &IMAGE)?;
-        let chosen = self.b.op(Op::Select, &[keep, self.x, small])?;
-        let pair = self.b.op(Op::Tuple, &[chosen, keep])?;
-        let first = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index: 0 }));
-        self.x = self.b.op(first, &[pair])?;
+        let chosen = self.b.select(keep, self.x, small)?;
+        let pair = self.b.tuple([chosen, keep])?;
+        self.x = self.b.get_tuple_element(pair, 0)?;
         Ok(())
     }
 }
 
 fn scalar(b: &mut Builder, number: f32) -> Result<InstId, BuildError> {
-    match Literal::scalar(F32, number) {
-        Ok(value) => b.constant(value),
-        Err(_) => Err(BuildError::NeedsAttributes(Opcode::Constant)),
-    }
+    b.constant(Literal::scalar(F32, number)?)
 }
