@@ -58,3 +58,8 @@ pub use types::shape::{ArrayShape, Dims, Shape, dims};
 pub use types::sharding::Sharding;
 pub use types::{devices, element, index, layout, literal, sdy, shape, sharding, small_float};
 pub use verify::{Verified, verify};
+
+/// The examples of the page compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/build-modules.md")]
+struct BuildModules;

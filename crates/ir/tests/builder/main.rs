@@ -61,23 +61,23 @@ fn group_norm_by_hand() -> Result<(), BuildError> {
     let epsilon = f32_of(&mut b, 1e-5)?;
     let (grouped, stats) = ([2, 8, 8, 3, 2], [2, 3]);
 
-    let g = b.reshape(x, &grouped)?;
-    let counts = b.broadcast(count, &stats, &[])?;
-    let sum = b.reduce(g, zero, &[1, 2, 4], add)?;
+    let g = b.reshape(x, grouped)?;
+    let counts = b.broadcast(count, stats, [])?;
+    let sum = b.reduce(g, zero, [1, 2, 4], add)?;
     let mean = b.binary(Opcode::Divide, sum, counts)?;
-    let mean = b.broadcast(mean, &grouped, &[0, 3])?;
+    let mean = b.broadcast(mean, grouped, [0, 3])?;
     let centred = b.binary(Opcode::Subtract, g, mean)?;
     let squared = b.binary(Opcode::Multiply, centred, centred)?;
-    let sum = b.reduce(squared, zero, &[1, 2, 4], add)?;
+    let sum = b.reduce(squared, zero, [1, 2, 4], add)?;
     let variance = b.binary(Opcode::Divide, sum, counts)?;
-    let epsilon = b.broadcast(epsilon, &stats, &[])?;
+    let epsilon = b.broadcast(epsilon, stats, [])?;
     let variance = b.binary(Opcode::Add, variance, epsilon)?;
     let inverse = b.unary(Opcode::Rsqrt, variance)?;
-    let inverse = b.broadcast(inverse, &grouped, &[0, 3])?;
+    let inverse = b.broadcast(inverse, grouped, [0, 3])?;
     let normal = b.binary(Opcode::Multiply, centred, inverse)?;
-    let normal = b.reshape(normal, &[2, 8, 8, 6])?;
-    let scale = b.broadcast(scale, &[2, 8, 8, 6], &[3])?;
-    let bias = b.broadcast(bias, &[2, 8, 8, 6], &[3])?;
+    let normal = b.reshape(normal, [2, 8, 8, 6])?;
+    let scale = b.broadcast(scale, [2, 8, 8, 6], [3])?;
+    let bias = b.broadcast(bias, [2, 8, 8, 6], [3])?;
     let scaled = b.binary(Opcode::Multiply, normal, scale)?;
     let result = b.binary(Opcode::Add, scaled, bias)?;
     let module = b.finish(result)?;
@@ -116,12 +116,12 @@ fn nested_computations_stand_before_those_they_are_called_from() -> Result<(), B
         let p = b.parameter("p", shape("f32[4]"))?;
         let max = b.reducer(Opcode::Maximum, F32)?;
         let zero = f32_of(b, 0.0)?;
-        b.reduce(p, zero, &[0], max)
+        b.reduce(p, zero, [0], max)
     })?;
     let first = b.reducer(Opcode::Add, F32)?;
     let second = b.reducer(Opcode::Add, F32)?;
     assert_ne!(first, second);
-    let sum = b.reduce(x, zero, &[0], second)?;
+    let sum = b.reduce(x, zero, [0], second)?;
     let called = b.call(outer, [x])?;
     let result = b.binary(Opcode::Add, sum, called)?;
     let module = b.finish(result)?;
@@ -171,8 +171,8 @@ fn many_reducers_have_names_of_their_own() -> Result<(), BuildError> {
     // Quadratic time would show.
     for _ in 0..3_000 {
         let add = b.reducer(Opcode::Add, F32)?;
-        let sum = b.reduce(x, zero, &[0], add)?;
-        x = b.broadcast(sum, &[4], &[])?;
+        let sum = b.reduce(x, zero, [0], add)?;
+        x = b.broadcast(sum, [4], [])?;
     }
     let module = b.finish(x)?;
     let order: Vec<&str> =

@@ -84,7 +84,7 @@ fn shaping_ops() {
     let made = of_x(|b, x| b.slice(x, [0, 0], [2, 3], [1, 2]));
     assert_eq!(made, floats(&[2, 2], &[1., 3., 4., 6.]));
     let made = of_x(|b, x| {
-        let first = b.slice(x, vec![0, 0], dims([2, 1]), &[1, 1])?;
+        let first = b.slice(x, vec![0, 0], dims([2, 1]), [1, 1])?;
         b.concatenate([x, first], 1)
     });
     assert_eq!(made, floats(&[2, 4], &[1., 2., 3., 1., 4., 5., 6., 4.]));

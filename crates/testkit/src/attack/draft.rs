@@ -58,7 +58,7 @@ impl Draft {
     pub(super) fn splat(&mut self, like: InstId, number: f64) -> Made<InstId> {
         let (element, dims) = (self.element(like)?, self.dims(like)?);
         let scalar = self.scalar(element, number)?;
-        if dims.is_empty() { Ok(scalar) } else { self.b.broadcast(scalar, &dims, &[]) }
+        if dims.is_empty() { Ok(scalar) } else { self.b.broadcast(scalar, &dims, []) }
     }
 
     pub(super) fn un(&mut self, opcode: Opcode, value: InstId) -> Made<InstId> {
@@ -100,7 +100,7 @@ impl Draft {
             return Ok(value);
         }
         let shape = Shape::array(element, self.dims(value)?);
-        self.b.op_with_shape(Op::Convert, shape, &[value])
+        self.b.op_with_shape(Op::Convert, shape, [value])
     }
 
     /// 1 where both are equal and 0 where not, in their type.
@@ -111,7 +111,7 @@ impl Draft {
     }
 
     pub(super) fn select(&mut self, which: InstId, yes: InstId, no: InstId) -> Made<InstId> {
-        self.b.op(Op::Select, &[which, yes, no])
+        self.b.op(Op::Select, [which, yes, no])
     }
 
     pub(super) fn reshape(&mut self, value: InstId, dims: &[i64]) -> Made<InstId> {
@@ -183,6 +183,6 @@ impl Draft {
     /// A vector along one dim of `like`, repeated along the others.
     pub(super) fn along(&mut self, vector: InstId, like: InstId, dim: usize) -> Made<InstId> {
         let dims = self.dims(like)?;
-        self.b.broadcast(vector, &dims, &[i64::try_from(dim).unwrap_or_default()])
+        self.b.broadcast(vector, &dims, [i64::try_from(dim).unwrap_or_default()])
     }
 }

@@ -173,7 +173,7 @@ impl<'a, 'o> Graph<'a, 'o> {
     pub(super) fn clamp(&mut self, value: &Value, low: f64, high: f64) -> Made<Value> {
         let low = self.scalar(value.element, low)?;
         let high = self.scalar(value.element, high)?;
-        let id = self.b.op(Op::Clamp, &[low.id, value.id, high.id])?;
+        let id = self.b.op(Op::Clamp, [low.id, value.id, high.id])?;
         self.value(id, low.bound.max(high.bound), value.exact)
     }
 
@@ -186,7 +186,7 @@ impl<'a, 'o> Graph<'a, 'o> {
             _ => value.clone(),
         };
         let shape = Shape::array(element, value.dims.iter().copied());
-        let id = self.b.op_with_shape(Op::Convert, shape, &[value.id])?;
+        let id = self.b.op_with_shape(Op::Convert, shape, [value.id])?;
         let result = self.value(id, value.bound, value.exact)?;
         self.tamed(result)
     }

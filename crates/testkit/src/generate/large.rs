@@ -106,7 +106,7 @@ impl Chain {
         let relu = b.computation("relu", |b| {
             let x = b.parameter("x", Shape::array(F32, IMAGE))?;
             let zero = scalar(b, 0.0)?;
-            let zeros = b.broadcast(zero, &IMAGE, &[])?;
+            let zeros = b.broadcast(zero, IMAGE, [])?;
             b.binary(Opcode::Maximum, x, zeros)
         })?;
         let x = b.parameter("x", Shape::array(F32, IMAGE))?;
@@ -127,32 +127,32 @@ impl Chain {
 
     fn number(&mut self, number: f32, dims: &[i64]) -> Made<InstId> {
         let scalar = scalar(&mut self.b, number)?;
-        self.b.broadcast(scalar, dims, &[])
+        self.b.broadcast(scalar, dims, [])
     }
 
     /// The mean over each group.
     fn mean(&mut self, grouped: InstId) -> Made<InstId> {
         let add = self.b.reducer(Opcode::Add, F32)?;
         self.called += REDUCER;
-        let sum = self.b.reduce(grouped, self.zero, &[1, 2, 4], add)?;
+        let sum = self.b.reduce(grouped, self.zero, [1, 2, 4], add)?;
         let count = self.number(512.0, &[2, 4])?;
         self.b.binary(Opcode::Divide, sum, count)
     }
 
     fn group_norm(&mut self) -> Made<()> {
-        let grouped = self.b.reshape(self.x, &GROUPED)?;
+        let grouped = self.b.reshape(self.x, GROUPED)?;
         let mean = self.mean(grouped)?;
-        let mean = self.b.broadcast(mean, &GROUPED, &[0, 3])?;
+        let mean = self.b.broadcast(mean, GROUPED, [0, 3])?;
         let centred = self.b.binary(Opcode::Subtract, grouped, mean)?;
         let squares = self.b.binary(Opcode::Multiply, centred, centred)?;
         let variance = self.mean(squares)?;
         let epsilon = self.number(1e-2, &[2, 4])?;
         let variance = self.b.binary(Opcode::Add, variance, epsilon)?;
         let inverse = self.b.unary(Opcode::Rsqrt, variance)?;
-        let inverse = self.b.broadcast(inverse, &GROUPED, &[0, 3])?;
+        let inverse = self.b.broadcast(inverse, GROUPED, [0, 3])?;
         let normal = self.b.binary(Opcode::Multiply, centred, inverse)?;
-        let normal = self.b.reshape(normal, &IMAGE)?;
-        let scale = self.b.broadcast(self.scale, &IMAGE, &[3])?;
+        let normal = self.b.reshape(normal, IMAGE)?;
+        let scale = self.b.broadcast(self.scale, IMAGE, [3])?;
         self.x = self.b.binary(Opcode::Multiply, normal, scale)?;
         Ok(())
     }
@@ -163,18 +163,18 @@ impl Chain {
     }
 
     fn dense(&mut self) -> Made<()> {
-        let rows = self.b.reshape(self.x, &[128, 32])?;
+        let rows = self.b.reshape(self.x, [128, 32])?;
         let product = self.b.dot(rows, self.weights)?;
-        let bias = self.b.broadcast(self.scale, &[128, 32], &[1])?;
+        let bias = self.b.broadcast(self.scale, [128, 32], [1])?;
         let sum = self.b.binary(Opcode::Add, product, bias)?;
         let bounded = self.b.unary(Opcode::Tanh, sum)?;
-        self.x = self.b.reshape(bounded, &IMAGE)?;
+        self.x = self.b.reshape(bounded, IMAGE)?;
         Ok(())
     }
 
     /// The channels' halves change places, height and width too.
     fn shuffle(&mut self) -> Made<()> {
-        let turned = self.b.transpose(self.x, &[0, 2, 1, 3])?;
+        let turned = self.b.transpose(self.x, [0, 2, 1, 3])?;
         let first = self.b.slice(turned, [0; 4], [2, 8, 8, 16], [1; 4])?;
         let second = self.b.slice(turned, [0, 0, 0, 16], IMAGE, [1; 4])?;
         self.x = self.b.concatenate([second, first], 3)?;

@@ -62,7 +62,7 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
     }
     let turn = |b: &mut Builder, id| if along_last { Ok(id) } else { b.transpose(id, &exchange) };
     let x = turn(b, x)?;
-    let found = b.op(Op::TopK(Box::new(TopKAttrs { k, largest: true, is_stable: true })), &[x])?;
+    let found = b.op(Op::TopK(Box::new(TopKAttrs { k, largest: true, is_stable: true })), [x])?;
     let (values, places) = (b.get_tuple_element(found, 0)?, b.get_tuple_element(found, 1)?);
     Ok((turn(b, values)?, turn(b, places)?))
 }

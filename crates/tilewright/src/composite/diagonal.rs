@@ -69,7 +69,7 @@ fn indices(
     }
     let start = ArrayLiteral::new(ElementType::S32, [2], Data::S32(vec![row, column]))?;
     let start = b.constant(start.into())?;
-    let start = b.broadcast(start, &[length, 2], &[1])?;
+    let start = b.broadcast(start, [length, 2], [1])?;
     b.binary(Opcode::Add, places, start)
 }
 
@@ -81,5 +81,5 @@ fn empty(b: &mut Builder, operand: &Operand, batch: &[i64]) -> Result<InstId, Bu
     let nothing = ArrayLiteral::new(element_type, [0], Data::zeros(element_type, 0))?;
     let nothing = b.constant(nothing.into())?;
     let last = i64::try_from(batch.len()).unwrap_or(i64::MAX);
-    b.broadcast(nothing, &dims, &[last])
+    b.broadcast(nothing, &dims, [last])
 }

@@ -136,7 +136,7 @@ pub(super) fn filled(
         _ => Literal::scalar(element_type, value as f32),
     };
     let scalar = b.constant(scalar?)?;
-    if dims.is_empty() { Ok(scalar) } else { b.broadcast(scalar, dims, &[]) }
+    if dims.is_empty() { Ok(scalar) } else { b.broadcast(scalar, dims, []) }
 }
 
 /// An array and a number, combined in every place.
