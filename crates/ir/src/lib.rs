@@ -49,6 +49,7 @@ pub use infer_layout::infer_layout;
 pub use instruction::{Instruction, Use};
 pub use metadata::{Extras, Header, OpMetadata, ProgramShape, Residue, StackTables};
 pub use module::{Instructions, Module};
+pub use ops::family::Family;
 pub use ops::{Op, Opcode};
 pub use patch::{Patch, Planned, Value};
 pub use types::element::ElementType;
