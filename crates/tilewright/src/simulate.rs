@@ -184,18 +184,12 @@ impl Backend<'_> {
     /// Counts what the host does; what moves no element is nobody's work.
     fn host_call(&self, id: InstId) {
         let opcode = self.module.opcode(id);
-        let nothing = matches!(
-            opcode,
-            Opcode::Constant
-                | Opcode::Tuple
-                | Opcode::GetTupleElement
-                | Opcode::Bitcast
-                | Opcode::AfterAll
-                | Opcode::OptimizationBarrier
-                | Opcode::AddDependency
-                // Its instructions are asked for.
-                | Opcode::Fusion
-        );
+        // The instructions of a fusion are asked for.
+        let nothing = opcode.hands_on_its_operands()
+            || matches!(
+                opcode,
+                Opcode::Constant | Opcode::Bitcast | Opcode::AfterAll | Opcode::Fusion
+            );
         if !nothing {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
             let calls = done.host_calls.entry(opcode.name()).or_default();
