@@ -15,8 +15,9 @@ use tilewright_ir::Literal;
 use tilewright_ir::shape::ArrayShape;
 use tilewright_target::Target;
 
+use crate::codegen::reduce::Reduction;
+use crate::error::LowerError;
 use crate::kernel::{Kernel, Space};
-use crate::reduce::{LowerError, Reduction};
 
 /// How a reduction along several axes is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
