@@ -1,9 +1,9 @@
 //! Random modules of all that kernels do, against the interpreter.
 
 use proptest::prelude::*;
-use tilewright::{Limits, random_inputs, run, simulate};
+use tilewright::targets::Alignment;
+use tilewright::{Limits, Target, random_inputs, run, simulate};
 
-use super::super::random::target;
 use super::{Near, differs, fused_as_it_should, machines, parsed};
 
 /// Choices that a module is made of, used up one by one.
@@ -359,6 +359,22 @@ fn module(parameters: usize, steps: usize, choices: &[u32]) -> String {
     format!("HloModule random\n{reducers}ENTRY e {{\n{}  {root}\n}}", module.text)
 }
 
+/// A machine of any widths.
+fn any_target() -> impl Strategy<Value = Target> {
+    let lanes = prop::sample::select(vec![1u32, 3, 4, 8, 12, 32, 128]);
+    let sublanes = prop::sample::select(vec![1u32, 2, 3, 8]);
+    let kilobytes = prop::sample::select(vec![16u64, 64, 1024]);
+    (lanes, sublanes, kilobytes, any::<bool>()).prop_map(|(lanes, sublanes, kilobytes, tiles)| {
+        let mut target = Target::builtin("mlu-like").unwrap();
+        target.lanes = lanes;
+        target.sublanes = if tiles { sublanes } else { 1 };
+        target.vector_memory_bytes = kilobytes * 1024;
+        target.alignment = if tiles { Alignment::Tiles } else { Alignment::None };
+        target.vector_registers = 32;
+        target
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -367,7 +383,7 @@ proptest! {
         parameters in 1usize..4,
         steps in 3usize..12,
         choices in prop::collection::vec(any::<u32>(), 150),
-        any_target in target(),
+        any_target in any_target(),
         seed in any::<u64>(),
     ) {
         let text = module(parameters, steps, &choices);

@@ -13,7 +13,7 @@ use tilewright_target::Target;
 
 use super::array;
 use super::leaf::Region;
-use super::scope::Scope;
+use super::scope::{DimExpr, Scope};
 use super::view::operand_index;
 use crate::codegen::reduce::blocks::Loop;
 use crate::codegen::reduce::state::{Statements, apply, convert, set};
@@ -52,11 +52,11 @@ pub(super) struct Emitter<'a> {
     pub(super) homes: FxHashMap<InstId, Home>,
     pub(super) scope: Scope,
     pub(super) levels: Vec<Level>,
-    known: FxHashMap<(InstId, Vec<Expr>), RegisterId>,
+    known: FxHashMap<(InstId, Vec<DimExpr>), RegisterId>,
     /// Within how many loops registers are set.
     depths: FxHashMap<RegisterId, usize>,
     /// Sums of rows and the like: each with the index at which a register holds it.
-    pub(super) rows: FxHashMap<InstId, (Vec<Expr>, RegisterId)>,
+    pub(super) rows: FxHashMap<InstId, (Vec<DimExpr>, RegisterId)>,
     pub(super) regions: Vec<Region>,
     /// The addresses that something is gathered from.
     pub(super) gathers: Vec<Expr>,
@@ -90,7 +90,7 @@ impl<'a> Emitter<'a> {
         &mut self,
         build: &mut Build,
         id: InstId,
-        index: &[Expr],
+        index: &[DimExpr],
     ) -> Result<RegisterId, LowerError> {
         let key = (id, index.to_vec());
         if let Some(&register) = self.known.get(&key) {
@@ -148,7 +148,7 @@ impl<'a> Emitter<'a> {
         &mut self,
         build: &mut Build,
         id: InstId,
-        index: &[Expr],
+        index: &[DimExpr],
         neutral: &Literal,
     ) -> Result<Element, LowerError> {
         let all = self.scope.whole_mask()?;
@@ -167,7 +167,7 @@ impl<'a> Emitter<'a> {
         &mut self,
         build: &mut Build,
         id: InstId,
-        index: &[Expr],
+        index: &[DimExpr],
     ) -> Result<RegisterId, LowerError> {
         let module = self.module;
         let mut registers: SmallVec<[Option<RegisterId>; 3]> = smallvec![];
@@ -224,7 +224,7 @@ impl<'a> Emitter<'a> {
     fn counted(
         &mut self,
         build: &mut Build,
-        along: &Expr,
+        along: &DimExpr,
         element_type: ElementType,
     ) -> Result<RegisterId, LowerError> {
         let along = self.scope.placed(along);
@@ -243,7 +243,7 @@ impl<'a> Emitter<'a> {
     fn compared(
         &mut self,
         build: &mut Build,
-        along: &Expr,
+        along: &DimExpr,
         direction: Direction,
         bound: i64,
     ) -> Result<RegisterId, LowerError> {
@@ -262,7 +262,7 @@ impl<'a> Emitter<'a> {
         build: &mut Build,
         id: InstId,
         padding: &[PadDim],
-        index: &[Expr],
+        index: &[DimExpr],
     ) -> Result<RegisterId, LowerError> {
         let &[operand, filling] = self.module.operands(id) else {
             return Err(internal("a pad of other operands than an array and a scalar"));
@@ -302,7 +302,7 @@ impl<'a> Emitter<'a> {
                 });
             }
         }
-        let within: Vec<Expr> = within.into_iter().map(|e| self.scope.simple(e)).collect();
+        let within: Vec<DimExpr> = within.into_iter().map(|e| self.scope.simple(e)).collect();
         let value = self.value(build, operand, &within)?;
         let Some(inside) = inside else { return Ok(value) };
         let select = apply(Opcode::Select, smallvec![inside, value, filling])?;
@@ -314,7 +314,7 @@ impl<'a> Emitter<'a> {
         build: &mut Build,
         id: InstId,
         along: usize,
-        index: &[Expr],
+        index: &[DimExpr],
     ) -> Result<RegisterId, LowerError> {
         let module = self.module;
         let element_type = self.element_type(id)?;
@@ -426,7 +426,7 @@ impl<'a> Emitter<'a> {
 const MOST_LOOKED_THROUGH: usize = 8;
 
 /// A number brought between 0 and another.
-fn clamped(of: Expr, last: i64) -> Expr {
+fn clamped(of: DimExpr, last: i64) -> DimExpr {
     let not_less = (of * -1).least(Expr::ZERO) * -1;
     not_less.least(last.into())
 }

@@ -5,7 +5,7 @@ use tilewright_target::Alignment;
 
 use super::emit::{Emitter, Home};
 use super::leaf::Region;
-use super::scope::Scope;
+use super::scope::{DimExpr, Scope};
 use super::total::Total;
 use super::{Fusion, Homes, array};
 use crate::codegen::reduce::blocks::{Blocks, Loop, block_bytes, signed};
@@ -16,7 +16,7 @@ use crate::codegen::reduce::walk::{Outer, Walk};
 use crate::codegen::reduce::window::Arranged;
 use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Block, BufferId, Expr, IndexId, Mask, Place, Space, Statement};
+use crate::kernel::{Block, BufferId, IndexId, Mask, Place, Space, Statement};
 
 /// Blocks that grow so as to read less take at most this part of vector memory.
 const MOST_OF_ROOM: u64 = 4;
@@ -126,20 +126,10 @@ impl Image<'_> {
     }
 
     fn made(&self, build: &mut Build, elements: u64, first: &[usize]) -> Result<Made, LowerError> {
-        let Fusion { module, target, rows, .. } = self.fusion;
+        let Fusion { module, target, .. } = self.fusion;
         let axes = self.axes()?;
         let blocks = self.blocks(build, &axes, elements)?;
-        let (mut kept, mut reduced) = (Vec::new(), Vec::new());
-        for l in blocks.within.iter().cloned() {
-            if !l.reduced {
-                kept.push(l);
-            } else if rows.iter().any(|(_, reduction)| reduction.rounds) {
-                let index = |outer: &Outer| build.index(&format!("d{}", outer.dim));
-                reduced.extend(chain::cut(l, chain::LONGEST, index)?);
-            } else {
-                reduced.push(l);
-            }
-        }
+        let (mut kept, reduced) = self.within(build, &blocks)?;
         // Loops along which what is small varies come first.
         kept.sort_by_key(|l| !first.contains(&l.outer.dim));
         let (kept, reduced): (Vec<&Loop>, Vec<&Loop>) =
@@ -149,21 +139,7 @@ impl Image<'_> {
         let dims = scope.dims();
         let mut emitter = Emitter::new(module, target, self.homes.clone(), scope);
         let depth = kept.len();
-        for (id, reduction) in rows {
-            let &[operand, _] = module.operands(*id) else {
-                return Err(internal("a reduce of other operands than an array and an init"));
-            };
-            let total = Total::begin(&mut emitter, build, reduction, depth)?;
-            let levels = [depth, all.len()];
-            total.combine(&mut emitter, build, reduction, (operand, &dims), levels)?;
-            let row = emitter.nest(&reduced, depth);
-            emitter.levels[depth].before.extend(row);
-            emitter.leave(depth);
-            let done = total.end(&mut emitter, build, reduction, *id, depth)?;
-            let keeps = dims.iter().enumerate().filter(|(dim, _)| !axes.contains(dim));
-            let index: Vec<Expr> = keeps.map(|(_, expr)| expr.clone()).collect();
-            emitter.rows.insert(*id, (index, done));
-        }
+        self.reduce_rows(build, &mut emitter, &reduced, depth, &axes)?;
         let mut results = Vec::new();
         for &(output, _) in &self.outputs {
             results.push(emitter.value(build, output, &dims)?);
@@ -192,6 +168,56 @@ impl Image<'_> {
         let read = read(&blocks, &emitter.regions);
         let body = self.streamed(&blocks, &emitter.regions, body);
         Ok(Made { body, varies, is_streamed: !blocks.grid.is_empty(), read })
+    }
+
+    /// The loops within a block: over what is kept, and over what is reduced.
+    fn within(
+        &self,
+        build: &mut Build,
+        blocks: &Blocks,
+    ) -> Result<(Vec<Loop>, Vec<Loop>), LowerError> {
+        let rounds = self.fusion.rows.iter().any(|(_, reduction)| reduction.rounds);
+        let (mut kept, mut reduced) = (Vec::new(), Vec::new());
+        for l in blocks.within.iter().cloned() {
+            if !l.reduced {
+                kept.push(l);
+            } else if rounds {
+                let index = |outer: &Outer| build.index(&format!("d{}", outer.dim));
+                reduced.extend(chain::cut(l, chain::LONGEST, index)?);
+            } else {
+                reduced.push(l);
+            }
+        }
+        Ok((kept, reduced))
+    }
+
+    /// Reduces the rows of the image, within as many loops as `depth` says.
+    fn reduce_rows(
+        &self,
+        build: &mut Build,
+        emitter: &mut Emitter<'_>,
+        reduced: &[&Loop],
+        depth: usize,
+        axes: &[usize],
+    ) -> Result<(), LowerError> {
+        let Fusion { module, rows, .. } = self.fusion;
+        let dims = emitter.scope.dims();
+        for (id, reduction) in rows {
+            let &[operand, _] = module.operands(*id) else {
+                return Err(internal("a reduce of other operands than an array and an init"));
+            };
+            let total = Total::begin(emitter, build, reduction, depth)?;
+            let levels = [depth, depth + reduced.len()];
+            total.combine(emitter, build, reduction, (operand, &dims), levels)?;
+            let row = emitter.nest(reduced, depth);
+            emitter.levels[depth].before.extend(row);
+            emitter.leave(depth);
+            let done = total.end(emitter, build, reduction, *id, depth)?;
+            let keeps = dims.iter().enumerate().filter(|(dim, _)| !axes.contains(dim));
+            let index: Vec<DimExpr> = keeps.map(|(_, expr)| expr.clone()).collect();
+            emitter.rows.insert(*id, (index, done));
+        }
+        Ok(())
     }
 
     /// The dims that are reduced along rows: the same in all of them.

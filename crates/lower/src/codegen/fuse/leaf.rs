@@ -10,7 +10,7 @@ use tilewright_target::Alignment;
 
 use super::array;
 use super::emit::{Emitter, Home};
-use super::scope::Scope;
+use super::scope::{DimExpr, Scope};
 use crate::codegen::reduce::blocks::signed;
 use crate::codegen::reduce::state::zero;
 use crate::codegen::reduce::walk::{Inner, Walk};
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         &mut self,
         build: &mut Build,
         (id, home): (InstId, Home),
-        index: &[Expr],
+        index: &[DimExpr],
         padding: Option<&Literal>,
     ) -> Result<RegisterId, LowerError> {
         let shape = array(self.module, id)?;
@@ -92,9 +92,9 @@ impl Emitter<'_> {
     }
 
     /// Where elements are in terms of loops and positions.
-    fn placed(&self, walk: &Walk, index: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
+    fn placed(&self, walk: &Walk, index: &[DimExpr]) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
         let (outer, inner) = walk.address(index)?;
-        let placed = |parts: Vec<Expr>| -> Vec<Expr> {
+        let placed = |parts: Vec<DimExpr>| -> Vec<Expr> {
             parts.into_iter().map(|e| self.scope.placed(&self.scope.simple(e))).collect()
         };
         Ok((placed(outer), placed(inner)))
@@ -106,7 +106,7 @@ impl Emitter<'_> {
     fn as_it_lies(
         &self,
         walk: &Walk,
-        index: &[Expr],
+        index: &[DimExpr],
         mask: &Mask,
     ) -> Result<Option<(Vec<Expr>, Mask)>, LowerError> {
         let (outer, inner) = self.placed(walk, index)?;

@@ -126,6 +126,16 @@ enum Rows {
     Large,
 }
 
+/// How a reduce is done.
+enum Role {
+    /// In the one pass over a large array.
+    Image,
+    /// With the rows of the image that is written.
+    Row,
+    /// Before others use it.
+    Stage,
+}
+
 /// What is reduced before others use it.
 enum Stage {
     /// In vector memory, result by result.
@@ -162,34 +172,25 @@ impl<'a> Fusion<'a> {
             if !matches!(module.op(id), Op::Reduce(_)) {
                 continue;
             }
-            let reduction = reductions.get(&id).cloned().ok_or(Unsupported::Computation)?;
-            let [source] = reduction.arrays.as_slice() else {
-                return Err(Unsupported::SeveralArrays.into());
-            };
-            let is_output = group.outputs.contains(&id);
-            if !stays(target, &source.shape) && (is_output || source.shape.dims() != image) {
-                if waits {
-                    return Err(Unsupported::Unlike.into());
+            let named = |error: LowerError| error.at(module.name_of(id));
+            let reduction = reductions.get(&id).cloned();
+            let reduction = reduction.ok_or_else(|| named(Unsupported::Computation.into()))?;
+            match fusion.role(id, &reduction, (image, one_image), rows).map_err(named)? {
+                Role::Image if waits => return Err(Unsupported::Unlike.into()),
+                Role::Image => {
+                    after.insert(id);
+                    images.push((id, reduction));
                 }
-                after.insert(id);
-                images.push((id, reduction));
-                continue;
+                Role::Row => fusion.rows.push((id, reduction)),
+                Role::Stage => {
+                    let stage = if stage::is_gathered(module, target, id, &reduction) {
+                        Stage::Small(Box::new((id, reduction)))
+                    } else {
+                        Stage::Pass(vec![(id, reduction)])
+                    };
+                    if waits { later.push(stage) } else { fusion.stages.push(stage) }
+                }
             }
-            if reduction.neutral.is_none() {
-                return Err(Unsupported::NoIdentity.into());
-            }
-            let is_row = source.shape.dims() == image
-                && (rows == Rows::All || !stays(target, &source.shape));
-            if one_image && !is_output && is_row {
-                fusion.rows.push((id, reduction));
-                continue;
-            }
-            let stage = if stage::is_gathered(module, target, id, &reduction) {
-                Stage::Small(Box::new((id, reduction)))
-            } else {
-                Stage::Pass(vec![(id, reduction)])
-            };
-            if waits { later.push(stage) } else { fusion.stages.push(stage) }
         }
         if !images.is_empty() {
             // An image is gone through once.
@@ -202,6 +203,31 @@ impl<'a> Fusion<'a> {
             fusion.stages.extend(later);
         }
         Ok(fusion)
+    }
+
+    /// How a reduce is done beside an image, which is the only one where `one_image` is
+    /// true.
+    fn role(
+        &self,
+        id: InstId,
+        reduction: &Reduction,
+        (image, one_image): (&[i64], bool),
+        rows: Rows,
+    ) -> Result<Role, LowerError> {
+        let [source] = reduction.arrays.as_slice() else {
+            return Err(Unsupported::SeveralArrays.into());
+        };
+        let (is_output, of_image) =
+            (self.group.outputs.contains(&id), source.shape.dims() == image);
+        let stays = stays(self.target, &source.shape);
+        if !stays && (is_output || !of_image) {
+            return Ok(Role::Image);
+        }
+        if reduction.neutral.is_none() {
+            return Err(Unsupported::NoIdentity.into());
+        }
+        let is_row = of_image && (rows == Rows::All || !stays);
+        Ok(if one_image && !is_output && is_row { Role::Row } else { Role::Stage })
     }
 
     fn kernel(&self) -> Result<Kernel, LowerError> {

@@ -1,7 +1,7 @@
 //! Where values are computed: within which loops, at which positions.
 //!
 //! While values are looked up, the index along each dim is a variable of its
-//! own, which never passes the end of the dim: what is read there is under a
+//! own ([`DimId`]), which never passes the end of the dim: what is read there is under a
 //! mask. Only then is it told in terms of loops and positions.
 
 use std::ops::RangeInclusive;
@@ -13,9 +13,18 @@ use crate::codegen::reduce::walk::Walk;
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::{Bound, Expr, IndexId, Mask};
 
-/// The variable for the index along a dim: no kernel has as many loops.
-fn variable(dim: usize) -> IndexId {
-    IndexId(usize::MAX - dim)
+/// The index along a dim of what is computed; first the dims of the array, then those
+/// of what is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct DimId(usize);
+
+/// A number that depends on the indices along dims.
+pub(super) type DimExpr = Expr<DimId>;
+
+impl From<DimId> for DimExpr {
+    fn from(dim: DimId) -> Self {
+        Self::Index(dim)
+    }
 }
 
 /// The loops around, and what lies in a vector.
@@ -89,33 +98,30 @@ impl Scope {
     }
 
     /// The index along a dim, as a variable; 0 where there is no other.
-    pub(super) fn dim(&self, dim: usize) -> Expr {
+    pub(super) fn dim(&self, dim: usize) -> DimExpr {
         match self.sizes.get(dim) {
             Some(1) | None => Expr::ZERO,
-            Some(_) => Expr::from(variable(dim)),
+            Some(_) => DimId(dim).into(),
         }
     }
 
     /// The indices along all dims of the array.
-    pub(super) fn dims(&self) -> Vec<Expr> {
+    pub(super) fn dims(&self) -> Vec<DimExpr> {
         (0..self.walk.dims.len()).map(|dim| self.dim(dim)).collect()
     }
 
-    fn dim_of(&self, index: IndexId) -> Option<usize> {
-        (0..self.sizes.len()).find(|&dim| variable(dim) == index)
-    }
-
     /// An expression of variables in a simpler form.
-    pub(super) fn simple(&self, expr: Expr) -> Expr {
-        expr.simplified(None, &|index| {
-            let size = self.sizes.get(self.dim_of(index)?)?;
+    pub(super) fn simple(&self, expr: DimExpr) -> DimExpr {
+        expr.simplified(None, &|DimId(dim)| {
+            let size = self.sizes.get(dim)?;
             Some(0..=i64::try_from(size.saturating_sub(1)).ok()?)
         })
     }
 
     /// An expression of variables in terms of loops and positions.
-    pub(super) fn placed(&self, expr: &Expr) -> Expr {
-        let placed = expr.with(&|index| self.indices.get(self.dim_of(index)?).cloned());
+    pub(super) fn placed(&self, expr: &DimExpr) -> Expr {
+        let index = |DimId(dim)| self.indices.get(dim).cloned().unwrap_or(Expr::ZERO);
+        let placed = expr.with(&index);
         self.simple_placed(placed)
     }
 
@@ -144,10 +150,9 @@ impl Scope {
     }
 
     /// The positions that are no padding, as far as these indices depend on them.
-    pub(super) fn mask(&self, index: &[Expr]) -> Result<Mask, LowerError> {
-        let named: Vec<usize> =
-            index.iter().flat_map(Expr::indices).filter_map(|id| self.dim_of(id)).collect();
-        let depends = |dim: Option<usize>| dim.is_none_or(|dim| named.contains(&dim));
+    pub(super) fn mask(&self, index: &[DimExpr]) -> Result<Mask, LowerError> {
+        let named: Vec<DimId> = index.iter().flat_map(Expr::indices).collect();
+        let depends = |dim: Option<usize>| dim.is_none_or(|dim| named.contains(&DimId(dim)));
         let partial = self.walk.inner.iter().filter(|inner| self.walk.is_partial(inner));
         let bounds = partial.filter(|inner| depends(inner.dim));
         let bound = |inner| -> Result<Bound, LowerError> {
@@ -159,7 +164,7 @@ impl Scope {
 
     /// The positions that are no padding at all.
     pub(super) fn whole_mask(&self) -> Result<Mask, LowerError> {
-        let index: Vec<Expr> = (0..self.sizes.len()).map(|d| Expr::from(variable(d))).collect();
+        let index: Vec<DimExpr> = (0..self.sizes.len()).map(|dim| DimId(dim).into()).collect();
         self.mask(&index)
     }
 }

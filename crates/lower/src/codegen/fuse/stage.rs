@@ -1,10 +1,10 @@
 //! Small arrays that are reduced within vector memory.
 
-use tilewright_ir::{InstId, Module, Op};
+use tilewright_ir::{ArrayShape, InstId, Module, Op};
 use tilewright_target::{Alignment, Target};
 
 use super::emit::{Emitter, Home};
-use super::scope::Scope;
+use super::scope::{DimExpr, Scope};
 use super::total::Total;
 use super::{Fusion, Homes, array, stays};
 use crate::codegen::reduce::Reduction;
@@ -74,28 +74,8 @@ pub(super) fn reduced(
     let kept: Vec<Loop> =
         walk.outer.iter().map(|&outer| step(build, outer)).collect::<Result<_, _>>()?;
     let mut scope = Scope::of(&walk, &[], &kept.iter().collect::<Vec<_>>())?;
-    let (mut reduced, mut index) = (Vec::new(), Vec::new());
-    let mut next = 0;
-    for (dim, &size) in source.dims().iter().enumerate() {
-        if !reduction.axes.contains(&dim) {
-            index.push(scope.dim(next));
-            next += 1;
-            continue;
-        }
-        let size = u64::try_from(size).map_err(|_| internal("a dim that is negative"))?;
-        let along = walk.dims.len() + reduced.len();
-        let outer = Outer { dim: along, unit: 1, count: size, stride: 1 };
-        let mut own = vec![step(build, outer)?];
-        if reduction.rounds {
-            own = chain::cut(own.remove(0), chain::LONGEST, |outer| {
-                build.index(&format!("k{}", outer.dim))
-            })?;
-        }
-        scope.push_dim(size, &own.iter().collect::<Vec<_>>())?;
-        index.push(scope.dim(along));
-        reduced.push(own);
-    }
-    let reduced: Vec<&Loop> = reduced.iter().flatten().collect();
+    let (reduced, index) = loops_within(build, &mut scope, source, reduction)?;
+    let reduced: Vec<&Loop> = reduced.iter().collect();
     let depth = kept.len();
     let mut emitter = Emitter::new(module, target, homes.clone(), scope);
     let total = Total::begin(&mut emitter, build, reduction, depth)?;
@@ -128,6 +108,38 @@ pub(super) fn reduced(
     let mut statements = copied_at_once(&copied);
     statements.extend(body);
     Ok(statements)
+}
+
+/// The loops over what is reduced for each result, within those over the results, and
+/// the index in the source of what they are at.
+fn loops_within(
+    build: &mut Build,
+    scope: &mut Scope,
+    source: &ArrayShape,
+    reduction: &Reduction,
+) -> Result<(Vec<Loop>, Vec<DimExpr>), LowerError> {
+    let (mut reduced, mut index) = (Vec::new(), Vec::new());
+    let (mut kept, mut along) = (0, scope.walk.dims.len());
+    for (dim, &size) in source.dims().iter().enumerate() {
+        if !reduction.axes.contains(&dim) {
+            index.push(scope.dim(kept));
+            kept += 1;
+            continue;
+        }
+        let size = u64::try_from(size).map_err(|_| internal("a dim that is negative"))?;
+        let outer = Outer { dim: along, unit: 1, count: size, stride: 1 };
+        let mut own = vec![step(build, outer)?];
+        if reduction.rounds {
+            own = chain::cut(own.remove(0), chain::LONGEST, |outer| {
+                build.index(&format!("k{}", outer.dim))
+            })?;
+        }
+        scope.push_dim(size, &own.iter().collect::<Vec<_>>())?;
+        index.push(scope.dim(along));
+        reduced.extend(own);
+        along += 1;
+    }
+    Ok((reduced, index))
 }
 
 fn step(build: &mut Build, outer: Outer) -> Result<Loop, LowerError> {

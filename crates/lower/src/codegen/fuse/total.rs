@@ -4,11 +4,12 @@ use smallvec::smallvec;
 use tilewright_ir::{InstId, Literal, Opcode};
 
 use super::emit::Emitter;
+use super::scope::DimExpr;
 use crate::codegen::reduce::Reduction;
 use crate::codegen::reduce::state::{Registers, State, apply, convert, set};
 use crate::error::{LowerError, Unsupported, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Expr, RegisterId, Value};
+use crate::kernel::{RegisterId, Value};
 
 /// The registers of one reduce.
 pub(super) struct Total {
@@ -40,7 +41,7 @@ impl Total {
         emitter: &mut Emitter<'_>,
         build: &mut Build,
         reduction: &Reduction,
-        of: (InstId, &[Expr]),
+        of: (InstId, &[DimExpr]),
         [from, to]: [usize; 2],
     ) -> Result<(), LowerError> {
         let mut into = self.registers.clone();

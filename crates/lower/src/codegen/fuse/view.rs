@@ -4,18 +4,17 @@ use tilewright_ir::index::row_major_strides;
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
 use super::array;
-use super::scope::Scope;
+use super::scope::{DimExpr, Scope};
 use crate::error::{LowerError, Unsupported, internal};
-use crate::kernel::Expr;
 
 /// The index in its operand of the element at an index of the result; `None` for
 /// ops that compute, or have several operands.
 pub(super) fn operand_index(
     module: &Module,
     id: InstId,
-    index: &[Expr],
+    index: &[DimExpr],
     scope: &Scope,
-) -> Result<Option<Vec<Expr>>, LowerError> {
+) -> Result<Option<Vec<DimExpr>>, LowerError> {
     let at = |dim: i64| {
         let dim = usize::try_from(dim).map_err(|_| internal("a dim that is negative"))?;
         index.get(dim).cloned().ok_or_else(|| internal("an index with fewer dims than its array"))
@@ -26,7 +25,7 @@ pub(super) fn operand_index(
             attrs.dimensions.iter().map(|&dim| at(dim)).collect::<Result<_, _>>()?
         }
         Op::Transpose(attrs) => {
-            let mut operand = vec![Expr::ZERO; index.len()];
+            let mut operand = vec![DimExpr::ZERO; index.len()];
             for (&dim, along) in attrs.dimensions.iter().zip(index) {
                 let dim = usize::try_from(dim).map_err(|_| internal("a dim that is negative"))?;
                 *operand.get_mut(dim).ok_or_else(|| {
@@ -41,7 +40,7 @@ pub(super) fn operand_index(
         }
         Op::Reverse(attrs) => {
             let dims = module.array_shape(id).map(ArrayShape::dims).unwrap_or_default();
-            let along = |(place, (&size, along)): (usize, (&i64, &Expr))| {
+            let along = |(place, (&size, along)): (usize, (&i64, &DimExpr))| {
                 let turned = attrs.dimensions.iter().any(|&dim| usize::try_from(dim) == Ok(place));
                 match turned {
                     true => along.clone() * -1 + size.saturating_sub(1).into(),
@@ -59,9 +58,9 @@ pub(super) fn operand_index(
 fn reshaped(
     module: &Module,
     id: InstId,
-    index: &[Expr],
+    index: &[DimExpr],
     scope: &Scope,
-) -> Result<Vec<Expr>, LowerError> {
+) -> Result<Vec<DimExpr>, LowerError> {
     let to = array(module, id)?;
     let &[operand] = module.operands(id) else {
         return Err(internal("a reshape of several operands"));
@@ -69,7 +68,7 @@ fn reshaped(
     let from = array(module, operand)?;
     let lows =
         |dims: &[i64]| row_major_strides(dims).map_err(|_| LowerError::from(Unsupported::Dynamic));
-    let mut place = Expr::ZERO;
+    let mut place = DimExpr::ZERO;
     for (along, low) in index.iter().zip(lows(to.dims())?) {
         place = place + along.clone() * low;
     }

@@ -70,15 +70,9 @@ impl Blocks {
         arrange: impl FnOnce(Vec<Grid>) -> Arranged,
         mut index: impl FnMut(&Outer, bool) -> IndexId,
     ) -> Result<Self, LowerError> {
-        let Cut { whole, part } = Cut::of(walk, elements);
-        let mut over = Vec::with_capacity(whole);
-        for (place, &outer) in walk.outer.iter().enumerate().take(whole) {
-            let steps = if place + 1 == whole { part.max(1) } else { 1 };
-            let stride = outer.stride.checked_mul(steps).ok_or(TooLarge::Elements)?;
-            let unit = outer.unit.checked_mul(steps).ok_or(TooLarge::Elements)?;
-            let count = outer.count.div_ceil(steps);
-            over.push(Grid { place, outer: Outer { unit, count, stride, ..outer } });
-        }
+        let cut = Cut::of(walk, elements);
+        let Cut { whole, part } = cut;
+        let over = cut.over(walk)?;
         let is_reduced = |outer: &Outer| reduced.contains(&outer.dim);
         let (over_reduced, over_kept): (Vec<Grid>, Vec<Grid>) =
             over.into_iter().partition(|grid| is_reduced(&grid.outer));
@@ -93,8 +87,7 @@ impl Blocks {
             len: Expr::ZERO,
             most: walk.vector,
         };
-        // How many steps of the loop that is cut come before a block, and of the
-        // last block.
+        // How many steps of the loop that is cut come before a block, and the last one.
         let (mut before, mut most_before) = (Expr::ZERO, 0u64);
         let mut last_start = 0u64;
         for Grid { place, outer } in outer.into_iter().chain(inner).chain(over_reduced) {
@@ -111,26 +104,22 @@ impl Blocks {
             blocks.grid.push(Loop { outer, reduced, count, index: id });
         }
         let mut last_len = None;
-        let cut = whole.checked_sub(1).and_then(|place| walk.outer.get(place));
-        if let Some(&outer) = cut.filter(|_| part > 1) {
+        let halved = whole.checked_sub(1).and_then(|place| walk.outer.get(place));
+        if let Some(&outer) = halved.filter(|_| part > 1) {
             let steps: Expr = signed(part)?.into();
             let left = Expr::from(signed(outer.count)?) + before * -1;
             let even = outer.count.is_multiple_of(part);
             let count = if even { steps } else { steps.least(left) };
             blocks.len = count.clone() * signed(outer.stride)?;
             last_len = Some(outer.stride.saturating_mul(outer.count.saturating_sub(most_before)));
-            let reach = outer.stride.checked_mul(part).ok_or(TooLarge::Elements)?;
-            blocks.most = blocks.most.max(reach);
             let index = index(&outer, false);
             let outer = Outer { count: part, ..outer };
-            blocks.within.push(Loop { outer, reduced: is_reduced(&outer), count, index });
+            blocks.push_within(Loop { outer, reduced: is_reduced(&outer), count, index })?;
         }
         for &outer in walk.outer.iter().skip(whole) {
             let (reduced, count) = (is_reduced(&outer), signed(outer.count)?.into());
             let index = index(&outer, false);
-            blocks.within.push(Loop { outer, reduced, count, index });
-            let reach = outer.stride.checked_mul(outer.count).ok_or(TooLarge::Elements)?;
-            blocks.most = blocks.most.max(reach);
+            blocks.push_within(Loop { outer, reduced, count, index })?;
         }
         blocks.most = blocks.most.min(walk.len);
         if last_len.is_none() {
@@ -142,6 +131,14 @@ impl Blocks {
                 blocks.len.least(Expr::from(signed(walk.len)?) + blocks.start.clone() * -1);
         }
         Ok(blocks)
+    }
+
+    /// Adds a loop within a block, which is as long at least.
+    fn push_within(&mut self, within: Loop) -> Result<(), LowerError> {
+        let Outer { stride, count, .. } = within.outer;
+        self.most = self.most.max(stride.checked_mul(count).ok_or(TooLarge::Elements)?);
+        self.within.push(within);
+        Ok(())
     }
 
     /// Where in a block the vector is that these loops are at.
@@ -171,6 +168,19 @@ struct Cut {
 }
 
 impl Cut {
+    /// The loops over blocks: those that lie within no block as a whole.
+    fn over(&self, walk: &Walk) -> Result<Vec<Grid>, LowerError> {
+        let mut over = Vec::with_capacity(self.whole);
+        for (place, &outer) in walk.outer.iter().enumerate().take(self.whole) {
+            let steps = if place + 1 == self.whole { self.part.max(1) } else { 1 };
+            let stride = outer.stride.checked_mul(steps).ok_or(TooLarge::Elements)?;
+            let unit = outer.unit.checked_mul(steps).ok_or(TooLarge::Elements)?;
+            let count = outer.count.div_ceil(steps);
+            over.push(Grid { place, outer: Outer { unit, count, stride, ..outer } });
+        }
+        Ok(over)
+    }
+
     fn of(walk: &Walk, elements: u64) -> Self {
         let reach = |outer: &Outer| outer.stride.saturating_mul(outer.count);
         let fits = |outer: &&Outer| reach(outer) <= elements;

@@ -257,6 +257,32 @@ impl<'a> Array<'a> {
     }
 }
 
+/// The buffers of all arrays, and what each begins with, if it is reduced.
+fn buffers<'a>(
+    Task { reduction, selection, ends, .. }: Task<'a>,
+    target: &Target,
+    (walk, placements): (&Walk, &'a [Placement]),
+    (blocks, produced): (&Blocks, Option<&Produced>),
+    build: &mut Build,
+) -> Result<(Vec<Array<'a>>, Vec<Init>), LowerError> {
+    let mut arrays = Vec::with_capacity(reduction.arrays.len());
+    let mut inits = Vec::new();
+    // All arrays before all inits, as operands are.
+    let sources = reduction.arrays.iter();
+    let sources: Vec<Stored<'a>> =
+        sources.map(|source| Stored::of(source, walk, blocks, build)).collect();
+    for (place, (placement, source)) in placements.iter().zip(sources).enumerate() {
+        let init = produced.and_then(|produced| produced.inits.get(place)).cloned();
+        match init {
+            Some(value) => inits.push(Init { value, copied: None }),
+            None if selection.is_some() => {}
+            None => inits.push(Init::of(reduction, place, target, build)?),
+        }
+        arrays.push(Array::of(reduction, place, placement, (source, ends), blocks, build)?);
+    }
+    Ok((arrays, inits))
+}
+
 pub(super) struct Fused<'a> {
     pub(super) reduction: &'a Reduction,
     pub(super) walk: &'a Walk,
@@ -308,21 +334,8 @@ impl<'a> Fused<'a> {
             blocks.within = within;
         }
         let produced = producer.map(|p| (p.produce)(build, walk, &blocks)).transpose()?;
-        let mut arrays = Vec::with_capacity(reduction.arrays.len());
-        let mut inits = Vec::new();
-        // All arrays before all inits, as operands are.
-        let sources = reduction.arrays.iter();
-        let sources: Vec<Stored<'a>> =
-            sources.map(|source| Stored::of(source, walk, &blocks, build)).collect();
-        for (place, (placement, source)) in placements.iter().zip(sources).enumerate() {
-            let init = produced.as_ref().and_then(|produced| produced.inits.get(place)).cloned();
-            match init {
-                Some(value) => inits.push(Init { value, copied: None }),
-                None if selection.is_some() => {}
-                None => inits.push(Init::of(reduction, place, target, build)?),
-            }
-            arrays.push(Array::of(reduction, place, placement, (source, ends), &blocks, build)?);
-        }
+        let (arrays, inits) =
+            buffers(task, target, (walk, placements), (&blocks, produced.as_ref()), build)?;
         let state = State::of(reduction, target, walk.vector, build)?;
         let selected = selection.map(|selection| selection.selected(&state, build));
         let mut fused = Self {

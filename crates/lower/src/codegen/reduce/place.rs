@@ -245,12 +245,12 @@ fn cut(digits: &[Inner], part: u64) -> Result<(Vec<Inner>, Vec<Inner>), LowerErr
 }
 
 /// The digit of an index at a unit, below the unit of the next greater digit.
-pub(crate) fn digit_of(
-    index: &Expr,
+pub(crate) fn digit_of<I: Copy + PartialEq>(
+    index: &Expr<I>,
     unit: u64,
     above: Option<u64>,
     size: u64,
-) -> Result<Expr, LowerError> {
+) -> Result<Expr<I>, LowerError> {
     let below = match above {
         Some(above) if above < size => index.clone().remainder(signed(above)?),
         Some(_) | None => index.clone(),

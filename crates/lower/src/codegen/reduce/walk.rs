@@ -235,7 +235,10 @@ impl Walk {
 
     /// Where in memory an element is, given its index along each dim: where its
     /// vector begins, and the value of each digit.
-    pub(crate) fn address(&self, index: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
+    pub(crate) fn address<I: Copy + PartialEq>(
+        &self,
+        index: &[Expr<I>],
+    ) -> Result<(Vec<Expr<I>>, Vec<Expr<I>>), LowerError> {
         let part = |dim: Option<usize>, unit: u64| {
             let Some(dim) = dim else { return Ok(Expr::ZERO) };
             let units = self.outer.iter().map(|outer| (Some(outer.dim), outer.unit));
@@ -246,7 +249,7 @@ impl Walk {
             digit_of(index.get(dim).unwrap_or(&Expr::ZERO), unit, above, size)
         };
         let outer = self.outer.iter().map(|outer| part(Some(outer.dim), outer.unit));
-        let outer: Result<Vec<Expr>, LowerError> = outer.collect();
+        let outer: Result<Vec<Expr<I>>, LowerError> = outer.collect();
         let inner = self.inner.iter().map(|inner| part(inner.dim, inner.unit));
         Ok((outer?, inner.collect::<Result<_, _>>()?))
     }
