@@ -52,7 +52,7 @@ pub enum ErrorKind {
 #[non_exhaustive]
 pub enum Unsupported {
     /// Dims that are only known at run time.
-    #[error("it has dynamic dims; give it bounds that are sizes")]
+    #[error("it has dynamic dims; give it dims that are known before it runs")]
     Dynamic,
     /// Tiles that do not make whole vectors.
     #[error("its layout's tiles do not make whole vectors; give it tiles of the target, or none")]

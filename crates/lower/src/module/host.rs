@@ -28,6 +28,8 @@ pub struct HostCall {
 pub enum HostReason {
     /// Its op is none that kernels compute.
     Op(Opcode),
+    /// It is a fusion that the module came with.
+    Fusion,
     /// An operand or the result is a tuple or another thing that is no array.
     NoArray,
     /// Dims that are only known at run time.
@@ -45,6 +47,10 @@ impl fmt::Display for HostReason {
                 f,
                 "it is a {}: only elementwise ops, moves, reductions and top-k have kernels",
                 opcode.name()
+            ),
+            Self::Fusion => f.write_str(
+                "it is a fusion of the program, whose instructions run one by one: write them \
+                 without the fusion",
             ),
             Self::NoArray => f.write_str("an operand or its result is no array"),
             Self::Dynamic => f.write_str("it has dims that are only known at run time"),
@@ -84,6 +90,9 @@ pub(super) fn computed(module: &Module, id: InstId, reduces: bool) -> Result<(),
         Op::Reduce(_) => reduces,
         _ => opcode.is_elementwise(),
     };
+    if opcode == Opcode::Fusion {
+        return Err(HostReason::Fusion);
+    }
     if !has_kernel {
         return Err(HostReason::Op(opcode));
     }

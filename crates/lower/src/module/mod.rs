@@ -132,8 +132,8 @@ pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
 
 /// A kernel that does an instruction by itself and reads these of its operands.
 pub fn alone(module: &Verified, id: InstId, kernel: Kernel, operands: Range<usize>) -> Sequence {
-    let leaves = module.shape(id).leaves();
-    let results = leaves.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
+    let shapes = module.shape(id).leaves();
+    let results = shapes.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
     let inputs = operands.map(Input::Operand).collect();
     Sequence { stages: vec![Stage { kernel, inputs, results }] }
 }

@@ -21,12 +21,12 @@ use crate::error::{LowerError, internal};
 use crate::kernel::Kernel;
 
 /// A group with its kernel.
-type Lowered = (Group, Kernel);
+type Made = (Group, Kernel);
 
 /// A computation as kernels.
 pub(super) struct Partitioned {
     /// The groups with their kernels, each after those that it reads of.
-    pub(super) groups: Vec<Lowered>,
+    pub(super) groups: Vec<Made>,
     /// What must be stored and could be a kernel, but is none: the host computes it.
     pub(super) refused: Vec<(InstId, LowerError)>,
 }
@@ -58,7 +58,7 @@ pub(super) fn partition(
             partition.wanted.insert(id);
         }
     }
-    let (mut made, mut refused): (Vec<Lowered>, Vec<(InstId, LowerError)>) = Default::default();
+    let (mut made, mut refused): (Vec<Made>, Vec<(InstId, LowerError)>) = (Vec::new(), Vec::new());
     for &id in order.iter().rev() {
         if !partition.wanted.contains(&id) {
             continue;
@@ -206,7 +206,7 @@ impl Partition<'_> {
 
     /// The kernel of a stored value that computes most of what it needs. Where there is
     /// none, why the instruction alone has none.
-    fn kernel_of(&self, id: InstId) -> Result<Lowered, LowerError> {
+    fn kernel_of(&self, id: InstId) -> Result<Made, LowerError> {
         let mut why = internal("a stored value that is no array").at(self.module.name_of(id));
         for reach in [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone] {
             let Some(group) = self.group(id, reach) else { continue };
@@ -220,7 +220,7 @@ impl Partition<'_> {
 
     /// Groups that write the same dims and read the same as one, where neither needs
     /// the other; each after those that it reads of.
-    fn merged(&self, mut made: Vec<Lowered>) -> Vec<Lowered> {
+    fn merged(&self, mut made: Vec<Made>) -> Vec<Made> {
         // What has found one partner may read now what another one reads.
         loop {
             let before = made.len();
@@ -232,8 +232,8 @@ impl Partition<'_> {
     }
 
     /// Each group with the last one before it that it can be one with.
-    fn paired(&self, made: Vec<Lowered>) -> Vec<Lowered> {
-        let mut merged: Vec<Lowered> = Vec::new();
+    fn paired(&self, made: Vec<Made>) -> Vec<Made> {
+        let mut merged: Vec<Made> = Vec::new();
         let groups: Vec<Group> = made.iter().map(|(group, _)| group.clone()).collect();
         for (place, lowered) in made.into_iter().enumerate() {
             match self.partner(&merged, &lowered.0, &groups[place + 1..]) {
@@ -246,12 +246,7 @@ impl Partition<'_> {
 
     /// The last of some groups that can be one with another, and both as one; beside
     /// them there are the rest.
-    fn partner(
-        &self,
-        merged: &[Lowered],
-        group: &Group,
-        rest: &[Group],
-    ) -> Option<(usize, Lowered)> {
+    fn partner(&self, merged: &[Made], group: &Group, rest: &[Group]) -> Option<(usize, Made)> {
         merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
             let both = self.both(&one.0, group)?;
             let others = merged.iter().enumerate().filter(|(other, _)| *other != at);
@@ -356,7 +351,7 @@ fn depends(module: &Module, group: &Group, others: &[&Group]) -> bool {
 }
 
 /// Groups after those that they read of.
-fn in_order(module: &Module, made: Vec<Lowered>) -> Vec<Lowered> {
+fn in_order(module: &Module, made: Vec<Made>) -> Vec<Made> {
     let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
     for (place, (group, _)) in made.iter().enumerate() {
         made_by.extend(group.outputs.iter().map(|&output| (output, place)));
@@ -385,7 +380,7 @@ fn in_order(module: &Module, made: Vec<Lowered>) -> Vec<Lowered> {
             None => open.extend(module.operands(id).iter().map(|&operand| (operand, false))),
         }
     }
-    let mut made: Vec<Option<Lowered>> = made.into_iter().map(Some).collect();
+    let mut made: Vec<Option<Made>> = made.into_iter().map(Some).collect();
     order.into_iter().filter_map(|place| made.get_mut(place)?.take()).collect()
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Reduced dims that follow each other in memory are one axis. The minor-most axis
 //! goes first, as reductions of a single axis do best, and every other one reads what
-//! the one before left in main memory. The init is applied by the last of them; the
+//! the one before wrote to main memory. The init is applied by the last of them; the
 //! others begin with what changes nothing, so that must be known.
 
 use std::collections::BTreeSet;
@@ -75,7 +75,7 @@ fn stage(
     Ok(Stage { kernel, inputs, results: reduction.results.clone() })
 }
 
-/// The reduction of what another one leaves.
+/// The reduction of what another one writes.
 fn next(before: Reduction, neutral: &Neutral) -> Reduction {
     let memory = |shape: &ArrayShape| Source { shape: shape.clone(), elements: Elements::Memory };
     let accumulated = neutral.accumulated.clone();

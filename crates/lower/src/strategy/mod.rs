@@ -1,8 +1,8 @@
 //! Ways to reduce along several axes: in one pass, and, to measure that against, as
 //! it is done elsewhere.
 //!
-//! Every way makes kernels that run one after the other. What one of them leaves to
-//! others lies in main memory, as *workspace*.
+//! Every way makes kernels that run one after the other. What one of them hands to
+//! later ones lies in main memory, as *workspace*.
 
 mod looped;
 mod transposed;
@@ -71,7 +71,7 @@ pub struct Sequence {
     pub stages: Vec<Stage>,
 }
 
-/// A kernel, with what it reads and what it leaves.
+/// A kernel, with what it reads and what it writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     /// What is done.
@@ -87,7 +87,7 @@ pub struct Stage {
 pub enum Input {
     /// One of the reduce's operands, arrays before inits.
     Operand(usize),
-    /// What an earlier stage left.
+    /// What an earlier stage wrote.
     Result {
         /// Which stage.
         stage: usize,
@@ -106,12 +106,12 @@ impl Sequence {
         let at = |now: usize| {
             let there = self.stages.iter().enumerate().take(last.min(now.saturating_add(1)));
             let needed = there.filter(|&(stage, _)| stage == now || self.is_read_from(stage, now));
-            needed.map(|(_, stage)| bytes_left(&stage.kernel)).fold(0, u64::saturating_add)
+            needed.map(|(_, stage)| bytes_written(&stage.kernel)).fold(0, u64::saturating_add)
         };
         (0..self.stages.len()).map(at).max().unwrap_or(0)
     }
 
-    /// Whether what a stage left is read by this stage or a later one.
+    /// Whether what a stage wrote is read by this stage or a later one.
     fn is_read_from(&self, stage: usize, reader: usize) -> bool {
         let inputs = self.stages.iter().skip(reader).flat_map(|later| &later.inputs);
         let mut read = inputs.filter_map(|input| match input {
@@ -122,8 +122,8 @@ impl Sequence {
     }
 }
 
-/// Bytes of what a kernel leaves.
-fn bytes_left(kernel: &Kernel) -> u64 {
+/// Bytes of what a kernel writes.
+fn bytes_written(kernel: &Kernel) -> u64 {
     let left = kernel.buffers.iter().filter(|buffer| buffer.space == Space::Out);
     let bytes = left.map(|buffer| buffer.len.saturating_mul(buffer.element_type.bytes().into()));
     bytes.fold(0, u64::saturating_add)

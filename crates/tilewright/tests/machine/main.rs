@@ -17,7 +17,7 @@ mod texts;
 
 use tilewright::interp::compare::{Tolerance, compare};
 use tilewright::ir::{Literal, Verified};
-use tilewright::lower::{Lowered, Strategy, kernel};
+use tilewright::lower::{HostReason, Lowered, Strategy, kernel};
 use tilewright::lowering::fuse;
 use tilewright::simulate::{Simulated, run as simulate};
 use tilewright::targets::Alignment;
@@ -98,6 +98,14 @@ pub(crate) fn ran(near: Near, module: &Verified, target: &Target, inputs: &[Lite
     if let Some(why) = differs(near, &expected, &outputs.output) {
         panic!("{why} {}", text());
     }
+    // Whatever the host runs, lowering has said why.
+    let said = |op: &&str| {
+        kernels.host_calls.iter().any(|call| {
+            // Of a fusion of the program, the instructions run one by one.
+            call.reason == HostReason::Fusion || kernels.module.opcode(call.id).name() == *op
+        })
+    };
+    assert!(ran.host_calls.keys().all(|op| said(&op)), "{:?} {}", ran.host_calls, text());
     ran
 }
 

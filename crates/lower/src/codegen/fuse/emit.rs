@@ -12,7 +12,7 @@ use tilewright_ir::{
 use tilewright_target::Target;
 
 use super::array;
-use super::leaf::Region;
+use super::load::Region;
 use super::scope::{DimExpr, Scope};
 use super::view::operand_index;
 use crate::codegen::reduce::blocks::Loop;
@@ -101,7 +101,7 @@ impl<'a> Emitter<'a> {
         }
         let module = self.module;
         let register = match (self.homes.get(&id), module.op(id)) {
-            (Some(&home), _) => self.leaf(build, (id, home), index, None)?,
+            (Some(&home), _) => self.load(build, (id, home), index, None)?,
             (None, Op::Pad(attrs)) => self.padded(build, id, &attrs.padding, index)?,
             (None, Op::Concatenate(attrs)) => {
                 let along = attrs.dimensions.first().and_then(|&dim| usize::try_from(dim).ok());
@@ -155,7 +155,7 @@ impl<'a> Emitter<'a> {
         Ok(match self.homes.get(&id) {
             // A load under all of the mask has nothing else in the place of padding.
             Some(&home) if self.scope.mask(index)? == all => {
-                let register = self.leaf(build, (id, home), index, Some(neutral))?;
+                let register = self.load(build, (id, home), index, Some(neutral))?;
                 Element { register, is_masked: true }
             }
             _ => Element { register: self.value(build, id, index)?, is_masked: all.is_empty() },

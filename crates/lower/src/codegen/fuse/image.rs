@@ -4,7 +4,7 @@ use tilewright_ir::{ElementType, InstId};
 use tilewright_target::Alignment;
 
 use super::emit::{Emitter, Home};
-use super::leaf::Region;
+use super::load::Region;
 use super::scope::{DimExpr, Scope};
 use super::total::Total;
 use super::{Fusion, Homes, array};

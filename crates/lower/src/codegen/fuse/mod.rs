@@ -10,7 +10,7 @@
 
 mod emit;
 mod image;
-mod leaf;
+mod load;
 mod reduced;
 mod scope;
 mod stage;

@@ -87,7 +87,7 @@ impl Selection {
         u64::try_from(count).ok().filter(|_| agree).ok_or_else(|| Unsupported::Selection.into())
     }
 
-    /// What leaves the first element of each row and its place.
+    /// The reduction to the first element of each row and its place.
     fn as_choice(&self) -> Result<Reduction, LowerError> {
         let order = self.order()?;
         let along = |dim| i64::from(dim == self.dim);

@@ -35,6 +35,9 @@ pub(crate) struct Inner {
     pub(crate) digit: Digit,
 }
 
+/// Where a vector begins along each loop, and the value of each digit in it.
+pub(crate) type Address<I> = (Vec<Expr<I>>, Vec<Expr<I>>);
+
 /// A part of a dim, before it is known whether it lies within vectors.
 struct Part {
     dim: Option<usize>,
@@ -238,7 +241,7 @@ impl Walk {
     pub(crate) fn address<I: Copy + PartialEq>(
         &self,
         index: &[Expr<I>],
-    ) -> Result<(Vec<Expr<I>>, Vec<Expr<I>>), LowerError> {
+    ) -> Result<Address<I>, LowerError> {
         let part = |dim: Option<usize>, unit: u64| {
             let Some(dim) = dim else { return Ok(Expr::ZERO) };
             let units = self.outer.iter().map(|outer| (Some(outer.dim), outer.unit));

@@ -41,7 +41,7 @@ pub(super) struct Region {
 impl Emitter<'_> {
     /// A register with elements of an array in memory; where there is padding, with
     /// something else, or nothing in particular.
-    pub(super) fn leaf(
+    pub(super) fn load(
         &mut self,
         build: &mut Build,
         (id, home): (InstId, Home),
