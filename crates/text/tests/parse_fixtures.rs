@@ -52,6 +52,11 @@ fn sharded() {
 }
 
 #[test]
+fn devices() {
+    check("devices", 20);
+}
+
+#[test]
 fn printed_in_every_form() {
     check("text/ok", 28);
 }

@@ -98,7 +98,7 @@ pub fn run(
     backend.take(alone, strategy);
     for (id, kernel) in fusions {
         let operands = 0..module.operands(id).len();
-        backend.kernels.insert(id, tilewright_lower::alone(module, id, kernel, operands));
+        backend.kernels.insert(id, Sequence::of_one(module, id, kernel, operands));
     }
     let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend);
     let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;

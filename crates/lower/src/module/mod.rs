@@ -14,7 +14,6 @@ mod reduction;
 mod selection;
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, InstId, Module, Op, Verified, verify};
@@ -23,7 +22,7 @@ use tilewright_target::Target;
 use crate::codegen::fuse;
 use crate::error::{LowerError, Unsupported, internal};
 use crate::kernel::Kernel;
-use crate::strategy::{Input, Sequence, Stage, Strategy};
+use crate::strategy::{Sequence, Strategy};
 
 pub use function::function;
 pub use fuse::Group;
@@ -105,7 +104,7 @@ fn sequence(
 ) -> Result<Sequence, LowerError> {
     if selection::largest(module, id).is_some() {
         let selection = selection(module, id).ok_or(Unsupported::NoSelection)?;
-        return Ok(alone(module, id, selection.kernel(target)?, 0..1));
+        return Ok(Sequence::of_one(module, id, selection.kernel(target)?, 0..1));
     }
     reduction(module, id).ok_or(Unsupported::Computation)?.lowered(target, strategy)
 }
@@ -128,14 +127,6 @@ pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
     instructions.filter(|&id| {
         matches!(module.op(id), Op::Reduce(_)) || selection::largest(module, id).is_some()
     })
-}
-
-/// A kernel that does an instruction by itself and reads these of its operands.
-pub fn alone(module: &Verified, id: InstId, kernel: Kernel, operands: Range<usize>) -> Sequence {
-    let shapes = module.shape(id).leaves();
-    let results = shapes.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
-    let inputs = operands.map(Input::Operand).collect();
-    Sequence { stages: vec![Stage { kernel, inputs, results }] }
 }
 
 /// The computations whose instructions are executed one by one: the entry, and what it

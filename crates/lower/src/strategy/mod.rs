@@ -8,11 +8,12 @@ mod looped;
 mod transposed;
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use thiserror::Error;
-use tilewright_ir::Literal;
 use tilewright_ir::shape::ArrayShape;
+use tilewright_ir::{InstId, Literal, Verified};
 use tilewright_target::Target;
 
 use crate::codegen::reduce::Reduction;
@@ -99,6 +100,14 @@ pub enum Input {
 }
 
 impl Sequence {
+    /// One kernel that computes an instruction and reads these of its operands.
+    pub fn of_one(module: &Verified, id: InstId, kernel: Kernel, operands: Range<usize>) -> Self {
+        let shapes = module.shape(id).leaves();
+        let results = shapes.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
+        let inputs = operands.map(Input::Operand).collect();
+        Self { stages: vec![Stage { kernel, inputs, results }] }
+    }
+
     /// The most bytes that arrays between stages take in main memory at one time, with
     /// all padding.
     pub fn workspace_bytes(&self) -> u64 {

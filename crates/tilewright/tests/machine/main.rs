@@ -105,7 +105,7 @@ pub(crate) fn ran(near: Near, module: &Verified, target: &Target, inputs: &[Lite
             call.reason == HostReason::Fusion || kernels.module.opcode(call.id).name() == *op
         })
     };
-    assert!(ran.host_calls.keys().all(|op| said(&op)), "{:?} {}", ran.host_calls, text());
+    assert!(ran.host_calls.keys().all(said), "{:?} {}", ran.host_calls, text());
     ran
 }
 

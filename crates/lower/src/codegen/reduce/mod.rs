@@ -82,7 +82,7 @@ impl Reduction {
     /// # Errors
     /// If the layouts or sizes are none that a kernel can walk on this target.
     pub fn fused(&self, target: &tilewright_target::Target) -> Result<Kernel, LowerError> {
-        fused::kernel(self, target)
+        fused::kernel(self, target).map_err(|error| error.in_kernel(&self.name))
     }
 
     /// Which of the reduce's operands, arrays before inits, kernels read, in the

@@ -53,6 +53,10 @@ impl Selection {
     /// If the layouts or sizes are none that a kernel can walk on this target, rows do
     /// not fit its vector memory, or too many elements are selected.
     pub fn kernel(&self, target: &Target) -> Result<Kernel, LowerError> {
+        self.made(target).map_err(|error| error.in_kernel(&self.name))
+    }
+
+    fn made(&self, target: &Target) -> Result<Kernel, LowerError> {
         let count = self.count()?;
         if self.results.iter().any(|result| result.dims().contains(&0)) {
             return self.nothing(target);
