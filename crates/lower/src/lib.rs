@@ -17,8 +17,8 @@ mod strategy;
 pub use codegen::reduce::{Elements, Neutral, Reduction, Selection, Source};
 pub use error::{ErrorKind, LowerError};
 pub use module::{
-    Group, HostCall, HostReason, Lowered, Planned, function, fused, lower, lowerable, lowered,
-    plans, reduction, selection,
+    Group, HostCall, HostReason, Lowered, Planned, fused, lower, lowerable, lowered, plans,
+    reduction, selection,
 };
 pub use plan::axis::{Axis, Kind};
 pub use plan::{Order, PlanError, ReductionPlan, Step};

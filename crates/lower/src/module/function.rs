@@ -12,7 +12,7 @@ const MOST_STEPS: usize = 256;
 /// The function that a computation on scalars is: elementwise ops, constants and
 /// calls, with a scalar or a tuple of scalars as its result. `None` for all
 /// others.
-pub fn function(module: &Module, computation: CompId, name: &str) -> Option<Function> {
+pub(super) fn function(module: &Module, computation: CompId, name: &str) -> Option<Function> {
     let mut function = Function {
         name: name.into(),
         values: Vec::new(),

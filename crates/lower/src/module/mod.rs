@@ -24,7 +24,6 @@ use crate::error::{LowerError, Unsupported, internal};
 use crate::kernel::Kernel;
 use crate::strategy::{Sequence, Strategy};
 
-pub use function::function;
 pub use fuse::Group;
 pub use host::{HostCall, HostReason};
 pub use plans::{Planned, plans};

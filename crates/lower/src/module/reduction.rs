@@ -1,6 +1,6 @@
 //! What a reduce of a module is to kernels.
 
-use super::function;
+use super::function::function;
 use super::indices::indices;
 use crate::codegen::reduce::{Elements, Neutral, Reduction, Source};
 use crate::kernel::{Function, FunctionStep, FunctionValue};
