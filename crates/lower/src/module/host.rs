@@ -36,6 +36,10 @@ pub enum HostReason {
     Dynamic,
     /// It waits for other instructions, as its control predecessors say.
     Waits,
+    /// Its elements follow from their indices, so that reductions do not read it.
+    Counts,
+    /// Nothing reads its result; what waits for it may keep it beside a kernel.
+    Unused,
     /// It could be a kernel, but not as it stands, or not on this target.
     Refused(LowerError),
 }
@@ -55,6 +59,10 @@ impl fmt::Display for HostReason {
             Self::NoArray => f.write_str("an operand or its result is no array"),
             Self::Dynamic => f.write_str("it has dims that are only known at run time"),
             Self::Waits => f.write_str("it waits for its control predecessors"),
+            Self::Counts => f.write_str("it only counts, which kernels do without reading it"),
+            Self::Unused => {
+                f.write_str("nothing reads its result, though something may wait for it")
+            }
             Self::Refused(error) => error.fmt(f),
         }
     }
@@ -123,7 +131,11 @@ pub(super) fn calls(
         (Some(Ok(_)), _) => None,
         (Some(Err(error)), _) => Some(HostReason::Refused((*error).clone())),
         (None, Some(error)) => Some(HostReason::Refused(error.clone())),
-        (None, None) => computed(module, id, true).err(),
+        (None, None) => Some(match computed(module, id, true) {
+            Err(reason) => reason,
+            Ok(()) if module.users(id).is_empty() => HostReason::Unused,
+            Ok(()) => HostReason::Counts,
+        }),
     };
     let call = |id| {
         let name = module.name_of(id).to_owned();
