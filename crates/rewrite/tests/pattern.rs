@@ -6,7 +6,7 @@ use common::{module, pipeline, short};
 use tilewright_ir::{InstId, Opcode, Verified};
 use tilewright_rewrite::numbers::{Class, FloatMode};
 use tilewright_rewrite::pattern::{
-    Pattern, Rule, add, any, exp, log, multiply, negate, reduce, reshape, select, subtract,
+    Pattern, Rule, RuleSet, add, any, exp, log, multiply, negate, reduce, reshape, select, subtract,
 };
 use tilewright_rewrite::{Optimized, Options, PassSelection, Verdict, optimize};
 
@@ -207,7 +207,7 @@ fn every_rule_of_this_crate_has_instances_that_it_matches() {
         &*reduce_of_broadcast::REDUCE_OF_BROADCAST,
         &*reduce_through_transpose::REDUCE_THROUGH_TRANSPOSE,
     ];
-    for rule in sets.into_iter().flat_map(|set| set.rules()).chain(single) {
+    for rule in sets.into_iter().flat_map(RuleSet::rules).chain(single) {
         let found = (0..40).filter(|&seed| rule.instance(seed).is_some()).count();
         assert!(found > 0, "{rule:?}: no instance");
     }

@@ -5,7 +5,7 @@ use tilewright::rewrite::canonicalize::{
     algebra, broadcast, convert, reduce_of_reduce, reshape, transpose,
 };
 use tilewright::rewrite::numbers::Class;
-use tilewright::rewrite::pattern::{Rule, any, multiply, subtract};
+use tilewright::rewrite::pattern::{Rule, RuleSet, any, multiply, subtract};
 use tilewright::rewrite::reshape_motion::{reduce_of_broadcast, reduce_through_transpose};
 use tilewright::try_rule;
 
@@ -23,7 +23,7 @@ fn the_rules_of_the_optimiser_hold() {
         &*reduce_of_broadcast::REDUCE_OF_BROADCAST,
         &*reduce_through_transpose::REDUCE_THROUGH_TRANSPOSE,
     ];
-    for rule in sets.into_iter().flat_map(|set| set.rules()).chain(single) {
+    for rule in sets.into_iter().flat_map(RuleSet::rules).chain(single) {
         let trial = try_rule(rule, 0..30).expect("a trial");
         let [before, after] = trial.wrong.clone().unwrap_or_default();
         assert!(trial.holds(), "{rule:?}, tried {}:\n{before}\n{after}", trial.tried);

@@ -100,7 +100,7 @@ impl Grower {
         if shape.rank() == 0 {
             return Some(number);
         }
-        self.builder.broadcast(number, shape.dims(), &[]).ok()
+        self.builder.broadcast(number, shape.dims(), []).ok()
     }
 
     /// An op of grown operands; `shape` is that of its result.
@@ -144,20 +144,20 @@ impl Grower {
                 let last = i64::try_from(shape.rank()).ok()?.checked_sub(1)?;
                 let op =
                     Op::Reverse(Box::new(ReverseAttrs { dimensions: [last].as_slice().into() }));
-                self.builder.op(op, &[of]).ok()
+                self.builder.op(op, [of]).ok()
             }
             (Opcode::Convert, [of]) => {
                 let types =
                     [ElementType::F32, ElementType::BF16, ElementType::S32, ElementType::F64];
                 let from = *self.pick(&types)?;
                 let of = self.grow(of, &ArrayShape::new(from, shape.dims().iter().copied()))?;
-                self.builder.op_with_shape(Op::Convert, result, &[of]).ok()
+                self.builder.op_with_shape(Op::Convert, result, [of]).ok()
             }
             (Opcode::Select, [which, a, b]) => {
                 let truth = ArrayShape::new(ElementType::Pred, shape.dims().iter().copied());
                 let which = self.grow(which, &truth)?;
                 let operands = [which, self.grow(a, shape)?, self.grow(b, shape)?];
-                self.builder.op(Op::Select, &operands).ok()
+                self.builder.op(Op::Select, operands).ok()
             }
             (_, patterns) if !patterns.is_empty() => {
                 // Elementwise ops; the builder refuses all others.
