@@ -1,7 +1,7 @@
 //! **T4: rewrite sums about the mean so that they need not wait for the mean.**
 //!
 //! ```text
-//! sum (x-c)*q   = sum (x-k)*q   - (c-k) * sum q                             c, k constant along the sum
+//! sum (x-c)*q   = sum (x-k)*q   - (c-k) * sum q                c, k constant along the sum
 //! sum (x-c)^2*q = sum (x-k)^2*q - 2*(c-k) * sum (x-k)*q + (c-k)^2 * sum q
 //! sum x         = sum (x-k) + n*k
 //! ```
