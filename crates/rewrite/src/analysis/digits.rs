@@ -13,10 +13,11 @@
 //! T1 and T2 rest on a finer fact about two dims, which also holds inside opaque digits. Call an
 //! input dim and an output dim *apart* if the low end of one range is a multiple of the high end of
 //! the other. A step along the input dim leaves the index in the output dim unchanged at every
-//! element **if and only if** they are apart. So for a set of output dims (the dims that a reduce
-//! keeps, or those of a broadcast's operand) an input dim either is apart from all of them, and no
-//! value changes along it, or it is not. Dropping the former leaves a smaller reshape of the same
-//! kind, which [`Digits::reduce_first`] and [`Digits::broadcast_through`] both compute.
+//! element **if and only if** they are apart. A set of output dims (the dims that a reduce keeps,
+//! or those of a broadcast's operand) thus splits the input dims into those that are apart from all
+//! of them, along which no value changes, and the rest. Dropping the former leaves a smaller
+//! reshape of the same kind, which [`Digits::reduce_first`] and [`Digits::broadcast_through`] both
+//! compute.
 
 mod cut;
 mod side;
@@ -65,10 +66,9 @@ pub struct Digits {
 
 /// How a reduce of a reshape becomes a reduce of the input first.
 ///
-/// Law: `reduce(reshape(X), D) =
-/// reduce(reshape(reduce(X, source_dims), reshape_to), remaining)` for an
-/// associative and commutative reducer whose init is its identity (or, where
-/// `remaining` is empty, any init: then it is applied once, as before).
+/// Law: `reduce(reshape(X), D) = reduce(reshape(reduce(X, source_dims), reshape_to), remaining)`
+/// for an associative and commutative reducer whose init is its identity (or any init, if
+/// `remaining` is empty: it is then applied once, as before).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReducePlan {
     /// The input dims to reduce first, ascending: all dims along which the result of the original
@@ -93,9 +93,8 @@ impl ReducePlan {
 /// How a broadcast to the output dims of a reshape is written in its input dims.
 ///
 /// Law: the tensor `B` with `reshape(B) = broadcast(Y, dims)` is
-/// `broadcast(reshape(broadcast(Y, inner_broadcast_dims), reshape_to),
-/// outer_dims)`, the inner broadcast having the dims `inner_dims` and the outer
-/// one those of the reshape's input.
+/// `broadcast(reshape(broadcast(Y, inner_broadcast_dims), reshape_to), outer_dims)`. The inner
+/// broadcast has the dims `inner_dims`, the outer one those of the reshape's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BroadcastPlan {
     /// The dims of the inner broadcast: those of Y in their order in the output, and between them

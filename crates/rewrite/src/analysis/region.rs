@@ -22,7 +22,7 @@ pub struct Region {
     /// The members that must keep their dims.
     pub blocked: Vec<Blocked>,
     /// An array with dynamic dims, if there is one. Then nothing may be rewritten, since values
-    /// computed with it have its dynamic length, whatever their shapes say.
+    /// computed with it have its dynamic length even if their shapes are static.
     pub dynamic: Option<InstId>,
 }
 

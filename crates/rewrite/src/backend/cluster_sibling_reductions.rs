@@ -145,7 +145,8 @@ struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    /// An order in which siblings are neighbours and all other instructions keep their order.
+    /// An order in which siblings are neighbours, after the instructions that they wait for; all
+    /// other instructions keep their order.
     fn of(
         module: &'a Module,
         order: &[InstId],

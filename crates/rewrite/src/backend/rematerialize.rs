@@ -15,8 +15,8 @@
 //! would be merged by the compiler's CSE; it does not look through barriers, and removes them after
 //! its last CSE (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
-//! A copy goes back to operands that are stored anyway and to arrays much smaller than the value.
-//! The rewrite is exact, so it also runs under `--exact`.
+//! A copy includes the operands that the target fuses, down to stored arrays and to arrays much
+//! smaller than the value. The rewrite is exact, so it also runs under `--exact`.
 //!
 //! Preconditions: the value does not stay on chip; arrays are static and row-major; nothing is
 //! attached; the copy broadcasts only much smaller arrays and has at most 32 instructions; the

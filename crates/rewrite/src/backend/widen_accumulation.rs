@@ -5,9 +5,9 @@
 //! ```
 //!
 //! On the left, every partial sum is rounded to 8 or 11 bits; on the right, only the result of the
-//! reduce is. Its error bound is smaller for n > 2 values: `u + (n-1)u'` instead of `(n-1)u`, u' =
-//! 2^-24. XLA allows this excess precision by default (`xla_allow_excess_precision`). Partial sums
-//! that overflow in f16 do not overflow in f32.
+//! reduce is. Its error bound is smaller for n > 2 values: `u + (n-1)u'` instead of `(n-1)u`, where
+//! `u' = 2^-24`. XLA allows this excess precision by default (`xla_allow_excess_precision`).
+//! Partial sums that overflow in f16 do not overflow in f32.
 //!
 //! Preconditions: a plain sum of one static row-major array with nothing attached; not under
 //! `--exact`.

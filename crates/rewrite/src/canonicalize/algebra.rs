@@ -1,4 +1,4 @@
-//! Removal of operations that return one of their operands unchanged.
+//! Replaces operations by an existing value that equals their result.
 //!
 //! ```text
 //! x ∘ e = e ∘ x = x      x * 1, x + 0, x + (-0.0), max(x, -inf), and(x, true) ...
@@ -8,10 +8,10 @@
 //! select(true, x, y) = select(p, x, x) = x
 //! ```
 //!
-//! Each law holds to the last bit for all values of its type, including NaN and `-0.0`. So `x +
-//! 0.0` stays, because it turns `-0.0` into `0.0`; `x - x` and `x * 0.0` of floats stay, and so do
-//! complex products, where an infinite part may meet a zero. A constant of equal elements counts as
-//! a number, and so does a broadcast or reshape of one.
+//! Each law holds to the last bit for all values of its type, including NaN and `-0.0`. So
+//! `x + 0.0` stays, because it turns `-0.0` into `0.0`; `x - x` and `x * 0.0` of floats stay, and
+//! so do complex products, where an infinite part may meet a zero. A constant of equal elements
+//! counts as a number, and so does a broadcast or reshape of one.
 //!
 //! Preconditions: static dims, one layout, nothing attached to the removed instructions.
 

@@ -1,7 +1,8 @@
 //! Constant folding: `f(c, d ...) = e` where c, d ... and e are constants.
 //!
-//! The broadcast of a constant stays a broadcast: `f(broadcast(c), broadcast(d)) = broadcast(f(c,
-//! d))` for elementwise f. No broadcast and no iota becomes an array of its elements.
+//! The broadcast of a constant stays a broadcast:
+//! `f(broadcast(c), broadcast(d)) = broadcast(f(c, d))` for elementwise f. No broadcast and no iota
+//! becomes an array of its elements.
 //!
 //! - Only ops with one correct result are folded: moves, integer arithmetic, comparisons, choices,
 //!   conversions, and float operations that IEEE 754 rounds correctly. Elementary functions and
@@ -29,7 +30,7 @@ use crate::driver::{Context, Pass};
 /// are as good as inputs.
 const LARGEST: i64 = 1024;
 
-/// The number of elements after which one run stops adding work; the next sweep does the rest.
+/// The number of elements after which a run folds no more of a computation; the next sweep does.
 const AT_ONCE: i64 = 1 << 22;
 
 /// See the module.

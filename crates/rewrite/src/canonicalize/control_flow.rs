@@ -130,7 +130,7 @@ fn is_never(module: &Module, condition: CompId) -> bool {
     matches!(data, Some(Data::Pred(values)) if values.as_slice() == [false])
 }
 
-/// The operand that element `id` of a loop's result equals, if the body returns it unchanged.
+/// The initial value of the element that `id` takes from a loop whose body returns it unchanged.
 fn around_loop(
     module: &Module,
     id: InstId,

@@ -1,9 +1,9 @@
 //! `while(x, y).0 = while(x).0` where the next x, the condition and all side effects are computed
 //! without y.
 //!
-//! An element of a loop's state is alive if a needed instruction takes it from the state. Needed
-//! are the entry's result, instructions with side effects, the condition of each needed loop, the
-//! next value of each element that is alive, and the operands of needed instructions. All other
+//! An element of a loop's state is alive if a needed instruction takes it from the state. The
+//! needed instructions are the entry's result, those with side effects, the conditions of needed
+//! loops, the next values of elements that are alive, and the operands of all these. All other
 //! elements are removed, with the instructions that compute them. All loops are analysed together:
 //! an element of an inner loop may be read only for a dead element of the outer loop.
 //!

@@ -12,7 +12,7 @@
 //! state. The new form of an element is the operand of the reshape or transpose that ends an
 //! iteration, or else the form into which the body first brings the element. The initial and the
 //! next value are brought into the new form, unless they were made from it. Readers of the old
-//! form, in the loop or after it, read it through a change back.
+//! form, in the loop or after it, get it by the inverse op.
 //!
 //! Cost-gated, with the body counted once. Preconditions: the state is a tuple whose users all take
 //! single elements; no other instruction calls the body or condition; arrays are static and

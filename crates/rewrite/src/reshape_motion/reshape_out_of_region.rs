@@ -12,13 +12,17 @@
 //!      [B,H,W,C]                                     f ──────────── T1 ── [B,G]
 //! ```
 //!
-//! `f` is any DAG of elementwise ops. Its live-ins become: a reshape, its operand X; a broadcast, a
-//! broadcast of Y over only the missing digits of dims that the reshape mixes, reshaped while
-//! small, then broadcast to full size; an iota, likewise; a constant, the same elements in the new
-//! dims; a transpose that does not separate dims that the reshape merges, a transpose of the
-//! reshaped operand; any other array, a reshape at full size, which costs. Its live-outs become: a
-//! reshape back, nothing; a reduce, T1 (if it reduces several arrays, the others must be iotas or
-//! broadcasts); any other use, a reshape at full size.
+//! `f` is any DAG of elementwise ops. Its live-ins move to the new dims as follows:
+//! - a reshape of X becomes X;
+//! - a broadcast of Y becomes a broadcast over only the missing digits of dims that the reshape
+//!   mixes, reshaped while small, then broadcast to full size; an iota is a broadcast of one dim;
+//! - a constant is written in the new dims;
+//! - a transpose that keeps together the dims that the reshape merges becomes a transpose of the
+//!   reshaped operand;
+//! - any other array is reshaped at full size, which costs.
+//!
+//! Of its live-outs, a reshape back disappears; a reduce becomes T1, and may reduce several arrays
+//! if the others are iotas or broadcasts; any other use gets a reshape at full size.
 //!
 //! An instruction with a sharding, control edge, other attribute or layout of its own keeps its
 //! dims; the rest may move around it.

@@ -4,8 +4,8 @@
 //! - A value that the program squares: on inputs whose square is finite, the value is at most the
 //!   root of the largest number.
 //! - A value computed from the program's inputs by moves, sums, differences, choices and bounded
-//!   functions: it exceeds the inputs by only the few binary orders of a sum or of a constant near
-//!   1. A product of two such values may be as large as the largest number.
+//!   functions: a sum or a constant near 1 adds only a few binary orders to the size of the inputs.
+//!   A product of two such values may be as large as the largest number.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
@@ -54,7 +54,7 @@ fn overflows_alike(module: &Module, id: InstId, square: InstId) -> bool {
     element_type(square).is_some_and(ElementType::is_float) && (wide(id) || !wide(square))
 }
 
-/// Whether a value is computed from inputs without products.
+/// Whether a value is computed from inputs with no products but those with constants near 1.
 fn is_level(module: &Module, id: InstId) -> bool {
     let (mut seen, mut open) = (FxHashSet::default(), vec![id]);
     while let Some(next) = open.pop() {

@@ -42,7 +42,7 @@ pub struct Sum {
     pub summed: Vec<IndexRange>,
     /// The summand.
     pub product: Product,
-    /// For each factor, whether it may be pulled out whichever factors stay.
+    /// For each factor, whether it may be pulled out by itself.
     pub tame: Vec<bool>,
     /// For each factor, whether all others may be pulled out if it alone stays.
     pub bounded: Vec<bool>,
@@ -57,8 +57,8 @@ pub struct Form {
     pub tree: Tree,
     /// The factors multiplied with the results of the first stage, before the second stage.
     pub between: Rest,
-    /// The factors multiplied with the result. A factor that a float product applied before one of
-    /// those between the stages is also between them.
+    /// The factors multiplied with the result. They exclude a factor that a float product applied
+    /// before one of those between the stages; it is also applied between them.
     pub after: Rest,
 }
 
@@ -358,7 +358,7 @@ fn add_like(takers: &mut Takers, sums: &[Sum]) {
 }
 
 /// The merit of a core: how many sums can have it; for a lone sum, how few factors it has, because
-/// each may have to wait for others; and how many elements it combines into one.
+/// the sum has to wait for each of them; and how many elements it combines into one.
 type Merit = (usize, Reverse<usize>, i64);
 
 /// The core that most of the open sums can have.

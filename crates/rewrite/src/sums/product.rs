@@ -40,9 +40,9 @@ pub enum Law {
     /// `max(c*x) = c * max(x)`, also for minima, of floats, for c known to have the sign plus. x is
     /// the first factor, may be negative, and stays in the maximum.
     Scale,
-    /// `any(x and c) = any(x) and c`, and so for all.
+    /// `any(x and c) = any(x) and c`, also for `all`.
     And,
-    /// `all(x or c) = all(x) or c`, and so for any.
+    /// `all(x or c) = all(x) or c`, also for `any`.
     Or,
 }
 

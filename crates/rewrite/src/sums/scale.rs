@@ -5,9 +5,9 @@
 //! and `p*q` does not, or where `q` underflows. Two kinds of factors cause neither:
 //!
 //! - Constants near 1: they move a limit by only a few binary orders.
-//! - The scale of a normalisation, which is computed from the summed values themselves: `r =
-//!   1/sqrt(mean(d*d) + eps)` and a factor `d`. The program computes the mean of the squares, so
-//!   where `d` itself is too large, that mean overflows; and `r` is at most `eps^(-1/2)`.
+//! - The scale of a normalisation, which is computed from the summed values themselves:
+//!   `r = 1/sqrt(mean(d*d) + eps)` and a factor `d`. The program computes the mean of the squares,
+//!   so where `d` itself is too large, that mean overflows; and `r` is at most `eps^(-1/2)`.
 //!
 //! [`super::factor`] adds two more cases: any factor may be pulled out if only one factor stays and
 //! that is bounded by [`super::bound`], or if the program already sums the factors that stay.
@@ -57,8 +57,8 @@ pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
     None
 }
 
-/// The array whose sum a value is a multiple or quotient of the root of: the operand of the sum
-/// under an `rsqrt`, a `sqrt` or a power of ±1/2.
+/// The array whose normalisation scale a value is: a multiple or quotient of an `rsqrt`, a `sqrt`
+/// or a power of ±1/2 of the sum of that array.
 fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
     let mut is_root = false;
     for _ in 0..MOST_STEPS {
@@ -88,8 +88,8 @@ fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
     None
 }
 
-/// The arrays with as many elements that an array is computed from element by element; the array
-/// itself, if it is computed otherwise.
+/// The arrays that an array is computed from element by element and that have as many elements; the
+/// array itself, if it is computed otherwise.
 fn sources(module: &Module, id: InstId) -> FxHashSet<InstId> {
     let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
     let (mut found, mut seen, mut open) = (FxHashSet::default(), FxHashSet::default(), vec![id]);

@@ -102,7 +102,7 @@ fn rewrite(
     Ok(Some((words, (moved.len(), now))))
 }
 
-/// Words which sums get other centres.
+/// The text of a note: which sums get other centres.
 fn words(module: &Module, groups: &[&Group]) -> String {
     let sums: usize = groups.iter().map(|group| group.moments.len()).sum();
     match groups {

@@ -1,4 +1,4 @@
-//! Words the notes about moves of regions.
+//! The text of notes about moves of regions.
 
 use tilewright_ir::{InstId, Module};
 

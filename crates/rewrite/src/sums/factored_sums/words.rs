@@ -1,4 +1,4 @@
-//! Words a note: which sums share a core, and which factors were pulled out of them.
+//! The text of notes: which sums share a core, and which factors were pulled out of them.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{InstId, Module, Opcode};

@@ -16,7 +16,7 @@ pub(super) const MOST_GONE_OVER: usize = 1 << 24;
 
 /// A sum of powers of an array less its mean, times other factors.
 pub(super) struct Moment {
-    /// Its place among all sums, in the order in which they stand.
+    /// Its index among the sums of the computation.
     place: usize,
     pub(super) sum: Sum,
     /// How often `x - c` is a factor: 0 in a sum of the array itself, else 1 or 2.
@@ -25,7 +25,7 @@ pub(super) struct Moment {
     pub(super) others: Vec<Factor>,
 }
 
-/// All moments of an array along the same dims.
+/// All moments of an array about one centre along the same ranges.
 pub(super) struct Group {
     pub(super) x: Factor,
     pub(super) c: Factor,
@@ -34,7 +34,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Follows factors that were replaced to their replacements.
+    /// Replaces factors by their replacements in earlier rewrites.
     pub(super) fn follow(&mut self, replaced: &Replaced) {
         let others = self.moments.iter_mut().flat_map(|moment| &mut moment.others);
         for factor in others.chain([&mut self.x, &mut self.c]) {

@@ -1,8 +1,9 @@
 //! A shift near the mean that is known before the mean.
 //!
-//! For the mean k of a sample of m of n values and the mean c of all, `n (c-k)^2 <= n/m * sum
-//! (x-c)^2` for any values, since the square of a mean is at most the mean of the squares. So a sum
-//! about k instead of c is at most `1 + n/m` times as large, which is at most 26 here.
+//! For the mean k of a sample of m of n values and the mean c of all,
+//! `n (c-k)^2 <= n/m * sum (x-c)^2` for any values, since the square of a mean is at most the mean
+//! of the squares. So a sum about k instead of c is at most `1 + n/m` times as large, which is at
+//! most 26 here.
 
 use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::reduce::ReduceAttrs;

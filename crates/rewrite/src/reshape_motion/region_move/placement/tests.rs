@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// A region of up to `most` elementwise ops with live_ins and live_outs of all kinds.
+/// A region of up to `most` elementwise ops with live-ins and live-outs of all kinds.
 fn random_text(random: &mut Random, most: usize) -> String {
     let (new, old) = DIMS[random.below(DIMS.len())];
     let (f_new, f_old) = (format!("f32[{new}]"), format!("f32[{old}]"));

@@ -129,7 +129,8 @@ impl Planner<'_> {
         Some(patch.add(live_in, op, shape, [value]))
     }
 
-    /// The value itself or the operand of its reshape, whichever has these dims and is row-major.
+    /// The value itself or the operand of its reshape, if one of them has these dims and is
+    /// row-major.
     fn lying_in(&self, id: InstId, dims: &[i64]) -> Option<InstId> {
         let fits = |id: &InstId| self.array(*id).is_some_and(|s| s.dims() == dims && is_plain(s));
         let source = match (self.module.op(id), self.module.operands(id)) {
