@@ -1,25 +1,23 @@
-//! The digits of a reshape: what it leaves alone, splits, merges and mixes.
+//! The digits of a reshape: which dims it leaves unchanged, splits, merges and mixes.
 //!
-//! A reshape keeps the row-major index of every element. Each dim is a range
-//! of that index, its *range*: dim `d` is `index / low % size`, where `low`
-//! is the product of the dims after it. Cut the index at the ends of all ranges
-//! of the input and of the output. Between two cuts that both sides share,
-//! either all cuts divide each other, and then each piece between neighbouring
-//! cuts is a [`Digit`] of exactly one input and one output dim; or they do not
-//! (6 against 4), and then all dims there form one opaque digit.
+//! A reshape keeps the row-major index of every element. Each dim is a *range* of that index: dim
+//! `d` is `index / low % size`, where `low` is the product of the dims after it. Cut the index at
+//! the ends of all ranges of the input and of the output, and consider the cuts between two ends
+//! that both sides share. If they all divide each other, each piece between neighbouring cuts is a
+//! [`Digit`] of exactly one input and one output dim. If they do not (6 against 4), all dims there
+//! form one opaque digit.
 //!
-//! `[C,H,W] -> [G,K]` with `K = C/G*H*W` has the digits `G, C/G, H, W`: C is
-//! the first two, K the last three.
+//! `[C,H,W] -> [G,K]` with `K = C/G*H*W` has the digits `G, C/G, H, W`: C consists of the first
+//! two, K of the last three.
 //!
-//! The two rewrites rest on a finer fact about two dims, which holds inside
-//! opaque digits too. Call an input dim and an output dim *apart* if the low
-//! end of one range is a multiple of the high end of the other. A step along the
-//! input dim leaves the index in the output dim as it is at every element **if
-//! and only if** they are apart. So for some output dims (kept by a reduce, or
-//! those of a broadcast's operand) the input dims fall in two: those apart from
-//! all of them, along which nothing changes, and the rest. Dropping the former
-//! leaves a smaller reshape of the same kind; [`Digits::reduce_first`] and
-//! [`Digits::broadcast_through`] are both that smaller reshape.
+//! T1 and T2 rest on a finer fact about two dims, which also holds inside opaque digits. Call an
+//! input dim and an output dim *apart* if the low end of one range is a multiple of the high end of
+//! the other. A step along the input dim leaves the index in the output dim unchanged at every
+//! element **if and only if** they are apart. A set of output dims (the dims that a reduce keeps,
+//! or those of a broadcast's operand) thus splits the input dims into those that are apart from all
+//! of them, along which no value changes, and the rest. Dropping the former leaves a smaller
+//! reshape of the same kind, which [`Digits::reduce_first`] and [`Digits::broadcast_through`] both
+//! compute.
 
 mod cut;
 mod side;
@@ -36,21 +34,21 @@ use side::{Side, Unit, matched};
 pub use turn::TransposePlan;
 pub use window::WindowPlan;
 
-/// A piece of the row-major index that a reshape keeps in one piece.
+/// A piece of the row-major index that a reshape does not split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digit {
-    /// How many values it has; above 1.
+    /// The number of its values; above 1.
     pub size: i64,
-    /// The input dims it is of: one, or several if opaque. Dims of size 1 may
-    /// lie within the range; they have no digits.
+    /// The input dims it belongs to: one, or several if opaque. Dims of size 1 may lie within the
+    /// range; they have no digits.
     pub from: Range<usize>,
-    /// The output dims it is of, likewise.
+    /// The output dims it belongs to, likewise.
     pub to: Range<usize>,
 }
 
 impl Digit {
-    /// Whether it is a group of dims that the reshape mixes inseparably: two or
-    /// more of each side (the ends within one dim would divide).
+    /// Whether it is a group of dims that the reshape mixes inseparably: at least two of each side
+    /// (the ends within one dim would divide).
     pub fn is_opaque(&self) -> bool {
         self.from.len() > 1
     }
@@ -62,55 +60,52 @@ pub struct Digits {
     from: Side,
     to: Side,
     digits: Vec<Digit>,
-    /// For every output dim the input dim that it is, if any.
+    /// For each output dim the input dim that it equals, if any.
     unchanged: Vec<Option<usize>>,
 }
 
 /// How a reduce of a reshape becomes a reduce of the input first.
 ///
-/// Law: `reduce(reshape(X), D) =
-/// reduce(reshape(reduce(X, source_dims), reshape_to), remaining)` for an
-/// associative and commutative reducer whose init is its identity (or, where
-/// `remaining` is empty, any init: then it is applied once, as before).
+/// Law: `reduce(reshape(X), D) = reduce(reshape(reduce(X, source_dims), reshape_to), remaining)`
+/// for an associative and commutative reducer whose init is its identity (or any init, if
+/// `remaining` is empty: it is then applied once, as before).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReducePlan {
-    /// The input dims to reduce first, ascending: all along which the result of
-    /// the whole does not vary, and size-1 dims that the result lacks.
+    /// The input dims to reduce first, ascending: all dims along which the result of the original
+    /// reduce does not vary, and size-1 dims that the result lacks.
     pub source_dims: Vec<usize>,
-    /// The dims that are left of the input then.
+    /// The input dims that remain.
     pub source_result: Dims,
-    /// What to reshape them to: the dims of the result, and between them what
-    /// is still to be reduced.
+    /// The dims to reshape them to: the dims of the result, and between them the dims still to be
+    /// reduced.
     pub reshape_to: Dims,
     /// The dims of `reshape_to` still to be reduced, ascending.
     pub remaining: Vec<usize>,
 }
 
 impl ReducePlan {
-    /// Whether the reshape changes nothing, so that one reduce is left:
-    /// `remaining` is empty then.
+    /// Whether the reshape changes nothing, so that one reduce is left; `remaining` is then empty.
     pub fn reshape_is_identity(&self) -> bool {
         self.source_result == self.reshape_to
     }
 }
 
-/// How a broadcast to the output of a reshape is written on its input side.
+/// How a broadcast to the output dims of a reshape is written in its input dims.
 ///
 /// Law: the tensor `B` with `reshape(B) = broadcast(Y, dims)` is
-/// `broadcast(reshape(broadcast(Y, inner_broadcast_dims), reshape_to),
-/// outer_dims)`, the inner broadcast having the dims `inner_dims` and the outer
-/// one those of the reshape's input.
+/// `broadcast(reshape(broadcast(Y, inner_broadcast_dims), reshape_to), outer_dims)`. The inner
+/// broadcast has the dims `inner_dims`, the outer one those of the reshape's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BroadcastPlan {
-    /// The dims of the inner broadcast: those of Y in their order in the
-    /// output, and between them what the input dims concerned have besides.
+    /// The dims of the inner broadcast: those of Y in their order in the output, and between them
+    /// the remaining digits of the outer dims.
     pub inner_dims: Dims,
-    /// Where each dim of Y goes in `inner_dims`.
+    /// For each dim of Y, its index in `inner_dims`.
     pub inner_broadcast_dims: Vec<usize>,
-    /// The sizes of the input dims concerned.
+    /// The sizes of the outer dims.
     pub reshape_to: Dims,
-    /// The input dims concerned, ascending: all along which the value varies,
-    /// and size-1 dims that stand for size-1 dims of Y.
+    /// The input dims along which the value varies, and size-1 dims that stand for size-1 dims of
+    /// Y; ascending.
     pub outer_dims: Vec<usize>,
 }
 
@@ -127,8 +122,8 @@ impl BroadcastPlan {
 }
 
 impl Digits {
-    /// The digits of the reshape between these dims; `None` if they are not of
-    /// one and the same positive number of elements that an `i64` counts.
+    /// The digits of the reshape between these dims; `None` unless both have the same positive
+    /// number of elements, and an `i64` holds it.
     pub fn of_reshape(from: &[i64], to: &[i64]) -> Option<Self> {
         let elements = checked_product(from).filter(|&elements| elements > 0)?;
         if checked_product(to) != Some(elements) {
@@ -159,37 +154,34 @@ impl Digits {
         &self.digits
     }
 
-    /// Which digits an input dim consists of (or shares, where opaque); empty
-    /// for a dim of size 1 and for one that does not exist.
+    /// The digits that make up an input dim (or that it shares, if opaque); empty for a dim of size
+    /// 1 and for one that does not exist.
     pub fn digits_of_from(&self, dim: usize) -> Range<usize> {
         self.from.digits.get(dim).cloned().unwrap_or_default()
     }
 
-    /// Which digits an output dim consists of; see [`Digits::digits_of_from`].
+    /// The digits that make up an output dim; see [`Digits::digits_of_from`].
     pub fn digits_of_to(&self, dim: usize) -> Range<usize> {
         self.to.digits.get(dim).cloned().unwrap_or_default()
     }
 
-    /// The input dim that an output dim is, unchanged. Dims of size 1 in the
-    /// same place are taken for each other, in order.
+    /// The input dim that an output dim equals. Dims of size 1 in the same place are paired in
+    /// order.
     pub fn from_dim_of_to(&self, dim: usize) -> Option<usize> {
         self.unchanged.get(dim).copied().flatten()
     }
 
-    /// What of `reduce(reshape(X), reduced_to_dims)` can be reduced on X; see
-    /// [`ReducePlan`] for the law. `None` if no input dim of more than one
-    /// element can, or a dim number is out of range or repeated.
+    /// The part of `reduce(reshape(X), reduced_to_dims)` that can be reduced on X; see
+    /// [`ReducePlan`] for the law. `None` if no input dim of more than one element can be reduced
+    /// first, or a dim number is out of range or repeated.
     ///
-    /// The source dims are all the input dims along which the result does not
-    /// vary: dims the reshape leaves alone (group norm `[B,H,W,C] ->
-    /// [B,H,W,G,K]` over `{1,2,4}`: H and W), merges (`[H,W] -> [HW]`), or
-    /// swallows (`[B,C,H,W] -> [B,G,K]` over `{2}`: H and W inside K), and
-    /// opaque groups where the kept dims allow it. An input dim of size 1 is
-    /// reduced too unless the small reshape has a size-1 dim to show for it in
-    /// the same place: the reshape then changes as little as can be, often
-    /// nothing. What is left to reduce between two dims of the result is one
-    /// dim per input dim that has a part in it (or one dim, where opaque).
-    /// Planning the plan's own reshape again gives `None`.
+    /// The source dims are all the input dims along which the result does not vary: dims the
+    /// reshape leaves unchanged (group norm `[B,H,W,C] -> [B,H,W,G,K]` over `{1,2,4}`: H and W),
+    /// merges (`[H,W] -> [HW]`), or swallows (`[B,C,H,W] -> [B,G,K]` over `{2}`: H and W inside K),
+    /// and opaque groups where the kept dims allow it. An input dim of size 1 is reduced too,
+    /// unless the small reshape has a size-1 dim in the same place: so the reshape changes as
+    /// little as possible, often nothing. Between two dims of the result, one dim per input dim is
+    /// left to reduce (or one dim, if opaque). Planning the plan's own reshape again gives `None`.
     pub fn reduce_first(&self, reduced_to_dims: &[usize]) -> Option<ReducePlan> {
         let reduced = marks(reduced_to_dims, self.to.dims.len())?;
         let kept: Vec<bool> = reduced.iter().map(|reduced| !reduced).collect();
@@ -207,17 +199,15 @@ impl Digits {
         })
     }
 
-    /// How a broadcast whose operand's dim `i` lies along output dim
-    /// `dims_in_to[i]` is written on the input side; see [`BroadcastPlan`] for
-    /// the law. `None` if a dim number is out of range or repeated. An iota
-    /// along one output dim is the broadcast of a one-dim iota.
+    /// How a broadcast whose operand's dim `i` lies along output dim `dims_in_to[i]` is written on
+    /// the input side; see [`BroadcastPlan`] for the law. `None` if a dim number is out of range or
+    /// repeated. An iota along one output dim is the broadcast of a one-dim iota.
     ///
-    /// The outer dims are exactly those along which the value varies (for an
-    /// operand whose elements all differ), so the inner tensor, which has to
-    /// have them whole, is as small as can be, also inside opaque groups. An
-    /// input dim of size 1 is among them only where it stands for a size-1 dim
-    /// of the operand in the same place. The operand's dims may be in any
-    /// order; the inner broadcast does the permuting.
+    /// The outer dims are exactly those along which the value varies (for an operand whose elements
+    /// all differ). The inner tensor needs them whole, so it is as small as possible, also inside
+    /// opaque groups. An input dim of size 1 is among them only if it stands for a size-1 dim of
+    /// the operand in the same place. The operand's dims may be in any order; the inner broadcast
+    /// permutes them.
     pub fn broadcast_through(&self, dims_in_to: &[usize]) -> Option<BroadcastPlan> {
         let small = self.restrict(&marks(dims_in_to, self.to.dims.len())?);
         let mut place = vec![0; self.to.dims.len()];
@@ -235,7 +225,7 @@ impl Digits {
     }
 }
 
-/// For every output dim the input dim that it is.
+/// For each output dim the input dim that it equals, if any.
 fn unchanged_dims(from: &Side, to: &Side, digits: &[Digit]) -> Vec<Option<usize>> {
     let mut unchanged = vec![None; to.dims.len()];
     for (i, digit) in digits.iter().enumerate().filter(|(_, digit)| !digit.is_opaque()) {
@@ -252,7 +242,7 @@ fn unchanged_dims(from: &Side, to: &Side, digits: &[Digit]) -> Vec<Option<usize>
     unchanged
 }
 
-/// Which dims of a rank are listed; `None` if one is out of range or repeated.
+/// For each dim of a rank, whether it is listed; `None` if one is out of range or repeated.
 fn marks(dims: &[usize], rank: usize) -> Option<Vec<bool>> {
     let mut marked = vec![false; rank];
     for &dim in dims {

@@ -1,4 +1,4 @@
-//! Computations that are the same but for names.
+//! Computations that are equal but for names.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -6,8 +6,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Op, ShapeId};
 
-/// Larger computations are taken to be unlike all others: those that repeat
-/// are reducers and comparators.
+/// Larger computations count as unlike all others: those that repeat are reducers and comparators.
 const LARGEST: usize = 64;
 
 /// A computation without its names.
@@ -17,7 +16,7 @@ struct Body {
     root: usize,
 }
 
-/// For every computation the first one that is the same but for names.
+/// For each computation the first one that is equal but for names.
 pub fn representatives(module: &Module) -> FxHashMap<CompId, CompId> {
     let mut representatives: FxHashMap<CompId, CompId> = FxHashMap::default();
     let mut bodies: FxHashMap<u64, Vec<(Body, CompId)>> = FxHashMap::default();
@@ -51,8 +50,8 @@ fn body_of(
     let mut numbers: FxHashMap<InstId, usize> = FxHashMap::default();
     let mut instructions = Vec::with_capacity(computation.len());
     for (number, inst) in module.instructions(id).enumerate() {
-        // Shardings and the like are part of what a computation does, and what
-        // was left out of a constant is not known.
+        // A sharding or the like is part of what a computation does, and the elements of an elided
+        // constant are not known.
         let elided = matches!(module.op(inst), Op::Constant(value) if value.is_elided());
         if elided || module.extras(inst).is_some() {
             return None;

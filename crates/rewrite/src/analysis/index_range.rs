@@ -1,12 +1,11 @@
-//! Where in a row-major index dims are: what digits of different reshapes have in
-//! common.
+//! The ranges of dims in a row-major index.
 //!
-//! An [`IndexRange`] says of a dim which part of the index it is, whatever the other dims
-//! are called, so that dims on both sides of a reshape can be compared.
+//! An [`IndexRange`] describes which part of the index a dim is, so that dims on both sides of a
+//! reshape can be compared.
 
 use tilewright_ir::types::shape::Dims;
 
-/// The part of a row-major index that a dim is: `index / low % (high / low)`.
+/// The range of a dim in a row-major index: the dim is `index / low % (high / low)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexRange {
     /// The product of the dims after it; at least 1.
@@ -16,13 +15,13 @@ pub struct IndexRange {
 }
 
 impl IndexRange {
-    /// How many values the dim has.
+    /// The number of values of the dim.
     pub fn size(self) -> i64 {
         self.high / self.low.max(1)
     }
 
-    /// Whether steps along a dim with one range leave the index in a dim with the
-    /// other as it is: so always where one has size 1.
+    /// Whether steps along a dim with one range leave the index in a dim with the other unchanged;
+    /// always so if one has size 1.
     pub fn apart(self, other: Self) -> bool {
         self.size() == 1
             || other.size() == 1
@@ -30,13 +29,13 @@ impl IndexRange {
             || other.low % self.high == 0
     }
 
-    /// Whether it lies within another.
+    /// Whether the range lies within another.
     pub fn within(self, other: Self) -> bool {
         other.low <= self.low && self.high <= other.high
     }
 }
 
-/// The ranges of dims of a positive number of elements that an `i64` counts.
+/// The ranges of dims; `None` unless the number of elements is positive and fits `i64`.
 pub fn index_ranges(dims: &[i64]) -> Option<Vec<IndexRange>> {
     let mut low = 1;
     let mut ranges = vec![IndexRange { low, high: low }; dims.len()];
@@ -48,7 +47,7 @@ pub fn index_ranges(dims: &[i64]) -> Option<Vec<IndexRange>> {
     Some(ranges)
 }
 
-/// Spans without those of size 1, neighbours joined, minor to major.
+/// The ranges of size above 1, neighbours joined, minor to major.
 pub fn joined(ranges: impl IntoIterator<Item = IndexRange>) -> Vec<IndexRange> {
     let mut sorted: Vec<IndexRange> = ranges.into_iter().filter(|range| range.size() > 1).collect();
     sorted.sort_unstable();
@@ -62,16 +61,16 @@ pub fn joined(ranges: impl IntoIterator<Item = IndexRange>) -> Vec<IndexRange> {
     joined
 }
 
-/// A row-major index taken apart.
+/// A row-major index cut into digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cuts {
-    /// From 1 to the number of elements, each dividing the next.
+    /// The cuts, from 1 to the number of elements; each divides the next.
     at: Vec<i64>,
 }
 
 impl Cuts {
-    /// The index of so many elements, at least one, cut at the ends of all these
-    /// ranges; `None` where an end does not divide the next.
+    /// The index of `elements` (at least one), cut at the ends of all these ranges; `None` if an
+    /// end does not divide the next.
     pub fn of(elements: i64, ranges: impl IntoIterator<Item = IndexRange>) -> Option<Self> {
         let mut at = vec![1, elements];
         at.extend(ranges.into_iter().flat_map(|range| [range.low, range.high]));

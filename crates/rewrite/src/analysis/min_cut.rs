@@ -1,32 +1,30 @@
-//! Choosing one of two sides for each of many things at the least cost: a
-//! minimum cut.
+//! Chooses one of two sides for each of many nodes at the least total cost: a minimum cut.
 
 use petgraph::algo::dinics;
 use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
 use petgraph::visit::EdgeRef as _;
 
-/// One of the things that choose a side.
+/// A node that is moved or left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node(NodeIndex);
 
-/// Things that are each left where they are or moved, with what it costs.
+/// Nodes that are each moved or left, with the costs of both.
 ///
-/// Costs are cycles, kept to the 1024th part of one, so that the sums are exact
-/// and the choice is the same on every machine.
+/// Costs are cycles in multiples of 1/1024, so that sums are exact and every machine chooses the
+/// same.
 #[derive(Debug)]
 pub struct Cut {
-    /// An edge is cut, and its weight paid, where its tail is moved and its head
-    /// is left.
+    /// An edge is cut, and its weight paid, if its tail is moved and its head is left.
     graph: DiGraph<(), u64>,
-    /// Stands for what is moved.
+    /// The source of the flow, on the moved side.
     moved: NodeIndex,
-    /// Stands for what is left.
+    /// The sink of the flow, on the left side.
     left: NodeIndex,
 }
 
-/// Steps of cost in a cycle.
+/// Cost units in a cycle.
 const STEPS: f64 = 1024.0;
-/// More than any sum of costs: 2^20 times the greatest single one.
+/// More than any sum of costs: 2^20 times the largest single one.
 const NEVER: u64 = 1 << 62;
 const GREATEST: f64 = (1u64 << 42) as f64;
 
@@ -39,12 +37,12 @@ impl Default for Cut {
 }
 
 impl Cut {
-    /// Something that chooses a side.
+    /// Adds a node.
     pub fn node(&mut self) -> Node {
         Node(self.graph.add_node(()))
     }
 
-    /// What it costs to move a node, and to leave it; either may be negative.
+    /// Sets the costs of moving a node and of leaving it; either may be negative.
     pub fn costs(&mut self, node: Node, if_moved: f64, if_left: f64) {
         if if_moved > if_left {
             self.edge(node.0, self.left, steps(if_moved - if_left));
@@ -53,18 +51,17 @@ impl Cut {
         }
     }
 
-    /// What it costs to move the one and leave the other.
+    /// Adds a cost that is paid if one node is moved and the other is left.
     pub fn apart(&mut self, moved: Node, left: Node, cost: f64) {
         self.edge(moved.0, left.0, steps(cost));
     }
 
-    /// Moves a node whatever it costs.
+    /// Forces a node to move.
     pub fn always_moved(&mut self, node: Node) {
         self.edge(self.moved, node.0, NEVER);
     }
 
-    /// Moves the second node wherever the first is moved, and leaves the first
-    /// wherever the second is left.
+    /// Forces the second node to move if the first is moved.
     pub fn together(&mut self, first: Node, second: Node) {
         self.edge(first.0, second.0, NEVER);
     }
@@ -75,11 +72,11 @@ impl Cut {
         }
     }
 
-    /// Which nodes to move for the least cost; of several choices that cost the
-    /// same, the one that moves fewest.
+    /// The nodes to move for the least total cost; of equal choices, the one that moves fewest
+    /// nodes.
     ///
-    /// By the theorem of Ford and Fulkerson no choice costs less than the
-    /// greatest flow, and this one costs as much.
+    /// By the max-flow min-cut theorem of Ford and Fulkerson, no choice costs less than the maximum
+    /// flow, and this one costs as much.
     pub fn solve(&self) -> Moved {
         let (_, flows) = dinics(&self.graph, self.moved, self.left);
         let flow = |edge: EdgeIndex| flows.get(edge.index()).copied().unwrap_or(0);
@@ -98,12 +95,12 @@ impl Cut {
     }
 }
 
-/// Which nodes are moved.
+/// The moved nodes.
 #[derive(Clone, Debug)]
 pub struct Moved(Vec<bool>);
 
 impl Moved {
-    /// Whether a node is.
+    /// Whether a node is moved.
     pub fn has(&self, node: Node) -> bool {
         self.0.get(node.0.index()).copied().unwrap_or(false)
     }
@@ -118,7 +115,7 @@ fn steps(cost: f64) -> u64 {
 mod tests {
     use super::{Cut, Node};
 
-    /// Every choice, weighed by hand.
+    /// The least cost over all choices, by enumeration.
     fn least(nodes: usize, cost: impl Fn(&[bool]) -> f64) -> f64 {
         let choices = (0..1u32 << nodes).map(|bits| {
             let moved: Vec<bool> = (0..nodes).map(|n| bits & (1 << n) != 0).collect();

@@ -1,4 +1,4 @@
-//! What passes know about a module before they change it.
+//! Facts about a module that passes look up before they change it.
 
 pub mod digits;
 pub mod equivalence;

@@ -1,5 +1,4 @@
-//! Plans a reduce of a reshape as reduce, small reshape, small reduce, or as a
-//! window.
+//! Plans a reduce of a reshape as reduce, small reshape, small reduce, or as a window.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::control::GetTupleElementAttrs;
@@ -19,14 +18,14 @@ use crate::driver::numbers::{Class, FloatMode};
 pub struct MonoidReduce {
     /// The reduce.
     pub id: InstId,
-    /// What its computation is.
+    /// The monoids or the extremum that its computation is.
     pub reducer: Reducer,
 }
 
 impl MonoidReduce {
-    /// The reduce `id`, if its computation is a [`Reducer`] and it has nothing
-    /// attached that a rewrite could not carry over; where floats must keep every bit,
-    /// only if regrouping it changes none.
+    /// The reduce `id`, if its computation is a [`Reducer`] and it has nothing attached that a
+    /// rewrite could not carry over. If floats must keep every bit, only a reduce that regroups
+    /// exactly.
     pub fn of(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         Self::or_why_not(module, id, float_mode).ok()
     }
@@ -34,7 +33,7 @@ impl MonoidReduce {
     /// As [`Self::of`].
     ///
     /// # Errors
-    /// What is in the way, in words that follow `it`.
+    /// The reason why not, in words that follow `it`.
     pub fn or_why_not(
         module: &Module,
         id: InstId,
@@ -63,7 +62,7 @@ impl MonoidReduce {
         Ok(Self { id, reducer })
     }
 
-    /// The dims that vanish.
+    /// The reduced dims.
     pub fn dims<'a>(&self, module: &'a Module) -> &'a [i64] {
         match module.op(self.id) {
             Op::Reduce(attrs) => &attrs.dimensions,
@@ -71,9 +70,9 @@ impl MonoidReduce {
         }
     }
 
-    /// Adds to `patch` the same reduction of reshapes of `sources`, with as much
-    /// of it before the reshapes as `digits` allow. `None`, and nothing added,
-    /// where nothing can come first or a monoid's identity has no literal.
+    /// Adds to `patch` the same reduction of reshapes of `sources`, with as much of it before the
+    /// reshapes as `digits` allow. `None`, and nothing added, if nothing can be reduced first or a
+    /// monoid's identity has no literal.
     pub fn through(
         &self,
         module: &Module,
@@ -104,8 +103,7 @@ impl MonoidReduce {
         })
     }
 
-    /// As [`Self::through`], with a window in place of the reshape and what is
-    /// reduced after it.
+    /// As [`Self::through`], with a window in place of the reshape and the second reduce.
     pub fn windowed(
         &self,
         module: &Module,
@@ -142,10 +140,9 @@ impl MonoidReduce {
         operands.split_at(operands.len() / 2).1.iter().map(|&init| Value::Old(init)).collect()
     }
 
-    /// What the first stage starts from, added to `patch` where it is not the
-    /// reduce's own init: this may be applied once only, by the last stage, unless
-    /// it is neutral, or what was applied once changes nothing any more. `None`, and
-    /// nothing added, where a monoid's identity has no literal.
+    /// The inits of the first stage, added to `patch` if they are not the reduce's own. The own
+    /// init is applied once, by the last stage, unless applying it twice changes nothing. `None`,
+    /// and nothing added, if a monoid's identity has no literal.
     fn first_inits(
         &self,
         module: &Module,
@@ -176,7 +173,7 @@ impl MonoidReduce {
 
 /// Plans the parts of a staged reduce.
 struct Stages<'a> {
-    /// The reduce that they take the place of.
+    /// The reduce that the stages replace.
     id: InstId,
     to_apply: CompId,
     /// Its shape: an array, or a tuple of arrays of the same dims.
@@ -218,7 +215,7 @@ impl Stages<'_> {
         }
     }
 
-    /// The arrays of a stage's value, which has these dims.
+    /// The arrays of a stage's value, each with these dims.
     fn apart(&self, value: Value, dims: &[i64], patch: &mut Patch) -> SmallVec<[Value; 2]> {
         if self.result.as_tuple().is_none() {
             return [value].into_iter().collect();
@@ -230,7 +227,7 @@ impl Stages<'_> {
         (0i64..).zip(self.arrays(dims)).map(element).collect()
     }
 
-    /// The value that has these arrays.
+    /// The value of the reduce's shape that consists of these arrays.
     fn together(&self, values: &[Value], patch: &mut Patch) -> Option<Value> {
         match (self.result, values) {
             (Shape::Tuple(_), _) => {
@@ -264,12 +261,12 @@ pub fn reduced_arrays(module: &Module, id: InstId) -> &[InstId] {
     operands.split_at(operands.len() / 2).0
 }
 
-/// What of a reduction of these dims of a reshape can come before it.
+/// How a reduction of these dims of a reshape is partly done before it.
 pub fn first_stage(digits: &Digits, dims: &[i64]) -> Option<ReducePlan> {
     digits.reduce_first(&places(dims)?)
 }
 
-/// The window over what is reshaped that a reduction of these dims of a reshape is.
+/// How a reduction of these dims of a reshape is a window over the reshape's operand.
 pub fn window_plan(digits: &Digits, dims: &[i64]) -> Option<WindowPlan> {
     digits.windows(&places(dims)?)
 }
@@ -278,8 +275,7 @@ fn places(dims: &[i64]) -> Option<SmallVec<[usize; 6]>> {
     dims.iter().map(|&d| usize::try_from(d).ok()).collect()
 }
 
-/// Whether an array has static dims and lies row major: what the rewrites
-/// understand.
+/// Whether an array has static dims and is row-major, as the rewrites require.
 pub fn is_plain(shape: &ArrayShape) -> bool {
     shape.is_static() && shape.has_default_layout()
 }
@@ -289,8 +285,8 @@ pub fn reshape_op() -> Op {
     Op::Reshape(Box::new(ReshapeAttrs { inferred_dimension: None }))
 }
 
-/// An array of other dims with the element type of `like`, row major, said so
-/// if `like` says its layout.
+/// A row-major array with the element type of `like` and other dims; its layout is explicit if that
+/// of `like` is.
 pub fn shape_like(like: &ArrayShape, dims: &[i64]) -> Shape {
     let layout = like.layout.as_ref().map(|_| Layout::descending(dims.len()));
     ArrayShape::new(like.element_type, dims.iter().copied()).with_layout(layout).into()

@@ -1,5 +1,5 @@
-//! Elementwise regions: what is computed element by element on arrays of the
-//! same dims, with what goes in and what comes out.
+//! Elementwise regions: connected elementwise instructions on arrays of the same dims, with their
+//! live-ins and live-outs.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{Dims, InstId, Module, Op, Opcode};
@@ -11,70 +11,66 @@ use super::reduce::is_plain;
 pub struct Region {
     /// The dims of every array of the region.
     pub dims: Dims,
-    /// The elementwise instructions and the reshapes that go in, in order of
-    /// discovery.
+    /// The elementwise instructions and the reshape live-ins, in order of discovery.
     pub members: Vec<InstId>,
     /// The elementwise instructions, in the order of the computation.
     pub interior: Vec<InstId>,
-    /// The arrays that go in, in order of discovery.
+    /// The arrays that the interior reads from outside, in order of discovery.
     pub live_ins: Vec<LiveIn>,
-    /// The uses of interior values and of reshape live-ins by instructions
-    /// outside.
+    /// The uses of interior values and of reshape live-ins by instructions outside.
     pub live_outs: Vec<LiveOut>,
-    /// The members that keep their dims, whatever becomes of the others.
+    /// The members that must keep their dims.
     pub blocked: Vec<Blocked>,
-    /// An array with dynamic dims, if there is one: then nothing may be
-    /// rewritten, since what is computed with it is as long as it, whatever the
-    /// shapes say.
+    /// An array with dynamic dims, if there is one. Then nothing may be rewritten, since values
+    /// computed with it have its dynamic length even if their shapes are static.
     pub dynamic: Option<InstId>,
 }
 
-/// An array that goes into a region.
+/// An array that the interior of a region reads from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveIn {
     /// The instruction.
     pub id: InstId,
-    /// What it is.
+    /// How it is computed.
     pub kind: LiveInKind,
 }
 
-/// What a [`LiveIn`] is.
+/// How a [`LiveIn`] is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveInKind {
-    /// A reshape of this.
+    /// A reshape of this value.
     Reshape(InstId),
-    /// A broadcast of this.
+    /// A broadcast of this value.
     Broadcast(InstId),
-    /// A transpose of this.
+    /// A transpose of this value.
     Transpose(InstId),
-    /// FloatMode along a dim.
+    /// An iota.
     Iota,
-    /// Elements that are known.
+    /// A constant with known elements.
     Constant,
-    /// Anything else of the region's dims.
+    /// Any other array of the region's dims.
     Other,
 }
 
-/// A use of a region's value outside of it.
+/// A use of a region's value outside the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveOut {
     /// The value.
     pub value: InstId,
-    /// The instruction that uses it; none where the value is the root.
+    /// The instruction that uses it; `None` if the value is the root.
     pub user: Option<InstId>,
-    /// What the user is.
+    /// The kind of the user.
     pub kind: LiveOutKind,
 }
 
-/// What the user of an [`LiveOut`] is.
+/// The kind of the user of a [`LiveOut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveOutKind {
     /// A reshape.
     Reshape,
-    /// A reduce of this value and, if of several arrays, of numbers along a dim and
-    /// broadcasts besides.
+    /// A reduce of this value; any other arrays that it reduces are iotas and broadcasts.
     Reduce,
-    /// Something that needs the value as it is.
+    /// A user that needs the value in its current dims.
     Other,
 }
 
@@ -83,22 +79,22 @@ pub enum LiveOutKind {
 pub struct Blocked {
     /// The instruction.
     pub id: InstId,
-    /// What about it stands in the way.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// The region around a value: an elementwise instruction, or a reshape that
-/// goes into one. A broadcast or iota is a region by itself, for the sake of
-/// the reshapes and reduces that read it; `None` around anything else.
+/// The region around a value: an elementwise instruction, or a reshape that one reads. A broadcast
+/// or iota is a region by itself, so that the reshapes and reduces that read it can move; `None`
+/// around anything else.
 ///
 /// Linear in the instructions of the region and their uses.
 pub fn region_around(module: &Module, start: InstId) -> Option<Region> {
     unseen_region_around(module, start, &mut FxHashSet::default())
 }
 
-/// As [`region_around`], for a sweep over many: `None` also where the region
-/// reaches an instruction of `seen`. What was looked at is then `seen` itself,
-/// so that a sweep looks at no instruction twice, however its regions meet.
+/// As [`region_around`], for a sweep over many starts: `None` also if the region reaches an
+/// instruction of `seen`. Visited instructions are added to `seen`, so that a sweep visits each
+/// once even if regions meet.
 pub fn unseen_region_around(
     module: &Module,
     start: InstId,
@@ -119,9 +115,8 @@ pub fn unseen_region_around(
 }
 
 impl Region {
-    /// The region that these make up: reshapes that go in, and
-    /// elementwise instructions. What else there is around them are live-ins and
-    /// users of it, as any instruction is.
+    /// The region of these reshapes and elementwise instructions. All instructions around them are
+    /// live-ins or users.
     pub fn of(module: &Module, dims: Dims, reached: &[InstId]) -> Self {
         let mut region = Self {
             dims,
@@ -156,26 +151,25 @@ impl Region {
             }
             region.live_outs.extend(exits_of(module, id, &members));
         }
-        // Ids do not follow the order of the computation; operands before users do.
+        // Ids do not follow the order of the computation, but operands must precede users.
         region.interior = in_order(module, &region.interior);
         region
     }
 
-    /// The part of the region that these of its members make up.
+    /// The region of some of the members.
     pub fn part(&self, module: &Module, keep: impl Fn(InstId) -> bool) -> Self {
         let members: Vec<InstId> = self.members.iter().copied().filter(|&id| keep(id)).collect();
         Self::of(module, self.dims.clone(), &members)
     }
 
-    /// The part that may be rewritten: all but what is blocked.
+    /// The region without the blocked members.
     pub fn movable(&self, module: &Module) -> Self {
         let blocked: FxHashSet<InstId> = self.blocked.iter().map(|blocked| blocked.id).collect();
         self.part(module, |id| !blocked.contains(&id))
     }
 }
 
-/// The members of a region and the reshapes that go into it, in order of
-/// discovery; `None` where one of `seen` is met.
+/// The members of a region, in order of discovery; `None` if one of `seen` is met.
 fn explore(
     module: &Module,
     start: InstId,
@@ -190,8 +184,8 @@ fn explore(
         next += 1;
         let users = users_within(module, id, dims);
         let operands = if is_interior(module, id, dims) { module.operands(id) } else { &[] };
-        // A reshape that goes in ties together all that reads it; other
-        // live-ins do not: each reader can have its own.
+        // All readers of a reshape live-in belong to one region; other live-ins do not join their
+        // readers, because each reader can have its own copy.
         let operands = operands.iter().copied().filter(|&o| belongs(module, o, dims));
         for neighbour in operands.chain(users) {
             if members.insert(neighbour) {
@@ -205,7 +199,7 @@ fn explore(
     Some(reached)
 }
 
-/// The users of a value that compute element by element on the same dims.
+/// The elementwise users of a value, on the same dims.
 fn users_within<'a>(
     module: &'a Module,
     id: InstId,
@@ -214,8 +208,7 @@ fn users_within<'a>(
     module.uses(id).map(|u| u.user).filter(move |&user| is_interior(module, user, dims))
 }
 
-/// Whether an operand of a member is explored from: another member, or a
-/// reshape that goes in.
+/// Whether an operand of a member is a member too: an elementwise instruction or a reshape.
 fn belongs(module: &Module, id: InstId, dims: &Dims) -> bool {
     is_interior(module, id, dims)
         || (module.opcode(id) == Opcode::Reshape && has_dims(module, id, dims))
@@ -232,7 +225,7 @@ fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
 
 fn leaf_kind(module: &Module, id: InstId) -> LiveInKind {
     match (module.op(id), module.operands(id)) {
-        // What is attached to a live-in stays with it only as it stands.
+        // A live-in with something attached has to stay unchanged.
         _ if module.extras(id).is_some() => LiveInKind::Other,
         (Op::Reshape(_), [source]) => LiveInKind::Reshape(*source),
         (Op::Broadcast(_), [source]) => LiveInKind::Broadcast(*source),
@@ -262,7 +255,7 @@ fn exits_of<'a>(
     used.chain(root)
 }
 
-/// Whether a reduce reduces a value, and besides only what any dims can have.
+/// Whether a reduce reduces a value, and otherwise only iotas and broadcasts.
 fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
     let operands = module.operands(reduce);
     let (arrays, inits) = operands.split_at(operands.len() / 2);
@@ -296,8 +289,8 @@ fn in_order(module: &Module, ids: &[InstId]) -> Vec<InstId> {
     let mut placed = FxHashSet::default();
     let mut ordered = Vec::with_capacity(ids.len());
     for &id in ids {
-        // Depth first without recursion: a member is placed when it is met
-        // for the second time, after its operands.
+        // Depth first without recursion: a member is placed when it is popped for the second time,
+        // after its operands.
         let mut stack = vec![(id, false)];
         while let Some((id, operands_done)) = stack.pop() {
             if operands_done {

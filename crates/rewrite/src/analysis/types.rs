@@ -1,11 +1,11 @@
-//! Which element types hold the values of which.
+//! Which element types can represent the values of others.
 
 use tilewright_ir::ElementType;
 use tilewright_ir::element::NumberClass;
 
-/// Whether every value of `narrow`, zeros of both signs, infinities and NaN
-/// included, is one of `wide`. Floats of 8 bits and fewer are not taken for
-/// wide ones: hardly two of them have the same special values.
+/// Whether `wide` represents every value of `narrow`, including zeros of both signs, infinities and
+/// NaN. Floats of 8 bits and fewer never count as wide: hardly two of them have the same special
+/// values.
 pub fn holds(wide: ElementType, narrow: ElementType) -> bool {
     if wide == narrow {
         return true;
@@ -30,7 +30,7 @@ pub fn holds(wide: ElementType, narrow: ElementType) -> bool {
     }
 }
 
-/// The bits of an integer's largest value; a truth value is 0 or 1.
+/// The number of value bits of an integer, without the sign.
 fn significant_bits(integer: ElementType) -> u32 {
     match integer.class() {
         NumberClass::Signed => integer.bits() - 1,
@@ -44,7 +44,7 @@ fn holds_float(wide: ElementType, narrow: ElementType) -> bool {
         ElementType::F64 => true,
         ElementType::F32 => narrow != ElementType::F64,
         ElementType::BF16 => narrow.bits() <= 8,
-        // Powers of two from 2^-127 to 2^127 are beyond it.
+        // F16 cannot represent the powers of two from 2^-127 to 2^127.
         ElementType::F16 => narrow.bits() <= 8 && narrow != ElementType::F8E8M0FNU,
         _ => false,
     }

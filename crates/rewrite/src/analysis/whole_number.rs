@@ -3,10 +3,10 @@
 use half::{bf16, f16};
 use tilewright_ir::{Data, ElementType};
 
-/// A whole number of at most 31 bits as one of a type; integers wrap around.
-/// `None` for longer ones, for floats that have no such number, for complex
-/// numbers (an infinite one times a real one is not what its copies add up to),
-/// and for types without arithmetic here.
+/// A whole number of at most 31 bits as an element of a type; integers wrap around, and `Pred` is
+/// `true` for any number. `None` for longer numbers, for floats that cannot represent the number,
+/// for complex types (an infinite number times a real one differs from the sum of its copies), and
+/// for types without arithmetic here.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! **Reductions of one array that wait for the same stand side by side.**
+//! **Put reductions of one array that wait for the same reductions side by side.**
 //!
 //! ```text
 //! s = sum x;  a = f(s);  q = sum y;  b = g(q);  t = sum x*y
@@ -6,16 +6,16 @@
 //! s = sum x;  q = sum y;  t = sum x*y;  a = f(s);  b = g(q)
 //! ```
 //!
-//! A backend that fuses siblings reads the array once for all of them; where it looks
-//! for siblings among neighbours, or lives by the order in which a module is written,
-//! they have to be neighbours. Each is moved up to the first one, with what is computed
-//! for it. Nothing is computed differently.
+//! A backend that fuses sibling reductions reads their array once. If it looks for siblings among
+//! neighbours only, or keeps the order of the instructions of the module, siblings have to be
+//! neighbours. The pass moves each sibling up to the first one, with the operands that it waits
+//! for. No value changes.
 //!
-//! What waits for a reduction of an array in main memory is a step later than that;
-//! two reductions of one step cannot wait for one another.
+//! The *step* of an instruction counts the reductions of arrays in main memory that it waits for,
+//! one after the other. Two reductions of the same step do not wait for one another.
 //!
-//! Preconditions: the arrays are in main memory, and the target reads them once for all
-//! (`shares_sweeps`); nothing that is moved has an effect of its own.
+//! Preconditions: the arrays are in main memory, the target reads them once for all siblings
+//! (`shares_sweeps`), and no moved instruction has a side effect.
 
 use petgraph::unionfind::UnionFind;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -65,7 +65,7 @@ impl Pass for ClusterSiblingReductions {
     }
 }
 
-/// For the first of several reductions that can share a reading of an array, the others.
+/// The groups of reductions that can read an array together: the first of each, and the others.
 fn siblings(
     module: &Module,
     order: &[InstId],
@@ -89,8 +89,8 @@ fn siblings(
     siblings.into_values().filter(|(_, others)| !others.is_empty()).collect()
 }
 
-/// After how many reductions of arrays in main memory, one waiting for the other, each
-/// instruction can be done.
+/// The step of each instruction: the longest chain of reductions of arrays in main memory that it
+/// waits for.
 fn steps(module: &Module, order: &[InstId], model: &CostModel<'_>) -> SecondaryMap<InstId, u32> {
     let mut steps: SecondaryMap<InstId, u32> = SecondaryMap::new();
     for &id in order {
@@ -109,7 +109,7 @@ fn is_large(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     !model.stays_on_chip(model.weigh(module.shape(id)))
 }
 
-/// No more instructions are looked at for the arrays that one reduction reads.
+/// The most instructions visited to find the arrays that one reduction reads.
 const MOST_STEPS: usize = 256;
 
 /// The arrays in main memory that a reduction reads.
@@ -130,23 +130,23 @@ fn sources(module: &Module, reduction: InstId, model: &CostModel<'_>) -> Vec<Ins
     sources
 }
 
-/// No more instructions are looked at, all in all, to find what can be moved.
+/// The most instructions visited in one computation to find which reductions can move.
 const MOST_GONE_OVER: usize = 1 << 22;
 
-/// Instructions in the making of an order.
+/// An instruction order under construction.
 struct Sequence<'a> {
     module: &'a Module,
     effectful: &'a FxHashSet<CompId>,
     places: SecondaryMap<InstId, usize>,
     is_out: SecondaryMap<InstId, bool>,
     out: Vec<InstId>,
-    /// How many more instructions may be looked at.
+    /// How many more instructions may be visited.
     work: usize,
 }
 
 impl<'a> Sequence<'a> {
-    /// The instructions in an order in which siblings follow one another, and all else
-    /// follows as before.
+    /// An order in which siblings are neighbours, after the instructions that they wait for; all
+    /// other instructions keep their order.
     fn of(
         module: &'a Module,
         order: &[InstId],
@@ -186,7 +186,7 @@ impl<'a> Sequence<'a> {
         sequence.out
     }
 
-    /// What an instruction waits for that is not out, in order.
+    /// The instructions that `id` waits for and that are not out yet, in their old order.
     fn missing(&self, id: InstId) -> Vec<InstId> {
         let mut met: Vec<InstId> = Vec::new();
         let mut seen: FxHashSet<InstId> = FxHashSet::default();
@@ -208,8 +208,8 @@ impl<'a> Sequence<'a> {
         self.module.operands(id).iter().chain(controls.into_iter().flatten()).copied()
     }
 
-    /// Whether nothing that a reduction waits for has an effect of its own, as far as there
-    /// is time to look.
+    /// Whether no instruction that a reduction waits for has a side effect; `false` once the search
+    /// budget is spent.
     fn is_movable(&mut self, id: InstId) -> bool {
         if self.work == 0 {
             return false;

@@ -1,5 +1,5 @@
-//! Rewrites for what a backend does with the program: which kernels it makes, what it
-//! stores between them, how it accumulates.
+//! Rewrites that depend on the backend: which kernels it makes, which arrays it stores between
+//! them, and in which type it accumulates.
 
 pub mod cluster_sibling_reductions;
 pub mod rematerialize;

@@ -1,4 +1,4 @@
-//! **What reductions share is computed anew for each of them.**
+//! **Give each reduction its own copy of a value that several reductions read.**
 //!
 //! ```text
 //! opt-barrier(c) = c        to the last bit
@@ -10,25 +10,24 @@
 //!                  d" = f(x, b')         sum q*d"     from x, which is there anyway
 //! ```
 //!
-//! A target that fuses into a reduction only what nothing else uses stores every centred
-//! image, converted image and broadcast that two reductions need, to read it again at
-//! once. Copies would do if the compiler did not merge what is equal; it does not look
-//! through a barrier, and takes barriers away after it has merged for the last time
-//! (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
+//! A target that fuses only single-user values into a reduction stores every centred image,
+//! converted image and broadcast that two reductions read, and reads it again at once. Plain copies
+//! would be merged by the compiler's CSE; it does not look through barriers, and removes them after
+//! its last CSE (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
-//! Copied is all that is computed where it is used, down to what is stored anyway, and to
-//! arrays much smaller than the value. Exact, so done under `--exact`, too.
+//! A copy includes the operands that the target fuses, down to stored arrays and to arrays much
+//! smaller than the value. The rewrite is exact, so it also runs under `--exact`.
 //!
-//! Preconditions: a value that does not stay on chip, static row-major arrays, nothing
-//! attached, broadcasts of much smaller arrays only, no more than 32 instructions in a copy,
-//! and not within a fusion, where nothing is stored. Where c is the same all along rows that
-//! a reduction takes as a whole, the reduction has to spread it over them while it adds up.
-//! That is slow where XLA:CPU has no library for reductions (the gradient of layer norm 0.6
-//! times as fast), and with it where there is much to spread (a group norm with four such
-//! arrays 0.5 times): such values stay shared.
+//! Preconditions: the value does not stay on chip; arrays are static and row-major; nothing is
+//! attached; the copy broadcasts only much smaller arrays and has at most 32 instructions; the
+//! value is not within a fusion, where nothing is stored. If c is constant along rows that a
+//! reduction takes whole, the reduction would broadcast c while it adds. That is slow in XLA:CPU
+//! without its reduction library (the gradient of layer norm runs 0.6 times as fast), and also with
+//! the library if there is much to broadcast (a group norm with four such arrays: 0.5 times), so
+//! such values stay shared.
 //!
-//! Made where the module costs less for it on the target, which is where
-//! `fuses_shared` is false. It comes last: equal sums are to be found before.
+//! A cost-gated pass for targets where `fuses_shared` is false. It runs last, because equal sums
+//! must be merged before.
 
 use std::collections::BTreeMap;
 
@@ -122,25 +121,25 @@ fn words(module: &Module, found: &[&Copies]) -> String {
     }
 }
 
-/// A value that reductions share, and what a copy of it is made of.
+/// A value that several reductions read, and the instructions that a copy of it needs.
 struct Copies {
     value: InstId,
-    /// The value and what it is computed of, operands first.
+    /// The value and the operands that are copied with it, operands first.
     cone: Vec<Part>,
-    /// The reductions that are given a copy.
+    /// The reductions that get a copy.
     by: Vec<Shared>,
 }
 
-/// An instruction that is copied.
+/// An instruction to copy.
 struct Part {
     id: InstId,
-    /// The operand that passes a barrier, so that the copy is not found equal; none
-    /// where another operand is a copy.
+    /// The operand that the copy reads through a barrier, so that CSE does not merge the copy.
+    /// `None` if another operand is itself a copy.
     barred: Option<InstId>,
 }
 
 impl Copies {
-    /// What these reductions share, if each of them can have its own.
+    /// The copies for these readers of one value, if each of them can have its own.
     fn of(
         module: &Module,
         mut by: Vec<Shared>,
@@ -155,7 +154,7 @@ impl Copies {
         if by.iter().any(spreads) {
             return None;
         }
-        // What nothing else uses, the last of them keeps.
+        // If nothing else reads the value, the last reduction keeps the original.
         let readers: FxHashSet<InstId> = by.iter().flat_map(|one| one.readers.clone()).collect();
         if module.uses(value).all(|one| readers.contains(&one.user)) {
             by.pop();
@@ -163,14 +162,14 @@ impl Copies {
         (!by.is_empty()).then_some(Self { value, cone, by })
     }
 
-    /// Whether nothing of it went with what others left without use.
+    /// Whether the copied instructions and the readers are all still in the module.
     fn is_there(&self, module: &Module) -> bool {
         let parts = self.cone.iter().map(|part| part.id);
         let readers = self.by.iter().flat_map(|shared| shared.readers.iter().copied());
         parts.chain(readers).all(|id| module.instruction(id).parent().is_some())
     }
 
-    /// Writes the copies, and has the reductions read them.
+    /// Writes the copies and makes the reductions read them.
     fn make(&self, module: &mut Module) -> Result<(), EditError> {
         for shared in &self.by {
             let Some(copy) = self.copy(module)? else { continue };
@@ -185,7 +184,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Writes one copy, which differs from all that are there.
+    /// Writes one copy, which CSE cannot merge with an earlier one.
     fn copy(&self, module: &mut Module) -> Result<Option<InstId>, EditError> {
         let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
         let mut barred: FxHashMap<InstId, InstId> = FxHashMap::default();
@@ -206,12 +205,12 @@ impl Copies {
     }
 }
 
-/// A value as it comes out of a barrier of its own. Barriers that it passes already pass
-/// the new one first, since two of one value would be found equal.
+/// Adds a barrier of `value` and returns it. Earlier barriers of the value then read the new one,
+/// because CSE could merge two barriers of one value.
 fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError> {
     let is_barrier = |one: &Use| module.opcode(one.user) == Opcode::OptimizationBarrier;
     let others: SmallVec<[Use; 1]> = module.uses(value).filter(is_barrier).collect();
-    // What is used is followed by its users.
+    // Operands stand before their users, so `value` has a next instruction.
     let position = Position::Before(module.next_instruction(value).unwrap_or(value));
     let (shape, name) = (module.shape(value).clone(), module.fresh_name("opt-barrier"));
     let barrier = module.insert(position, Op::OptimizationBarrier, shape, &[value], name)?;
@@ -222,7 +221,7 @@ fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError>
     Ok(barrier)
 }
 
-/// A value and what it is computed of where it is used, operands first.
+/// A value and the fused operands that are copied with it, operands first.
 fn cone(
     module: &Module,
     value: InstId,
@@ -271,7 +270,7 @@ fn smallest_operand(module: &Module, id: InstId) -> Option<InstId> {
     module.operands(id).iter().copied().min_by_key(elements)
 }
 
-/// Whether an instruction spreads numbers over rows that a reduction takes as a whole.
+/// Whether an instruction broadcasts values along rows that a reduction takes whole.
 fn is_spread_over_rows(module: &Module, id: InstId, reduction: InstId) -> bool {
     let (Op::Broadcast(spread), Op::Reduce(reduce)) = (module.op(id), module.op(reduction)) else {
         return false;

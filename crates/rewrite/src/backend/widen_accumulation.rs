@@ -1,24 +1,22 @@
-//! **Sums of 16-bit floats are added up in 32 bits.**
+//! **Accumulate sums of 16-bit floats in 32 bits.**
 //!
 //! ```text
 //! sum x  =  round(sum wide(x))          x in bf16 or f16
 //! ```
 //!
-//! Every partial sum of the left side is rounded to 8 or 11 bits; the right side rounds
-//! once, at the end of the reduce. The bound of its error is smaller for n > 2 values:
-//! `u + (n-1)u'` for `(n-1)u`, u' = 2^-24. XLA allows itself more precision than types say
-//! by default (`xla_allow_excess_precision`). What would overflow in f16 before the last
-//! addition does not.
+//! On the left, every partial sum is rounded to 8 or 11 bits; on the right, only the result of the
+//! reduce is. Its error bound is smaller for n > 2 values: `u + (n-1)u'` instead of `(n-1)u`, where
+//! `u' = 2^-24`. XLA allows this excess precision by default (`xla_allow_excess_precision`).
+//! Partial sums that overflow in f16 do not overflow in f32.
 //!
-//! Preconditions: a plain sum of one static row-major array with nothing attached, not under
+//! Preconditions: a plain sum of one static row-major array with nothing attached; not under
 //! `--exact`.
 //!
-//! Made where the target says that such sums take longer in their own type
-//! (`narrow_sum_cycles`): XLA:CPU leaves sums to a library that has none in bf16 and f16
-//! (`IsReduceLikeOpSupportedByYnn` in `xla/backends/cpu/ynn_support.cc`), and adds these up
-//! window by window through memory. It comes after what factors sums (a
-//! product that is rounded before it is added up is one factor) and cuts them into stages,
-//! each of which rounds.
+//! A cost-gated pass for targets where such sums take longer in their own type
+//! (`narrow_sum_cycles`). XLA:CPU leaves sums to a library that has none in bf16 and f16
+//! (`IsReduceLikeOpSupportedByYnn` in `xla/backends/cpu/ynn_support.cc`), and adds these up window
+//! by window through memory. The pass runs after those that factor sums (a product that is rounded
+//! before it is summed is one factor) and those that split sums into stages, each of which rounds.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::ReduceAttrs;
@@ -74,7 +72,7 @@ impl Pass for WidenAccumulation {
     }
 }
 
-/// The sums of a computation that are used and may be added up otherwise.
+/// The live narrow sums of a computation whose accumulation may change.
 fn narrow_sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<InstId> {
     let is_sum = |&id: &InstId| {
         let is_used = module.is_live(id);
@@ -86,8 +84,8 @@ fn narrow_sums(module: &Module, computation: CompId, float_mode: FloatMode) -> V
     module.instructions(computation).filter(is_sum).collect()
 }
 
-/// Adds up a sum in f32, if that pays; `by` is the computation that adds, once there is one
-/// before all that are still looked at.
+/// Accumulates a sum in f32, if that pays. `by` is the computation that adds in f32, if there is
+/// one before all callers that are still to come.
 fn widen(
     module: &mut Module,
     (computation, id): (CompId, InstId),
@@ -107,7 +105,7 @@ fn widen(
     Ok(true)
 }
 
-/// The sum in f32. What it adds up by is to be made yet where that is none.
+/// The sum in f32. Without `by` it calls the old reducer, which is enough to estimate its cost.
 fn plan(module: &Module, id: InstId, by: Option<CompId>) -> Option<Attempt> {
     let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
         return None;
@@ -136,7 +134,7 @@ fn widened(shape: &ArrayShape) -> ArrayShape {
     ArrayShape::new(WIDE.element_type, dims).with_layout(shape.layout.clone())
 }
 
-/// Makes a computation that adds in f32, before one that calls it.
+/// Adds a computation that adds in f32, before the computation `caller`.
 fn add_sum(module: &mut Module, caller: CompId) -> Result<CompId, EditError> {
     let is_taken = |name: &str| {
         let mut computations = module.computations().iter();

@@ -1,4 +1,4 @@
-//! What operations leave as it is.
+//! Replaces operations by an existing value that equals their result.
 //!
 //! ```text
 //! x ∘ e = e ∘ x = x      x * 1, x + 0, x + (-0.0), max(x, -inf), and(x, true) ...
@@ -8,13 +8,12 @@
 //! select(true, x, y) = select(p, x, x) = x
 //! ```
 //!
-//! Every one of them holds to the last bit for all values of its type, NaN and
-//! `-0.0` among them. So `x + 0.0` stays, which turns `-0.0` into `0.0`, and so do
-//! `x - x` and `x * 0.0` of floats; and complex products, where an infinite part
-//! meets a zero. A number in every place is a constant of equal elements, or a
-//! broadcast or reshape of one.
+//! Each law holds to the last bit for all values of its type, including NaN and `-0.0`. So
+//! `x + 0.0` stays, because it turns `-0.0` into `0.0`; `x - x` and `x * 0.0` of floats stay, and
+//! so do complex products, where an infinite part may meet a zero. A constant of equal elements
+//! counts as a number, and so does a broadcast or reshape of one.
 //!
-//! Preconditions: static dims, one layout, nothing attached to what goes.
+//! Preconditions: static dims, one layout, nothing attached to the removed instructions.
 
 use std::sync::LazyLock;
 
@@ -41,10 +40,10 @@ const MONOIDS: [Opcode; 7] = [
 /// The ops that may have an absorbing element.
 const ABSORBING: [Opcode; 3] = [Opcode::And, Opcode::Multiply, Opcode::Or];
 
-/// Those under which a value with itself is that value.
+/// The ops for which `x ∘ x = x`.
 const IDEMPOTENT: [Opcode; 4] = [Opcode::And, Opcode::Maximum, Opcode::Minimum, Opcode::Or];
 
-/// Longer chains of broadcasts and reshapes are merged by other passes.
+/// The longest chain of broadcasts and reshapes followed; other passes merge longer ones.
 const MOST_LOOKED_THROUGH: usize = 8;
 
 /// The rules of the pass `algebra`.
@@ -122,8 +121,8 @@ fn number_of(found: &Match<'_>) -> Option<ArrayLiteral> {
     splat(found.module(), found.get("n")?)
 }
 
-/// The number that is in every place of an array: of a constant, or of one that is broadcast or
-/// reshaped.
+/// The number that all elements of an array equal, if the array is a constant or a broadcast or
+/// reshape of one.
 fn splat(module: &Module, mut id: InstId) -> Option<ArrayLiteral> {
     for _ in 0..MOST_LOOKED_THROUGH {
         match (module.op(id), module.operands(id)) {
@@ -135,7 +134,7 @@ fn splat(module: &Module, mut id: InstId) -> Option<ArrayLiteral> {
     None
 }
 
-/// Whether combining with a number changes nothing, to the last bit.
+/// Whether combining any value with a number leaves it unchanged, to the last bit.
 fn is_neutral(opcode: Opcode, number: &ArrayLiteral) -> bool {
     let element_type = number.element_type();
     if element_type.is_complex() && opcode != Opcode::Add {
@@ -145,22 +144,22 @@ fn is_neutral(opcode: Opcode, number: &ArrayLiteral) -> bool {
     identity.as_ref().and_then(|identity| identity.as_array()) == Some(number)
 }
 
-/// Whether combining anything with a number is that number.
+/// Whether combining any value with a number yields that number.
 fn absorbs(opcode: Opcode, number: &ArrayLiteral) -> bool {
     let element_type = number.element_type();
     match opcode {
         Opcode::Multiply => {
             !element_type.is_float() && !element_type.is_complex() && is_zero(number)
         }
-        // What is neutral to one absorbs all in the other.
+        // The neutral element of one operation absorbs in the other.
         Opcode::And => is_neutral(Opcode::Or, number),
         Opcode::Or => is_neutral(Opcode::And, number),
         _ => false,
     }
 }
 
-/// Whether a number is zero, and not `-0.0`. The bits of small floats are not
-/// looked at: not all of them have a zero.
+/// Whether a number is zero and not `-0.0`. Always `false` for floats of 8 bits and fewer, because
+/// some of these types have no zero.
 fn is_zero(number: &ArrayLiteral) -> bool {
     let element_type = number.element_type();
     let small = element_type.is_float() && element_type.bits() <= 8;

@@ -1,19 +1,17 @@
 //! Constant folding: `f(c, d ...) = e` where c, d ... and e are constants.
 //!
-//! A constant in every place, `broadcast(c)`, stays one:
-//! `f(broadcast(c), broadcast(d)) = broadcast(f(c, d))` for elementwise f. No
-//! broadcast and no iota becomes an array of its elements.
+//! The broadcast of a constant stays a broadcast:
+//! `f(broadcast(c), broadcast(d)) = broadcast(f(c, d))` for elementwise f. No broadcast and no iota
+//! becomes an array of its elements.
 //!
-//! - Only ops with one right result are folded: moves, integers, comparisons,
-//!   choices, conversions, and those operations on floats that IEEE 754 rounds
-//!   correctly. Elementary functions and products of complex numbers differ in
-//!   the last place from one backend to the next, and sums of many floats depend
-//!   on their order; folded here, they could yield what the backend would not.
-//! - A module does not grow: an array takes no more room than those of its
-//!   operands that nothing else reads, which go. No array has more than
-//!   `LARGEST` elements.
-//! - Nothing is folded that has anything attached to it (a sharding, control
-//!   edges).
+//! - Only ops with one correct result are folded: moves, integer arithmetic, comparisons, choices,
+//!   conversions, and float operations that IEEE 754 rounds correctly. Elementary functions and
+//!   products of complex numbers differ in the last place between backends, and sums of many floats
+//!   depend on their order, so folding them could change a backend's result.
+//! - The module does not grow: a folded array takes at most the bytes of those operands that only
+//!   it reads, which go. No array has more than `LARGEST` elements. Scalars and splats are always
+//!   folded.
+//! - An instruction with something attached (a sharding, control edges) is not folded.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -28,11 +26,11 @@ use crate::driver::Evaluate;
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 
-/// The most elements of an array that is folded: a vector of most machines, or
-/// a page of text. Larger tables are as good as inputs.
+/// The most elements of a folded array: a vector of most machines, or a page of text. Larger tables
+/// are as good as inputs.
 const LARGEST: i64 = 1024;
 
-/// So many elements are computed at once; the next sweep does the rest.
+/// The number of elements after which a run folds no more of a computation; the next sweep does.
 const AT_ONCE: i64 = 1 << 22;
 
 /// See the module.
@@ -71,13 +69,13 @@ impl Pass for ConstantFold {
 struct Known {
     /// The instruction of the program that computes it.
     id: InstId,
-    /// Whether that is one number, which is in every place.
+    /// Whether the value is a scalar that stands for all elements.
     splat: bool,
-    /// Whether it is not in the module yet.
+    /// Whether the module does not contain the value yet.
     folded: bool,
 }
 
-/// The program that computes what is known in a computation.
+/// A program that computes the known values of a computation.
 struct Program {
     module: Module,
     main: CompId,
@@ -98,7 +96,7 @@ impl Program {
         self.module.insert(Position::End(self.main), op, shape, operands, name)
     }
 
-    /// Takes an instruction of `from` in, if its value is known.
+    /// Adds an instruction of `from` to the program, if its value is known.
     fn take(&mut self, from: &Module, id: InstId) -> Result<(), EditError> {
         let used = from.is_live(id);
         let Some(shape) = from.array_shape(id) else { return Ok(()) };
@@ -132,15 +130,15 @@ impl Program {
         Ok(())
     }
 
-    /// Whether an instruction spreads a known number.
+    /// Whether an instruction broadcasts a known scalar.
     fn is_number(&self, from: &Module, id: InstId) -> bool {
         let [operand] = *from.operands(id) else { return false };
         let number = from.array_shape(operand).is_some_and(|shape| shape.rank() == 0);
         number && self.known.contains_key(&operand)
     }
 
-    /// Whether the result of an instruction is known and may be a constant; if
-    /// so, whether it is one number in every place.
+    /// Whether the value of an instruction is known and may become a constant; if so, whether all
+    /// elements equal one scalar.
     fn folds(&self, from: &Module, id: InstId, shape: &ArrayShape) -> Option<bool> {
         let operands = from.operands(id);
         if operands.is_empty() || !has_one_result(from, id) || self.elements > AT_ONCE {
@@ -159,8 +157,8 @@ impl Program {
         (splat || shape.num_elements()? == 1 || fits).then_some(splat)
     }
 
-    /// The operands of an instruction in the program; where arrays are wanted,
-    /// a number stands in all of its places.
+    /// The operands of an instruction in the program; scalars are broadcast unless the result is a
+    /// splat.
     fn operands(
         &mut self,
         from: &Module,
@@ -183,7 +181,7 @@ impl Program {
         Ok(operands)
     }
 
-    /// Evaluates, and puts constants in place of what is needed of the folded.
+    /// Evaluates the program and replaces each folded instruction that others need by a constant.
     fn fold(
         mut self,
         module: &mut Module,
@@ -217,7 +215,7 @@ impl Program {
     }
 }
 
-/// Puts a constant in the place of an instruction.
+/// Replaces an instruction by a constant.
 fn replace(module: &mut Module, id: InstId, splat: bool, value: Literal) -> Result<(), EditError> {
     let shape = module.shape(id).clone();
     let number = splat && shape.as_array().is_some_and(|array| array.rank() > 0);
@@ -236,7 +234,7 @@ fn everywhere() -> Op {
     Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }))
 }
 
-/// Whether every correct backend computes the same of the same operands.
+/// Whether every correct backend computes the same result from the same operands.
 fn has_one_result(module: &Module, id: InstId) -> bool {
     let opcode = module.opcode(id);
     let values = module.operands(id).iter().chain([&id]);
@@ -246,20 +244,20 @@ fn has_one_result(module: &Module, id: InstId) -> bool {
     }
     match opcode {
         Opcode::StochasticConvert => false,
-        // Right to the last bit for floats, too.
+        // IEEE 754 rounds these correctly, so floats are exact too.
         Opcode::Divide | Opcode::Remainder | Opcode::Sqrt => true,
         Opcode::Power => !types.any(ElementType::is_float),
         _ => is_move(opcode) || opcode.is_elementwise() && !opcode.is_transcendental(),
     }
 }
 
-/// Whether elements change their places, and nothing else does.
+/// Whether an op only moves elements.
 fn is_move(opcode: Opcode) -> bool {
     use Opcode::{Broadcast, Concatenate, Pad, Reshape, Reverse, Slice, Transpose};
     matches!(opcode, Broadcast | Concatenate | Pad | Reshape | Reverse | Slice | Transpose)
 }
 
-/// Whether an op on complex numbers is one on their parts.
+/// Whether an op on complex numbers acts on each part separately.
 fn keeps_parts_apart(opcode: Opcode) -> bool {
     use Opcode::{Add, Compare, Complex, Convert, Imag, Negate, Real, Select, Subtract};
     matches!(opcode, Add | Compare | Complex | Convert | Imag | Negate | Real | Select | Subtract)

@@ -1,13 +1,13 @@
 //! Loops and branches in their simplest form.
 //!
-//! - `conditional(c, x0, x1 ...) = call(xi)` where `c` is a constant that takes
-//!   branch i, or where all branches do the same with the same argument;
+//! - `conditional(c, x0, x1 ...) = call(xi)` where `c` is a constant that takes branch i, or where
+//!   all branches are equal and get the same argument;
 //! - `while(x) = x` where the condition is constantly false;
-//! - `while(x).i = x.i` where the body hands element i on as it is.
+//! - `while(x).i = x.i` where the body returns element i unchanged.
 //!
-//! What is attached to one of these (a sharding, control edges) could not be
-//! carried over, and keeps it. A branch may have effects: it runs once, in the
-//! place where it ran before. So may a loop: it stays until nothing needs it.
+//! An instruction with something attached (a sharding, control edges) stays, because the result
+//! could not carry it. A branch may have side effects: it still runs once, in the same place. So
+//! may a loop: it stays until nothing needs it.
 
 use std::cell::OnceCell;
 
@@ -49,7 +49,7 @@ impl Pass for ControlFlow {
                 }
                 let Some(patch) = simpler(module, id, &same) else { continue };
                 patch.apply(module)?;
-                // The branch is called now: it must not run twice.
+                // The call runs the branch now, so the conditional must go.
                 if matches!(module.op(id), Op::Conditional(_)) {
                     module.remove(id)?;
                 }
@@ -60,7 +60,7 @@ impl Pass for ControlFlow {
     }
 }
 
-/// For every computation the first that is the same, found once where it is asked.
+/// For each computation, the first one that equals it; found on first use.
 type Same = OnceCell<FxHashMap<CompId, CompId>>;
 
 fn simpler(module: &Module, id: InstId, same: &Same) -> Option<Patch> {
@@ -85,7 +85,7 @@ fn simpler(module: &Module, id: InstId, same: &Same) -> Option<Patch> {
     Some(patch)
 }
 
-/// The branch that is always taken, with its argument.
+/// The branch that is always taken, and its argument.
 fn only_branch(
     module: &Module,
     id: InstId,
@@ -110,8 +110,8 @@ fn only_branch(
     Some((*branches.get(taken)?, *arguments.get(taken)?))
 }
 
-/// Which of so many branches a constant takes: the first where it holds, the
-/// last where an index is out of range.
+/// The index of the branch that a constant selects: for a predicate, the first where it is true;
+/// for an index out of range, the last.
 fn branch_of(value: &Literal, branches: usize) -> Option<usize> {
     let last = branches.checked_sub(1)?;
     match value.as_array()?.data() {
@@ -130,7 +130,7 @@ fn is_never(module: &Module, condition: CompId) -> bool {
     matches!(data, Some(Data::Pred(values)) if values.as_slice() == [false])
 }
 
-/// The element that goes into a loop whose body hands it on.
+/// The initial value of the element that `id` takes from a loop whose body returns it unchanged.
 fn around_loop(
     module: &Module,
     id: InstId,
@@ -156,7 +156,7 @@ fn around_loop(
     }
 }
 
-/// Whether an element of the state comes out of every turn as it went in.
+/// Whether the body returns an element of the state unchanged.
 fn hands_on(module: &Module, parts: &WhileAttrs, index: i64) -> bool {
     let body = module.computation(parts.body);
     let (Some(root), [state]) = (body.root(), body.parameters()) else { return false };

@@ -1,12 +1,12 @@
 //! Conversions in their simplest form.
 //!
-//! Two conversions are one where the type between them, B, has every value of the first type, A,
-//! and the last type, C, takes them from both in the same way: it has them all, or A and B are
-//! both integers, or neither is. (An integer that is too large for C wraps around; one that goes
-//! by way of a float is clamped.)
+//! Two conversions are one where the type between them, B, holds every value of the first type, A,
+//! and the last type, C, converts values of A and B alike: C holds every value of A, or A and B are
+//! both integers, or neither is. (An integer too large for C wraps around; one that is first
+//! converted to a float is clamped.)
 //!
-//! A conversion is not moved through broadcasts, reshapes or transposes: it is
-//! computed where it is read, so that nothing is gained by its place.
+//! Conversions are not moved through broadcasts, reshapes or transposes: they are computed in their
+//! readers, so their place does not matter.
 
 use std::sync::LazyLock;
 
@@ -40,8 +40,7 @@ pub static CONVERT: LazyLock<RuleSet> = LazyLock::new(|| {
     RuleSet::new("convert", "merge conversions and drop those that change nothing", rules)
 });
 
-/// Whether a value of type `a` becomes the same in type `c` directly and by way
-/// of type `b`.
+/// Whether converting `a` to `c` directly gives the same values as converting by way of `b`.
 fn merges(found: &Match<'_>) -> Option<bool> {
     let [a, b, c] = ["x", "between", "root"].map(|name| Some(found.array(name)?.element_type));
     let (a, b, c) = (a?, b?, c?);

@@ -1,7 +1,7 @@
-//! Common subexpression elimination: equal ops on equal operands are one.
+//! Common subexpression elimination: equal ops on equal operands become one.
 //!
-//! Computations that differ only in names count as equal, so that reduces
-//! with reducers of their own (as JAX writes them) are found.
+//! Computations that differ only in names count as equal, so reduces with separate but equal
+//! reducers (as JAX writes them) are merged.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use crate::driver::{Context, Pass};
 /// See the module.
 pub struct CommonSubexpressions;
 
-/// What makes two instructions equal.
+/// Instructions with equal keys compute the same value.
 type Key = (Op, ShapeId, SmallVec<[InstId; 3]>);
 
 impl Pass for CommonSubexpressions {
@@ -62,7 +62,7 @@ impl Pass for CommonSubexpressions {
     }
 }
 
-/// Whether an op must not be taken for another one that looks the same.
+/// Whether an op must not be merged with an equal one.
 fn is_unlike_all_others(op: &Op) -> bool {
     matches!(op, Op::Parameter(_)) || matches!(op, Op::Constant(value) if value.is_elided())
 }

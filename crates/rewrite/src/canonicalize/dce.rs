@@ -1,5 +1,5 @@
-//! Dead code elimination: what nothing uses and acts on nothing is removed,
-//! and computations that nothing calls with it.
+//! Dead code elimination: removes instructions without users and side effects, and computations
+//! that nothing calls.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module};
@@ -29,15 +29,15 @@ impl Pass for DeadCode {
     }
 }
 
-/// Removes the instructions that nothing uses and that act on nothing, and says how many;
-/// `effectful` are the computations that act on more than their result.
+/// Removes the instructions without users and side effects, and returns their number; `effectful`
+/// are the computations with side effects.
 pub(crate) fn remove_unused(
     module: &mut Module,
     effectful: &FxHashSet<CompId>,
 ) -> Result<usize, EditError> {
     let mut removed = 0;
     for computation in module.computations().to_vec() {
-        // Users stand after operands: backwards, one sweep is enough.
+        // Users stand after operands, so one backward sweep is enough.
         let backwards: Vec<InstId> = module.instructions(computation).rev().collect();
         for id in backwards {
             if module.is_removable(id) && !module.has_side_effect(id, effectful) {

@@ -1,6 +1,5 @@
-//! Call inlining: a `call` becomes the instructions of what it calls, so that
-//! patterns that reach across it are seen. JAX writes every nested `jit`
-//! (`jnp.var` among them) as a call.
+//! Call inlining: a `call` becomes the instructions of its callee, so that patterns across the call
+//! are found. JAX writes every nested `jit` (`jnp.var` among them) as a call.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
@@ -27,7 +26,7 @@ impl Pass for Inline {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let mut count = module.instruction_count();
         let mut inlined = 0;
-        // Callees stand before callers: what is copied has no calls any more.
+        // Callees stand before callers, so a copied body contains no inlinable calls any more.
         for computation in module.computations().to_vec() {
             let calls: Vec<(InstId, CompId)> = module
                 .instructions(computation)
@@ -35,7 +34,7 @@ impl Pass for Inline {
                 .collect();
             for (call, callee) in calls {
                 let grown = count.saturating_add(module.computation(callee).len());
-                // Calls that double at every level could outgrow any memory.
+                // Calls that double at every level could exhaust memory.
                 if grown > cx.most_instructions {
                     continue;
                 }
@@ -48,8 +47,8 @@ impl Pass for Inline {
     }
 }
 
-/// What a call that can be inlined calls: one with nothing attached, on the
-/// main thread, that does not stand for a composite op.
+/// The callee of a call that can be inlined: nothing is attached, it runs on the main thread, and
+/// it is no composite op.
 fn callee_of(module: &Module, id: InstId) -> Option<CompId> {
     let Op::Call(attrs) = module.op(id) else { return None };
     let plain = !attrs.is_composite

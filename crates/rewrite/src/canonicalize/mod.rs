@@ -1,7 +1,6 @@
-//! Rewrites to simpler forms, made wherever they apply: one pass per file.
+//! Rewrites to simpler forms, one pass per file. They apply wherever they match.
 //!
-//! They run until none changes anything, so that the passes of the other rooms see each
-//! program in one form.
+//! They run to a fixpoint, so that the passes of the other families see each program in one form.
 
 pub mod algebra;
 pub mod broadcast;

@@ -1,8 +1,7 @@
 //! Reduces in their simplest form.
 //!
-//! `reduce(X, init, D) = f(broadcast(init), reshape(X))` where all dims of D
-//! have size 1: nothing is left to reduce, and the init is still applied once,
-//! so that not even the sign of a zero changes.
+//! `reduce(X, init, D) = f(broadcast(init), reshape(X))` where all dims of D have size 1. The init
+//! is still applied once, so not even the sign of a zero changes.
 
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
@@ -34,7 +33,7 @@ impl Pass for ReduceCanonical {
 }
 
 fn simpler(module: &Module, id: InstId) -> Option<Patch> {
-    // Only the order of operands could change, not that of a sum.
+    // Any float mode: with one element per result, no sum is reordered.
     let reduce = MonoidReduce::of(module, id, FloatMode::default())?;
     let [array, init] = *module.operands(id) else { return None };
     let from = module.array_shape(array)?;

@@ -1,19 +1,17 @@
-//! A reduce of a reduce is one reduce.
+//! A reduce of a reduce becomes one reduce.
 //!
 //! ```text
 //! reduce(reduce(X, A, i), B, j) = reduce(X, A and what B is in X, j)
 //! ```
 //!
-//! Preconditions: both combine by the same monoid; the first init changes
-//! nothing, being neutral, or being the second one of a monoid where taking it
-//! again changes nothing; nothing else reads the first reduce. Of float sums, which
-//! `0.0` leaves as they are but for `-0.0`, the second init must be known: if that is
-//! `-0.0`, the sum begins with the first one. Float sums and
-//! products are added up in another order, as HLO allows, unless the order must
-//! be kept (`--exact`).
+//! Preconditions: both reduces combine by the same monoid; nothing else reads the first one; the
+//! first init changes nothing, because it is neutral or because it equals the second init of an
+//! idempotent monoid. In a float sum, `0.0` changes nothing but `-0.0`, so if the first init is
+//! `0.0`, the second must be known: if it is `-0.0`, the merged sum begins with the first init.
+//! Float sums and products are regrouped, as HLO allows, unless `--exact` is given.
 //!
-//! It does not undo [`crate::reshape_motion::reduce_through_reshape`], which leaves two reduces
-//! only where a reshape between them moves elements.
+//! The pass does not undo [`crate::reshape_motion::reduce_through_reshape`], which leaves two
+//! reduces only where a reshape between them moves elements.
 
 use std::sync::LazyLock;
 
@@ -53,7 +51,7 @@ fn both(found: &Match<'_>) -> Option<[MonoidReduce; 2]> {
     Some([of("first")?, of("last")?])
 }
 
-/// What the one reduce begins with, if the first init changes nothing.
+/// The init of the merged reduce, if the first init changes nothing.
 fn init(found: &Match<'_>, monoid: Monoid) -> Option<InstId> {
     let module = found.module();
     let (first_init, last_init) = (found.get("first_init")?, found.get("last_init")?);
@@ -64,7 +62,7 @@ fn init(found: &Match<'_>, monoid: Monoid) -> Option<InstId> {
         || (is_same && monoid.is_idempotent());
     changes_nothing.then_some(())?;
     let identity = monoid.identity()?;
-    // Only `0.0` for a sum is neutral and yet not the identity.
+    // Only the `0.0` of a sum is neutral without being the identity.
     if constant == Some(&identity) || monoid.is_idempotent() {
         return Some(last_init);
     }
@@ -72,7 +70,7 @@ fn init(found: &Match<'_>, monoid: Monoid) -> Option<InstId> {
     Some(if is_identity { first_init } else { last_init })
 }
 
-/// The dims of the array that either reduces.
+/// The dims of the array that the two reduces remove together.
 fn dims(found: &Match<'_>, first: &MonoidReduce, last: &MonoidReduce) -> Option<Dims> {
     let rank = i64::try_from(found.array("array")?.rank()).ok()?;
     let gone = first.dims(found.module());

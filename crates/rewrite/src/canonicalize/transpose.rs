@@ -1,6 +1,7 @@
 //! Transposes in their simplest form.
 //!
-//! Arrays lie row major: in other layouts a transpose may be what brings elements in order.
+//! The rules match row-major arrays only: in other layouts, a transpose may be the instruction that
+//! reorders the elements in memory.
 
 use std::sync::LazyLock;
 
@@ -62,7 +63,7 @@ pub static TRANSPOSE: LazyLock<RuleSet> = LazyLock::new(|| {
     RuleSet::new("transpose", "merge transposes and drop those that move nothing", rules)
 });
 
-/// Which dim of its operand each dim of a transpose is.
+/// For each dim of a transpose, the dim of its operand.
 fn order<'m>(found: &Match<'m>, name: &str) -> Option<&'m Dims> {
     match found.op(name)? {
         Op::Transpose(attrs) => Some(&attrs.dimensions),
@@ -70,12 +71,12 @@ fn order<'m>(found: &Match<'m>, name: &str) -> Option<&'m Dims> {
     }
 }
 
-/// Where the outer transpose puts a dim.
+/// The dim of the outer transpose's result that a dim of its operand maps to.
 fn place(found: &Match<'_>, dim: i64) -> Option<i64> {
     i64::try_from(order(found, "root")?.iter().position(|&d| d == dim)?).ok()
 }
 
-/// Whether the dims that are not of size 1 stay in their order.
+/// Whether the dims of size other than 1 keep their order.
 fn keeps_order(found: &Match<'_>) -> Option<bool> {
     let from = found.array("x")?.dims();
     let size = |&d: &i64| usize::try_from(d).ok().and_then(|d| from.get(d)).copied();

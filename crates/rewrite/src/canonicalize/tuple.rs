@@ -1,6 +1,5 @@
-//! `get-tuple-element(tuple(x, y), index=1)` is `y`; a tuple of all elements
-//! of a tuple, in order, is that tuple. A tuple with something attached, a sharding
-//! for one, stays: its elements would lose it.
+//! `get-tuple-element(tuple(x, y), index=1)` is `y`; a tuple of all elements of a tuple, in order,
+//! is that tuple. A tuple with something attached stays: its elements would lose its sharding.
 
 use tilewright_ir::{EditError, InstId, Module, Op};
 
@@ -49,7 +48,7 @@ fn element_of_made(module: &Module, id: InstId) -> Option<InstId> {
     let Op::GetTupleElement(attrs) = module.op(id) else { return None };
     let [tuple] = *module.operands(id) else { return None };
     let Op::Tuple = module.op(tuple) else { return None };
-    // A sharding of a tuple is one of its elements, which would lose it.
+    // The sharding of a tuple also applies to its elements, which would lose it.
     if module.extras(tuple).is_some() {
         return None;
     }

@@ -1,17 +1,15 @@
-//! `while(x, y).0 = while(x).0` where x's next value, the condition and all
-//! effects are computed without y.
+//! `while(x, y).0 = while(x).0` where the next x, the condition and all side effects are computed
+//! without y.
 //!
-//! An element of a loop's state is alive if something that is needed takes it
-//! from the state: the entry's result is needed, what acts, what decides when
-//! such a loop ends, the next value of an element that is alive, and whatever
-//! these are computed from. All other elements go, with what computes them. All
-//! loops are looked at together: an element of an inner loop may be read for
-//! nothing but a dead element of the loop around it.
+//! An element of a loop's state is alive if a needed instruction takes it from the state. The
+//! needed instructions are the entry's result, those with side effects, the conditions of needed
+//! loops, the next values of elements that are alive, and the operands of all these. All other
+//! elements are removed, with the instructions that compute them. All loops are analysed together:
+//! an element of an inner loop may be read only for a dead element of the outer loop.
 //!
-//! Preconditions: the state is a tuple, and whoever reads it takes it apart; no
-//! other instruction has the same body or condition; nothing (a sharding, a trip
-//! count) is attached to the loop, its state or its parameters; some element
-//! stays.
+//! Preconditions: the state is a tuple whose users all take single elements; no other instruction
+//! calls the body or condition; nothing (a sharding, a trip count) is attached to the loop, its
+//! state or its parameters; at least one element stays.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, EditError, InstId, Module};
@@ -43,7 +41,7 @@ impl Pass for DeadElements {
             loops.into_iter().zip(alive).filter(|(_, alive)| some_die(alive)).collect();
         let sweep = instructions_around(module, &dying);
         let mut dropped = 0;
-        // Callers stand after callees: what reads an inner loop is gone first.
+        // Callers stand after callees, so the readers of an inner loop's state go first.
         for (found, alive) in dying.iter().rev() {
             let (place, text) = (place_of(module, found.id), words(module, found.id, alive));
             cx.notes.push(Note { pass: self.name(), verdict: Verdict::Done, place, text });
@@ -62,13 +60,12 @@ impl Pass for DeadElements {
     }
 }
 
-/// Whether some elements die, and some stay.
+/// Whether some elements are dead and some are alive.
 fn some_die(alive: &[bool]) -> bool {
     alive.contains(&true) && alive.contains(&false)
 }
 
-/// What stands in the computations of these loops and around them, users before
-/// operands.
+/// The instructions of these loops' bodies, conditions and callers, users before operands.
 fn instructions_around(module: &Module, loops: &[(Loop, Vec<bool>)]) -> Vec<InstId> {
     let mut around: FxHashSet<CompId> = FxHashSet::default();
     for (found, _) in loops {
@@ -88,20 +85,20 @@ fn words(module: &Module, id: InstId, alive: &[bool]) -> String {
     format!("dropped from the state of the loop, as nothing reads it: {}", dead.join(", "))
 }
 
-/// What of a module is needed.
+/// The instructions and loop elements that a module needs.
 struct Needs<'a> {
     module: &'a Module,
     /// The loops whose state can be changed.
     loops: Vec<Loop>,
-    /// Which of them a value is the state of.
+    /// For each state (a `while` or the parameter of its body or condition), its loop.
     loop_of: FxHashMap<InstId, usize>,
-    /// For each element of the state of each loop, whether it is needed.
+    /// For each element of the state of each loop, whether it is alive.
     alive: Vec<Vec<bool>>,
-    /// Whether each loop runs for something.
+    /// For each loop, whether it is needed.
     runs: Vec<bool>,
-    /// Instructions, loops and their states aside.
+    /// The needed instructions; loops and their states are not among them.
     needed: FxHashSet<InstId>,
-    /// Those whose operands are still to be followed.
+    /// Needed instructions whose operands are still to be followed.
     pending: Vec<InstId>,
 }
 
@@ -143,7 +140,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// What an instruction that is needed needs.
+    /// Marks everything that a needed instruction depends on.
     fn follow(&mut self, id: InstId) {
         let module = self.module;
         if let Some((state, place)) = element_of(module, id)
@@ -175,7 +172,7 @@ impl<'a> Needs<'a> {
         next.into_iter().for_each(|next| self.need(next));
     }
 
-    /// Notes that a loop runs for something, so that it must end where it does.
+    /// Marks a loop as needed, and so its condition.
     fn run(&mut self, of: usize) {
         let (Some(runs), Some(found)) = (self.runs.get_mut(of), self.loops.get(of)) else { return };
         if !std::mem::replace(runs, true) {

@@ -1,4 +1,4 @@
-//! **Carry values around loops in the form in which they are computed.**
+//! **Carry values around loops in the form in which the body computes them.**
 //!
 //! ```text
 //! (r f r⁻¹)ⁿ r = r fⁿ
@@ -8,16 +8,15 @@
 //!      │                                        reshape
 //! ```
 //!
-//! `r` is a reshape or a transpose, `f` what the body does with an element of the
-//! loop's state. The form in which an element is carried then is the one from
-//! which it comes out of a turn, or else the one in which the body first reads it.
-//! What goes in is brought into that form, or was made from it; what reads the
-//! element in the old form, in the loop or after it, has it brought back.
+//! `r` is a reshape or a transpose, `f` is the body's computation on an element of the loop's
+//! state. The new form of an element is the operand of the reshape or transpose that ends an
+//! iteration, or else the form into which the body first brings the element. The initial and the
+//! next value are brought into the new form, unless they were made from it. Readers of the old
+//! form, in the loop or after it, get it by the inverse op.
 //!
-//! Made where it costs less, with the body counted once. Preconditions: the state
-//! is a tuple, and whoever reads it takes it apart; no other instruction has the
-//! same body or condition; arrays are static and row major; nothing is attached
-//! to the loop, its state, the element, or the reshapes that go.
+//! Cost-gated, with the body counted once. Preconditions: the state is a tuple whose users all take
+//! single elements; no other instruction calls the body or condition; arrays are static and
+//! row-major; nothing is attached to the loop, its state, the element, or the removed reshapes.
 
 use tilewright_ir::ops::shaping::TransposeAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
@@ -69,8 +68,7 @@ impl Pass for ReshapeOutOfLoop {
 }
 
 impl ReshapeOutOfLoop {
-    /// Carries those elements of a loop in another form for which that pays;
-    /// their number.
+    /// Changes the form of those elements of a loop for which that pays; returns their number.
     fn change(
         &self,
         module: &mut Module,
@@ -95,7 +93,7 @@ impl ReshapeOutOfLoop {
     }
 }
 
-/// What reads each element of a state: afterwards, in the body, in the condition.
+/// The readers of an element of a state: after the loop, in the body, in the condition.
 type Reads = [Vec<InstId>; 3];
 
 fn reads_of(module: &Module, found: &Loop) -> Vec<Reads> {
@@ -112,7 +110,7 @@ fn reads_of(module: &Module, found: &Loop) -> Vec<Reads> {
     reads
 }
 
-/// An element of a loop's state.
+/// An element of a loop's state, with its readers.
 struct Carried<'a> {
     module: &'a Module,
     found: &'a Loop,
@@ -121,7 +119,7 @@ struct Carried<'a> {
 }
 
 impl Carried<'_> {
-    /// The form that the body asks for.
+    /// The form in which the body computes the element, if it differs from the carried one.
     fn other_form(&self) -> Option<Form> {
         let module = self.module;
         let plain = |&read: &InstId| {
@@ -152,7 +150,7 @@ impl Carried<'_> {
         }
     }
 
-    /// What the changes of form cost, as they are and as they would be.
+    /// The cycles of the changes of form, now and after the rewrite.
     fn costs(&self, form: &Form, model: &CostModel<'_>) -> (f64, f64) {
         let module = self.module;
         let mut scales = Scales { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
@@ -169,7 +167,7 @@ impl Carried<'_> {
         scales.read()
     }
 
-    /// What reads an element in the new form, another one, or the old one.
+    /// Adds the costs of one reader of the element to both sides.
     fn weigh_read(&self, form: &Form, read: InstId, scales: &mut Scales<'_>) {
         let module = self.module;
         let carried = scales.element(read, form.shape.clone());
@@ -192,7 +190,7 @@ impl Carried<'_> {
         }
     }
 
-    /// What goes into a state in the old form, and would in the new one.
+    /// Adds the costs of the element's initial or next value to both sides.
     fn weigh_part(
         &self,
         form: &Form,
@@ -223,19 +221,19 @@ impl Carried<'_> {
     }
 }
 
-/// What goes, and what would come.
+/// The costs of the removed and of the added instructions.
 struct Scales<'a> {
     module: &'a Module,
     model: &'a CostModel<'a>,
     before: f64,
     after: f64,
-    /// What would be made; only weighed.
+    /// The instructions that the rewrite would add; the patch is only estimated, never applied.
     patch: Patch,
 }
 
 impl Scales<'_> {
-    /// Stands for an element of a state, which costs nothing to take: to weigh all of
-    /// the state for each element would not be linear.
+    /// A free stand-in for an element of the state: costing the whole state for each element would
+    /// not be linear.
     fn element(&mut self, read: InstId, shape: Shape) -> Value {
         self.patch.add(read, Op::Bitcast, shape, [Value::Old(read)])
     }
@@ -244,14 +242,14 @@ impl Scales<'_> {
         self.before += self.model.of(self.module, id).cycles;
     }
 
-    /// What it costs to store a value that is else computed where it is used: a
-    /// state is stored.
+    /// The cycles to store a value that would otherwise be computed in its reader: a state is
+    /// stored.
     fn stored(&self, id: InstId) -> f64 {
         let operand = self.model.operand(self.module, id);
         if operand.fused { self.model.stored(operand.value).cycles } else { 0.0 }
     }
 
-    /// The cycles of both sides.
+    /// The cycles before and after.
     fn read(&self) -> (f64, f64) {
         let (costs, fused) = self.model.planned(self.module, &self.patch);
         let planned = self.patch.planned().iter().zip(costs).zip(fused);
@@ -263,7 +261,7 @@ impl Scales<'_> {
     }
 }
 
-/// The form that an instruction brings its operand into.
+/// The form into which an instruction brings its operand.
 fn form_to(module: &Module, id: InstId) -> Option<Form> {
     let there = module.op(id).clone();
     let back = inverse(&there)?;
@@ -271,7 +269,7 @@ fn form_to(module: &Module, id: InstId) -> Option<Form> {
     Some(Form { shape: module.shape(id).clone(), there, back })
 }
 
-/// The form from which an instruction brings its operand.
+/// The form of the operand of an instruction that changes form.
 fn form_from(module: &Module, id: InstId) -> Option<Form> {
     let back = module.op(id).clone();
     let there = inverse(&back)?;
@@ -279,7 +277,7 @@ fn form_from(module: &Module, id: InstId) -> Option<Form> {
     Some(Form { shape: module.shape(source).clone(), there, back })
 }
 
-/// What undoes a reshape or a transpose.
+/// The inverse of a reshape or a transpose.
 fn inverse(op: &Op) -> Option<Op> {
     match op {
         Op::Reshape(attrs) if attrs.inferred_dimension.is_none() => Some(reshape_op()),

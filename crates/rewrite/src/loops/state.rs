@@ -1,5 +1,5 @@
-//! Loops over a tuple that whoever reads it takes apart: elements of such a
-//! state can be dropped, or carried in another form.
+//! Loops over a tuple whose users all take single elements. The state of such a loop can lose
+//! elements, or carry them in another form.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -8,8 +8,8 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position, Shape};
 
 use crate::analysis::reduce::is_plain;
 
-/// How many instructions call each computation; whoever runs the module calls
-/// its entry.
+/// The number of instructions that call each computation; the entry counts one more for the caller
+/// of the module.
 pub(super) struct Callers(FxHashMap<CompId, usize>);
 
 impl Callers {
@@ -29,38 +29,38 @@ impl Callers {
     }
 }
 
-/// A loop whose state can be changed: it alone has its body and condition, both
-/// read no more than elements, and nothing is attached to the state.
+/// A loop whose state can be changed: no other instruction calls its body or condition, both only
+/// take elements of the state, and nothing is attached to the state.
 pub(super) struct Loop {
     /// The `while`.
     pub(super) id: InstId,
-    /// What it begins with.
+    /// The initial state.
     pub(super) init: InstId,
-    /// One turn, its parameter, and the tuple that it yields.
+    /// The computation of one iteration, its parameter, and the tuple that it returns.
     pub(super) body: CompId,
     pub(super) body_state: InstId,
     pub(super) root: InstId,
-    /// Whether to go on, and the parameter of that.
+    /// The computation that decides whether to go on, and its parameter.
     pub(super) condition: CompId,
     pub(super) condition_state: InstId,
 }
 
-/// Another form of a value: `back(there(x)) = x`, and the other way round.
+/// Another form of a value: `back(there(x)) = x` and `there(back(y)) = y`.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     /// The shape of the other form.
     pub(super) shape: Shape,
-    /// What leads to it.
+    /// The op that brings a value into the form.
     pub(super) there: Op,
-    /// What leads back.
+    /// The op that brings it back.
     pub(super) back: Op,
 }
 
 /// An element of a new state.
 pub(super) struct Element {
-    /// Its place in the old one.
+    /// Its index in the old state.
     pub(super) was: usize,
-    /// The form in which it is carried, if that is new.
+    /// The new form in which it is carried; `None` keeps the form.
     pub(super) form: Option<Form>,
 }
 
@@ -87,13 +87,13 @@ impl Loop {
         changes.then_some(found)
     }
 
-    /// The state as it is read: afterwards, in the body, in the condition.
+    /// The values that stand for the state: after the loop, in the body, in the condition.
     pub(super) fn states(&self) -> [InstId; 3] {
         [self.id, self.body_state, self.condition_state]
     }
 
-    /// Gives the loop a state of these elements. What reads others is left, as it
-    /// is, for the caller to remove.
+    /// Gives the loop a state of these elements. Readers of other elements stay unchanged for the
+    /// caller to remove.
     pub(super) fn restate(
         &self,
         module: &mut Module,
@@ -102,7 +102,7 @@ impl Loop {
         let init = remade(module, self.init, Position::Before(self.id), elements)?;
         let next = remade(module, self.root, Position::Before(self.root), elements)?;
         module.set_root(next)?;
-        // It is no reader of the state any more.
+        // The old root would still count as a reader of the state.
         remove_unused(module, self.root)?;
         for state in [self.body_state, self.condition_state] {
             module.set_parameter_shape(state, shape_of(module, state, elements))?;
@@ -128,13 +128,13 @@ impl Loop {
     }
 }
 
-/// Removes a tuple or a loop, unless something still uses it.
+/// Removes a tuple or a loop that has no users.
 fn remove_unused(module: &mut Module, id: InstId) -> Result<(), EditError> {
     let replaced = matches!(module.op(id), Op::Tuple | Op::While(_));
     if replaced && module.is_removable(id) { module.remove(id) } else { Ok(()) }
 }
 
-/// The tuple of which an instruction takes an element, and which one.
+/// The tuple of which an instruction takes an element, and the index of the element.
 pub(super) fn element_of(module: &Module, id: InstId) -> Option<(InstId, usize)> {
     match (module.op(id), module.operands(id)) {
         (Op::GetTupleElement(attrs), [tuple]) => Some((*tuple, usize::try_from(attrs.index).ok()?)),
@@ -142,7 +142,7 @@ pub(super) fn element_of(module: &Module, id: InstId) -> Option<(InstId, usize)>
     }
 }
 
-/// What goes into a tuple at one place, where that is written.
+/// The operand that is element `place` of a tuple, if `tuple` is a `tuple` instruction.
 pub(super) fn part_of(module: &Module, tuple: InstId, place: usize) -> Option<InstId> {
     match module.op(tuple) {
         Op::Tuple => module.operands(tuple).get(place).copied(),
@@ -164,7 +164,7 @@ fn shape_of(module: &Module, state: InstId, elements: &[Element]) -> Shape {
     Shape::Tuple(elements.iter().filter_map(shape).collect())
 }
 
-/// The tuple of these elements of a tuple.
+/// Inserts a tuple of these elements of a tuple.
 fn remade(
     module: &mut Module,
     tuple: InstId,
@@ -190,7 +190,7 @@ fn remade(
     Ok(made)
 }
 
-/// An element of a tuple, as it is.
+/// Inserts a `get-tuple-element` of a tuple.
 fn taken(
     module: &mut Module,
     tuple: InstId,
@@ -212,7 +212,7 @@ fn take_op(place: usize) -> Op {
     Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }))
 }
 
-/// A value in another form; where it came from that form, what it was.
+/// A value in another form: its source where it was made from that form, else a new instruction.
 fn in_form(
     module: &mut Module,
     value: InstId,
@@ -229,7 +229,7 @@ fn in_form(
     Ok(made)
 }
 
-/// Makes what read an element of the old state read it in the new one.
+/// Makes a reader of an element of the old state read the new state.
 fn take(
     module: &mut Module,
     read: InstId,
@@ -264,14 +264,13 @@ fn take(
 }
 
 impl Form {
-    /// Whether an instruction brings its operand into this form, and nothing is
-    /// attached to it.
+    /// Whether an instruction with nothing attached brings its operand into this form.
     pub(super) fn leads_to(&self, module: &Module, id: InstId) -> bool {
         module.op(id) == &self.there && module.extras(id).is_none() && self.is_of(module, id)
     }
 
-    /// Whether a value has this form. In other layouts, a change of form may be
-    /// what brings the elements in order.
+    /// Whether a row-major value has this form. In other layouts, a change of form may be the
+    /// instruction that reorders the elements in memory.
     fn is_of(&self, module: &Module, id: InstId) -> bool {
         module.array_shape(id).is_some_and(is_plain) && module.shape(id).compatible(&self.shape)
     }
@@ -283,21 +282,21 @@ impl Form {
         reshapes && plain_change(module, id).is_some()
     }
 
-    /// The value of this form from which another was made.
+    /// The value of this form from which `id` was made.
     pub(super) fn source(&self, module: &Module, id: InstId) -> Option<InstId> {
         let source = plain_change(module, id)?;
         (module.op(id) == &self.back && self.is_of(module, source)).then_some(source)
     }
 
-    /// The value that is brought into this form instead of another: its source, or
-    /// what it is a reshape of, or itself.
+    /// The value that is brought into this form in place of `id`: its source, the operand of a
+    /// mergeable reshape, or `id` itself.
     pub(super) fn origin(&self, module: &Module, id: InstId) -> InstId {
         let reshaped = || plain_change(module, id).filter(|_| self.merges_with(module, id));
         self.source(module, id).or_else(reshaped).unwrap_or(id)
     }
 }
 
-/// The operand of a change of form with nothing attached.
+/// The operand of a reshape or transpose with nothing attached and row-major arrays.
 pub(super) fn plain_change(module: &Module, id: InstId) -> Option<InstId> {
     let changes = match module.op(id) {
         Op::Reshape(attrs) => attrs.inferred_dimension.is_none(),

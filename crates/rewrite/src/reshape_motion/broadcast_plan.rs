@@ -1,4 +1,4 @@
-//! Plans a broadcast or iota of the dims after a reshape in those before it.
+//! Plans a broadcast or iota after a reshape in the dims before it.
 
 use smallvec::SmallVec;
 use tilewright_ir::element::NumberClass;
@@ -10,10 +10,9 @@ use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::analysis::whole_number::whole_number;
 use crate::cost::CostModel;
 
-/// Adds to `patch`, before `id`, what `id` is in the input dims of `digits`: an
-/// instruction of their output dims that repeats values, namely a broadcast, which
-/// becomes broadcast, small reshape, broadcast, or an iota, which is the broadcast
-/// of a line. `None` for anything else.
+/// Adds to `patch`, before `id`, the value of `id` in the input dims of `digits`. `id` has their
+/// output dims and is a broadcast, which becomes broadcast, small reshape, broadcast; or an iota,
+/// which is handled as the broadcast of a one-dim iota. `None` for anything else.
 pub(super) fn repeated_through(
     module: &Module,
     id: InstId,
@@ -52,12 +51,12 @@ pub(super) fn cheapest_through(
     ways[usize::from(counts)](module, id, digits, patch)
 }
 
-/// As [`repeated_through`], for integers counted along one output dim that is
-/// several whole input dims: the sum of what is counted along each of these, in
-/// its steps. Nothing is reshaped, but every element is added up.
+/// As [`repeated_through`], for an integer iota along one output dim that merges several whole
+/// input dims: the sum of an iota along each input dim times its stride. Nothing is reshaped, but
+/// every element is added up.
 ///
-/// Law: for dims `d` of sizes `n_d` that merge into one, the index in that one is
-/// the sum over `d` of `i_d` times the product of `n_e` over the later ones, `e`.
+/// Law: if dims `d` of sizes `n_d` merge into one, its index is the sum over `d` of `i_d` times the
+/// product of `n_e` over the later dims `e`.
 pub(super) fn counted_through(
     module: &Module,
     id: InstId,
@@ -92,7 +91,7 @@ pub(super) fn counted_through(
     sum
 }
 
-/// The dim along which an iota, or the broadcast of one, counts.
+/// The dim along which an iota, or a broadcast of a one-dim iota, counts.
 fn counted_dim(module: &Module, id: InstId) -> Option<i64> {
     match (module.op(id), module.operands(id)) {
         (Op::Iota(attrs), []) => Some(attrs.dimension),
@@ -104,14 +103,14 @@ fn counted_dim(module: &Module, id: InstId) -> Option<i64> {
     }
 }
 
-/// The input dims that make up an output dim, with the step in it that one along
-/// each of them is; `None` unless they are several, and whole.
+/// The input dims that make up an output dim, each with its stride in it; `None` unless they are
+/// several, and whole.
 fn steps(digits: &Digits, to: usize) -> Option<SmallVec<[(usize, i64); 4]>> {
     let range = digits.digits_of_to(to);
     let mut steps: SmallVec<[(usize, i64); 4]> = SmallVec::new();
     let mut step = 1i64;
     for digit in digits.digits().get(range.clone())?.iter().rev() {
-        // A digit that is all of its input dim.
+        // The digit has to be all of its input dim.
         if digit.is_opaque() || digits.digits_of_from(digit.from.start).len() != 1 {
             return None;
         }

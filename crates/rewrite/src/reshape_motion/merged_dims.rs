@@ -1,22 +1,21 @@
-//! Dims that reduces take side by side are merged into one.
+//! Merge neighbouring dims that reduces remove together.
 //!
 //! ```text
 //! reduce f(x, y) over [H,W]  =  reduce f(reshape(x), reshape(y)) over [H*W]
 //! ```
 //!
-//! XLA:CPU computes a reduce together with the elementwise ops that it reads as a nest of
-//! loops, one for each dim. With its reductions left to itself (before 0.10, or where its
-//! library has none) it vectorises that only if a single dim is reduced: a sum of squares
-//! of f32`[4,4096,320]` along 1 takes a third of the time of one of f32`[4,64,64,320]` along
-//! 1 and 2. What a reduce reads is computed in the merged dims as a whole, since a reshape
-//! between the two parts the loops again. Where elements lie in memory does not change.
+//! XLA:CPU computes a reduce and the elementwise ops that it reads as one loop nest, with a loop
+//! for each dim. Where it has no library for the reduction (before 0.10, or for other reductions),
+//! it vectorises the nest only if a single dim is reduced: a sum of squares of f32`[4,4096,320]`
+//! along 1 takes a third of the time of one of f32`[4,64,64,320]` along 1 and 2. The whole region
+//! that a reduce reads moves to the merged dims, since a reshape in between would split the loop
+//! nest. No element moves in memory.
 //!
-//! Dims are merged that every reduce of a region takes. Preconditions and law are those of
-//! [`super::reshape_out_of_region`]; sums come in the order in which they came.
+//! Dims are merged if every reduce of a region removes them. Preconditions and law are those of
+//! [`super::reshape_out_of_region`]; sums keep their order.
 //!
-//! Made where the target charges for it (`reduce_nest_cycles`), and not in modules with
-//! shardings: parts along two dims are no parts along one, so that the partitioner would
-//! gather the array.
+//! A cost-gated pass for targets with `reduce_nest_cycles`. It skips modules with shardings: a
+//! partition along two dims is none along one, so the partitioner would gather the array.
 
 use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op};
@@ -30,7 +29,7 @@ use crate::driver::{Context, Pass};
 
 const NAME: &str = "merged-dims";
 
-// Between two parts of a region in different dims loops would be parted.
+// Moving part of a region would split the loop nest.
 const SEARCH: Search = Search { pass: NAME, starts: around_reduce, offers: merged, cuts: false };
 
 /// See the module.
@@ -61,14 +60,14 @@ impl Pass for MergedDims {
     }
 }
 
-/// Whether a module is made for several devices, each with a part of its arrays.
+/// Whether a module runs on several devices, each with a part of the arrays.
 fn is_partitioned(module: &Module) -> bool {
     let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
     module.header.num_partitions.is_some_and(|count| count > 1)
         || all.any(|id| module.extras(id).is_some_and(|extras| extras.sharding.is_some()))
 }
 
-/// The arrays of a reduce that takes dims side by side.
+/// The operands of a reduce that removes neighbouring dims.
 fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     let Op::Reduce(attrs) = module.op(id) else { return SmallVec::new() };
     let arrays = reduced_arrays(module, id);
@@ -79,7 +78,7 @@ fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     }
 }
 
-/// The dims of a region with those merged that all of its reduces take side by side.
+/// The dims of a region, with those merged that all of its reduces remove together.
 fn merged(module: &Module, region: &Region) -> Offers {
     let reduces = region.live_outs.iter().filter(|live_out| live_out.kind == LiveOutKind::Reduce);
     let taken: Vec<&Dims> = reduces

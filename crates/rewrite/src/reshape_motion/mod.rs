@@ -1,6 +1,5 @@
-//! Reductions and elementwise regions on the other side of reshapes, transposes and
-//! broadcasts, so that large arrays stay where they are: one pass per file, made where the
-//! cost model says that it pays.
+//! Passes that move reductions and elementwise regions to the other side of reshapes, transposes
+//! and broadcasts, so that large arrays are not copied: one pass per file, cost-gated.
 //!
 //! [`reduce_through_reshape`] is T1, [`reshape_out_of_region`] T2.
 
@@ -19,8 +18,8 @@ use crate::analysis::reduce::MonoidReduce;
 use crate::driver::numbers::{Class, FloatMode};
 use crate::pattern::Match;
 
-/// What it does to floats to reduce otherwise what `reduce` of a match reduces: `most` where it
-/// combines floats; nothing is allowed of reduces by no monoid.
+/// How a rewrite of the matched `reduce` changes floats: by `most` if regrouping the reduce rounds
+/// differently. `None`, which allows no rewrite, if it is no [`MonoidReduce`].
 fn class_of_reduce(found: &Match<'_>, most: Class) -> Option<Class> {
     let reduce = MonoidReduce::of(found.module(), found.get("reduce")?, FloatMode::Regroup)?;
     Some(if reduce.reducer.regroups_exactly() { Class::Exact } else { most })

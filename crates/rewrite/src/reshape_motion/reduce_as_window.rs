@@ -1,4 +1,4 @@
-//! **A reduce of a reshape as a window over what is reshaped.**
+//! **Turn a reduce of a reshape into a window over the reshape's operand.**
 //!
 //! ```text
 //! reduce(reshape(X), D) = reshape(reduce-window(reduce(X, S)))
@@ -7,15 +7,15 @@
 //! becomes     X[B,H,W,C] ── reduce-window 1x2x2x1, stride 1x2x2x1 ── [B,H/2,W/2,C]
 //! ```
 //!
-//! S are the dims of X along which the result does not vary. Of every other dim,
-//! what is reduced is all below what is kept (blocks: stride) or all above it
-//! (elements far apart: dilation). The last reshape merges or splits what is left.
+//! S are the dims of X along which the result does not vary. In every other dim, the reduced part
+//! lies all below the kept part (blocks: stride) or all above it (elements far apart: dilation).
+//! The last reshape merges or splits the remaining dims.
 //!
-//! Preconditions: as for [`super::reduce_through_reshape`], which comes first: its
-//! stages keep to reduces, which backends fuse, and leave little to do. So what is small
-//! and made of what was reduced once stays as it is.
+//! Preconditions: as for [`super::reduce_through_reshape`], which runs first: its stages are
+//! reduces, which backends fuse, and leave little work. So a small operand computed from the result
+//! of a reduce stays unchanged.
 //!
-//! It comes after all that moves regions, since a window ties an array to its dims.
+//! The pass runs after all that move regions, since a window fixes the dims of its operand.
 
 use tilewright_ir::{EditError, InstId, Module, Op, Opcode};
 
@@ -63,10 +63,10 @@ impl Pass for ReduceAsWindow {
     }
 }
 
-/// No more instructions are looked at for one array.
+/// The most instructions visited for one array.
 const MOST_STEPS: usize = 64;
 
-/// Whether an array is what a reduce leaves, or computed in place from that.
+/// Whether an array is the result of a reduce, or computed from one by fused ops and reshapes.
 fn of_reduced(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     let mut next = vec![id];
     for _ in 0..MOST_STEPS {

@@ -1,15 +1,14 @@
-//! Reductions of what a broadcast repeats.
+//! Reduce the operand of a broadcast instead of the broadcast.
 //!
 //! ```text
 //! sum of n copies of x = n * x        max, min, and, or of them = x
 //! reduce(broadcast(X, d), D, init) = f(init, repeat_n(reduce(X, D within X)))
 //! ```
 //!
-//! `n` is how often the reduce meets each element of X: the product of the
-//! reduced dims that X lacks. For a sum `n` must be a number of the type, which
-//! in bf16 not every one is. Products and exclusive ors are left alone. The
-//! product rounds once where the sum of copies rounds often, so float sums stay
-//! where their order must be kept (`--exact`).
+//! `n` is how often the reduce reads each element of X: the product of the reduced dims that X
+//! lacks. For a sum the type must represent `n` exactly, which bf16 does not always. Products and
+//! exclusive ors are not rewritten. `n * x` rounds once where the sum of copies rounds often, so
+//! float sums stay unchanged under `--exact`.
 
 use std::sync::LazyLock;
 
@@ -45,10 +44,10 @@ struct Parts<'m> {
     x: InstId,
     init: InstId,
     attrs: &'m ReduceAttrs,
-    /// The dims of the broadcast that those of `x` become.
+    /// For each dim of `x`, the dim of the broadcast.
     places: &'m [i64],
     monoid: Monoid,
-    /// How often the reduce meets each element of `x`: above 1.
+    /// How often the reduce reads each element of `x`: above 1.
     copies: i64,
 }
 
@@ -77,8 +76,8 @@ impl<'m> Parts<'m> {
             places.partition(|(_, place)| self.attrs.dimensions.contains(place));
         let dims: Dims = reduced.iter().map(|&(dim, _)| dim).collect();
         let kept: Dims = kept.iter().map(|&(_, &place)| place).collect();
-        // An init that is neutral may be met by every copy: `0.0` then still
-        // makes of `-0.0` what it made before.
+        // A neutral init may be combined with every copy: `0.0` still turns `-0.0` into `0.0`, as
+        // before.
         let value = self.found.module().constant(self.init);
         let neutral = value.is_some_and(|value| self.monoid.is_neutral(value));
         let identity = value.is_some() && value == self.monoid.identity().as_ref();
@@ -95,7 +94,7 @@ impl<'m> Parts<'m> {
         if has_init { Some(all) } else { self.with_init(new, all) }
     }
 
-    /// What `copies` of a value come to.
+    /// The reduction of `copies` equal values.
     fn repeated(&self, new: &mut Replacement<'_>, value: Value) -> Option<Value> {
         match self.monoid.opcode {
             Opcode::Maximum | Opcode::Minimum | Opcode::And | Opcode::Or => Some(value),
@@ -112,9 +111,9 @@ impl<'m> Parts<'m> {
         }
     }
 
-    /// The value in the dims of the result, of which it may lack some.
+    /// The value broadcast to the dims of the result.
     fn spread(&self, new: &mut Replacement<'_>, value: Value, kept: &[i64]) -> Option<Value> {
-        // A dim of the result is one of the broadcast, less those reduced before it.
+        // Reduced dims shift the dims after them.
         let place = |&dim: &i64| {
             let before = self.attrs.dimensions.iter().filter(|&&other| other < dim).count();
             dim.checked_sub(i64::try_from(before).ok()?)

@@ -1,5 +1,5 @@
-//! Reduces of reshapes that could start on the other side of the reshape: the
-//! mechanism of [`super::reduce_through_reshape`] and [`super::reduce_as_window`].
+//! Reduces of reshapes that can start before the reshape: the mechanism of
+//! [`super::reduce_through_reshape`] and [`super::reduce_as_window`].
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -15,20 +15,20 @@ use crate::driver::numbers::FloatMode;
 
 /// A way to reduce before a reshape.
 pub(super) struct Way {
-    /// Whether a reduction of these dims of the reshape could be done so.
+    /// Whether it applies to a reduction of these dims of the reshape.
     pub(super) starts: fn(&Digits, &[i64]) -> bool,
-    /// Plans the reduction, given the arrays on the other side of the reshape.
+    /// Plans the reduction of these arrays, which have the dims before the reshape.
     pub(super) plan: fn(&MonoidReduce, &Module, &Digits, &[Value], &mut Patch) -> Option<Value>,
-    /// What is said between the array before the reshape and that after it.
+    /// The words in a note between the shape before the reshape and the shape after it.
     pub(super) how: &'static str,
 }
 
-/// A reduce of a reshape, of which a part could come first.
+/// A reduce of a reshape that could partly come first.
 pub(super) struct ReduceOfReshape<'a> {
     reduce: InstId,
-    /// The first reshape among what it reduces.
+    /// The first reshape among the reduced arrays.
     reshape: InstId,
-    /// What is reshaped.
+    /// The operand of the reshape.
     pub(super) source: InstId,
     digits: Digits,
     way: &'a Way,
@@ -45,7 +45,7 @@ impl<'a> ReduceOfReshape<'a> {
         (starts && changes).then_some(Self { reduce, reshape, source, digits, way })
     }
 
-    /// What to do; or why it is left.
+    /// The rewrite, or the reason why there is none.
     pub(super) fn plan(
         &self,
         module: &Module,
@@ -83,13 +83,13 @@ impl<'a> ReduceOfReshape<'a> {
     }
 }
 
-/// The arrays of a reduce being brought to the dims of what is reshaped.
+/// Brings the arrays of a reduce to the dims before the reshape.
 struct Brought<'a> {
     found: &'a ReduceOfReshape<'a>,
     model: &'a CostModel<'a>,
     patch: Patch,
     values: FxHashMap<InstId, Value>,
-    /// The arrays that are not needed any more.
+    /// The arrays that the reduce no longer reads.
     frees: SmallVec<[InstId; 2]>,
 }
 
@@ -99,8 +99,8 @@ impl<'a> Brought<'a> {
         Self { found, model, patch, values, frees: SmallVec::new() }
     }
 
-    /// An array in those dims: what it is a reshape or a broadcast of, or else
-    /// the array reshaped.
+    /// An array in the dims before the reshape: the operand of a reshape, a broadcast or iota
+    /// planned anew, or else a reshape of the array.
     fn value(&mut self, module: &Module, id: InstId) -> Option<Value> {
         if let Some(value) = self.values.get(&id) {
             return Some(*value);
@@ -120,7 +120,7 @@ impl<'a> Brought<'a> {
         Some(value)
     }
 
-    /// The array in those dims, made without the array itself.
+    /// The same, but without reading the array; `None` if that is not possible.
     fn without(&mut self, module: &Module, id: InstId) -> Option<Value> {
         if module.extras(id).is_some() {
             return None;

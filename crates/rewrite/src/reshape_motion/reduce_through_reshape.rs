@@ -1,4 +1,4 @@
-//! **T1: reduce before the reshape what the reshape leaves alone.**
+//! **T1: reduce before a reshape the dims along which the result does not vary.**
 //!
 //! ```text
 //! reduce(reshape(X), D) = reduce(reshape(reduce(X, S), small), R)
@@ -7,26 +7,23 @@
 //! becomes     X[B,H,W,C] ── reduce {1,2} ── [B,C] ── reshape [B,G,C/G] ── reduce {2} ── [B,G]
 //! ```
 //!
-//! S are the dims of X along which the result does not vary; only dims of
-//! which one part is kept and another reduced keep a reshape, on the tensor
-//! already reduced. More arithmetic, far fewer elements to realign. Where no
-//! such dim is left, the reshape is gone.
+//! S are the dims of X along which the result does not vary. Dims with one part kept and another
+//! part reduced still need a reshape, but of the tensor already reduced: more arithmetic, far fewer
+//! elements to realign. Without such dims no reshape is left.
 //!
-//! Several arrays are reduced at once if one of them is such a reshape: the
-//! others come to the dims of X as what they are a reshape or a broadcast of, or
-//! by a reshape that the result has to pay. An argmax reduces values and an iota,
-//! which is reshaped or, where that is cheaper, counted anew along the dims of X.
+//! A reduce of several arrays qualifies if one of them is such a reshape. The others come to the
+//! dims of X as the operand of a reshape or a broadcast, or by a new reshape, whose cost counts. An
+//! argmax reduces values and an iota, which is reshaped or, if that is cheaper, computed anew along
+//! the dims of X.
 //!
-//! Preconditions: a computation that is a [`Reducer`] (associative and
-//! commutative), static row-major shapes. A first stage of sums or products
-//! starts from the identity, which must be known, unless the reduce's init is
-//! neutral, so that any other init is still applied once; where taking the init
-//! twice changes nothing (maxima, choices), both stages start from it. Sums and
-//! products of floats are regrouped, as HLO allows, unless the order must be kept
-//! (`--exact`); so are choices by floats, where the order decides which NaN's
-//! index and which zero's sign is kept.
+//! Preconditions: a computation that is a [`Reducer`] (associative and commutative), static
+//! row-major shapes. A first stage of sums or products starts from the identity, which must be
+//! known, so that the init is still applied once; if the init is neutral, or the monoid is
+//! idempotent (maxima, choices), both stages start from it. Sums and products of floats are
+//! regrouped, as HLO allows, unless `--exact` is given; so are choices by floats, where the order
+//! decides which NaN's index and which zero's sign is kept.
 //!
-//! Where parts of dims stay (`H/k` of H), [`super::reduce_as_window`] may do better.
+//! If dims are reduced in part (`H/k` of H), [`super::reduce_as_window`] may do better.
 //!
 //! [`Reducer`]: tilewright_ir::reducer::Reducer
 //!
@@ -46,7 +43,7 @@ use crate::driver::{Context, Pass};
 /// See the module.
 pub struct ReduceThroughReshape;
 
-/// Stages are for what can be reduced whole.
+/// Stages apply if some input dim can be reduced whole.
 const STAGES: Way = Way {
     starts: |digits, dims| first_stage(digits, dims).is_some(),
     plan: MonoidReduce::through,

@@ -4,9 +4,8 @@
 //! reduce(transpose(X, p), D) = transpose(reduce(X, p[D]), q)
 //! ```
 //!
-//! `q` puts what is left in order; often it is in order, and no transpose is
-//! left. Float sums and products are added up in another order, as HLO allows,
-//! unless the order must be kept (`--exact`).
+//! `q` restores the order of the remaining dims; often they are in order, and no transpose is left.
+//! Float sums and products are regrouped, as HLO allows, unless `--exact` is given.
 
 use std::sync::LazyLock;
 
@@ -31,7 +30,7 @@ pub static REDUCE_THROUGH_TRANSPOSE: LazyLock<Rule> = LazyLock::new(|| {
             let order = &order.dimensions;
             let source = |&dim: &i64| order.get(usize::try_from(dim).ok()?).copied();
             let reduced = attrs.dimensions.iter().map(source).collect::<Option<Dims>>()?;
-            // The dims that are left, as they are wanted and as they come out of the reduce.
+            // The remaining dims, in the order of the result and in that of the new reduce.
             let wanted: Dims = order.iter().copied().filter(|dim| !reduced.contains(dim)).collect();
             let mut left = wanted.clone();
             left.sort_unstable();

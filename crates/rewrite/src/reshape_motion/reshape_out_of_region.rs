@@ -1,4 +1,4 @@
-//! **T2: compute in the dims from which an elementwise region was reshaped.**
+//! **T2: compute an elementwise region in the dims before its reshapes.**
 //!
 //! ```text
 //! reshape(f(reshape(X), broadcast(Y))) = f(X, broadcast(reshape(broadcast(Y))))
@@ -12,22 +12,24 @@
 //!      [B,H,W,C]                                     f ──────────── T1 ── [B,G]
 //! ```
 //!
-//! `f` is any DAG of elementwise ops. What goes in: reshapes (of X, which is
-//! then used itself), broadcasts (Y is broadcast only over the missing digits
-//! of dims that the reshape mixes, reshaped while small, then broadcast to
-//! full size), iotas (as broadcasts of one dim), constants (written in the new
-//! dims), transposes that keep together what the reshape merges (of the operand,
-//! reshaped), anything else (reshaped at full size, which costs). What comes out:
-//! reshapes back (gone), reduces (by T1; of several arrays where the others are iotas or
-//! broadcasts), anything else (reshaped at full size).
+//! `f` is any DAG of elementwise ops. Its live-ins move to the new dims as follows:
+//! - a reshape of X becomes X;
+//! - a broadcast of Y becomes a broadcast over only the missing digits of dims that the reshape
+//!   mixes, reshaped while small, then broadcast to full size; an iota is a broadcast of one dim;
+//! - a constant is written in the new dims;
+//! - a transpose that keeps together the dims that the reshape merges becomes a transpose of the
+//!   reshaped operand;
+//! - any other array is reshaped at full size, which costs.
 //!
-//! What has a sharding, control edge, other attribute or layout of its own keeps
-//! its dims, and the rest may move around it.
+//! Of its live-outs, a reshape back disappears; a reduce becomes T1, and may reduce several arrays
+//! if the others are iotas or broadcasts; any other use gets a reshape at full size.
 //!
-//! Of all dims that its reshapes offer, and of all parts of the region, those are
-//! chosen that cost least on the target (by a minimum cut), and only if that is
-//! less than it costs now. So a patch norm, whose inner broadcast would be as large
-//! as the image, stays as it is.
+//! An instruction with a sharding, control edge, other attribute or layout of its own keeps its
+//! dims; the rest may move around it.
+//!
+//! The pass is cost-gated: a minimum cut chooses the cheapest part of the region to move, for each
+//! of the dims that the region's reshapes offer. So a patch norm, whose inner broadcast would be as
+//! large as the image, stays unchanged.
 //!
 //! Source: the patent application "Reshape and broadcast optimizations to avoid
 //! unnecessary data movement" (B. A. Hechtman, filed 2020-04-30), the pattern

@@ -1,13 +1,12 @@
-//! Degenerate dims: what is computed in dims with and without some of size 1
-//! is computed in those that cost less.
+//! Degenerate dims: compute a region with or without dims of size 1, whichever costs less.
 //!
 //! `reshape(f(reshape(X), broadcast(Y))) = f(X, broadcast(Y))` where the
 //! reshapes only add and drop dims of size 1. JAX's `keepdims=True` leaves
 //! such regions on every norm: `[B,T,1]` fills one lane of 128, `[B,T]` all.
 //!
-//! The same moves as of [`super::reshape_out_of_region`], made before them, so
-//! that those weigh small values in their cheapest form. A group norm with one
-//! group, or one channel in each, is all of this kind.
+//! The moves are those of [`super::reshape_out_of_region`]. This pass runs first, so that the other
+//! one sees small values in their cheapest form. A group norm with one group, or with one channel
+//! in each group, needs only this pass.
 
 use tilewright_ir::{EditError, Module};
 

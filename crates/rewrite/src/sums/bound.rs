@@ -1,12 +1,11 @@
-//! Which values are so far from the largest number that a sum of them does not overflow
-//! where the program does not.
+//! Values so far below the largest number that a sum of them overflows only where the program
+//! already overflows.
 //!
-//! - What is squared somewhere: on inputs on which the square is finite, the value is at
-//!   most the root of the largest number.
-//! - What is made of the program's inputs by moves, sums, differences and choices, and of
-//!   functions with bounds: it is as large as the inputs are, give or take the few binary
-//!   orders of a sum or of a constant near 1. A product of two of them may be as large as
-//!   the largest number.
+//! - A value that the program squares: on inputs whose square is finite, the value is at most the
+//!   root of the largest number.
+//! - A value computed from the program's inputs by moves, sums, differences, choices and bounded
+//!   functions: a sum or a constant near 1 adds only a few binary orders to the size of the inputs.
+//!   A product of two such values may be as large as the largest number.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
@@ -14,19 +13,19 @@ use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
 
 use super::scale::number;
 
-/// No more instructions are looked at to find out what a value is made from.
+/// The most instructions followed to find out how a value is computed.
 const MOST_STEPS: usize = 64;
 
-/// Constants up to this are as good as 1.
+/// The largest constant that counts as near 1.
 const MOST_CONSTANT: f64 = 256.0;
 
-/// Whether a sum of such values overflows only where the program does, or where its inputs
-/// are near the largest number.
+/// Whether a sum of such values overflows only where the program does, or where its inputs are near
+/// the largest number.
 pub fn is_bounded(module: &Module, id: InstId) -> bool {
     is_squared(module, id) || is_level(module, id)
 }
 
-/// Whether a product of a value with itself is in the program, as it is or moved.
+/// Whether the program multiplies a value, or a moved copy of it, with itself.
 fn is_squared(module: &Module, id: InstId) -> bool {
     let (mut seen, mut open) = (FxHashSet::default(), vec![id]);
     while let Some(next) = open.pop() {
@@ -55,7 +54,7 @@ fn overflows_alike(module: &Module, id: InstId, square: InstId) -> bool {
     element_type(square).is_some_and(ElementType::is_float) && (wide(id) || !wide(square))
 }
 
-/// Whether a value is made of inputs without products.
+/// Whether a value is computed from inputs with no products but those with constants near 1.
 fn is_level(module: &Module, id: InstId) -> bool {
     let (mut seen, mut open) = (FxHashSet::default(), vec![id]);
     while let Some(next) = open.pop() {
@@ -74,7 +73,7 @@ fn is_level(module: &Module, id: InstId) -> bool {
             (Op::Clamp, &[_, a, _]) => open.push(a),
             (Op::Constant(_), _) if is_at_most(module, next, MOST_CONSTANT) => {}
             (op, _) => match op.opcode() {
-                // The state of a loop may be a product of its turns.
+                // The state of a loop may be a product over its iterations.
                 Opcode::Parameter if module.instruction(next).parent() == module.entry() => {}
                 Opcode::Iota
                 | Opcode::Tanh
@@ -106,7 +105,7 @@ fn is_level(module: &Module, id: InstId) -> bool {
     true
 }
 
-/// Whether a reduce adds, or chooses among numbers.
+/// Whether a reduce is a sum, a maximum or a minimum.
 fn is_monoid(module: &Module, id: InstId) -> bool {
     let Op::Reduce(attrs) = module.op(id) else { return false };
     let monoid = Monoid::of(module, attrs.to_apply);

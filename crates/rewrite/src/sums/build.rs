@@ -1,4 +1,4 @@
-//! Writes sums in the stages that were chosen for them.
+//! Writes sums in the stages chosen for them.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ops::reduce::ReduceAttrs;
@@ -12,10 +12,10 @@ use super::product::{Factor, Law, Tree};
 use crate::analysis::index_range::{Cuts, IndexRange, sizes};
 use crate::analysis::reduce::{reshape_op, shape_like};
 
-/// What sums became that were replaced.
+/// Replaced values, each with its replacement.
 pub(super) type Replaced = FxHashMap<InstId, InstId>;
 
-/// What a patch put in the place of what, of which these are the instructions made.
+/// The replacements of a patch, whose planned instructions became `made`.
 pub(super) fn replaced_by(patch: &Patch, made: &[InstId]) -> Replaced {
     let by = |&(old, new): &(InstId, Value)| match new {
         Value::Old(new) => Some((old, new)),
@@ -24,28 +24,28 @@ pub(super) fn replaced_by(patch: &Patch, made: &[InstId]) -> Replaced {
     patch.replaced().iter().filter_map(by).collect()
 }
 
-/// A value whose dims are these parts of an index.
+/// A value whose dims are these ranges of an index.
 pub(super) struct Placed {
     pub(super) value: Value,
     pub(super) digits: Vec<IndexRange>,
 }
 
-/// Sums in the making.
+/// Sums under construction.
 pub(super) struct Build<'a> {
     module: &'a Module,
     pub(super) patch: Patch,
-    /// The first stages that were made.
+    /// The first stages built so far.
     cores: FxHashMap<Core, (Value, Vec<IndexRange>)>,
 }
 
-/// Which stage of a sum is made.
+/// The stage of a sum that is being built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     First,
     Second,
 }
 
-/// Where what is made goes, and what it is made for.
+/// The sum that instructions are built for; they go before it and have the type of `like`.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     sum: &'a Sum,
@@ -63,8 +63,8 @@ impl<'a> Build<'a> {
         Self { module, patch: Patch::new(), cores: FxHashMap::default() }
     }
 
-    /// Adds a sum in a form, in place of what it was. Sums come in the order in
-    /// which they stand, so that what the first one made is there for the others.
+    /// Replaces a sum by a form of it. Sums come in the order of the computation, so that the first
+    /// stage built for one stands before the others that share it.
     pub(super) fn add(&mut self, sum: &Sum, form: &Form) -> Option<()> {
         let at = At::new(self.module, sum)?;
         let first = self.core(at, &form.core, &form.tree)?;
@@ -82,7 +82,7 @@ impl<'a> Build<'a> {
         Some(())
     }
 
-    /// Puts a value in the place of a sum: with its sign, in the dims of its result.
+    /// Replaces a sum by a value, with the sign and dims of the sum's result.
     pub(super) fn finish(&mut self, at: At<'_>, placed: Placed) {
         let mut value = placed.value;
         if at.sum.product.negative {
@@ -95,8 +95,8 @@ impl<'a> Build<'a> {
         self.patch.replace(at.sum.id, value);
     }
 
-    /// The first stage of a sum, made once for all that have it, with its factors put
-    /// together as the first one has them.
+    /// The first stage of a sum. Sums that share a core share its instructions, whose factors are
+    /// combined in the order of the first of these sums.
     pub(super) fn core(&mut self, at: At<'_>, core: &Core, tree: &Tree) -> Option<Placed> {
         if let Some((value, digits)) = self.cores.get(core) {
             return Some(Placed { value: *value, digits: digits.clone() });
@@ -112,7 +112,7 @@ impl<'a> Build<'a> {
         Some(placed)
     }
 
-    /// Factors put together.
+    /// The factors of a tree, combined.
     fn product(
         &mut self,
         at: At<'_>,
@@ -130,7 +130,7 @@ impl<'a> Build<'a> {
         Some(self.op(at, at.sum.law.operation(divides), digits, [first, second]))
     }
 
-    /// The same elements by finer dims.
+    /// The same elements in finer dims.
     pub(super) fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<IndexRange>) -> Placed {
         if placed.digits == digits {
             return placed;
@@ -139,7 +139,7 @@ impl<'a> Build<'a> {
         Placed { value, digits }
     }
 
-    /// The same number everywhere.
+    /// A scalar constant broadcast to these dims.
     pub(super) fn number(
         &mut self,
         at: At<'_>,
@@ -154,7 +154,7 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [number]))
     }
 
-    /// The product of a sum and the factors that came out of it.
+    /// A sum times the factors that were pulled out of it.
     fn times(&mut self, at: At<'_>, sum: &Placed, rest: &Rest) -> Option<Value> {
         let leaf = |build: &mut Self, place: usize| match place.checked_sub(1) {
             None => Some(sum.value),
@@ -163,7 +163,7 @@ impl<'a> Build<'a> {
         self.product(at, &rest.tree, &leaf, &sum.digits)
     }
 
-    /// A factor in all these dims.
+    /// A factor broadcast to these dims.
     pub(super) fn spread(
         &mut self,
         at: At<'_>,
@@ -190,10 +190,9 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [value]))
     }
 
-    /// What a stage begins with: the first one with what the sum did, the second with what
-    /// changes nothing at all, so `-0.0` for float sums. Of two sums with the same init XLA
-    /// makes one, which reads all that the first one reads once more where that is needed
-    /// elsewhere, too
+    /// The init of a stage: the sum's own init for the first stage, the identity for the second,
+    /// which is `-0.0` for float sums. XLA merges two sums with the same init into one, which reads
+    /// the whole operand of the first once more if that is needed elsewhere, too
     /// (`xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`).
     fn init(&mut self, at: At<'_>, stage: Stage) -> Option<Value> {
         let &[_, init] = self.module.operands(at.sum.id) else { return None };
@@ -208,7 +207,7 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// The sum along those dims that lie within these ranges.
+    /// The sum along the dims that lie within these ranges.
     fn summed(
         &mut self,
         at: At<'_>,

@@ -1,11 +1,11 @@
 //! Sums of products, and the ways to pull them apart.
 //!
-//! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1. A maximum
-//! of sums is a sum here, and so are the other reductions that a [`Law`] is for.
+//! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1. The word *sum* here
+//! also covers a maximum of sums and the other reductions that have a [`Law`].
 //!
-//! Of a float sum only such factors come out as make nothing overflow (`scale.rs`), but
-//! any where the rest is one value that is bounded (`bound.rs`), or where the program sums
-//! the rest already, less factors that may come out of it.
+//! A float sum only gives up factors that cause no new overflow (`scale.rs`). It gives up any
+//! factor if the rest is a single bounded value (`bound.rs`), or if the program already sums the
+//! rest, less factors that may be pulled out of that sum.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,7 @@ use crate::analysis::reduce::MonoidReduce;
 use crate::cost::CostModel;
 use crate::driver::numbers::{Class, FloatMode};
 
-/// No more ways to pull sums apart are looked at together.
+/// The most stages considered for one sum, and for one group of sums.
 const MOST_STAGES: usize = 32;
 
 /// A sum whose summand is a product.
@@ -30,68 +30,67 @@ const MOST_STAGES: usize = 32;
 pub struct Sum {
     /// The reduce.
     pub id: InstId,
-    /// How many elements it reads.
+    /// The number of elements that it reads.
     pub elements: i64,
-    /// How it combines them.
+    /// The monoid that combines them.
     pub monoid: Monoid,
-    /// How the summand is taken apart.
+    /// The law by which the summand is split into factors.
     pub law: Law,
-    /// Where the dims of the result lie in the index of the summand.
+    /// The ranges of the result's dims in the index of the summand.
     pub kept: Vec<IndexRange>,
-    /// What is summed, neighbours joined, minor to major.
+    /// The summed ranges, neighbours joined, minor to major.
     pub summed: Vec<IndexRange>,
     /// The summand.
     pub product: Product,
-    /// Which of its factors may come out, whatever stays.
+    /// For each factor, whether it may be pulled out by itself.
     pub tame: Vec<bool>,
-    /// Which of its factors any others may come out beside, if it alone stays.
+    /// For each factor, whether all others may be pulled out if it alone stays.
     pub bounded: Vec<bool>,
 }
 
 /// A sum in two stages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// What is summed first, and along what.
+    /// The factors that the first stage sums, and the ranges that it sums along.
     pub core: Core,
-    /// How the factors of the core are put together.
+    /// How the factors of the core are combined.
     pub tree: Tree,
-    /// What the results of the first stage are multiplied by before they are summed.
+    /// The factors multiplied with the results of the first stage, before the second stage.
     pub between: Rest,
-    /// The factors by which the result is multiplied. Those that a float product applied
-    /// before a factor between the stages are between them, too.
+    /// The factors multiplied with the result. They exclude a factor that a float product applied
+    /// before one of those between the stages; it is also applied between them.
     pub after: Rest,
 }
 
 /// Factors that a sum is multiplied by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// The factors.
+    /// The factors, numbered from 1 in `tree`.
     pub factors: Vec<Factor>,
-    /// How they are multiplied with the sum, which is the factor 0 here; they are 1 and on.
-    /// The order is that of the product that was summed, so that no product on the way
-    /// overflows that did not before.
+    /// How they are combined with the sum, which is factor 0. The order is that of the original
+    /// product, so that no intermediate product overflows that did not before.
     pub tree: Tree,
 }
 
-/// A sum of a product, by what it is: two that are equal are one.
+/// The first stage of a sum, as a key: equal cores are computed once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Core {
-    /// The factors, sorted: those that divide come last. Where the law
-    /// [keeps order](Law::keeps_order), as they are in the product.
+    /// The factors, sorted: divisors come last. If the law [keeps order](Law::keeps_order), they
+    /// keep the order of the product.
     pub factors: Vec<Factor>,
-    /// Along what it is summed, neighbours joined, minor to major.
+    /// The ranges summed along, neighbours joined, minor to major.
     pub along: Vec<IndexRange>,
-    /// How many elements it reads.
+    /// The number of elements that it reads.
     pub elements: i64,
-    /// How it combines them.
+    /// The monoid that combines them.
     pub monoid: Monoid,
-    /// How its factors are put together.
+    /// The law by which its factors are combined.
     pub law: Law,
 }
 
 impl Sum {
-    /// The sum that a reduce is: of one array of at least one element, from an init
-    /// that adds nothing. `None` if it is none, or regrouping is not allowed.
+    /// The sum that a reduce computes: of one array with at least one element, with a neutral init.
+    /// `None` if the reduce is no such sum or may not be regrouped.
     pub fn of(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
             return None;
@@ -102,7 +101,7 @@ impl Sum {
         if rounds || !monoid.is_neutral(module.constant(init)?) {
             return None;
         }
-        // The first law by which there is anything to take apart.
+        // The first law that finds several factors.
         let products =
             Law::of(monoid).iter().filter_map(|&law| Some((law, Product::of(module, array, law)?)));
         let products: Vec<(Law, Product)> = products.collect();
@@ -142,13 +141,13 @@ impl Sum {
         array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
     }
 
-    /// Whether a dim with this range is summed whole.
+    /// Whether the sum removes all of a dim with this range.
     pub fn sums(&self, range: IndexRange) -> bool {
         self.summed.iter().any(|&whole| range.within(whole))
     }
 
-    /// The stages that the factors suggest: what each of them, and each two, are
-    /// constant along; the whole first.
+    /// The stages worth trying: first all summed ranges, then the ranges that each factor, and each
+    /// pair of factors, is constant along.
     pub fn stages(&self) -> Vec<Vec<IndexRange>> {
         let mut stages = vec![self.summed.clone()];
         let mut own: Vec<Vec<IndexRange>> = Vec::new();
@@ -172,8 +171,8 @@ impl Sum {
         stages
     }
 
-    /// What of these ranges a factor is constant along; `None` where it is not to be
-    /// told apart.
+    /// The parts of these ranges that a factor is constant along; `None` where the ranges do not
+    /// split into digits.
     fn constant_along(&self, factor: &Factor, along: &[IndexRange]) -> Option<Vec<IndexRange>> {
         let ends = factor.ranges.iter().chain(along).copied();
         let digits = Cuts::of(self.elements, ends)?.digits();
@@ -183,9 +182,9 @@ impl Sum {
         Some(joined(digits.into_iter().filter(constant)))
     }
 
-    /// The sum with this as its first stage, and what may come out of that; `None` where
-    /// it is not part of what is summed, cuts what a factor has as one, or would have
-    /// nothing left in it but what divides.
+    /// The sum with a first stage along these ranges and as many factors as possible pulled out of
+    /// it. `None` if the ranges are not all summed, if they cut a range of a factor unevenly, or if
+    /// only divisors would be left.
     pub fn form(&self, along: &[IndexRange]) -> Option<Form> {
         let factors = &self.product.factors;
         let varies = |factor: &Factor| along.iter().any(|&range| factor.varies_along(range));
@@ -202,7 +201,7 @@ impl Sum {
         self.staged(along, &stays)
     }
 
-    /// The sum with this core, which another sum has, as its first stage.
+    /// The sum with the first stage of another sum, if it can have that.
     fn form_like(&self, other: &Form) -> Option<Form> {
         let Core { factors, along, law, monoid, elements } = &other.core;
         let same = (law, monoid, elements) == (&self.law, &self.monoid, &self.elements);
@@ -224,7 +223,7 @@ impl Sum {
         Some(Form { tree: other.tree.clone(), ..form })
     }
 
-    /// The sum with a first stage along these ranges, in which these factors stay.
+    /// The sum with a first stage along these ranges that keeps the factors marked in `stays`.
     fn staged(&self, along: &[IndexRange], stays: &[bool]) -> Option<Form> {
         let inside = along.iter().all(|a| self.summed.iter().any(|whole| a.within(*whole)));
         if !inside || along.is_empty() {
@@ -235,7 +234,7 @@ impl Sum {
         Cuts::of(self.elements, ends.chain(&self.kept).chain(along).copied())?;
         let varies = |factor: &Factor| self.summed.iter().any(|&range| factor.varies_along(range));
         let last = factors.iter().rposition(varies);
-        // What is applied after something that waits waits, too.
+        // A factor applied after one that waits for the second stage waits, too.
         let waits = |place: usize, factor: &Factor| {
             if self.law.keeps_order() { Some(place) <= last } else { varies(factor) }
         };
@@ -252,7 +251,7 @@ impl Sum {
         let above = core.iter().filter(|(_, factor)| !factor.divides).map(|&(place, _)| place);
         let deepest = above.max_by_key(|&place| (tree.depth_of(place), Reverse(place)))?;
         if self.law == Law::Times && self.monoid.element_type.is_float() {
-            // `(q*tiny)*huge` is no `sum(q*huge) * tiny`: what comes before waits for it.
+            // `(q*tiny)*huge` is not `sum(q*huge) * tiny`: earlier factors wait for later ones.
             let met = |place: &usize| tree.meeting(deepest, *place);
             let last = between.iter().filter_map(met).min();
             let waits = |place: &usize| last.is_some() && met(place) >= last;
@@ -272,7 +271,7 @@ impl Sum {
         Some(Form { core, tree, between, after })
     }
 
-    /// Some of the factors, multiplied with the sum where the factor `sum` was.
+    /// Some of the factors, combined with the sum in the place of the factor `sum`.
     fn rest(&self, sum: usize, places: &[usize]) -> Option<Rest> {
         let place = |old| match places.iter().position(|&place| place == old) {
             Some(place) => place.checked_add(1),
@@ -285,7 +284,7 @@ impl Sum {
 }
 
 impl Form {
-    /// Whether it is the sum as it was, with nothing pulled out.
+    /// Whether the form equals the sum itself, with nothing pulled out.
     pub fn is_whole(&self, sum: &Sum) -> bool {
         self.core.along == sum.summed
             && self.between.factors.is_empty()
@@ -294,12 +293,12 @@ impl Form {
     }
 }
 
-/// For each of these sums the form to give it, so that there are few different
-/// cores; `None` for those to leave. A sum that shares its core with no other is
-/// given a form only if `alone` says so, and if something comes out of it.
+/// For each sum the form to give it, so that there are few different cores; `None` leaves a sum
+/// unchanged. A sum that shares its core with no other gets a form only if `alone` is set and
+/// something is pulled out of it.
 ///
-/// A set of cores that covers all sums, greedily: the core first that most sums can
-/// have, of these the one that sums most; for a sum alone, that of the fewest factors.
+/// The choice is greedy: the core that most sums can have comes first; ties go to the core that
+/// sums the most elements, and for a lone sum to the one with the fewest factors.
 pub fn share(sums: &[Sum], alone: bool) -> Vec<Option<Form>> {
     let offered = offered(sums);
     let mut chosen: Vec<Option<Form>> = sums.iter().map(|_| None).collect();
@@ -315,10 +314,10 @@ pub fn share(sums: &[Sum], alone: bool) -> Vec<Option<Form>> {
     chosen
 }
 
-/// The sums that can have a core, each in the form that has it.
+/// The sums that can have one core, each with the form that gives it.
 type Takers = SmallVec<[(usize, Form); 4]>;
 
-/// The cores that any sum suggests, each with all sums that can have it.
+/// The cores that the sums suggest, each with all sums that can have it.
 fn offered(sums: &[Sum]) -> Vec<Takers> {
     let mut stages: Vec<Vec<IndexRange>> = Vec::new();
     for stage in sums.iter().flat_map(Sum::stages) {
@@ -343,8 +342,8 @@ fn offered(sums: &[Sum]) -> Vec<Takers> {
     offered
 }
 
-/// Adds the sums out of which more factors come than may come out of any sum, so that
-/// they have a core that is summed already.
+/// Adds the sums that can have this core only because another sum has it: more factors must be
+/// pulled out of them than may be pulled out of any sum.
 fn add_like(takers: &mut Takers, sums: &[Sum]) {
     let Some((_, first)) = takers.first().cloned() else { return };
     let wild = |sum: &Sum| sum.tame.iter().any(|tame| !tame);
@@ -358,11 +357,11 @@ fn add_like(takers: &mut Takers, sums: &[Sum]) {
     takers.sort_by_key(|&(taker, _)| taker);
 }
 
-/// How many sums can have a core; how few factors it has, where that frees a lone sum
-/// from waiting for the others; and how many elements it sums to one.
+/// The merit of a core: how many sums can have it; for a lone sum, how few factors it has, because
+/// the sum has to wait for each of them; and how many elements it combines into one.
 type Merit = (usize, Reverse<usize>, i64);
 
-/// What most of the open sums can have.
+/// The core that most of the open sums can have.
 fn most_wanted<'a>(offered: &'a [Takers], open: &[bool]) -> Option<Vec<&'a (usize, Form)>> {
     let mut best: Option<(Merit, Vec<&(usize, Form)>)> = None;
     for takers in offered {

@@ -1,4 +1,4 @@
-//! **T3: pull sums of products apart, so that those with one core are one sum.**
+//! **T3: pull factors out of sums, so that sums with equal cores become one sum.**
 //!
 //! ```text
 //! sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q        p constant along D1
@@ -10,21 +10,20 @@
 //! any(x and c) = any(x) and c  all(x or c) = all(x) or c
 //! ```
 //!
-//! The gradient of a normalisation sums an image several times over, each time
-//! multiplied by other small arrays. What does not vary along some summed dims comes
-//! out of the sum along these; what is left is sorted, so that equal cores are found
-//! to be equal, and is summed once. What comes out also need not be there before the
-//! sum: it may then run beside others, in the same pass over the image.
+//! The gradient of a normalisation sums an image several times, each time multiplied by other small
+//! arrays. A factor that is constant along some summed dims is pulled out of the sum along these.
+//! The remaining factors are sorted, so that equal cores are found, and summed once. A factor
+//! pulled out need not be computed before the sum, which may then share a memory sweep over the
+//! image with others.
 //!
-//! Preconditions: sums from an init that adds nothing, in one type; static row-major
-//! shapes; nothing attached. Quotients and signs come out likewise; a conversion is
-//! seen through where it is exact. Floats only where their sums may be regrouped
-//! (not under `--exact`), and not in `f16` or narrower, where a sum may overflow once
-//! what kept it small is pulled out. What scales a maximum must be known not to be
-//! negative, and what is added to one be a float: integers wrap around. See
+//! Preconditions: sums with a neutral init, in one type; static row-major shapes; nothing attached.
+//! Quotients and signs are pulled out likewise, and exact conversions are seen through. Floats only
+//! if their sums may be regrouped (not under `--exact`), and not in `f16` or narrower, where a sum
+//! may overflow without a factor that kept it small. The scale of a maximum must be known not to be
+//! negative, and the term added to one must be a float: integers wrap around. See
 //! `docs/numerics.md`.
 //!
-//! Made where the module costs less for it on the target.
+//! A cost-gated pass.
 
 mod words;
 
@@ -88,10 +87,10 @@ impl Pass for FactoredSums {
     }
 }
 
-/// No more sums are looked at together.
+/// The most sums in one group.
 const MOST_SUMS: usize = 256;
 
-/// The sums of a computation that may be pulled apart, in order.
+/// The live sums of a computation that may be pulled apart, in order.
 pub(super) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<Sum> {
     let reduces = module
         .instructions(computation)
@@ -100,14 +99,14 @@ pub(super) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) 
     sums.filter(|sum| sum.law != Law::Times || has_room(sum.monoid.element_type)).collect()
 }
 
-/// Whether sums of a type do not overflow once what kept them small is pulled out, or
-/// may: integers wrap around.
+/// Whether sums of a type may lose a factor that kept them small: the type has a wide range, or its
+/// overflow wraps around.
 fn has_room(element_type: ElementType) -> bool {
     matches!(element_type, ElementType::BF16 | ElementType::F32 | ElementType::F64)
         || element_type.is_integer()
 }
 
-/// Sums that have a factor in common, which varies along what they sum.
+/// Groups of sums that share a factor which varies along summed ranges.
 fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
     let mut joined = UnionFind::<usize>::new(sums.len());
     let mut first: FxHashMap<InstId, usize> = FxHashMap::default();
@@ -132,14 +131,14 @@ fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
     groups
 }
 
-/// What was made so far.
+/// The state of one run of the pass.
 struct State<'a> {
     scales: Scales<'a>,
-    /// What sums became.
+    /// The replacements of sums so far.
     replaced: Replaced,
 }
 
-/// Pulls the sums of these groups apart in the best way, if that pays.
+/// Rewrites the sums of these groups in the cheapest way, if that pays.
 fn factor(
     module: &mut Module,
     groups: &mut [Vec<Sum>],
@@ -147,14 +146,14 @@ fn factor(
     cx: &mut Context<'_>,
 ) -> Result<usize, EditError> {
     for group in groups.iter_mut() {
-        // What other sums became may have left one without use.
+        // Earlier rewrites may have removed a sum.
         group.retain(|sum| module.instruction(sum.id).parent().is_some());
         for factor in group.iter_mut().flat_map(|sum| &mut sum.product.factors) {
             factor.value = replaced.get(&factor.value).copied().unwrap_or(factor.value);
         }
     }
     let mut best: Option<(f64, Patch, Vec<Option<Form>>)> = None;
-    // What comes out of a sum that stays alone may save a pass over main memory.
+    // A factor pulled out of a lone sum may save a memory sweep.
     let ways: &[bool] =
         if is_large(module, groups, &cx.model()) { &[false, true] } else { &[false] };
     for &alone in ways {
@@ -191,7 +190,7 @@ fn is_large(module: &Module, groups: &[Vec<Sum>], model: &CostModel<'_>) -> bool
     groups.iter().flatten().any(|sum| sum.is_large(module, model))
 }
 
-/// The edits that give sums these forms, if there are any.
+/// The edits that give the sums these forms; `None` if there are none.
 fn patch<'a>(
     module: &Module,
     sums: impl Iterator<Item = (&'a Sum, &'a Option<Form>)>,

@@ -1,7 +1,7 @@
-//! Sums of products and of powers with fewer sweeps over the array that is summed.
+//! Rewrites of sums of products and of powers that save memory sweeps over the summed array.
 //!
-//! [`factored_sums`] is T3 and [`shifted_moments`] T4; [`product`] and [`factor`] are the
-//! algebra below them, [`bound`], [`scale`] and [`sign`] what it has to know about values.
+//! [`factored_sums`] is T3 and [`shifted_moments`] T4. [`product`] and [`factor`] are the algebra
+//! below them; [`bound`], [`scale`] and [`sign`] provide the facts that they need about values.
 
 pub mod bound;
 mod build;

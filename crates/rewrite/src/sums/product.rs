@@ -1,19 +1,19 @@
 //! A value as a product of factors, each of which varies along some dims only.
 //!
-//! A product is what a [`Law`] takes apart: of numbers under a sum, but also a sum
-//! under a maximum, or a disjunction under a conjunction. Its [`Tree`] keeps the order
-//! in which the factors were put together, so that a part of them is put together in
-//! the same order: products in another order may overflow where these did not.
+//! A [`Law`] decides what counts as a product: a product of numbers under a sum, but also a sum
+//! under a maximum, or a disjunction under a conjunction. The [`Tree`] of a product keeps the order
+//! of its operations, so that some of the factors can be combined in the same order: another order
+//! may overflow where the original did not.
 //!
-//! Under a maximum the order is the law itself. Rounding keeps order, so a maximum
-//! commutes with one rounded operation, `max_j rnd(y_j + c) = rnd(max_j(y_j) + c)`, and
-//! so with the last one applied, then with the one before it. It does not commute with
-//! an operation below one that varies along the maximum: `(y_j + c) + b_j` stays whole.
+//! Under a maximum the law depends on the order. Rounding is monotone, so a maximum commutes with
+//! one rounded operation, `max_j rnd(y_j + c) = rnd(max_j(y_j) + c)`: with the last one applied,
+//! then with the one before it. It does not commute with an operation below one that varies along
+//! the maximum: `(y_j + c) + b_j` stays whole.
 //!
-//! What is broadcast varies along its own dims; a reshape on the way is read
-//! through its digits, so that a scale per channel is known to be the same all over
-//! an image though the image was cut into groups since. Signs come out; quotients
-//! are factors below the line; a conversion that is exact is applied to the factor.
+//! A broadcast varies along the dims of its operand only. A reshape is read through its digits, so
+//! a scale per channel is known to be constant over an image even after a reshape of the image into
+//! groups. Signs are pulled out; the right side of a quotient gives factors that divide; an exact
+//! conversion is applied to the factor.
 
 use smallvec::SmallVec;
 use tilewright_ir::reducer::Monoid;
@@ -24,26 +24,25 @@ use crate::analysis::index_range::{IndexRange, index_ranges};
 use crate::analysis::reduce::is_plain;
 use crate::analysis::types::holds;
 
-/// Products of more factors are left as they are.
+/// The most factors; longer products are left as one factor.
 const MOST_FACTORS: usize = 16;
 
-/// No more instructions are looked at for one product.
+/// The most instructions visited for one product.
 const MOST_STEPS: usize = 64;
 
-/// What comes out of a reduction, being constant along it.
+/// The law by which a factor that is constant along a reduction is pulled out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
     /// `sum c*x = c * sum x`.
     Times,
-    /// `max(x + c) = max(x) + c`, and so the minimum, of floats: rounding keeps order.
+    /// `max(x + c) = max(x) + c`, also for minima, of floats: rounding is monotone.
     Plus,
-    /// `max(c*x) = c * max(x)`, and so the minimum, of floats, for c whose sign is
-    /// known to be plus. x is the first factor, which alone may be negative; it cannot
-    /// come out.
+    /// `max(c*x) = c * max(x)`, also for minima, of floats, for c known to have the sign plus. x is
+    /// the first factor, may be negative, and stays in the maximum.
     Scale,
-    /// `any(x and c) = any(x) and c`, and so for all.
+    /// `any(x and c) = any(x) and c`, also for `all`.
     And,
-    /// `all(x or c) = all(x) or c`, and so for any.
+    /// `all(x or c) = all(x) or c`, also for `any`.
     Or,
 }
 
@@ -59,13 +58,13 @@ impl Law {
         }
     }
 
-    /// Whether only the operation applied last comes out, then the one before it: so
-    /// where the law is that rounding keeps order.
+    /// Whether only the operation applied last can be pulled out, then the one before it: so for
+    /// laws that rely on monotone rounding.
     pub fn keeps_order(self) -> bool {
         matches!(self, Self::Plus | Self::Scale)
     }
 
-    /// The operation that puts a factor to the others.
+    /// The operation that combines a factor with the others.
     pub fn operation(self, divides: bool) -> Op {
         match (self, divides) {
             (Self::Times | Self::Scale, false) => Op::Multiply,
@@ -78,27 +77,27 @@ impl Law {
     }
 }
 
-/// What a product is of.
+/// One factor of a product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Factor {
-    /// Whether it stands below the line.
+    /// Whether the product is divided by it.
     pub divides: bool,
-    /// An instruction.
+    /// The instruction that computes it.
     pub value: InstId,
-    /// Where each of its dims lies in the index of the product, major to minor.
+    /// The range of each of its dims in the index of the product, major to minor.
     pub ranges: SmallVec<[IndexRange; 4]>,
-    /// What it is converted to, exactly.
+    /// The type to which it is converted; the conversion is exact.
     pub convert: Option<ElementType>,
 }
 
 impl Factor {
-    /// Whether it may differ from step to step along a range.
+    /// Whether it may vary along a range.
     pub fn varies_along(&self, range: IndexRange) -> bool {
         self.ranges.iter().any(|own| !own.apart(range))
     }
 
-    /// The two factors whose difference it is, of which the second is constant along
-    /// all of these ranges.
+    /// The two factors whose difference this factor is, if the second is constant along all of
+    /// these ranges.
     pub fn less_constant(&self, module: &Module, along: &[IndexRange]) -> Option<(Self, Self)> {
         let (Op::Subtract, &[a, b]) = (module.op(self.value), module.operands(self.value)) else {
             return None;
@@ -118,10 +117,10 @@ impl Factor {
     }
 }
 
-/// How factors are put together.
+/// How factors are combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
-    /// A factor, by its place.
+    /// A factor, by its index.
     Factor(usize),
     /// The product of two values.
     Times(Box<[Tree; 2]>),
@@ -130,8 +129,8 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// The tree of some of the factors, by their new places, in the same order; `None`
-    /// if there are none, or only such as divide.
+    /// The tree of those factors that `place` gives a new index, in the same order; `None` if there
+    /// are none, or only divisors.
     pub fn of_some(&self, place: &dyn Fn(usize) -> Option<usize>) -> Option<Self> {
         match self.part(place) {
             Part { above: Some(tree), below: None } => Some(tree),
@@ -139,7 +138,7 @@ impl Tree {
         }
     }
 
-    /// Factors put together one after the other.
+    /// The tree that combines factors one after the other.
     pub fn chain(divides: impl IntoIterator<Item = bool>) -> Option<Self> {
         let mut factors = divides.into_iter().enumerate();
         let first = factors.next().filter(|(_, divides)| !divides)?;
@@ -150,7 +149,7 @@ impl Tree {
         }))
     }
 
-    /// Under how many operations a factor stands; `None` for one that is not in the tree.
+    /// The number of operations above a factor; `None` for a factor that is not in the tree.
     pub fn depth_of(&self, factor: usize) -> Option<usize> {
         match self {
             Self::Factor(own) => (*own == factor).then_some(0),
@@ -160,8 +159,8 @@ impl Tree {
         }
     }
 
-    /// Under how many operations the one stands that puts two factors together: the more,
-    /// the earlier it is applied.
+    /// The number of operations above the one that combines two factors: the larger it is, the
+    /// earlier that operation is applied.
     pub fn meeting(&self, one: usize, other: usize) -> Option<usize> {
         match self {
             Self::Factor(own) => (*own == one && *own == other).then_some(0),
@@ -195,7 +194,7 @@ impl Tree {
     }
 }
 
-/// What is left of a tree, above and below the line.
+/// The remaining parts of a tree, in the numerator and in the denominator.
 struct Part {
     above: Option<Tree>,
     below: Option<Tree>,
@@ -208,22 +207,21 @@ fn either<T>(a: Option<T>, b: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> 
     }
 }
 
-/// A value taken apart.
+/// A value as a signed product of factors.
 #[derive(Clone, Debug)]
 pub struct Product {
-    /// Whether the sign is turned.
+    /// Whether the product is negated.
     pub negative: bool,
-    /// The factors, in the order in which they are met. Where the law
-    /// [keeps order](Law::keeps_order), the one that is applied last is the last.
+    /// The factors, in the order of the walk. If the law [keeps order](Law::keeps_order), the
+    /// factor applied last is the last.
     pub factors: Vec<Factor>,
-    /// How they are put together.
+    /// How they are combined.
     pub tree: Tree,
 }
 
 impl Product {
-    /// What an array is the product of: itself alone, if nothing else is found.
-    /// `None` for what has no elements, or dims that are not known or lie
-    /// otherwise than row major.
+    /// The factors of an array; a single factor, the array itself, if it is no product. `None` for
+    /// an array that is empty, dynamic or not row-major.
     pub fn of(module: &Module, id: InstId, law: Law) -> Option<Self> {
         let shape = module.array_shape(id).filter(|shape| is_plain(shape))?;
         let own: SmallVec<[IndexRange; 4]> = index_ranges(shape.dims())?.into();
@@ -231,7 +229,7 @@ impl Product {
         Some(Self::of_factor(module, whole, law))
     }
 
-    /// What a factor that has the dims of a whole array is the product of.
+    /// The factors of a factor that has the dims of a whole array.
     pub fn of_factor(module: &Module, whole: Factor, law: Law) -> Self {
         let elements = whole.ranges.iter().map(|range| range.high).max().unwrap_or(1);
         let mut walk = Walk { module, law, elements, negative: false, factors: vec![], steps: 0 };
@@ -247,7 +245,7 @@ impl Product {
 struct Walk<'a> {
     module: &'a Module,
     law: Law,
-    /// How many elements the whole has.
+    /// The number of elements of the whole array.
     elements: i64,
     negative: bool,
     factors: Vec<Factor>,
@@ -263,9 +261,9 @@ impl Walk<'_> {
         if self.steps > MOST_STEPS || !self.is_bare(id) {
             return self.push(factor);
         }
-        // A product that is rounded before it is made wider is none of wide ones.
+        // A product rounded before a widening conversion is not a product of wide values.
         let rounds_once = factor.convert.is_none();
-        // A type without signs cannot be negative.
+        // The values of an unsigned float type cannot be negated.
         let has_signs = module
             .array_shape(id)
             .is_some_and(|shape| shape.element_type != ElementType::F8E8M0FNU);
@@ -305,9 +303,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The operands of an operation that keeps order: the one that is ordered, and the
-    /// one it is combined with, if that is repeated along some dims, so that it may come
-    /// out of a maximum.
+    /// The operands of a monotone operation: the one that varies, and the one combined with it, if
+    /// that is broadcast along some dims, so that it may be pulled out of a maximum.
     fn applied_last(&self, factor: &Factor, a: InstId, b: InstId) -> Option<(Factor, Factor)> {
         let (module, op) = (self.module, self.module.op(factor.value));
         let (both_ways, divides) = match (self.law, op) {
@@ -325,7 +322,7 @@ impl Walk<'_> {
         last(b, a).or_else(|| last(a, b).filter(|_| both_ways))
     }
 
-    /// The operand of a reshape, or of a conversion that changes no value, in its place.
+    /// The operand of a reshape or of an exact conversion, as a factor.
     fn seen_through(&self, factor: &Factor) -> Option<Factor> {
         let (module, id) = (self.module, factor.value);
         match (module.op(id), module.operands(id)) {
@@ -341,7 +338,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A factor behind reshapes, exact conversions and a broadcast.
+    /// The factor behind reshapes, exact conversions and one broadcast.
     fn source(&self, mut factor: Factor) -> Factor {
         for _ in 0..MOST_STEPS {
             let seen = self.is_bare(factor.value).then(|| self.seen_through(&factor)).flatten();
@@ -353,7 +350,7 @@ impl Walk<'_> {
         self.broadcast(&factor).unwrap_or(factor)
     }
 
-    /// Adds what a factor is a broadcast of, or the factor itself.
+    /// Adds the operand of a broadcast, or else the factor itself.
     fn push_source(&mut self, factor: Factor) -> Tree {
         let source = self.broadcast(&factor);
         self.push(source.unwrap_or(factor))
@@ -364,7 +361,7 @@ impl Walk<'_> {
         Tree::Factor(self.factors.len() - 1)
     }
 
-    /// The operand of a broadcast, which varies along its own dims alone.
+    /// The operand of a broadcast as a factor, which varies along its own dims only.
     fn broadcast(&self, factor: &Factor) -> Option<Factor> {
         let module = self.module;
         let (Op::Broadcast(attrs), &[value]) =
@@ -382,7 +379,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Whether an instruction has nothing attached, and operands that lie row major.
+    /// Whether an instruction has nothing attached and row-major operands.
     fn is_bare(&self, id: InstId) -> bool {
         let module = self.module;
         let is_plain = |&id: &InstId| module.array_shape(id).is_some_and(is_plain);
@@ -393,7 +390,7 @@ impl Walk<'_> {
         self.module.array_shape(id).is_some_and(|shape| shape.element_type.is_float())
     }
 
-    /// Whether a conversion changes no value of a float.
+    /// Whether a conversion between floats preserves every value.
     fn is_exact(&self, from: InstId, to: InstId) -> bool {
         let element_type = |id| self.module.array_shape(id).map(|shape| shape.element_type);
         match (element_type(from), element_type(to)) {

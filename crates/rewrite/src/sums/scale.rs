@@ -1,19 +1,16 @@
-//! Which factors may come out of a sum of products and make nothing overflow.
+//! Which factors may be pulled out of a sum of products without new overflow.
 //!
-//! `sum p*q = p * sum q` holds to within rounding on all data, since the error of both
-//! sides is bounded by the same multiple of `sum |p*q|`. It does not hold where `q`, or
-//! a partial sum of it, overflows and `p*q` does not, or where `q` is lost below the
-//! smallest number of the type. Two kinds of factors bring about neither:
+//! `sum p*q = p * sum q` holds to within rounding on all data, since the errors of both sides are
+//! bounded by the same multiple of `sum |p*q|`. It fails where `q` or a partial sum of it overflows
+//! and `p*q` does not, or where `q` underflows. Two kinds of factors cause neither:
 //!
-//! - Constants near 1: they move a limit by a few binary orders only.
-//! - The scale of a normalisation, which is made from the summed values themselves:
-//!   `r = 1/sqrt(mean(d*d) + eps)` and a factor `d`. The mean of the squares is in the
-//!   program, so where `d` itself is too large, that overflows; and `r` is at most
-//!   `eps^(-1/2)`.
+//! - Constants near 1: they move a limit by only a few binary orders.
+//! - The scale of a normalisation, which is computed from the summed values themselves:
+//!   `r = 1/sqrt(mean(d*d) + eps)` and a factor `d`. The program computes the mean of the squares,
+//!   so where `d` itself is too large, that mean overflows; and `r` is at most `eps^(-1/2)`.
 //!
-//! Two more cases are for [`super::factor`]: any factor may come out where only one
-//! factor stays, which is bounded as [`super::bound`] says, or where the program sums
-//! what stays already.
+//! [`super::factor`] adds two more cases: any factor may be pulled out if only one factor stays and
+//! that is bounded by [`super::bound`], or if the program already sums the factors that stay.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
@@ -24,10 +21,10 @@ use super::product::Factor;
 /// Constants from `2^-8` to `2^8` are near 1.
 const MOST_BINARY_ORDERS: f64 = 8.0;
 
-/// No more instructions are looked at to find out what a scale is made from.
+/// The most instructions followed to find out how a scale is computed.
 const MOST_STEPS: usize = 48;
 
-/// Which of these factors of a product may come out of its sum, each for itself.
+/// For each factor of a product, whether it may be pulled out of the sum by itself.
 pub fn tame(module: &Module, factors: &[Factor]) -> Vec<bool> {
     let is_tame = |factor: &Factor| {
         is_near_one(module, factor.value)
@@ -40,13 +37,13 @@ pub fn tame(module: &Module, factors: &[Factor]) -> Vec<bool> {
     factors.iter().map(is_tame).collect()
 }
 
-/// Whether all elements of a value are one constant near 1, of either sign.
+/// Whether all elements of a value equal one constant near 1, of either sign.
 fn is_near_one(module: &Module, id: InstId) -> bool {
     let orders = number(module, id).map(|number| number.abs().log2().abs());
     orders.is_some_and(|orders| orders <= MOST_BINARY_ORDERS)
 }
 
-/// The number that all elements of a value are.
+/// The number that all elements of a value equal.
 pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
     for _ in 0..MOST_STEPS {
         match (module.op(id), module.operands(id)) {
@@ -60,8 +57,8 @@ pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
     None
 }
 
-/// What is summed for the root of which a value is a multiple or a quotient: the
-/// operand of the sum that `rsqrt`, `sqrt` or a power of a half is taken of.
+/// The array whose normalisation scale a value is: a multiple or quotient of an `rsqrt`, a `sqrt`
+/// or a power of ±1/2 of the sum of that array.
 fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
     let mut is_root = false;
     for _ in 0..MOST_STEPS {
@@ -79,7 +76,7 @@ fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
             (Op::Divide, &[a, b]) if constant(a) && !is_root => b,
             (Op::Multiply | Op::Divide | Op::Add | Op::Maximum, &[a, b]) if constant(b) => a,
             (Op::Multiply | Op::Add | Op::Maximum, &[a, b]) if constant(a) => b,
-            // The mean of the squares less the square of the mean.
+            // The mean of the squares minus the square of the mean.
             (Op::Subtract, &[a, _]) if is_root => a,
             (Op::Reduce(attrs), &[array, _]) if is_root => {
                 let adds = Monoid::of(module, attrs.to_apply)?.opcode == Opcode::Add;
@@ -91,8 +88,8 @@ fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
     None
 }
 
-/// The arrays of as many elements that an array is computed from, element by element:
-/// itself, if it is computed otherwise.
+/// The arrays that an array is computed from element by element and that have as many elements; the
+/// array itself, if it is computed otherwise.
 fn sources(module: &Module, id: InstId) -> FxHashSet<InstId> {
     let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
     let (mut found, mut seen, mut open) = (FxHashSet::default(), FxHashSet::default(), vec![id]);

@@ -1,25 +1,22 @@
-//! **T4: sums about the mean that need not wait for the mean.**
+//! **T4: rewrite sums about the mean so that they need not wait for the mean.**
 //!
 //! ```text
-//! sum (x-c)*q   = sum (x-k)*q   - (c-k) * sum q                             c, k constant along the sum
+//! sum (x-c)*q   = sum (x-k)*q   - (c-k) * sum q                c, k constant along the sum
 //! sum (x-c)^2*q = sum (x-k)^2*q - 2*(c-k) * sum (x-k)*q + (c-k)^2 * sum q
 //! sum x         = sum (x-k) + n*k
 //! ```
 //!
-//! A normalisation sums an image for its mean, then sums squares of what the mean
-//! leaves, and its gradient sums products with it: pass after pass over the image,
-//! each waiting for the one before. With a *shift* k, the mean of a small sample
-//! (`shift.rs`), in place of the mean, mean, variance and all sums of the gradient come
-//! out of one pass. Because k lies among the data, the sums about k are hardly larger
-//! than those about c, so that little is lost in the differences above; where all data
-//! are far from zero and close together, the mean itself gains.
+//! A normalisation sums an image for its mean, then sums the squares of the centred image, and its
+//! gradient sums products with the centred image: one memory sweep after the other, each waiting
+//! for the previous one. With a *shift* k, the mean of a small sample (`shift.rs`), in place of the
+//! mean, one sweep yields the mean, the variance and all sums of the gradient. Because k lies among
+//! the data, the sums about k are hardly larger than those about c, so the differences above lose
+//! little precision; where all data are far from zero and close together, the mean even gains.
 //!
-//! Preconditions: those of [`super::factored_sums`], sums in `f32` or `f64`, and leave
-//! to change float sums by more than their order (`--fast-math`), since
-//! `inf - inf` may be where there was one infinity. The other factors q must not wait
-//! for c themselves, and not all of them divide. Made where arrays in main memory are
-//! summed and the module costs less for it on the target, which is where passes over
-//! images are saved. See `docs/numerics.md`.
+//! Preconditions: those of [`super::factored_sums`]; sums in `f32` or `f64`; `--fast-math`, since
+//! `inf - inf` may replace a single infinity, so float sums change by more than their order. The
+//! other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
+//! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
 
 mod moments;
 mod shift;
@@ -86,7 +83,7 @@ impl Pass for ShiftedMoments {
     }
 }
 
-/// Gives the moments of these groups other centres; of how many, and what sums became.
+/// Rewrites the moments of these groups; returns the number of groups and the replaced sums.
 fn rewrite(
     module: &mut Module,
     groups: &mut [Group],
@@ -105,7 +102,7 @@ fn rewrite(
     Ok(Some((words, (moved.len(), now))))
 }
 
-/// Which sums are given other centres.
+/// The text of a note: which sums get other centres.
 fn words(module: &Module, groups: &[&Group]) -> String {
     let sums: usize = groups.iter().map(|group| group.moments.len()).sum();
     match groups {
@@ -118,13 +115,13 @@ fn words(module: &Module, groups: &[&Group]) -> String {
     }
 }
 
-/// Gives the moments of a group another centre; whether that can be.
+/// Gives the moments of a group another centre; returns whether that was possible.
 fn move_centre(
     module: &mut Module,
     group: &Group,
     replaced: &mut Replaced,
 ) -> Result<bool, EditError> {
-    // What was dead before is gone with what became dead.
+    // Earlier rewrites may have left a moment dead.
     let is_used = |id| module.is_live(id);
     if !group.moments.iter().all(|moment| is_used(moment.sum.id)) {
         return Ok(false);
@@ -143,7 +140,7 @@ fn move_centre(
     Ok(true)
 }
 
-/// Writes a moment about the shift.
+/// Writes a moment as sums about the shift.
 fn about(
     build: &mut Build<'_>,
     module: &Module,
@@ -207,13 +204,13 @@ fn about(
     Some(())
 }
 
-/// The sum of a product whose factors are put together one after the other.
+/// The sum of a product whose factors are combined one after the other.
 fn about_pilot(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed> {
     let tree = Tree::chain(core.factors.iter().map(|factor| factor.divides))?;
     build.core(at, core, &tree)
 }
 
-/// The sum of a power of what the shift leaves, times the other factors.
+/// The sum of a power of the array less its shift, times the other factors.
 fn core(moment: &Moment, group: &Group, shift: &Shift, power: usize) -> Core {
     let mut factors = moment.others.clone();
     factors.extend(std::iter::repeat_n(shift.rest.clone(), power));

@@ -1,8 +1,8 @@
-//! Which values are known to have the sign plus.
+//! Values that are known to have the sign plus.
 
 use tilewright_ir::{ArrayLiteral, InstId, Module, Op};
 
-/// No more instructions are looked at for one value.
+/// The most instructions visited for one value.
 const MOST_STEPS: usize = 32;
 
 /// Whether every element of a value is a NaN or has the sign plus: none is negative,
@@ -30,7 +30,7 @@ impl Known<'_> {
         match (module.op(id), module.operands(id)) {
             (Op::Constant(_), _) => number(module, id).is_some_and(f64::is_sign_positive),
             (Op::Abs | Op::Exp(_) | Op::Logistic(_), _) => true,
-            // Both keep the sign of a zero; what is negative makes them NaN.
+            // Both keep the sign of a zero; other negative operands give NaN.
             (Op::Sqrt(_) | Op::Rsqrt(_), &[a]) => self.not_minus_zero(a),
             (Op::Multiply, &[a, b]) => a == b || all(&[a, b]),
             (Op::Add | Op::Divide | Op::Minimum, operands) => all(operands),
@@ -63,7 +63,7 @@ impl Known<'_> {
     }
 }
 
-/// The number that all elements of a constant are.
+/// The number that all elements of a constant equal.
 fn number(module: &Module, id: InstId) -> Option<f64> {
     module.constant(id)?.as_array().and_then(ArrayLiteral::splat)?.scalar_as_f64()
 }

@@ -25,8 +25,7 @@ pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {
     digits
 }
 
-/// How many dims of each side there are up to the next end that both share;
-/// `None` where no dims are left.
+/// The number of dims of each side up to the next end that both share; `None` if no dims are left.
 fn to_common_end(
     from: &[(usize, IndexRange)],
     to: &[(usize, IndexRange)],
@@ -42,8 +41,8 @@ fn to_common_end(
     }
 }
 
-/// The digits of dims between common ends, minor to major; `None` where an end
-/// does not divide the next.
+/// The digits of dims between shared ends, minor to major; `None` if an end does not divide the
+/// next.
 fn exact_digits(from: &[(usize, IndexRange)], to: &[(usize, IndexRange)]) -> Option<Vec<Digit>> {
     let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
     let mut low = from.peek()?.1.low;

@@ -1,4 +1,4 @@
-//! The dims on one side of a reshape, and where they are in the index.
+//! The dims on one side of a reshape, and their ranges in the index.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use tilewright_ir::types::shape::Dims;
 
 use crate::analysis::index_range::{IndexRange, index_ranges};
 
-/// A dim of size 1: its number, and where it sits in the row-major index.
+/// A dim of size 1: its number, and the low end of its range in the row-major index.
 #[derive(Clone, Copy)]
 pub(super) struct Unit {
     pub(super) dim: usize,
@@ -29,7 +29,7 @@ impl Side {
         Some(Self { dims: dims.into(), ranges, digits: vec![0..0; dims.len()] })
     }
 
-    /// Gives the dims in a range (less those of size 1) the next digit.
+    /// Adds the next digit to the dims in a range, except those of size 1.
     pub(super) fn own(&mut self, digit: usize, dims: &Range<usize>) {
         for dim in dims.clone().filter(|&dim| self.dims[dim] > 1) {
             let digits = &mut self.digits[dim];
@@ -57,7 +57,7 @@ impl Side {
     }
 }
 
-/// Pairs off, in order, dims of size 1 that sit in the same place.
+/// Pairs dims of size 1 in the same place, in order.
 pub(super) fn matched(from: &[Unit], to: &[Unit]) -> Vec<(usize, usize)> {
     let mut to = to.iter().peekable();
     let mut pairs = Vec::new();

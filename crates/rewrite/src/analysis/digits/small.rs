@@ -1,4 +1,4 @@
-//! The reshape that is left when the input dims that do not matter are dropped.
+//! The reshape that remains once the input dims apart from all kept dims are dropped.
 
 use tilewright_ir::types::shape::Dims;
 
@@ -6,9 +6,9 @@ use super::Digits;
 use super::side::{Unit, matched};
 use crate::analysis::index_range::IndexRange;
 
-/// A reshape without the input dims that do not matter.
+/// A reshape without the dropped input dims.
 pub(super) struct SmallReshape {
-    /// The input dims that do, and size-1 dims that match one in `to`; ascending.
+    /// The remaining input dims, and size-1 dims that match one in `to`; ascending.
     pub(super) from: Vec<usize>,
     /// The output dims.
     pub(super) to: Vec<Piece>,
@@ -24,8 +24,7 @@ impl SmallReshape {
 pub(super) struct Piece {
     low: i64,
     high: i64,
-    /// Which output dim of the whole reshape it is; `None` for what is left
-    /// between those.
+    /// The output dim of the original reshape that it equals; `None` for a piece between those.
     pub(super) dim: Option<usize>,
 }
 
@@ -35,12 +34,12 @@ impl Piece {
     }
 }
 
-/// The output dims of a [`SmallReshape`] in the making, from minor to major.
+/// The output dims of a [`SmallReshape`] under construction, from minor to major.
 struct Pieces {
     done: Vec<Piece>,
-    /// The high end of what is done.
+    /// The high end of the last piece.
     low: i64,
-    /// The low ends of the input dims, major to minor; each divides the former.
+    /// The low ends of the input dims, major to minor; each is a multiple of the next.
     cuts: Vec<i64>,
 }
 
@@ -54,9 +53,8 @@ impl Pieces {
         self.push(self.low * size, Some(dim)); // At most the element count.
     }
 
-    /// Fills the gap below `end` with one piece for every input dim, or less
-    /// where an input dim does not end on a multiple of `low` that divides
-    /// `end`.
+    /// Fills the gap below `end` with one piece for each input dim, or fewer if an input dim does
+    /// not end on a multiple of `low` that divides `end`.
     fn fill_up_to(&mut self, end: i64) {
         let low = self.low;
         let fits = |&cut: &i64| low < cut && cut < end && cut % low == 0 && end % cut == 0;
@@ -74,15 +72,14 @@ impl Pieces {
 struct Dropped(Vec<IndexRange>);
 
 impl Dropped {
-    /// Where an end of a range apart from all dropped ones comes to lie.
+    /// The new position of the end of a range that is apart from all dropped ones.
     fn moved(&self, end: i64) -> i64 {
         self.0.iter().filter(|range| range.high <= end).fold(end, |end, range| end / range.size())
     }
 }
 
 impl Digits {
-    /// What is left of the reshape without the input dims that are apart from
-    /// all these output dims.
+    /// The reshape without the input dims that are apart from all kept output dims.
     pub(super) fn restrict(&self, kept: &[bool]) -> SmallReshape {
         let kept_ranges: Vec<IndexRange> = (self.to.ranges.iter().zip(kept))
             .filter(|&(range, &kept)| kept && range.size() > 1)
@@ -106,12 +103,12 @@ impl Digits {
         SmallReshape { from, to }
     }
 
-    /// The output dims of the small reshape: the kept ones, and what is left
-    /// between them, cut where the input dims are.
+    /// The output dims of the small reshape: the kept ones, and the pieces between them, cut at the
+    /// ends of the input dims.
     fn pieces(&self, kept: &[bool], dropped: &Dropped, cuts: Vec<i64>) -> Vec<Piece> {
         let end = dropped.moved(self.to.ranges.first().map_or(1, |range| range.high));
         let mut pieces = Pieces { done: Vec::new(), low: 1, cuts };
-        // A size-1 dim stays above what it is above, kept or not.
+        // A size-1 dim stays above the same dims, kept or not.
         let (mut units, mut between) = (Vec::new(), false);
         for (dim, &range) in self.to.ranges.iter().enumerate().rev() {
             match (kept[dim], range.size() == 1) {

@@ -1,4 +1,4 @@
-//! How a transpose to the output of a reshape is written on its input side.
+//! How a transpose to the output dims of a reshape is written in its input dims.
 
 use std::ops::Range;
 
@@ -12,28 +12,26 @@ use super::{Digit, Digits};
 /// `transpose(reshape(Y, reshape_to), order)`, with the plan's own order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransposePlan {
-    /// What to reshape Y to: the input dims in the order that they have in Y.
+    /// The dims to reshape Y to: the input dims in the order that they have in Y.
     pub reshape_to: Dims,
-    /// Which of those each input dim is.
+    /// For each input dim, its index in `reshape_to`.
     pub order: Vec<usize>,
 }
 
 impl TransposePlan {
-    /// Whether nothing is left to transpose.
+    /// Whether the transpose changes nothing.
     pub fn transpose_is_trivial(&self) -> bool {
         self.order.iter().copied().eq(0..self.order.len())
     }
 }
 
 impl Digits {
-    /// How a transpose whose result's dim `i` is the operand's dim `order[i]`
-    /// is written on the input side; see [`TransposePlan`] for the law. `None`
-    /// where the transpose tears apart what the reshape splits or merges, or
-    /// `order` is no permutation.
+    /// How a transpose whose result's dim `i` is the operand's dim `order[i]` is written on the
+    /// input side; see [`TransposePlan`] for the law. `None` if the transpose separates dims that
+    /// the reshape splits or merges, or `order` is no permutation.
     ///
-    /// Between two ends that both sides of the reshape share lies a *group* of
-    /// input dims and one of output dims with the same elements. The transpose
-    /// has to move such groups whole.
+    /// Between two ends that both sides of the reshape share lie a *group* of input dims and one of
+    /// output dims with the same elements. The transpose has to move such groups whole.
     pub fn transpose_through(&self, order: &[usize]) -> Option<TransposePlan> {
         let mut in_operand = vec![None; self.to.dims.len()];
         if order.len() != in_operand.len() {
@@ -44,7 +42,7 @@ impl Digits {
                 return None;
             }
         }
-        // The output dims of more than one element, as they lie in the operand.
+        // The output dims of more than one element, in the order of the operand.
         let mut dims = in_operand.into_iter().flatten().filter(|&dim| self.to.dims[dim] > 1);
         let groups = self.groups();
         let mut from_dims: Vec<usize> =
@@ -64,13 +62,13 @@ impl Digits {
         Some(TransposePlan { reshape_to: self.from.sizes(&from_dims), order })
     }
 
-    /// The input and output dims of each group; it begins and ends with dims of
-    /// more than one element.
+    /// The input and output dims of each group; each range begins and ends with a dim of more than
+    /// one element.
     fn groups(&self) -> Vec<(Range<usize>, Range<usize>)> {
         let mut groups: Vec<(Range<usize>, Range<usize>)> = Vec::new();
         for Digit { from, to, .. } in &self.digits {
             match groups.last_mut() {
-                // A digit of the dim before shares its end.
+                // A digit that shares a dim with the previous one belongs to its group.
                 Some((from_dims, to_dims))
                     if from.start < from_dims.end || to.start < to_dims.end =>
                 {

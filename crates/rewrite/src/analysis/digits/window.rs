@@ -1,4 +1,4 @@
-//! How a reduce of a reshape is a window that moves over the reshape's input.
+//! How a reduce of a reshape becomes a window that moves over the reshape's input.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::dims::WindowDim;
@@ -13,25 +13,25 @@ use super::{Digits, marks};
 /// identity, and the windows, one for each element of the result, from the init.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowPlan {
-    /// The input dims to reduce first, as in [`ReducePlan`](super::ReducePlan);
-    /// none if there is nothing to gain from it.
+    /// The input dims to reduce first, as in [`ReducePlan`](super::ReducePlan); empty if nothing
+    /// can be reduced first.
     pub source_dims: Vec<usize>,
-    /// The dims that are left of the input then.
+    /// The input dims that remain.
     pub source_result: Dims,
-    /// The window along each of them.
+    /// The window along each of these dims.
     pub window: SmallVec<[WindowDim; 6]>,
-    /// The dims of what it leaves: of each input dim the part that is kept.
+    /// The dims of the result of the window: the kept part of each input dim.
     pub result: Dims,
 }
 
 impl Digits {
-    /// What of `reduce(reshape(X), reduced_to_dims)` is a window over X; see
-    /// [`WindowPlan`]. `None` if no input dim has parts of both kinds, if
-    /// what is reduced of one is not all below or all above what is kept, or a dim
-    /// number is out of range or repeated.
+    /// The part of `reduce(reshape(X), reduced_to_dims)` that is a window over X; see
+    /// [`WindowPlan`]. `None` if no input dim has both a reduced and a kept part, if the reduced
+    /// part of one is neither all below nor all above the kept part, or a dim number is out of
+    /// range or repeated.
     ///
-    /// What is reduced below what is kept (`H = (H/k, k)` over k) is blocks side by
-    /// side; above (`C = (k, C/k)` over k), elements `C/k` apart.
+    /// A reduced part below the kept part (`H = (H/k, k)` over k) forms contiguous blocks; above it
+    /// (`C = (k, C/k)` over k), it forms elements `C/k` apart.
     pub fn windows(&self, reduced_to_dims: &[usize]) -> Option<WindowPlan> {
         let (source_dims, source_result, to, reduced) = match self.reduce_first(reduced_to_dims) {
             Some(first) => {
@@ -43,7 +43,7 @@ impl Digits {
                 (Vec::new(), self.from.dims.clone(), self.to.dims.clone(), reduced)
             }
         };
-        // How dims of one kind lie side by side is of no concern.
+        // Neighbouring dims that are all reduced or all kept count as one.
         let mut runs: SmallVec<[(bool, i64); 6]> = SmallVec::new();
         for (&size, reduced) in to.iter().zip(reduced).filter(|&(&size, _)| size > 1) {
             add_to_runs(&mut runs, reduced, size)?;
@@ -57,8 +57,8 @@ impl Digits {
         any.then_some(WindowPlan { source_dims, source_result, window, result })
     }
 
-    /// The window along an input dim, and how many places it takes, where the output
-    /// dims are runs of what is reduced and what is kept.
+    /// The window along an input dim, and the number of its positions, given the output dims as
+    /// runs of reduced and of kept dims.
     fn window_along(&self, dim: usize, runs: &[(bool, i64)]) -> Option<(WindowDim, i64)> {
         let mut parts: SmallVec<[(bool, i64); 6]> = SmallVec::new();
         for digit in self.digits.get(self.digits_of_from(dim))? {
@@ -81,7 +81,7 @@ impl Digits {
     }
 }
 
-/// Adds a size to the last of these runs of one kind, or begins another.
+/// Extends the last run if it is of the same kind, or begins another.
 fn add_to_runs(runs: &mut SmallVec<[(bool, i64); 6]>, kind: bool, size: i64) -> Option<()> {
     match runs.last_mut() {
         Some((last, run)) if *last == kind => *run = run.checked_mul(size)?,

@@ -1,5 +1,6 @@
-//! Moves elementwise regions to other dims, where that pays: the mechanism of
-//! [`super::reshape_out_of_region`], [`super::unit_dims`] and [`crate::reshape_motion::merged_dims`].
+//! Moves elementwise regions to other dims if that pays: the mechanism of
+//! [`super::reshape_out_of_region`], [`super::unit_dims`] and
+//! [`crate::reshape_motion::merged_dims`].
 
 mod placement;
 mod plan;
@@ -16,13 +17,13 @@ use crate::cost::CostModel;
 use crate::driver::Context;
 use plan::{Move, Planner};
 
-/// More dims than this are not tried for one region.
+/// The most lists of dims tried for one region.
 const MOST_CANDIDATES: usize = 4;
 
-/// Larger regions are cut piece by piece.
+/// The most members in one cut; larger regions are cut piece by piece.
 const MOST_MEMBERS: usize = 1024;
 
-/// Dims on offer.
+/// The lists of dims to which a region may move.
 pub(super) type Offers = SmallVec<[Dims; MOST_CANDIDATES]>;
 
 /// Whether two lists of dims differ only by dims of size 1.
@@ -30,12 +31,12 @@ pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
     from.iter().filter(|&&d| d != 1).eq(to.iter().filter(|&&d| d != 1))
 }
 
-/// The regions that a pass looks for, and where they may move.
+/// The regions that a pass searches for, and the dims to which they may move.
 #[derive(Clone, Copy)]
 pub(super) struct Search {
     /// The name of the pass.
     pub(super) pass: &'static str,
-    /// The values around which an instruction makes it look for a region.
+    /// The values around which to look for regions, given an instruction.
     pub(super) starts: fn(&Module, InstId) -> SmallVec<[InstId; 2]>,
     /// The dims to which a region may move.
     pub(super) offers: fn(&Module, &Region) -> Offers,
@@ -43,8 +44,7 @@ pub(super) struct Search {
     pub(super) cuts: bool,
 }
 
-/// Moves every region that a search leads to and for which that pays, once; the number of
-/// moves.
+/// Moves every region that a search finds, once, if that pays; returns the number of moves.
 pub(super) fn move_regions(
     module: &mut Module,
     cx: &mut Context<'_>,
@@ -53,7 +53,7 @@ pub(super) fn move_regions(
     Walk { cx, search, seen: FxHashSet::default() }.run(module)
 }
 
-/// The regions that a reshape leads into and out of.
+/// The operand and the result of a reshape: the regions before and after it are candidates.
 pub(super) fn around_reshape(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     match (module.op(id), module.operands(id)) {
         (Op::Reshape(_), &[operand]) => SmallVec::from([operand, id]),
@@ -61,8 +61,8 @@ pub(super) fn around_reshape(module: &Module, id: InstId) -> SmallVec<[InstId; 2
     }
 }
 
-/// Those dims of the reshapes around a region that a pass admits, each once; `admits` is
-/// asked about them and the region's dims.
+/// The dims of the reshapes around a region that a pass admits, without duplicates; `admits`
+/// compares them with the region's dims.
 pub(super) fn dims_of_reshapes(
     module: &Module,
     region: &Region,
@@ -91,7 +91,7 @@ pub(super) fn dims_of_reshapes(
     offers
 }
 
-/// One walk over a module, which moves its regions.
+/// One walk over a module that moves its regions.
 struct Walk<'a, 'b> {
     cx: &'a mut Context<'b>,
     search: Search,
@@ -120,8 +120,8 @@ impl Walk<'_, '_> {
         Ok(changes)
     }
 
-    /// Moves the region around an instruction, if it is the first in the walk
-    /// to lead there; the number of moves.
+    /// Moves the region around an instruction, unless the walk has visited it; returns the number
+    /// of moves.
     fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<usize, EditError> {
         let region = unseen_region_around(module, start, &mut self.seen);
         let Some(region) = region else { return Ok(0) };
@@ -143,8 +143,8 @@ impl Walk<'_, '_> {
         Ok(usize::from(self.make(module, &region, movable, best)?))
     }
 
-    /// Moves pieces of a region that is too large for one cut, one after the
-    /// other, so that each meets those before it where they are now.
+    /// Moves the pieces of a region that is too large for one cut, one after the other, so that
+    /// each sees the earlier ones in their new dims.
     fn move_pieces(
         &mut self,
         module: &mut Module,
@@ -160,7 +160,7 @@ impl Walk<'_, '_> {
         Ok(moves)
     }
 
-    /// Makes the best move of what is movable of a region, if it pays.
+    /// Applies the best move of the movable part of a region, if it pays.
     fn make(
         &mut self,
         module: &mut Module,
@@ -175,7 +175,7 @@ impl Walk<'_, '_> {
             }
             return Ok(false);
         };
-        // A move that would change nothing is not worth a word.
+        // Moves that would change nothing get no note.
         let changes = done.ops > 0 && done.after > done.before;
         if !done.pays() && !changes || done.pays() && !self.cx.is_worthwhile(module, &done.patch) {
             return Ok(false);
@@ -183,7 +183,7 @@ impl Walk<'_, '_> {
         if !self.cx.accept(pass, words::candidate(module, region, &done, place)) {
             return Ok(false);
         }
-        // What was made waits for the next walk.
+        // The next walk visits the new instructions.
         self.seen.extend(done.patch.apply(module)?);
         remove_unused(module, movable, &done)?;
         Ok(true)
@@ -196,8 +196,7 @@ impl Walk<'_, '_> {
         moves.min_by(|a, b| (a.after - a.before).total_cmp(&(b.after - b.before)))
     }
 
-    /// The move of all of a region to other dims, and that of the part of it
-    /// which is best to move.
+    /// The move of a whole region to other dims, and the move of the best part of it.
     fn moves(
         &self,
         module: &Module,
@@ -224,8 +223,8 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Removes what a move leaves without use: a dead region would be found and
-/// moved again, as often as the pass is run.
+/// Removes instructions that a move leaves without users: a dead region would be found and moved
+/// again each time the pass runs.
 fn remove_unused(module: &mut Module, region: &Region, done: &Move) -> Result<(), EditError> {
     let live_ins = region.live_ins.iter().filter(|live_in| live_in.kind != LiveInKind::Other);
     let interior = live_ins.map(|live_in| live_in.id).chain(region.interior.iter().copied());

@@ -1,24 +1,20 @@
-//! Which part of a region to move: the one that costs least.
+//! Chooses the part of a region whose move costs least.
 //!
 //! ```text
 //! cost(M) = sum over v in M of moved(v) + sum over v not in M of left(v)
 //!         + what it costs to bring values across
 //! ```
 //!
-//! Each instruction of a region is computed in the old dims or in the new ones.
-//! A value that is used on the other side is reshaped there once, however many
-//! use it; a broadcast is made on each side where it is used; an live-out costs what
-//! it costs on the side of its value. Every term is of one of the forms that a
-//! minimum cut takes: paid if one node is moved, if it is left, or if one of
-//! them is moved and one of several others left. So the part chosen is the best
-//! there is, all of the region and none of it included, on the model of
-//! [`crate::cost`].
+//! Each instruction of a region is computed in the old dims or in the new ones. A value that is
+//! read on the other side is reshaped once for all readers there; a broadcast is made on each side
+//! that reads it; a live-out costs what it costs on the side of its value. A minimum cut can
+//! express each term: a cost is paid if one node is moved, if it is left, or if one node is moved
+//! and one of several others is left. So the chosen part is optimal on the model of
+//! [`crate::cost`]; all of the region and none of it are among the choices.
 //!
-//! With more than two dims on offer, each round moves what is best to move to
-//! one of them, and the pipeline goes on until nothing pays; every step costs
-//! less than the one before, but several steps together need not be the best.
-//! They are no worse than the best choice between the region's dims and those of
-//! any one other list.
+//! With more than one list of new dims, each round moves the best part to one of them, and the
+//! pipeline repeats to a fixpoint; every step lowers the cost, but the result may not be optimal.
+//! It is no worse than the best choice between the region's dims and any single other list.
 
 #[cfg(test)]
 mod tests;
@@ -33,8 +29,8 @@ use crate::analysis::reduce::reshape_op;
 use crate::analysis::region::{LiveIn, LiveOut};
 use crate::cost::{Cost, CostModel, Operand, large_minor};
 
-/// The members of a region to move, if that is neither all nor none, given what
-/// [`Planner::planned`] says.
+/// The members of a region to move, if they are neither all nor none; takes the result of
+/// [`Planner::planned`].
 pub(super) fn part_to_move(
     planner: &Planner<'_>,
     (costs, fused): &(Vec<Cost>, Vec<bool>),
@@ -61,23 +57,22 @@ pub(super) fn part_to_move(
 struct Network<'a> {
     planner: &'a Planner<'a>,
     model: &'a CostModel<'a>,
-    /// Of the planned instructions.
+    /// The costs of the planned instructions.
     costs: &'a [Cost],
     fused: &'a [bool],
     /// Values that a use outside needs in the old dims.
     needed_back: FxHashSet<InstId>,
     cut: Cut,
-    /// The members of the region.
+    /// The node of each member of the region.
     nodes: FxHashMap<InstId, Node>,
-    /// The interior instructions that read a value, once for each operand that
-    /// it is.
+    /// For each value the interior instructions that read it, once for each operand.
     slots: FxHashMap<InstId, SmallVec<[Node; 4]>>,
 }
 
-/// A value on its way to the other side.
+/// The reshape of a value to the other side.
 struct Crossing {
     cost: f64,
-    /// What each reader pays to load it there.
+    /// The cycles that each reader there pays to load it.
     load: f64,
     fused: bool,
 }
@@ -125,12 +120,12 @@ impl Network<'_> {
     /// The interior instructions that read a value.
     fn readers(&self, id: InstId) -> SmallVec<[Node; 4]> {
         let mut readers = self.slots.get(&id).cloned().unwrap_or_default();
-        // Those of one reader stand side by side.
+        // Repeated operands of one reader are neighbours.
         readers.dedup();
         readers
     }
 
-    /// Paid once if any of these is moved.
+    /// Adds a cost that is paid once if any of these nodes is moved.
     fn if_any_moved(&mut self, nodes: &[Node], cost: f64) {
         let any = self.cut.node();
         self.cut.costs(any, cost, 0.0);
@@ -139,7 +134,7 @@ impl Network<'_> {
         }
     }
 
-    /// Paid once if any of these is left.
+    /// Adds a cost that is paid once if any of these nodes is left.
     fn if_any_left(&mut self, nodes: &[Node], cost: f64) {
         let all = self.cut.node();
         self.cut.costs(all, 0.0, cost);
@@ -148,13 +143,12 @@ impl Network<'_> {
         }
     }
 
-    /// A live-in, which its piece brings into the new dims: wherever it is read,
-    /// it is made.
+    /// Adds the costs of a live-in, which is made on each side that reads it.
     fn live_in(&mut self, live_in: &LiveIn, piece: &LiveInPiece) {
         let mut readers = self.readers(live_in.id);
         let mut stays = piece.needs_leaf;
         match self.nodes.get(&live_in.id).copied() {
-            // Its uses outside are live-outs, on the side of its node.
+            // Uses outside the region are live-outs, on the side of the node.
             Some(node) if self.used_outside(live_in.id) => {
                 stays |= self.needed_back.contains(&live_in.id);
                 readers.push(node);
@@ -175,7 +169,7 @@ impl Network<'_> {
         self.module().is_root(id) || self.module().instruction(id).use_count() > within
     }
 
-    /// Paid once if `node` is moved and any of the readers is left.
+    /// Adds a cost that is paid once if `node` is moved and any of the readers is left.
     fn once_across(&mut self, node: Node, readers: &[Node], cost: f64) {
         let arrived = self.cut.node();
         self.cut.apart(node, arrived, cost);
@@ -184,7 +178,7 @@ impl Network<'_> {
         }
     }
 
-    /// Paid once if `node` is left and any of the readers is moved.
+    /// Adds a cost that is paid once if `node` is left and any of the readers is moved.
     fn once_over(&mut self, node: Node, readers: &[Node], cost: f64) {
         let wanted = self.cut.node();
         self.cut.apart(wanted, node, cost);
@@ -193,7 +187,7 @@ impl Network<'_> {
         }
     }
 
-    /// What an interior value costs those that read it on the other side.
+    /// Adds the costs for readers of an interior value on the other side.
     fn crossings(&mut self, id: InstId) -> Option<()> {
         let (node, readers) = (self.nodes[&id], self.readers(id));
         let (back, over) = (self.back(id)?, self.over(id)?);
@@ -202,7 +196,7 @@ impl Network<'_> {
         } else {
             self.once_across(node, &readers, back.cost);
         }
-        // Left, it may be reshaped for others already.
+        // If the value is left, a reshape of it may already exist.
         let twin = self.planner.reshape_to(id, &self.planner.new_shape(id)?);
         let cost = if twin.is_some() { 0.0 } else { over.cost };
         self.once_over(node, &readers, cost);
@@ -213,12 +207,12 @@ impl Network<'_> {
         Some(())
     }
 
-    /// From the new dims to the old ones.
+    /// The reshape from the new dims to the old ones.
     fn back(&self, id: InstId) -> Option<Crossing> {
         Some(self.crossing(&self.planner.new_shape(id)?, self.module().shape(id)))
     }
 
-    /// From the old dims to the new ones.
+    /// The reshape from the old dims to the new ones.
     fn over(&self, id: InstId) -> Option<Crossing> {
         Some(self.crossing(self.module().shape(id), &self.planner.new_shape(id)?))
     }
@@ -238,7 +232,7 @@ impl Network<'_> {
                 let moved = self.sum(piece.planned.clone()) + self.users_pay(user, result);
                 self.cut.costs(node, moved, self.of(user));
             }
-            // A live-in has the old dims still.
+            // A reshape live-in still has the old dims.
             _ if self.module().opcode(live_out.value) == Opcode::Reshape => {}
             _ => {
                 let moved = self.back_pays(live_out)?;
@@ -248,7 +242,7 @@ impl Network<'_> {
         Some(())
     }
 
-    /// By how much the users of a value pay more for what takes its place.
+    /// The additional cycles of the users of a value that read its replacement instead.
     fn users_pay(&self, old: InstId, new: Value) -> f64 {
         let now = self.model.operand(self.module(), old);
         let patch = &self.planner.patch;
@@ -262,7 +256,7 @@ impl Network<'_> {
         more
     }
 
-    /// By how much a use of a moved value pays more for its reshape back.
+    /// The additional cycles of a use of a moved value that reads the reshape back.
     fn back_pays(&self, live_out: &LiveOut) -> Option<f64> {
         let fused = self.back(live_out.value)?.fused;
         let value = self.model.weigh(self.module().shape(live_out.value));
@@ -290,7 +284,7 @@ impl Network<'_> {
         self.model.in_module(module, op, result, &operands).cycles - self.of(user)
     }
 
-    /// Whether it is what the whole module yields.
+    /// Whether it is the result of the module.
     fn is_result(&self, id: InstId) -> bool {
         let entry = self.module().entry();
         entry.and_then(|entry| self.module().computation(entry).root()) == Some(id)

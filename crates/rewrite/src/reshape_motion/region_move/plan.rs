@@ -1,4 +1,4 @@
-//! Plans how a region is computed in other dims, and weighs it.
+//! Plans how a region is computed in other dims, and estimates the cost.
 
 mod live_in;
 
@@ -17,73 +17,71 @@ use crate::reshape_motion::broadcast_plan::cheapest_through;
 
 /// A region's computation in other dims.
 pub(super) struct Move {
-    /// Those dims.
+    /// The new dims.
     pub(super) dims: Dims,
-    /// How many elementwise instructions move.
+    /// The number of elementwise instructions that move.
     pub(super) ops: usize,
     /// The edits.
     pub(super) patch: Patch,
-    /// Modelled cycles of what goes.
+    /// Modelled cycles of the removed instructions.
     pub(super) before: f64,
-    /// Modelled cycles of what comes.
+    /// Modelled cycles of the added instructions.
     pub(super) after: f64,
-    /// Uses that still need the old dims at full size.
+    /// The uses that still need the old dims at full size.
     pub(super) forced: Vec<LiveOut>,
 }
 
 impl Move {
-    /// Whether it costs less than what is there.
+    /// Whether it lowers the cost by enough.
     pub(super) fn pays(&self) -> bool {
         pays(self.before, self.after)
     }
 }
 
-/// What of a patch stands for what of a region: the places of the planned
-/// instructions.
+/// The indices of the planned instructions in the patch, by the part of the region they replace.
 #[derive(Default)]
 pub(super) struct Pieces {
-    /// What brings each live-in into the new dims.
+    /// The instructions that bring each live-in to the new dims.
     pub(super) live_ins: Vec<LiveInPiece>,
     /// The interior instructions.
     pub(super) interior: Vec<usize>,
-    /// What each live-out becomes.
+    /// The instructions for each live-out.
     pub(super) live_outs: Vec<ExitPiece>,
 }
 
-/// What brings a live-in into the new dims.
+/// The instructions that bring a live-in to the new dims.
 pub(super) struct LiveInPiece {
-    /// The instructions for it alone.
+    /// The indices of the instructions for it alone.
     pub(super) planned: Range<usize>,
-    /// Whether they read the live-in itself, so that it stays.
+    /// Whether they read the live-in itself, which then stays.
     pub(super) needs_leaf: bool,
-    /// How much less it would take to bring it there, did the live-in stay.
+    /// The cycles that they would cost less if the live-in stayed.
     pub(super) spared: f64,
-    /// What the reshape costs whose place they take besides.
+    /// The cycles of an existing reshape that they also replace.
     pub(super) also: f64,
 }
 
-/// What an live-out becomes.
+/// The instructions for a live-out.
 pub(super) struct ExitPiece {
-    /// The instructions for it alone.
+    /// The indices of the instructions for it alone.
     pub(super) planned: Range<usize>,
-    /// The value that takes the place of the user; none where the use needs
-    /// the old dims.
+    /// The value that replaces the user; `None` if the use needs the old dims.
     pub(super) result: Option<Value>,
 }
 
-/// A move being planned.
+/// A move under construction.
 pub(super) struct Planner<'a> {
     pub(super) module: &'a Module,
     pub(super) region: &'a Region,
-    /// From the new dims to the region's.
+    /// The digits of the reshape from the new dims to the region's.
     digits: Digits,
     pub(super) model: &'a CostModel<'a>,
     float_mode: FloatMode,
     pub(super) patch: Patch,
     pub(super) pieces: Pieces,
-    /// What values of the region are in the new dims.
+    /// The values of the region in the new dims.
     moved: FxHashMap<InstId, Value>,
-    /// The instructions that nothing needs any more.
+    /// The instructions that the move leaves without use.
     gone: FxHashSet<InstId>,
     /// The interior values that are reshaped back.
     back: FxHashSet<InstId>,
@@ -131,12 +129,12 @@ impl<'a> Planner<'a> {
         Some(planner)
     }
 
-    /// What the planned instructions cost, and which of them are fused.
+    /// The costs of the planned instructions, and which of them are fused.
     pub(super) fn planned(&self) -> (Vec<Cost>, Vec<bool>) {
         self.model.planned(self.module, &self.patch)
     }
 
-    /// The move, with what it costs, given what [`Self::planned`] says.
+    /// The move with its costs; takes the result of [`Self::planned`].
     pub(super) fn weighed(self, (planned, fused): &(Vec<Cost>, Vec<bool>)) -> Move {
         let before: Cost = self.gone.iter().map(|&id| self.model.of(self.module, id)).sum();
         let after: Cost = planned.iter().copied().sum();
@@ -151,7 +149,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// An interior instruction in the new dims.
+    /// Plans an interior instruction in the new dims.
     fn interior(&mut self, id: InstId) {
         let operands: SmallVec<[Value; 3]> = self
             .module
@@ -165,8 +163,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What a use outside of the region gets in place of its user, if that
-    /// can go.
+    /// Plans a live-out; returns the value that replaces the user, if there is one.
     fn live_out(&mut self, live_out: &LiveOut) -> Option<Value> {
         let value = *self.moved.get(&live_out.value)?;
         let result = match (live_out.kind, live_out.user) {
@@ -184,8 +181,7 @@ impl<'a> Planner<'a> {
         result
     }
 
-    /// A reduce of a moved value; what it reduces besides is repeated in the new
-    /// dims.
+    /// A reduce of a moved value; its other arrays are planned anew in the new dims.
     fn reduce_exit(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
         let reduce = MonoidReduce::of(self.module, user, self.float_mode)?;
         if !reduce.goes_through(self.module, &self.digits) {
@@ -211,8 +207,8 @@ impl<'a> Planner<'a> {
         Some(self.patch.add(user, reshape_op(), self.module.shape(user).clone(), [value]))
     }
 
-    /// The use needs the old dims. A live-in still has them; an interior value
-    /// is reshaped, once for all its uses.
+    /// Keeps the old dims for a use. A live-in still has them; an interior value is reshaped, once
+    /// for all its uses.
     fn force(&mut self, live_out: &LiveOut) {
         if !self.gone.contains(&live_out.value) {
             return;
@@ -227,7 +223,7 @@ impl<'a> Planner<'a> {
         self.forced.push(*live_out);
     }
 
-    /// Leaves that only gone instructions used are gone too.
+    /// Marks the live-ins as gone that only gone instructions use.
     fn leaves_gone(&mut self) {
         for (live_in, piece) in self.region.live_ins.iter().zip(&self.pieces.live_ins) {
             if !piece.needs_leaf && self.only_gone_use(live_in.id) {
@@ -240,9 +236,9 @@ impl<'a> Planner<'a> {
         !self.module.is_root(id) && self.module.uses(id).all(|u| self.gone.contains(&u.user))
     }
 
-    /// By how many cycles what is left costs more than now for reading what is
-    /// made: a user that fuses saves the load of a value that is fused, any
-    /// other one has it stored first. `fused` says which of the patch are.
+    /// The additional cycles of the remaining users for reading the replaced values: a user that
+    /// fuses saves the load of a fused value; any other user needs it stored first. `fused` tells
+    /// which planned instructions are fused.
     fn users_cost_more_by(&self, fused: &[bool]) -> f64 {
         let (module, patch, model) = (self.module, &self.patch, self.model);
         let new: FxHashMap<InstId, Value> = patch.replaced().iter().copied().collect();
@@ -272,12 +268,12 @@ impl<'a> Planner<'a> {
         more
     }
 
-    /// What an instruction of the module costs.
+    /// The modelled cycles of an instruction of the module.
     pub(super) fn cost_of(&self, id: InstId) -> f64 {
         self.model.of(self.module, id).cycles
     }
 
-    /// Whether an array lies in the new dims.
+    /// Whether a row-major array has the new dims.
     pub(super) fn has_new_dims(&self, id: InstId) -> bool {
         self.array(id)
             .is_some_and(|s| s.dims() == self.digits.from_dims() && s.has_default_layout())

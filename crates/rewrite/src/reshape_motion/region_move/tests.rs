@@ -1,4 +1,4 @@
-//! What it brings on the models to move parts of regions, and not all or nothing.
+//! Compares moving parts of regions with moving all or nothing, on the models.
 
 use tilewright_ir::Module;
 use tilewright_target::Target;
@@ -19,7 +19,7 @@ struct Pipeline<'a> {
 }
 
 impl Pipeline<'_> {
-    /// The changes that the passes make, each once.
+    /// Runs passes once each; returns the number of changes.
     fn run(&self, passes: &[&'static str], module: &mut Module) -> usize {
         let (mut fuel, mut notes) = (u64::MAX, Vec::new());
         let mut changes = 0;
@@ -48,7 +48,7 @@ impl Pipeline<'_> {
         changes
     }
 
-    /// What a module costs in the end.
+    /// The modelled cycles of a module after the pipeline.
     fn cost(&self, module: &Module) -> f64 {
         let pipeline = pipeline("default").expect("a pipeline");
         let mut module = module.clone();

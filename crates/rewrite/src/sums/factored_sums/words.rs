@@ -1,4 +1,4 @@
-//! Says which sums became one, and what came out of them.
+//! The text of notes: which sums share a core, and which factors were pulled out of them.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{InstId, Module, Opcode};
@@ -6,10 +6,10 @@ use tilewright_ir::{InstId, Module, Opcode};
 use crate::sums::factor::{Core, Form, Sum};
 use crate::sums::product::{Factor, Law};
 
-/// More names than these are counted.
+/// The most names listed; further ones are only counted.
 const MOST_NAMES: usize = 4;
 
-/// The first cores that were chosen, with the sums that come from each.
+/// The first few cores, each with the sums that are computed from it.
 pub(super) fn explain<'a>(
     module: &Module,
     sums: impl Iterator<Item = (&'a Sum, &'a Option<Form>)>,

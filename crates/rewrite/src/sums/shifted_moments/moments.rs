@@ -1,4 +1,4 @@
-//! Which sums are moments of one array about one centre.
+//! Finds the sums that are moments of one array about one centre.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
@@ -11,22 +11,21 @@ use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
 use crate::sums::product::{Factor, Law};
 
-/// Each array whose mean sums may wait for is followed through its computation; no
-/// more instructions than these are gone over for it.
+/// The most instructions visited in all to find the values that wait for the means of arrays.
 pub(super) const MOST_GONE_OVER: usize = 1 << 24;
 
-/// A sum of powers of what is left of an array less its mean, times other factors.
+/// A sum of powers of an array less its mean, times other factors.
 pub(super) struct Moment {
-    /// Its place among all sums, in the order in which they stand.
+    /// Its index among the sums of the computation.
     place: usize,
     pub(super) sum: Sum,
-    /// How often `x - c` is a factor: none in a sum of the array itself, 1 or 2 else.
+    /// How often `x - c` is a factor: 0 in a sum of the array itself, else 1 or 2.
     pub(super) power: usize,
     /// The other factors.
     pub(super) others: Vec<Factor>,
 }
 
-/// All moments of an array along the same dims.
+/// All moments of an array about one centre along the same ranges.
 pub(super) struct Group {
     pub(super) x: Factor,
     pub(super) c: Factor,
@@ -35,7 +34,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Sums that were replaced before are found by what they became.
+    /// Replaces factors by their replacements in earlier rewrites.
     pub(super) fn follow(&mut self, replaced: &Replaced) {
         let others = self.moments.iter_mut().flat_map(|moment| &mut moment.others);
         for factor in others.chain([&mut self.x, &mut self.c]) {
@@ -44,7 +43,7 @@ impl Group {
     }
 }
 
-/// The moments of a computation, by array, centre and dims.
+/// The moments of a computation, grouped by array, centre and summed ranges.
 pub(super) fn groups(
     module: &Module,
     computation: CompId,
@@ -55,7 +54,7 @@ pub(super) fn groups(
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();
     let mut homes: FxHashMap<(Factor, Factor, Vec<IndexRange>), usize> = FxHashMap::default();
-    // The first group of an array along the same dims has its plain sums.
+    // Plain sums join the first group of an array along the same ranges.
     let mut first: FxHashMap<(Factor, Vec<IndexRange>), usize> = FxHashMap::default();
     let wide = |sum: &Sum| {
         let is_wide = matches!(sum.monoid.element_type, ElementType::F32 | ElementType::F64);
@@ -87,7 +86,7 @@ pub(super) fn groups(
     groups
 }
 
-/// A summand with `x - c` in it, where c waits for x, and nothing else that does.
+/// A summand with a factor `x - c` where c waits for a reduction of x and no other factor does.
 struct Centred {
     x: Factor,
     c: Factor,
@@ -103,24 +102,24 @@ fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Cent
         let power = factors.len() - others.len();
         let late = waiting.on(&x)?;
         let is_free = |other: &Factor| other.value != x.value && !late.contains(&other.value);
-        // Without `x - c`, a sum of quotients would be left that divide nothing.
+        // If all other factors divide, the sum without `x - c` would have no numerator.
         let divides = !others.is_empty() && others.iter().all(|other| other.divides);
         let fits = power <= 2 && !divides && late.contains(&c.value) && others.iter().all(is_free);
         fits.then_some(Centred { x, c, power, others })
     })
 }
 
-/// What waits for reductions of arrays; of all of an array, unlike a sample.
+/// Finds the values that wait for reductions of an array; reductions of a sample do not count.
 struct Waiting<'a> {
     module: &'a Module,
     computation: CompId,
     late: FxHashMap<InstId, FxHashSet<InstId>>,
-    /// How many more instructions may be gone over.
+    /// The number of instructions that may still be visited.
     work: &'a mut usize,
 }
 
 impl Waiting<'_> {
-    /// What waits for reductions of this array; `None` if that is too much work.
+    /// The values that wait for reductions of this array; `None` if finding them costs too much.
     fn on(&mut self, x: &Factor) -> Option<&FxHashSet<InstId>> {
         if !self.late.contains_key(&x.value) {
             spend(self.work, self.module)?;
@@ -149,7 +148,7 @@ impl Waiting<'_> {
     }
 }
 
-/// Takes the work of going over a module once; `None` where too little is left.
+/// Spends the work of one walk over a module; `None` if too little is left.
 fn spend(work: &mut usize, module: &Module) -> Option<()> {
     *work = work.checked_sub(module.instruction_count())?;
     Some(())

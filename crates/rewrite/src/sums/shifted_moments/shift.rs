@@ -1,9 +1,9 @@
-//! A number near the mean that is there before the mean is.
+//! A shift near the mean that is known before the mean.
 //!
-//! The mean k of a sample of m of n values: `n (c-k)^2 <= n/m * sum (x-c)^2` for the
-//! mean c of all, whatever the values are, since the square of a mean is no more than
-//! the mean of the squares. So what is summed about k instead of c is at most
-//! `1 + n/m` times as large, which is at most 26 here.
+//! For the mean k of a sample of m of n values and the mean c of all,
+//! `n (c-k)^2 <= n/m * sum (x-c)^2` for any values, since the square of a mean is at most the mean
+//! of the squares. So a sum about k instead of c is at most `1 + n/m` times as large, which is at
+//! most 26 here.
 
 use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::reduce::ReduceAttrs;
@@ -15,25 +15,25 @@ use crate::analysis::whole_number::whole_number;
 use crate::sums::factor::Sum;
 use crate::sums::product::Factor;
 
-/// One value in so many is sampled.
+/// About one value in this many is sampled.
 const ONE_IN: i64 = 16;
 
-/// Steps along one dim are no longer than this while there are other dims.
+/// The longest step along one dim while other dims can be thinned out.
 const LONGEST_STEP: i64 = 4;
 
-/// Fewer values are not worth a pass of their own.
+/// The fewest values worth a memory sweep of their own.
 const LEAST_VALUES: i64 = 64;
 
 /// The shift of an array, and the array less its shift.
 pub(super) struct Shift {
-    /// One value for each result of the sum.
+    /// The mean of the sample: one value for each result of the sum.
     pub(super) shift: Factor,
-    /// What is left of the array.
+    /// The array less its shift.
     pub(super) rest: Factor,
 }
 
-/// Adds the shift of the array `x` along what a sum sums to the module, before the
-/// sum. `None` if there are too few values, or dims that are summed in part.
+/// Adds the shift of the array `x` along the dims that `sum` sums, before the sum. `None` if there
+/// are too few values, or dims that are summed only in part.
 pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<Shift>, EditError> {
     let Some((patch, shift)) = planned(module, x, sum) else { return Ok(None) };
     let made = patch.apply(module)?;
@@ -51,7 +51,7 @@ pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<S
     }))
 }
 
-/// The edits, and which of the values is the shift; the last one is the rest.
+/// The edits and the value that is the shift; the last planned value is the array less the shift.
 fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;
@@ -106,9 +106,8 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     Some((patch, shift))
 }
 
-/// How far apart the sampled values lie along each dim, so that about one in
-/// [`ONE_IN`] is: the first dims are thinned out before the last ones, which lie side
-/// by side in memory.
+/// The step between sampled values along each dim, so that about one value in [`ONE_IN`] is
+/// sampled. Major dims are thinned out before minor ones, which are contiguous in memory.
 fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     let along = || dims.iter().zip(summed).filter(|(_, summed)| **summed);
     let values = along().try_fold(1i64, |product, (&size, _)| product.checked_mul(size))?;
@@ -130,12 +129,12 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     Some(steps)
 }
 
-/// Where the first value is taken along a dim: not at its border, which may be padding.
+/// The index of the first sampled value along a dim: not at its border, which may be padding.
 fn start(step: i64) -> i64 {
     (step - 1) / 2
 }
 
-/// How many values are taken along a dim that is at least as long as such a step.
+/// The number of sampled values along a dim that is at least as long as the step.
 fn taken(size: i64, step: i64) -> i64 {
     (size - 1 - start(step)) / step + 1
 }

@@ -1,4 +1,4 @@
-//! The part that the cut chooses is the best of all parts, weighed one by one.
+//! The part chosen by the cut is the best of all parts, by enumeration.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// A region of up to `most` elementwise ops with live_ins and live_outs of all kinds.
+/// A region of up to `most` elementwise ops with live-ins and live-outs of all kinds.
 fn random_text(random: &mut Random, most: usize) -> String {
     let (new, old) = DIMS[random.below(DIMS.len())];
     let (f_new, f_old) = (format!("f32[{new}]"), format!("f32[{old}]"));
@@ -90,7 +90,7 @@ fn random_text(random: &mut Random, most: usize) -> String {
     text
 }
 
-/// A transpose to these dims: some of them go to the end of the operand.
+/// A transpose to these dims that rotates the dims of its operand.
 fn turned(random: &mut Random, dims: &str) -> String {
     let sizes: Vec<&str> = dims.split(',').collect();
     let mut in_operand: Vec<usize> = (0..sizes.len()).collect();
@@ -114,7 +114,7 @@ fn table(dims: &str) -> String {
     format!(" table = f32[{dims}] constant({elements})\n")
 }
 
-/// What a part of the region costs more when moved.
+/// The additional cycles if a part of the region is moved.
 fn gain(
     module: &Module,
     region: &Region,
@@ -133,7 +133,7 @@ fn gain(
     moved.after - moved.before
 }
 
-/// The members whose side matters: the others are where they cost nothing.
+/// The members whose side affects the cost; the others follow at no cost.
 fn deciding(module: &Module, region: &Region) -> Vec<InstId> {
     let has_exit = |id: InstId| {
         region
@@ -166,7 +166,7 @@ fn no_part_is_better_than_the_one_chosen() {
             LiveInKind::Reshape(source) => module.array_shape(source),
             _ => None,
         });
-        // What has to stay may be all that reads it.
+        // A blocked instruction may be the only reader of the reshapes.
         let Some(dims) = new.map(|shape| Dims::from_slice(shape.dims())) else { continue };
         let whole = Planner::plan(&module, &region, &dims, &model, FloatMode::default())
             .expect("it can be moved");
@@ -189,7 +189,7 @@ fn no_part_is_better_than_the_one_chosen() {
                 best = (cost, choice);
             }
         }
-        // A reshape with its reduces alone is another pass's business.
+        // A reshape with reduces only is left to another pass.
         let moves = |id: &InstId| {
             members.iter().position(|m| m == id).is_some_and(|at| best.1 & (1 << at) != 0)
         };

@@ -1,4 +1,4 @@
-//! What goes into a region, in the new dims.
+//! Plans the live-ins of a region in the new dims.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use crate::analysis::reduce::{is_plain, reshape_op, shape_like};
 use crate::analysis::region::{LiveIn, LiveInKind};
 use crate::reshape_motion::broadcast_plan::repeated_through;
 
-/// No more uses of a value than this are looked through for a reshape of it.
+/// The most uses of a value searched for a reshape of it.
 const MOST_USES: usize = 16;
 
 impl Planner<'_> {
-    /// Plans a live-in: its value in the new dims, and what that takes.
+    /// Plans a live-in: its value in the new dims, and the instructions for it.
     pub(super) fn live_in(&mut self, live_in: &LiveIn) -> Option<(Value, LiveInPiece)> {
         let mut patch = std::mem::take(&mut self.patch);
         let start = patch.planned().len();
@@ -36,8 +36,7 @@ impl Planner<'_> {
         planned.any(|planned| planned.operands.contains(&Value::Old(id)))
     }
 
-    /// Lets a planned reshape take the place of one that there is already;
-    /// what that costs.
+    /// Lets a planned reshape replace an equal one in the module; returns the cycles of that one.
     fn stand_in(&mut self, value: Value, planned: Range<usize>) -> f64 {
         let twin = match self.patch.planned().get(planned) {
             Some([Planned { op: Op::Reshape(_), shape, operands, .. }]) => match **operands {
@@ -67,7 +66,7 @@ impl Planner<'_> {
         let id = live_in.id;
         match live_in.kind {
             LiveInKind::Reshape(source) if self.has_new_dims(source) => Some(Value::Old(source)),
-            // One reshape does what two would.
+            // One reshape replaces two.
             LiveInKind::Reshape(source) => self.reshaped([id, source], patch),
             LiveInKind::Transpose(_) | LiveInKind::Other => self.reshaped([id, id], patch),
             LiveInKind::Broadcast(_) | LiveInKind::Iota => {
@@ -82,15 +81,15 @@ impl Planner<'_> {
         }
     }
 
-    /// A live-in as the reshape of this, which has its elements.
+    /// A live-in as a reshape of `of`, which has the same elements.
     fn reshaped(&self, [live_in, of]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
         let (after, shape) = (self.module.next_instruction(of)?, self.new_shape(live_in)?);
         Some(patch.add_like(live_in, after, reshape_op(), shape, [Value::Old(of)]))
     }
 
-    /// `transpose(source)` as a transpose of a reshape or, where that costs
-    /// more or cannot be, as a reshape of the transpose; and how much less that
-    /// would cost than the first, were the transpose there anyway.
+    /// `transpose(source)` as a transpose of a reshape or, if that costs more or is not possible,
+    /// as a reshape of the transpose; and how much less the latter would cost if the transpose
+    /// stayed anyway.
     fn transposed(
         &self,
         [live_in, source]: [InstId; 2],
@@ -101,7 +100,7 @@ impl Planner<'_> {
         self.reshaped([live_in, live_in], &mut reshaped)?;
         let cost = |patch: &Patch| self.model.patch(self.module, patch).cycles;
         let more = cost(&turned) - cost(&reshaped);
-        // The transpose that there is goes with its last use.
+        // The existing transpose is removed with its last use.
         let goes = self.only_gone_use(live_in);
         let saved = if goes { self.cost_of(live_in) } else { 0.0 };
         if can_turn && more < saved {
@@ -110,8 +109,7 @@ impl Planner<'_> {
         Some((self.reshaped([live_in, live_in], patch)?, 0.0))
     }
 
-    /// A transpose of the source, which is reshaped before; `None`, and nothing
-    /// added, where that cannot be.
+    /// A transpose of a reshape of the source; `None`, and nothing added, if that is not possible.
     fn turned(&self, [live_in, source]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
         let Op::Transpose(attrs) = self.module.op(live_in) else { return None };
         let (shape, like) = (self.new_shape(live_in)?, self.array(live_in)?);
@@ -131,7 +129,8 @@ impl Planner<'_> {
         Some(patch.add(live_in, op, shape, [value]))
     }
 
-    /// This, or what it is a reshape of, where that lies in these dims.
+    /// The value itself or the operand of its reshape, if one of them has these dims and is
+    /// row-major.
     fn lying_in(&self, id: InstId, dims: &[i64]) -> Option<InstId> {
         let fits = |id: &InstId| self.array(*id).is_some_and(|s| s.dims() == dims && is_plain(s));
         let source = match (self.module.op(id), self.module.operands(id)) {

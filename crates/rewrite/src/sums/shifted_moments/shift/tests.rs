@@ -2,8 +2,8 @@
 
 use crate::sums::shifted_moments::shift::*;
 
-/// How many values there are along the dims that are summed, and how many of them
-/// are sampled; checked one by one against the slice.
+/// The number of values along the summed dims, and how many of them are sampled; checked one by one
+/// against the slice.
 fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
     let steps = steps(dims, summed)?;
     let (mut values, mut sample) = (1, 1);
@@ -21,8 +21,8 @@ fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
     Some((values, sample))
 }
 
-/// The worst `n/m` of shapes of this rank with dims up to this size, all summed, and
-/// a shape that has it. A dim of size 1 is as one that is not summed.
+/// The worst `n/m` over shapes of this rank with dims up to this size, all summed, and a shape that
+/// has it. A dim of size 1 behaves like one that is not summed.
 fn worst(rank: usize, most: i64) -> (f64, Dims) {
     let mut dims: Dims = std::iter::repeat_n(1, rank).collect();
     let summed = vec![true; rank];
@@ -42,7 +42,7 @@ fn worst(rank: usize, most: i64) -> (f64, Dims) {
 
 #[test]
 fn no_more_than_25_values_stand_for_one() {
-    // Of two dims of 5 beside a third one, in steps of 4, one value each is taken.
+    // In two dims of 5 beside a third one, steps of 4 sample one value each.
     for (rank, most, expected) in
         [(1, 5000, 17.75), (2, 100, 65.0 / 3.0), (3, 40, 25.0), (4, 16, 25.0)]
     {
