@@ -281,7 +281,7 @@ fn sums_pulled_apart_are_the_same() {
         }
         *fired.entry(of).or_default() += 1;
         let note = &after.report.notes.first().expect("a note").text;
-        staged += usize::from(note.contains("less"));
+        staged += usize::from(note.contains("pulled out"));
         alone += usize::from(note.contains("from the sum"));
         shared += usize::from(note.contains("from one sum"));
         let place = || format!("seed {seed}: {note}\n{printed}\n{}", short(&after.module));

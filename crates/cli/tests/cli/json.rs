@@ -231,7 +231,7 @@ ENTRY e {
     let args = ["lower", path.to_str().unwrap(), "--target", "linear"];
     let why = "`product` runs on the host: it is a dot: ";
     let report = tilewright(args.into_iter().chain(["--json"])).ok().stdout_json();
-    assert_eq!(report[0]["name"], "minus");
+    assert_eq!(report[0]["kernels"].as_array().unwrap().len(), 1);
     assert_eq!(report[1]["name"], "product");
     assert_eq!(report[1]["kernels"].as_array().unwrap().len(), 0);
     assert!(report[1]["why_not"].as_str().unwrap().starts_with(why), "{report}");
