@@ -6,6 +6,11 @@ ci:
 test:
     cargo test --workspace
 
+# The documents as a book, in target/book; .ci/run does the same.
+book:
+    test -x target/tools/bin/mdbook || cargo install --debug --locked --root target/tools mdbook --version 0.5.4 --no-default-features
+    target/tools/bin/mdbook build docs --dest-dir "$PWD/target/book"
+
 # Accept changed snapshots, after reading them.
 bless:
     INSTA_UPDATE=always cargo test --workspace
