@@ -6,10 +6,9 @@ ci:
 test:
     cargo test --workspace
 
-# The documents as a book, in target/book; .ci/run does the same.
+# The documents as a book, in target/book.
 book:
-    test -x target/tools/bin/mdbook || cargo install --debug --locked --root target/tools mdbook --version 0.5.4 --no-default-features
-    target/tools/bin/mdbook build docs --dest-dir "$PWD/target/book"
+    bash .ci/book
 
 # Accept changed snapshots, after reading them.
 bless:

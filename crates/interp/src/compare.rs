@@ -127,10 +127,8 @@ impl Tolerances {
 
 /// Whether an instruction computes elements anew, rather than moving them.
 fn rounds(module: &Module, id: InstId) -> bool {
-    match module.opcode(id).family() {
-        "shaping" | "control" | "indexing" | "collective" => false,
-        _ => module.opcode(id) != Opcode::Select,
-    }
+    let opcode = module.opcode(id);
+    !opcode.family().moves_elements_only() && opcode != Opcode::Select
 }
 
 /// An element that differs.

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::small_float::Format;
-use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Op, Shape};
+use tilewright_ir::{ArrayShape, CompId, ElementType, Family, InstId, Module, Op, Shape};
 
 /// What was rounded on the way to a value, along the path where it is most.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -131,15 +131,14 @@ impl Known<'_> {
     /// none if it rounds nothing.
     fn own_terms(&self, id: InstId) -> f64 {
         let module = self.module;
-        match (module.op(id), module.opcode(id).family()) {
-            (Op::CustomCall(_), _) => terms(module, id),
-            (_, "elementwise") => f64::from(u8::from(!is_exact(module, id))),
-            // These move elements, unless they sum them by a computation.
-            (_, "shaping" | "control" | "indexing" | "collective" | "reduce" | "window")
-                if self.called(id).variance == 0.0 =>
-            {
-                0.0
-            }
+        let family = module.opcode(id).family();
+        // These move elements, unless they sum them by a computation.
+        let may_move =
+            family.moves_elements_only() || matches!(family, Family::Reduce | Family::Window);
+        match module.op(id) {
+            Op::CustomCall(_) => terms(module, id),
+            _ if family == Family::Elementwise => f64::from(u8::from(!is_exact(module, id))),
+            _ if may_move && self.called(id).variance == 0.0 => 0.0,
             _ => terms(module, id),
         }
     }
@@ -161,13 +160,13 @@ impl Known<'_> {
 /// there, unless they are applied to elements.
 pub(crate) fn rounds(module: &Module, id: InstId) -> bool {
     match module.opcode(id).family() {
-        "elementwise" => !is_exact(module, id),
-        "shaping" | "control" => false,
-        "indexing" | "collective" | "reduce" | "window" => {
+        Family::Elementwise => !is_exact(module, id),
+        Family::Shaping | Family::Control => false,
+        Family::Indexing | Family::Collective | Family::Reduce | Family::Window => {
             let applied = module.called(id).into_iter().flat_map(|c| module.instructions(c));
             applied.into_iter().any(|id| rounds(module, id))
         }
-        _ => true,
+        Family::Contract | Family::Random | Family::Linalg => true,
     }
 }
 

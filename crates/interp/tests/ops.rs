@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 
 use tilewright_interp::{Limits, Tolerance, compare, evaluate, npz};
 use tilewright_ir::Opcode;
-use tilewright_testkit::fixture::{Fixture, fixtures};
+use tilewright_testkit::fixture::{Fixture, Header, Language, fixtures};
+
+/// What a header says.
+const LANGUAGE: Language = Language { flags: &[], once: &["tolerance"], many: &[] };
 
 #[test]
 fn ops_evaluate_to_what_xla_computed() {
@@ -60,8 +63,9 @@ fn every_op_has_a_fixture_or_is_tested_by_hand() {
 
 fn tolerance(text: &str) -> Result<Tolerance, String> {
     let mut tolerance = Tolerance::EXACT;
-    let line = text.lines().find_map(|line| line.strip_prefix("// tolerance: "));
-    let values = line.unwrap_or_default().split(',').next().unwrap_or_default();
+    let header = Header::read(text, &LANGUAGE).map_err(|error| error.to_string())?;
+    let values =
+        header.value("tolerance").unwrap_or_default().split(',').next().unwrap_or_default();
     tolerance.signed_zeros = values.contains("signed zeros");
     for word in values.split_whitespace() {
         match word.split_once('=') {

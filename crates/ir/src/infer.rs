@@ -10,6 +10,7 @@ pub use mixed::{Inferred, infer_mixed};
 use crate::entity::CompId;
 use crate::module::Module;
 use crate::ops::Op;
+use crate::ops::family::Family;
 use crate::types::element::ElementType;
 use crate::types::shape::{ArrayShape, Shape};
 
@@ -223,7 +224,7 @@ pub fn infer_shape(
     let inferred = query.yielded()?;
     // What hands a value on hands on all of its shape: that value may be put in
     // the op's place.
-    let hands_on = op.opcode().family() == "control";
+    let hands_on = op.opcode().family() == Family::Control;
     let fits = |declared: &Shape| {
         if hands_on { declared.compatible(&inferred) } else { declared.agrees(&inferred) }
     };

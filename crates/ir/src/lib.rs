@@ -39,7 +39,7 @@ pub mod types;
 pub mod verify;
 pub mod walk;
 
-pub use builder::{BuildError, Builder};
+pub use builder::{BuildError, Builder, OperandList};
 pub use computation::Computation;
 pub use diag::{Code, Diagnostic, Place};
 pub use edit::{EditError, Position};
@@ -49,12 +49,18 @@ pub use infer_layout::infer_layout;
 pub use instruction::{Instruction, Use};
 pub use metadata::{Extras, Header, OpMetadata, ProgramShape, Residue, StackTables};
 pub use module::{Instructions, Module};
+pub use ops::family::Family;
 pub use ops::{Op, Opcode};
 pub use patch::{Patch, Planned, Value};
 pub use types::element::ElementType;
 pub use types::layout::{Layout, Padding, PaddingValue, Tile};
 pub use types::literal::{ArrayLiteral, Data, Literal, LiteralError, Native};
-pub use types::shape::{ArrayShape, Dims, Shape};
+pub use types::shape::{ArrayShape, Dims, Shape, dims};
 pub use types::sharding::Sharding;
 pub use types::{devices, element, index, layout, literal, sdy, shape, sharding, small_float};
 pub use verify::{Verified, verify};
+
+/// The examples of the page compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/build-modules.md")]
+struct BuildModules;

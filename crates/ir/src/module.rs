@@ -157,6 +157,12 @@ impl Module {
             .is_some_and(|parent| self.computations[parent].root() == Some(id))
     }
 
+    /// Whether a value is used, or is the root of its computation. Dead code
+    /// elimination may remove others, where [`Module::is_removable`] holds.
+    pub fn is_live(&self, id: InstId) -> bool {
+        self.instructions[id].use_count() > 0 || self.is_root(id)
+    }
+
     /// The instruction after this one in its computation.
     pub fn next_instruction(&self, id: InstId) -> Option<InstId> {
         self.instructions[id].next.get()

@@ -412,3 +412,12 @@ fn computations_are_taken_out_of_the_order() {
     module.set_execution_thread(other, Some("host".into()));
     assert_eq!(module.computation(other).execution_thread(), Some("host"));
 }
+
+#[test]
+fn live_values_are_used_or_the_root() {
+    let Small { mut module, x, sum, root, .. } = small();
+    let before = Position::Before(root);
+    let unused = module.insert(before, Op::Negate, shape("f32[4]"), &[sum], "unused").unwrap();
+    let live = [x, sum, root, unused].map(|id| module.is_live(id));
+    assert_eq!(live, [true, true, true, false]);
+}

@@ -87,7 +87,7 @@ fn combined(monoid: Monoid, identity: Literal) -> Option<Verified> {
     let mut b = Builder::new("combined");
     let x = b.parameter("x", Shape::array(monoid.element_type, [512])).ok()?;
     let identity = b.constant(identity).ok()?;
-    let spread = b.broadcast(identity, &[512], &[]).ok()?;
+    let spread = b.broadcast(identity, [512], []).ok()?;
     let r = b.binary(monoid.opcode, spread, x).ok()?;
     b.finish(r).ok()
 }

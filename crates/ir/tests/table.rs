@@ -10,7 +10,7 @@ use tilewright_ir::ops::control::{DomainMetadata, OutputAlias};
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
 use tilewright_ir::sharding::Placement;
-use tilewright_ir::{CompId, Dims, Entity, Op, Opcode};
+use tilewright_ir::{CompId, Dims, Entity, Family, Op, Opcode};
 use tilewright_ir::{ElementType, Literal, Shape, Sharding};
 
 /// The names of XLA's `hlo_opcode.h` as of jaxlib 0.10.2, written down by hand.
@@ -74,13 +74,29 @@ fn attributes_are_unique_within_an_op_and_not_those_of_all_ops() {
 
 #[test]
 fn families_are_the_files_of_ops() {
-    let families: BTreeSet<&str> = Opcode::ALL.iter().map(|o| o.family()).collect();
+    let families: BTreeSet<Family> = Opcode::ALL.iter().map(|o| o.family()).collect();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops");
     for family in &families {
         let file = std::path::Path::new(directory).join(format!("{family}.rs"));
         assert!(file.exists(), "{}", file.display());
     }
     assert_eq!(families.len(), 10);
+    assert_eq!(Opcode::DynamicSlice.family().to_string(), "indexing");
+}
+
+/// Ops as XLA describes them: these yield their operands, or parts of them.
+#[test]
+fn what_hands_values_on() {
+    let handing: Vec<&str> =
+        Opcode::ALL.iter().filter(|o| o.hands_on_its_operands()).map(|o| o.name()).collect();
+    assert_eq!(handing, ["add-dependency", "get-tuple-element", "opt-barrier", "tuple"]);
+    let whole = |opcode: Opcode| opcode.takes_values_whole();
+    assert!(whole(Opcode::While) && whole(Opcode::CustomCall) && whole(Opcode::Tuple));
+    assert!(!whole(Opcode::Map) && !whole(Opcode::Copy) && !whole(Opcode::AllReduce));
+    let moving = [Opcode::Reshape, Opcode::Call, Opcode::Gather, Opcode::AllToAll];
+    assert!(moving.iter().all(|o| o.family().moves_elements_only()));
+    let computing = [Opcode::Add, Opcode::Dot, Opcode::Reduce, Opcode::ReduceWindow, Opcode::Fft];
+    assert!(computing.iter().all(|o| !o.family().moves_elements_only()));
 }
 
 #[test]

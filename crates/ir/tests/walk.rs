@@ -8,7 +8,7 @@ use petgraph::visit::{Dfs, IntoNeighbors, VisitMap, Visitable};
 use tilewright_ir::ops::control::{AsyncAttrs, CallAttrs, ConditionalAttrs, WhileAttrs};
 use tilewright_ir::ops::random::{Distribution, RngAttrs};
 use tilewright_ir::walk::{OperandGraph, Visited};
-use tilewright_ir::{CompId, InstId, Module, Op, Opcode};
+use tilewright_ir::{CompId, Family, InstId, Module, Op, Opcode};
 
 fn call(to_apply: CompId) -> Op {
     Op::Call(Box::new(CallAttrs { to_apply, is_composite: false }))
@@ -150,7 +150,7 @@ fn effects_reach_callers() {
 #[test]
 fn the_ops_that_act_by_themselves() {
     let acting: Vec<&str> = (Opcode::ALL.iter())
-        .filter(|o| o.has_side_effect() && o.family() != "collective")
+        .filter(|o| o.has_side_effect() && o.family() != Family::Collective)
         .map(|o| o.name())
         .collect();
     let expected = [

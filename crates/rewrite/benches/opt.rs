@@ -24,14 +24,14 @@ fn without_patterns(instructions: usize) -> Result<Verified, BuildError> {
     let zero = Literal::scalar(ElementType::F32, 0f32).expect("a scalar");
     let zero = b.constant(zero)?;
     while b.module().instruction_count() < instructions {
-        let sum = b.reduce(x, zero, &[0, 1, 2], add)?;
-        let mean = b.broadcast(sum, &image, &[3])?;
+        let sum = b.reduce(x, zero, [0, 1, 2], add)?;
+        let mean = b.broadcast(sum, image, [3])?;
         let centred = b.binary(Opcode::Subtract, x, mean)?;
         let square = b.binary(Opcode::Multiply, centred, centred)?;
-        let sum = b.reduce(square, zero, &[0, 1, 2], add)?;
+        let sum = b.reduce(square, zero, [0, 1, 2], add)?;
         let root = b.unary(Opcode::Rsqrt, sum)?;
         let scaled = b.binary(Opcode::Multiply, root, scale)?;
-        let spread = b.broadcast(scaled, &image, &[3])?;
+        let spread = b.broadcast(scaled, image, [3])?;
         x = b.binary(Opcode::Multiply, centred, spread)?;
     }
     b.finish(x)

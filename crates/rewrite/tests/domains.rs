@@ -90,7 +90,7 @@ impl Recipe {
             .iter()
             .map(|&(op, domain)| {
                 let value = build.value(Source::Op(op), domain, domains);
-                build.b.op(Op::Copy, &[value]).expect("a copy")
+                build.b.op(Op::Copy, [value]).expect("a copy")
             })
             .collect();
         let root = build.b.op(Op::Tuple, &live_outs).expect("a tuple");

@@ -289,7 +289,7 @@ fn chain(length: usize) -> Verified {
     let build = || {
         let mut b = Builder::new("chain");
         let x = b.parameter("x", Shape::array(ElementType::F32, [4, 32]))?;
-        let mut value = b.reshape(x, &[4, 8, 4])?;
+        let mut value = b.reshape(x, [4, 8, 4])?;
         let first = value;
         for i in 0..length {
             // Every third op reads the reshape too, so that it has many uses.
@@ -299,7 +299,7 @@ fn chain(length: usize) -> Verified {
                 _ => b.unary(Opcode::Abs, value)?,
             };
         }
-        let back = b.reshape(value, &[4, 32])?;
+        let back = b.reshape(value, [4, 32])?;
         b.finish(back)
     };
     build().expect("a chain")
@@ -329,12 +329,12 @@ fn chain_in_demand(length: usize, first: usize) -> Verified {
     let build = || {
         let mut b = Builder::new("chain");
         let x = b.parameter("x", Shape::array(ElementType::F32, [4, 32]))?;
-        let mut value = b.reshape(x, &[4, 8, 4])?;
+        let mut value = b.reshape(x, [4, 8, 4])?;
         let mut results = Vec::new();
         for i in 0..length {
             value = b.unary(if i % 2 == 0 { Opcode::Negate } else { Opcode::Abs }, value)?;
             if i >= first {
-                results.push(b.op(Op::Copy, &[value])?);
+                results.push(b.op(Op::Copy, [value])?);
             }
         }
         let root = b.op(Op::Tuple, &results)?;
@@ -392,10 +392,10 @@ fn regions(count: usize) -> Verified {
         let y = b.parameter("y", Shape::array(ElementType::F32, [4]))?;
         let mut value = x;
         for _ in 0..count {
-            let grouped = b.reshape(value, &[4, 8, 4])?;
-            let spread = b.broadcast(y, &[4, 8, 4], &[2])?;
+            let grouped = b.reshape(value, [4, 8, 4])?;
+            let spread = b.broadcast(y, [4, 8, 4], [2])?;
             let sum = b.binary(Opcode::Add, grouped, spread)?;
-            let back = b.reshape(sum, &[4, 32])?;
+            let back = b.reshape(sum, [4, 32])?;
             value = b.unary(Opcode::Negate, back)?;
         }
         b.finish(value)

@@ -13,6 +13,8 @@ mod arithmetic;
 pub mod clock;
 mod machine;
 mod memory;
+mod stages;
+mod value;
 mod vector;
 mod violation;
 
@@ -20,4 +22,6 @@ pub use arithmetic::{Arithmetic, Lanes};
 pub use clock::{Counters, Event, Lane};
 pub use machine::{Machine, Ran};
 pub use memory::Memory;
+pub use stages::{RanStages, run_stages};
+pub use value::{memory_of, value_of};
 pub use violation::{Fault, Violation};

@@ -76,12 +76,14 @@ impl<'a> Machine<'a> {
         let whole = |fault| Violation { kernel: kernel.name.clone(), line: 1, fault };
         self.fits(kernel).map_err(whole)?;
         let buffers = self.buffers(kernel, inputs).map_err(whole)?;
-        let mut lines_of = FxHashMap::default();
-        number(&kernel.body, &mut lines(kernel).into_iter(), &mut lines_of);
+        let mut sizes = Vec::new();
+        count(&kernel.body, &mut sizes);
         let mut run = Run {
             machine: self,
             kernel,
-            lines: lines_of,
+            lines: lines(kernel),
+            sizes,
+            number: 0,
             line: 1,
             buffers,
             registers: vec![None; kernel.registers.len()],
@@ -91,7 +93,7 @@ impl<'a> Machine<'a> {
             prepared: FxHashMap::default(),
             steps: 0,
         };
-        let done = run.statements(&kernel.body);
+        let done = run.statements(&kernel.body, 0);
         done.map_err(|fault| Violation { kernel: kernel.name.clone(), line: run.line, fault })?;
         Ok(run.finish())
     }
@@ -136,15 +138,14 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The lines of statements.
-fn number(
-    statements: &[Statement],
-    lines: &mut impl Iterator<Item = usize>,
-    found: &mut FxHashMap<*const Statement, usize>,
-) {
+/// How many statements each statement is with all that are within it, in the order of
+/// the text.
+fn count(statements: &[Statement], sizes: &mut Vec<usize>) {
     for statement in statements {
-        found.insert(std::ptr::from_ref(statement), lines.next().unwrap_or(1));
-        number(statement.body().unwrap_or_default(), lines, found);
+        let number = sizes.len();
+        sizes.push(1);
+        count(statement.body().unwrap_or_default(), sizes);
+        sizes[number] = sizes.len() - number;
     }
 }
 
@@ -160,7 +161,12 @@ type Typed = (Op, SmallVec<[ElementType; 3]>, ElementType);
 struct Run<'m> {
     machine: &'m Machine<'m>,
     kernel: &'m Kernel,
-    lines: FxHashMap<*const Statement, usize>,
+    /// The line of each statement, in the order of the text.
+    lines: Vec<usize>,
+    /// How many statements each one is, with all that are within it.
+    sizes: Vec<usize>,
+    /// The number of the statement that is run, in the order of the text.
+    number: usize,
     /// The line of the statement that is run, or of the first that failed.
     line: usize,
     buffers: Vec<Memory>,
@@ -188,9 +194,13 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn statements(&mut self, statements: &'m [Statement]) -> Result<(), Fault> {
+    /// Runs statements, of which the first has this number.
+    fn statements(&mut self, statements: &'m [Statement], first: usize) -> Result<(), Fault> {
+        let mut number = first;
         for statement in statements {
-            self.line = self.lines.get(&std::ptr::from_ref(statement)).copied().unwrap_or(1);
+            self.number = number;
+            self.line = self.lines.get(number).copied().unwrap_or(1);
+            number += self.sizes.get(number).copied().unwrap_or(1);
             self.steps = self.steps.saturating_add(1);
             if self.steps > self.machine.max_steps {
                 return Err(Fault::TooLong(self.machine.max_steps));
@@ -201,17 +211,18 @@ impl<'m> Run<'m> {
     }
 
     fn statement(&mut self, statement: &'m Statement) -> Result<(), Fault> {
+        let within = self.number + 1;
         match statement {
             Statement::For { index, count, body } => {
                 for value in 0..self.value_of(count)? {
                     self.bind(*index, Some(value))?;
-                    self.statements(body)?;
+                    self.statements(body, within)?;
                 }
                 self.bind(*index, None)
             }
             Statement::When { equal: [a, b], body } => {
                 if self.value_of(a)? == self.value_of(b)? {
-                    self.statements(body)
+                    self.statements(body, within)
                 } else {
                     Ok(())
                 }

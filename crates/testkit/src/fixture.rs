@@ -2,6 +2,18 @@
 //!
 //! A file that means nothing here is an error, so that no fixture is left
 //! untested by being misnamed.
+//!
+//! The comments that a fixture begins with are its [`Header`]: a sentence on what it
+//! tests, then flags and `key: value` lines. Which there are, the [`Language`] of the
+//! folder says; all folders are read by the same rules, and a line that none of them
+//! explains is an error.
+//!
+//! ```text
+//! // A reduce along the rows of a matrix.
+//! // target: linear
+//! // exact
+//! HloModule ...
+//! ```
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -110,9 +122,136 @@ fn visit(folder: &Path, prefix: &str, found: &mut Vec<Fixture>) -> Result<(), Fi
     Ok(())
 }
 
+/// What the headers of a folder of fixtures may say, beside a sentence.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Language {
+    /// Lines of one word.
+    pub flags: &'static [&'static str],
+    /// Lines `key: value` of which there is at most one.
+    pub once: &'static [&'static str],
+    /// Lines `key: value` of which there are any number.
+    pub many: &'static [&'static str],
+}
+
+/// What the comments say that a fixture begins with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// What it tests: all lines before the first flag or key.
+    pub sentence: String,
+    flags: Vec<String>,
+    values: Vec<(String, String)>,
+}
+
+/// A header that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderError {
+    /// A line that is no flag and has no key of the language, behind one that is, or
+    /// that looks like one.
+    Unknown(String),
+    /// A key that is there once already.
+    Twice(String),
+}
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(line) => write!(f, "`// {line}` is no directive"),
+            Self::Twice(key) => write!(f, "`// {key}:` is there twice"),
+        }
+    }
+}
+
+impl std::error::Error for HeaderError {}
+
+impl Header {
+    /// Reads the comments that a text begins with. Where it was made, a line of
+    /// `made by fixtures/...`, is passed over.
+    ///
+    /// # Errors
+    /// If a line is neither part of the sentence nor of the language.
+    pub fn read(source: &str, language: &Language) -> Result<Self, HeaderError> {
+        let mut header = Self::default();
+        let lines = source.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);
+        for line in lines.filter(|line| !line.contains("made by fixtures/")) {
+            let pair = line.split_once(": ").filter(|(key, _)| is_word(key));
+            let begun = !header.flags.is_empty() || !header.values.is_empty();
+            match pair {
+                _ if language.flags.contains(&line) => header.flags.push(line.to_owned()),
+                Some((key, value)) if language.many.contains(&key) => header.push(key, value),
+                Some((key, value)) if language.once.contains(&key) => {
+                    if header.value(key).is_some() {
+                        return Err(HeaderError::Twice(key.to_owned()));
+                    }
+                    header.push(key, value);
+                }
+                None if !begun => {
+                    let space = if header.sentence.is_empty() { "" } else { " " };
+                    header.sentence = format!("{}{space}{line}", header.sentence);
+                }
+                _ => return Err(HeaderError::Unknown(line.to_owned())),
+            }
+        }
+        Ok(header)
+    }
+
+    fn push(&mut self, key: &str, value: &str) {
+        self.values.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Whether there is a flag.
+    pub fn flag(&self, name: &str) -> bool {
+        self.flags.iter().any(|flag| flag == name)
+    }
+
+    /// The value of a key, if there is one; the first of several.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        let with_key = self.values.iter().find(|(own, _)| own == key);
+        with_key.map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a key, in order.
+    pub fn values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let with_key = self.values.iter().filter(move |(own, _)| own == key);
+        with_key.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Whether a text could be a key: lower-case letters and hyphens.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{FixtureError, walk};
+    use super::{FixtureError, Header, HeaderError, Language, walk};
+
+    const LANGUAGE: Language = Language { flags: &["exact"], once: &["target"], many: &["note"] };
+
+    #[test]
+    fn a_header_is_a_sentence_then_directives() {
+        let text = "// A sum\n// of rows: all of them.\n// target: cpu\n// exact\n// note: a\n\
+                    // note: b: c\n// made by fixtures/x.py with jax\nHloModule m\n// no: header";
+        let header = Header::read(text, &LANGUAGE).unwrap();
+        assert_eq!(header.sentence, "A sum of rows: all of them.");
+        assert_eq!(header.value("target"), Some("cpu"));
+        assert!(header.flag("exact") && !header.flag("target"));
+        assert_eq!(header.values("note").collect::<Vec<_>>(), ["a", "b: c"]);
+        assert_eq!(header.value("expect"), None);
+    }
+
+    #[test]
+    fn a_line_that_nothing_explains_is_refused() {
+        for (text, line) in [
+            ("// tarqet: cpu\nHloModule m", "tarqet: cpu"),
+            ("// A sum.\n// exact\n// exat\nHloModule m", "exat"),
+            ("// A sum.\n// exact\n// expect: fires\nHloModule m", "expect: fires"),
+        ] {
+            let error = HeaderError::Unknown(line.to_owned());
+            assert_eq!(Header::read(text, &LANGUAGE), Err(error));
+        }
+        let twice = Header::read("// A sum.\n// target: a\n// target: b\n", &LANGUAGE);
+        assert_eq!(twice, Err(HeaderError::Twice("target".to_owned())));
+    }
 
     fn folder(files: &[&str]) -> std::path::PathBuf {
         let name = files.join("-").replace('/', "_");

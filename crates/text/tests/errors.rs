@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use tilewright_testkit::fixture::{Header, Language};
 use tilewright_text::render::Renderer;
 use tilewright_text::{Invalid, parse_and_verify};
 
@@ -45,6 +46,9 @@ fn every_error_is_drawn_as_its_snapshot_says() {
         for name in names {
             let file = format!("{name}.hlo");
             let source = std::fs::read_to_string(folder().join(&file)).unwrap();
+            if let Err(error) = Header::read(&source, &Language::default()) {
+                panic!("{file}: {error}");
+            }
             let Err(invalid) = parse_and_verify(&source) else { panic!("{file} is not wrong") };
             let drawing = Renderer::new().invalid(&file, &source, &invalid);
             insta::assert_snapshot!(name, drawing);

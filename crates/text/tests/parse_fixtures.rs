@@ -1,7 +1,9 @@
-//! Every fixture parses and verifies.
+//! Every fixture parses and verifies, and its header is a sentence.
 #![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use std::path::{Path, PathBuf};
+
+use tilewright_testkit::fixture::{Header, Language};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -26,6 +28,9 @@ fn check(folder: &str, at_least: usize) {
         if let Err(error) = tilewright_text::parse_and_verify(&source) {
             failures.push(format!("{}:\n{error}", path.display()));
         }
+        if let Err(error) = Header::read(&source, &Language::default()) {
+            failures.push(format!("{}: {error}", path.display()));
+        }
     }
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), files.len(), failures.join("\n"));
 }
@@ -44,6 +49,11 @@ fn real() {
 #[test]
 fn sharded() {
     check("sharded", 30);
+}
+
+#[test]
+fn devices() {
+    check("devices", 20);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn sum_of_rows() -> Module {
     let x = b.parameter("x", f32(&[4, 3])).unwrap();
     let zero = b.constant(Literal::scalar(ElementType::F32, 0.0f32).unwrap()).unwrap();
     let add = b.reducer(Opcode::Add, ElementType::F32).unwrap();
-    let sum = b.reduce(x, zero, &[1], add).unwrap();
+    let sum = b.reduce(x, zero, [1], add).unwrap();
     b.finish(sum).unwrap().into_inner()
 }
 
@@ -196,7 +196,7 @@ fn large_constants_are_elided_on_request() {
     };
     let small = b.constant(array(10).unwrap().into()).unwrap();
     let large = b.constant(array(11).unwrap().into()).unwrap();
-    let root = b.op(Op::Tuple, &[small, large]).unwrap();
+    let root = b.op(Op::Tuple, [small, large]).unwrap();
     let module = b.finish(root).unwrap();
     let full = print(&module, &DEFAULT).unwrap();
     assert!(full.contains("constant({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10})"), "{full}");

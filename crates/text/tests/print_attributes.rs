@@ -142,7 +142,7 @@ fn attributes_of_ops() {
         calls: fused,
         output_to_operand_aliasing: Vec::new(),
     }));
-    let fusion = b.op_with_shape(fusion, f32(&[2]), &[x]).unwrap();
+    let fusion = b.op_with_shape(fusion, f32(&[2]), [x]).unwrap();
     let call = Op::CustomCall(Box::new(CustomCallAttrs {
         window: Some(smallvec![WindowDim::new(3)]),
         dim_labels: None,
@@ -160,7 +160,7 @@ fn attributes_of_ops() {
         to_apply: None,
         called_computations: smallvec![fused, fused],
     }));
-    let call = b.op_with_shape(call, f32(&[2]), &[fusion]).unwrap();
+    let call = b.op_with_shape(call, f32(&[2]), [fusion]).unwrap();
     assert_eq!(
         print_instruction(b.module(), fusion),
         "%fusion = f32[2]{0} fusion(%x), kind=kLoop, calls=%fused"

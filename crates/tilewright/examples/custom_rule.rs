@@ -68,6 +68,7 @@ pub(crate) fn shown() -> Result<String, Box<dyn std::error::Error>> {
     let options = Options::new(tilewright::target("tpu-like")?).with_pass(max_of_exp());
     let Optimized { module: after, report } = tilewright::optimize(before.clone(), &options)?;
     assert!(tilewright::check(&before, &after, &CheckOptions::default())?.equal());
+    assert!(tilewright::try_rule(&max_of_exp(), 0..20)?.holds());
 
     let root = after.entry().and_then(|entry| after.computation(entry).root()).ok_or("no root")?;
     let why = max_of_exp().patch_or_why(&after, root, FloatMode::Regroup);

@@ -49,22 +49,22 @@ fn group_norm() -> Result<Verified> {
     let bias = b.parameter("bias", Shape::array(ElementType::F32, [320]))?;
 
     // This is the reshape that moves every element on a vector machine.
-    let x = b.reshape(image, &GROUPED)?;
+    let x = b.reshape(image, GROUPED)?;
     let mean = group_mean(&mut b, x)?;
-    let mean = b.broadcast(mean, &GROUPED, &[0, 3])?;
+    let mean = b.broadcast(mean, GROUPED, [0, 3])?;
     let centered = b.binary(Opcode::Subtract, x, mean)?;
     let square = b.binary(Opcode::Multiply, centered, centered)?;
     let variance = group_mean(&mut b, square)?;
     let epsilon = b.constant(Literal::scalar(ElementType::F32, 1e-5_f32)?)?;
-    let epsilon = b.broadcast(epsilon, &[2, 32], &[])?;
+    let epsilon = b.broadcast(epsilon, [2, 32], [])?;
     let variance = b.binary(Opcode::Add, variance, epsilon)?;
     let factor = b.unary(Opcode::Rsqrt, variance)?;
-    let factor = b.broadcast(factor, &GROUPED, &[0, 3])?;
+    let factor = b.broadcast(factor, GROUPED, [0, 3])?;
     let normal = b.binary(Opcode::Multiply, centered, factor)?;
-    let normal = b.reshape(normal, &IMAGE)?;
+    let normal = b.reshape(normal, IMAGE)?;
 
-    let scale = b.broadcast(scale, &IMAGE, &[3])?;
-    let bias = b.broadcast(bias, &IMAGE, &[3])?;
+    let scale = b.broadcast(scale, IMAGE, [3])?;
+    let bias = b.broadcast(bias, IMAGE, [3])?;
     let scaled = b.binary(Opcode::Multiply, normal, scale)?;
     let root = b.binary(Opcode::Add, scaled, bias)?;
     Ok(b.finish(root)?)
@@ -74,8 +74,8 @@ fn group_norm() -> Result<Verified> {
 fn group_mean(b: &mut Builder, x: InstId) -> Result<InstId> {
     let zero = b.constant(Literal::scalar(ElementType::F32, 0.0_f32)?)?;
     let add = b.reducer(Opcode::Add, ElementType::F32)?;
-    let sum = b.reduce(x, zero, &[1, 2, 4], add)?;
+    let sum = b.reduce(x, zero, [1, 2, 4], add)?;
     let count = b.constant(Literal::scalar(ElementType::F32, PER_GROUP)?)?;
-    let count = b.broadcast(count, &[2, 32], &[])?;
+    let count = b.broadcast(count, [2, 32], [])?;
     Ok(b.binary(Opcode::Divide, sum, count)?)
 }

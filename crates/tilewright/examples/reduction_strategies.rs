@@ -10,8 +10,8 @@ use std::io::{self, Write as _};
 use tilewright::lower::Strategy;
 use tilewright::prelude::*;
 use tilewright::sim::Counters;
+use tilewright::simulate;
 use tilewright::targets::Target;
-use tilewright::{lowering, simulate};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -147,7 +147,9 @@ fn measured(case: &Case, target: &Target) -> Result<Vec<String>> {
 fn taken(module: &Verified, target: &Target, strategy: Strategy) -> Result<Option<Counters>> {
     let entry = module.entry().ok_or("there is no entry")?;
     let root = module.computation(entry).root().ok_or("there is no root")?;
-    let Ok(lowered) = lowering::lowered(module, root, target, strategy) else { return Ok(None) };
+    let Ok(lowered) = tilewright::lower::lowered(module, root, target, strategy) else {
+        return Ok(None);
+    };
     let inputs = tilewright::random_inputs(module, 0)?;
     let parameters = module.computation(entry).parameters();
     let operand = |place: usize| {
@@ -156,9 +158,10 @@ fn taken(module: &Verified, target: &Target, strategy: Strategy) -> Result<Optio
             Some(number) => inputs.get(number),
             None => module.constant(operand),
         };
-        simulate::memory_of(target, module.array_shape(operand)?, value?)
+        tilewright::sim::memory_of(target, module.array_shape(operand)?, value?)
     };
-    Ok(Some(simulate::run_stages(target, &lowered, &operand)?.counters))
+    let arithmetic = &simulate::InterpreterArithmetic;
+    Ok(Some(tilewright::sim::run_stages(target, arithmetic, &lowered, &operand)?.counters))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for a ratio of some digits")]

@@ -7,6 +7,7 @@ use tilewright_interp::npz::NpzError;
 use tilewright_interp::{EvalError, InputError};
 use tilewright_ir::Diagnostic;
 use tilewright_ir::verify::Rejected;
+use tilewright_lower::LowerError;
 use tilewright_proto::ProtoError;
 use tilewright_rewrite::OptimizeError;
 use tilewright_target::TargetError;
@@ -122,13 +123,8 @@ pub enum Error {
         error: NpzError,
     },
     /// An instruction that cannot be lowered.
-    #[error("`{name}` cannot be lowered: {why}")]
-    Lower {
-        /// The instruction.
-        name: String,
-        /// What is in the way.
-        why: String,
-    },
+    #[error(transparent)]
+    Lower(#[from] LowerError),
     /// Two modules that do not take or give the same values.
     #[error("the modules cannot be compared: {0}")]
     NotComparable(String),
@@ -177,7 +173,7 @@ impl Error {
                 let (line, column) = first.line.zip(first.column)?;
                 Some(format!("{}:{line}:{column}", source_text.name))
             }
-            Self::Lower { name, .. } => Some(name.clone()),
+            Self::Lower(error) => error.site.instruction.clone(),
             _ => None,
         }
     }

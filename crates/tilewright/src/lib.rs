@@ -47,6 +47,7 @@ pub mod prelude;
 pub mod profile;
 pub mod recording;
 pub mod report;
+pub mod rules;
 pub mod run;
 pub mod simulate;
 
@@ -78,6 +79,7 @@ pub use pipeline::{
 };
 pub use profile::{Profile, Profiler};
 pub use recording::check_recording;
+pub use rules::{RuleTrial, try_rule};
 pub use run::{
     RunOptions, devices_of, elements, outputs_to_npz, random_inputs, random_inputs_on, read_infeed,
     read_inputs, read_inputs_on, run, run_on, values_to_npz,

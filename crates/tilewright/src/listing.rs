@@ -100,7 +100,7 @@ impl OpList {
     pub fn new() -> Self {
         let ops = Opcode::ALL.iter().map(|op| OpEntry {
             name: op.name(),
-            family: op.family(),
+            family: op.family().name(),
             min_operands: op.arity().min,
             max_operands: op.arity().max,
             attributes: op.attrs().iter().map(|spec| spec.name).collect(),

@@ -1,23 +1,25 @@
-//! Reductions as plans and as kernels, and selections as kernels.
-
-mod fusing;
-mod indices;
-mod reduction;
-mod selection;
-
-use std::ops::Range;
+//! Modules as kernels, and reports of these. Lowering itself is [`crate::lower`].
 
 use serde::Serialize;
-use tilewright_ir::{InstId, Module, Op, Verified};
-use tilewright_lower::kernel::Kernel;
-use tilewright_lower::{Input, PlanError, ReductionPlan, Sequence, Stage, Strategy};
+use tilewright_ir::Verified;
+use tilewright_lower::{LowerError, Lowered, Planned, Sequence, Strategy};
 use tilewright_target::Target;
 
-pub use fusing::{Kernels, fuse};
-pub use reduction::reduction;
-pub use selection::selection;
-
 use crate::error::Error;
+use crate::pipeline::{FloatMode, Options, PassSelection, optimize};
+
+/// Lowers the simplest form of a module: the optimiser leaves what gains nothing as it
+/// was written, and kernels are made of what is left without that.
+///
+/// # Errors
+/// If the module cannot be simplified or edited, which is a bug.
+pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Lowered, Error> {
+    let passes = PassSelection::Pipeline("cleanup".to_owned());
+    let options =
+        Options::new(target.clone()).with_float_mode(FloatMode::Exact).with_passes(passes);
+    let module = optimize(module.clone(), &options)?.module;
+    Ok(tilewright_lower::lower(&module, target, strategy)?)
+}
 
 /// How one reduce of a module is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,39 +69,24 @@ pub struct PlannedStep {
 /// If a reduce has no plan: its array is too large to address, or its layout
 /// combines dims in tiles.
 pub fn plans(
-    module: &Module,
+    module: &Verified,
     target: &Target,
     strategy: Strategy,
 ) -> Result<Vec<PlannedReduce>, Error> {
-    let planned = |id| planned(module, id, target, strategy).transpose();
-    reduces(module).filter_map(planned).collect()
+    let planned = tilewright_lower::plans(module, target, strategy)?;
+    Ok(planned.into_iter().map(|planned| reported(module, strategy, planned)).collect())
 }
 
-fn planned(
-    module: &Module,
-    id: InstId,
-    target: &Target,
-    strategy: Strategy,
-) -> Result<Option<PlannedReduce>, Error> {
-    let Op::Reduce(attrs) = module.op(id) else { return Ok(None) };
-    let operand = module.operands(id).first();
-    let Some(array) = operand.and_then(|&array| module.shape(array).as_array()) else {
-        return Ok(None);
-    };
-    let axes = attrs.dimensions.iter().map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
-    let axes: Vec<usize> = axes.collect();
-    let plan = ReductionPlan::of_array(array, &axes).map_err(|why| refused(module, id, why))?;
+fn reported(module: &Verified, strategy: Strategy, planned: Planned) -> PlannedReduce {
+    let Planned { id, axes, plan, workspace_bytes } = planned;
+    let array = module.operands(id).first().and_then(|&array| module.array_shape(array));
     let steps = plan.steps.iter().map(|&step| {
         let tilewright_lower::Step { axis, extent, base, offset, parallel } = step;
         PlannedStep { axis, extent, base, offset, parallel }
     });
-    let workspace_bytes = match strategy {
-        Strategy::Fused => Some(0),
-        _ => lowered(module, id, target, strategy).ok().map(|lowered| lowered.workspace_bytes()),
-    };
-    Ok(Some(PlannedReduce {
+    PlannedReduce {
         name: module.name_of(id).to_owned(),
-        shape: array.to_string(),
+        shape: array.map(ToString::to_string).unwrap_or_default(),
         axes,
         normalized: plan.axes.iter().map(|axis| axis.extent).collect(),
         kinds: plan.kinds(),
@@ -107,43 +94,45 @@ fn planned(
         steps: steps.collect(),
         strategy: strategy.name(),
         workspace_bytes,
-    }))
+    }
 }
 
-fn refused(module: &Module, id: InstId, why: PlanError) -> Error {
-    Error::Lower { name: module.name_of(id).to_owned(), why: why.to_string() }
-}
-
-/// What becomes of one reduce or selection of a module.
+/// What becomes of one instruction of a module, or of several as one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LoweredReduce {
     /// The instruction.
     pub name: String,
     /// Its kernels as texts, in the order in which they run.
     pub kernels: Vec<String>,
-    /// Why it has none.
+    /// Why it has none: the host runs it.
     pub why_not: Option<String>,
+}
+
+impl LoweredReduce {
+    fn alone(name: &str, lowered: &Result<Sequence, LowerError>) -> Self {
+        let stages = lowered.as_ref().map(|lowered| lowered.stages.as_slice()).unwrap_or_default();
+        Self {
+            name: name.to_owned(),
+            kernels: stages.iter().map(|stage| stage.kernel.to_string()).collect(),
+            why_not: lowered.as_ref().err().map(ToString::to_string),
+        }
+    }
 }
 
 /// The kernels of every reduce and selection of a module, in the order of its text, or
 /// why it has none.
-pub fn kernels(module: &Module, target: &Target, strategy: Strategy) -> Vec<LoweredReduce> {
-    lowerable(module)
+pub fn kernels(module: &Verified, target: &Target, strategy: Strategy) -> Vec<LoweredReduce> {
+    tilewright_lower::lowerable(module)
         .map(|id| {
-            let lowered = lowered(module, id, target, strategy);
-            let why_not = lowered.as_ref().err().map(Error::to_string);
-            let stages = lowered.map(|lowered| lowered.stages).unwrap_or_default();
-            LoweredReduce {
-                name: module.name_of(id).to_owned(),
-                kernels: stages.iter().map(|stage| stage.kernel.to_string()).collect(),
-                why_not,
-            }
+            let lowered = tilewright_lower::lowered(module, id, target, strategy);
+            LoweredReduce::alone(module.name_of(id), &lowered)
         })
         .collect()
 }
 
-/// The kernels that a module is run as: those of [`fuse`], and one for every reduce
-/// and selection that is in none of them, or why it has none.
+/// The kernels that a module is run as: those of [`fuse`], one for every reduce and
+/// selection that is in none of them, or why it has none, and every other instruction
+/// that is in no kernel, with the reason.
 ///
 /// # Errors
 /// As [`fuse`].
@@ -152,69 +141,20 @@ pub fn module_kernels(
     target: &Target,
     strategy: Strategy,
 ) -> Result<Vec<LoweredReduce>, Error> {
-    let fused = fuse(module, target, strategy)?;
-    let module = &fused.module;
+    let Lowered { module, kernels, alone, host_calls } = fuse(module, target, strategy)?;
     let computations = module.computations().iter();
     let fusions = computations.flat_map(|&computation| module.instructions(computation));
-    let mut listed: Vec<LoweredReduce> = fusions
-        .filter_map(|id| {
-            let kernel = fused.kernels.get(&id)?;
-            let name = module.name_of(id).to_owned();
-            Some(LoweredReduce { name, kernels: vec![kernel.to_string()], why_not: None })
-        })
-        .collect();
-    listed.extend(kernels(module, target, strategy));
-    Ok(listed)
-}
-
-/// Every reduce, in the order of the text.
-fn reduces(module: &Module) -> impl Iterator<Item = InstId> + '_ {
-    lowerable(module).filter(|&id| matches!(module.op(id), Op::Reduce(_)))
-}
-
-/// Every reduce and selection, in the order of the text.
-pub(crate) fn lowerable(module: &Module) -> impl Iterator<Item = InstId> + '_ {
-    let computations = fusing::run(module).into_iter();
-    let instructions = computations.flat_map(|computation| module.instructions(computation));
-    instructions.filter(|&id| {
-        matches!(module.op(id), Op::Reduce(_)) || selection::largest(module, id).is_some()
-    })
-}
-
-/// The kernels of a reduce; of a selection, which no strategy does in another way, one
-/// that reads its first operand.
-///
-/// # Errors
-/// If its computation is not elementwise, arrays lie in a way that no kernel can
-/// walk on this target, or the strategy is none for such a computation.
-pub fn lowered(
-    module: &Module,
-    id: InstId,
-    target: &Target,
-    strategy: Strategy,
-) -> Result<Sequence, Error> {
-    let refused = |why: String| Error::Lower { name: module.name_of(id).to_owned(), why };
-    if selection::largest(module, id).is_some() {
-        let selection = selection(module, id)
-            .ok_or_else(|| refused("it does not give elements with their places".to_owned()))?;
-        let kernel = selection.kernel(target).map_err(|why| refused(why.to_string()))?;
-        return Ok(alone(module, id, kernel, 0..1));
-    }
-    let reduction = reduction(module, id).ok_or_else(|| {
-        refused("its computation is not elementwise, or takes other types".to_owned())
-    })?;
-    reduction.lowered(target, strategy).map_err(|why| refused(why.to_string()))
-}
-
-/// A kernel that does an instruction by itself and reads these of its operands.
-pub(crate) fn alone(
-    module: &Module,
-    id: InstId,
-    kernel: Kernel,
-    operands: Range<usize>,
-) -> Sequence {
-    let leaves = module.shape(id).leaves();
-    let results = leaves.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
-    let inputs = operands.map(Input::Operand).collect();
-    Sequence { stages: vec![Stage { kernel, inputs, results }] }
+    let fusions = fusions.filter_map(|id| {
+        let name = module.name_of(id).to_owned();
+        let kernels = vec![kernels.get(&id)?.to_string()];
+        Some(LoweredReduce { name, kernels, why_not: None })
+    });
+    let reductions =
+        alone.iter().map(|(id, lowered)| LoweredReduce::alone(module.name_of(*id), lowered));
+    let others = host_calls.iter().filter(|call| alone.iter().all(|(id, _)| *id != call.id));
+    let others = others.map(|call| {
+        let (name, why_not) = (call.name.clone(), Some(call.to_string()));
+        LoweredReduce { name, kernels: Vec::new(), why_not }
+    });
+    Ok(fusions.chain(reductions).chain(others).collect())
 }

@@ -3,8 +3,6 @@
 //! What has a kernel runs as one; every other instruction is a host call, which
 //! the interpreter does and the report names.
 
-mod memory;
-mod stages;
 mod trace;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,15 +11,13 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs};
 use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
-use tilewright_lower::{Sequence, Strategy};
-use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Memory};
+use tilewright_lower::{ErrorKind, LowerError, Lowered, Sequence, Strategy};
+use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Memory, memory_of};
 use tilewright_target::Target;
 
 use crate::error::Error;
-use crate::lowering::{self, Kernels};
+use crate::lowering;
 
-pub use memory::{memory_of, value_of};
-pub use stages::{RanStages, run_stages};
 pub use trace::Trace;
 
 /// What the interpreter does to elements.
@@ -96,23 +92,20 @@ pub fn run(
     strategy: Strategy,
     limits: &Limits,
 ) -> Result<(Outputs, Simulated), Error> {
-    let Kernels { module, kernels: fusions } = lowering::fuse(module, target, strategy)?;
+    let Lowered { module, kernels: fusions, alone, .. } = lowering::fuse(module, target, strategy)?;
     let module = &module;
     let mut backend = Backend { module, target, kernels: HashMap::new(), done: Mutex::default() };
-    backend.lower(strategy);
+    backend.take(alone, strategy);
     for (id, kernel) in fusions {
         let operands = 0..module.operands(id).len();
-        backend.kernels.insert(id, lowering::alone(module, id, kernel, operands));
+        backend.kernels.insert(id, Sequence::of_one(module, id, kernel, operands));
     }
     let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend);
     let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;
     let Backend { done, .. } = backend;
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let only = outputs.pop().ok_or_else(|| Error::Lower {
-        name: module.name.to_string(),
-        why: "there is no device".to_owned(),
-    })?;
-    Ok((only, done))
+    let no_device = || LowerError::from(ErrorKind::Internal("an evaluation on no device".into()));
+    Ok((outputs.pop().ok_or_else(no_device)?, done))
 }
 
 /// Runs the instructions that have kernels.
@@ -135,15 +128,15 @@ impl Delegate for Backend<'_> {
 }
 
 impl Backend<'_> {
-    /// Makes the kernels that there are.
-    fn lower(&mut self, strategy: Strategy) {
+    /// Takes the kernels of reduces and selections; where the strategy has none, those
+    /// of one pass.
+    fn take(&mut self, alone: Vec<(InstId, Result<Sequence, LowerError>)>, strategy: Strategy) {
         let Self { module, target, kernels, done } = self;
         let done = done.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for id in lowering::lowerable(module) {
-            let asked = lowering::lowered(module, id, target, strategy);
+        for (id, asked) in alone {
             let lowered = match asked {
                 Err(why) if strategy != Strategy::Fused => {
-                    let fused = lowering::lowered(module, id, target, Strategy::Fused);
+                    let fused = tilewright_lower::lowered(module, id, target, Strategy::Fused);
                     let (name, why) = (module.name_of(id).to_owned(), why.to_string());
                     fused.inspect(|_| done.refused.push(Refused { name, why }))
                 }
@@ -162,7 +155,8 @@ impl Backend<'_> {
     /// Runs the kernels of an instruction.
     fn ran(&self, id: InstId, lowered: &Sequence, operands: &[Literal]) -> Result<Literal, String> {
         let operand = |place| self.memory(id, place, operands);
-        let ran = run_stages(self.target, lowered, &operand)?;
+        let arithmetic = &InterpreterArithmetic;
+        let ran = tilewright_sim::run_stages(self.target, arithmetic, lowered, &operand)?;
         let results = ran.results(self.target, lowered);
         let results = results.ok_or("its kernel left some results unwritten")?;
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,18 +178,12 @@ impl Backend<'_> {
     /// Counts what the host does; what moves no element is nobody's work.
     fn host_call(&self, id: InstId) {
         let opcode = self.module.opcode(id);
-        let nothing = matches!(
-            opcode,
-            Opcode::Constant
-                | Opcode::Tuple
-                | Opcode::GetTupleElement
-                | Opcode::Bitcast
-                | Opcode::AfterAll
-                | Opcode::OptimizationBarrier
-                | Opcode::AddDependency
-                // Its instructions are asked for.
-                | Opcode::Fusion
-        );
+        // The instructions of a fusion are asked for.
+        let nothing = opcode.hands_on_its_operands()
+            || matches!(
+                opcode,
+                Opcode::Constant | Opcode::Bitcast | Opcode::AfterAll | Opcode::Fusion
+            );
         if !nothing {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
             let calls = done.host_calls.entry(opcode.name()).or_default();

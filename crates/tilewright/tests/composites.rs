@@ -352,7 +352,7 @@ fn opt_takes_the_reshapes_from_a_group_norm() {
 fn opt_knows_an_argmax() {
     let mut b = Builder::new("argmax");
     let x = b.parameter("x", Shape::array(F32, [8, 512, 1024])).unwrap();
-    let x = b.reshape(x, &[8, 4, 128, 16, 64]).unwrap();
+    let x = b.reshape(x, [8, 4, 128, 16, 64]).unwrap();
     let y = argmax(&mut b, x, 2).unwrap();
     let module = b.finish(y).unwrap();
     let options = Options::new(tilewright::target("tpu-like").unwrap());

@@ -217,6 +217,30 @@ fn lower_kernels() {
 }
 
 #[test]
+fn lower_says_what_the_host_runs() {
+    let (_folder, path) = file(
+        "in.hlo",
+        "HloModule m
+ENTRY e {
+  x = f32[8,16] parameter(0)
+  y = f32[16,8] parameter(1)
+  product = f32[8,8] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT minus = f32[8,8] negate(product)
+}",
+    );
+    let args = ["lower", path.to_str().unwrap(), "--target", "linear"];
+    let why = "`product` runs on the host: it is a dot: ";
+    let report = tilewright(args.into_iter().chain(["--json"])).ok().stdout_json();
+    assert_eq!(report[0]["name"], "minus");
+    assert_eq!(report[1]["name"], "product");
+    assert_eq!(report[1]["kernels"].as_array().unwrap().len(), 0);
+    assert!(report[1]["why_not"].as_str().unwrap().starts_with(why), "{report}");
+    let shown = tilewright(args).ok().stdout;
+    let line = shown.lines().last().unwrap();
+    assert!(line.starts_with(&format!("no kernel: {why}")), "{shown}");
+}
+
+#[test]
 fn run_on_the_machine() {
     let input = group_norm();
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ops::elementwise::Direction;
-use tilewright_ir::{CompId, ElementType, InstId, Op, Opcode, Shape, Verified};
+use tilewright_ir::{CompId, ElementType, Family, InstId, Op, Opcode, Shape, Verified};
 
 use crate::eval::moves_only;
 
@@ -73,7 +73,7 @@ fn first_type(module: &Verified, id: InstId) -> Option<ElementType> {
 /// instruction by instruction: marks travel with the values then.
 pub(super) fn hands_on(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
-    opcode.family() == "control" && !matches!(opcode, Opcode::Map | Opcode::CustomCall)
+    opcode.takes_values_whole() && opcode != Opcode::CustomCall
 }
 
 /// Whether a shape has floats.
@@ -175,7 +175,7 @@ const fn is_equality(direction: Direction) -> bool {
 fn multiplies_complex(module: &Verified, id: InstId) -> bool {
     let is_complex = |id: InstId| any_array(module.shape(id), ElementType::is_complex);
     let opcode = module.opcode(id);
-    if !matches!(opcode.family(), "elementwise" | "contract") {
+    if !matches!(opcode.family(), Family::Elementwise | Family::Contract) {
         return false;
     }
     let from = module.operands(id).iter().any(|&operand| is_complex(operand));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::shape::checked_product;
-use tilewright_ir::{Data, ElementType, InstId, Op, Opcode, Shape, Verified};
+use tilewright_ir::{Data, ElementType, Family, InstId, Op, Opcode, Shape, Verified};
 
 use super::Numbers;
 use super::constant::elements;
@@ -136,7 +136,10 @@ impl Evaluator<'_> {
     /// may have done so before.
     fn of_constants(&mut self, id: InstId, operands: &Operands) -> Outcome<Option<Value>> {
         let module = self.module;
-        let computes = matches!(module.opcode(id).family(), "elementwise" | "shaping" | "indexing");
+        let computes = matches!(
+            module.opcode(id).family(),
+            Family::Elementwise | Family::Shaping | Family::Indexing
+        );
         let small = module.array_shape(id).is_some_and(|shape| {
             let count = checked_product(shape.dims()).and_then(|n| usize::try_from(n).ok());
             count.is_some_and(|count| count <= MOST_OF_CONSTANTS)
@@ -221,7 +224,7 @@ fn is_exact(module: &Verified, id: InstId) -> bool {
     if matches!(opcode, Opcode::Bitcast | Opcode::BitcastConvert) {
         return false;
     }
-    opcode.family() != "elementwise"
+    !opcode.is_elementwise()
         || matches!(
             opcode,
             Opcode::Add

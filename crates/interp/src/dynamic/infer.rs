@@ -4,7 +4,7 @@
 use tilewright_ir::ops::dims::{SliceDim, WindowDim};
 use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs};
 use tilewright_ir::shape::UNBOUNDED;
-use tilewright_ir::{ArrayShape, Dims, InstId, Op, Shape, Verified, infer_shape};
+use tilewright_ir::{ArrayShape, Dims, Family, InstId, Op, Shape, Verified, infer_shape};
 
 use super::{reshape, shape_of};
 use crate::error::{Fault, Outcome};
@@ -23,7 +23,7 @@ pub(super) fn shape(module: &Verified, id: InstId, operands: &Operands) -> Outco
     let given = Given { module, id, operands };
     let declared = module.shape(id);
     let dims = match module.op(id) {
-        op if op.opcode().family() == "collective" => {
+        op if op.opcode().family() == Family::Collective => {
             return Err(unsupported("devices hand each other no values of dynamic dims here"));
         }
         Op::Constant(literal) => return Ok(literal.shape()),

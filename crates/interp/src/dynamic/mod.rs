@@ -24,7 +24,7 @@ use crate::value::Value;
 /// Those that hand values on need not know.
 pub(crate) fn is_dynamic(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
-    if opcode.family() == "control" && opcode != Opcode::Map {
+    if opcode.takes_values_whole() {
         return false;
     }
     let has_dynamic = |id: InstId| any_dynamic(module.shape(id));

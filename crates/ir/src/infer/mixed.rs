@@ -50,7 +50,7 @@ pub fn infer_mixed(
 
 /// Whether an op hands on what it is given, or reads its bits.
 fn keeps_precision(opcode: Opcode) -> bool {
-    opcode.family() == "control" && opcode != Opcode::Map
+    opcode.takes_values_whole()
         || matches!(
             opcode,
             Opcode::Bitcast

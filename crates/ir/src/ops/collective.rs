@@ -9,7 +9,7 @@ use crate::types::shape::{ArrayShape, Dims, Shape};
 
 attributes! {
     /// Attributes of `all-gather` and its start.
-    pub struct AllGatherAttrs {
+    pub struct AllGatherAttrs: Default {
         /// The channel, where devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
         /// Which devices work together.
@@ -53,7 +53,7 @@ attributes! {
     }
 
     /// Attributes of `all-to-all`.
-    pub struct AllToAllAttrs {
+    pub struct AllToAllAttrs: Default {
         /// The channel, where devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
         /// Which devices work together.
@@ -65,7 +65,7 @@ attributes! {
     }
 
     /// Attributes of `collective-broadcast` and `ragged-all-to-all`.
-    pub struct GroupAttrs {
+    pub struct GroupAttrs: Default {
         /// The channel, where devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
         /// Which devices work together.
@@ -73,13 +73,40 @@ attributes! {
     }
 
     /// Attributes of `collective-permute` and its start.
-    pub struct PermuteAttrs {
+    pub struct PermuteAttrs: Default {
         /// The channel, where devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
         /// Sender and receiver of each transfer.
         source_target_pairs: Vec<(i64, i64)> = "source_target_pairs",
         /// The sizes of the slices sent, where it works in place.
         slice_sizes: Vec<Dims> = "slice_sizes" or Vec::new(),
+    }
+}
+
+impl AllReduceAttrs {
+    /// Among all replicas, without a channel.
+    pub fn new(to_apply: CompId) -> Self {
+        Self {
+            channel_id: None,
+            replica_groups: Box::default(),
+            constrain_layout: false,
+            use_global_device_ids: false,
+            to_apply,
+        }
+    }
+}
+
+impl ReduceScatterAttrs {
+    /// Among all replicas, without a channel.
+    pub fn new(scatter_dimension: i64, to_apply: CompId) -> Self {
+        Self {
+            channel_id: None,
+            replica_groups: Box::default(),
+            constrain_layout: false,
+            use_global_device_ids: false,
+            dimensions: Dims::from_slice(&[scatter_dimension]),
+            to_apply,
+        }
     }
 }
 

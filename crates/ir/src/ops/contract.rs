@@ -10,7 +10,7 @@ use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
     /// Attributes of `dot` and `scaled-dot`.
-    pub struct DotAttrs {
+    pub struct DotAttrs: Default {
         /// Dims of the left operand that pair with `rhs_batch_dims`.
         lhs_batch_dims: Dims = "lhs_batch_dims" or Dims::new(),
         /// Dims of the left operand that are summed.
@@ -26,7 +26,7 @@ attributes! {
     }
 
     /// Attributes of `ragged-dot`.
-    pub struct RaggedDotAttrs {
+    pub struct RaggedDotAttrs: Default {
         /// Dims of the left operand that pair with `rhs_batch_dims`.
         lhs_batch_dims: Dims = "lhs_batch_dims" or Dims::new(),
         /// Dims of the left operand that are summed.
@@ -44,7 +44,7 @@ attributes! {
     }
 
     /// Attributes of `convolution`.
-    pub struct ConvolutionAttrs {
+    pub struct ConvolutionAttrs: Default {
         /// How the kernel moves over the input.
         window: SmallVec<[WindowDim; 2]> = "window" or SmallVec::new(),
         /// Which dim is what.

@@ -35,7 +35,7 @@ attributes! {
     }
 
     /// Attributes of `conditional`, in its two-way or its indexed form.
-    pub struct ConditionalAttrs {
+    pub struct ConditionalAttrs: Default {
         /// Taken where the predicate holds.
         true_computation: Option<CompId> = "true_computation",
         /// Taken where it does not.
@@ -63,13 +63,13 @@ attributes! {
     }
 
     /// Attributes of `get-tuple-element`.
-    pub struct GetTupleElementAttrs {
+    pub struct GetTupleElementAttrs: Default {
         /// Which element.
         index: i64 = "index",
     }
 
     /// Attributes of `custom-call`.
-    pub struct CustomCallAttrs {
+    pub struct CustomCallAttrs: Default {
         /// A window, for calls that stand for a windowed op.
         window: Option<SmallVec<[WindowDim; 2]>> = "window",
         /// Dim labels, for calls that stand for a convolution.
@@ -103,7 +103,7 @@ attributes! {
     }
 
     /// Attributes of `async-start`, `async-update` and `async-done`.
-    pub struct AsyncAttrs {
+    pub struct AsyncAttrs: Default {
         /// The thread that runs the computation.
         async_execution_thread: Option<SmolStr> = "async_execution_thread",
         /// Parts of what a start yields that share a buffer with a parameter of
@@ -114,7 +114,7 @@ attributes! {
     }
 
     /// Attributes of `copy-start`.
-    pub struct CopyStartAttrs {
+    pub struct CopyStartAttrs: Default {
         /// Which prefetch across programs it is.
         cross_program_prefetch_index: Option<i64> = "cross_program_prefetch_index",
     }
@@ -126,13 +126,13 @@ attributes! {
     }
 
     /// Attributes of `infeed`.
-    pub struct InfeedAttrs {
+    pub struct InfeedAttrs: Default {
         /// Handed to the infeed.
         infeed_config: Option<SmolStr> = "infeed_config",
     }
 
     /// Attributes of `outfeed`.
-    pub struct OutfeedAttrs {
+    pub struct OutfeedAttrs: Default {
         /// The shape, with layout, of what is sent.
         outfeed_shape: Option<Shape> = "outfeed_shape",
         /// Handed to the outfeed.
@@ -140,7 +140,7 @@ attributes! {
     }
 
     /// Attributes of `send`, `recv` and their `-done`.
-    pub struct TransferAttrs {
+    pub struct TransferAttrs: Default {
         /// The channel that pairs sender and receiver.
         channel_id: Option<i64> = "channel_id",
         /// Whether the other side is the host.

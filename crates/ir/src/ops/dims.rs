@@ -15,8 +15,23 @@ pub struct SliceDim {
     pub stride: i64,
 }
 
-/// Padding of one dim by `pad`; `low` and `high` may be negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+impl SliceDim {
+    /// The indices from `start` up to, but not including, `limit`.
+    pub const fn new(start: i64, limit: i64) -> Self {
+        Self { start, limit, stride: 1 }
+    }
+}
+
+impl Default for SliceDim {
+    /// No index: `[0:0:1]`.
+    fn default() -> Self {
+        Self::new(0, 0)
+    }
+}
+
+/// Padding of one dim by `pad`; `low` and `high` may be negative. The default
+/// adds nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PadDim {
     /// Elements before the first.
     pub low: i64,
@@ -43,6 +58,13 @@ pub struct WindowDim {
     pub window_dilation: i64,
     /// Whether the window is walked backwards (`rhs_reversal`).
     pub reversal: bool,
+}
+
+impl Default for WindowDim {
+    /// A window of one element with stride 1.
+    fn default() -> Self {
+        Self::new(1)
+    }
 }
 
 impl WindowDim {
@@ -120,4 +142,55 @@ pub struct ConvDims {
 impl ConvDims {
     /// How many dims of an array labels can tell apart.
     pub const MAX_RANK: usize = 64;
+
+    /// XLA's default order: batch, feature, spatial dims in input and result;
+    /// output feature, input feature, spatial dims in the kernel
+    /// (`bf01_oi01->bf01` for two spatial dims). No more than
+    /// [`Self::MAX_RANK`] dims in all.
+    pub fn nchw(spatial: usize) -> Self {
+        let count = Self::count(spatial);
+        let spatial: SmallVec<[i64; 3]> = (2..count + 2).collect();
+        Self {
+            input_batch: 0,
+            input_feature: 1,
+            input_spatial: spatial.clone(),
+            kernel_output_feature: 0,
+            kernel_input_feature: 1,
+            kernel_spatial: spatial.clone(),
+            output_batch: 0,
+            output_feature: 1,
+            output_spatial: spatial,
+        }
+    }
+
+    /// The order of TensorFlow and Flax: batch, spatial dims, feature in input
+    /// and result; spatial dims, input feature, output feature in the kernel
+    /// (`b01f_01io->b01f` for two spatial dims). No more than
+    /// [`Self::MAX_RANK`] dims in all.
+    pub fn nhwc(spatial: usize) -> Self {
+        let count = Self::count(spatial);
+        let spatial: SmallVec<[i64; 3]> = (1..count + 1).collect();
+        Self {
+            input_batch: 0,
+            input_feature: count + 1,
+            input_spatial: spatial.clone(),
+            kernel_input_feature: count,
+            kernel_output_feature: count + 1,
+            kernel_spatial: (0..count).collect(),
+            output_batch: 0,
+            output_feature: count + 1,
+            output_spatial: spatial,
+        }
+    }
+
+    fn count(spatial: usize) -> i64 {
+        i64::try_from(spatial.min(Self::MAX_RANK - 2)).unwrap_or(0)
+    }
+}
+
+impl Default for ConvDims {
+    /// [`ConvDims::nchw`] with two spatial dims, as in XLA.
+    fn default() -> Self {
+        Self::nchw(2)
+    }
 }

@@ -26,7 +26,7 @@ attributes! {
     }
 
     /// Attributes of functions that devices compute with different accuracy.
-    pub struct AccuracyAttrs {
+    pub struct AccuracyAttrs: Default {
         /// The accuracy asked for.
         result_accuracy: ResultAccuracy = "result_accuracy" or ResultAccuracy::Default,
     }

@@ -10,13 +10,13 @@ use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
     /// Attributes of `dynamic-slice`.
-    pub struct DynamicSliceAttrs {
+    pub struct DynamicSliceAttrs: Default {
         /// The size of the part of each dim that stays.
         dynamic_slice_sizes: Dims = "dynamic_slice_sizes",
     }
 
     /// Attributes of `gather`.
-    pub struct GatherAttrs {
+    pub struct GatherAttrs: Default {
         /// Result dims that walk within a slice.
         offset_dims: Dims = "offset_dims",
         /// Dims of a slice that vanish, being of size 1.
@@ -55,6 +55,23 @@ attributes! {
         unique_indices: bool = "unique_indices" or false,
         /// Combines an element with an update.
         to_apply: CompId = "to_apply",
+    }
+}
+
+impl ScatterAttrs {
+    /// Without dims, and without promises about the indices.
+    pub fn new(to_apply: CompId) -> Self {
+        Self {
+            update_window_dims: Dims::new(),
+            inserted_window_dims: Dims::new(),
+            scatter_dims_to_operand_dims: Dims::new(),
+            input_batching_dims: Dims::new(),
+            scatter_indices_batching_dims: Dims::new(),
+            index_vector_dim: 0,
+            indices_are_sorted: false,
+            unique_indices: false,
+            to_apply,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ attributes! {
     }
 
     /// Attributes of `cholesky`.
-    pub struct CholeskyAttrs {
+    pub struct CholeskyAttrs: Default {
         /// Whether the lower triangle is read and written.
         lower: bool = "lower" or false,
     }
@@ -29,7 +29,7 @@ attributes! {
     }
 
     /// Attributes of `triangular-solve`.
-    pub struct TriangularSolveAttrs {
+    pub struct TriangularSolveAttrs: Default {
         /// Whether the matrix stands left of the unknown.
         left_side: bool = "left_side" or false,
         /// Whether it is lower triangular.

@@ -6,6 +6,7 @@ pub mod contract;
 pub mod control;
 pub mod dims;
 pub mod elementwise;
+pub mod family;
 pub mod indexing;
 pub mod linalg;
 pub mod random;
@@ -35,6 +36,7 @@ use control::{
     WhileAttrs,
 };
 use elementwise::{AccuracyAttrs, CompareAttrs, ReducePrecisionAttrs};
+use family::Family;
 use indexing::{DynamicSliceAttrs, GatherAttrs, ScatterAttrs};
 use linalg::{BatchNormAttrs, CholeskyAttrs, FftAttrs, TriangularSolveAttrs};
 use random::{RngAttrs, RngBitGeneratorAttrs, RngStateAttrs};
@@ -109,6 +111,8 @@ const TRANSCENDENTAL: u16 = 512;
 const DEVICES: u16 = 1024;
 /// Where its shape is left out, it has the layout of an operand.
 const LAYOUT: u16 = 2048;
+/// Its result is an operand, a part of one, or all of them side by side.
+const HANDS_ON: u16 = 4096;
 
 macro_rules! bind {
     ($name:ident $payload:ident) => {
@@ -143,10 +147,10 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The family it belongs to: the file of that name in every room.
-            pub const fn family(self) -> &'static str {
+            /// The family it belongs to.
+            pub const fn family(self) -> Family {
                 match self {
-                    $(Self::$variant => stringify!($family),)*
+                    $(Self::$variant => family::family!($family),)*
                 }
             }
 
@@ -256,6 +260,19 @@ impl Opcode {
     /// same index alone.
     pub const fn is_elementwise(self) -> bool {
         self.flags() & ELEMENTWISE != 0
+    }
+
+    /// Whether it takes and yields values as they are, however large: calls, loops,
+    /// branches, tuples, tokens, and what crosses the module's edge. Of its family
+    /// `map` alone applies a computation to elements.
+    pub const fn takes_values_whole(self) -> bool {
+        matches!(self.family(), Family::Control) && !matches!(self, Self::Map)
+    }
+
+    /// Whether its result is an operand, a part of one, or all of them side by side:
+    /// other names for values that there are.
+    pub const fn hands_on_its_operands(self) -> bool {
+        self.flags() & HANDS_ON != 0
     }
 
     /// Whether a device takes part in it with others, or learns which it is.

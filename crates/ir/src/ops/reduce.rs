@@ -43,7 +43,7 @@ attributes! {
     }
 
     /// Attributes of `topk`.
-    pub struct TopKAttrs {
+    pub struct TopKAttrs: Default {
         /// How many elements of the minor dim stay.
         k: i64 = "k",
         /// The largest, or else the smallest.

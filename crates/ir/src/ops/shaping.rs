@@ -11,67 +11,67 @@ use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
     /// Attributes of `parameter`; the number stands between its parentheses.
-    pub struct ParameterAttrs {
+    pub struct ParameterAttrs: Default {
         /// Which of the computation's parameters it is.
         number: i64 = "parameter_number",
     }
 
     /// Attributes of `broadcast`.
-    pub struct BroadcastAttrs {
+    pub struct BroadcastAttrs: Default {
         /// For each operand dim, the result dim that it becomes.
         dimensions: Dims = "dimensions" or_absent Dims::new(),
     }
 
     /// Attributes of `concatenate`.
-    pub struct ConcatenateAttrs {
+    pub struct ConcatenateAttrs: Default {
         /// The one dim along which the operands are joined.
         dimensions: Dims = "dimensions",
     }
 
     /// Attributes of `get-dimension-size`.
-    pub struct GetDimensionSizeAttrs {
+    pub struct GetDimensionSizeAttrs: Default {
         /// The one dim whose size is read.
         dimensions: Dims = "dimensions",
     }
 
     /// Attributes of `set-dimension-size`.
-    pub struct SetDimensionSizeAttrs {
+    pub struct SetDimensionSizeAttrs: Default {
         /// The one dim whose size is set.
         dimensions: Dims = "dimensions",
     }
 
     /// Attributes of `iota`.
-    pub struct IotaAttrs {
+    pub struct IotaAttrs: Default {
         /// The dim along which the result counts from 0.
         dimension: i64 = "iota_dimension",
     }
 
     /// Attributes of `pad`.
-    pub struct PadAttrs {
+    pub struct PadAttrs: Default {
         /// What is added around and between the elements of each dim.
         padding: SmallVec<[PadDim; 4]> = "padding",
     }
 
     /// Attributes of `reshape`.
-    pub struct ReshapeAttrs {
+    pub struct ReshapeAttrs: Default {
         /// The dim whose size is inferred where sizes are dynamic.
         inferred_dimension: Option<i64> = "inferred_dimension",
     }
 
     /// Attributes of `reverse`.
-    pub struct ReverseAttrs {
+    pub struct ReverseAttrs: Default {
         /// The dims that are walked backwards.
         dimensions: Dims = "dimensions",
     }
 
     /// Attributes of `slice`.
-    pub struct SliceAttrs {
+    pub struct SliceAttrs: Default {
         /// The part of each dim that stays.
         slice: SmallVec<[SliceDim; 4]> = "slice",
     }
 
     /// Attributes of `transpose`.
-    pub struct TransposeAttrs {
+    pub struct TransposeAttrs: Default {
         /// For each result dim, the operand dim that it is.
         dimensions: Dims = "dimensions",
     }

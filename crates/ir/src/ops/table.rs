@@ -120,7 +120,7 @@ macro_rules! for_each_op {
             TopK(TopKAttrs) "topk" exactly(1) reduce::topk [];
 
             // Control and structure.
-            AddDependency "add-dependency" exactly(2) control::add_dependency [LAYOUT];
+            AddDependency "add-dependency" exactly(2) control::add_dependency [HANDS_ON LAYOUT];
             AfterAll "after-all" at_least(0) control::after_all [];
             AsyncDone(AsyncAttrs) "async-done" exactly(1) control::async_done [];
             AsyncStart(AsyncAttrs) "async-start" at_least(0) control::async_start [];
@@ -132,16 +132,16 @@ macro_rules! for_each_op {
             CustomCall(CustomCallAttrs) "custom-call" at_least(0) control::custom_call [];
             Domain(DomainAttrs) "domain" exactly(1) control::domain [LAYOUT];
             Fusion(FusionAttrs) "fusion" at_least(0) control::fusion [];
-            GetTupleElement(GetTupleElementAttrs) "get-tuple-element" exactly(1) control::get_tuple_element [];
+            GetTupleElement(GetTupleElementAttrs) "get-tuple-element" exactly(1) control::get_tuple_element [HANDS_ON];
             Infeed(InfeedAttrs) "infeed" exactly(1) control::infeed [SIDE_EFFECT];
             Map(MapAttrs) "map" at_least(1) control::map [];
-            OptimizationBarrier "opt-barrier" exactly(1) control::same_as_operand [LAYOUT];
+            OptimizationBarrier "opt-barrier" exactly(1) control::same_as_operand [HANDS_ON LAYOUT];
             Outfeed(OutfeedAttrs) "outfeed" exactly(2) control::outfeed [SIDE_EFFECT];
             Recv(TransferAttrs) "recv" exactly(1) control::recv [SIDE_EFFECT];
             RecvDone(TransferAttrs) "recv-done" exactly(1) control::recv_done [SIDE_EFFECT];
             Send(TransferAttrs) "send" exactly(2) control::send [SIDE_EFFECT];
             SendDone(TransferAttrs) "send-done" exactly(1) control::send_done [SIDE_EFFECT];
-            Tuple "tuple" at_least(0) control::tuple [];
+            Tuple "tuple" at_least(0) control::tuple [HANDS_ON];
             While(WhileAttrs) "while" exactly(1) control::while_loop [];
 
             // Collectives.

@@ -8,6 +8,11 @@ use super::layout::Layout;
 /// A list of dim sizes or dim numbers.
 pub type Dims = SmallVec<[i64; 6]>;
 
+/// The [`Dims`] of a list: `dims([0, 2])`.
+pub fn dims(list: impl AsRef<[i64]>) -> Dims {
+    Dims::from_slice(list.as_ref())
+}
+
 /// The size of a dim of unknown extent (`f32[?]`), as XLA stores it.
 pub const UNBOUNDED: i64 = i64::MIN;
 

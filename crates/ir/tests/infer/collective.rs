@@ -3,7 +3,7 @@
 use tilewright_ir::ops::collective::{
     AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
 };
-use tilewright_ir::{CompId, Op, Opcode, ShapeErrorKind::*};
+use tilewright_ir::{CompId, Family, Op, Opcode, ShapeErrorKind::*};
 
 use super::{Rules, of};
 use crate::common::dims;
@@ -138,7 +138,7 @@ fn device_numbers() {
     of(Op::PartitionId, &[]).gives("u32[]");
     of(Op::ReplicaId, &[]).gives("u32[]");
     let quiet = ["partition-id", "replica-id"];
-    for &opcode in Opcode::ALL.iter().filter(|o| o.family() == "collective") {
+    for &opcode in Opcode::ALL.iter().filter(|o| o.family() == Family::Collective) {
         assert_eq!(opcode.has_side_effect(), !quiet.contains(&opcode.name()), "{opcode}");
     }
 }

@@ -3,7 +3,7 @@
 use tilewright_ir::ops::elementwise::{
     CompareAttrs, CompareOrder, Direction, ReducePrecisionAttrs,
 };
-use tilewright_ir::{ElementType, Op, Opcode, ShapeErrorKind::*};
+use tilewright_ir::{ElementType, Family, Op, Opcode, ShapeErrorKind::*};
 
 use super::of;
 use crate::common::plain;
@@ -170,11 +170,11 @@ fn every_elementwise_op_is_in_this_file() {
     ]);
     listed.sort();
     let mut all: Vec<Opcode> =
-        Opcode::ALL.iter().copied().filter(|o| o.family() == "elementwise").collect();
+        Opcode::ALL.iter().copied().filter(|o| o.family() == Family::Elementwise).collect();
     all.sort();
     assert_eq!(listed, all);
     assert!(all.iter().all(|o| o.is_elementwise()));
-    let others = Opcode::ALL.iter().filter(|o| o.family() != "elementwise");
+    let others = Opcode::ALL.iter().filter(|o| o.family() != Family::Elementwise);
     assert!(others.copied().all(|o| !o.is_elementwise()));
 }
 

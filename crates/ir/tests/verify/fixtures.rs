@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tilewright_ir::Code;
 use tilewright_ir::verify::{self, CHECKS, check};
+use tilewright_testkit::fixture::{Header, Language};
 use tilewright_text::parse;
 
 use super::{UNREACHABLE, place};
@@ -22,6 +23,9 @@ const SYNTAX: [Code; 8] = [
     verify::PARAMETERS,
     verify::CONTROL_ORDER,
 ];
+
+/// What a header says.
+const LANGUAGE: Language = Language { flags: &[], once: &[], many: &["expect"] };
 
 /// One thing that is wrong.
 pub(crate) struct Finding {
@@ -83,16 +87,15 @@ fn each_text_breaks_what_it_says() {
     let mut wrong = Vec::new();
     for file in files() {
         let (name, text) = (name(&file), std::fs::read_to_string(&file).unwrap());
-        let expected: Vec<&str> =
-            text.lines().filter_map(|line| line.strip_prefix("// expect: ")).collect();
+        let header = Header::read(&text, &LANGUAGE).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let expected: Vec<&str> = header.values("expect").collect();
         let found: Vec<String> = match of_text(&text) {
             Found::Syntax(errors) => vec![errors],
             Found::Broken(found) => {
                 found.iter().map(|f| format!("{} {}: {}", f.code, f.place, f.message)).collect()
             }
         };
-        let says =
-            text.lines().next().is_some_and(|l| l.starts_with("// ") && !l.contains("expect"));
+        let says = !header.sentence.is_empty();
         let own = code_of(&name).map(|code| code.to_string()).unwrap_or_default();
         let about_it = !found.is_empty() && found.iter().all(|f| f.starts_with(&own));
         if found != expected || !says || !about_it {

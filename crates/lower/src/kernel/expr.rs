@@ -4,37 +4,37 @@ use std::ops::{Add, Mul, RangeInclusive};
 
 use super::IndexId;
 
-/// A whole number that depends on the indices of the loops around it.
+/// A whole number that depends on indices: in a kernel, on those of the loops around it.
 ///
 /// `24576*h + 3072*w` or `(n + 8)/8%16`, in the syntax of kernels; division
 /// rounds down and the remainder is not negative.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Expr {
+pub enum Expr<I = IndexId> {
     /// The same everywhere.
     Constant(i64),
     /// An index.
-    Index(IndexId),
+    Index(I),
     /// The position in a vector, where there is one.
     Position,
     /// A sum.
-    Sum(Box<[Expr; 2]>),
+    Sum(Box<[Self; 2]>),
     /// A multiple.
-    Times(Box<Expr>, i64),
+    Times(Box<Self>, i64),
     /// How many times a positive number goes into it.
-    Over(Box<Expr>, i64),
+    Over(Box<Self>, i64),
     /// What is left of it then.
-    Modulo(Box<Expr>, i64),
+    Modulo(Box<Self>, i64),
     /// The lesser of two.
-    Least(Box<[Expr; 2]>),
+    Least(Box<[Self; 2]>),
 }
 
-impl Expr {
+impl<I: Copy + PartialEq> Expr<I> {
     /// Nothing.
     pub const ZERO: Self = Self::Constant(0);
 
     /// Its value, given those of the indices; `None` if it has none within 64
     /// bits, or depends on the position.
-    pub fn value(&self, index: &impl Fn(IndexId) -> Option<i64>) -> Option<i64> {
+    pub fn value(&self, index: &impl Fn(I) -> Option<i64>) -> Option<i64> {
         self.value_at(None, index)
     }
 
@@ -42,7 +42,7 @@ impl Expr {
     pub fn value_at(
         &self,
         position: Option<i64>,
-        index: &impl Fn(IndexId) -> Option<i64>,
+        index: &impl Fn(I) -> Option<i64>,
     ) -> Option<i64> {
         let value = |of: &Self| of.value_at(position, index);
         match self {
@@ -61,7 +61,7 @@ impl Expr {
     /// 64 bits do not hold them, or it depends on the position.
     pub fn range(
         &self,
-        index: &impl Fn(IndexId) -> Option<RangeInclusive<i64>>,
+        index: &impl Fn(I) -> Option<RangeInclusive<i64>>,
     ) -> Option<RangeInclusive<i64>> {
         self.range_at(None, index)
     }
@@ -70,7 +70,7 @@ impl Expr {
     pub fn range_at(
         &self,
         position: Option<RangeInclusive<i64>>,
-        index: &impl Fn(IndexId) -> Option<RangeInclusive<i64>>,
+        index: &impl Fn(I) -> Option<RangeInclusive<i64>>,
     ) -> Option<RangeInclusive<i64>> {
         let range = |of: &Self| of.range_at(position.clone(), index);
         match self {
@@ -130,7 +130,7 @@ impl Expr {
     }
 
     /// The indices that it depends on, each as often as it is named.
-    pub fn indices(&self) -> Vec<IndexId> {
+    pub fn indices(&self) -> Vec<I> {
         match self {
             Self::Constant(_) | Self::Position => Vec::new(),
             Self::Index(id) => vec![*id],
@@ -260,12 +260,13 @@ impl Expr {
         }
     }
 
-    /// The same with other expressions in place of some indices.
+    /// The same with other expressions in place of its indices.
     #[must_use]
-    pub fn with(&self, index: &impl Fn(IndexId) -> Option<Self>) -> Self {
+    pub fn with<J: Copy + PartialEq>(&self, index: &impl Fn(I) -> Expr<J>) -> Expr<J> {
         match self {
-            Self::Index(id) => index(*id).unwrap_or(Self::Index(*id)),
-            Self::Constant(_) | Self::Position => self.clone(),
+            Self::Index(id) => index(*id),
+            Self::Constant(value) => Expr::Constant(*value),
+            Self::Position => Expr::Position,
             Self::Sum(both) => both[0].with(index) + both[1].with(index),
             Self::Times(of, by) => of.with(index) * *by,
             Self::Over(of, by) => of.with(index).quotient(*by),
@@ -280,7 +281,7 @@ impl Expr {
     pub fn simplified(
         self,
         position: Option<RangeInclusive<i64>>,
-        index: &impl Fn(IndexId) -> Option<RangeInclusive<i64>>,
+        index: &impl Fn(I) -> Option<RangeInclusive<i64>>,
     ) -> Self {
         let within = |of: &Self, by: i64| {
             let range = of.range_at(position.clone(), index);
@@ -326,7 +327,7 @@ impl Expr {
     }
 }
 
-impl From<i64> for Expr {
+impl<I> From<i64> for Expr<I> {
     fn from(value: i64) -> Self {
         Self::Constant(value)
     }
@@ -338,7 +339,7 @@ impl From<IndexId> for Expr {
     }
 }
 
-impl Add for Expr {
+impl<I: Copy + PartialEq> Add for Expr<I> {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -350,7 +351,7 @@ impl Add for Expr {
     }
 }
 
-impl Mul<i64> for Expr {
+impl<I: Copy + PartialEq> Mul<i64> for Expr<I> {
     type Output = Self;
 
     fn mul(self, by: i64) -> Self {

@@ -2,7 +2,7 @@
 //!
 //! Reduced dims that follow each other in memory are one axis. The minor-most axis
 //! goes first, as reductions of a single axis do best, and every other one reads what
-//! the one before left in main memory. The init is applied by the last of them; the
+//! the one before wrote to main memory. The init is applied by the last of them; the
 //! others begin with what changes nothing, so that must be known.
 
 use std::collections::BTreeSet;
@@ -13,16 +13,18 @@ use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Alignment, Target};
 
 use super::{Input, Sequence, Stage};
-use crate::reduce::{Elements, LowerError, Neutral, Reduction, Source};
+use crate::codegen::reduce::{Elements, Neutral, Reduction, Source};
+use crate::error::{LowerError, Unsupported, internal};
 
 /// The kernels of a reduction, one for each axis.
 pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
-    let array = reduction.walked().next().ok_or(LowerError::Unsound)?;
+    let array =
+        reduction.walked().next().ok_or_else(|| internal("a reduction of no array in memory"))?;
     let axes = axes(array, &reduction.axes);
     let Some((last, others)) = axes.split_last().filter(|(_, others)| !others.is_empty()) else {
         return reduction.in_one_stage(target);
     };
-    let neutral = reduction.neutral.as_ref().ok_or(LowerError::NoIdentity)?;
+    let neutral = reduction.neutral.as_ref().ok_or(Unsupported::NoIdentity)?;
     let between = Between::of(reduction, array, target);
     let mut gone = BTreeSet::new();
     let mut stages = Vec::with_capacity(axes.len());
@@ -54,21 +56,26 @@ fn stage(
     is_last: bool,
 ) -> Result<Stage, LowerError> {
     let count = reduction.arrays.len();
-    let neutral = reduction.neutral.as_ref().ok_or(LowerError::NoIdentity)?;
-    let input = |place: usize| match (place.checked_sub(count), number.checked_sub(1)) {
-        (None, Some(stage)) => Ok(Input::Result { stage, result: place }),
-        (Some(array), _) if !is_last => {
-            let identity = neutral.elements.get(array).ok_or(LowerError::Unsound)?;
-            Ok(Input::Constant(identity.clone()))
+    let neutral = reduction.neutral.as_ref().ok_or(Unsupported::NoIdentity)?;
+    let input = |place: usize| -> Result<Input, LowerError> {
+        match (place.checked_sub(count), number.checked_sub(1)) {
+            (None, Some(stage)) => Ok(Input::Result { stage, result: place }),
+            (Some(array), _) if !is_last => {
+                let identity = neutral
+                    .elements
+                    .get(array)
+                    .ok_or_else(|| internal("an array without an identity"))?;
+                Ok(Input::Constant(identity.clone()))
+            }
+            (Some(_), _) | (None, None) => Ok(Input::Operand(place)),
         }
-        (Some(_), _) | (None, None) => Ok(Input::Operand(place)),
     };
     let inputs = reduction.inputs().into_iter().map(input).collect::<Result<_, _>>()?;
     let kernel = reduction.fused(target)?;
     Ok(Stage { kernel, inputs, results: reduction.results.clone() })
 }
 
-/// The reduction of what another one leaves.
+/// The reduction of what another one writes.
 fn next(before: Reduction, neutral: &Neutral) -> Reduction {
     let memory = |shape: &ArrayShape| Source { shape: shape.clone(), elements: Elements::Memory };
     let accumulated = neutral.accumulated.clone();
@@ -81,7 +88,9 @@ fn next(before: Reduction, neutral: &Neutral) -> Reduction {
 
 /// Where dims are among those that are left.
 fn places(kept: &[usize], dims: &[usize]) -> Result<Vec<usize>, LowerError> {
-    let place = |dim: &usize| kept.iter().position(|kept| kept == dim).ok_or(LowerError::Unsound);
+    let place = |dim: &usize| {
+        kept.iter().position(|kept| kept == dim).ok_or_else(|| internal("a dim that is gone"))
+    };
     dims.iter().map(place).collect()
 }
 

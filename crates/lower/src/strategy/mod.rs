@@ -1,22 +1,24 @@
 //! Ways to reduce along several axes: in one pass, and, to measure that against, as
 //! it is done elsewhere.
 //!
-//! Every way makes kernels that run one after the other. What one of them leaves to
-//! others lies in main memory, as *workspace*.
+//! Every way makes kernels that run one after the other. What one of them hands to
+//! later ones lies in main memory, as *workspace*.
 
 mod looped;
 mod transposed;
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use thiserror::Error;
-use tilewright_ir::Literal;
 use tilewright_ir::shape::ArrayShape;
+use tilewright_ir::{InstId, Literal, Verified};
 use tilewright_target::Target;
 
+use crate::codegen::reduce::Reduction;
+use crate::error::LowerError;
 use crate::kernel::{Kernel, Space};
-use crate::reduce::{LowerError, Reduction};
 
 /// How a reduction along several axes is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -70,7 +72,7 @@ pub struct Sequence {
     pub stages: Vec<Stage>,
 }
 
-/// A kernel, with what it reads and what it leaves.
+/// A kernel, with what it reads and what it writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     /// What is done.
@@ -86,7 +88,7 @@ pub struct Stage {
 pub enum Input {
     /// One of the reduce's operands, arrays before inits.
     Operand(usize),
-    /// What an earlier stage left.
+    /// What an earlier stage wrote.
     Result {
         /// Which stage.
         stage: usize,
@@ -98,6 +100,14 @@ pub enum Input {
 }
 
 impl Sequence {
+    /// One kernel that computes an instruction and reads these of its operands.
+    pub fn of_one(module: &Verified, id: InstId, kernel: Kernel, operands: Range<usize>) -> Self {
+        let shapes = module.shape(id).leaves();
+        let results = shapes.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
+        let inputs = operands.map(Input::Operand).collect();
+        Self { stages: vec![Stage { kernel, inputs, results }] }
+    }
+
     /// The most bytes that arrays between stages take in main memory at one time, with
     /// all padding.
     pub fn workspace_bytes(&self) -> u64 {
@@ -105,12 +115,12 @@ impl Sequence {
         let at = |now: usize| {
             let there = self.stages.iter().enumerate().take(last.min(now.saturating_add(1)));
             let needed = there.filter(|&(stage, _)| stage == now || self.is_read_from(stage, now));
-            needed.map(|(_, stage)| bytes_left(&stage.kernel)).fold(0, u64::saturating_add)
+            needed.map(|(_, stage)| bytes_written(&stage.kernel)).fold(0, u64::saturating_add)
         };
         (0..self.stages.len()).map(at).max().unwrap_or(0)
     }
 
-    /// Whether what a stage left is read by this stage or a later one.
+    /// Whether what a stage wrote is read by this stage or a later one.
     fn is_read_from(&self, stage: usize, reader: usize) -> bool {
         let inputs = self.stages.iter().skip(reader).flat_map(|later| &later.inputs);
         let mut read = inputs.filter_map(|input| match input {
@@ -121,8 +131,8 @@ impl Sequence {
     }
 }
 
-/// Bytes of what a kernel leaves.
-fn bytes_left(kernel: &Kernel) -> u64 {
+/// Bytes of what a kernel writes.
+fn bytes_written(kernel: &Kernel) -> u64 {
     let left = kernel.buffers.iter().filter(|buffer| buffer.space == Space::Out);
     let bytes = left.map(|buffer| buffer.len.saturating_mul(buffer.element_type.bytes().into()));
     bytes.fold(0, u64::saturating_add)

@@ -11,13 +11,15 @@ use tilewright_ir::{BuildError, Builder, InstId};
 use tilewright_target::Target;
 
 use super::{Input, Sequence, Stage};
-use crate::fuse::{self, Group};
+use crate::codegen::fuse::{self, Group};
+use crate::codegen::reduce::{Elements, Reduction};
+use crate::error::{LowerError, TooLarge, Unsupported, internal};
 use crate::kernel::Kernel;
-use crate::reduce::{Elements, LowerError, Reduction};
 
 /// A kernel for each array that makes rows of it, and one that reduces.
 pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
-    let array = reduction.walked().next().ok_or(LowerError::Unsound)?;
+    let array =
+        reduction.walked().next().ok_or_else(|| internal("a reduction of no array in memory"))?;
     if !array.is_static() || reduction.walked().all(|array| lies_in_rows(array, &reduction.axes)) {
         return reduction.in_one_stage(target);
     }
@@ -33,13 +35,17 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
                 let name = format!("{}.{}", reduction.name, stages.len() + 1);
                 let kernel = rows.kernel(&name, from, target)?;
                 // Arrays come before inits, so that this is the next of the inputs.
-                let input = inputs.get_mut(stages.len()).ok_or(LowerError::Unsound)?;
+                let input = inputs
+                    .get_mut(stages.len())
+                    .ok_or_else(|| internal("an array that no kernel reads"))?;
                 *input = Input::Result { stage: stages.len(), result: 0 };
                 let inputs = vec![Input::Operand(place)];
                 stages.push(Stage { kernel, inputs, results: vec![shape] });
             }
             Elements::Indices(factors) => *factors = rows.factors(&from, factors)?,
-            Elements::Computed => return Err(LowerError::Unsound),
+            Elements::Computed => {
+                return Err(internal("elements that are computed by another kernel"));
+            }
         }
     }
     last.name = format!("{}.{}", reduction.name, stages.len() + 1);
@@ -76,16 +82,17 @@ impl Rows {
             (0..dims.len()).partition(|dim| axes.contains(dim));
         let row = reduced.iter().try_fold(1i64, |row, &dim| row.checked_mul(dims[dim]));
         let sizes = kept.iter().map(|&dim| dims[dim]);
-        let sizes = sizes.chain([row.ok_or(LowerError::TooLarge)?]).collect();
+        let sizes = sizes.chain([row.ok_or(TooLarge::Elements)?]).collect();
         Ok(Self { kept, reduced, dims: sizes })
     }
 
     /// The kernel that makes rows of an array.
     fn kernel(&self, name: &str, from: ArrayShape, target: &Target) -> Result<Kernel, LowerError> {
         let mut builder = Builder::new(name);
-        let (array, rows) = self.made(&mut builder, from).map_err(|_| LowerError::Unsound)?;
+        let (array, rows) =
+            self.made(&mut builder, from).map_err(|_| internal("rows that cannot be built"))?;
         let group = Group { name: name.into(), inputs: vec![array], outputs: vec![rows] };
-        fuse::fused(builder.module(), &group, &|_| None, target)
+        fuse::fused(builder.module(), &group, &fuse::Reductions::default(), target)
     }
 
     fn made(
@@ -102,8 +109,12 @@ impl Rows {
 
     /// The factors of what counts, in rows.
     fn factors(&self, array: &ArrayShape, factors: &[i64]) -> Result<Vec<i64>, LowerError> {
-        let factor = |dim: usize| factors.get(dim).copied().ok_or(LowerError::Unsound);
-        let size = |dim: usize| array.dims().get(dim).copied().ok_or(LowerError::Unsound);
+        let factor = |dim: usize| {
+            factors.get(dim).copied().ok_or_else(|| internal("a dim without a factor"))
+        };
+        let size = |dim: usize| {
+            array.dims().get(dim).copied().ok_or_else(|| internal("a dim without a size"))
+        };
         // A row counts on by the factor of its minor-most dim.
         let (mut by, mut low) = (None, 1i64);
         for &dim in self.reduced.iter().rev() {
@@ -112,9 +123,9 @@ impl Rows {
             }
             let by = *by.get_or_insert(factor(dim)?);
             if low.checked_mul(by) != Some(factor(dim)?) {
-                return Err(LowerError::Uneven);
+                return Err(Unsupported::Uneven.into());
             }
-            low = low.checked_mul(size(dim)?).ok_or(LowerError::TooLarge)?;
+            low = low.checked_mul(size(dim)?).ok_or(TooLarge::Elements)?;
         }
         let kept = self.kept.iter().map(|&dim| factor(dim));
         kept.chain([Ok(by.unwrap_or(0))]).collect()

@@ -77,7 +77,7 @@ impl Pass for WidenAccumulation {
 /// The sums of a computation that are used and may be added up otherwise.
 fn narrow_sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<InstId> {
     let is_sum = |&id: &InstId| {
-        let is_used = module.instruction(id).use_count() > 0 || module.is_root(id);
+        let is_used = module.is_live(id);
         let is_narrow = || narrow_sum(module, module.op(id), module.shape(id));
         is_used
             && is_narrow() == Some(Opcode::Reduce)

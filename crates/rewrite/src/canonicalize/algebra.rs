@@ -38,6 +38,9 @@ const MONOIDS: [Opcode; 7] = [
     Opcode::Xor,
 ];
 
+/// The ops that may have an absorbing element.
+const ABSORBING: [Opcode; 3] = [Opcode::And, Opcode::Multiply, Opcode::Or];
+
 /// Those under which a value with itself is that value.
 const IDEMPOTENT: [Opcode; 4] = [Opcode::And, Opcode::Maximum, Opcode::Minimum, Opcode::Or];
 
@@ -99,7 +102,7 @@ pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
         op(opcode, [number, x()])
     };
     let neutral = MONOIDS.map(|op| is("neutral", with_number(op, is_neutral), "x ∘ e = x", "x"));
-    let absorbing = MONOIDS.map(|op| is("absorbing", with_number(op, absorbs), "x ∘ a = a", "n"));
+    let absorbing = ABSORBING.map(|op| is("absorbing", with_number(op, absorbs), "x ∘ a = a", "n"));
     let rules = rules.into_iter().chain(neutral).chain(absorbing);
     RuleSet::new(
         "algebra",

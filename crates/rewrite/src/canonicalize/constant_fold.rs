@@ -100,7 +100,7 @@ impl Program {
 
     /// Takes an instruction of `from` in, if its value is known.
     fn take(&mut self, from: &Module, id: InstId) -> Result<(), EditError> {
-        let used = from.instruction(id).use_count() > 0 || from.is_root(id);
+        let used = from.is_live(id);
         let Some(shape) = from.array_shape(id) else { return Ok(()) };
         if !used || from.extras(id).is_some() || !is_plain(shape) {
             return Ok(());

@@ -43,7 +43,7 @@ impl Pass for ControlFlow {
         for computation in module.computations().to_vec() {
             let instructions: Vec<InstId> = module.instructions(computation).collect();
             for id in instructions {
-                let used = module.instruction(id).use_count() > 0 || module.is_root(id);
+                let used = module.is_live(id);
                 if !used || module.extras(id).is_some() {
                     continue;
                 }

@@ -28,7 +28,7 @@ impl Pass for TupleSimplify {
         for computation in module.computations().to_vec() {
             let instructions: Vec<InstId> = module.instructions(computation).collect();
             for id in instructions {
-                if module.extras(id).is_some() || !is_worthwhile(module, id) {
+                if module.extras(id).is_some() || !module.is_live(id) {
                     continue;
                 }
                 let Some(simpler) = element_of_made(module, id).or_else(|| remade(module, id))
@@ -43,11 +43,6 @@ impl Pass for TupleSimplify {
         }
         Ok(changes)
     }
-}
-
-/// What has no users and is not the root needs no simpler form.
-fn is_worthwhile(module: &Module, id: InstId) -> bool {
-    module.instruction(id).use_count() > 0 || module.is_root(id)
 }
 
 fn element_of_made(module: &Module, id: InstId) -> Option<InstId> {

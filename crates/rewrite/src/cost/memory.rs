@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Module, Op, SecondaryMap};
+use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 
 use super::CostModel;
 use super::ledger::runs_its_callees;
@@ -70,14 +70,8 @@ pub(super) fn is_made(
     model: &CostModel<'_>,
     facts: &AllFacts,
 ) -> bool {
-    let names_a_part = matches!(
-        module.op(id),
-        Op::Tuple
-            | Op::GetTupleElement(_)
-            | Op::OptimizationBarrier
-            | Op::AddDependency
-            | Op::Slice(_)
-    );
+    let opcode = module.opcode(id);
+    let names_a_part = opcode.hands_on_its_operands() || opcode == Opcode::Slice;
     match facts[id].residency {
         Residency::Inlined => module.is_root(id) || model.is_stored(module, id, facts),
         Residency::Alias => false,

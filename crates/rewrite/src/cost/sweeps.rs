@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
+use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 
 use super::CostModel;
 use super::readers::{Reader, Readers};
@@ -289,12 +289,5 @@ pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
 
 /// Whether an instruction that is not fused reads all of its operands.
 fn reads(module: &Module, id: InstId) -> bool {
-    !matches!(
-        module.op(id),
-        Op::Tuple
-            | Op::GetTupleElement(_)
-            | Op::AddDependency
-            | Op::OptimizationBarrier
-            | Op::Slice(_)
-    )
+    !module.opcode(id).hands_on_its_operands() && module.opcode(id) != Opcode::Slice
 }

@@ -12,7 +12,7 @@ pub(crate) fn simplify(
     for computation in module.computations().to_vec() {
         let instructions: Vec<InstId> = module.instructions(computation).collect();
         for id in instructions {
-            let used = module.instruction(id).use_count() > 0 || module.is_root(id);
+            let used = module.is_live(id);
             if let (true, Some(patch)) = (used, simpler(module, id)) {
                 patch.apply(module)?;
                 changes += 1;

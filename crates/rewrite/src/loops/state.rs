@@ -253,7 +253,7 @@ fn take(
             module.set_operand(user, 0, carried)?;
         }
     }
-    if module.instruction(read).use_count() > 0 || module.is_root(read) {
+    if module.is_live(read) {
         let (op, shape) = (form.back.clone(), module.shape(read).clone());
         let name = module.fresh_name(op.opcode().name());
         let back = module.insert(position, op, shape, &[carried], name)?;

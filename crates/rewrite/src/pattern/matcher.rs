@@ -127,16 +127,16 @@ impl<'p, 'm> Search<'p, 'm> {
         while let Some((pattern, id)) = self.goals.pop() {
             self.steps += 1;
             if let Some(reason) = self.differs(pattern, id) {
-                if self.furthest.as_ref().is_none_or(|&(best, ..)| best <= reached) {
+                if self.furthest.as_ref().is_none_or(|&(best, ..)| best < reached) {
                     self.furthest = Some((reached, id, reason));
                 }
                 return false;
             }
             reached += 1;
-            if let Some(name) = pattern.name {
-                if self.named(name).is_none() {
-                    self.bound.push((name, id));
-                }
+            if let Some(name) = pattern.name
+                && self.named(name).is_none()
+            {
+                self.bound.push((name, id));
             }
             let operands = self.module.operands(id);
             match (&pattern.operands, operands) {
@@ -192,10 +192,9 @@ impl<'p, 'm> Search<'p, 'm> {
         if self.steps > MOST_STEPS {
             return Some(Reason::Steps);
         }
-        if let Some((name, other)) = pattern.name.and_then(|name| Some((name, self.named(name)?))) {
-            if other != id {
-                return Some(Reason::Name(name, other));
-            }
+        let bound = pattern.name.and_then(|name| Some((name, self.named(name)?)));
+        if let Some((name, other)) = bound.filter(|&(_, other)| other != id) {
+            return Some(Reason::Name(name, other));
         }
         let condition = pattern.conditions.iter().find(|each| !(each.holds)(module, id));
         condition.map(Reason::Condition)

@@ -16,6 +16,7 @@
 //! A [`RuleSet`] is a pass of several rules. The idea is that of XLA's `pattern_matcher.h` and of
 //! MLIR's declarative rewrite rules.
 
+mod instance;
 mod matcher;
 mod replacement;
 mod rule;
@@ -55,11 +56,13 @@ enum Operands {
     EitherOrder(Box<[Pattern; 2]>),
 }
 
+type Holds = dyn Fn(&Module, InstId) -> bool + Send + Sync;
+
 /// What must hold of an instruction, and how to say it.
 #[derive(Clone)]
 struct Condition {
     says: &'static str,
-    holds: Arc<dyn Fn(&Module, InstId) -> bool + Send + Sync>,
+    holds: Arc<Holds>,
 }
 
 impl fmt::Debug for Condition {

@@ -93,10 +93,9 @@ const MOST_SUMS: usize = 256;
 
 /// The sums of a computation that may be pulled apart, in order.
 pub(super) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<Sum> {
-    let reduces = module.instructions(computation).filter(|&id| {
-        module.opcode(id) == Opcode::Reduce
-            && (module.instruction(id).use_count() > 0 || module.is_root(id))
-    });
+    let reduces = module
+        .instructions(computation)
+        .filter(|&id| module.opcode(id) == Opcode::Reduce && module.is_live(id));
     let sums = reduces.filter_map(|id| Sum::of(module, id, float_mode));
     sums.filter(|sum| sum.law != Law::Times || has_room(sum.monoid.element_type)).collect()
 }

@@ -125,7 +125,7 @@ fn move_centre(
     replaced: &mut Replaced,
 ) -> Result<bool, EditError> {
     // What was dead before is gone with what became dead.
-    let is_used = |id| module.instruction(id).use_count() > 0 || module.is_root(id);
+    let is_used = |id| module.is_live(id);
     if !group.moments.iter().all(|moment| is_used(moment.sum.id)) {
         return Ok(false);
     }

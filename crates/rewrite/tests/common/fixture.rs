@@ -16,8 +16,16 @@
 use tilewright_rewrite::Options;
 use tilewright_rewrite::numbers::FloatMode;
 use tilewright_target::Target;
+use tilewright_testkit::fixture::{Header, Language};
 
 use super::passes;
+
+/// What a header says.
+const LANGUAGE: Language = Language {
+    flags: &["exact", "fast-math"],
+    once: &["pass", "target", "vector-memory", "expect", "not-run"],
+    many: &["note"],
+};
 
 /// What a fixture expects of the pass whose folder it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,45 +65,24 @@ impl Fixture {
     /// Reads a fixture of `pass`; anything in its header that is not
     /// understood is an error.
     pub(crate) fn read(pass: &str, source: &str) -> Result<Self, String> {
-        let header = source.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);
-        let mut fixture = Self {
-            sentence: String::new(),
-            passes: Vec::new(),
-            exact: false,
-            fast_math: false,
-            target: Target::DEFAULT.into(),
-            vector_memory: None,
-            expect: Expect::Fires,
-            notes: Vec::new(),
-            not_run: None,
+        let header = Header::read(source, &LANGUAGE).map_err(|error| error.to_string())?;
+        let parsed = |bytes: &str| bytes.parse().map_err(|error| format!("{bytes}: {error}"));
+        let fixture = Self {
+            sentence: header.sentence.clone(),
+            passes: header.value("pass").unwrap_or("").split(',').map(str::to_owned).collect(),
+            exact: header.flag("exact"),
+            fast_math: header.flag("fast-math"),
+            target: header.value("target").unwrap_or(Target::DEFAULT).into(),
+            vector_memory: header.value("vector-memory").map(parsed).transpose()?,
+            expect: match header.value("expect") {
+                Some("fires") => Expect::Fires,
+                Some("unchanged") => Expect::Unchanged,
+                _ => return Err("there is no `// expect: fires` or `// expect: unchanged`".into()),
+            },
+            notes: header.values("note").map(str::to_owned).collect(),
+            not_run: header.value("not-run").map(str::to_owned),
             source: source.into(),
         };
-        let mut expect = None;
-        for line in header {
-            match line.split_once(": ") {
-                _ if line == "exact" => fixture.exact = true,
-                _ if line == "fast-math" => fixture.fast_math = true,
-                Some(("pass", names)) => {
-                    fixture.passes = names.split(',').map(str::to_owned).collect();
-                }
-                Some(("target", name)) => fixture.target = name.into(),
-                Some(("vector-memory", bytes)) => {
-                    let bytes = bytes.parse().map_err(|error| format!("{bytes}: {error}"))?;
-                    fixture.vector_memory = Some(bytes);
-                }
-                Some(("expect", "fires")) => expect = Some(Expect::Fires),
-                Some(("expect", "unchanged")) => expect = Some(Expect::Unchanged),
-                Some(("note", part)) => fixture.notes.push(part.into()),
-                Some(("not-run", why)) => fixture.not_run = Some(why.into()),
-                _ if expect.is_none() && fixture.passes.is_empty() => {
-                    let space = if fixture.sentence.is_empty() { "" } else { " " };
-                    fixture.sentence = format!("{}{space}{line}", fixture.sentence);
-                }
-                _ => return Err(format!("`// {line}` is no directive")),
-            }
-        }
-        fixture.expect =
-            expect.ok_or("there is no `// expect: fires` or `// expect: unchanged`")?;
         fixture.check(pass)?;
         Ok(fixture)
     }

@@ -95,7 +95,7 @@ impl<'m> Run<'m> {
     ) -> Result<(), Fault> {
         let steps = grid.iter().try_fold(1u64, |steps, &(_, n)| steps.checked_mul(n));
         let steps = steps.ok_or(Fault::Overflow)?;
-        let line = self.line;
+        let (line, within) = (self.line, self.number + 1);
         let mut next = None;
         if steps > 0 {
             next = Some(self.fetch(grid, blocks, 0)?);
@@ -109,7 +109,7 @@ impl<'m> Run<'m> {
             self.at_step(grid, step)?;
             self.fill(blocks)?;
             self.clock.wait(done, line);
-            self.statements(body)?;
+            self.statements(body, within)?;
             // The slot that was read is free for the block after the next.
             self.clock.settle(line);
         }

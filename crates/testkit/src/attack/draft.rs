@@ -25,9 +25,7 @@ impl Draft {
     }
 
     fn array(&self, value: InstId) -> Made<&ArrayShape> {
-        let module = self.b.module();
-        let name = || BuildError::NotAnArray(module.name_of(value).into());
-        module.array_shape(value).ok_or_else(name)
+        self.b.array_shape(value)
     }
 
     pub(super) fn dims(&self, value: InstId) -> Made<Dims> {
@@ -60,7 +58,7 @@ impl Draft {
     pub(super) fn splat(&mut self, like: InstId, number: f64) -> Made<InstId> {
         let (element, dims) = (self.element(like)?, self.dims(like)?);
         let scalar = self.scalar(element, number)?;
-        if dims.is_empty() { Ok(scalar) } else { self.b.broadcast(scalar, &dims, &[]) }
+        if dims.is_empty() { Ok(scalar) } else { self.b.broadcast(scalar, &dims, []) }
     }
 
     pub(super) fn un(&mut self, opcode: Opcode, value: InstId) -> Made<InstId> {
@@ -102,7 +100,7 @@ impl Draft {
             return Ok(value);
         }
         let shape = Shape::array(element, self.dims(value)?);
-        self.b.op_with_shape(Op::Convert, shape, &[value])
+        self.b.op_with_shape(Op::Convert, shape, [value])
     }
 
     /// 1 where both are equal and 0 where not, in their type.
@@ -113,7 +111,7 @@ impl Draft {
     }
 
     pub(super) fn select(&mut self, which: InstId, yes: InstId, no: InstId) -> Made<InstId> {
-        self.b.op(Op::Select, &[which, yes, no])
+        self.b.op(Op::Select, [which, yes, no])
     }
 
     pub(super) fn reshape(&mut self, value: InstId, dims: &[i64]) -> Made<InstId> {
@@ -185,6 +183,6 @@ impl Draft {
     /// A vector along one dim of `like`, repeated along the others.
     pub(super) fn along(&mut self, vector: InstId, like: InstId, dim: usize) -> Made<InstId> {
         let dims = self.dims(like)?;
-        self.b.broadcast(vector, &dims, &[i64::try_from(dim).unwrap_or_default()])
+        self.b.broadcast(vector, &dims, [i64::try_from(dim).unwrap_or_default()])
     }
 }

@@ -212,7 +212,7 @@ impl Sketch {
                 (x, Dims::from_slice(if last { &[3] } else { &[2] }))
             }
             _ => {
-                let x = self.d.b.transpose(x, &[2, 0, 1])?;
+                let x = self.d.b.transpose(x, [2, 0, 1])?;
                 (x, Dims::from_slice(if self.rng.chance(50) { &[0] } else { &[1, 2] }))
             }
         })

@@ -69,7 +69,7 @@ impl Graph<'_, '_> {
             branch_computations: Default::default(),
         };
         let operands = [predicate.id, first.id, second.id];
-        let id = self.b.op(Op::Conditional(Box::new(attrs)), &operands)?;
+        let id = self.b.op(Op::Conditional(Box::new(attrs)), operands)?;
         let result = self.value(id, a.bound.max(b.bound), a.exact && b.exact)?;
         self.keep(result);
         Ok(())
@@ -120,9 +120,9 @@ impl Graph<'_, '_> {
             Ok(root)
         })?;
         let State { zero, carried, dims, stays } = &state;
-        let init = self.b.op(Op::Tuple, &[zero.id, carried.id, stays.id, stays.id])?;
+        let init = self.b.op(Op::Tuple, [zero.id, carried.id, stays.id, stays.id])?;
         let attrs = WhileAttrs { condition, body };
-        let result = self.b.op(Op::While(Box::new(attrs)), &[init])?;
+        let result = self.b.op(Op::While(Box::new(attrs)), [init])?;
         if let Some([changed, spare]) = made {
             let after = |made: Value, before: &Value| {
                 let (bound, exact) = (made.bound.max(before.bound), made.exact);
@@ -161,7 +161,7 @@ impl Graph<'_, '_> {
         let spare = self.carried(parameter, 3, &state.stays)?;
         let spare = self.clamped(spare)?;
         let spare = self.changed(&spare)?;
-        let root = self.b.op(Op::Tuple, &[next, handed_on.id, stays.id, spare.id])?;
+        let root = self.b.op(Op::Tuple, [next, handed_on.id, stays.id, spare.id])?;
         Ok((root, [changed, spare]))
     }
 
@@ -179,7 +179,7 @@ impl Graph<'_, '_> {
     /// An element of a tuple, of which as much is known as of `like`.
     fn element(&mut self, tuple: InstId, index: i64, like: &Value) -> Made<Value> {
         let attrs = GetTupleElementAttrs { index };
-        let id = self.b.op(Op::GetTupleElement(Box::new(attrs)), &[tuple])?;
+        let id = self.b.op(Op::GetTupleElement(Box::new(attrs)), [tuple])?;
         self.value(id, like.bound, like.exact)
     }
 

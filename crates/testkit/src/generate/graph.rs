@@ -99,9 +99,7 @@ impl<'a, 'o> Graph<'a, 'o> {
     /// What an instruction yields, given what is known of its numbers.
     pub(super) fn value(&mut self, id: InstId, bound: f64, exact: bool) -> Made<Value> {
         self.made += 1;
-        let Some(array) = self.b.module().array_shape(id) else {
-            return Err(BuildError::NotAnArray(self.b.module().name_of(id).into()));
-        };
+        let array = self.b.array_shape(id)?;
         let (element, dims) = (array.element_type, Dims::from_slice(array.dims()));
         Ok(Value { id, element, dims, bound, exact })
     }
@@ -175,7 +173,7 @@ impl<'a, 'o> Graph<'a, 'o> {
     pub(super) fn clamp(&mut self, value: &Value, low: f64, high: f64) -> Made<Value> {
         let low = self.scalar(value.element, low)?;
         let high = self.scalar(value.element, high)?;
-        let id = self.b.op(Op::Clamp, &[low.id, value.id, high.id])?;
+        let id = self.b.op(Op::Clamp, [low.id, value.id, high.id])?;
         self.value(id, low.bound.max(high.bound), value.exact)
     }
 
@@ -188,7 +186,7 @@ impl<'a, 'o> Graph<'a, 'o> {
             _ => value.clone(),
         };
         let shape = Shape::array(element, value.dims.iter().copied());
-        let id = self.b.op_with_shape(Op::Convert, shape, &[value.id])?;
+        let id = self.b.op_with_shape(Op::Convert, shape, [value.id])?;
         let result = self.value(id, value.bound, value.exact)?;
         self.tamed(result)
     }

@@ -1,14 +1,10 @@
 //! Large modules for benches: a chain of layers as front ends print them, made
 //! in time linear in the number of instructions.
 
-use tilewright_ir::ops::contract::DotAttrs;
-use tilewright_ir::ops::control::{CallAttrs, GetTupleElementAttrs};
-use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::elementwise::Direction;
-use tilewright_ir::ops::shaping::{ConcatenateAttrs, SliceAttrs};
 use tilewright_ir::{
-    BuildError, Builder, CompId, Dims, ElementType, InstId, Literal, Op, OpMetadata, Opcode, Shape,
-    Verified, verify,
+    BuildError, Builder, CompId, ElementType, InstId, Literal, OpMetadata, Opcode, Shape, Verified,
+    verify,
 };
 
 use super::graph::Made;
@@ -110,7 +106,7 @@ impl Chain {
         let relu = b.computation("relu", |b| {
             let x = b.parameter("x", Shape::array(F32, IMAGE))?;
             let zero = scalar(b, 0.0)?;
-            let zeros = b.broadcast(zero, &IMAGE, &[])?;
+            let zeros = b.broadcast(zero, IMAGE, [])?;
             b.binary(Opcode::Maximum, x, zeros)
         })?;
         let x = b.parameter("x", Shape::array(F32, IMAGE))?;
@@ -131,74 +127,57 @@ impl Chain {
 
     fn number(&mut self, number: f32, dims: &[i64]) -> Made<InstId> {
         let scalar = scalar(&mut self.b, number)?;
-        self.b.broadcast(scalar, dims, &[])
+        self.b.broadcast(scalar, dims, [])
     }
 
     /// The mean over each group.
     fn mean(&mut self, grouped: InstId) -> Made<InstId> {
         let add = self.b.reducer(Opcode::Add, F32)?;
         self.called += REDUCER;
-        let sum = self.b.reduce(grouped, self.zero, &[1, 2, 4], add)?;
+        let sum = self.b.reduce(grouped, self.zero, [1, 2, 4], add)?;
         let count = self.number(512.0, &[2, 4])?;
         self.b.binary(Opcode::Divide, sum, count)
     }
 
     fn group_norm(&mut self) -> Made<()> {
-        let grouped = self.b.reshape(self.x, &GROUPED)?;
+        let grouped = self.b.reshape(self.x, GROUPED)?;
         let mean = self.mean(grouped)?;
-        let mean = self.b.broadcast(mean, &GROUPED, &[0, 3])?;
+        let mean = self.b.broadcast(mean, GROUPED, [0, 3])?;
         let centred = self.b.binary(Opcode::Subtract, grouped, mean)?;
         let squares = self.b.binary(Opcode::Multiply, centred, centred)?;
         let variance = self.mean(squares)?;
         let epsilon = self.number(1e-2, &[2, 4])?;
         let variance = self.b.binary(Opcode::Add, variance, epsilon)?;
         let inverse = self.b.unary(Opcode::Rsqrt, variance)?;
-        let inverse = self.b.broadcast(inverse, &GROUPED, &[0, 3])?;
+        let inverse = self.b.broadcast(inverse, GROUPED, [0, 3])?;
         let normal = self.b.binary(Opcode::Multiply, centred, inverse)?;
-        let normal = self.b.reshape(normal, &IMAGE)?;
-        let scale = self.b.broadcast(self.scale, &IMAGE, &[3])?;
+        let normal = self.b.reshape(normal, IMAGE)?;
+        let scale = self.b.broadcast(self.scale, IMAGE, [3])?;
         self.x = self.b.binary(Opcode::Multiply, normal, scale)?;
         Ok(())
     }
 
     fn relu(&mut self) -> Made<()> {
-        let call = CallAttrs { to_apply: self.relu, is_composite: false };
-        self.x = self.b.op(Op::Call(Box::new(call)), &[self.x])?;
+        self.x = self.b.call(self.relu, [self.x])?;
         Ok(())
     }
 
     fn dense(&mut self) -> Made<()> {
-        let rows = self.b.reshape(self.x, &[128, 32])?;
-        let dot = Op::Dot(Box::new(DotAttrs {
-            lhs_batch_dims: Dims::new(),
-            lhs_contracting_dims: Dims::from_slice(&[1]),
-            rhs_batch_dims: Dims::new(),
-            rhs_contracting_dims: Dims::from_slice(&[0]),
-            operand_precision: Vec::new(),
-            algorithm: None,
-        }));
-        let product = self.b.op(dot, &[rows, self.weights])?;
-        let bias = self.b.broadcast(self.scale, &[128, 32], &[1])?;
+        let rows = self.b.reshape(self.x, [128, 32])?;
+        let product = self.b.dot(rows, self.weights)?;
+        let bias = self.b.broadcast(self.scale, [128, 32], [1])?;
         let sum = self.b.binary(Opcode::Add, product, bias)?;
         let bounded = self.b.unary(Opcode::Tanh, sum)?;
-        self.x = self.b.reshape(bounded, &IMAGE)?;
+        self.x = self.b.reshape(bounded, IMAGE)?;
         Ok(())
     }
 
     /// The channels' halves change places, height and width too.
     fn shuffle(&mut self) -> Made<()> {
-        let turned = self.b.transpose(self.x, &[0, 2, 1, 3])?;
-        let half = |start| {
-            let whole = |size| SliceDim { start: 0, limit: size, stride: 1 };
-            let part = SliceDim { start, limit: start + 16, stride: 1 };
-            let slice = [whole(2), whole(8), whole(8), part].into_iter().collect();
-            Op::Slice(Box::new(SliceAttrs { slice }))
-        };
-        let shape = || Shape::array(F32, [2, 8, 8, 16]);
-        let first = self.b.op_with_shape(half(0), shape(), &[turned])?;
-        let second = self.b.op_with_shape(half(16), shape(), &[turned])?;
-        let attrs = ConcatenateAttrs { dimensions: Dims::from_slice(&[3]) };
-        self.x = self.b.op(Op::Concatenate(Box::new(attrs)), &[second, first])?;
+        let turned = self.b.transpose(self.x, [0, 2, 1, 3])?;
+        let first = self.b.slice(turned, [0; 4], [2, 8, 8, 16], [1; 4])?;
+        let second = self.b.slice(turned, [0, 0, 0, 16], IMAGE, [1; 4])?;
+        self.x = self.b.concatenate([second, first], 3)?;
         Ok(())
     }
 
@@ -209,17 +188,13 @@ impl Chain {
         let columns = self.b.iota(index, 2)?;
         let keep = self.b.compare(Direction::Ge, rows, columns)?;
         let small = self.number(-1.0, &IMAGE)?;
-        let chosen = self.b.op(Op::Select, &[keep, self.x, small])?;
-        let pair = self.b.op(Op::Tuple, &[chosen, keep])?;
-        let first = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index: 0 }));
-        self.x = self.b.op(first, &[pair])?;
+        let chosen = self.b.select(keep, self.x, small)?;
+        let pair = self.b.tuple([chosen, keep])?;
+        self.x = self.b.get_tuple_element(pair, 0)?;
         Ok(())
     }
 }
 
 fn scalar(b: &mut Builder, number: f32) -> Result<InstId, BuildError> {
-    match Literal::scalar(F32, number) {
-        Ok(value) => b.constant(value),
-        Err(_) => Err(BuildError::NeedsAttributes(Opcode::Constant)),
-    }
+    b.constant(Literal::scalar(F32, number)?)
 }

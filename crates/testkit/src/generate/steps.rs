@@ -108,7 +108,7 @@ impl Graph<'_, '_> {
     /// Complex numbers of these parts and others.
     fn some_complex(&mut self, real: &Value) -> Made<Value> {
         let imaginary = self.matching(real)?;
-        let id = self.b.op(Op::Complex, &[real.id, imaginary.id])?;
+        let id = self.b.op(Op::Complex, [real.id, imaginary.id])?;
         self.value(id, real.bound.max(imaginary.bound), real.exact && imaginary.exact)
     }
 
@@ -164,7 +164,7 @@ impl Graph<'_, '_> {
         }
         let condition = self.condition(&value.dims)?;
         let other = self.matching(&value)?;
-        let id = self.b.op(Op::Select, &[condition.id, value.id, other.id])?;
+        let id = self.b.op(Op::Select, [condition.id, value.id, other.id])?;
         let bound = value.bound.max(other.bound);
         let result = self.value(id, bound, value.exact && other.exact)?;
         self.keep(condition);
@@ -331,9 +331,9 @@ impl Graph<'_, '_> {
 
     fn through_tuple(&mut self, value: &Value) -> Made<()> {
         let other = self.pick(|_| true).unwrap_or_else(|| value.clone());
-        let pair = self.b.op(Op::Tuple, &[other.id, value.id])?;
+        let pair = self.b.op(Op::Tuple, [other.id, value.id])?;
         let second = GetTupleElementAttrs { index: 1 };
-        let id = self.b.op(Op::GetTupleElement(Box::new(second)), &[pair])?;
+        let id = self.b.op(Op::GetTupleElement(Box::new(second)), [pair])?;
         let result = self.value(id, value.bound, value.exact)?;
         self.keep(result);
         Ok(())

@@ -273,7 +273,7 @@ fn all_of_a_large_module_is_needed_and_says_where_it_is_from() {
     let Some(entry) = module.entry() else { return assert!(module.entry().is_some()) };
     for id in module.instructions(entry) {
         assert!(module.metadata(id).is_some_and(|m| m.op_name.contains("/layers_")));
-        let used = module.instruction(id).use_count() > 0 || module.is_root(id);
+        let used = module.is_live(id);
         let parameter = matches!(module.op(id), Op::Parameter(_));
         assert!(used || parameter, "{}", module.name_of(id));
     }

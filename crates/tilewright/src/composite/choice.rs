@@ -1,8 +1,7 @@
 //! Which elements are the greatest, or the least, and where they stand.
 
-use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::elementwise::Direction;
-use tilewright_ir::ops::reduce::{ReduceAttrs, TopKAttrs};
+use tilewright_ir::ops::reduce::TopKAttrs;
 use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{BuildError, Builder, CompId, ElementType, InstId, Literal, Op, Opcode, Shape};
 
@@ -49,10 +48,10 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
     let dim = placed_dim(&operand, dim)?;
     let (element_type, size) = (operand.element_type(), operand.size(dim));
     if element_type.is_complex() || element_type == ElementType::Pred {
-        return Err(operand.error(format!("it takes real numbers, not {element_type}")));
+        return Err(operand.error("x", format!("it takes real numbers, not {element_type}")));
     }
     if !(0..=size).contains(&k) {
-        return Err(operand.error(format!("dim {dim} has no {k} elements, but {size}")));
+        return Err(operand.error("k", format!("dim {dim} has no {k} elements, but {size}")));
     }
     // `topk` looks along the last dim; the exchange of two dims is its own inverse.
     let mut exchange: Vec<i64> = (0..).zip(operand.shape.dims()).map(|(d, _)| d).collect();
@@ -63,8 +62,8 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
     }
     let turn = |b: &mut Builder, id| if along_last { Ok(id) } else { b.transpose(id, &exchange) };
     let x = turn(b, x)?;
-    let found = b.op(Op::TopK(Box::new(TopKAttrs { k, largest: true, is_stable: true })), &[x])?;
-    let (values, places) = (element(b, found, 0)?, element(b, found, 1)?);
+    let found = b.op(Op::TopK(Box::new(TopKAttrs { k, largest: true, is_stable: true })), [x])?;
+    let (values, places) = (b.get_tuple_element(found, 0)?, b.get_tuple_element(found, 1)?);
     Ok((turn(b, values)?, turn(b, places)?))
 }
 
@@ -77,22 +76,19 @@ fn place_of(
 ) -> Result<InstId, BuildError> {
     let dim = placed_dim(&operand, dim)?;
     if operand.size(dim) == 0 {
-        return Err(operand.error(format!("dim {dim} of {} is empty", operand.shape)));
+        return Err(operand.error("dim", format!("dim {dim} of {} is empty", operand.shape)));
     }
     let element_type = operand.element_type();
     let opcode = if direction == Direction::Gt { Opcode::Maximum } else { Opcode::Minimum };
     let Some(worst) = (Monoid { opcode, element_type }).identity() else {
-        return Err(operand.error(format!(
-            "it takes integers of 8 bits or more, truth values, f16, bf16, f32 or f64, \
-             not {element_type}"
-        )));
+        let types = "integers of 8 bits or more, truth values, f16, bf16, f32 or f64";
+        return Err(operand.error("x", format!("it takes {types}, not {element_type}")));
     };
     let (worst, zero) = (b.constant(worst)?, b.constant(Literal::scalar(PLACE, 0_i32)?)?);
     let places = b.iota(Shape::array(PLACE, operand.shape.dims().iter().copied()), dim)?;
     let to_apply = chooser(b, &operand, direction)?;
-    let reduce = ReduceAttrs { dimensions: [dim].into_iter().collect(), to_apply };
-    let found = b.op(Op::Reduce(Box::new(reduce)), &[operand.id, places, worst, zero])?;
-    element(b, found, 1)
+    let found = b.reduce_together([operand.id, places], [worst, zero], [dim], to_apply)?;
+    b.get_tuple_element(found, 1)
 }
 
 /// Of two elements with their places the one that is first in a direction: a NaN,
@@ -114,9 +110,9 @@ fn chooser(b: &mut Builder, operand: &Operand, direction: Direction) -> Result<C
         let before = b.compare(Direction::Lt, lhs_place, rhs_place)?;
         let first = b.binary(Opcode::And, equal, before)?;
         let first = b.binary(Opcode::Or, better, first)?;
-        let value = b.op(Op::Select, &[better, lhs, rhs])?;
-        let place = b.op(Op::Select, &[first, lhs_place, rhs_place])?;
-        b.op(Op::Tuple, &[value, place])
+        let value = b.select(better, lhs, rhs)?;
+        let place = b.select(first, lhs_place, rhs_place)?;
+        b.tuple([value, place])
     })
 }
 
@@ -125,11 +121,9 @@ fn placed_dim(operand: &Operand, dim: i64) -> Result<i64, BuildError> {
     let dim = operand.dim(dim)?;
     let size = operand.size(dim);
     if i32::try_from(size).is_err() {
-        return Err(operand.error(format!("dim {dim} has {size} elements, and s32 tells places")));
+        return Err(
+            operand.error("dim", format!("dim {dim} has {size} elements, and s32 tells places"))
+        );
     }
     Ok(dim)
-}
-
-fn element(b: &mut Builder, tuple: InstId, index: i64) -> Result<InstId, BuildError> {
-    b.op(Op::GetTupleElement(Box::new(GetTupleElementAttrs { index })), &[tuple])
 }

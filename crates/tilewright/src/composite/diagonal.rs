@@ -1,9 +1,8 @@
 //! Diagonals of the matrices that two dims span.
 
 use tilewright_ir::ops::indexing::GatherAttrs;
-use tilewright_ir::shape::Dims;
 use tilewright_ir::types::literal::{ArrayLiteral, Data};
-use tilewright_ir::{BuildError, Builder, ElementType, InstId, Op, Opcode, Shape};
+use tilewright_ir::{BuildError, Builder, ElementType, InstId, Opcode, Shape};
 
 use super::operand::Operand;
 
@@ -40,13 +39,12 @@ pub fn diagonal(
         offset_dims: (0..).zip(&batch).map(|(place, _)| place).collect(),
         collapsed_slice_dims: gone.clone(),
         start_index_map: [dim1, dim2].into_iter().collect(),
-        operand_batching_dims: Dims::new(),
-        start_indices_batching_dims: Dims::new(),
         index_vector_dim: 1,
         slice_sizes: sizes.map(|(d, &size)| if gone.contains(&d) { 1 } else { size }).collect(),
         indices_are_sorted: true,
+        ..GatherAttrs::default()
     };
-    b.op(Op::Gather(Box::new(attrs)), &[x, indices])
+    b.gather(x, indices, attrs)
 }
 
 /// `start`, `start + 1` ... as rows.
@@ -61,7 +59,9 @@ fn indices(
         i32::try_from(start).ok().filter(|_| last.is_some())
     };
     let [Some(row), Some(column)] = start.map(narrow) else {
-        return Err(operand.error(format!("s32 does not tell all places in {}", operand.shape)));
+        return Err(
+            operand.error("x", format!("s32 does not tell all places in {}", operand.shape))
+        );
     };
     let places = b.iota(Shape::array(ElementType::S32, [length, 2]), 0)?;
     if start == [0, 0] {
@@ -69,7 +69,7 @@ fn indices(
     }
     let start = ArrayLiteral::new(ElementType::S32, [2], Data::S32(vec![row, column]))?;
     let start = b.constant(start.into())?;
-    let start = b.broadcast(start, &[length, 2], &[1])?;
+    let start = b.broadcast(start, [length, 2], [1])?;
     b.binary(Opcode::Add, places, start)
 }
 
@@ -81,5 +81,5 @@ fn empty(b: &mut Builder, operand: &Operand, batch: &[i64]) -> Result<InstId, Bu
     let nothing = ArrayLiteral::new(element_type, [0], Data::zeros(element_type, 0))?;
     let nothing = b.constant(nothing.into())?;
     let last = i64::try_from(batch.len()).unwrap_or(i64::MAX);
-    b.broadcast(nothing, &dims, &[last])
+    b.broadcast(nothing, &dims, [last])
 }

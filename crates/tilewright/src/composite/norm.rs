@@ -194,9 +194,9 @@ impl Split {
             .checked_div(groups)
             .filter(|parts| groups > 0 && parts.checked_mul(groups) == Some(size));
         let Some(parts) = parts else {
-            return Err(operand.error(format!(
-                "the {size} elements of dim {dim} cannot be divided into {groups} groups"
-            )));
+            let why =
+                format!("the {size} elements of dim {dim} cannot be divided into {groups} groups");
+            return Err(operand.error("groups", why));
         };
         Ok(Self { dim, sizes: [groups, parts] })
     }
@@ -230,20 +230,23 @@ fn check_epsilon(operand: &Operand, epsilon: f64) -> Result<(), BuildError> {
     if epsilon.is_finite() && epsilon >= 0.0 {
         return Ok(());
     }
-    Err(operand.error(format!("epsilon is {epsilon}, and must be a number of 0 or more")))
+    Err(operand
+        .error("epsilon", format!("epsilon is {epsilon}, and must be a number of 0 or more")))
 }
 
 /// A scale or bias with the sizes of dims, in the type of the operand's moments.
 fn parameter(
     b: &mut Builder,
     operand: &Operand,
-    name: &str,
+    name: &'static str,
     id: InstId,
     dims: &[i64],
 ) -> Result<InstId, BuildError> {
     let (shape, sizes) = (shape_of(b, id)?, operand.sizes(dims));
     if shape.dims() != &*sizes || !shape.is_static() {
-        return Err(operand.error(format!("the {name} is {shape}, and must have dims {sizes:?}")));
+        return Err(
+            operand.error(name, format!("the {name} is {shape}, and must have dims {sizes:?}"))
+        );
     }
     Operand::of_floats(b, operand.composite, id)?;
     convert(b, id, operand.moment_type())

@@ -2,7 +2,7 @@
 //! ops that composites are made of.
 
 use tilewright_ir::shape::{Dims, checked_product};
-use tilewright_ir::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Op, Opcode};
+use tilewright_ir::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Opcode};
 
 /// An array, and which composite takes it.
 pub(super) struct Operand {
@@ -14,13 +14,12 @@ pub(super) struct Operand {
 impl Operand {
     /// An array of static dims.
     pub(super) fn of(b: &Builder, composite: &'static str, id: InstId) -> Result<Self, BuildError> {
-        let module = b.module();
-        let Some(shape) = module.array_shape(id) else {
-            return Err(BuildError::NotAnArray(module.name_of(id).into()));
-        };
+        let shape = b.array_shape(id)?;
         let operand = Self { composite, id, shape: shape.without_layout() };
         if !shape.is_static() || checked_product(shape.dims()).is_none() {
-            return Err(operand.error(format!("it takes an array of static dims, not {shape}")));
+            return Err(
+                operand.error("operand", format!("it takes an array of static dims, not {shape}"))
+            );
         }
         Ok(operand)
     }
@@ -36,15 +35,17 @@ impl Operand {
             ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
                 Ok(operand)
             }
-            other => Err(operand.error(format!(
-                "it takes elements of f16, bf16, f32 or f64, not {other}; convert them first"
-            ))),
+            other => {
+                let types = "f16, bf16, f32 or f64";
+                let why = format!("it takes elements of {types}, not {other}; convert them first");
+                Err(operand.error("operand", why))
+            }
         }
     }
 
     /// What is wrong with an argument.
-    pub(super) fn error(&self, why: String) -> BuildError {
-        BuildError::Argument { what: self.composite, why }
+    pub(super) fn error(&self, argument: &'static str, why: String) -> BuildError {
+        BuildError::Argument { method: self.composite, argument, why }
     }
 
     pub(super) fn element_type(&self) -> ElementType {
@@ -64,7 +65,7 @@ impl Operand {
         let rank = i64::try_from(self.shape.rank()).unwrap_or(i64::MAX);
         let from_start = if dim < 0 { dim.checked_add(rank) } else { Some(dim) };
         from_start.filter(|d| (0..rank).contains(d)).ok_or_else(|| {
-            self.error(format!("there is no dim {dim} in {}, which has {rank}", self.shape))
+            self.error("dims", format!("there is no dim {dim} in {}, which has {rank}", self.shape))
         })
     }
 
@@ -73,7 +74,9 @@ impl Operand {
         let mut found: Dims = dims.iter().map(|&d| self.dim(d)).collect::<Result<_, _>>()?;
         found.sort_unstable();
         match found.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(self.error(format!("dim {} is named twice in {dims:?}", pair[0]))),
+            Some(pair) => {
+                Err(self.error("dims", format!("dim {} is named twice in {dims:?}", pair[0])))
+            }
             None => Ok(found),
         }
     }
@@ -105,8 +108,7 @@ impl Operand {
 
 /// The shape of an array, without its layout.
 pub(super) fn shape_of(b: &Builder, id: InstId) -> Result<ArrayShape, BuildError> {
-    let shape = b.module().array_shape(id).map(ArrayShape::without_layout);
-    shape.ok_or_else(|| BuildError::NotAnArray(b.module().name_of(id).into()))
+    b.array_shape(id).map(ArrayShape::without_layout)
 }
 
 /// The elements as those of another type; the array itself if it has that type.
@@ -115,11 +117,10 @@ pub(super) fn convert(
     id: InstId,
     element_type: ElementType,
 ) -> Result<InstId, BuildError> {
-    let shape = shape_of(b, id)?;
-    if shape.element_type == element_type {
+    if b.array_shape(id)?.element_type == element_type {
         return Ok(id);
     }
-    b.op_with_shape(Op::Convert, shape.with_element_type(element_type).into(), &[id])
+    b.convert(id, element_type)
 }
 
 /// A number in every place of an array of f32 or f64.
@@ -135,7 +136,7 @@ pub(super) fn filled(
         _ => Literal::scalar(element_type, value as f32),
     };
     let scalar = b.constant(scalar?)?;
-    if dims.is_empty() { Ok(scalar) } else { b.broadcast(scalar, dims, &[]) }
+    if dims.is_empty() { Ok(scalar) } else { b.broadcast(scalar, dims, []) }
 }
 
 /// An array and a number, combined in every place.

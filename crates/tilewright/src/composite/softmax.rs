@@ -61,7 +61,7 @@ fn parts(
 fn greatest(b: &mut Builder, operand: &Operand, dims: &[i64]) -> Result<InstId, BuildError> {
     let monoid = Monoid { opcode: Opcode::Maximum, element_type: operand.element_type() };
     let Some(least) = monoid.identity() else {
-        return Err(operand.error(format!("{} has no least value", operand.shape)));
+        return Err(operand.error("x", format!("{} has no least value", operand.shape)));
     };
     let least = b.constant(least)?;
     let maximum = b.reducer(Opcode::Maximum, operand.element_type())?;

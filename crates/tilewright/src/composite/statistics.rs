@@ -51,7 +51,9 @@ pub fn variance(
     let operand = Operand::of_floats(b, "variance", x)?;
     let dims = operand.dims(dims)?;
     if !correction.is_finite() {
-        return Err(operand.error(format!("the correction {correction} is not finite")));
+        return Err(
+            operand.error("correction", format!("the correction {correction} is not finite"))
+        );
     }
     let x = operand.widened(b)?;
     let mean = mean_of(b, x, &dims)?;

@@ -270,14 +270,20 @@ pub trait OpAttrs: Sized {
 
 /// Declares structs of attributes: `field: Type = "name in text" or default,`.
 /// The default may be left out; it is not written unless it reads `or_absent`.
+/// A struct that reads `Name: Default` can be made without a word about its
+/// fields: those without a default have that of their type.
 macro_rules! attributes {
-    ($($(#[$doc:meta])* pub struct $name:ident {
+    ($($(#[$doc:meta])* pub struct $name:ident $(: $has_default:ident)? {
         $($(#[$field_doc:meta])* $field:ident: $type:ty = $text:literal $($or:ident $default:expr)?,)*
     })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $name {
             $($(#[$field_doc])* pub $field: $type,)*
+        }
+
+        $crate::ops::attr::default_impl! {
+            $($has_default)? $name { $($field = ($($default)?),)* }
         }
 
         impl $crate::ops::attr::OpAttrs for $name {
@@ -323,6 +329,27 @@ macro_rules! attributes {
             }
         }
     )*};
+}
+
+/// `Default` of a struct of attributes that is declared to have one.
+macro_rules! default_impl {
+    (Default $name:ident { $($field:ident = ($($default:expr)?),)* }) => {
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $crate::ops::attr::value_or_default!($($default)?),)* }
+            }
+        }
+    };
+    ($name:ident { $($field:ident = ($($default:expr)?),)* }) => {};
+}
+
+macro_rules! value_or_default {
+    () => {
+        Default::default()
+    };
+    ($default:expr) => {
+        $default
+    };
 }
 
 macro_rules! default_of {
@@ -396,4 +423,4 @@ macro_rules! words {
     )*};
 }
 
-pub(crate) use {attributes, default_of, unwritten, words};
+pub(crate) use {attributes, default_impl, default_of, unwritten, value_or_default, words};

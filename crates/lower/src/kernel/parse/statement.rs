@@ -154,16 +154,7 @@ impl Parser<'_> {
 
     pub(super) fn set_value(&mut self, element_type: ElementType) -> Parsed<Value> {
         match self.peek_name() {
-            word @ ("load" | "gather") => {
-                self.name()?;
-                let (from, mask) = (self.place()?, self.mask()?);
-                let otherwise =
-                    if self.eat_word("else") { Some(self.scalar(element_type)?) } else { None };
-                Ok(match word {
-                    "load" => Value::Load { from, mask, otherwise },
-                    _ => Value::Gather { from, mask, otherwise },
-                })
-            }
+            word @ ("load" | "gather") => self.elements(word == "load", element_type),
             "scalar" => {
                 self.name()?;
                 Ok(Value::Scalar(self.place()?))
@@ -214,6 +205,17 @@ impl Parser<'_> {
                 Ok(Value::Apply(self.op(opcode, attrs)?, operands))
             }
         }
+    }
+
+    /// Elements that are loaded side by side, or gathered from anywhere.
+    fn elements(&mut self, side_by_side: bool, element_type: ElementType) -> Parsed<Value> {
+        self.name()?;
+        let (from, mask) = (self.place()?, self.mask()?);
+        let otherwise = if self.eat_word("else") { Some(self.scalar(element_type)?) } else { None };
+        Ok(match side_by_side {
+            true => Value::Load { from, mask, otherwise },
+            false => Value::Gather { from, mask, otherwise },
+        })
     }
 
     pub(super) fn registers(&mut self) -> Parsed<Vec<RegisterId>> {

@@ -242,7 +242,7 @@ fn drop_unused(old: &Module, module: &mut Module) -> Result<(), EditError> {
     for computation in old.computations() {
         let backwards: Vec<InstId> = module.instructions(*computation).rev().collect();
         for id in backwards {
-            let was_used = has(old, id) && (old.instruction(id).use_count() > 0 || old.is_root(id));
+            let was_used = has(old, id) && old.is_live(id);
             if was_used && module.is_removable(id) && !module.has_side_effect(id, &effectful) {
                 module.remove(id)?;
             }

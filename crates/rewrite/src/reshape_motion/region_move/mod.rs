@@ -103,17 +103,13 @@ fn is_large(region: &Region) -> bool {
     region.members.len() > MOST_MEMBERS
 }
 
-fn is_live(module: &Module, id: InstId) -> bool {
-    module.instruction(id).use_count() > 0 || module.is_root(id)
-}
-
 impl Walk<'_, '_> {
     fn run(mut self, module: &mut Module) -> Result<usize, EditError> {
         let mut changes = 0;
         for computation in module.computations().to_vec() {
             let seeds: Vec<InstId> = module.instructions(computation).collect();
             for id in seeds {
-                if !is_live(module, id) {
+                if !module.is_live(id) {
                     continue;
                 }
                 for start in (self.search.starts)(module, id) {

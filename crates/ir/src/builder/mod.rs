@@ -1,0 +1,287 @@
+//! How front ends make modules: shapes are inferred, names are made up, and
+//! what comes out is verified.
+//!
+//! A file for each family of ops has the methods that make them; `annotate.rs`
+//! has those that say where instructions come from and on which devices their
+//! values lie.
+
+mod annotate;
+mod collective;
+mod contract;
+mod control;
+mod elementwise;
+mod error;
+mod indexing;
+mod reduce;
+mod shaping;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
+
+use crate::edit::{EditError, Position};
+use crate::entity::{CompId, Entity as _, InstId};
+use crate::infer::infer_shape;
+use crate::metadata::Header;
+use crate::module::Module;
+use crate::ops::Op;
+use crate::ops::shaping::ParameterAttrs;
+use crate::types::shape::{ArrayShape, Shape};
+use crate::verify::{Verified, verify};
+use annotate::Scope;
+use error::misfit;
+pub use error::{BuildError, OperandList};
+
+/// Builds a module instruction by instruction.
+///
+/// A method makes one instruction and has the name of its op, as in XLA's
+/// `XlaBuilder`. It takes values by the ids that other methods returned, and dims
+/// as `[0, 2]`, a slice or a [`Dims`](crate::Dims); dims are counted from 0. The
+/// shape of the result is inferred. What does not fit is not added, and the
+/// error says which method was called with what.
+///
+/// A dense layer with a rectifier, `max(x * w + bias, 0)`:
+///
+/// ```
+/// use tilewright_ir::{Builder, ElementType, Literal, Opcode, Shape};
+///
+/// # fn main() -> Result<(), tilewright_ir::BuildError> {
+/// let f32 = ElementType::F32;
+/// let mut b = Builder::new("dense");
+/// let x = b.parameter("x", Shape::array(f32, [8, 16]))?;
+/// let w = b.parameter("w", Shape::array(f32, [16, 4]))?;
+/// let bias = b.parameter("bias", Shape::array(f32, [4]))?;
+///
+/// let product = b.dot(x, w)?;
+/// let bias = b.broadcast(bias, [8, 4], [1])?;
+/// let sum = b.binary(Opcode::Add, product, bias)?;
+/// let zero = b.constant(Literal::scalar(f32, 0.0_f32)?)?;
+/// let zero = b.broadcast(zero, [8, 4], [])?;
+/// let result = b.binary(Opcode::Maximum, sum, zero)?;
+///
+/// let module = b.finish(result)?;
+/// assert_eq!(module.shape(result).to_string(), "f32[8,4]");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Builder {
+    module: Module,
+    current: CompId,
+    entry: CompId,
+    /// How many computations have their root. They stand first in the order,
+    /// callees before callers; after them those that are still being filled,
+    /// callers first.
+    finished: usize,
+    /// The next number to try for computations of a name.
+    next_number: FxHashMap<SmolStr, u64>,
+    computation_names: FxHashSet<SmolStr>,
+    /// What is said of the instructions that are added.
+    scope: Scope,
+}
+
+impl Builder {
+    /// A builder of a module whose entry computation is `main`.
+    pub fn new(name: &str) -> Self {
+        let mut module = Module::new(name);
+        let entry = module.add_computation("main");
+        module.set_entry(entry);
+        Self {
+            module,
+            current: entry,
+            entry,
+            finished: 0,
+            next_number: FxHashMap::default(),
+            computation_names: ["main".into()].into_iter().collect(),
+            scope: Scope::default(),
+        }
+    }
+
+    /// The module so far.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// What the first lines of the module say, for example how many replicas run
+    /// the program.
+    pub fn header_mut(&mut self) -> &mut Header {
+        &mut self.module.header
+    }
+
+    /// The shape of a value that is an array.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn array_shape(&self, id: InstId) -> Result<&ArrayShape, BuildError> {
+        self.check_ids("array_shape", &[id])?;
+        let name = || BuildError::NotAnArray(self.module.name_of(id).into());
+        self.module.array_shape(id).ok_or_else(name)
+    }
+
+    /// Adds a computation that `body` fills and whose root it returns; back
+    /// in the calling computation, it can be called. What it is filled with has
+    /// the metadata that [`Builder::with_metadata`] says, but neither sharding nor
+    /// frontend attributes of its caller.
+    ///
+    /// # Errors
+    /// What `body` returns, or if the root lies in another computation; the
+    /// computation is not in the module then.
+    pub fn computation(
+        &mut self,
+        name: &str,
+        body: impl FnOnce(&mut Self) -> Result<InstId, BuildError>,
+    ) -> Result<CompId, BuildError> {
+        let id = self.module.add_computation(name);
+        self.computation_names.insert(name.into());
+        let caller = std::mem::replace(&mut self.current, id);
+        let scope = self.enter_computation();
+        let root = body(self);
+        self.scope = scope;
+        self.current = caller;
+        // It is the last in the order: those it contains have left.
+        self.module.order.pop();
+        let root = root?;
+        self.check_ids("computation", &[root])?;
+        self.set_root(id, root)?;
+        self.module.order.insert(self.finished, id);
+        self.finished += 1;
+        Ok(id)
+    }
+
+    /// A name that no computation of this builder has and that was not told
+    /// before: `stem`, or `stem.1`, `stem.2` ...
+    pub fn free_computation_name(&mut self, stem: &str) -> String {
+        let next = self.next_number.entry(stem.into()).or_default();
+        loop {
+            let name = match *next {
+                0 => stem.to_owned(),
+                number => format!("{stem}.{number}"),
+            };
+            *next += 1;
+            if !self.computation_names.contains(name.as_str()) {
+                return name;
+            }
+        }
+    }
+
+    /// Adds the next parameter of the current computation.
+    ///
+    /// # Errors
+    /// If ids have run out.
+    pub fn parameter(&mut self, name: &str, shape: Shape) -> Result<InstId, BuildError> {
+        let number = self.module.computation(self.current).parameters().len();
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        let op = Op::Parameter(Box::new(ParameterAttrs { number }));
+        self.add(op, shape, &[], name)
+    }
+
+    /// Adds any op whose shape can be inferred.
+    ///
+    /// # Errors
+    /// If operands and attributes do not fit, or the shape must be declared.
+    pub fn op(&mut self, op: Op, operands: impl AsRef<[InstId]>) -> Result<InstId, BuildError> {
+        self.made("op", op, None, operands.as_ref())
+    }
+
+    /// Adds any op with a declared shape, which is checked.
+    ///
+    /// # Errors
+    /// If operands, attributes and shape do not fit.
+    pub fn op_with_shape(
+        &mut self,
+        op: Op,
+        shape: Shape,
+        operands: impl AsRef<[InstId]>,
+    ) -> Result<InstId, BuildError> {
+        self.made("op_with_shape", op, Some(shape), operands.as_ref())
+    }
+
+    /// Ends the entry computation with its root and verifies the module.
+    ///
+    /// # Errors
+    /// If the root lies in another computation, or the module breaks a rule of
+    /// the verifier.
+    pub fn finish(mut self, root: InstId) -> Result<Verified, BuildError> {
+        self.check_ids("finish", &[root])?;
+        self.set_root(self.entry, root)?;
+        Ok(verify(self.module)?)
+    }
+
+    /// Adds an op that a method was called for; its shape is inferred, or checked
+    /// where it is declared.
+    fn made(
+        &mut self,
+        method: &'static str,
+        op: Op,
+        declared: Option<Shape>,
+        operands: &[InstId],
+    ) -> Result<InstId, BuildError> {
+        let inferred = self.inferred(method, &op, declared.as_ref(), operands)?;
+        let name = op.opcode().name();
+        self.add(op, declared.unwrap_or(inferred), operands, name)
+    }
+
+    fn inferred(
+        &self,
+        method: &'static str,
+        op: &Op,
+        declared: Option<&Shape>,
+        operands: &[InstId],
+    ) -> Result<Shape, BuildError> {
+        self.check_ids(method, operands)?;
+        let mut unknown = None;
+        op.for_each_computation(&mut |c| {
+            if c.index() >= self.module.computations.len() {
+                unknown = Some(c);
+            }
+        });
+        if let Some(unknown) = unknown {
+            let why = format!("computation {} was not made by this builder", unknown.index());
+            return Err(misfit(method, "computation", why));
+        }
+        let shapes: Vec<&Shape> = operands.iter().map(|&o| self.module.shape(o)).collect();
+        infer_shape(&self.module, op, &shapes, declared).map_err(|error| BuildError::Shape {
+            method,
+            operands: OperandList::of(&self.module, operands),
+            error,
+        })
+    }
+
+    fn add(
+        &mut self,
+        op: Op,
+        shape: Shape,
+        operands: &[InstId],
+        name: &str,
+    ) -> Result<InstId, BuildError> {
+        let name = self.module.fresh_name(name);
+        let id = self.module.insert(Position::End(self.current), op, shape, operands, name)?;
+        self.annotate(id);
+        Ok(id)
+    }
+
+    /// Checks that ids may be those of values of this builder.
+    fn check_ids(&self, method: &'static str, ids: &[InstId]) -> Result<(), BuildError> {
+        let bound = self.module.instruction_bound();
+        match ids.iter().find(|id| id.index() >= bound) {
+            None => Ok(()),
+            Some(id) => {
+                let why = format!("instruction {} was not made by this builder", id.index());
+                Err(misfit(method, "operand", why))
+            }
+        }
+    }
+
+    /// The shape of an operand that a method takes as an array.
+    fn array(&self, method: &'static str, id: InstId) -> Result<&ArrayShape, BuildError> {
+        self.check_ids(method, &[id])?;
+        self.module.array_shape(id).ok_or_else(|| {
+            let (name, shape) = (self.module.name_of(id), self.module.shape(id));
+            misfit(method, "operand", format!("operand `{name}` is {shape}, not an array"))
+        })
+    }
+
+    fn set_root(&mut self, computation: CompId, root: InstId) -> Result<(), EditError> {
+        self.module.check_operands(computation, &[root])?;
+        self.module.set_root(root)
+    }
+}

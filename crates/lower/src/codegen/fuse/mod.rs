@@ -1,0 +1,328 @@
+//! Several instructions as one kernel.
+//!
+//! What a kernel reads is read once for every block that is worked on. Small
+//! arrays are copied to vector memory as a whole; what is reduced of these is
+//! computed there, in *stages* before the image is walked. The image is the
+//! largest result: its vectors are computed one by one, from blocks that come
+//! while others are worked on. What is reduced of an image along dims of which a
+//! block has all, the rows, is known before the block is written: softmax is one
+//! kernel.
+
+mod emit;
+mod image;
+mod load;
+mod reduced;
+mod scope;
+mod stage;
+mod total;
+mod view;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{ArrayShape, InstId, Module, Op};
+use tilewright_target::{Physical, Target};
+
+use crate::codegen::reduce::Reduction;
+use crate::codegen::reduce::blocks::signed;
+use crate::codegen::reduce::fused::{Ends, Pass};
+use crate::codegen::reduce::state::Statements;
+use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
+use crate::kernel::build::Build;
+use crate::kernel::{Expr, Kernel, Place, Space, Statement};
+use emit::Home;
+
+/// Arrays of at most this part of vector memory are there as a whole: as many as
+/// costs take to stay on the chip.
+const STAYS: u64 = 64;
+
+/// More instructions than this are not one kernel.
+pub(crate) const MOST_FUSED: usize = 256;
+
+/// Instructions that become one kernel: all that the outputs need down to the
+/// inputs.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// What the kernel is called.
+    pub name: String,
+    /// What it reads, in the order of its inputs.
+    pub inputs: Vec<InstId>,
+    /// What it writes, in the order of its outputs: all of the same dims, or all
+    /// small.
+    pub outputs: Vec<InstId>,
+}
+
+/// What the reduces of a module do.
+pub(crate) type Reductions = FxHashMap<InstId, Reduction>;
+
+/// The kernel of a group.
+///
+/// # Errors
+/// If an instruction is none that kernels compute, arrays lie in a way that no
+/// kernel can walk on this target, or there is too little room.
+pub(crate) fn fused(
+    module: &Module,
+    group: &Group,
+    reductions: &Reductions,
+    target: &Target,
+) -> Result<Kernel, LowerError> {
+    let placed = |error: LowerError| {
+        let first = group.outputs.first().map_or("", |&output| module.name_of(output));
+        error.at(first).in_kernel(&group.name)
+    };
+    made(module, group, reductions, target).map_err(placed)
+}
+
+fn made(
+    module: &Module,
+    group: &Group,
+    reductions: &Reductions,
+    target: &Target,
+) -> Result<Kernel, LowerError> {
+    // What is small is reduced along rows where its users are rows, else by itself.
+    let with = |rows| Fusion::of(module, group, reductions, target, rows)?.kernel();
+    let kernel = with(Rows::All).or_else(|_| with(Rows::Large))?;
+    let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
+    if used > has {
+        return Err(NoRoom::Registers { used, has }.into());
+    }
+    let fits = kernel.vmem_bytes().is_some_and(|bytes| bytes <= target.vector_memory_bytes);
+    if fits { Ok(kernel) } else { Err(NoRoom::Results.into()) }
+}
+
+/// The shape of an instruction that gives an array.
+fn array(module: &Module, id: InstId) -> Result<&ArrayShape, LowerError> {
+    let shape = module.array_shape(id);
+    shape.ok_or_else(|| internal("it gives no array").at(module.name_of(id)))
+}
+
+/// Whether an array stays in vector memory as a whole.
+pub(crate) fn stays(target: &Target, shape: &ArrayShape) -> bool {
+    bytes(target, shape).is_some_and(|bytes| bytes <= target.vector_memory_bytes / STAYS)
+}
+
+fn bytes(target: &Target, shape: &ArrayShape) -> Option<u64> {
+    Physical::of(target, shape).places()?.checked_mul(shape.element_type.bytes().into())
+}
+
+/// Where arrays are.
+type Homes = FxHashMap<InstId, Home>;
+
+/// A group, sorted.
+struct Fusion<'a> {
+    module: &'a Module,
+    group: &'a Group,
+    target: &'a Target,
+    /// What is reduced before the outputs are computed, in order.
+    stages: Vec<Stage>,
+    /// The reduces along rows of the image, operands before users.
+    rows: Vec<(InstId, Reduction)>,
+}
+
+/// Which reduces are done with the rows of the image.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// All that are of its dims.
+    All,
+    /// Of these, those whose arrays do not stay in vector memory.
+    Large,
+}
+
+/// How a reduce is done.
+enum Role {
+    /// In the one pass over a large array.
+    Image,
+    /// With the rows of the image that is written.
+    Row,
+    /// Before others use it.
+    Stage,
+}
+
+/// What is reduced before others use it.
+enum Stage {
+    /// In vector memory, result by result.
+    Small(Box<(InstId, Reduction)>),
+    /// In one pass over what is reduced.
+    Pass(Vec<(InstId, Reduction)>),
+}
+
+impl<'a> Fusion<'a> {
+    fn of(
+        module: &'a Module,
+        group: &'a Group,
+        reductions: &Reductions,
+        target: &'a Target,
+        rows: Rows,
+    ) -> Result<Self, LowerError> {
+        let shape = |id: &InstId| array(module, *id);
+        let outputs = group.outputs.iter().map(shape).collect::<Result<Vec<_>, _>>()?;
+        let image = outputs.first().ok_or_else(|| internal("a group without outputs"))?.dims();
+        let one_image = outputs.iter().all(|output| output.dims() == image);
+        if !one_image && !outputs.iter().all(|output| stays(target, output)) {
+            return Err(Unsupported::Unlike.into());
+        }
+        let mut fusion = Self { module, group, target, stages: Vec::new(), rows: Vec::new() };
+        // What is reduced of images, in one pass; what needs it comes after.
+        let mut images: Vec<(InstId, Reduction)> = Vec::new();
+        let mut after: FxHashSet<InstId> = FxHashSet::default();
+        let mut later = Vec::new();
+        for id in members(module, group)? {
+            let waits = module.operands(id).iter().any(|operand| after.contains(operand));
+            if waits {
+                after.insert(id);
+            }
+            if !matches!(module.op(id), Op::Reduce(_)) {
+                continue;
+            }
+            let named = |error: LowerError| error.at(module.name_of(id));
+            let reduction = reductions.get(&id).cloned();
+            let reduction = reduction.ok_or_else(|| named(Unsupported::Computation.into()))?;
+            match fusion.role(id, &reduction, (image, one_image), rows).map_err(named)? {
+                Role::Image if waits => return Err(Unsupported::Unlike.into()),
+                Role::Image => {
+                    after.insert(id);
+                    images.push((id, reduction));
+                }
+                Role::Row => fusion.rows.push((id, reduction)),
+                Role::Stage => {
+                    let stage = if stage::is_gathered(module, target, id, &reduction) {
+                        Stage::Small(Box::new((id, reduction)))
+                    } else {
+                        Stage::Pass(vec![(id, reduction)])
+                    };
+                    if waits { later.push(stage) } else { fusion.stages.push(stage) }
+                }
+            }
+        }
+        if !images.is_empty() {
+            // An image is gone through once.
+            let alone = outputs.iter().all(|output| stays(target, output));
+            let written = group.outputs.iter().eq(images.iter().map(|(id, _)| id));
+            if !fusion.rows.is_empty() || !(alone || written) {
+                return Err(Unsupported::Unlike.into());
+            }
+            fusion.stages.push(Stage::Pass(images));
+            fusion.stages.extend(later);
+        }
+        Ok(fusion)
+    }
+
+    /// How a reduce is done beside an image, which is the only one where `one_image` is
+    /// true.
+    fn role(
+        &self,
+        id: InstId,
+        reduction: &Reduction,
+        (image, one_image): (&[i64], bool),
+        rows: Rows,
+    ) -> Result<Role, LowerError> {
+        let [source] = reduction.arrays.as_slice() else {
+            return Err(Unsupported::SeveralArrays.into());
+        };
+        let (is_output, of_image) =
+            (self.group.outputs.contains(&id), source.shape.dims() == image);
+        let stays = stays(self.target, &source.shape);
+        if !stays && (is_output || !of_image) {
+            return Ok(Role::Image);
+        }
+        if reduction.neutral.is_none() {
+            return Err(Unsupported::NoIdentity.into());
+        }
+        let is_row = of_image && (rows == Rows::All || !stays);
+        Ok(if one_image && !is_output && is_row { Role::Row } else { Role::Stage })
+    }
+
+    fn kernel(&self) -> Result<Kernel, LowerError> {
+        let mut build = Build::new(&self.group.name, &self.target.name);
+        let (mut homes, mut body) = self.resident(&mut build)?;
+        let (last, first) = match self.stages.split_last() {
+            Some((Stage::Pass(last), first)) if self.writes(last) => (Some(last), first),
+            _ => (None, self.stages.as_slice()),
+        };
+        for stage in first {
+            body.extend(self.staged(&mut build, &mut homes, stage)?);
+        }
+        body.extend(match last {
+            Some(totals) => {
+                let written = Ends::Written;
+                reduced::passed(self, &mut build, &homes, totals, written)?.statements
+            }
+            None => image::written(self, &mut build, &homes)?,
+        });
+        Ok(build.finish(body))
+    }
+
+    /// Whether the outputs are what a pass reduces.
+    fn writes(&self, totals: &[(InstId, Reduction)]) -> bool {
+        self.group.outputs.iter().eq(totals.iter().map(|(id, _)| id))
+    }
+
+    /// Computes what is reduced before the outputs.
+    fn staged(
+        &self,
+        build: &mut Build,
+        homes: &mut Homes,
+        stage: &Stage,
+    ) -> Result<Statements, LowerError> {
+        match stage {
+            Stage::Small(small) => stage::reduced(self, build, homes, small.0, &small.1),
+            Stage::Pass(totals) => {
+                let Pass { statements, results } =
+                    match (reduced::passed(self, build, homes, totals, Ends::Kept), &totals[..]) {
+                        (Err(_), [(id, reduction)]) if stage::is_small(self.target, reduction) => {
+                            return stage::reduced(self, build, homes, *id, reduction);
+                        }
+                        (passed, _) => passed?,
+                    };
+                let ids = totals.iter().map(|(id, _)| *id);
+                homes.extend(ids.zip(results.into_iter().map(Home::Resident)));
+                Ok(statements)
+            }
+        }
+    }
+
+    /// Where the inputs are, and copies of those that are small.
+    fn resident(&self, build: &mut Build) -> Result<(Homes, Statements), LowerError> {
+        let mut homes = Homes::default();
+        let (mut copies, mut waits) = (Statements::new(), Statements::new());
+        for &input in &self.group.inputs {
+            let shape = array(self.module, input)?;
+            let places = Physical::of(self.target, shape).places().ok_or(TooLarge::Elements)?;
+            let main = build.buffer("x", Space::In, shape.element_type, places);
+            if !stays(self.target, shape) || places == 0 {
+                homes.insert(input, Home::Main(main));
+                continue;
+            }
+            let name = self.module.name_of(input);
+            let here = build.buffer(name, Space::Vmem, shape.element_type, places);
+            homes.insert(input, Home::Resident(here));
+            let [to, from] = [here, main].map(|buffer| Place { buffer, at: Expr::ZERO });
+            copies.push(Statement::Copy { to, from, len: signed(places)?.into() });
+            waits.push(Statement::Wait(here));
+        }
+        copies.extend(waits);
+        Ok((homes, copies))
+    }
+}
+
+/// All that outputs need down to the inputs, operands first.
+pub(crate) fn members(module: &Module, group: &Group) -> Result<Vec<InstId>, LowerError> {
+    let mut seen: FxHashSet<InstId> = group.inputs.iter().copied().collect();
+    let (mut order, mut fused) = (Vec::new(), 0usize);
+    // Each instruction twice: before its operands, and after.
+    let mut open: Vec<(InstId, bool)> = group.outputs.iter().map(|&id| (id, false)).collect();
+    while let Some((id, done)) = open.pop() {
+        if done {
+            order.push(id);
+            continue;
+        }
+        if !seen.insert(id) {
+            continue;
+        }
+        fused += 1;
+        if fused > MOST_FUSED {
+            return Err(TooLarge::Instructions(MOST_FUSED).into());
+        }
+        open.push((id, true));
+        open.extend(module.operands(id).iter().map(|&operand| (operand, false)));
+    }
+    Ok(order)
+}

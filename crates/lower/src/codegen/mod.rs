@@ -1,0 +1,4 @@
+//! Kernels of reductions and of fused instructions.
+
+pub(crate) mod fuse;
+pub(crate) mod reduce;

@@ -1,0 +1,259 @@
+//! Where results go.
+//!
+//! What is kept lies in vectors of the array in one way and in vectors of the
+//! result in another. A dim whose digits are the same in both stays where it is;
+//! any other is taken out of the vector, value by value, and stored alone. Where a
+//! vector of the array is several of the result, these are its *parts*.
+
+use tilewright_ir::shape::ArrayShape;
+use tilewright_target::{Alignment, Target};
+
+use super::blocks::signed;
+use super::walk::{Inner, Outer, Walk};
+use super::window::{Window, WindowLoop};
+use crate::error::{LowerError, TooLarge, Unsupported};
+use crate::kernel::{Bound, Digit, Expr, Mask, after};
+
+/// How the result of one array is laid out, beside the array.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    result: Walk,
+    /// Its loops, with the dims of the array; on a linear memory over elements, else
+    /// over vectors.
+    loops: Vec<Outer>,
+    /// The dims of the array that are kept, in order: those of the result.
+    kept: Vec<usize>,
+    /// The dims of the array whose digits stay where they are.
+    direct: Vec<usize>,
+    /// The digits that are taken out one by one.
+    pub(crate) moved: Vec<Inner>,
+    /// The digits that say which part of a vector of the array.
+    pub(crate) parts: Vec<Inner>,
+    linear: bool,
+    /// Elements of a vector of the array.
+    vector: u64,
+    /// Elements of a part.
+    pub(crate) part: u64,
+}
+
+/// What becomes of the dims of an array.
+#[derive(Clone, Copy)]
+struct Dims<'a> {
+    reduced: &'a [usize],
+    chosen: Option<usize>,
+}
+
+impl Dims<'_> {
+    /// Whether the result has a dim.
+    fn keep(self, dim: usize) -> bool {
+        !self.reduced.contains(&dim) || self.chosen == Some(dim)
+    }
+}
+
+impl Placement {
+    /// Of a dim that is `chosen`, the result has some values, each of which is at one
+    /// time everywhere along the dim.
+    pub(crate) fn of(
+        target: &Target,
+        walk: &Walk,
+        shape: &ArrayShape,
+        reduced: &[usize],
+        chosen: Option<usize>,
+    ) -> Result<Self, LowerError> {
+        let linear = target.alignment == Alignment::None;
+        let own = target.vector_elements(shape.element_type);
+        if !linear && own > walk.vector {
+            return Err(Unsupported::Narrow.into());
+        }
+        if !linear && !walk.vector.is_multiple_of(own) {
+            return Err(Unsupported::Tiles.into());
+        }
+        let dims = Dims { reduced, chosen };
+        if linear {
+            return Self::in_parts(target, walk, shape, dims, walk.vector);
+        }
+        // Vectors need not be rows of tiles; several of them may be.
+        Self::in_parts(target, walk, shape, dims, own)
+            .or_else(|_| Self::in_parts(target, walk, shape, dims, walk.vector))
+    }
+
+    /// The same where so many elements are stored at once.
+    fn in_parts(
+        target: &Target,
+        walk: &Walk,
+        shape: &ArrayShape,
+        dims: Dims<'_>,
+        part: u64,
+    ) -> Result<Self, LowerError> {
+        let linear = target.alignment == Alignment::None;
+        let result = Walk::of(target, shape, part)?;
+        let (low, high) = cut(&walk.inner, part)?;
+        let kept: Vec<usize> = (0..walk.dims.len()).filter(|&dim| dims.keep(dim)).collect();
+        let stays = |place: usize, dim: usize| {
+            let low = low.iter().filter(|inner| inner.dim == Some(dim));
+            let here = low.map(|inner| (inner.unit, inner.digit));
+            here.eq(result.inner_of(place).map(|inner| (inner.unit, inner.digit)))
+        };
+        let is_chosen = |dim: usize| dims.chosen == Some(dim);
+        let direct = kept.iter().enumerate().filter(|&(p, &d)| !is_chosen(d) && stays(p, d));
+        let direct: Vec<usize> = direct.map(|(_, &dim)| dim).collect();
+        // Vectors past the end of a dim have a place only where tiles are the same.
+        let same_loops = |(place, dim): (usize, usize)| {
+            let here = walk.outer.iter().filter(|outer| outer.dim == dim);
+            let here = here.map(|outer| (outer.unit, outer.count));
+            let there = result.outer.iter().filter(|outer| outer.dim == place);
+            here.eq(there.map(|outer| (outer.unit, outer.count)))
+        };
+        let mut stay = kept.iter().copied().enumerate().filter(|(_, dim)| direct.contains(dim));
+        if stay.any(|(place, dim)| walk.passes(dim) && !same_loops((place, dim))) {
+            return Err(Unsupported::Tiles.into());
+        }
+        // What is put elsewhere must not be what only fills tiles here.
+        let is_moved = |inner: &&Inner| match inner.dim {
+            Some(dim) => kept.contains(&dim) && !direct.contains(&dim) && !is_chosen(dim),
+            None => direct != kept,
+        };
+        let moved = walk.inner.iter().filter(is_moved).copied().collect();
+        let is_direct = |dim: Option<usize>| dim.is_some_and(|dim| direct.contains(&dim));
+        let parts = high.into_iter().filter(|inner| is_direct(inner.dim)).collect();
+        // On a linear memory what is taken out alone is stored alone, wherever.
+        let kept_dim = |place: usize| kept.get(place).copied();
+        let stay = result.inner.iter().any(|inner| is_direct(inner.dim.and_then(kept_dim)));
+        let elements = Walk::of(target, shape, if linear { 1 } else { part })?;
+        let along = |outer: &Outer| Some(Outer { dim: kept_dim(outer.dim)?, ..*outer });
+        let loops = elements.outer.iter().filter_map(along).collect();
+        let result = if linear && !stay { elements } else { result };
+        let vector = walk.vector;
+        Ok(Self { result, loops, kept, direct, moved, parts, linear, vector, part })
+    }
+
+    /// Elements of the result in memory.
+    pub(crate) fn len(&self) -> u64 {
+        self.result.len
+    }
+
+    /// How many elements along a dim are whole vectors; `None` where only all are.
+    pub(crate) fn whole_vectors(&self, dim: usize) -> Option<u64> {
+        self.loops.iter().filter(|outer| outer.dim == dim).map(|outer| outer.unit).max()
+    }
+
+    /// The window that holds so much of each dim, or all of it.
+    pub(crate) fn window(&self, extent: &dyn Fn(usize) -> Option<u64>) -> Window {
+        if self.loops.iter().all(|outer| extent(outer.dim).is_none()) {
+            // All of it lies as it does in main memory.
+            let same =
+                |&outer: &Outer| WindowLoop { outer, count: outer.count, stride: outer.stride };
+            return Window { loops: self.loops.iter().map(same).collect(), len: self.len() };
+        }
+        let mut loops = Vec::with_capacity(self.loops.len());
+        let mut len = self.step();
+        for &outer in self.loops.iter().rev() {
+            let held = extent(outer.dim).map_or(u64::MAX, |e| e.div_ceil(outer.unit.max(1)));
+            let count = outer.count.min(held);
+            loops.push(WindowLoop { outer, count, stride: len });
+            len = len.saturating_mul(count);
+        }
+        loops.reverse();
+        Window { loops, len }
+    }
+
+    /// Elements of a step of the minor-most loop of a window.
+    pub(crate) fn step(&self) -> u64 {
+        if self.linear { 1 } else { self.part }
+    }
+
+    /// Where in a window a vector of results is stored and which of its elements
+    /// are, given the index along each dim of the array, in all and within the
+    /// window: of a dim that stays, of the first element in the vector; of any
+    /// other, of the element.
+    pub(crate) fn at(
+        &self,
+        window: &Window,
+        index: &dyn Fn(usize) -> Expr,
+        local: &dyn Fn(usize) -> Expr,
+    ) -> Result<(Expr, Mask), LowerError> {
+        let mut address = Expr::ZERO;
+        for at in &window.loops {
+            let Outer { dim, unit, .. } = at.outer;
+            let along = window.loops.iter().filter(|other| other.outer.dim == dim);
+            let above = along.map(|other| other.outer.unit).filter(|&other| other > unit).min();
+            let digit = digit_of(&local(dim), unit, above, self.size(dim))?;
+            address = address + digit * signed(at.stride)?;
+        }
+        Ok((address, self.mask(index)?))
+    }
+
+    fn mask(&self, index: &dyn Fn(usize) -> Expr) -> Result<Mask, LowerError> {
+        let mut mask = Mask::new();
+        for (place, &dim) in self.kept.iter().enumerate() {
+            let is_direct = self.direct.contains(&dim);
+            let (index, size) = (index(dim), self.size(dim));
+            let outer = self.loops.iter().filter(|outer| outer.dim == dim);
+            let mut above = outer.map(|outer| outer.unit).min();
+            let mut inner: Vec<_> = self.result.inner_of(place).collect();
+            inner.sort_by_key(|inner| std::cmp::Reverse(inner.unit));
+            for inner in inner {
+                if !is_direct {
+                    let from = digit_of(&index, inner.unit, above, size)?;
+                    let to = after(&from);
+                    mask.push(Bound { digit: inner.digit, from, to });
+                } else if self.linear && self.result.is_partial(inner) {
+                    let left = Expr::from(signed(size)?) + index.clone() * -1;
+                    mask.push(Bound { digit: inner.digit, from: Expr::ZERO, to: left });
+                }
+                above = Some(inner.unit);
+            }
+        }
+        if self.linear && self.result.inner.is_empty() && self.vector > 1 {
+            let (from, to) = (Expr::ZERO, Expr::Constant(1));
+            mask.push(Bound { digit: Digit { stride: 1, extent: self.vector }, from, to });
+        }
+        Ok(mask)
+    }
+
+    /// The size of a dim of the array that is kept.
+    pub(crate) fn size(&self, dim: usize) -> u64 {
+        let place = self.kept.iter().position(|&kept| kept == dim);
+        place.and_then(|place| self.result.dims.get(place)).copied().unwrap_or(1)
+    }
+}
+
+/// Digits of a vector as digits of a part of it, and of the number of the part.
+fn cut(digits: &[Inner], part: u64) -> Result<(Vec<Inner>, Vec<Inner>), LowerError> {
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    for &inner in digits {
+        let Digit { stride, extent } = inner.digit;
+        let reach = stride.checked_mul(extent).ok_or(TooLarge::Elements)?;
+        if reach <= part {
+            low.push(inner);
+        } else if stride >= part {
+            let digit = Digit { stride: stride / part, extent };
+            high.push(Inner { digit, ..inner });
+        } else {
+            let here = part / stride.max(1);
+            if here.checked_mul(stride) != Some(part) || !extent.is_multiple_of(here) {
+                return Err(Unsupported::Tiles.into());
+            }
+            let count = inner.count.min(here);
+            low.push(Inner { count, digit: Digit { stride, extent: here }, ..inner });
+            let (unit, count) = (inner.unit.saturating_mul(here), inner.count.div_ceil(here));
+            let digit = Digit { stride: 1, extent: extent / here };
+            high.push(Inner { unit, count, digit, ..inner });
+        }
+    }
+    Ok((low, high))
+}
+
+/// The digit of an index at a unit, below the unit of the next greater digit.
+pub(crate) fn digit_of<I: Copy + PartialEq>(
+    index: &Expr<I>,
+    unit: u64,
+    above: Option<u64>,
+    size: u64,
+) -> Result<Expr<I>, LowerError> {
+    let below = match above {
+        Some(above) if above < size => index.clone().remainder(signed(above)?),
+        Some(_) | None => index.clone(),
+    };
+    Ok(below.quotient(signed(unit)?))
+}

@@ -1,0 +1,150 @@
+//! Whole modules: what each instruction becomes.
+//!
+//! [`lower`] partitions the instructions of a module into groups, each of which is one
+//! kernel, and says of every other instruction why the host runs it. What a reduce or a
+//! top-k of a module is to kernels, [`reduction`] and [`selection`] say.
+
+mod function;
+mod host;
+mod indices;
+mod outline;
+mod partition;
+mod plans;
+mod reduction;
+mod selection;
+
+use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{CompId, InstId, Module, Op, Verified, verify};
+use tilewright_target::Target;
+
+use crate::codegen::fuse;
+use crate::error::{LowerError, Unsupported, internal};
+use crate::kernel::Kernel;
+use crate::strategy::{Sequence, Strategy};
+
+pub use fuse::Group;
+pub use host::{HostCall, HostReason};
+pub use plans::{Planned, plans};
+pub use reduction::reduction;
+pub use selection::selection;
+
+use outline::outline;
+use partition::Partitioned;
+
+/// A module, lowered: every kernel of several instructions is a `fusion` of it.
+#[derive(Debug)]
+pub struct Lowered {
+    /// The module.
+    pub module: Verified,
+    /// The kernels of its fusions; each reads their operands in order.
+    pub kernels: HashMap<InstId, Kernel>,
+    /// The reduces and top-ks that are in no fusion, in the order of the text: the
+    /// kernels of each, or why it has none.
+    pub alone: Vec<(InstId, Result<Sequence, LowerError>)>,
+    /// The instructions that are in no kernel, in the order of the text, and why.
+    pub host_calls: Vec<HostCall>,
+}
+
+/// Makes kernels of what can be one: elementwise ops, broadcasts, moves and
+/// reductions, several of them together where that saves stores. With a strategy other
+/// than one pass, reductions are kernels of their own. The module is lowered as it
+/// stands: bring it into its simplest form first.
+///
+/// # Errors
+/// If the module cannot be edited so, which is a bug.
+pub fn lower(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Lowered, LowerError> {
+    let mut edited: Module = (**module).clone();
+    let mut kernels = HashMap::new();
+    let mut reasons = FxHashMap::default();
+    for computation in executed(module) {
+        let is_fused = strategy == Strategy::Fused;
+        let Partitioned { groups, refused } =
+            partition::partition(module, computation, target, is_fused);
+        reasons.extend(refused);
+        let wanted: Vec<&Group> = groups.iter().map(|(group, _)| group).collect();
+        let fusions = outline(&mut edited, computation, &wanted);
+        let fusions = fusions.map_err(|error| internal(error.to_string()).at(&module.name))?;
+        kernels.extend(fusions.into_iter().zip(groups.into_iter().map(|(_, kernel)| kernel)));
+    }
+    let module =
+        verify(edited).map_err(|error| internal(error.to_string()).at(&error.module.name))?;
+    let alone: Vec<(InstId, Result<Sequence, LowerError>)> =
+        lowerable(&module).map(|id| (id, lowered(&module, id, target, strategy))).collect();
+    let host_calls = host::calls(&module, &kernels, &alone, &reasons);
+    Ok(Lowered { module, kernels, alone, host_calls })
+}
+
+/// The kernels of a reduce; of a top-k, which no strategy does in another way, one
+/// that reads its first operand.
+///
+/// # Errors
+/// If its computation is not elementwise, arrays lie in a way that no kernel can
+/// walk on this target, or the strategy is none for such a computation.
+pub fn lowered(
+    module: &Verified,
+    id: InstId,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Sequence, LowerError> {
+    sequence(module, id, target, strategy).map_err(|error| error.at(module.name_of(id)))
+}
+
+fn sequence(
+    module: &Verified,
+    id: InstId,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Sequence, LowerError> {
+    if selection::largest(module, id).is_some() {
+        let selection = selection(module, id).ok_or(Unsupported::NoSelection)?;
+        return Ok(Sequence::of_one(module, id, selection.kernel(target)?, 0..1));
+    }
+    reduction(module, id).ok_or(Unsupported::Computation)?.lowered(target, strategy)
+}
+
+/// The kernel of a group of a module's instructions.
+///
+/// # Errors
+/// If an instruction is none that kernels compute, arrays lie in a way that no
+/// kernel can walk on this target, or there is too little room.
+pub fn fused(module: &Verified, group: &Group, target: &Target) -> Result<Kernel, LowerError> {
+    let members = fuse::members(module, group)?.into_iter();
+    let reductions = members.filter_map(|id| Some((id, reduction(module, id)?))).collect();
+    fuse::fused(module, group, &reductions, target)
+}
+
+/// Every reduce and top-k that is run, in the order of the text.
+pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
+    let computations = executed(module).into_iter();
+    let instructions = computations.flat_map(|computation| module.instructions(computation));
+    instructions.filter(|&id| {
+        matches!(module.op(id), Op::Reduce(_)) || selection::largest(module, id).is_some()
+    })
+}
+
+/// The computations whose instructions are executed one by one: the entry, and what it
+/// calls, branches to and loops over.
+fn executed(module: &Module) -> Vec<CompId> {
+    let mut found: Vec<CompId> = module.entry().into_iter().collect();
+    let mut next = 0;
+    while let Some(&computation) = found.get(next) {
+        next += 1;
+        for id in module.instructions(computation) {
+            if !matches!(module.op(id), Op::Call(_) | Op::While(_) | Op::Conditional(_)) {
+                continue;
+            }
+            for called in module.called(id) {
+                if !found.contains(&called) {
+                    found.push(called);
+                }
+            }
+        }
+    }
+    found
+}

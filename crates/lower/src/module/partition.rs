@@ -1,0 +1,388 @@
+//! Which instructions become one kernel.
+//!
+//! As the costs have it: what is elementwise or a broadcast, and every move that
+//! moves nothing, is computed where it is used, also several times; so is all that
+//! is small. A large array that is reduced, transposed, padded or the like is
+//! stored, and so is what the host reads. Each stored value is a kernel of its own,
+//! with all that it needs down to what is stored; two of the same dims that read
+//! the same are one kernel, and so are two that only know what is small.
+
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{CompId, InstId, Module, Op, Verified};
+use tilewright_target::{MoveKind, Target};
+
+use super::host;
+use super::reduction;
+use crate::codegen::fuse::{Group, MOST_FUSED, Reductions, fused, stays};
+use crate::codegen::reduce::Elements;
+use crate::error::{LowerError, internal};
+use crate::kernel::Kernel;
+
+/// A group with its kernel.
+type Made = (Group, Kernel);
+
+/// A computation as kernels.
+pub(super) struct Partitioned {
+    /// The groups with their kernels, each after those that it reads of.
+    pub(super) groups: Vec<Made>,
+    /// What must be stored and could be a kernel, but is none: the host computes it.
+    pub(super) refused: Vec<(InstId, LowerError)>,
+}
+
+/// The kernels of a computation. Instructions that are in none have none: the host
+/// computes them. So are reductions, where somebody else makes kernels of these:
+/// `reduces` is false then.
+pub(super) fn partition(
+    module: &Verified,
+    computation: CompId,
+    target: &Target,
+    reduces: bool,
+) -> Partitioned {
+    let reduced = module.instructions(computation);
+    let reductions: Reductions =
+        reduced.filter_map(|id| Some((id, reduction(module, id)?))).collect();
+    let mut places = FxHashMap::default();
+    let order: Vec<InstId> = module.instructions(computation).collect();
+    for (place, &id) in order.iter().enumerate() {
+        places.insert(id, place);
+    }
+    let wanted = FxHashSet::default();
+    let mut partition =
+        Partition { module, reductions: &reductions, target, reduces, places, wanted };
+    for &id in &order {
+        if !partition.is_computed(id) {
+            partition.want_operands(id);
+        } else if module.is_root(id) {
+            partition.wanted.insert(id);
+        }
+    }
+    let (mut made, mut refused): (Vec<Made>, Vec<(InstId, LowerError)>) = (Vec::new(), Vec::new());
+    for &id in order.iter().rev() {
+        if !partition.wanted.contains(&id) {
+            continue;
+        }
+        match partition.kernel_of(id) {
+            Ok(lowered) => {
+                let inputs = lowered.0.inputs.iter().copied();
+                let computed = inputs.filter(|&input| partition.is_computed(input));
+                partition.wanted.extend(computed.collect::<Vec<_>>());
+                made.push(lowered);
+            }
+            // The host does it.
+            Err(error) => {
+                refused.push((id, error));
+                partition.want_operands(id);
+            }
+        }
+    }
+    made.reverse();
+    Partitioned { groups: partition.merged(made), refused }
+}
+
+struct Partition<'a> {
+    module: &'a Module,
+    reductions: &'a Reductions,
+    target: &'a Target,
+    /// Whether reductions are computed.
+    reduces: bool,
+    /// Where in the computation instructions are.
+    places: FxHashMap<InstId, usize>,
+    /// What must be stored.
+    wanted: FxHashSet<InstId>,
+}
+
+/// What is looked for above a stored value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Down to what is reduced of images that nothing else needs, where only what is
+    /// small is computed of it.
+    Passes,
+    /// Down to what is reduced along rows of the image too.
+    Rows,
+    /// Down to what is large and not computed where it is used.
+    Stored,
+    /// The instruction alone.
+    Alone,
+}
+
+impl Partition<'_> {
+    /// Whether kernels can compute an instruction.
+    fn is_computed(&self, id: InstId) -> bool {
+        host::computed(self.module, id, self.reduces).is_ok()
+    }
+
+    /// What an instruction reads that is no kernel of a group must be stored, but for
+    /// arrays that only count.
+    fn want_operands(&mut self, id: InstId) {
+        let module = self.module;
+        let counted: Vec<bool> = match (module.op(id), self.reductions.get(&id)) {
+            (Op::Reduce(_), Some(reduction)) => {
+                let arrays = reduction.arrays.iter();
+                arrays.map(|array| matches!(array.elements, Elements::Indices(_))).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (place, &operand) in module.operands(id).iter().enumerate() {
+            if self.is_computed(operand) && !counted.get(place).copied().unwrap_or(false) {
+                self.wanted.insert(operand);
+            }
+        }
+    }
+
+    fn is_scalar_constant(&self, id: InstId) -> bool {
+        matches!(self.module.op(id), Op::Constant(_))
+            && self.module.array_shape(id).is_some_and(|shape| shape.rank() == 0)
+    }
+
+    /// Whether a value is computed where it is used.
+    fn is_inlined(&self, id: InstId, image: &[i64], reach: Reach) -> bool {
+        if reach == Reach::Alone || !self.is_computed(id) {
+            return false;
+        }
+        let module = self.module;
+        let Some(shape) = module.array_shape(id) else { return false };
+        let source = module.operands(id).first().and_then(|&operand| module.array_shape(operand));
+        match module.op(id) {
+            Op::Reduce(_) => {
+                let Some(source) = source else { return false };
+                let Some(reduction) = self.reductions.get(&id) else { return false };
+                let known = reduction.neutral.is_some() && reduction.arrays.len() == 1;
+                let rows = matches!(reach, Reach::Rows | Reach::Passes);
+                let pass = reach == Reach::Passes && stays(self.target, shape);
+                let small = stays(self.target, source);
+                known && (small || pass || (rows && source.dims() == image))
+            }
+            Op::Broadcast(_) | Op::Iota(_) => true,
+            op if op.opcode().is_elementwise() => true,
+            _ if stays(self.target, shape) => module
+                .operands(id)
+                .iter()
+                .all(|&o| module.array_shape(o).is_some_and(|s| stays(self.target, s))),
+            Op::Reshape(_) => source.is_some_and(|source| {
+                self.target.reshape_cost(source, shape).kind != MoveKind::Realigns
+            }),
+            Op::Transpose(attrs) => source.is_some_and(|source| {
+                let cost = self.target.transpose_cost(source, shape, &attrs.dimensions);
+                cost.kind != MoveKind::Realigns
+            }),
+            _ => false,
+        }
+    }
+
+    /// A stored value with all that is computed for it.
+    fn group(&self, id: InstId, reach: Reach) -> Option<Group> {
+        let module = self.module;
+        let image = module.array_shape(id)?.dims();
+        let mut seen = FxHashSet::default();
+        let (mut inputs, mut open) = (Vec::new(), VecDeque::from([id]));
+        let mut fused = 0usize;
+        // The nearest first: of what is too much, the farthest is stored.
+        while let Some(next) = open.pop_front() {
+            if !seen.insert(next) {
+                continue;
+            }
+            let fits = fused < MOST_FUSED / 2;
+            if next == id || (fits && self.is_inlined(next, image, reach)) {
+                fused += 1;
+                open.extend(module.operands(next).iter().copied());
+            } else if !self.is_scalar_constant(next) {
+                inputs.push(next);
+            }
+        }
+        let alone = |&member: &InstId| {
+            let source = module.operands(member).first().and_then(|&o| module.array_shape(o));
+            let large = source.is_some_and(|source| !stays(self.target, source));
+            let pass = matches!(module.op(member), Op::Reduce(_)) && large && member != id;
+            !pass || module.users(member).iter().all(|user| seen.contains(user))
+        };
+        if reach == Reach::Passes && !seen.iter().all(alone) {
+            return None;
+        }
+        inputs.sort_by_key(|input| self.places.get(input));
+        Some(Group { name: module.name_of(id).to_owned(), inputs, outputs: vec![id] })
+    }
+
+    /// The kernel of a stored value that computes most of what it needs. Where there is
+    /// none, why the instruction alone has none.
+    fn kernel_of(&self, id: InstId) -> Result<Made, LowerError> {
+        let mut why = internal("a stored value that is no array").at(self.module.name_of(id));
+        for reach in [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone] {
+            let Some(group) = self.group(id, reach) else { continue };
+            match fused(self.module, &group, self.reductions, self.target) {
+                Ok(kernel) => return Ok((group, kernel)),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// Groups that write the same dims and read the same as one, where neither needs
+    /// the other; each after those that it reads of.
+    fn merged(&self, mut made: Vec<Made>) -> Vec<Made> {
+        // What has found one partner may read now what another one reads.
+        loop {
+            let before = made.len();
+            made = self.paired(made);
+            if made.len() == before {
+                return in_order(self.module, made);
+            }
+        }
+    }
+
+    /// Each group with the last one before it that it can be one with.
+    fn paired(&self, made: Vec<Made>) -> Vec<Made> {
+        let mut merged: Vec<Made> = Vec::new();
+        let groups: Vec<Group> = made.iter().map(|(group, _)| group.clone()).collect();
+        for (place, lowered) in made.into_iter().enumerate() {
+            match self.partner(&merged, &lowered.0, &groups[place + 1..]) {
+                Some((at, both)) => merged[at] = both,
+                None => merged.push(lowered),
+            }
+        }
+        merged
+    }
+
+    /// The last of some groups that can be one with another, and both as one; beside
+    /// them there are the rest.
+    fn partner(&self, merged: &[Made], group: &Group, rest: &[Group]) -> Option<(usize, Made)> {
+        merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
+            let both = self.both(&one.0, group)?;
+            let others = merged.iter().enumerate().filter(|(other, _)| *other != at);
+            let others = others.map(|(_, (group, _))| group);
+            let mut all: Vec<&Group> = others.chain(rest).collect();
+            if depends(self.module, &both, &all) {
+                return None;
+            }
+            all.push(&both);
+            if !self.stands(&all) {
+                return None;
+            }
+            let kernel = fused(self.module, &both, self.reductions, self.target).ok()?;
+            Some((at, (both, kernel)))
+        })
+    }
+
+    /// Whether what the host does comes after the kernels that it reads of, each of
+    /// which comes as soon as what it reads is there.
+    fn stands(&self, groups: &[&Group]) -> bool {
+        let module = self.module;
+        let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
+        for (number, group) in groups.iter().enumerate() {
+            made_by.extend(group.outputs.iter().map(|&output| (output, number)));
+        }
+        let mut ready: Vec<Option<usize>> = vec![None; groups.len()];
+        // Each group twice: before those that it reads of, and after.
+        let mut open: Vec<(usize, bool)> =
+            (0..groups.len()).map(|number| (number, false)).collect();
+        while let Some((number, done)) = open.pop() {
+            if ready[number].is_some() {
+                continue;
+            }
+            let inputs = groups[number].inputs.iter();
+            if done {
+                let place = |input: &InstId| match made_by.get(input) {
+                    Some(&of) => ready[of],
+                    None => self.places.get(input).copied(),
+                };
+                ready[number] = Some(inputs.filter_map(place).max().unwrap_or(0));
+                continue;
+            }
+            open.push((number, true));
+            let needed = inputs.filter_map(|input| made_by.get(input));
+            open.extend(needed.filter(|&&of| ready[of].is_none()).map(|&of| (of, false)));
+        }
+        let is_host = |id: &InstId| {
+            !self.is_computed(*id) || (self.wanted.contains(id) && !made_by.contains_key(id))
+        };
+        made_by.iter().all(|(&output, &number)| {
+            let users = module.users(output);
+            let mut places = users.iter().filter(|user| is_host(user));
+            places.all(|user| self.places.get(user).copied() > ready[number])
+        })
+    }
+
+    /// Two groups as one.
+    fn both(&self, first: &Group, second: &Group) -> Option<Group> {
+        let module = self.module;
+        let dims = |group: &Group| {
+            let shape = group.outputs.first().and_then(|&id| module.array_shape(id));
+            shape.map(|shape| shape.dims().to_vec())
+        };
+        let large =
+            |id: &&InstId| module.array_shape(**id).is_some_and(|shape| !stays(self.target, shape));
+        let shared = first.inputs.iter().filter(large).any(|id| second.inputs.contains(id));
+        let all = |group: &Group| group.inputs.iter().chain(&group.outputs).copied().collect();
+        let small = |ids: Vec<InstId>| !ids.iter().any(|id| large(&id));
+        let alike = shared && dims(first) == dims(second);
+        if !(alike || small(all(first)) && small(all(second))) {
+            return None;
+        }
+        let mut inputs: Vec<InstId> = first.inputs.iter().chain(&second.inputs).copied().collect();
+        inputs.sort_by_key(|input| self.places.get(input));
+        inputs.dedup();
+        let outputs: Vec<InstId> = first.outputs.iter().chain(&second.outputs).copied().collect();
+        Some(Group { name: first.name.clone(), inputs, outputs })
+    }
+}
+
+/// Whether a group needs, by way of others, what it writes.
+fn depends(module: &Module, group: &Group, others: &[&Group]) -> bool {
+    let mut made_by: FxHashMap<InstId, &Group> = FxHashMap::default();
+    for other in others {
+        made_by.extend(other.outputs.iter().map(|&output| (output, *other)));
+    }
+    let mut seen = FxHashSet::default();
+    let mut open = group.inputs.clone();
+    while let Some(id) = open.pop() {
+        if group.outputs.contains(&id) {
+            return true;
+        }
+        if !seen.insert(id) {
+            continue;
+        }
+        match made_by.get(&id) {
+            Some(other) => open.extend(other.inputs.iter().copied()),
+            None => open.extend(module.operands(id).iter().copied()),
+        }
+    }
+    false
+}
+
+/// Groups after those that they read of.
+fn in_order(module: &Module, made: Vec<Made>) -> Vec<Made> {
+    let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
+    for (place, (group, _)) in made.iter().enumerate() {
+        made_by.extend(group.outputs.iter().map(|&output| (output, place)));
+    }
+    let mut order = Vec::with_capacity(made.len());
+    let mut seen = FxHashSet::default();
+    // Each instruction twice: before what it needs, and after.
+    let roots = made.iter().rev().flat_map(|(group, _)| group.outputs.first());
+    let mut open: Vec<(InstId, bool)> = roots.map(|&id| (id, false)).collect();
+    while let Some((id, done)) = open.pop() {
+        let group = made_by.get(&id).copied();
+        if done {
+            order.extend(group);
+            continue;
+        }
+        let fresh = match group {
+            Some(place) => made[place].0.outputs.first().is_some_and(|&first| seen.insert(first)),
+            None => seen.insert(id),
+        };
+        if !fresh {
+            continue;
+        }
+        open.push((id, true));
+        match group {
+            Some(place) => open.extend(made[place].0.inputs.iter().map(|&input| (input, false))),
+            None => open.extend(module.operands(id).iter().map(|&operand| (operand, false))),
+        }
+    }
+    let mut made: Vec<Option<Made>> = made.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|place| made.get_mut(place)?.take()).collect()
+}
+
+/// How many groups are looked at for one to merge with.
+const MOST_TRIED: usize = 4;

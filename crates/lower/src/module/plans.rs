@@ -1,0 +1,61 @@
+//! The plans of a module's reduces.
+
+use tilewright_ir::{InstId, Op, Verified};
+use tilewright_target::Target;
+
+use super::{lowerable, lowered};
+use crate::error::LowerError;
+use crate::plan::ReductionPlan;
+use crate::strategy::Strategy;
+
+/// How one reduce of a module is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The reduce.
+    pub id: InstId,
+    /// The dims that vanish, of the first of its arrays, which all have its dims.
+    pub axes: Vec<usize>,
+    /// Its plan.
+    pub plan: ReductionPlan,
+    /// Bytes of main memory for arrays between kernels, padding included; `None` where
+    /// the strategy has no kernels for it.
+    pub workspace_bytes: Option<u64>,
+}
+
+/// The plan of every reduce of a module, in the order of its text: those of the
+/// entry and of all computations that it calls. Of the plan, only the workspace
+/// depends on the target and the strategy.
+///
+/// # Errors
+/// If a reduce has no plan: its array is too large to address, or its layout
+/// combines dims in tiles.
+pub fn plans(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Vec<Planned>, LowerError> {
+    let planned = |id| planned(module, id, target, strategy).transpose();
+    lowerable(module).filter_map(planned).collect()
+}
+
+fn planned(
+    module: &Verified,
+    id: InstId,
+    target: &Target,
+    strategy: Strategy,
+) -> Result<Option<Planned>, LowerError> {
+    let Op::Reduce(attrs) = module.op(id) else { return Ok(None) };
+    let operand = module.operands(id).first();
+    let Some(array) = operand.and_then(|&array| module.array_shape(array)) else {
+        return Ok(None);
+    };
+    let axes = attrs.dimensions.iter().map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
+    let axes: Vec<usize> = axes.collect();
+    let plan = ReductionPlan::of_array(array, &axes)
+        .map_err(|why| LowerError::from(why).at(module.name_of(id)))?;
+    let workspace_bytes = match strategy {
+        Strategy::Fused => Some(0),
+        _ => lowered(module, id, target, strategy).ok().map(|lowered| lowered.workspace_bytes()),
+    };
+    Ok(Some(Planned { id, axes, plan, workspace_bytes }))
+}

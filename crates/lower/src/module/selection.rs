@@ -1,0 +1,34 @@
+//! What looks for the greatest or least elements of rows.
+
+use tilewright_ir::{InstId, Module, Op, Verified};
+
+use crate::codegen::reduce::Selection;
+
+/// The custom call that XLA makes of a `topk`.
+const CUSTOM_CALL: &str = "TopK";
+
+/// Whether an instruction looks for the greatest elements (`true`) or the least
+/// (`false`) of every row. `None` if it does neither.
+pub(super) fn largest(module: &Module, id: InstId) -> Option<bool> {
+    match module.op(id) {
+        Op::TopK(attrs) => Some(attrs.largest),
+        Op::CustomCall(attrs) => (attrs.custom_call_target == CUSTOM_CALL).then_some(true),
+        _ => None,
+    }
+}
+
+/// What a `topk`, or the custom call that XLA makes of it, looks for. `None` for all
+/// else.
+pub fn selection(module: &Verified, id: InstId) -> Option<Selection> {
+    let largest = largest(module, id)?;
+    let &[operand] = module.operands(id) else { return None };
+    let [values, places] = module.shape(id).as_tuple()? else { return None };
+    let array = module.array_shape(operand)?.clone();
+    Some(Selection {
+        name: module.name_of(id).to_owned(),
+        dim: array.rank().checked_sub(1)?,
+        array,
+        results: [values.as_array()?.clone(), places.as_array()?.clone()],
+        largest,
+    })
+}

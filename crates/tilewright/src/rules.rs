@@ -1,0 +1,54 @@
+//! Rules tried on random modules before they are trusted.
+
+use tilewright_rewrite::numbers::{Class, FloatMode};
+use tilewright_rewrite::pattern::Rule;
+use tilewright_rewrite::{Options, Pass, PassSelection};
+use tilewright_target::Target;
+
+use crate::check::{CheckOptions, check};
+use crate::error::Error;
+use crate::module::print;
+use crate::pipeline::optimize;
+
+/// What came of trying a rule.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RuleTrial {
+    /// On how many modules the rule was tried, each an expression that it matches.
+    pub tried: usize,
+    /// The first module whose outputs the rule changed by more than its class allows, and that
+    /// module rewritten, as texts.
+    pub wrong: Option<[String; 2]>,
+}
+
+impl RuleTrial {
+    /// Whether the rule was tried at all, and always kept the outputs.
+    pub fn holds(&self) -> bool {
+        self.tried > 0 && self.wrong.is_none()
+    }
+}
+
+/// Tries a rule on small random modules, one for each seed, whose result is an expression that
+/// the rule matches: each is evaluated as it is and rewritten, on inputs of several kinds.
+/// Outputs must be the same to the bit where the rule is [`Class::Exact`].
+///
+/// # Errors
+/// If a module cannot be rewritten or evaluated.
+pub fn try_rule(rule: &Rule, seeds: std::ops::Range<u64>) -> Result<RuleTrial, Error> {
+    let passes = PassSelection::list([rule.name()]);
+    let options = Options::new(Target::builtin(Target::DEFAULT)?)
+        .with_float_mode(FloatMode::Fast)
+        .with_passes(passes)
+        .with_pass(rule.clone().always());
+    let how = CheckOptions { exact: rule.class() == Class::Exact, ..CheckOptions::default() };
+    let mut trial = RuleTrial::default();
+    for module in seeds.filter_map(|seed| rule.instance(seed)) {
+        let rewritten = optimize(module.clone(), &options)?.module;
+        trial.tried += 1;
+        if !check(&module, &rewritten, &how)?.equal() {
+            trial.wrong = Some([print(&module)?, print(&rewritten)?]);
+            break;
+        }
+    }
+    Ok(trial)
+}

@@ -1,0 +1,62 @@
+//! What kernels do not do, and what a strategy does not do.
+
+use tilewright::lower::Strategy;
+use tilewright::{Limits, lowering, random_inputs, run, simulate};
+
+use super::{parsed, target};
+
+#[test]
+fn dynamic_dims_are_left_to_the_host() {
+    let text = "HloModule dynamic
+f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+ENTRY e {
+  x = s32[6,100] parameter(0)
+  n = s32[] constant(40)
+  y = s32[6,<=100] set-dimension-size(x, n), dimensions={1}
+  z = s32[] constant(0)
+  sum = s32[6] reduce(y, z), dimensions={1}, to_apply=f
+  top = (s32[6,9], s32[6,9]) topk(y), k=9, largest=true
+  ROOT r = (s32[6], (s32[6,9], s32[6,9])) tuple(sum, top)
+}";
+    let module = parsed(text);
+    let inputs = random_inputs(&module, 0).unwrap();
+    for name in ["tpu-like", "mlu-like", "linear", "cpu"] {
+        let target = target(name);
+        for lowered in lowering::kernels(&module, &target, Strategy::Fused) {
+            assert!(lowered.why_not.unwrap().contains("dynamic dims"));
+        }
+        let limits = Limits::default();
+        let (outputs, ran) =
+            simulate::run(&module, &inputs, &target, Strategy::Fused, &limits).unwrap();
+        assert_eq!(outputs.output, run(&module, &inputs, &limits).unwrap());
+        assert!(ran.kernels.is_empty());
+    }
+}
+
+/// Of what is combined axis by axis, something must be known that changes nothing.
+#[test]
+fn what_has_no_identity_is_done_in_one_pass() {
+    let text = "HloModule unknown
+f {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  p = s32[] multiply(a, b)
+  s = s32[] add(a, b)
+  ROOT c = s32[] add(p, s)
+}
+ENTRY e {
+  x = s32[6,5,40] parameter(0)
+  three = s32[] constant(3)
+  ROOT r = s32[5] reduce(x, three), dimensions={0,2}, to_apply=f
+}";
+    let module = parsed(text);
+    let inputs = random_inputs(&module, 0).unwrap();
+    let (target, limits) = (target("tpu-like"), Limits::default());
+    let run = |strategy| simulate::run(&module, &inputs, &target, strategy, &limits).unwrap();
+    let ((looped, by_axes), (fused, at_once)) = (run(Strategy::Looped), run(Strategy::Fused));
+    assert_eq!(looped.output, fused.output);
+    assert_eq!((by_axes.counters, by_axes.kernels), (at_once.counters, at_once.kernels));
+    let [refused] = &by_axes.refused[..] else { panic!("{:?}", by_axes.refused) };
+    assert!(refused.why.contains("no identity"), "{refused:?}");
+    assert!(at_once.refused.is_empty());
+}
