@@ -38,7 +38,7 @@ fn max_of_exp() -> Rule {
         .with_class(Class::Bounded)
         .when("be a maximum that begins with -infinity", is_maximum)
         .when("reduce at least one element for each result", |found| {
-            found.array("x").and_then(|x| x.num_elements()).is_some_and(|count| count > 0)
+            found.array("x").and_then(ArrayShape::num_elements) > Some(0)
         })
         .replace(|found, new| {
             let Op::Reduce(attrs) = found.op("reduce")? else { return None };
