@@ -101,6 +101,17 @@ target! {
     /// computed beside it, while the matrix unit works. If not, their results are stored
     /// for the contraction, and its result for them.
     fuses_contractions: bool = Rule::Flag;
+    /// An array of at most one in so many bytes of vector memory stays there between its
+    /// producer and its readers, since many are live at once.
+    on_chip_arrays: u32 = Rule::Count(1 << 16);
+    /// Elementwise operations on at least so many elements are left to the library that
+    /// reductions are left to, where `fuses_shared` is false.
+    library_elements: u64 = Rule::Count(1 << 40);
+    /// A value with at most one in so many elements of another is small beside it: it is read,
+    /// not computed again, where the other is, and may be spread again.
+    small_part: u32 = Rule::Count(1 << 16);
+    /// So many instructions are computed again for one reduction at most.
+    most_rematerialized: u32 = Rule::Count(1 << 16);
 }
 
 /// How arrays lie in memory.
@@ -121,6 +132,12 @@ const BUILTIN: &[(&str, &str)] = &[
 ];
 
 impl Target {
+    /// The bytes of the largest array that stays in vector memory between its producer and its
+    /// readers.
+    pub fn on_chip_bytes(&self) -> u64 {
+        self.vector_memory_bytes / u64::from(self.on_chip_arrays.max(1))
+    }
+
     /// The target that is meant where none is named.
     pub const DEFAULT: &'static str = "tpu-like";
 

@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position, Use};
+use tilewright_target::Target;
 
 use crate::analysis::reduce::is_plain;
 use crate::cost::shared::{Shared, fused_computations, shared_values};
@@ -46,13 +47,6 @@ use crate::driver::{Context, Pass};
 
 /// See the module.
 pub struct Rematerialize;
-
-/// What has at most one in so many elements of a value is not computed anew with it, and
-/// may be spread anew: XLA:CPU's library is slow at spreading much.
-const SMALL: i64 = 16;
-
-/// So many instructions are copied for one reduction at most.
-const MOST_COPIED: usize = 32;
 
 impl Pass for Rematerialize {
     fn name(&self) -> &'static str {
@@ -85,12 +79,14 @@ impl Pass for Rematerialize {
             let fused = |id: InstId| model.is_fused(module, id);
             let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
             let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));
-            for one in shared_values(module, computation, &fused) {
+            for one in shared_values(module, computation, cx.target.library_elements, &fused) {
                 if !is_small(one.value) {
                     shared.entry(one.value).or_default().push(one);
                 }
             }
-            found.extend(shared.into_values().filter_map(|by| Copies::of(module, by, &fused)));
+            found.extend(
+                shared.into_values().filter_map(|by| Copies::of(module, by, cx.target, &fused)),
+            );
         }
         if found.is_empty() {
             return Ok(0);
@@ -145,9 +141,14 @@ struct Part {
 
 impl Copies {
     /// What these reductions share, if each of them can have its own.
-    fn of(module: &Module, mut by: Vec<Shared>, fused: &dyn Fn(InstId) -> bool) -> Option<Self> {
+    fn of(
+        module: &Module,
+        mut by: Vec<Shared>,
+        target: &Target,
+        fused: &dyn Fn(InstId) -> bool,
+    ) -> Option<Self> {
         let value = by.first()?.value;
-        let cone = cone(module, value, fused)?;
+        let cone = cone(module, value, target, fused)?;
         let spreads = |one: &Shared| {
             cone.iter().any(|part| is_spread_over_rows(module, part.id, one.reduction))
         };
@@ -222,9 +223,15 @@ fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError>
 }
 
 /// A value and what it is computed of where it is used, operands first.
-fn cone(module: &Module, value: InstId, fused: &dyn Fn(InstId) -> bool) -> Option<Vec<Part>> {
+fn cone(
+    module: &Module,
+    value: InstId,
+    target: &Target,
+    fused: &dyn Fn(InstId) -> bool,
+) -> Option<Vec<Part>> {
     let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
-    let most = elements(value)? / SMALL;
+    let most = elements(value)? / i64::from(target.small_part.max(1));
+    let most_copied = usize::try_from(target.most_rematerialized).unwrap_or(usize::MAX);
     let is_copied = |id: InstId| {
         let is_copied = !matches!(module.opcode(id), Opcode::Constant | Opcode::Iota);
         is_copied && fused(id) && elements(id).is_some_and(|n| n > most)
@@ -248,7 +255,7 @@ fn cone(module: &Module, value: InstId, fused: &dyn Fn(InstId) -> bool) -> Optio
             if is_large_spread
                 || !are_plain
                 || module.extras(id).is_some()
-                || met.len() > MOST_COPIED
+                || met.len() > most_copied
             {
                 return None;
             }

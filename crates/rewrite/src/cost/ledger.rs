@@ -243,8 +243,8 @@ impl<'a> Ledger<'a> {
 
     /// The cost of storing the values that reductions share.
     fn store_shared(&mut self, module: &Module, computation: CompId) -> Cost {
-        let facts = &self.facts;
-        let found = shared_values(module, computation, &|id| facts[id].is_inlined());
+        let (facts, many) = (&self.facts, self.model.target.library_elements);
+        let found = shared_values(module, computation, many, &|id| facts[id].is_inlined());
         let (mut total, mut stored) = (Cost::default(), FxHashSet::default());
         for shared in found {
             if stored.insert(shared.value) {

@@ -38,10 +38,6 @@ pub use memo::Memo;
 pub use module::{InstructionCost, instruction_costs, memory_sweeps, module_cost, peak_live_bytes};
 pub use residency::Residency;
 
-/// An array of at most this part of vector memory stays there between its
-/// producer and its readers: one in 64, since many are live at once.
-const STAYS_ON_CHIP: u64 = 64;
-
 /// So many instructions are looked at to see whether the first of them, a
 /// reshape, is computed where it is used: longer chains of reshapes are merged by
 /// canonicalisation.
@@ -468,7 +464,7 @@ impl<'m> CostModel<'m> {
 
     /// The bytes of the largest array that stays in vector memory.
     pub fn on_chip_bytes(&self) -> u64 {
-        self.target.vector_memory_bytes / STAYS_ON_CHIP
+        self.target.on_chip_bytes()
     }
 
     fn main_memory_read(&self, value: Weighed<'_>) -> Cost {

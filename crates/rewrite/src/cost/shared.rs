@@ -27,10 +27,6 @@ pub(crate) struct Shared {
     pub(crate) readers: SmallVec<[InstId; 2]>,
 }
 
-/// XLA:CPU leaves elementwise operations on so many elements to the library, too
-/// (`IsInstructionPreferredByYnn` in `xla/backends/cpu/ynn_support.cc`).
-const MANY: i64 = 4096;
-
 /// The computations that are the bodies of fusions, within which nothing is stored.
 pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
     let mut fused = FxHashSet::default();
@@ -44,10 +40,13 @@ pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
 }
 
 /// The values of a computation that reductions share, reduction by reduction in the
-/// order in which these stand; `fused` says what is computed where it is used.
+/// order in which these stand; `fused` says what is computed where it is used. XLA:CPU leaves
+/// elementwise operations on `many` elements to the library, too (`IsInstructionPreferredByYnn`
+/// in `xla/backends/cpu/ynn_support.cc`).
 pub(crate) fn shared_values(
     module: &Module,
     computation: CompId,
+    many: u64,
     fused: &dyn Fn(InstId) -> bool,
 ) -> Vec<Shared> {
     let mut places: SecondaryMap<InstId, usize> = SecondaryMap::new();
@@ -70,14 +69,14 @@ pub(crate) fn shared_values(
     let mut times: FxHashMap<InstId, usize> = FxHashMap::default();
     shared.iter().for_each(|one| *times.entry(one.value).or_default() += 1);
     shared.retain(|one| {
-        let is_of_few = elements(module, one.reduction).is_some_and(|count| count < MANY);
-        times[&one.value] > 1 || is_of_few || waits_for_few(module, one.value)
+        let is_of_few = elements(module, one.reduction).is_some_and(|count| count < many);
+        times[&one.value] > 1 || is_of_few || waits_for_few(module, one.value, many)
     });
     shared
 }
 
-fn elements(module: &Module, id: InstId) -> Option<i64> {
-    module.array_shape(id).and_then(ArrayShape::num_elements)
+fn elements(module: &Module, id: InstId) -> Option<u64> {
+    module.array_shape(id).and_then(ArrayShape::num_elements).map(i64::unsigned_abs)
 }
 
 fn is_reduction(module: &Module, id: InstId) -> bool {
@@ -128,7 +127,7 @@ const MOST_STEPS: usize = 32;
 
 /// Whether a value is computed of few numbers, spread out, so that nothing that computes
 /// these and the value is one with it.
-fn waits_for_few(module: &Module, value: InstId) -> bool {
+fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     module.operands(value).iter().any(|&operand| {
         let mut source = operand;
         for _ in 0..MOST_STEPS {
@@ -137,7 +136,7 @@ fn waits_for_few(module: &Module, value: InstId) -> bool {
                 _ => break,
             }
         }
-        let is_few = elements(module, source).is_some_and(|elements| elements < MANY);
+        let is_few = elements(module, source).is_some_and(|elements| elements < many);
         is_few && module.opcode(source) != Opcode::Constant
     })
 }

@@ -59,77 +59,23 @@ impl MemorySweeps {
         places: Places<'_>,
     ) -> Self {
         let order: Vec<InstId> = module.instructions(computation).collect();
-        let from_large = read_from_large(module, &order, places);
-        let leads_to_large = lead_to_large(module, &order, places);
-        let facts = places.facts;
-        let shares = model.target.shares_sweeps;
-        // Where each reads for itself, it does not matter when.
-        let ready = if shares {
-            readiness_of_all(module, &order, model, places, &from_large)
-        } else {
-            SecondaryMap::new()
+        let mut search = Search {
+            sweeps: reading_sweeps(module, &order, model, places),
+            leads_to_large: lead_to_large(module, &order, places),
+            due: filled(module, order.len()),
+            readers: Pool { places: filled(module, order.len()), readers: Vec::new() },
+            found: Vec::new(),
+            waiting: Vec::new(),
+            last: 0,
+            module,
+            model,
+            places,
         };
-        // The sweep in which an instruction reads main memory, if it does.
-        let mut sweeps: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
-        for &id in &order {
-            let is_inlined = places.is_inlined(id);
-            let reads = module.operands(id).iter().any(|&operand| from_large[operand])
-                && if is_inlined {
-                    module.is_root(id) || model.is_stored(module, id, facts)
-                } else {
-                    reads(module, id)
-                };
-            let at = if is_inlined { ready[id] } else { waits(module, id, &ready) };
-            sweeps.set(id, reads.then_some(at.sweep));
-        }
-        let last = order.iter().filter_map(|&id| sweeps[id]).max().unwrap_or(0);
-        // The sweep before which each value is needed; none where nothing reads it.
-        let mut due: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
-        let mut readers = Pool { places: filled(module, order.len()), readers: Vec::new() };
-        let (mut found, mut waiting) = (Vec::new(), Vec::new());
-        for &id in order.iter().rev() {
-            let mut of = readers.take(id);
-            let mut needs = due[id];
-            let sweep = sweeps[id];
-            if places.is_inlined(id) {
-                if let Some(sweep) = sweep {
-                    of.insert(if shares { Reader::Sweep(sweep) } else { Reader::Alone(id) });
-                    needs = earlier(needs, sweep);
-                }
-            } else if !places.is_alias(id) {
-                if (places.is_large)(id) && !of.is_empty() {
-                    found.push((id, of));
-                }
-                of = Readers::default();
-                if let Some(sweep) = sweep {
-                    let last = needs.map_or(last, |due| due.saturating_sub(1));
-                    let shares = shares && module.opcode(id) == Opcode::Reduce;
-                    match (shares, last > sweep) {
-                        (false, _) => of.insert(Reader::Alone(id)),
-                        (true, true) => {
-                            of.insert_waiting(u32::try_from(waiting.len()).unwrap_or(u32::MAX));
-                            waiting.push(Waiting { first: sweep, last });
-                        }
-                        (true, false) => of.insert(Reader::Sweep(sweep)),
-                    }
-                    needs = earlier(needs, sweep);
-                }
-            }
-            for &operand in module.operands(id) {
-                if let Some(needs) = needs {
-                    due.set(operand, earlier(due[operand], needs));
-                }
-                if places.is_inlined(operand) && model.is_stored_for(module, id, facts) {
-                    continue;
-                }
-                if !leads_to_large[operand] {
-                    continue;
-                }
-                readers.add(operand, &of);
-            }
-        }
+        search.last = order.iter().filter_map(|&id| search.sweeps[id]).max().unwrap_or(0);
+        order.iter().rev().for_each(|&id| search.meet(id));
+        let Search { mut found, waiting, .. } = search;
         found.reverse();
-        choose(&mut found, &waiting, |id| facts[id].footprint.padded_bytes);
+        choose(&mut found, &waiting, |id| places.facts[id].footprint.padded_bytes);
         Self { readers: found }
     }
 
@@ -142,6 +88,105 @@ impl MemorySweeps {
     pub(super) fn count(&self) -> usize {
         let readers = self.readers.iter().flat_map(|(_, readers)| readers.known());
         readers.collect::<FxHashSet<_>>().len()
+    }
+}
+
+/// The sweep in which each instruction reads main memory, if it does.
+fn reading_sweeps(
+    module: &Module,
+    order: &[InstId],
+    model: &CostModel<'_>,
+    places: Places<'_>,
+) -> SecondaryMap<InstId, Option<u32>> {
+    let from_large = read_from_large(module, order, places);
+    // Where each reads for itself, it does not matter when.
+    let ready = if model.target.shares_sweeps {
+        readiness_of_all(module, order, model, places, &from_large)
+    } else {
+        SecondaryMap::new()
+    };
+    let mut sweeps: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
+    for &id in order {
+        let is_inlined = places.is_inlined(id);
+        let reads = module.operands(id).iter().any(|&operand| from_large[operand])
+            && if is_inlined {
+                module.is_root(id) || model.is_stored(module, id, places.facts)
+            } else {
+                reads(module, id)
+            };
+        let at = if is_inlined { ready[id] } else { waits(module, id, &ready) };
+        sweeps.set(id, reads.then_some(at.sweep));
+    }
+    sweeps
+}
+
+/// A search for the readers of large arrays, from users to operands.
+struct Search<'a> {
+    module: &'a Module,
+    model: &'a CostModel<'a>,
+    places: Places<'a>,
+    /// The sweep in which each instruction reads main memory, if it does.
+    sweeps: SecondaryMap<InstId, Option<u32>>,
+    /// The last of these sweeps.
+    last: u32,
+    leads_to_large: SecondaryMap<InstId, bool>,
+    /// The sweep before which each value is needed; none where nothing reads it.
+    due: SecondaryMap<InstId, Option<u32>>,
+    /// The readers of values whose producers are still to be met.
+    readers: Pool,
+    /// The large arrays that are read, last ones first.
+    found: Vec<(InstId, Readers)>,
+    /// The sums that may be added up in one of several sweeps.
+    waiting: Vec<Waiting>,
+}
+
+impl Search<'_> {
+    /// Meets an instruction after all of its users.
+    fn meet(&mut self, id: InstId) {
+        let (module, model, places) = (self.module, self.model, self.places);
+        let mut readers = self.readers.take(id);
+        let (mut needs, sweep) = (self.due[id], self.sweeps[id]);
+        if places.is_inlined(id) {
+            if let Some(sweep) = sweep {
+                let shares = model.target.shares_sweeps;
+                readers.insert(if shares { Reader::Sweep(sweep) } else { Reader::Alone(id) });
+                needs = earlier(needs, sweep);
+            }
+        } else if !places.is_alias(id) {
+            if (places.is_large)(id) && !readers.is_empty() {
+                self.found.push((id, readers));
+            }
+            readers = Readers::default();
+            if let Some(sweep) = sweep {
+                self.read_by(id, sweep, needs, &mut readers);
+                needs = earlier(needs, sweep);
+            }
+        }
+        for &operand in module.operands(id) {
+            if let Some(needs) = needs {
+                self.due.set(operand, earlier(self.due[operand], needs));
+            }
+            let is_stored =
+                places.is_inlined(operand) && model.is_stored_for(module, id, places.facts);
+            if !is_stored && self.leads_to_large[operand] {
+                self.readers.add(operand, &readers);
+            }
+        }
+    }
+
+    /// Adds an instruction that is not inlined, and reads main memory in `sweep` at the
+    /// earliest, to the readers of its operands. A sum that nothing needs yet may wait.
+    fn read_by(&mut self, id: InstId, sweep: u32, needs: Option<u32>, readers: &mut Readers) {
+        let last = needs.map_or(self.last, |due| due.saturating_sub(1));
+        let shares = self.model.target.shares_sweeps && self.module.opcode(id) == Opcode::Reduce;
+        match (shares, last > sweep) {
+            (false, _) => readers.insert(Reader::Alone(id)),
+            (true, true) => {
+                readers.insert_waiting(u32::try_from(self.waiting.len()).unwrap_or(u32::MAX));
+                self.waiting.push(Waiting { first: sweep, last });
+            }
+            (true, false) => readers.insert(Reader::Sweep(sweep)),
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
 }
 
 /// Optimises a module, showing it to `observe` after every pass that changed
-/// it, and, as `put-back`, once what gained nothing is again as it was.
+/// it, and, as `put-back`, once the parts that gained nothing are as they were.
 ///
 /// # Errors
 /// If a pass or pipeline does not exist, or a pass has a bug.
@@ -47,11 +47,8 @@ pub fn optimize_observed(
     let memo = Memo::default();
     let model = CostModel::new(&options.target, &memo);
     if let Some(mixed) = module.mixes_precision() {
-        let figures = Figures::of(&module, model);
         let notes = vec![mixed_left(&module, mixed)];
-        let report =
-            figures.report(&figures, Done { notes, stopped: StopReason::Fixpoint, passes: vec![] });
-        return Ok(Optimized { module, report });
+        return Ok(left_alone(module, notes, model));
     }
     let mut run = Run::new(&module, &plan, options, &memo, observe);
     for pass in &plan.first {
@@ -82,18 +79,15 @@ pub fn optimize_observed(
             )?,
             _ => None,
         };
+        if let Some((module, _)) = &around {
+            observe("put-back", module);
+        }
         let (module, after) = match around {
-            Some((module, figures)) => {
-                observe("put-back", &module);
-                (module, figures)
-            }
-            None => {
-                let broken = |rejected| OptimizeError::Broken { pass: "pipeline", rejected };
-                (verify(changed).map_err(broken)?, after)
-            }
+            Some(around) => around,
+            None => (verified(changed)?, after),
         };
-        let report =
-            Report { unchanged: false, ..before.report(&after, Done { notes, stopped, passes }) };
+        let done = Done { notes, stopped, passes };
+        let report = Report { unchanged: false, ..before.report(&after, done) };
         return Ok(Optimized { module, report });
     }
     notes.retain(|note| note.verdict == Verdict::Left);
@@ -103,9 +97,22 @@ pub fn optimize_observed(
     Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
 }
 
-/// The original module with the changes alone in which a cost-gated pass had a part, and the figures
-/// of that in its simplest form; `None` if it then costs more cycles than the changed module,
-/// or as it is more than the original: what was put back may do again what such a pass did.
+/// A module that no pass may touch, with the reasons.
+fn left_alone(module: Verified, notes: Vec<Note>, model: CostModel<'_>) -> Optimized {
+    let figures = Figures::of(&module, model);
+    let done = Done { notes, stopped: StopReason::Fixpoint, passes: Vec::new() };
+    let report = figures.report(&figures, done);
+    Optimized { module, report }
+}
+
+fn verified(module: Module) -> Result<Verified, OptimizeError> {
+    verify(module).map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })
+}
+
+/// The original module with those changes alone in which a cost-gated pass had a part, and the
+/// figures of it in its simplest form. `None` if that form costs more cycles than the changed
+/// module, or if the result as it is costs more than the original: instructions that are put
+/// back may undo what such a pass did.
 fn around_gains(
     (original, given): (&Module, &Figures),
     simplest: &Module,

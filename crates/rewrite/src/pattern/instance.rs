@@ -121,23 +121,8 @@ impl Grower {
                 let of = self.grow(of, &ArrayShape::new(shape.element_type, dims))?;
                 self.builder.reshape(of, shape.dims()).ok()
             }
-            (Opcode::Transpose, [of]) => {
-                let order = self.shuffled(shape.rank());
-                let mut dims = Dims::from_slice(shape.dims());
-                for (&to, &size) in order.iter().zip(shape.dims()) {
-                    *dims.get_mut(usize::try_from(to).ok()?)? = size;
-                }
-                let of = self.grow(of, &ArrayShape::new(shape.element_type, dims))?;
-                self.builder.transpose(of, &order).ok()
-            }
-            (Opcode::Broadcast, [of]) => {
-                let kept: Vec<usize> = (0..shape.rank()).filter(|_| self.below(2) == 0).collect();
-                let dims: Dims = kept.iter().map(|&dim| shape.dims()[dim]).collect();
-                let of = self.grow(of, &ArrayShape::new(shape.element_type, dims))?;
-                let places: Dims =
-                    kept.iter().map(|&dim| i64::try_from(dim)).collect::<Result<_, _>>().ok()?;
-                self.builder.broadcast(of, shape.dims(), &places).ok()
-            }
+            (Opcode::Transpose, [of]) => self.transpose(of, shape),
+            (Opcode::Broadcast, [of]) => self.broadcast(of, shape),
             (Opcode::Reduce, [of, init]) => self.reduce([of, init], shape),
             (Opcode::Reverse, [of]) => {
                 let of = self.grow(of, shape)?;
@@ -168,6 +153,28 @@ impl Grower {
             }
             _ => None,
         }
+    }
+
+    fn transpose(&mut self, of: &Pattern, shape: &ArrayShape) -> Option<InstId> {
+        let order = self.shuffled(shape.rank());
+        let mut dims = Dims::from_slice(shape.dims());
+        for (&to, &size) in order.iter().zip(shape.dims()) {
+            *dims.get_mut(usize::try_from(to).ok()?)? = size;
+        }
+        let of = self.grow(of, &ArrayShape::new(shape.element_type, dims))?;
+        self.builder.transpose(of, &order).ok()
+    }
+
+    fn broadcast(&mut self, of: &Pattern, shape: &ArrayShape) -> Option<InstId> {
+        let (mut dims, mut places) = (Dims::new(), Dims::new());
+        for (place, &size) in (0i64..).zip(shape.dims()) {
+            if self.below(2) == 0 {
+                dims.push(size);
+                places.push(place);
+            }
+        }
+        let of = self.grow(of, &ArrayShape::new(shape.element_type, dims))?;
+        self.builder.broadcast(of, shape.dims(), &places).ok()
     }
 
     fn reduce(&mut self, [of, init]: [&Pattern; 2], shape: &ArrayShape) -> Option<InstId> {

@@ -30,10 +30,6 @@ use crate::kernel::build::Build;
 use crate::kernel::{Expr, Kernel, Place, Space, Statement};
 use emit::Home;
 
-/// Arrays of at most this part of vector memory are there as a whole: as many as
-/// costs take to stay on the chip.
-const STAYS: u64 = 64;
-
 /// More instructions than this are not one kernel.
 pub(crate) const MOST_FUSED: usize = 256;
 
@@ -96,7 +92,7 @@ fn array(module: &Module, id: InstId) -> Result<&ArrayShape, LowerError> {
 
 /// Whether an array stays in vector memory as a whole.
 pub(crate) fn stays(target: &Target, shape: &ArrayShape) -> bool {
-    bytes(target, shape).is_some_and(|bytes| bytes <= target.vector_memory_bytes / STAYS)
+    bytes(target, shape).is_some_and(|bytes| bytes <= target.on_chip_bytes())
 }
 
 fn bytes(target: &Target, shape: &ArrayShape) -> Option<u64> {
