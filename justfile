@@ -6,6 +6,10 @@ ci:
 test:
     cargo test --workspace
 
+# The documents as a book, in target/book.
+book:
+    bash .ci/book
+
 # Accept changed snapshots, after reading them.
 bless:
     INSTA_UPDATE=always cargo test --workspace
