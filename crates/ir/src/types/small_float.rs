@@ -124,10 +124,10 @@ impl Format {
     /// mantissa.
     ///
     /// A number that is too large becomes infinite, or NaN without infinities, or the largest
-    /// number if the format has neither. NaN becomes the quiet NaN of its sign; in formats whose
-    /// NaN is negative zero, that pattern, and in formats without NaN, zero if it is negative. A
-    /// format without sign encodes zero and negative numbers as NaN, and smaller positive
-    /// numbers as its least number.
+    /// number if the format has neither. NaN keeps its sign if the format has such a NaN. A
+    /// format whose only NaN is negative zero has that one; a format without NaN encodes a
+    /// positive NaN as negative zero and a negative one as zero. A format without sign encodes
+    /// zero and negative numbers as NaN, and smaller positive numbers as its least number.
     pub fn encode(self, value: f64) -> u16 {
         if self.specials == Specials::ExponentOnly {
             return self.encode_power(value);
