@@ -45,8 +45,8 @@ impl Tolerance {
         signed_zeros: false,
     };
 
-    /// What two correct programs may differ by: rounding, and another order of
-    /// sums. Everything but floats must be equal.
+    /// The tolerance for two correct programs, which may differ by rounding and by the order
+    /// of sums. Everything but floats must be equal.
     ///
     /// | type | relative | ulps |
     /// |---|---|---|

@@ -12,7 +12,7 @@ pub enum EvalError {
         instruction: String,
         /// Its op.
         op: Opcode,
-        /// What of it is not supported.
+        /// The unsupported part.
         what: String,
     },
     /// A constant whose value the text left out.

@@ -1,6 +1,6 @@
 //! The groups of devices in a collective.
 //!
-//! What the numbers in its groups mean depends on its attributes, as in XLA's
+//! The meaning of the numbers in its groups depends on its attributes, as in XLA's
 //! `GetCollectiveOpGroupMode` and `GetParticipatingDevices`
 //! (`xla/service/collective_ops_utils.cc`).
 

@@ -10,7 +10,7 @@ use crate::ops::{Op, Opcode};
 use crate::types::devices::{Mesh, ReplicaGroups};
 use crate::types::shape::{Shape, UNBOUNDED};
 
-/// What the numbers in groups and pairs stand for.
+/// The meaning of the numbers in groups and pairs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     /// Replicas, in each partition separately.
