@@ -20,8 +20,8 @@ use crate::value::with_data;
 pub struct Tolerance {
     /// Allowed difference as a fraction of the array's largest magnitude.
     pub relative: f64,
-    /// A magnitude below which differences are judged as if it were there:
-    /// what cancels to almost nothing is as inexact as what it was made of.
+    /// The least magnitude that relative differences refer to: a result that cancels to almost
+    /// nothing is as inexact as its operands.
     pub floor: f64,
     /// Allowed difference in units in the last place of the element itself;
     /// for integers, in ones.
@@ -35,7 +35,7 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Nothing but the same value, where zeros of both signs are the same.
+    /// Only equal values, where zeros of both signs are equal.
     pub const EXACT: Self = Self {
         relative: 0.0,
         floor: 0.0,
@@ -45,8 +45,8 @@ impl Tolerance {
         signed_zeros: false,
     };
 
-    /// What two correct programs may differ by: rounding, and another order of
-    /// sums. Everything but floats must be equal.
+    /// The tolerance for two correct programs, which may differ by rounding and by the order
+    /// of sums. Everything but floats must be equal.
     ///
     /// | type | relative | ulps |
     /// |---|---|---|
@@ -67,10 +67,9 @@ impl Tolerance {
         Self { relative, floor: 1.0, ulps, ..Self::EXACT }
     }
 
-    /// What two correct programs may differ by after what one of them rounds on
-    /// the way to a result: 6 times as much as its roundings are off by
-    /// together, or two units in the last place of the coarsest type. Everything
-    /// but floats must be equal.
+    /// The tolerance for two correct programs after the roundings on the way to a result: 6
+    /// times the combined error of the roundings, or two units in the last place of the coarsest
+    /// type. Everything but floats must be equal.
     pub fn after(element_type: ElementType, inexact: Inexact) -> Self {
         let usual = Self::of(element_type);
         if usual == Self::EXACT {
@@ -92,8 +91,8 @@ const SPREAD: f64 = 6.0;
 /// The most that may be put down to rounding, as a fraction.
 const MOST: f64 = 1.0 / 16.0;
 
-/// The [`Tolerance`]s that fit a module: of what was rounded to a narrow float
-/// on the way, no float result is more exact than that.
+/// The [`Tolerance`]s for a module: no float result is more exact than the narrowest float that
+/// its computation rounded to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerances {
     /// The largest relative tolerance of the float types that the module
@@ -134,11 +133,11 @@ fn rounds(module: &Module, id: InstId) -> bool {
 /// An element that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it is in its array.
+    /// The index in its array.
     pub index: Dims,
-    /// What was expected, as text.
+    /// The expected value, as text.
     pub expected: String,
-    /// What was found, as text.
+    /// The actual value, as text.
     pub actual: String,
 }
 
@@ -293,8 +292,8 @@ fn position(mut place: usize, dims: &[i64]) -> Dims {
     index
 }
 
-/// How far each element may be off beyond what the tolerance allows: as far as
-/// the same program moves it by rounding.
+/// The additional difference allowed for each element: as much as rounding changes it in the
+/// same program.
 #[derive(Clone, Debug, Default)]
 pub struct Slack {
     /// For each array of a value, for each element.

@@ -10,22 +10,21 @@ use crate::error::{Fault, Outcome};
 use crate::limits::Ledger;
 use crate::value::Value;
 
-/// Computes some of a module's instructions in place of the evaluation, which
-/// does the rest: a simulated machine, for one. Called for every instruction of
-/// the entry and of what it calls, one by one, but for parameters and for calls,
-/// branches and loops, whose instructions are asked for instead; so are those of a
-/// fusion that is not computed as a whole. What a reduction or a sort applies to
-/// elements is a part of it.
+/// Computes some of a module's instructions in place of the evaluation, for example a simulated
+/// machine. It is called for every instruction of the entry and of called computations, except
+/// parameters and except calls, branches and loops, whose instructions are passed instead; so
+/// are those of a fusion that is not computed as a whole. The computation that a reduction or a
+/// sort applies to elements is a part of the instruction.
 pub trait Delegate: Sync {
-    /// The instruction's value, given those of its operands; `None` for what the
-    /// evaluation is to compute.
+    /// The instruction's value, given those of its operands; `None` if the evaluation should
+    /// compute it.
     ///
     /// # Errors
-    /// Why it could not be computed, though it should.
+    /// The reason why it could not be computed.
     fn compute(&self, id: InstId, operands: &[Literal]) -> Result<Option<Literal>, String>;
 }
 
-/// Who computes in place of an evaluation, if anybody.
+/// The delegate of an evaluation, if there is one.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Delegated<'m>(pub(crate) Option<&'m dyn Delegate>);
 

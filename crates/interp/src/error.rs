@@ -1,4 +1,4 @@
-//! What can go wrong in an evaluation.
+//! Errors of evaluations.
 
 use tilewright_ir::{InstId, Module, Opcode};
 
@@ -12,7 +12,7 @@ pub enum EvalError {
         instruction: String,
         /// Its op.
         op: Opcode,
-        /// What of it is not supported.
+        /// The unsupported part.
         what: String,
     },
     /// A constant whose value the text left out.
@@ -168,12 +168,12 @@ impl From<EvalError> for Fault {
     }
 }
 
-/// What ops return.
+/// The result of an op.
 pub(crate) type Outcome<T> = Result<T, Fault>;
 
 /// A data type that the op's code did not expect after its checks.
 pub(crate) const WRONG_STORAGE: Fault = Fault::Internal("a value is not stored as its type is");
 
-/// What is wrong on a device that gave up because another failed; the error of
-/// that other is the one that is reported.
+/// The message on a device that stopped because another failed; the error of the other is
+/// reported.
 pub(crate) const ABANDONED: &str = "another device failed";

@@ -34,12 +34,12 @@ pub struct Evaluation<'m> {
     watched: usize,
 }
 
-/// What a device makes of a program.
+/// The results of a program on one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outputs {
     /// The result of the entry computation.
     pub output: Literal,
-    /// What was fed out, in order.
+    /// The outfeed arrays, in order.
     pub outfeed: Vec<Literal>,
 }
 
@@ -64,7 +64,7 @@ impl<'m> Evaluation<'m> {
         }
     }
 
-    /// What it may use. Of memory, each device has an equal part.
+    /// The limits; each device has an equal part of the memory.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
@@ -91,10 +91,10 @@ impl<'m> Evaluation<'m> {
         Self { fuses: false, ..self }
     }
 
-    /// Custom calls of which nothing is known give something that depends on their
-    /// target, options and operands alone, within the type and near 1; and calls between
-    /// the shapes of the whole and of a shard a part of their operands, or repeat them. To
-    /// compare programs, not to know what they compute. Otherwise both are errors.
+    /// Evaluates unknown custom calls as functions of their target, options and operands, with
+    /// results within the type and near 1. Calls between the shapes of the whole and of a shard
+    /// return a part of their operands, or repeat them. This compares programs and does not
+    /// compute their results. Without it, both are errors.
     #[must_use]
     pub fn opaque_calls(self) -> Self {
         Self { invents: true, ..self }
@@ -139,8 +139,8 @@ impl<'m> Evaluation<'m> {
         Self { watched: device, ..self }
     }
 
-    /// Runs the program and returns what each device makes of it. `inputs` are
-    /// the parameters' values, of each device or the same for all.
+    /// Runs the program and returns the results of each device. `inputs` are the parameters'
+    /// values, of each device or the same for all.
     ///
     /// # Errors
     /// If the inputs do not fit the parameters, a limit is exceeded, devices
@@ -233,7 +233,7 @@ impl<'m> Evaluation<'m> {
         }
         let result = evaluator.run(entry, arguments).map_err(|fault| fault.at(module, root))?;
         let outfeed = std::mem::take(&mut evaluator.outfeed);
-        // What is alive only for the evaluation is dropped before results leave.
+        // Memory of the evaluation is freed before results are returned.
         drop(evaluator);
         let output = result.into_literal();
         let no_literal = Fault::Internal("the result is not a literal");

@@ -26,7 +26,7 @@ use crate::observe::Watch;
 use crate::region::{Feed, Output, Piece, Region, pieces};
 use crate::value::{Array, Value, num_bytes};
 
-/// In which order a computation's instructions run, and who needs what.
+/// The order of a computation's instructions, and the users of each value.
 struct Plan {
     steps: Vec<Step>,
     /// How many values there are.
@@ -84,10 +84,10 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) noise: Option<u64>,
     /// Comparisons that are decided as over the reals.
     pub(crate) ties: Option<&'m Ties>,
-    /// Who looks on.
+    /// The observers.
     pub(crate) watch: Watch<'m>,
     pub(crate) delegated: Delegated<'m>,
-    /// What an evaluation over a field knows; none in one of floats.
+    /// The state of an evaluation over a field; `None` for floats.
     pub(crate) field: Option<Box<Field>>,
     pub(crate) device: Device,
     /// The meshes of the module, once something asked.
@@ -96,13 +96,13 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) turns: FxHashMap<Place, u64>,
     /// How often it has waited for something from a device.
     pub(crate) received: FxHashMap<(Place, usize), u64>,
-    /// What each `recv` so far waits for.
+    /// The label that each `recv` so far waits for.
     pub(crate) awaited: Vec<Option<Label>>,
-    /// What the host gives, array by array.
+    /// The arrays of the infeed.
     pub(crate) infeed: VecDeque<Literal>,
-    /// What the host got.
+    /// The arrays of the outfeed.
     pub(crate) outfeed: Vec<Literal>,
-    /// Where random numbers come from.
+    /// The source of random numbers.
     pub(crate) random: Source,
 }
 
@@ -134,7 +134,7 @@ impl<'m> Evaluator<'m> {
         }
     }
 
-    /// What floats are.
+    /// The representation of floats.
     pub(crate) fn numbers(&self) -> Numbers {
         if self.field.is_some() { Numbers::Field } else { Numbers::Floats }
     }

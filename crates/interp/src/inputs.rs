@@ -4,8 +4,8 @@
 //! device has random numbers of its own, so that elements do not depend on the
 //! parameters before them, nor those of one kind on those of another.
 //!
-//! Where the uses of a parameter tell its range (an index, what a root is taken of),
-//! its values lie in it.
+//! If the uses of a parameter determine its range (an index, the operand of a root), its values
+//! are in this range.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -46,8 +46,8 @@ pub enum InputKind {
     /// Zeros of both signs, denormals, numbers next to 1, small and large
     /// ones of both signs; the least and greatest integers.
     Edges,
-    /// As `Edges`, with infinities, NaN and the greatest finite numbers. Sums
-    /// in another order may rightly differ on these.
+    /// Like `Edges`, with infinities, NaN and the greatest finite numbers. Correct programs with
+    /// sums in different order may differ on these.
     NonFinite,
 }
 
@@ -131,9 +131,9 @@ pub fn inputs_within(
     Ok(all.pop().unwrap_or_default())
 }
 
-/// As [`inputs_within`], for each of several devices its own; those of the
-/// first are those of a single device. A module before partitioning, whose calls take each
-/// device's part of whole arrays, has the same on all.
+/// Like [`inputs_within`], with different inputs for each of several devices; the first device
+/// has those of a single device. A module before partitioning, whose calls take each device's
+/// part of whole arrays, has the same inputs on all devices.
 ///
 /// # Errors
 /// As for [`inputs_for`].
@@ -231,11 +231,11 @@ fn make_array(shape: &ArrayShape, source: &mut Source) -> Option<ArrayLiteral> {
 struct Source {
     rng: ChaCha8Rng,
     kind: InputKind,
-    /// In what the elements lie.
+    /// The range of the elements.
     range: Range,
-    /// The mean of floats that are far from zero, between 0 and 1 of what it can be.
+    /// The mean of floats far from zero, as a fraction of its maximum.
     far: f64,
-    /// How far dims of any bound stay below it, modulo what they can be.
+    /// The difference between bounded dims and their bounds, modulo the possible differences.
     short: u64,
 }
 

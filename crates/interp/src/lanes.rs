@@ -22,7 +22,7 @@ use crate::value::{Array, Value, alike, map_data, with_data};
 /// A computation as kernels over registers of lanes.
 pub(crate) struct LaneProgram {
     registers: Vec<ElementType>,
-    /// What floats are.
+    /// The representation of floats.
     numbers: Numbers,
     /// The first registers are the parameters'.
     parameters: usize,
@@ -43,7 +43,7 @@ struct Step {
 /// them at every level.
 const MAX_LENGTH: usize = 4096;
 
-/// What an instruction's value is while a program is compiled.
+/// The value of an instruction while a program is compiled.
 #[derive(Clone)]
 enum Slot {
     Register(usize),

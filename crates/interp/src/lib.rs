@@ -11,28 +11,27 @@
 //!                             └── lanes: scalar computations run over many elements at once
 //! ```
 //!
-//! [`compare()`] says how far two results are apart, [`inputs`] makes inputs from
-//! a seed, [`npz`] reads and writes them, [`views`] reads parts of them.
+//! [`compare()`] measures the differences of two results, [`inputs`] makes inputs from a seed,
+//! [`npz`] reads and writes them, [`views`] reads parts of them.
 //!
-//! # What cannot be evaluated
-//! [`EvalError::Unsupported`] names the instruction and what of it is not
-//! supported: custom calls whose meaning is not known here or leaves more than one result.
-//! `docs/oracle.md` lists ops, types and custom calls, and who says that the
-//! results are right.
+//! # Unsupported instructions
+//!
+//! [`EvalError::Unsupported`] names the instruction and the unsupported part: custom calls that
+//! are unknown here or have more than one valid result. `docs/oracle.md` lists ops, types and
+//! custom calls, with the reference that confirms each.
 //!
 //! # Dims known only at run time
-//! A value has the dims that it has, within the bounds of its shape (`<=8`, `?`),
-//! and so have results; where operands leave it open which, or disagree, that
-//! is an error.
+//! A value has actual dims within the bounds of its shape (`<=8`, `?`), and so have results. If
+//! operands do not determine the dims, or disagree, that is an error.
 //!
 //! # Devices
-//! [`Evaluation`] runs a program on several simulated replicas and partitions,
-//! each a thread that waits for the others where they hand each other values,
-//! with what the host feeds in and gets out.
+//! [`Evaluation`] runs a program on several simulated replicas and partitions. Each is a thread
+//! that waits for the others where they exchange values. The host provides the infeed and takes
+//! the outfeed.
 //!
 //! # Observation
-//! An [`Observer`] attached to an [`Evaluation`] sees every instruction with its
-//! time and its value; a [`Progress`] tells another thread how far it is.
+//! An [`Observer`] attached to an [`Evaluation`] gets every instruction with its time and its
+//! value; a [`Progress`] shows the progress to another thread.
 //!
 //! # Accuracy
 //! Integers, choices and moves are exact, as are the float ops `+ - * /`,

@@ -1,4 +1,4 @@
-//! Bounds on what an evaluation may use, checked before it is used.
+//! Limits of an evaluation's resources, checked before use.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -38,8 +38,8 @@ impl Default for Limits {
     }
 }
 
-/// Counts what is in use, and keeps large arrays that nobody needs any more
-/// for those to come: memory that is new to a process is slow at first.
+/// Counts memory in use, and keeps large arrays after their last use for later ones, because new
+/// memory of a process is slow at first.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     limits: Limits,

@@ -11,7 +11,7 @@ use crate::rounding::unit;
 pub struct Growth {
     /// The factor by which the largest error of an array may grow.
     pub factor: f64,
-    /// What is added to that, in units in the last place of the largest element.
+    /// The additional tolerance, in units in the last place of the largest element.
     pub ulps: f64,
 }
 

@@ -63,8 +63,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Equal numbers move alike, so that what a program computes twice stays equal to
-    /// itself. Numbers of few digits stay: counts, for one, which no engine rounds.
+    /// Moves equal numbers equally, so that values computed twice stay equal. Numbers of few
+    /// digits, such as counts, do not move, because no engine rounds them.
     fn moved(&self, value: Value, seed: u64) -> Outcome<Value> {
         match value {
             Value::Array(array) => array.modify(&self.ledger, |data| {

@@ -34,12 +34,12 @@ pub enum NpzError {
     /// The file cannot be read or written, or is not an `.npz`.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// An array is malformed or not what the program wants.
+    /// An array is malformed or does not match the program.
     #[error("array `{name}`: {what}")]
     Array {
         /// Its name in the file.
         name: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// The file has more or fewer arrays than the program has.
@@ -64,7 +64,7 @@ pub fn read_inputs(path: &Path, module: &Verified) -> Result<Vec<Literal>, NpzEr
     read(BufReader::new(File::open(path)?), "in", &shapes)
 }
 
-/// Reads what a file says the entry's result is.
+/// Reads the result of the entry from a file.
 ///
 /// # Errors
 /// If the file cannot be read or does not fit the program.
@@ -78,8 +78,8 @@ pub fn read_outputs(path: &Path, module: &Verified) -> Result<Literal, NpzError>
 /// Reads the arrays whose names begin with `prefix` as values of these shapes.
 ///
 /// # Errors
-/// If the file cannot be read or does not fit the shapes. Nothing is allocated
-/// for what a file claims, only for what it has.
+/// If the file cannot be read or does not fit the shapes. Memory is allocated only for data in
+/// the file, not for sizes that its headers claim.
 pub fn read<R: Read + Seek>(
     reader: R,
     prefix: &str,
@@ -162,8 +162,8 @@ fn of_devices<R: Read + Seek>(
     Ok(Given { value, rows: seen.get() == Some(true) })
 }
 
-/// Reads the arrays `prefix0`, `prefix1` ... with the types that NumPy gives
-/// them; what it has no type for is unsigned integers with its bits.
+/// Reads the arrays `prefix0`, `prefix1` ... with their NumPy types; elements without a NumPy
+/// type are unsigned integers with the same bits.
 ///
 /// # Errors
 /// If the file cannot be read, or an array is of a type that HLO lacks.
@@ -219,8 +219,7 @@ fn open<R: Read + Seek>(
     Ok(archive)
 }
 
-/// Which shape is to be read, from what the header of an array says and what
-/// the program has.
+/// Selects the shape to read, from the header of an array and the program's shape.
 type Wanted<'a> = dyn Fn(&Header, &ArrayShape) -> Result<ArrayShape, String> + 'a;
 
 fn read_value<R: Read + Seek>(
@@ -353,7 +352,7 @@ fn swap_words(bytes: &mut [u8], element_type: ElementType) {
     }
 }
 
-/// Where the elements of a row-major array lie in a column-major one.
+/// The positions of a row-major array's elements in a column-major one.
 fn fortran_places(dims: &[i64]) -> Vec<usize> {
     // Beside a 0, sizes may be too large to multiply.
     if dims.contains(&0) {

@@ -17,7 +17,7 @@ pub struct Movable {
     pub is_short: bool,
 }
 
-/// Where a float goes.
+/// The direction in which a float moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// It stays.

@@ -35,7 +35,7 @@ impl Seen<'_> {
         self.id
     }
 
-    /// How long it took, with what it called and with looking at that.
+    /// The time of the instruction, including called computations and their observation.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
@@ -74,7 +74,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing done yet.
+    /// Progress of zero.
     pub fn new() -> Self {
         Self::default()
     }
@@ -97,19 +97,19 @@ impl Progress {
     }
 }
 
-/// Who looks at an evaluation.
+/// The observers of an evaluation.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Watch<'m> {
     pub(crate) observer: Option<&'m dyn Observer>,
     pub(crate) progress: Option<&'m Progress>,
-    /// How long what the current instruction has called took so far.
+    /// The time that computations called by the current instruction have taken so far.
     pub(crate) nested: Duration,
 }
 
 /// When an instruction began.
 pub(crate) struct Begun {
     at: Instant,
-    /// What the caller's other instructions took.
+    /// The time of the caller's other instructions.
     before: Duration,
 }
 

@@ -1,11 +1,11 @@
-//! What the uses of a parameter tell of its values: an index lies within what it
-//! indexes, and that of which a root is taken is not negative.
+//! Derives the range of a parameter's values from its uses: an index is within the indexed
+//! array, and the operand of a root is not negative.
 //!
 //! A counter that a loop compares before each turn is small, so that the loop ends.
 //!
-//! A parameter is followed through what moves its elements, and into and out of
-//! computations that are called. A root tells its sign through sums with what is not
-//! negative and through scales, too: `sqrt(b*p + c*g*g)` is how a second moment is used.
+//! The search follows a parameter through ops that move its elements, and into and out of called
+//! computations. A root also determines the sign through sums with values that are not negative
+//! and through scales: `sqrt(b*p + c*g*g)` is a typical use of a second moment.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -14,10 +14,10 @@ use tilewright_ir::{CompId, Dims, InstId, Module, Op, Shape};
 
 use crate::strides::extent;
 
-/// What is known of the elements of an array.
+/// The range of an array's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Range {
-    /// Nothing.
+    /// Unknown.
     #[default]
     Any,
     /// They are not negative.
@@ -30,7 +30,7 @@ pub(crate) enum Range {
 }
 
 impl Range {
-    /// What is known if both hold; an index tells more than a sign.
+    /// The range if both hold; an index is more precise than a sign.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Turns, _) | (_, Self::Turns) => Self::Turns,
@@ -82,19 +82,19 @@ fn callers(module: &Module) -> Callers {
     callers
 }
 
-/// What became of the elements on the way.
+/// The changes of the elements between the parameter and a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Form {
     /// They were moved, nothing else.
     Moved,
-    /// They were scaled or added to, so that a sign means what it did.
+    /// They were scaled or added to, so that the meaning of a sign is unchanged.
     Scaled,
 }
 
 /// A value that holds the elements, where in it, and how.
 type Place = (InstId, Path, Form);
 
-/// How many values are looked at for one array; what is used further away is not seen.
+/// Largest number of values visited for one array; uses further away are ignored.
 const MOST_SEEN: usize = 4096;
 
 /// Below this are the counters with which loops begin, and those that they go up to.
@@ -199,7 +199,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// What an instruction that indexes by an operand tells of it.
+    /// The range of an operand that an instruction uses as an index.
     fn as_index(&self, user: InstId, operand: usize) -> Range {
         let module = self.module;
         if self.ends_loop(user) {
@@ -254,7 +254,7 @@ impl<'m> Search<'m> {
         self.is_integer && self.module.is_root(id) && loops.any(|attrs| attrs.condition == parent)
     }
 
-    /// Into what computes of the elements, if their sign matters there.
+    /// Follows the elements into an op that computes with them, if their sign matters there.
     fn compute(&mut self, user: InstId, operand: usize, path: &Path) {
         let module = self.module;
         let other = module.operands(user).get(1 - operand.min(1)).copied();

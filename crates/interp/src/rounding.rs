@@ -1,17 +1,16 @@
-//! How inexact a program's results may be: what is rounded on the way to them.
+//! Estimates the rounding error of a program's results.
 //!
-//! Each instruction that computes floats rounds its results once, by at most
-//! half a unit in the last place of its type, up or down by chance: so what adds
-//! up on a path are the squares. A sum of `n` terms can be taken in at most
-//! `log2 n` stages of two terms and more, each of which rounds once; in `f64`,
-//! where nothing wider is there to add up in, every term counts.
+//! Each instruction that computes floats rounds its results once, by at most half a unit in the
+//! last place of its type, up or down at random: so the squares of the errors add up along a
+//! path. A sum of `n` terms can be computed in as few as `log2 n` stages, each of which rounds
+//! once; in `f64`, which has no wider type for accumulation, every term counts.
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::small_float::Format;
 use tilewright_ir::{ArrayShape, CompId, ElementType, Family, InstId, Module, Op, Shape};
 
-/// What was rounded on the way to a value, along the path where it is most.
+/// The roundings on the path to a value that has the most of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inexact {
     /// The sum of the squares of what each rounding is off by at most, relative
@@ -62,8 +61,8 @@ impl Rounding {
         Self { outputs, worst }
     }
 
-    /// Of an array of the result, tuples flattened in order; of what is fed
-    /// out, the most that the module has.
+    /// The roundings of an array of the result, tuples flattened in order; for outfeed arrays,
+    /// the largest in the module.
     pub fn of_output(&self, leaf: usize) -> Inexact {
         self.outputs.get(leaf).copied().unwrap_or(self.worst)
     }
@@ -74,7 +73,7 @@ impl Rounding {
     }
 }
 
-/// What is known of a value: of each element of a tuple, or of all of it.
+/// The roundings of a value: of each element of a tuple, or of the whole value.
 type Found = SmallVec<[Inexact; 1]>;
 
 fn all(found: &[Inexact]) -> Inexact {
@@ -84,7 +83,7 @@ fn all(found: &[Inexact]) -> Inexact {
 struct Known<'m> {
     module: &'m Module,
     of: FxHashMap<InstId, Found>,
-    /// Of the results of computations, if their arguments are exact.
+    /// The roundings of the results of computations with exact arguments.
     roots: FxHashMap<CompId, Found>,
 }
 
@@ -98,7 +97,7 @@ impl Known<'_> {
         operands.fold(Inexact::default(), Inexact::worse)
     }
 
-    /// Of what a computation that is called makes of exact arguments.
+    /// The roundings of a called computation with exact arguments.
     fn called(&self, id: InstId) -> Inexact {
         let called = self.module.called(id).into_iter().filter_map(|id| self.roots.get(&id));
         called.fold(Inexact::default(), |worst, root| worst.worse(all(root)))
@@ -127,8 +126,7 @@ impl Known<'_> {
         }
     }
 
-    /// Of how many terms are the results that an instruction itself rounds;
-    /// none if it rounds nothing.
+    /// The number of terms that an instruction itself sums and rounds; 0 if it rounds nothing.
     fn own_terms(&self, id: InstId) -> f64 {
         let module = self.module;
         let family = module.opcode(id).family();
@@ -143,7 +141,7 @@ impl Known<'_> {
         }
     }
 
-    /// What is known of each array of a value.
+    /// The roundings of each array of a value.
     fn leaves(&self, id: InstId) -> Vec<Inexact> {
         let found = self.of.get(&id).cloned().unwrap_or_default();
         match self.module.shape(id) {
@@ -156,8 +154,8 @@ impl Known<'_> {
     }
 }
 
-/// Whether an instruction itself rounds its results. Those of what it calls are rounded
-/// there, unless they are applied to elements.
+/// Whether an instruction itself rounds its results. Called computations are counted separately,
+/// unless they are applied to elements.
 pub(crate) fn rounds(module: &Module, id: InstId) -> bool {
     match module.opcode(id).family() {
         Family::Elementwise => !is_exact(module, id),
@@ -170,7 +168,7 @@ pub(crate) fn rounds(module: &Module, id: InstId) -> bool {
     }
 }
 
-/// What it is to round results of so many terms.
+/// The error of rounding results of this many terms.
 fn rounded(module: &Module, id: InstId, terms: f64) -> Inexact {
     let shapes = module.shape(id).leaves();
     let types = shapes.into_iter().filter_map(Shape::as_array).map(|array| array.element_type);
@@ -222,8 +220,7 @@ fn sum_of(element_type: ElementType, terms: f64) -> Inexact {
     Inexact { variance: unit * unit * roundings, coarsest: unit }
 }
 
-/// What rounding to a type is off by at most, relative to what is rounded; 0
-/// for types that are no floats.
+/// The largest relative error of rounding to a type; 0 for types that are not floats.
 pub(crate) fn unit(element_type: ElementType) -> f64 {
     let digits = match element_type {
         ElementType::F64 | ElementType::C128 => f64::MANTISSA_DIGITS,

@@ -54,7 +54,7 @@ pub(crate) struct Array {
     element_type: ElementType,
     dims: Dims,
     buffer: Rc<Buffer>,
-    /// Whether what it holds says nothing about reals; see [`crate::algebra`].
+    /// Whether its elements have no known relation to reals; see [`crate::algebra`].
     unsure: bool,
     /// The floats whose elements these are, where they are computed of constants alone.
     floats: Option<Rc<Array>>,
@@ -67,7 +67,7 @@ struct Buffer {
     charge: Charge,
 }
 
-/// Where elements are kept.
+/// The storage of elements.
 #[derive(Debug)]
 enum Storage {
     Own(Data),
@@ -262,7 +262,7 @@ impl Value {
         })
     }
 
-    /// Gives the value out, copying only what is shared.
+    /// Returns the value; copies only shared elements.
     pub(crate) fn into_literal(self) -> Result<Literal, LiteralError> {
         Ok(match self {
             Self::Array(Array { element_type, dims, buffer, .. }) => {

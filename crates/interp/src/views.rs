@@ -92,7 +92,7 @@ struct Dim {
 pub struct View<'a> {
     element_type: ElementType,
     data: &'a Data,
-    /// Where the first element lies.
+    /// The position of the first element.
     start: isize,
     dims: SmallVec<[Dim; 6]>,
 }
@@ -280,7 +280,7 @@ impl<'a> View<'a> {
         Nest::new(self.dims.iter().map(|dim| Level { size: dim.size, strides: [dim.stride] }))
     }
 
-    /// Where the elements lie, in order.
+    /// The positions of the elements, in order.
     fn places(&self) -> Places {
         let counts = SmallVec::from_elem(0, self.rank());
         Places { dims: self.dims.clone(), counts, at: self.start, left: self.len() }

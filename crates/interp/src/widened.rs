@@ -1,4 +1,4 @@
-//! A program in wider floats: what its results would be almost without rounding.
+//! Widens the floats of a program, so that its results have almost no rounding error.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -155,7 +155,7 @@ impl Widening<'_> {
             .map(|extras| extras.control_predecessors.iter().map(new_of).collect())
             .unwrap_or_default();
         let new = self.wide.insert(Position::End(computation), op, shape, &operands, name)?;
-        // What an unknown call does depends on its options.
+        // The result of an unknown call depends on its options.
         if let Some(extras) = self.module.extras(id) {
             let mut kept = Extras::default();
             kept.backend_config.clone_from(&extras.backend_config);

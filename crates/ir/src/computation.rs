@@ -5,8 +5,8 @@ use smol_str::SmolStr;
 use crate::entity::{InstId, Packed};
 use crate::metadata::Residue;
 
-/// A computation of a module. Its instructions form a list in which operands
-/// stand before their users.
+/// A computation of a module. Its instructions form a list in which operands precede their
+/// users.
 #[derive(Clone, Debug)]
 pub struct Computation {
     pub(crate) name: SmolStr,
@@ -40,8 +40,8 @@ impl Computation {
         &self.name
     }
 
-    /// The instruction whose value is the computation's result; `None` while
-    /// it has no instruction.
+    /// The instruction whose value is the computation's result; `None` if there are no
+    /// instructions.
     pub fn root(&self) -> Option<InstId> {
         self.root.get().or(self.last.get())
     }
@@ -66,7 +66,7 @@ impl Computation {
         self.len == 0
     }
 
-    /// The thread that executes it, where it is not the main one.
+    /// The thread that executes it, if that is not the main thread.
     pub fn execution_thread(&self) -> Option<&str> {
         self.execution_thread.as_deref()
     }

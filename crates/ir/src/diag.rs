@@ -1,13 +1,13 @@
-//! Diagnostics as data: what is wrong and where, without any text positions.
+//! Diagnostics as data: an error and its place, without text positions.
 //!
-//! The text crate draws them, with a caret where the source is known.
+//! The text crate prints them, with a caret if the source is known.
 
 use std::fmt;
 
 use crate::entity::{CompId, InstId};
 use crate::module::Module;
 
-/// What a diagnostic is about.
+/// The part of a module that a diagnostic concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The module as a whole.
@@ -28,14 +28,14 @@ impl fmt::Display for Code {
     }
 }
 
-/// One thing that is wrong with a module.
+/// An error of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Which check failed.
+    /// The check that failed.
     pub code: Code,
-    /// Where.
+    /// The place of the error.
     pub place: Place,
-    /// What is wrong and what would be right, in one sentence.
+    /// The error and the valid alternative, in one sentence.
     pub message: String,
 }
 

@@ -17,7 +17,7 @@ use crate::module::Module;
 use crate::ops::{Op, Opcode};
 use crate::types::shape::Shape;
 
-/// Where in its computation a new instruction goes.
+/// The position of a new instruction in its computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// After all others of this computation.
@@ -26,19 +26,19 @@ pub enum Position {
     Before(InstId),
 }
 
-/// Why an edit was refused; the module is as it was.
+/// Why an edit was refused. The module is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The instruction was removed before.
     #[error("instruction {0:?} was removed")]
     Removed(InstId),
-    /// An operand lies in another computation than its user.
+    /// An operand belongs to another computation than its user.
     #[error("operand `{0}` lies in another computation")]
     ForeignOperand(SmolStr),
-    /// There are not that many operands.
+    /// The instruction has fewer operands.
     #[error("`{0}` has no operand {1}")]
     NoOperand(SmolStr, usize),
-    /// The instruction still has users, is the root, or others wait for it.
+    /// The instruction still has users, is the root, or has control successors.
     #[error("`{0}` is still used")]
     InUse(SmolStr),
     /// Old and new value differ in type or dims.
@@ -51,10 +51,10 @@ pub enum EditError {
         /// The shape of the replacement.
         new_shape: Box<Shape>,
     },
-    /// An order of instructions that has one of them twice, not at all, or another.
+    /// An order does not list every instruction of the computation exactly once.
     #[error("`{0}` must be in the order of its computation once, and in no other")]
     Order(SmolStr),
-    /// New attributes are of another op than the instruction is.
+    /// The new attributes belong to another op.
     #[error("`{name}` is `{old}` and cannot become `{new}`; insert that and replace its uses")]
     OpcodeChange {
         /// The instruction.
@@ -75,10 +75,10 @@ pub enum EditError {
         /// The number.
         number: i64,
     },
-    /// A patch refers to an instruction that it has not planned before.
+    /// A patch refers to an instruction that it has not planned yet.
     #[error("the patch has planned no instruction {0} yet")]
     Unplanned(usize),
-    /// The module has as many instructions or operands as ids can tell apart.
+    /// The module has no ids left for instructions or operands.
     #[error("the module is too large: at most 2^32 - 2 instructions and operands")]
     TooLarge,
 }
@@ -109,19 +109,19 @@ impl Module {
         self.entry = computation.into();
     }
 
-    /// Says which thread executes a computation.
+    /// Sets the thread that executes a computation.
     pub fn set_execution_thread(&mut self, computation: CompId, thread: Option<SmolStr>) {
         self.computations[computation].execution_thread = thread;
     }
 
-    /// Takes computations out of the order; their instructions go with them.
-    /// The caller sees to it that nothing calls them.
+    /// Removes computations, with their instructions, from the order. The caller must ensure
+    /// that no instruction calls them.
     pub fn retain_computations(&mut self, mut keep: impl FnMut(CompId) -> bool) {
         self.order.retain(|&id| keep(id));
     }
 
-    /// Puts the parameters of a computation in the order of their numbers,
-    /// which must be called once parameters were inserted in another order.
+    /// Sorts the parameters of a computation by number. Required after parameters were inserted
+    /// in another order.
     ///
     /// # Errors
     /// If the numbers are not 0, 1, 2 ... without gap or repetition.
@@ -142,11 +142,11 @@ impl Module {
         Ok(())
     }
 
-    /// Puts the instructions of a computation into another order. That operands stand
-    /// before what uses them is the verifier's matter.
+    /// Changes the order of a computation's instructions. The verifier checks that operands
+    /// precede their users.
     ///
     /// # Errors
-    /// If these are not all of its instructions, each once.
+    /// If `order` does not list all of its instructions, each once.
     pub fn order_instructions(
         &mut self,
         computation: CompId,
@@ -159,7 +159,7 @@ impl Module {
         if let Some(&other) = left.iter().min() {
             return Err(EditError::Order(self.name_of(other).into()));
         }
-        // Where none was named, it is the last one.
+        // Without an explicit root, the root is the last instruction.
         let root = self.computations[computation].root();
         for &id in order {
             self.unlink(id, computation);
@@ -170,10 +170,9 @@ impl Module {
         Ok(())
     }
 
-    /// Makes room for about so many more instructions, which saves moving all
-    /// of them as they become more.
+    /// Reserves memory for about this many more instructions, to avoid reallocation.
     pub fn reserve(&mut self, instructions: usize) {
-        // Most have one operand or two.
+        // Most instructions have one or two operands.
         let operands = instructions.saturating_add(instructions / 2);
         self.instructions.reserve(instructions);
         self.names.reserve(instructions);
@@ -189,12 +188,11 @@ impl Module {
 
     /// Inserts an instruction.
     ///
-    /// `name` is taken as it is; use [`Module::fresh_name`] for one that is
-    /// free.
+    /// `name` is used as given; [`Module::fresh_name`] returns a unique one.
     ///
     /// # Errors
-    /// If an operand or the position lies in another computation or was
-    /// removed, or ids have run out. Shapes are the verifier's matter.
+    /// If an operand or the position belongs to another computation or was removed, or there are
+    /// no ids left. The verifier checks shapes.
     pub fn insert(
         &mut self,
         position: Position,
@@ -245,9 +243,8 @@ impl Module {
         Ok(id)
     }
 
-    /// Copies an instruction, with all that is attached to it, to another
-    /// place. Operands and control predecessors are what `map` makes of them;
-    /// those it knows nothing of stay.
+    /// Copies an instruction with its metadata and extras to another position. `map` maps
+    /// operands and control predecessors; those that it does not map stay the same.
     ///
     /// # Errors
     /// As [`Module::insert`].
@@ -272,14 +269,13 @@ impl Module {
         Ok(copy)
     }
 
-    /// Says by which id the binary form knows an instruction.
+    /// Sets the id of an instruction in the binary form.
     pub fn set_unique_id(&mut self, id: InstId, unique_id: i64) {
         self.record_unique_id(id);
         self.unique_ids.set(id, Some(unique_id));
     }
 
-    /// Says by which id the binary form knows a computation, and what else it
-    /// says of it.
+    /// Sets the id of a computation in the binary form, and its residue.
     pub fn set_binary_form(&mut self, id: CompId, unique_id: i64, residue: Residue) {
         self.computations[id].unique_id = Some(unique_id);
         self.computations[id].residue = residue;
@@ -296,10 +292,10 @@ impl Module {
         Ok(())
     }
 
-    /// Makes an operand slot refer to another value.
+    /// Sets an operand to another value.
     ///
     /// # Errors
-    /// If the value lies in another computation, or there is no such operand.
+    /// If the value belongs to another computation, or there is no such operand.
     pub fn set_operand(
         &mut self,
         user: InstId,
@@ -317,8 +313,8 @@ impl Module {
         Ok(())
     }
 
-    /// Re-points every user of `old` to `new`, and the root if `old` is it.
-    /// `old` itself stays, without users. Layouts may differ.
+    /// Makes every user of `old` use `new`, and `new` the root if `old` is the root. `old`
+    /// remains, without users. Layouts may differ.
     ///
     /// # Errors
     /// If the two differ in type, dims or computation.
@@ -339,11 +335,10 @@ impl Module {
         Ok(())
     }
 
-    /// Removes an instruction that nothing uses.
+    /// Removes an instruction without users.
     ///
     /// # Errors
-    /// If it has users, is the root or a parameter, or another instruction
-    /// must run after it.
+    /// If it has users, is the root or a parameter, or has control successors.
     pub fn remove(&mut self, id: InstId) -> Result<(), EditError> {
         let parent = self.parent_of(id)?;
         if !self.is_removable(id) {
@@ -360,8 +355,8 @@ impl Module {
         Ok(())
     }
 
-    /// Whether [`Module::remove`] would accept the instruction. Its own side
-    /// effects are the caller's to consider.
+    /// Whether [`Module::remove`] would accept the instruction. The caller must check for side
+    /// effects of the instruction itself.
     pub fn is_removable(&self, id: InstId) -> bool {
         let instruction = &self.instructions[id];
         instruction.use_count == 0
@@ -371,12 +366,11 @@ impl Module {
             && self.extras(id).is_none_or(|extras| extras.control_successors.is_empty())
     }
 
-    /// Gives an instruction other attributes: `op` is its op with these.
-    /// Operands and shape must still agree with them, which the verifier
-    /// checks.
+    /// Replaces the attributes of an instruction by those of `op`, which has the same opcode.
+    /// The verifier checks that operands and shape agree with them.
     ///
     /// # Errors
-    /// If `op` is another op.
+    /// If `op` has another opcode.
     pub fn set_attributes(&mut self, id: InstId, op: Op) -> Result<(), EditError> {
         let (old, new) = (self.opcode(id), op.opcode());
         if old != new {
@@ -386,12 +380,11 @@ impl Module {
         Ok(())
     }
 
-    /// Gives a parameter another shape. Those who use it, and those who call its
-    /// computation, must then be made to agree with it, which the verifier
-    /// checks.
+    /// Replaces the shape of a parameter. The caller must then update its users and the callers
+    /// of its computation; the verifier checks that they agree.
     ///
     /// # Errors
-    /// If the instruction is no parameter.
+    /// If the instruction is not a parameter.
     pub fn set_parameter_shape(&mut self, id: InstId, shape: Shape) -> Result<(), EditError> {
         if !matches!(self.op(id), Op::Parameter(_)) {
             return Err(EditError::NoParameter(self.name_of(id).into()));
@@ -400,8 +393,8 @@ impl Module {
         Ok(())
     }
 
-    /// Sets where an instruction comes from. It is kept once where the one
-    /// before is the same; [`Module::copy_metadata`] shares it with any other.
+    /// Sets the metadata of an instruction. It is stored once if it equals the metadata set
+    /// before; [`Module::copy_metadata`] shares it with any other instruction.
     pub fn set_metadata(&mut self, id: InstId, metadata: OpMetadata) {
         let last = self.metadata.iter().next_back().filter(|(_, last)| **last == metadata);
         let metadata = match last {
@@ -412,7 +405,7 @@ impl Module {
         self.metadata_of.set(id, metadata.into());
     }
 
-    /// Copies where an instruction comes from to another.
+    /// Copies the metadata of an instruction to another.
     pub fn copy_metadata(&mut self, from: InstId, to: InstId) {
         let metadata = self.metadata_of[from];
         if !metadata.is_none() {
@@ -421,8 +414,7 @@ impl Module {
         }
     }
 
-    /// Sets the rarer attributes of an instruction, control predecessors
-    /// included.
+    /// Sets the extras of an instruction, control predecessors included.
     pub fn set_extras(&mut self, id: InstId, mut extras: Extras) {
         self.record_extras(id);
         let predecessors = std::mem::take(&mut extras.control_predecessors);
@@ -463,14 +455,14 @@ impl Module {
         self.drop_empty_extras(id);
     }
 
-    /// No extras rather than empty ones: passes take that for a plain one.
+    /// Removes empty extras, because passes treat an instruction without extras as a plain one.
     fn drop_empty_extras(&mut self, id: InstId) {
         if self.extras.get(&id).is_some_and(|extras| extras.is_empty()) {
             self.extras.remove(&id);
         }
     }
 
-    /// Whether `new` may take the place of `old`; their computation.
+    /// Checks that `new` may replace `old`, and returns their computation.
     pub(crate) fn check_replacement(&self, old: InstId, new: InstId) -> Result<CompId, EditError> {
         let parent = self.parent_of(old)?;
         self.check_operands(parent, &[new])?;
@@ -478,7 +470,7 @@ impl Module {
         Ok(parent)
     }
 
-    /// Whether a value of this shape may take the place of `old`.
+    /// Checks that a value of this shape may replace `old`.
     pub(crate) fn check_same_shape(&self, old: InstId, new: &Shape) -> Result<(), EditError> {
         if self.shape(old).compatible(new) {
             return Ok(());
@@ -494,7 +486,7 @@ impl Module {
         self.instructions[id].parent.get().ok_or(EditError::Removed(id))
     }
 
-    /// Whether there are ids left for so many more.
+    /// Checks that enough ids are left for this many more instructions and operands.
     pub(crate) fn check_room(&self, instructions: usize, operands: usize) -> Result<(), EditError> {
         let room = u32::MAX as usize - 1;
         let fits = self.instructions.len() + instructions <= room
@@ -525,7 +517,7 @@ impl Module {
                 self.uses.push(UseLink { user: id, previous: Packed::NONE, next: Packed::NONE });
             self.link_use(use_id, value);
         }
-        // In range: `check_operands` leaves room for all of them.
+        // The conversion cannot fail: `check_operands` leaves room for all operands.
         let first = u32::try_from(first).unwrap_or(u32::MAX);
         let count = u32::try_from(operands.len()).unwrap_or(u32::MAX);
         self.instructions[id].operands = OperandRange { first, count };

@@ -1,8 +1,7 @@
 //! Typed ids and the maps they index.
 //!
-//! A [`Module`](crate::Module) owns everything in flat maps; all else refers
-//! to it by `u32` ids. A [`PrimaryMap`] creates ids, a [`SecondaryMap`]
-//! attaches more data to ids made elsewhere.
+//! A [`Module`](crate::Module) owns everything in flat maps, and other code refers to its parts
+//! by `u32` ids. A [`PrimaryMap`] creates ids; a [`SecondaryMap`] attaches data to existing ids.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +9,7 @@ use std::ops::{Index, IndexMut};
 
 use rustc_hash::FxHashMap;
 
-/// An id: a `u32` in a type of its own.
+/// An id: a `u32` with a type of its own.
 pub trait Entity: Copy + Eq + Ord + std::hash::Hash + fmt::Debug {
     /// Makes the id with this index. Ids past `u32::MAX - 1` cannot be made;
     /// they saturate to the reserved last value.
@@ -111,9 +110,9 @@ impl<K: Entity> fmt::Debug for Packed<K> {
     }
 }
 
-/// The owning map of an id type: pushing makes the next id.
+/// The owning map of an id type: `push` creates the next id.
 ///
-/// It can record what it held, to be rolled back to it.
+/// It can record its state and be rolled back to it.
 #[derive(Clone, Debug)]
 pub struct PrimaryMap<K: Entity, V> {
     values: Vec<V>,
@@ -121,26 +120,26 @@ pub struct PrimaryMap<K: Entity, V> {
     key: PhantomData<K>,
 }
 
-/// The values that a map held when its record began.
+/// The state of a map when its record began.
 #[derive(Clone, Debug)]
 struct Record<V> {
     len: usize,
-    /// The values that may have changed since, by index.
+    /// The old values that may have changed since, by index.
     changed: FxHashMap<usize, V>,
 }
 
 impl<K: Entity, V> PrimaryMap<K, V> {
-    /// Begins to record what [`Self::roll_back`] goes back to; a record under way ends.
+    /// Begins a record for [`Self::roll_back`]; ends any earlier record.
     pub(crate) fn begin_record(&mut self) {
         self.record = Some(Record { len: self.values.len(), changed: FxHashMap::default() });
     }
 
-    /// Ends the record and leaves all as it is.
+    /// Ends the record and keeps all changes.
     pub(crate) fn end_record(&mut self) {
         self.record = None;
     }
 
-    /// Ends the record and goes back to what was there when it began.
+    /// Ends the record and restores the state in which it began.
     pub(crate) fn roll_back(&mut self) {
         if let Some(Record { len, changed }) = self.record.take() {
             self.values.truncate(len);
@@ -150,8 +149,7 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         }
     }
 
-    /// The ids whose values may have changed since the record began, and those made since,
-    /// in order.
+    /// The ids whose values may have changed since the record began, and new ids, in order.
     pub(crate) fn recorded(&self) -> Vec<K> {
         let Some(record) = &self.record else { return Vec::new() };
         let mut ids: Vec<usize> = record.changed.keys().copied().collect();
@@ -169,7 +167,7 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         id
     }
 
-    /// Makes room for so many more ids.
+    /// Reserves memory for this many more ids.
     pub fn reserve(&mut self, additional: usize) {
         self.values.reserve(additional);
     }
@@ -179,7 +177,7 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         self.values.len()
     }
 
-    /// Whether no id was made yet.
+    /// Whether no id was created yet.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -194,12 +192,12 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         (0..self.values.len()).map(K::from_index)
     }
 
-    /// The values of ids that follow one another, by the indices of these.
+    /// The values of consecutive ids, given the range of their indices.
     pub fn range(&self, indices: std::ops::Range<usize>) -> &[V] {
         &self.values[indices]
     }
 
-    /// The value of an id made by another map of this type, if in range.
+    /// The value of an id if it is in range; the id may come from another map of this type.
     pub fn get(&self, id: K) -> Option<&V> {
         self.values.get(id.index())
     }
@@ -231,7 +229,7 @@ impl<K: Entity, V: Clone> IndexMut<K> for PrimaryMap<K, V> {
     }
 }
 
-/// Data beside a [`PrimaryMap`]; ids without an entry read as the default.
+/// Data attached to the ids of a [`PrimaryMap`]; ids without an entry have the default value.
 #[derive(Clone, Debug)]
 pub struct SecondaryMap<K: Entity, V> {
     values: Vec<V>,
@@ -247,17 +245,17 @@ impl<K: Entity, V: Clone + Default> SecondaryMap<K, V> {
 }
 
 impl<K: Entity, V: Clone> SecondaryMap<K, V> {
-    /// An empty map whose absent entries read as `default`.
+    /// An empty map whose absent entries have the value `default`.
     pub fn with_default(default: V) -> Self {
         Self { values: Vec::new(), default, key: PhantomData }
     }
 
-    /// Makes room for the values of so many more ids.
+    /// Reserves memory for the values of this many more ids.
     pub fn reserve(&mut self, additional: usize) {
         self.values.reserve(additional);
     }
 
-    /// Makes the values of all ids below this index that have none.
+    /// Creates the missing values of all ids below `bound`.
     pub fn fill(&mut self, bound: usize) {
         if bound > self.values.len() {
             self.values.resize(bound, self.default.clone());
@@ -266,7 +264,7 @@ impl<K: Entity, V: Clone> SecondaryMap<K, V> {
 
     /// Sets the value of an id.
     pub fn set(&mut self, id: K, value: V) {
-        // Ids mostly get theirs one after the other.
+        // Values are mostly set in the order of the ids.
         if id.index() == self.values.len() {
             self.values.push(value);
         } else {
@@ -274,7 +272,7 @@ impl<K: Entity, V: Clone> SecondaryMap<K, V> {
         }
     }
 
-    /// The value of an id, made first where it is absent.
+    /// The value of an id; an absent value is created first.
     pub fn get_mut(&mut self, id: K) -> &mut V {
         let index = id.index();
         if index >= self.values.len() {

@@ -1,5 +1,5 @@
-//! Op + operand shapes -> result shape; one rule for builder, parser and
-//! verifier.
+//! Infers result shapes from ops and operand shapes. Builder, parser and verifier share these
+//! rules.
 
 mod mixed;
 
@@ -14,13 +14,13 @@ use crate::ops::family::Family;
 use crate::types::element::ElementType;
 use crate::types::shape::{ArrayShape, Shape};
 
-/// Why an op cannot have these operands, attributes and result.
+/// The error of an op with invalid operands, attributes or result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ShapeError {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub kind: ShapeErrorKind,
-    /// What is wrong and what would be right.
+    /// The error and the valid alternative.
     pub message: String,
 }
 
@@ -29,20 +29,20 @@ pub struct ShapeError {
 pub enum ShapeErrorKind {
     /// A wrong number of operands.
     OperandCount,
-    /// An operand's shape is not one the op takes.
+    /// The op does not accept the shape of an operand.
     Operand,
     /// An attribute's value does not fit the operands.
     Attribute,
-    /// The declared result is not what the rule gives.
+    /// The declared result differs from the result of the rule.
     Result,
     /// The result cannot be inferred and none was declared.
     NeedsShape,
-    /// A called computation takes or returns something else.
+    /// A called computation has other parameters or another result.
     Callee,
 }
 
 impl ShapeError {
-    /// An error of some kind.
+    /// Creates an error of a kind.
     pub fn new(kind: ShapeErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
@@ -64,7 +64,7 @@ impl ShapeError {
     }
 }
 
-/// What a shape rule may look at.
+/// The input of a shape rule.
 pub struct ShapeQuery<'a> {
     /// The op.
     pub op: &'a Op,
@@ -73,7 +73,7 @@ pub struct ShapeQuery<'a> {
     /// The result shape that was declared, if any. Rules that cannot infer
     /// the result (reshape, convert, iota ...) check and return it.
     pub declared: Option<&'a Shape>,
-    /// Where called computations are looked up.
+    /// The module that holds called computations.
     pub module: &'a Module,
     /// Whether floats may differ in precision: see [`infer_mixed`].
     pub mixes_precision: bool,
@@ -114,19 +114,18 @@ impl<'a> ShapeQuery<'a> {
         })
     }
 
-    /// Whether values of two types may meet: the types are one, or floats of
-    /// different precision where that is allowed.
+    /// Whether two element types are equal, or are both floats if mixed precision is allowed.
     pub(crate) fn same_type(&self, a: ElementType, b: ElementType) -> bool {
         a == b || self.mixes_precision && a.is_float() && b.is_float()
     }
 
-    /// [`Shape::compatible`], up to the precision of floats where that is
+    /// [`Shape::compatible`], without regard to the precision of floats if mixed precision is
     /// allowed.
     pub(crate) fn compatible(&self, a: &Shape, b: &Shape) -> bool {
         if self.mixes_precision { a.compatible_up_to_precision(b) } else { a.compatible(b) }
     }
 
-    /// What the op's rule says of as many operands as it takes.
+    /// Checks the operand count and applies the op's rule.
     fn yielded(&self) -> Result<Shape, ShapeError> {
         if !self.op.opcode().arity().admits(self.operands.len()) {
             return Err(self.arity_error());
@@ -142,7 +141,7 @@ impl<'a> ShapeQuery<'a> {
         )
     }
 
-    /// Checks that a computation takes these parameters and returns its result.
+    /// Checks that a computation takes these parameters and returns `result`.
     pub(crate) fn check_callee(
         &self,
         callee: CompId,
@@ -174,8 +173,8 @@ impl<'a> ShapeQuery<'a> {
         Ok(self.module.shape(root))
     }
 
-    /// Checks that a computation combines scalar accumulators with scalar
-    /// elements and yields accumulators, several in a tuple.
+    /// Checks that a computation combines scalar accumulators with scalar elements and returns
+    /// accumulators, in a tuple if there are several.
     pub(crate) fn check_reducer(
         &self,
         callee: CompId,
@@ -187,7 +186,7 @@ impl<'a> ShapeQuery<'a> {
         let given: SmallVec<[&Shape; 4]> = parameters.iter().collect();
         let result = self.check_callee(callee, &given)?;
         let yielded = result.as_tuple().unwrap_or(std::slice::from_ref(result));
-        // What it yields is what it is given next.
+        // The result becomes the accumulators of the next call.
         let taken = self.module.computation(callee).parameters();
         let next = |(yielded, &taken): (&Shape, _)| yielded.compatible(self.module.shape(taken));
         if yielded.len() == accumulators.len() && yielded.iter().zip(taken).all(next) {
@@ -204,13 +203,12 @@ impl<'a> ShapeQuery<'a> {
     }
 }
 
-/// The result shape of an op, checked against `declared` where that is given.
+/// The result shape of an op, checked against `declared` if that is given.
 ///
-/// The shape returned is `declared` itself, layout included, where the rule
-/// cannot infer it; otherwise the inferred shape without layouts. The two need
-/// only agree: a declared shape may say more or less than can be inferred of
-/// which dims are dynamic ([`Shape::agrees`]). Ops that hand values on, such as
-/// calls and tuples, keep that too.
+/// If the rule cannot infer the result, this is `declared` itself, layout included; otherwise
+/// the inferred shape without layouts. The two shapes need only agree: a declared shape may be
+/// more or less precise about which dims are dynamic ([`Shape::agrees`]). For ops that return an
+/// operand, such as calls and tuples, dynamic dims must be equal too.
 ///
 /// # Errors
 /// If the operands, attributes or the declared shape break the op's rule.
@@ -222,8 +220,7 @@ pub fn infer_shape(
 ) -> Result<Shape, ShapeError> {
     let query = ShapeQuery { op, operands, declared, module, mixes_precision: false };
     let inferred = query.yielded()?;
-    // What hands a value on hands on all of its shape: that value may be put in
-    // the op's place.
+    // A value that an op returns unchanged can replace the op, so its whole shape must be kept.
     let hands_on = op.opcode().family() == Family::Control;
     let fits = |declared: &Shape| {
         if hands_on { declared.compatible(&inferred) } else { declared.agrees(&inferred) }

@@ -1,9 +1,8 @@
-//! The layout of a result whose shape was left out.
+//! Infers the layout of a result whose shape is not in the text.
 //!
-//! XLA's shape inference copies an operand's shape, layout and all, for ops
-//! that keep its dims, and makes a new row-major one for the others
-//! (`xla/service/shape_inference.cc`). A text that leaves shapes out means
-//! the layouts that come of it.
+//! XLA's shape inference copies an operand's shape with its layout for ops that keep its dims,
+//! and creates a row-major shape for others (`xla/service/shape_inference.cc`). A text without
+//! shapes implies these layouts.
 
 use smallvec::SmallVec;
 
@@ -12,9 +11,8 @@ use crate::types::element::ElementType;
 use crate::types::layout::Layout;
 use crate::types::shape::{ArrayShape, Shape};
 
-/// Gives the shape inferred for an op the layout of the operand that it is like,
-/// where the op's row says that it is like one, and of a `transpose` the one in
-/// which it moves nothing.
+/// Sets the layout of an inferred shape: the layout of an operand if the op's row has the flag
+/// `LAYOUT`, and for a `transpose` the layout in which it moves no element.
 pub fn infer_layout(op: &Op, operands: &[&Shape], inferred: &mut Shape) {
     if !op.opcode().keeps_layout() {
         return;
@@ -26,7 +24,8 @@ pub fn infer_layout(op: &Op, operands: &[&Shape], inferred: &mut Shape) {
             }
         }
         Shape::Tuple(elements) => {
-            // Whole norms yield statistics besides, which are like no operand.
+            // Training and gradient norms also return statistics, whose layout is not an
+            // operand's.
             let is_norm = matches!(op, Op::BatchNormTraining(_) | Op::BatchNormGrad(_));
             let like_operands = if is_norm { 1 } else { elements.len() };
             for (element, operand) in elements.iter_mut().zip(operands).take(like_operands) {
@@ -39,7 +38,7 @@ pub fn infer_layout(op: &Op, operands: &[&Shape], inferred: &mut Shape) {
     }
 }
 
-/// The operand whose shape the result has.
+/// The operand whose layout the result has.
 fn layout_operand<'a>(opcode: Opcode, operands: &[&'a Shape]) -> Option<&'a ArrayShape> {
     let second = match operands.first()? {
         Shape::Array(condition) if opcode == Opcode::Select => condition.rank() == 0,
@@ -55,7 +54,7 @@ fn handed_on(
     result: &ArrayShape,
 ) -> Option<Layout> {
     let mut layout = given.layout_or_default();
-    // Padding holds a value, which an op may change.
+    // The value of padding elements can change through the op.
     layout.padding = None;
     if let Op::Transpose(attrs) = op {
         layout.minor_to_major = permuted(&layout, &attrs.dimensions)?;
@@ -68,8 +67,8 @@ fn handed_on(
     Some(layout).filter(|layout| !layout.is_default())
 }
 
-/// XLA forgets how elements are packed where it makes the element type anew,
-/// unless the new one is narrower than a byte.
+/// Whether the result keeps the operand's packing. XLA drops it for ops that set a new element
+/// type, unless the new type is narrower than a byte.
 fn keeps_packing(opcode: Opcode, operands: usize, given: &ArrayShape, to: &ArrayShape) -> bool {
     let made_anew =
         (opcode.is_elementwise() && operands == 2) || given.element_type != to.element_type;
@@ -80,7 +79,7 @@ fn packing(shape: &ArrayShape) -> i64 {
     shape.layout.as_ref().map_or(0, |layout| layout.element_size_in_bits)
 }
 
-/// Operand dim `d` of a transpose becomes the result dim that names it.
+/// The layout in which operand dim `d` of a transpose is the result dim that refers to it.
 fn permuted(layout: &Layout, dimensions: &[i64]) -> Option<SmallVec<[u32; 6]>> {
     let becomes = |&dim: &u32| {
         let place = dimensions.iter().position(|&from| from == i64::from(dim))?;

@@ -1,4 +1,4 @@
-//! One instruction: op, shape, operands. All else lies in side tables.
+//! An instruction: op, shape, operands. Other data is in side tables.
 
 use crate::entity::{CompId, InstId, Packed, ShapeId, UseId};
 use crate::ops::{Op, Opcode};
@@ -11,7 +11,7 @@ pub struct Instruction {
     pub(crate) shape: ShapeId,
     /// The operand slots `first..first + count` of the module.
     pub(crate) operands: OperandRange,
-    /// The computation it is in; none once it was removed.
+    /// The computation that contains it; `None` after its removal.
     pub(crate) parent: Packed<CompId>,
     /// Its neighbours in the computation's order.
     pub(crate) previous: Packed<InstId>,
@@ -51,13 +51,13 @@ impl Instruction {
         self.shape
     }
 
-    /// The computation it is in; none once it was removed.
+    /// The computation that contains it; `None` after its removal.
     pub fn parent(&self) -> Option<CompId> {
         self.parent.get()
     }
 
-    /// How many operand slots refer to it. The computation's root counts no
-    /// use for being the root.
+    /// The number of operand slots that refer to it. Being the root of a computation is not a
+    /// use.
     pub fn use_count(&self) -> usize {
         self.use_count as usize
     }
@@ -76,6 +76,6 @@ pub(crate) struct UseLink {
 pub struct Use {
     /// The instruction that has the operand.
     pub user: InstId,
-    /// Which of its operands it is.
+    /// The number of the operand.
     pub operand: usize,
 }

@@ -13,11 +13,11 @@
 //! - [`walk`]: post-order and call graph, through petgraph's visit traits.
 //! - [`infer_shape`]: the one shape rule of each op; [`infer_mixed`] where floats
 //!   differ in precision.
-//! - [`mod@verify`]: what must hold; [`Verified`] is a type of its own.
-//! - [`reducer`]: what the computation of a reduce does.
-//! - [`Builder`]: how front ends make modules.
+//! - [`mod@verify`]: the checks of a module; a checked module has the type [`Verified`].
+//! - [`reducer`]: recognises the computation of a reduce.
+//! - [`Builder`]: builds modules for front ends.
 //!
-//! This crate knows no characters, files or targets.
+//! This crate does not depend on text, files or targets.
 
 mod builder;
 mod computation;

@@ -1,4 +1,4 @@
-//! What is known about instructions and modules beyond op, shape, operands.
+//! Data about instructions and modules other than op, shape and operands.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::ops::attr::{Real64, Verbatim};
 use crate::types::shape::{Dims, Shape};
 use crate::types::sharding::Sharding;
 
-/// Fields of the binary form that have no place here, as a protobuf message
-/// that holds nothing else. It is carried, not understood: whatever carries it
-/// is written with it again, and text cannot say it.
+/// Fields of the binary form that this crate does not model, as a protobuf message with only
+/// these fields. They are written back unchanged with the item that they belong to; text cannot
+/// express them.
 pub type Residue = Box<[u8]>;
 
-/// Where an instruction comes from (XLA's `OpMetadata`).
+/// The origin of an instruction in its framework (XLA's `OpMetadata`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpMetadata {
     /// The framework's op, for example `conv_general_dilated`.
     pub op_type: SmolStr,
     /// The framework's name, for example `jit(f)/jit(main)/add`.
     pub op_name: SmolStr,
-    /// The file of the line that made it.
+    /// The source file of the op.
     pub source_file: SmolStr,
     /// The line, from 1; 0 if unknown.
     pub source_line: i64,
     /// The frame in the module's [`StackTables`], from 1; 0 if unknown.
     pub stack_frame_id: i64,
-    /// What few instructions have.
+    /// Fields that few instructions have.
     pub rare: Option<Box<RareMetadata>>,
 }
 
@@ -47,15 +47,15 @@ pub struct RareMetadata {
     pub deduplicated_name: SmolStr,
     /// A name that stays the same through scheduling.
     pub scheduling_name: SmolStr,
-    /// Anything.
+    /// An arbitrary payload.
     pub metadata_payload: SmolStr,
-    /// Fields that are carried, not understood, as `name`, text.
+    /// Unmodelled fields as pairs of name and text.
     pub other: Vec<(SmolStr, Verbatim)>,
     /// The rest of its binary form.
     pub residue: Residue,
 }
 
-/// Attributes that any instruction may have, and few do.
+/// Attributes that any instruction can have, but few do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// `sharding={...}`.
@@ -71,14 +71,13 @@ pub struct Extras {
     pub origin: Option<Box<Origin>>,
     /// `backend_config=...`, with its quotes or braces.
     pub backend_config: Option<Verbatim>,
-    /// `control-predecessors={...}`: these run first.
+    /// `control-predecessors={...}`: instructions that must run first.
     pub control_predecessors: Vec<InstId>,
-    /// The other end of the control predecessors; kept by the module.
+    /// The inverse of the control predecessors; maintained by the module.
     pub(crate) control_successors: Vec<InstId>,
-    /// Attributes that are carried, not understood, as `name`, text.
+    /// Unmodelled attributes as pairs of name and text.
     pub other: Vec<(SmolStr, Verbatim)>,
-    /// The rest of its binary form, metadata aside. Passes take it, as any
-    /// extra, for something that an instruction must keep.
+    /// The rest of its binary form, without metadata. Passes must keep it, like any other extra.
     pub residue: Residue,
 }
 
@@ -88,35 +87,34 @@ impl Extras {
         &self.control_successors
     }
 
-    /// Whether nothing is set.
+    /// Whether there are no extras.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What front ends say to themselves: names and values, in order.
+/// Attributes that front ends define for themselves: names and values, in order.
 pub type FrontendAttributes = Vec<(SmolStr, Box<str>)>;
 
-/// Numbers to show beside an instruction (XLA's `StatisticsViz`).
+/// Numbers to display beside an instruction (XLA's `StatisticsViz`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Which of them to show as a colour.
+    /// The index of the number to display as a colour.
     pub visualizing_index: i64,
     /// Names and values.
     pub values: Vec<(SmolStr, Real64)>,
 }
 
-/// Which values of the original program an instruction computes (XLA's
-/// `OriginalValue`).
+/// The values of the original program that an instruction computes (XLA's `OriginalValue`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// `{[synthetic_call]}`: a call that was not in the program.
     SyntheticCall,
-    /// For each array.
+    /// One origin per array of the result.
     Value(OriginTree),
 }
 
-/// The [`Origin`] of a value, in the form of its shape.
+/// The [`Origin`] of a value, structured like its shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginTree {
     /// Of an array: `{"x" {0}}`; `None` if it has none.
@@ -130,28 +128,28 @@ pub enum OriginTree {
 pub struct OriginalArray {
     /// The instruction that computed it.
     pub instruction: SmolStr,
-    /// Which part of its result.
+    /// The index of the array in a tuple result; empty for the whole result.
     pub part: Dims,
 }
 
-/// How arrays of the original program that nothing computes any more are had
-/// from others (XLA's `OriginalValueRecoveryTable`).
+/// How to compute arrays of the original program that no instruction computes any more (XLA's
+/// `OriginalValueRecoveryTable`).
 pub type RecoveryTable = BTreeMap<OriginalArray, Recovery>;
 
-/// How one array of the original program is had from another.
+/// How to compute an array of the original program from another one.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// The other array; instructions have it as their origin.
+    /// The other array, which is the origin of instructions.
     pub replacement: OriginalArray,
-    /// A program of one parameter, the other array, and the lost one as its
-    /// result; both are the same if there is none.
+    /// A module that computes the lost array from one parameter, the other array; `None` if the
+    /// two are equal.
     pub module: Option<Box<Module>>,
     /// The rest of the binary form of this entry.
     pub residue: Residue,
 }
 
-/// How deep recovery tables may nest, each in a module of the one around it.
-/// Text doubles the escapes with each of them.
+/// The maximum nesting depth of recovery tables, each in a module of the enclosing table. Each
+/// level doubles the escapes in text.
 pub const MAX_RECOVERY_DEPTH: usize = 4;
 
 /// The types of a computation's parameters and result, layouts included.
@@ -163,33 +161,32 @@ pub struct ProgramShape {
     pub result: Shape,
 }
 
-/// What stands between `HloModule name` and the first computation.
+/// The attributes between `HloModule name` and the first computation.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
     /// The layouts in which the entry's parameters and result are passed.
     pub entry_layout: Option<ProgramShape>,
     /// Whether the instructions' order is the order of execution.
     pub is_scheduled: bool,
-    /// Results of the entry that lie in the buffer of a parameter.
+    /// Results of the entry that share the buffer of a parameter.
     pub input_output_alias: Vec<InputOutputAlias>,
     /// Parameters, or parts of them, whose buffers may be used for results.
     pub buffer_donors: Vec<(i64, Dims)>,
-    /// Whether parameters that are results lie in the same buffer.
+    /// Whether a parameter that is also a result shares the result's buffer.
     pub alias_passthrough_params: bool,
-    /// For each parameter, or one for all, whether a partitioner may choose
-    /// the sharding.
+    /// For each parameter, or once for all, whether a partitioner may choose the sharding.
     pub allow_sharding_propagation_to_parameters: Vec<bool>,
     /// The same for the arrays of the result.
     pub allow_sharding_propagation_to_output: Vec<bool>,
     /// Copies of the program that run on different data; 1 if absent.
     pub replica_count: Option<i64>,
-    /// Parts into which the program is cut; 1 if absent.
+    /// Number of partitions of the program; 1 if absent.
     pub num_partitions: Option<i64>,
     /// `frontend_attributes={...}`.
     pub frontend_attributes: FrontendAttributes,
     /// `origin_recovery_table={...}`.
     pub origin_recovery: RecoveryTable,
-    /// Header attributes that are carried, not understood, as `name`, text.
+    /// Unmodelled header attributes as pairs of name and text.
     pub other: Vec<(SmolStr, Verbatim)>,
     /// Call stacks that metadata refers to.
     pub stack_tables: Option<StackTables>,
@@ -197,17 +194,16 @@ pub struct Header {
     pub residue: Residue,
 }
 
-/// A part of the entry's result that lies in the buffer of a part of a
-/// parameter.
+/// A part of the entry's result that shares the buffer of a part of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputOutputAlias {
-    /// Which part of the result.
+    /// The index of the part in the result.
     pub output: Dims,
     /// The number of the parameter.
     pub parameter: i64,
-    /// Which part of it.
+    /// The index of the part in the parameter.
     pub parameter_part: Dims,
-    /// Whether it must, rather than may.
+    /// Whether sharing is required, not only allowed.
     pub must: bool,
 }
 
@@ -246,7 +242,7 @@ pub struct FileLocation {
 pub struct StackFrame {
     /// Index into the file locations, from 1.
     pub file_location_id: i64,
-    /// As text has it: the caller's index plus 1; 1 for the outermost frame.
+    /// The caller's index plus 1, as in text; 1 for the outermost frame.
     pub parent_frame_id: i64,
 }
 

@@ -23,7 +23,7 @@ use crate::types::shape::{ArrayShape, Shape};
 pub struct Module {
     /// The name, as in `HloModule name`.
     pub name: SmolStr,
-    /// What else the first lines say.
+    /// The attributes of the header.
     pub header: Header,
     pub(crate) computations: PrimaryMap<CompId, Computation>,
     /// The computations in use, callees before callers.
@@ -41,9 +41,9 @@ pub struct Module {
     /// Not interned: most instructions have metadata that few others have.
     pub(crate) metadata: PrimaryMap<MetadataId, OpMetadata>,
     pub(crate) metadata_of: SecondaryMap<InstId, Packed<MetadataId>>,
-    /// Only looked up by id, never iterated, so its order cannot be seen.
+    /// Only looked up by id and never iterated, so the map's order is not observable.
     pub(crate) extras: FxHashMap<InstId, Box<Extras>>,
-    /// The record that a trial is rolled back by, while one is under way.
+    /// The record of the trial under way, for its rollback.
     pub(crate) trial: Option<Box<Trial>>,
 }
 
@@ -157,8 +157,8 @@ impl Module {
             .is_some_and(|parent| self.computations[parent].root() == Some(id))
     }
 
-    /// Whether a value is used, or is the root of its computation. Dead code
-    /// elimination may remove others, where [`Module::is_removable`] holds.
+    /// Whether a value is used or is the root of its computation. Dead code elimination may
+    /// remove other instructions if [`Module::is_removable`] holds.
     pub fn is_live(&self, id: InstId) -> bool {
         self.instructions[id].use_count() > 0 || self.is_root(id)
     }
@@ -173,19 +173,19 @@ impl Module {
         self.names.get(id)
     }
 
-    /// The id of an instruction in the binary form it was read from. Those made
-    /// since have none.
+    /// The id of an instruction in the binary form; `None` for instructions created after
+    /// reading.
     pub fn unique_id(&self, id: InstId) -> Option<i64> {
         self.unique_ids[id]
     }
 
-    /// Where an instruction comes from, if that is known.
+    /// The metadata of an instruction, if it has any.
     pub fn metadata(&self, id: InstId) -> Option<&OpMetadata> {
         let metadata = self.metadata_of[id].get()?;
         self.metadata.get(metadata)
     }
 
-    /// The rarer attributes of an instruction, if it has any.
+    /// The extras of an instruction, if it has any.
     pub fn extras(&self, id: InstId) -> Option<&Extras> {
         self.extras.get(&id).map(Box::as_ref)
     }

@@ -1,4 +1,4 @@
-//! Names of instructions, and new ones that are still free.
+//! Names of instructions, and generation of unique names.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
@@ -8,10 +8,9 @@ use crate::module::Module;
 
 /// The names of a module's instructions.
 ///
-/// Text asks for names that are unique within a computation; names made here
-/// are unique in the whole module, as XLA makes them. What is taken is only
-/// tracked once the first new name is asked for or a trial begins, so that reading a module
-/// does not pay for it.
+/// Text requires names that are unique within a computation; generated names are unique in the
+/// whole module, as in XLA. The set of used names is built only when the first new name is
+/// needed or a trial begins, so that reading a module does not pay for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     of: SecondaryMap<InstId, SmolStr>,
@@ -21,14 +20,14 @@ pub(crate) struct Names {
     record: Option<Record>,
 }
 
-/// The names as they were when their record began.
+/// Changes of the names since the record began.
 #[derive(Clone, Debug, Default)]
 struct Record {
-    /// The names that instructions had, newest last.
+    /// The old names of renamed instructions, newest last.
     renamed: Vec<(InstId, SmolStr)>,
-    /// Those that were not taken.
+    /// Names that were free.
     free: Vec<SmolStr>,
-    /// The numbers that were next after these stems.
+    /// The old next number of each stem.
     next: FxHashMap<SmolStr, Option<u64>>,
 }
 
@@ -52,19 +51,18 @@ impl Names {
         self.of.set(id, name);
     }
 
-    /// Begins to record what [`Self::roll_back`] goes back to; from now on it is tracked which
-    /// names are taken.
+    /// Begins a record for [`Self::roll_back`]. From now on the set of used names is maintained.
     pub(crate) fn begin_record(&mut self, all: impl Iterator<Item = InstId>) {
         tracked(&mut self.taken, &self.of, all);
         self.record = Some(Record::default());
     }
 
-    /// Ends the record and leaves all as it is.
+    /// Ends the record and keeps all changes.
     pub(crate) fn end_record(&mut self) {
         self.record = None;
     }
 
-    /// Ends the record and goes back to what was there when it began.
+    /// Ends the record and restores the state in which it began.
     pub(crate) fn roll_back(&mut self) {
         let Some(record) = self.record.take() else { return };
         for (id, name) in record.renamed.into_iter().rev() {
@@ -83,8 +81,8 @@ impl Names {
         }
     }
 
-    /// A name like `wanted` that no instruction of the module has:
-    /// itself if free, else with the first free number after a dot.
+    /// A name that no instruction of the module has: `wanted` itself if it is free, otherwise
+    /// its stem, a dot and the first free number.
     pub(crate) fn fresh(&mut self, wanted: &str, all: impl Iterator<Item = InstId>) -> SmolStr {
         let taken = tracked(&mut self.taken, &self.of, all);
         if !wanted.is_empty() && !taken.contains(wanted) {
@@ -119,7 +117,7 @@ impl Module {
     }
 }
 
-/// The names that are taken: those of all instructions, unless it was tracked before.
+/// The set of used names; built from all instructions if it does not exist yet.
 fn tracked<'a>(
     taken: &'a mut Option<FxHashSet<SmolStr>>,
     of: &SecondaryMap<InstId, SmolStr>,

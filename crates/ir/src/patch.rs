@@ -1,7 +1,7 @@
-//! A set of edits that is applied whole or not at all.
+//! A set of edits that is applied completely or not at all.
 //!
-//! A rewrite plans its new instructions in a [`Patch`], weighs them, and only
-//! then touches the module.
+//! A rewrite plans its new instructions in a [`Patch`] and estimates their cost before it
+//! changes the module.
 
 use smallvec::SmallVec;
 
@@ -16,7 +16,7 @@ use crate::types::shape::Shape;
 pub enum Value {
     /// An instruction of the module.
     Old(InstId),
-    /// An instruction that the patch will make: its place in [`Patch::planned`].
+    /// An instruction that the patch will create: its index in [`Patch::planned`].
     New(usize),
 }
 
@@ -26,7 +26,7 @@ impl From<InstId> for Value {
     }
 }
 
-/// An instruction that a patch will make.
+/// An instruction that a patch will create.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The op.
@@ -35,13 +35,13 @@ pub struct Planned {
     pub shape: Shape,
     /// The operands.
     pub operands: SmallVec<[Value; 3]>,
-    /// The instruction before which it goes.
+    /// The instruction before which it is inserted.
     pub before: InstId,
-    /// The instruction whose metadata it takes.
+    /// The instruction whose metadata it copies.
     pub like: InstId,
 }
 
-/// Instructions to make, and instructions whose users are then re-pointed.
+/// Instructions to create, and instructions whose users are then redirected.
 #[derive(Clone, Debug, Default)]
 pub struct Patch {
     planned: Vec<Planned>,
@@ -54,8 +54,8 @@ impl Patch {
         Self::default()
     }
 
-    /// Plans an instruction before `before`, which must not precede any of
-    /// the operands; it takes the metadata of `before` too.
+    /// Plans an instruction before `before`, which must not precede any of the operands; copies
+    /// the metadata of `before`.
     pub fn add(
         &mut self,
         before: InstId,
@@ -80,7 +80,7 @@ impl Patch {
         Value::New(self.planned.len() - 1)
     }
 
-    /// Plans to re-point all users of `old` to `new`.
+    /// Plans to redirect all users of `old` to `new`.
     pub fn replace(&mut self, old: InstId, new: Value) {
         self.replaced.push((old, new));
     }
@@ -90,7 +90,7 @@ impl Patch {
         &self.planned
     }
 
-    /// The instructions whose users will be re-pointed, with their successors.
+    /// The instructions whose users will be redirected, with their replacements.
     pub fn replaced(&self) -> &[(InstId, Value)] {
         &self.replaced
     }
@@ -108,12 +108,11 @@ impl Patch {
         }
     }
 
-    /// Makes the instructions and re-points the users. The replaced
-    /// instructions stay, without users.
+    /// Creates the instructions and redirects the users. The replaced instructions remain,
+    /// without users.
     ///
     /// # Errors
-    /// If an operand, an anchor or a replacement does not fit; nothing is
-    /// changed then.
+    /// If an operand, a position or a replacement is not valid; the module is then unchanged.
     pub fn apply(&self, module: &mut Module) -> Result<Vec<InstId>, EditError> {
         self.check(module)?;
         let mut made: Vec<InstId> = Vec::with_capacity(self.planned.len());
@@ -140,7 +139,7 @@ impl Patch {
         Ok(made)
     }
 
-    /// Everything that could go wrong in [`Patch::apply`], before it begins.
+    /// Checks every precondition of [`Patch::apply`].
     fn check(&self, module: &Module) -> Result<(), EditError> {
         let mut parents = Vec::with_capacity(self.planned.len());
         for planned in &self.planned {
@@ -158,8 +157,8 @@ impl Patch {
         module.check_room(self.planned.len(), operands)
     }
 
-    /// Checks that a value lies in `user`, the computation of its user, given
-    /// the computations of what was planned before.
+    /// Checks that a value belongs to `user`, the computation of its user, given the
+    /// computations of the instructions planned before.
     fn check_value(
         &self,
         module: &Module,

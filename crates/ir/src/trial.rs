@@ -1,8 +1,8 @@
-//! Edits on trial: made, looked at, and kept or undone.
+//! Trials: edits that can be rolled back.
 //!
-//! A rewrite that must be weighed as a part of its module is made in the module itself,
-//! which is rolled back where the rewrite does not pay. That takes time for what was
-//! edited, and not, as a copy does, for all that there is.
+//! A rewrite whose cost depends on the whole module is made in the module itself and rolled back
+//! if it does not pay. The time depends on the number of edits, while a copy would take time for
+//! the whole module.
 
 use rustc_hash::FxHashMap;
 
@@ -10,14 +10,14 @@ use crate::entity::{CompId, InstId, MetadataId, Packed};
 use crate::metadata::Extras;
 use crate::module::Module;
 
-/// The parts of a module that its maps do not record themselves, as they were when a trial began.
+/// State of a module at the beginning of a trial that its maps do not record themselves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trial {
     order: Vec<CompId>,
     entry: Packed<CompId>,
     instructions: usize,
     shapes: usize,
-    /// The roots that computations had and have where these changed.
+    /// The old and new roots of computations whose root changed.
     roots: Vec<InstId>,
     extras: FxHashMap<InstId, Option<Box<Extras>>>,
     metadata: FxHashMap<InstId, Packed<MetadataId>>,
@@ -25,9 +25,9 @@ pub(crate) struct Trial {
 }
 
 impl Module {
-    /// Begins a trial: [`Module::roll_back`] undoes all edits made from here on, and
-    /// [`Module::keep`] keeps them. The module's name and header are no part of it. A trial
-    /// under way is kept.
+    /// Begins a trial: [`Module::roll_back`] undoes all later edits, and [`Module::keep`] keeps
+    /// them. The module's name and header are not included. Keeps the edits of an earlier trial
+    /// under way.
     pub fn begin_trial(&mut self) {
         self.computations.begin_record();
         self.instructions.begin_record();
@@ -44,9 +44,8 @@ impl Module {
         }));
     }
 
-    /// The instructions that were made or edited in the trial under way, or whose uses,
-    /// control edges or neighbours changed, or that became or were the root of a computation,
-    /// in order of their ids.
+    /// The instructions that were created or edited in the trial under way, or whose uses,
+    /// control edges or neighbours changed, and old and new roots, in order of their ids.
     pub fn tried(&self) -> Vec<InstId> {
         let mut tried = self.instructions.recorded();
         tried.extend(self.operands.recorded().into_iter().map(|slot| self.uses[slot].user));
@@ -69,8 +68,8 @@ impl Module {
         self.trial = None;
     }
 
-    /// Ends the trial under way, and leaves the module as it was when it began, but that names
-    /// once taken are not free again after a renaming.
+    /// Ends the trial under way and restores the module to the state in which the trial began,
+    /// except that the old names of renamed instructions stay reserved.
     pub fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else { return };
         self.computations.roll_back();
@@ -97,7 +96,7 @@ impl Module {
         debug_assert_eq!(self.instructions.len(), trial.instructions);
     }
 
-    /// Remembers that a computation's root is to become another one.
+    /// Records that the root of a computation will change.
     pub(crate) fn record_root(&mut self, computation: CompId, new: InstId) {
         let old = self.computations[computation].root();
         if let Some(trial) = &mut self.trial {
@@ -105,21 +104,21 @@ impl Module {
         }
     }
 
-    /// Remembers the extras of an instruction for the trial under way.
+    /// Records the extras of an instruction for the trial under way.
     pub(crate) fn record_extras(&mut self, id: InstId) {
         if let Some(trial) = &mut self.trial {
             trial.extras.entry(id).or_insert_with(|| self.extras.get(&id).cloned());
         }
     }
 
-    /// Remembers where an instruction comes from for the trial under way.
+    /// Records the metadata of an instruction for the trial under way.
     pub(crate) fn record_metadata(&mut self, id: InstId) {
         if let Some(trial) = &mut self.trial {
             trial.metadata.entry(id).or_insert(self.metadata_of[id]);
         }
     }
 
-    /// Remembers the binary id of an instruction for the trial under way.
+    /// Records the binary id of an instruction for the trial under way.
     pub(crate) fn record_unique_id(&mut self, id: InstId) {
         if let Some(trial) = &mut self.trial {
             trial.unique_ids.entry(id).or_insert(self.unique_ids[id]);

@@ -10,8 +10,8 @@ use crate::entity::{CompId, Entity, InstId};
 use crate::module::Module;
 use crate::ops::Op;
 
-/// The nodes that a walk has seen. Its size is that of the walk, not of the
-/// module, so that many small walks over a large module stay cheap.
+/// The nodes that a walk has visited. Its size depends on the walk and not on the module, so
+/// that many small walks over a large module stay cheap.
 #[derive(Clone, Debug)]
 pub struct Visited<K: Entity>(FxHashSet<K>);
 
@@ -93,16 +93,14 @@ impl Visitable for CallGraph<'_> {
 }
 
 impl Module {
-    /// The instructions that `root` needs, itself last, producers before
-    /// consumers.
+    /// `root` and all its transitive operands, operands before users.
     pub fn post_order(&self, root: InstId) -> Vec<InstId> {
         let graph = OperandGraph(self);
         let mut walk = DfsPostOrder::new(graph, root);
         std::iter::from_fn(|| walk.next(graph)).collect()
     }
 
-    /// The computations that `root` reaches by calls, itself last, callees
-    /// before callers.
+    /// `root` and all computations that it calls transitively, callees before callers.
     pub fn call_order(&self, root: CompId) -> Vec<CompId> {
         let callees: FxHashMap<CompId, Vec<CompId>> =
             self.order.iter().map(|&c| (c, self.callees(c))).collect();
@@ -125,11 +123,10 @@ impl Module {
         callees
     }
 
-    /// The computations that act on more than their result, by themselves or
-    /// through those they call.
+    /// The computations with side effects, in themselves or in computations that they call.
     pub fn effectful_computations(&self) -> FxHashSet<CompId> {
         let mut effectful = FxHashSet::default();
-        // Callees stand before callers, so one pass sees them first.
+        // Callees precede callers, so one pass is enough.
         for &computation in &self.order {
             if self.instructions(computation).any(|id| self.has_side_effect(id, &effectful)) {
                 effectful.insert(computation);
@@ -138,8 +135,7 @@ impl Module {
         effectful
     }
 
-    /// Whether an instruction acts on more than its result, given the
-    /// [`Module::effectful_computations`].
+    /// Whether an instruction has side effects, given the [`Module::effectful_computations`].
     pub fn has_side_effect(&self, id: InstId, effectful: &FxHashSet<CompId>) -> bool {
         let op = self.op(id);
         if op.opcode().has_side_effect() {

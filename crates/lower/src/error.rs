@@ -1,4 +1,4 @@
-//! Why something has no kernel: where it is, and what kind of reason it has.
+//! Why an instruction has no kernel: the place and the kind of the reason.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,166 +8,163 @@ use tilewright_ir::{ElementType, Opcode};
 
 use crate::plan::PlanError;
 
-/// Why there is no kernel, and where.
+/// The reason why there is no kernel, and its place.
 ///
-/// `Display` gives one line: the instruction, the kernel where it has another name, and
-/// the reason.
+/// `Display` writes one line: the instruction, the kernel if its name differs, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerError {
-    /// Where the reason lies.
+    /// The place that the reason concerns.
     pub site: Site,
-    /// What it is.
+    /// The reason.
     pub kind: ErrorKind,
 }
 
-/// Where the reason for an error lies, as far as that is known.
+/// The place that an error concerns, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// The name of the instruction; of the module, where it is all of that.
+    /// The name of the instruction, or of the module if the error concerns the whole module.
     pub instruction: Option<String>,
-    /// The name of the kernel that was being made.
+    /// The name of the kernel that was being generated.
     pub kernel: Option<String>,
 }
 
-/// The kinds of reasons, as callers tell them apart.
+/// The kinds of reasons that callers distinguish.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The program asks for what lowering does not do.
+    /// Lowering does not support the program.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// Sizes, or numbers of instructions, beyond what is counted.
+    /// Sizes or numbers of instructions exceed a limit.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
-    /// The target has too little vector memory, or too few registers.
+    /// The target has too little vector memory or too few registers.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
-    /// An invariant of lowering does not hold, or a group was asked for that is none.
+    /// An invariant of lowering does not hold, or a group is not valid.
     #[error("a bug in lowering, please report it: {0}")]
     Internal(Cow<'static, str>),
 }
 
-/// What lowering does not do, and what to do instead.
+/// What lowering does not support; each message suggests an alternative.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// Dims that are only known at run time.
+    /// Dims that are known only at run time.
     #[error("it has dynamic dims; give it dims that are known before it runs")]
     Dynamic,
-    /// Tiles that do not make whole vectors.
+    /// The tiles are not whole vectors.
     #[error("its layout's tiles do not make whole vectors; give it tiles of the target, or none")]
     Tiles,
-    /// A tile like `T(*,128)` makes one axis of dims that are kept and dims
-    /// that are reduced.
+    /// A tile like `T(*,128)` combines kept and reduced dims into one axis.
     #[error(transparent)]
     Combined(PlanError),
-    /// Arrays that do not lie alike.
+    /// The arrays have different layouts.
     #[error("its arrays do not lie alike in memory: give them one layout, and types of one width")]
     Unlike,
-    /// Results of a type of which a vector holds more elements than of any array.
+    /// A vector holds more elements of the result type than of any array's type.
     #[error("its results lie in longer vectors than its arrays; convert them in an op of its own")]
     Narrow,
-    /// A computation whose identity is not known, where one is needed.
+    /// The identity of a computation is needed and not known.
     #[error("no identity of its computation is known, which its strategy needs; use `fused`")]
     NoIdentity,
-    /// Indices that are not those along rows of all that is reduced.
+    /// The indices do not count along rows of all reduced dims.
     #[error(
         "it counts along its reduced dims in other steps than along rows of all of them; use \
          `fused`"
     )]
     Uneven,
-    /// A computation of a reduce that is no function of scalars.
+    /// The computation of a reduce is not a function of scalars.
     #[error(
         "its computation is not elementwise, or takes other types; write it with elementwise ops \
          of the types that are reduced"
     )]
     Computation,
-    /// A reduce of several arrays within a kernel that does more.
+    /// A reduce of several arrays inside a kernel of several instructions.
     #[error("it reduces several arrays at once, which only a kernel of its own does")]
     SeveralArrays,
-    /// A reduce of an array without elements within a kernel that does more.
+    /// A reduce of an array without elements inside a kernel of several instructions.
     #[error("it reduces an array without elements, which only a kernel of its own does")]
     Empty,
-    /// A reduce that begins with what its own kernel would compute.
+    /// A reduce whose init is computed by the same kernel.
     #[error("its init is computed in the same kernel; make it a constant or a parameter")]
     Init,
-    /// An op that kernels do not compute.
+    /// Kernels do not compute this op.
     #[error("no kernel computes {}; leave it to the host", .0.name())]
     Op(Opcode),
-    /// A top-k that gives something else than elements and places.
+    /// A top-k with results other than elements and their indices.
     #[error("it does not give elements with their places; use the op `topk`")]
     NoSelection,
-    /// Results of a top-k that are not those of its array.
+    /// The results of a top-k do not match its array.
     #[error(
         "its array and its results do not agree: they have the same dims but for the last, and \
          are elements of one type and places of s32"
     )]
     Selection,
-    /// More selected elements of a row than can sensibly be looked for one by one.
+    /// The top-k selects more elements of each row than one search per element allows.
     #[error(
         "it selects {count} elements of each row, which takes as many passes over the row, and \
          {most} are the most: sort it"
     )]
     Selected {
-        /// How many are selected.
+        /// Number of elements selected per row.
         count: u64,
-        /// The most that are.
+        /// Largest number of elements that can be selected per row.
         most: u64,
     },
-    /// Elements that no kernel puts in order.
+    /// Kernels do not order elements of this type.
     #[error("no kernel puts elements of type {0} in order; convert them")]
     Unordered(ElementType),
 }
 
-/// Beyond what lowering counts.
+/// A size or number beyond a limit of lowering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TooLarge {
-    /// Sizes that 64 bits do not count.
+    /// A size does not fit in 64 bits.
     #[error("it has more than 2^64 elements, padding included")]
     Elements,
-    /// Rows whose places are no `s32`.
+    /// An index within a row does not fit in `s32`.
     #[error("its rows have more elements than 32 bits count")]
     Rows,
-    /// More instructions than one kernel has.
+    /// A kernel would have more instructions than the limit.
     #[error("it is more than {0} instructions as one kernel")]
     Instructions(usize),
 }
 
-/// What a target has too little of.
+/// The resource that the target has too little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoRoom {
-    /// What is kept of a block beyond what vector memory holds.
+    /// The results held for a block do not fit in vector memory.
     #[error("the results that are worked on at one time do not fit the vector memory")]
     Results,
-    /// Rows of which some elements are selected, and these, beyond what vector memory
-    /// holds.
+    /// A row and the elements selected from it do not fit in vector memory.
     #[error("whole rows and what is selected of them do not fit the vector memory")]
     Rows,
-    /// More values at one time than there are registers.
+    /// More values are live at one time than there are registers.
     #[error("its computation takes {used} vector registers, and there are {has}")]
     Registers {
-        /// How many are in use at one time.
+        /// Number of registers live at one time.
         used: u64,
-        /// How many there are.
+        /// Number of registers of the target.
         has: u64,
     },
 }
 
 impl LowerError {
-    /// Whether it is a bug of lowering, and not of the program or the target.
+    /// Whether the error is a bug of lowering, not a property of the program or the target.
     pub fn is_internal(&self) -> bool {
         matches!(self.kind, ErrorKind::Internal(_))
     }
 
-    /// The error at an instruction, where none is known yet: the first place that is
-    /// named is the nearest.
+    /// Sets the instruction of the error if it has none. The first caller that sets it is the
+    /// nearest to the reason.
     #[must_use]
     pub(crate) fn at(mut self, instruction: &str) -> Self {
         self.site.instruction.get_or_insert_with(|| instruction.to_owned());
         self
     }
 
-    /// The error in a kernel, where none is known yet.
+    /// Sets the kernel of the error if it has none.
     #[must_use]
     pub(crate) fn in_kernel(mut self, kernel: &str) -> Self {
         self.site.kernel.get_or_insert_with(|| kernel.to_owned());
@@ -175,7 +172,7 @@ impl LowerError {
     }
 }
 
-/// A broken invariant of lowering.
+/// An error for a broken invariant of lowering.
 pub(crate) fn internal(what: impl Into<Cow<'static, str>>) -> LowerError {
     ErrorKind::Internal(what.into()).into()
 }

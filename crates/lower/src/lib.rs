@@ -1,11 +1,10 @@
-//! Kernels of modules, and of reductions and top-k by themselves.
+//! Lowers modules, reductions and top-k to kernels.
 //!
-//! [`lower()`] takes a verified module and says what each instruction becomes: a part
-//! of a kernel, or a host call, with the reason. A [`ReductionPlan`] says how any set of
-//! axes of an array, however it lies in memory, is reduced in one pass: which blocks are
-//! accumulated from which addresses, with no workspace and no transpose. A [`kernel`]
-//! says it as a program for a vector machine, and a [`Selection`] becomes one for the
-//! first elements of rows.
+//! [`lower()`] takes a verified module and makes each instruction a part of a kernel or a host
+//! call with a reason. A [`ReductionPlan`] describes how one pass reduces any set of axes of an
+//! array in any layout: which blocks are accumulated from which addresses, without workspace and
+//! without transpose. A [`kernel`] is a program for a vector machine. A [`Selection`] describes
+//! a top-k and is lowered to such a kernel too.
 
 mod codegen;
 pub mod error;

@@ -1,4 +1,4 @@
-//! Where instructions come from.
+//! Converts the metadata of instructions.
 
 use smol_str::SmolStr;
 use tilewright_ir::OpMetadata;

@@ -1,4 +1,4 @@
-//! What the schema does not know of a message is kept and put back.
+//! Keeps the parts of a message that the schema does not declare, and puts them back.
 //!
 //! **Residue.** Fields that are not declared in `proto/hlo.proto`, from a newer
 //! XLA or without a place in the ir, are cut out of a message as a message of
@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 
 use crate::wire::{Field, Malformed, fields, push_bytes, push_integer, push_message};
 
-/// What the schema says of a field.
+/// The schema of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
     /// Known as a whole.
@@ -76,7 +76,7 @@ const RESIDUE: u32 = 2;
 struct Elements {
     number: u32,
     count: u64,
-    /// Of those that have one, by their places.
+    /// The residues of elements that have one, by index.
     residues: Vec<(u64, Vec<u8>)>,
 }
 
@@ -244,7 +244,7 @@ mod tests {
         let left = residue(&message, OUTER).expect("a message");
         assert_eq!(left, [18, 2, 72, 7, 29, 1, 2, 3, 4, 34, 1, b'x']);
         assert_eq!(with_residue(vec![8, 5, 18, 2, 8, 6], &left, OUTER), message);
-        // Where the nested message is gone, what is left of it stands alone.
+        // If the nested message is gone, its residue becomes a message of its own.
         let alone = [8, 5, 18, 2, 72, 7, 29, 1, 2, 3, 4, 34, 1, b'x'];
         assert_eq!(with_residue(vec![8, 5], &left, OUTER), alone);
         let mut rest = left;
@@ -259,7 +259,7 @@ mod tests {
         let left = residue(&message, OUTER).expect("a message");
         let known = vec![42, 2, 8, 6, 42, 2, 8, 7, 42, 0];
         assert_eq!(with_residue(known, &left, OUTER), message);
-        // Of another list nobody knows which is which.
+        // A list of another length cannot be matched with the residues.
         let fewer = vec![42, 2, 8, 6, 42, 2, 8, 7];
         assert_eq!(with_residue(fewer.clone(), &left, OUTER), fewer);
         assert_eq!(residue(&fewer, OUTER), Ok(Vec::new()));

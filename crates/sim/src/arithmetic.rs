@@ -1,11 +1,11 @@
-//! What ops do to elements. The machine knows no arithmetic: whoever runs it
-//! lends some.
+//! The interface for arithmetic on elements. The machine has none of its own; its caller
+//! provides it.
 
 use std::fmt;
 
 use tilewright_ir::{Data, ElementType, Op};
 
-/// Something that computes elementwise ops.
+/// Computes elementwise ops.
 pub trait Arithmetic: fmt::Debug {
     /// The op on operands of these types; `None` if it cannot be computed.
     fn prepare(
@@ -18,8 +18,8 @@ pub trait Arithmetic: fmt::Debug {
 
 /// An elementwise op on known types.
 pub trait Lanes {
-    /// Computes as many elements as `lanes` says, and leaves them as all there is
-    /// in `out`, which stores the result's type. `false` if operands do not store
-    /// the types that the op was prepared for, or too few elements.
+    /// Computes `lanes` elements and makes them the whole content of `out`, which stores the
+    /// result's type. Returns `false` if the operands do not store the types that the op was
+    /// prepared for, or have too few elements.
     fn compute(&self, operands: &[&Data], lanes: usize, out: &mut Data) -> bool;
 }

@@ -1,34 +1,33 @@
-//! What things take.
+//! The time that a kernel takes.
 //!
-//! Between two waits for memory, each unit of the core works off its own list:
-//! loads, stores, arithmetic, functions such as roots, moves across lanes. What
-//! lies between takes as long as the longest of these lists: the core is taken
-//! to be kept busy by a good schedule. Copies run beside it, one after the other
-//! at the rate of main memory, each after its latency.
+//! Between two waits for memory, each unit of the core works through its own list: loads,
+//! stores, arithmetic, functions such as roots, moves across lanes. This takes as long as the
+//! longest list, because a good schedule is assumed to keep the core busy. Copies run in
+//! parallel, one after another at the bandwidth of main memory, each after its latency.
 
 use tilewright_target::Target;
 
-/// What a kernel took.
+/// The measurements of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// From start to end.
+    /// Cycles from start to end.
     pub cycles: f64,
     /// Bytes copied from main memory.
     pub hbm_read_bytes: u64,
     /// Bytes copied to main memory.
     pub hbm_write_bytes: u64,
-    /// Bytes of main memory for what lies between.
+    /// Bytes of main memory for intermediate arrays.
     pub workspace_bytes: u64,
     /// Bytes of vector memory.
     pub vmem_peak_bytes: u64,
     /// Vectors loaded, stored and computed.
     pub vector_ops: u64,
-    /// Vectors of which elements were moved to other places.
+    /// Vectors whose elements were moved to other positions.
     pub realign_ops: u64,
 }
 
 impl Counters {
-    /// What two kernels take, one after the other.
+    /// The counters of two kernels that run one after another.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         Self {
@@ -43,7 +42,7 @@ impl Counters {
     }
 }
 
-/// Which part of the machine was busy.
+/// The part of the machine that is busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// The core.
@@ -52,16 +51,16 @@ pub enum Lane {
     Copies,
 }
 
-/// Something that took time.
+/// A busy period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// What was busy.
+    /// The busy part.
     pub lane: Lane,
-    /// The line of the kernel's text that began it.
+    /// The line of the kernel's text that started it.
     pub line: usize,
-    /// From which cycle.
+    /// The first cycle.
     pub from: f64,
-    /// To which.
+    /// The cycle after the last.
     pub to: f64,
 }
 
@@ -77,20 +76,20 @@ pub(crate) enum Unit {
 
 const UNITS: usize = 5;
 
-/// The time, and what was done.
+/// The time, and the counters.
 #[derive(Debug)]
 pub(crate) struct Clock<'a> {
     pub(crate) target: &'a Target,
     pub(crate) counters: Counters,
     pub(crate) events: Vec<Event>,
     now: f64,
-    /// What each unit has still to do.
+    /// For each unit, the cycles of work in its list.
     busy: [f64; UNITS],
-    /// When main memory is free again.
+    /// The cycle in which main memory becomes free.
     memory_free: f64,
 }
 
-/// The most events that are kept.
+/// The maximum number of events that are kept.
 const MOST_EVENTS: usize = 100_000;
 
 impl<'a> Clock<'a> {
@@ -105,18 +104,18 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Work for a unit: vectors, each of which takes some cycles.
+    /// Adds work to a unit's list: a number of vectors with cycles for each.
     pub(crate) fn work(&mut self, unit: Unit, vectors: u64, cycles: f64) {
         self.counters.vector_ops = self.counters.vector_ops.saturating_add(vectors);
         self.busy[unit as usize] += as_f64(vectors) * cycles;
     }
 
-    /// Vectors of which elements move.
+    /// Counts vectors whose elements move.
     pub(crate) fn realigned(&mut self, vectors: u64) {
         self.counters.realign_ops = self.counters.realign_ops.saturating_add(vectors);
     }
 
-    /// The core works off its lists.
+    /// Advances the time until the core has finished its lists.
     pub(crate) fn settle(&mut self, line: usize) {
         let longest = self.busy.iter().copied().fold(0.0, f64::max);
         if longest > 0.0 {
@@ -127,7 +126,7 @@ impl<'a> Clock<'a> {
         self.counters.cycles = self.now;
     }
 
-    /// Starts a copy of so many bytes; gives when it is done.
+    /// Starts a copy of this many bytes; returns the cycle in which it is done.
     pub(crate) fn copy(&mut self, bytes: u64, line: usize) -> f64 {
         self.settle(line);
         let from = self.now.max(self.memory_free);
@@ -137,7 +136,7 @@ impl<'a> Clock<'a> {
         done
     }
 
-    /// The core waits.
+    /// Makes the core wait.
     pub(crate) fn wait(&mut self, until: f64, line: usize) {
         self.settle(line);
         self.now = self.now.max(until);

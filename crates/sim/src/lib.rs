@@ -1,13 +1,13 @@
-//! The machine: runs kernels as they are printed, under its own rules.
+//! A simulated vector machine that runs kernels and checks its rules.
 //!
-//! - Memory starts poisoned: to read an element that nobody wrote is an error.
+//! - Memory starts poisoned: reading an element that was never written is an error.
 //! - A vector that does not begin on a vector boundary is an error, not slow.
-//! - So is every address out of bounds, and memory that is touched while a copy
-//!   of it is under way.
+//! - An address out of bounds is an error, and so is access to memory while a copy of it is
+//!   under way.
 //!
-//! [`Machine::run`] gives what the kernel leaves in its outputs, what it took
-//! ([`Counters`]) and when ([`Event`]). What a cycle is, the target says: see
-//! [`clock`](mod@clock). Nothing depends on the host's clock or its threads.
+//! [`Machine::run`] returns the outputs of the kernel, its measurements ([`Counters`]) and its
+//! busy periods ([`Event`]). The target defines the cycles: see [`clock`](mod@clock). Nothing
+//! depends on the host's clock or threads.
 
 mod arithmetic;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! The machine's state, and how it goes through a kernel.
+//! The state of the machine, and the execution of kernels.
 
 mod copies;
 mod gather;
@@ -33,17 +33,17 @@ pub struct Machine<'a> {
     max_bytes: u64,
 }
 
-/// Bytes of main memory that kernels may use where nobody says.
+/// The default limit of main memory in bytes.
 const MAIN_MEMORY: u64 = 16 << 30;
 
-/// What a kernel did.
+/// The result of running a kernel.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// What is in its `out` buffers, in their order.
+    /// The contents of its `out` buffers, in order.
     pub outputs: Vec<Memory>,
-    /// What it took.
+    /// Its measurements.
     pub counters: Counters,
-    /// When what was busy, in the order in which it began; the first 100,000.
+    /// Busy periods in the order of their start; the first 100,000.
     pub events: Vec<Event>,
 }
 
@@ -53,22 +53,21 @@ impl<'a> Machine<'a> {
         Self { target, arithmetic, max_steps: u64::MAX, max_bytes: MAIN_MEMORY }
     }
 
-    /// The same, with main memory of so many bytes; of 16 GiB where this is not
-    /// called.
+    /// Sets the size of main memory in bytes; the default is 16 GiB.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: u64) -> Self {
         self.max_bytes = max_bytes;
         self
     }
 
-    /// The same, which gives up after so many statements.
+    /// Sets the maximum number of statements.
     #[must_use]
     pub fn with_max_steps(mut self, max_steps: u64) -> Self {
         self.max_steps = max_steps;
         self
     }
 
-    /// Runs a kernel on what its `in` buffers hold, in their order.
+    /// Runs a kernel on the contents of its `in` buffers, in order.
     ///
     /// # Errors
     /// If it breaks a rule of the machine; the error names the line of its text.
@@ -138,8 +137,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// How many statements each statement is with all that are within it, in the order of
-/// the text.
+/// For each statement in the order of the text, the number of statements in it, itself included.
 fn count(statements: &[Statement], sizes: &mut Vec<usize>) {
     for statement in statements {
         let number = sizes.len();
@@ -149,12 +147,12 @@ fn count(statements: &[Statement], sizes: &mut Vec<usize>) {
     }
 }
 
-/// The vectors that a register of so many elements takes.
+/// The number of vectors of a register with this many elements.
 fn vectors_of(target: &Target, element_type: ElementType, len: usize) -> u64 {
     target.vectors_for(element_type, len as u64)
 }
 
-/// An op on operands of these types.
+/// An op with the types of its operands and of its result.
 type Typed = (Op, SmallVec<[ElementType; 3]>, ElementType);
 
 /// A kernel being run.
@@ -163,11 +161,11 @@ struct Run<'m> {
     kernel: &'m Kernel,
     /// The line of each statement, in the order of the text.
     lines: Vec<usize>,
-    /// How many statements each one is, with all that are within it.
+    /// For each statement, the number of statements in it, itself included.
     sizes: Vec<usize>,
-    /// The number of the statement that is run, in the order of the text.
+    /// The number of the current statement, in the order of the text.
     number: usize,
-    /// The line of the statement that is run, or of the first that failed.
+    /// The line of the current statement, or of the first that failed.
     line: usize,
     buffers: Vec<Memory>,
     registers: Vec<Option<Data>>,
@@ -194,7 +192,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Runs statements, of which the first has this number.
+    /// Runs statements; `first` is the number of the first one.
     fn statements(&mut self, statements: &'m [Statement], first: usize) -> Result<(), Fault> {
         let mut number = first;
         for statement in statements {
@@ -247,7 +245,7 @@ impl<'m> Run<'m> {
         expr.value(&|index| self.indices.get(index.0).copied().flatten()).ok_or(Fault::Overflow)
     }
 
-    /// The bounds that leave anything out.
+    /// The bounds that exclude a position.
     fn bounds(&self, mask: &[Bound]) -> Result<Bounds, Fault> {
         let mut bounds = Bounds::new();
         for Bound { digit, from, to } in mask {
@@ -264,7 +262,7 @@ impl<'m> Run<'m> {
         self.kernel.buffer(id).ok_or(Fault::Unsound("a buffer does not exist"))
     }
 
-    /// A range of a buffer, which must exist.
+    /// Checks a range of a buffer and returns it.
     fn range(&self, place: &Place, len: i64) -> Result<Range<usize>, Fault> {
         let address = self.value_of(&place.at)?;
         let end = address.checked_add(len.max(0)).ok_or(Fault::Overflow)?;
@@ -281,8 +279,8 @@ impl<'m> Run<'m> {
         Fault::OutOfBounds { buffer: buffer.name.clone(), address, len: buffer.len }
     }
 
-    /// Where a vector of so many elements begins, which on a machine that aligns
-    /// must be a vector boundary.
+    /// The address of a vector of this many elements. On a machine that aligns it must be a
+    /// vector boundary.
     fn vector_at(&self, place: &Place, len: usize) -> Result<i64, Fault> {
         let address = self.value_of(&place.at)?;
         let buffer = self.buffer(place.buffer)?;

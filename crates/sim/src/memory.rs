@@ -1,4 +1,4 @@
-//! Memory that knows which of its elements were written.
+//! Memory that records which of its elements were written.
 
 use std::ops::Range;
 
@@ -12,18 +12,18 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory that nobody wrote to.
+    /// Memory without written elements.
     pub fn poisoned(element_type: ElementType, len: usize) -> Self {
         Self { data: Data::zeros(element_type, len), known: vec![false; len] }
     }
 
-    /// Memory with these elements, all of them written.
+    /// Memory with these elements, all written.
     pub fn written(data: Data) -> Self {
         let known = vec![true; data.len()];
         Self { data, known }
     }
 
-    /// The elements, whether they were written or not.
+    /// The elements, written or not.
     pub fn data(&self) -> &Data {
         &self.data
     }
@@ -33,18 +33,18 @@ impl Memory {
         self.known.get(place).copied().unwrap_or(false)
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// The first place of a range that was not written; its end where the memory
-    /// does not reach that far.
+    /// The first position of a range that was not written; the end of the memory if the range
+    /// exceeds it.
     pub fn first_poisoned(&self, range: Range<usize>) -> Option<usize> {
         match self.known.get(range.clone()) {
             Some(known) => known.iter().position(|known| !known).map(|at| range.start + at),
@@ -52,19 +52,19 @@ impl Memory {
         }
     }
 
-    /// A range of it, poison and all; nothing where it does not reach that far.
+    /// A copy of a range, poison included; empty if the range exceeds the memory.
     pub(crate) fn clone_range(&self, range: &Range<usize>) -> Self {
         let known = self.known.get(range.clone()).unwrap_or_default().to_vec();
         Self { data: self.data.gather(range.clone().take(known.len())), known }
     }
 
-    /// Forgets everything.
+    /// Poisons all elements.
     pub(crate) fn poison(&mut self) {
         self.known.fill(false);
     }
 
-    /// Copies a range of other memory, poison and all. `false` where either does
-    /// not reach that far, or they store different types.
+    /// Copies a range of other memory, poison included. Returns `false` if a range exceeds its
+    /// memory, or the types differ.
     pub(crate) fn copy_from(&mut self, at: usize, other: &Self, from: Range<usize>) -> bool {
         let Some(known) = other.known.get(from.clone()) else { return false };
         let Some(places) = at.checked_add(known.len()).and_then(|end| self.known.get_mut(at..end))
@@ -75,8 +75,8 @@ impl Memory {
         self.data.copy_from(at, &other.data, from)
     }
 
-    /// Sets each first place to the element of `data` at the second place. `false`
-    /// where they store different types.
+    /// Sets the element at each first position to the element of `data` at the second position.
+    /// Returns `false` if the types differ.
     pub fn set_from(
         &mut self,
         data: &Data,
@@ -90,7 +90,7 @@ impl Memory {
         self.data.set_from(data, pairs)
     }
 
-    /// Overwrites the places `at` on with all of `data`.
+    /// Overwrites the elements from `at` with all of `data`.
     pub(crate) fn store(&mut self, at: usize, data: &Data) -> bool {
         let Some(known) = at.checked_add(data.len()).and_then(|end| self.known.get_mut(at..end))
         else {

@@ -1,4 +1,4 @@
-//! Kernels that run one after the other.
+//! Runs kernels one after another.
 
 use tilewright_ir::{ArrayShape, Literal};
 use tilewright_lower::{Input, Sequence};
@@ -10,19 +10,19 @@ use crate::machine::{Machine, Ran};
 use crate::memory::Memory;
 use crate::value::{memory_of, value_of};
 
-/// What the kernels of a reduction did.
+/// The results of a reduction's kernels.
 #[derive(Clone, Debug)]
 pub struct RanStages {
-    /// Each, in order.
+    /// The result of each kernel, in order.
     pub stages: Vec<Ran>,
-    /// All together; the workspace is what lay between them.
+    /// The sum of their counters; the workspace is that of the arrays between them.
     pub counters: Counters,
 }
 
-/// Runs the kernels of a reduction on operands as they lie in memory.
+/// Runs the kernels of a reduction on operands in their memory layout.
 ///
 /// # Errors
-/// If an operand lies in no memory of the machine, or a kernel breaks a rule of the
+/// If an operand cannot be laid out in the machine's memory, or a kernel breaks a rule of the
 /// machine, which is a bug.
 pub fn run_stages(
     target: &Target,
@@ -49,14 +49,14 @@ pub fn run_stages(
     Ok(RanStages { stages, counters })
 }
 
-/// A scalar as it lies in memory.
+/// A scalar in its memory layout.
 fn scalar(target: &Target, literal: &Literal) -> Option<Memory> {
     let shape = ArrayShape::scalar(literal.as_array()?.element_type());
     memory_of(target, &shape, literal)
 }
 
 impl RanStages {
-    /// What the last kernel left; `None` where an element of it was never written.
+    /// The results of the last kernel; `None` if an element was never written.
     pub fn results(&self, target: &Target, lowered: &Sequence) -> Option<Vec<Literal>> {
         let shapes = &lowered.stages.last()?.results;
         let outputs = &self.stages.last()?.outputs;

@@ -1,4 +1,4 @@
-//! What a kernel must not do.
+//! Violations of the machine's rules by kernels.
 
 use smol_str::SmolStr;
 use thiserror::Error;
@@ -11,34 +11,34 @@ pub struct Violation {
     pub kernel: SmolStr,
     /// The line of its text, from 1.
     pub line: usize,
-    /// What it did.
+    /// The violation.
     pub fault: Fault,
 }
 
-/// What a statement of a kernel did. Addresses count elements of the buffer.
+/// A violation by a statement. Addresses count elements of the buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// A vector across vector boundaries.
+    /// A vector crosses a vector boundary.
     #[error("a vector at {buffer}[{address}]: they begin on multiples of {unit} elements")]
     Misaligned {
         /// The buffer.
         buffer: SmolStr,
-        /// Where the vector begins.
+        /// The address of the vector.
         address: i64,
-        /// What the address must be a multiple of.
+        /// The required divisor of the address.
         unit: u64,
     },
-    /// An address past the end, or before the start.
+    /// An address is past the end, or before the start.
     #[error("{buffer}[{address}] does not exist: the buffer has {len} elements")]
     OutOfBounds {
         /// The buffer.
         buffer: SmolStr,
         /// The address.
         address: i64,
-        /// How many elements the buffer has.
+        /// Number of elements of the buffer.
         len: u64,
     },
-    /// A read of what was never written.
+    /// An element is read that was never written.
     #[error("{buffer}[{address}] is read before it is written")]
     Uninitialised {
         /// The buffer.
@@ -46,7 +46,7 @@ pub enum Fault {
         /// The address.
         address: i64,
     },
-    /// A read or write of what a copy under way writes or reads.
+    /// An element is accessed while a copy under way uses it.
     #[error("{buffer}[{address}] is used while it is copied: wait for the copy")]
     Race {
         /// The buffer.
@@ -54,51 +54,50 @@ pub enum Fault {
         /// The address.
         address: i64,
     },
-    /// More vector memory than the machine has.
+    /// The buffers need more vector memory than the machine has.
     #[error("its buffers take {bytes} bytes of vector memory, and the machine has {has}")]
     OverCapacity {
-        /// What they take; the greatest number where 64 bits do not hold it.
+        /// Bytes needed; saturates at `u64::MAX`.
         bytes: u64,
-        /// What there is.
+        /// Bytes available.
         has: u64,
     },
-    /// More main memory than the caller allows.
+    /// The buffers need more main memory than the caller allows.
     #[error("its buffers take {bytes} bytes of main memory, and the limit is {limit}")]
     MainMemory {
-        /// What they take; the greatest number where 64 bits do not hold it.
+        /// Bytes needed; saturates at `u64::MAX`.
         bytes: u64,
-        /// What is allowed.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// More vector registers than the machine has.
+    /// The kernel needs more vector registers than the machine has.
     #[error("it keeps {used} vectors in registers, and the machine has {has}")]
     OutOfRegisters {
-        /// How many are in use at one time.
+        /// Number of registers live at one time.
         used: u64,
-        /// How many there are.
+        /// Number of registers of the machine.
         has: u64,
     },
-    /// Inputs that are not those of the kernel.
+    /// An input does not match the kernel's buffer.
     #[error("input {index} must be {wanted} elements of the type of `{buffer}`")]
     Input {
-        /// Which input.
+        /// The number of the input.
         index: usize,
         /// Its buffer.
         buffer: SmolStr,
-        /// How many elements it has.
+        /// Number of elements of the buffer.
         wanted: u64,
     },
-    /// A number that 64 bits do not hold.
+    /// A number does not fit in 64 bits.
     #[error("an address or a count that 64 bits do not hold")]
     Overflow,
-    /// An op that nobody can compute.
+    /// The arithmetic does not support an op.
     #[error("nobody here computes {0} of these types")]
     NoArithmetic(&'static str),
-    /// A register that was never set, or names that nothing bears: the checker of
-    /// kernels tells more.
+    /// A register was never set, or an id is not valid; the checker of kernels reports details.
     #[error("it is no sound kernel: {0}")]
     Unsound(&'static str),
-    /// More steps than the caller allows.
+    /// The kernel takes more steps than the caller allows.
     #[error("it takes more than {0} steps")]
     TooLong(u64),
 }

@@ -17,7 +17,7 @@ pub enum TargetError {
     Unknown {
         /// The name asked for.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: String,
     },
     /// The text is not TOML.
@@ -27,7 +27,7 @@ pub enum TargetError {
         line: usize,
         /// In characters, counted from 1.
         column: usize,
-        /// What the TOML parser says.
+        /// The message of the TOML parser.
         message: String,
     },
     /// The text is TOML but not a target.
@@ -35,12 +35,12 @@ pub enum TargetError {
     Problems(Vec<Problem>),
 }
 
-/// One thing wrong with a target.
+/// An error in a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line of the file, counted from 1, where there is one.
+    /// The line of the file, counted from 1, if there is one.
     pub line: Option<usize>,
-    /// What is wrong and what to do.
+    /// The error and its solution.
     pub message: String,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// As many problems as a person reads.
+/// Largest number of problems that are shown.
 const SHOWN: usize = 32;
 
 fn list(problems: &[Problem]) -> String {
@@ -105,9 +105,8 @@ impl Target {
     }
 
     /// Checks a target whose fields were set by hand.
-    ///
     /// # Errors
-    /// With every field whose value makes no sense.
+    /// Every field whose value is not valid.
     pub fn check(&self) -> Result<(), TargetError> {
         let table = toml::Table::try_from(self)
             .map_err(|error| problem(None, format!("not to be written as TOML: {error}")))
@@ -122,14 +121,15 @@ fn problem(line: Option<usize>, message: String) -> Problem {
     Problem { line, message }
 }
 
-/// Everything wrong with these keys and values.
+/// All errors of these keys and values.
 fn problems(
     found: &[(usize, &str, &Value)],
     line: impl Fn(usize) -> Option<usize>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
     for &(at, key, value) in found {
-        // A hostile file has a million of them; explain those that are shown.
+        // A hostile file can have a million errors, so only those that are shown get an
+        // explanation.
         let shown = problems.len() < SHOWN;
         let fault = match Target::KEYS.iter().position(|known| *known == key) {
             None => Some(unknown_key(key, shown)),
@@ -148,7 +148,7 @@ fn problems(
     problems
 }
 
-/// The one rule that takes two keys.
+/// The only rule about two keys.
 fn packs_wide(found: &[(usize, &str, &Value)]) -> Option<(usize, String)> {
     let number = |key| {
         let &(at, _, value) = found.iter().find(|(_, k, _)| *k == key)?;
@@ -172,7 +172,7 @@ fn unknown_key(key: &str, suggest: bool) -> String {
     format!("`{}` is no key of a target; {advice}", shorten(key))
 }
 
-/// How many characters to insert, delete or replace to make `b` of `a`.
+/// The number of characters to insert, delete or replace to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 64;
     let b: Vec<char> = b.chars().collect();

@@ -1,4 +1,4 @@
-//! How much memory a shape occupies.
+//! The memory that a shape occupies.
 
 use std::ops::{Add, AddAssign};
 
@@ -7,8 +7,8 @@ use tilewright_ir::shape::{ArrayShape, Shape};
 use crate::physical::{Physical, size};
 use crate::target::{Alignment, Target};
 
-/// What a value occupies. Sums and products saturate: a shape too large for
-/// `u64` costs `u64::MAX`.
+/// The memory that a value occupies. Sums and products saturate: a shape too large for `u64`
+/// costs `u64::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Footprint {
     /// Vectors that hold the elements, padding included.
@@ -53,7 +53,7 @@ impl std::iter::Sum for Footprint {
 }
 
 impl Target {
-    /// What an array occupies in its layout; row major where none was said.
+    /// The memory that an array occupies in its layout; row major if it has none.
     ///
     /// Where arrays are aligned to tiles:
     /// - The layout's tiles are honoured, nested ones too; without any, the
@@ -88,8 +88,8 @@ impl Target {
         Footprint { vectors: clamp(vectors), padded_bytes: clamp(padded), bytes: clamp(bytes) }
     }
 
-    /// What a value occupies: the sum over the arrays in a tuple. Buffers
-    /// count as what they hold; tokens and opaque values as nothing.
+    /// The memory that a value occupies: the sum over the arrays in a tuple. Buffers count as
+    /// their arrays; tokens and opaque values as nothing.
     pub fn shape_footprint(&self, shape: &Shape) -> Footprint {
         let mut sum = Footprint::default();
         let mut stack = vec![shape];
@@ -120,7 +120,7 @@ pub(crate) fn element_bits(shape: &ArrayShape) -> u32 {
     }
 }
 
-/// The places of an array whose element count the layout rounds up (`L(1024)`).
+/// The number of places of an array whose element count the layout rounds up (`L(1024)`).
 fn tail(shape: &ArrayShape, places: u128) -> u128 {
     let multiple = shape.layout.as_ref().map_or(1, |layout| layout.tail_padding_alignment);
     let multiple = u128::try_from(multiple).unwrap_or(1).max(1);

@@ -21,13 +21,13 @@ pub(crate) fn size(dim: i64) -> u64 {
 /// whether or not `t` divides its count.
 #[derive(Clone, Copy, Debug)]
 pub struct Digit {
-    /// The dim that it is a part of; `None` where tiles combine several.
+    /// The dim that it is a part of; `None` if tiles combine several.
     pub dim: Option<usize>,
-    /// How far apart in the index neighbours along the axis are.
+    /// Distance in the index between neighbours along the axis.
     pub low: u64,
-    /// The values it takes.
+    /// Number of values.
     pub count: u64,
-    /// The values there is room for.
+    /// Number of values with padding.
     pub extent: u64,
 }
 
@@ -40,7 +40,7 @@ impl Digit {
 
 pub(crate) type Tiles = SmallVec<[Tile; 1]>;
 
-/// An array as it lies in memory.
+/// An array in its memory layout.
 #[derive(Clone, Debug)]
 pub struct Physical {
     /// The axes, major to minor.
@@ -55,15 +55,14 @@ pub struct Physical {
 }
 
 impl Physical {
-    /// Where the elements of `shape` lie. The digits are right if the elements
-    /// can be counted in `u64`.
+    /// The layout of the elements of `shape`. The digits are valid if the element count fits in
+    /// `u64`.
     pub fn of(target: &Target, shape: &ArrayShape) -> Self {
         Self::with_lows(target, shape, &lows(shape.dims()))
     }
 
-    /// The same with the distance in the row-major index between neighbours
-    /// along each dim given: a transposed array can be told in terms of the
-    /// index of its operand.
+    /// The same, with a given distance in the row-major index between neighbours along each dim:
+    /// a transposed array can be described by the index of its operand.
     pub(crate) fn with_lows(target: &Target, shape: &ArrayShape, lows: &[u64]) -> Self {
         let padding = shape.layout.as_ref().and_then(|layout| layout.padding.as_ref());
         let padded = match target.alignment {
@@ -73,8 +72,8 @@ impl Physical {
         Self::cut_by(shape, lows, padded, tiles(target, shape))
     }
 
-    /// Where the elements of `shape` lie by its layout alone, whatever the
-    /// machine: row major where it has none, in tiles and padded only as it says.
+    /// The layout of the elements of `shape` on any machine, by its layout alone: row major if
+    /// it has none, with tiles and padding only if it has them.
     pub fn of_layout(shape: &ArrayShape) -> Self {
         let layout = shape.layout.as_ref();
         let padding = layout.and_then(|layout| layout.padding.as_ref());

@@ -1,4 +1,4 @@
-//! What a reshape or a transpose moves.
+//! The movement of elements in reshapes and transposes.
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::shape::ArrayShape;
@@ -7,7 +7,7 @@ use crate::footprint::{element_bits, has_no_elements};
 use crate::physical::{Physical, lows};
 use crate::target::{Alignment, Target};
 
-/// How much of an array has to move.
+/// The kind of movement of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MoveKind {
     /// Nothing moves, in any layout: it is only another name for the array.
@@ -19,7 +19,7 @@ pub enum MoveKind {
     Realigns,
 }
 
-/// What a reshape moves.
+/// The cost of a reshape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReshapeCost {
     /// Vectors to take apart and put together: those of the operand or of the
@@ -27,11 +27,11 @@ pub struct ReshapeCost {
     /// wider side are moved one by one while the narrower side streams past.
     /// 0 unless it realigns.
     pub realigned_vectors: u64,
-    /// What has to move.
+    /// The kind of movement.
     pub kind: MoveKind,
 }
 
-/// What a transpose moves; see [`ReshapeCost`].
+/// The cost of a transpose; see [`ReshapeCost`].
 pub type TransposeCost = ReshapeCost;
 
 impl Target {
@@ -141,7 +141,7 @@ impl Target {
     }
 }
 
-/// Whether dims and layouts are equal, so that there is nothing to do.
+/// Whether dims and layouts are equal, so that nothing moves.
 fn same(from: &ArrayShape, to: &ArrayShape) -> bool {
     let layouts = from.layout == to.layout || from.layout_or_default() == to.layout_or_default();
     from.compatible(to) && layouts

@@ -1,4 +1,4 @@
-//! What a key of a target file may hold.
+//! The valid values of a key in a target file.
 
 use toml::Value;
 
@@ -28,7 +28,7 @@ const MAX: f64 = 1e12;
 const MIN_RATE: f64 = 1e-6;
 
 impl Rule {
-    /// What is wrong with `value`, as the end of a sentence; `None` if nothing.
+    /// The error of `value`, as the end of a sentence; `None` if it is valid.
     pub(crate) fn fault(self, value: &Value) -> Option<String> {
         let good = match self {
             Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
@@ -75,7 +75,7 @@ fn describe(value: &Value) -> String {
     }
 }
 
-/// The text on one short line, whatever a file put into it.
+/// The text on one short line.
 pub(crate) fn shorten(text: &str) -> String {
     const LONGEST: usize = 40;
     let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();

@@ -7,7 +7,7 @@
 
 use memchr::{memchr2, memmem};
 
-/// What ends every source: no byte of it is zero.
+/// The byte that ends every source: no byte of a source is zero.
 pub(crate) const END: u8 = 0;
 
 const SPACE: u8 = 1;
@@ -57,7 +57,7 @@ pub(crate) fn is_space(byte: u8) -> bool {
 pub(crate) struct Cursor<'s> {
     source: &'s str,
     pos: usize,
-    /// Where a comment begins that nothing ends; all after it is comment.
+    /// The start of a comment that is never closed; everything after it is comment.
     open_comment: Option<usize>,
 }
 

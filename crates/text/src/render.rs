@@ -90,8 +90,8 @@ impl Renderer {
         excerpt.with_true_column(self.draw(&[group]), error.at)
     }
 
-    /// What the verifier found, in the text that the module was read from. A
-    /// place without text is drawn as it would be printed.
+    /// Draws the verifier's errors in the source text of the module. A place without text is
+    /// drawn as it would be printed.
     pub fn diagnostics(
         &self,
         source_name: &str,
@@ -219,7 +219,7 @@ impl Excerpt {
         if underlined_start == underlined_end && underlined_end == text.len() {
             text.push(' ');
         }
-        // What is not ASCII takes more than the one byte that is wrong in it.
+        // A character that is not ASCII has more bytes than the invalid one.
         let first = text.get(underlined_start..).and_then(|rest| rest.chars().next());
         let least = underlined_start + first.map_or(1, char::len_utf8);
         let underlined = underlined_start..underlined_end.max(least);

@@ -70,7 +70,7 @@ pub fn line_column(source: &str, offset: usize) -> LineColumn {
 #[derive(Clone, Debug)]
 pub struct LineIndex<'s> {
     source: &'s str,
-    /// Where every [`STRIDE`]th byte stands.
+    /// The line and column of every [`STRIDE`]th byte.
     marks: Vec<LineColumn>,
 }
 
@@ -98,7 +98,7 @@ impl<'s> LineIndex<'s> {
     }
 }
 
-/// Where the instructions and computations of a parsed module stand.
+/// The positions of a parsed module's instructions and computations.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     module: Span,
@@ -124,7 +124,7 @@ impl SourceMap {
         Some(self.computations[id]).filter(|span| !span.is_empty())
     }
 
-    /// Where a diagnostic's place stands, if it has a place of its own.
+    /// The position of a diagnostic's place, if it has one of its own.
     pub fn place(&self, place: Place) -> Option<Span> {
         match place {
             Place::Module => self.module(),

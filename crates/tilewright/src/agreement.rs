@@ -1,4 +1,4 @@
-//! What came of comparing the outputs of two modules.
+//! The result of comparing the outputs of two modules.
 
 use std::fmt;
 
@@ -6,57 +6,57 @@ use tilewright_interp::algebra::Verdict;
 use tilewright_interp::{Comparison, Coverage, Slack};
 use tilewright_ir::Literal;
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
-    /// On how many inputs both modules were evaluated.
+    /// Number of inputs on which both modules were evaluated.
     pub inputs_tried: usize,
-    /// Each output, tuples flattened in order, then each array fed out.
+    /// Each output, tuples flattened in order, then each outfeed array.
     pub outputs: Vec<OutputDifference>,
-    /// What algebra says of each output, fed out ones apart.
+    /// The verdict of algebra on each output, without outfeed arrays.
     pub algebra: Vec<Verdict>,
-    /// For each device, what of its outputs was finite.
+    /// For each device, the finite elements of its outputs.
     coverage: Vec<Coverage>,
 }
 
-/// How far apart an output of two modules was, at worst.
+/// The greatest difference of an output between two modules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputDifference {
-    /// The greatest absolute difference; infinite where only one was finite.
+    /// The greatest absolute difference; infinite if only one value was finite.
     pub max_abs: f64,
     /// The greatest difference in units of the last place.
     pub max_ulp: u64,
     /// The greatest difference in units of the largest finite magnitude that the output
     /// of the first module has on the same inputs.
     pub max_relative: f64,
-    /// The kind and the seed of the inputs on which that was.
+    /// The kind and the seed of the inputs with the greatest relative difference.
     pub largest_on: Option<(&'static str, u64)>,
-    /// The weakest reason for which a difference was let pass.
+    /// The weakest reason that excused a difference.
     pub excuse: Option<Excuse>,
-    /// How many elements it has, those of all devices together.
+    /// Number of elements, on all devices together.
     pub elements: usize,
-    /// How many of them were infinite or NaN on all inputs, so that nothing is known of
-    /// them.
+    /// Number of elements that were infinite or NaN on all inputs, so that they were not
+    /// compared.
     pub not_compared: usize,
-    /// An element that differs by more than it may, if one does.
+    /// An element that differs by more than the tolerance, if there is one.
     pub witness: Option<Witness>,
 }
 
-/// Why a difference is let pass, the strongest reason first.
+/// Why a difference is excused, the strongest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Excuse {
-    /// It is what rounding makes of the magnitude of the output.
+    /// It is within the rounding error for the magnitude of the output.
     Rounding,
-    /// The second is as near to the result in wider floats as the first is.
+    /// The second module's value is as near to the result in wider floats as the first's.
     AsNear,
-    /// The first makes an infinity or a NaN of finite numbers on the way.
+    /// The first module computes an infinity or a NaN from finite numbers.
     Overflow,
-    /// The first gives as much else on inputs that differ in the last place.
+    /// The first module differs as much on inputs that differ in the last place.
     Sensitive,
 }
 
 impl Excuse {
-    /// The word for it in reports.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rounding => "rounding",
@@ -67,10 +67,10 @@ impl Excuse {
     }
 }
 
-/// An element of an output that differs by more than it may.
+/// An element of an output that differs by more than the tolerance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
-    /// On which device, where there are several.
+    /// The device, if there are several.
     pub device: Option<usize>,
     /// Its index in the output.
     pub index: Vec<i64>,
@@ -84,7 +84,7 @@ pub struct Witness {
     pub seed: u64,
 }
 
-/// What inputs are called that the caller gives.
+/// The name of inputs that the caller provides.
 pub(crate) const GIVEN: &str = "given";
 
 impl fmt::Display for Witness {
@@ -101,15 +101,15 @@ impl fmt::Display for Witness {
     }
 }
 
-/// What the first module made of inputs, and how the second differs.
+/// The results of the first module, and the differences of the second.
 pub(crate) struct Tried {
     pub(crate) expected: Vec<Literal>,
     pub(crate) found: Findings,
-    /// What was let pass on each device.
+    /// For each device, the differences that are excused.
     pub(crate) slack: Vec<Slack>,
 }
 
-/// The comparisons of each device, and what was let pass.
+/// The comparisons of each device, with the reasons that excuse differences.
 pub(crate) struct Findings(Vec<Vec<Finding>>);
 
 struct Finding {
@@ -118,7 +118,7 @@ struct Finding {
 }
 
 impl Findings {
-    /// Those of the usual tolerances.
+    /// Findings with the usual tolerances.
     pub(crate) fn new(found: Vec<Vec<Comparison>>) -> Self {
         let finding = |comparison: Comparison| {
             let excuse = (comparison.equal && comparison.max_ulp > 0).then_some(Excuse::Rounding);
@@ -127,7 +127,7 @@ impl Findings {
         Self(found.into_iter().map(|found| found.into_iter().map(finding).collect()).collect())
     }
 
-    /// Those of wider tolerances, with the reason for them.
+    /// Replaces the findings by those with wider tolerances, and records the reason.
     pub(crate) fn update(&mut self, found: Vec<Vec<Comparison>>, excuse: Excuse) {
         for (finding, next) in self.0.iter_mut().flatten().zip(found.into_iter().flatten()) {
             if !finding.comparison.equal {
@@ -137,13 +137,13 @@ impl Findings {
         }
     }
 
-    /// Whether nothing differs but outputs that are known to.
+    /// Whether all outputs agree, except for those already known to differ.
     pub(crate) fn settled(&self, known: &dyn Fn(usize) -> bool) -> bool {
         let differing = self.0.iter().flatten().filter(|finding| !finding.comparison.equal);
         differing.into_iter().all(|finding| known(finding.comparison.index))
     }
 
-    /// Whether an element that differs may be finite in one and not in the other.
+    /// Whether an element may be finite in one module and not in the other.
     pub(crate) fn not_finite(&self) -> bool {
         let differing = self.0.iter().flatten().filter(|finding| !finding.comparison.equal);
         differing.into_iter().any(|finding| finding.comparison.max_abs.is_infinite())
@@ -156,12 +156,12 @@ impl Agreement {
         self.outputs.iter().all(|output| output.witness.is_none())
     }
 
-    /// Whether an output, by its number, is known to differ.
+    /// Whether the output with this number is known to differ.
     pub(crate) fn differs(&self, output: usize) -> bool {
         self.outputs.get(output).is_some_and(|output| output.witness.is_some())
     }
 
-    /// Takes in what was found on inputs, device by device.
+    /// Adds the findings on inputs, device by device.
     pub(crate) fn add(&mut self, tried: &Tried, kind: &'static str, seed: u64) {
         self.inputs_tried += 1;
         let several = tried.found.0.len() > 1;

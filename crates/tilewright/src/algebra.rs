@@ -1,4 +1,4 @@
-//! Are two modules equal over the reals? The oracle without tolerance.
+//! Compares two modules over a finite field: the oracle without tolerance.
 
 use tilewright_interp::algebra::{AlgebraOptions, Verdict, compare};
 use tilewright_ir::Verified;
@@ -7,9 +7,9 @@ use crate::agreement::Agreement;
 use crate::check::{CheckOptions, comparable};
 use crate::error::Error;
 
-/// Compares the outputs of two modules, tuples flattened in order, with floats as
-/// elements of a finite field, where nothing is rounded: see `docs/check.md`. What it
-/// cannot say of an output, or not within the limits, is [`Verdict::Undecided`].
+/// Compares the outputs of two modules, tuples flattened in order, with floats as elements of a
+/// finite field, in which nothing is rounded: see `docs/check.md`. The verdict on an output that
+/// cannot be decided, or not within the limits, is [`Verdict::Undecided`].
 ///
 /// ```
 /// use tilewright::CheckOptions;
@@ -46,12 +46,12 @@ pub fn algebra(
     Ok(verdicts(a, b, options))
 }
 
-/// As [`algebra()`], of modules that take and give the same shapes.
+/// Like [`algebra()`], for modules with the same parameter and result shapes.
 pub(crate) fn verdicts(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Vec<Verdict> {
     compare(a, b, &over_field(options))
 }
 
-/// How modules are evaluated over the field: within the limits of `options` and of the field.
+/// The options of an evaluation over the field, within the limits of `options` and of the field.
 pub(crate) fn over_field(options: &CheckOptions<'_>) -> AlgebraOptions {
     let least = AlgebraOptions::default();
     let mut limits = options.limits;
@@ -61,7 +61,7 @@ pub(crate) fn over_field(options: &CheckOptions<'_>) -> AlgebraOptions {
 }
 
 impl Agreement {
-    /// Outputs that are not the same over the reals, though floats may not show it.
+    /// Outputs that differ over the reals, even if floats do not show it.
     pub fn differ_by_algebra(&self) -> impl Iterator<Item = (usize, &Verdict)> {
         self.algebra.iter().enumerate().filter(|(_, verdict)| verdict.differs())
     }

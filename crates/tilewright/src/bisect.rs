@@ -1,4 +1,4 @@
-//! Where do two modules that differ begin to?
+//! Finds the first instruction in which two modules differ.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -14,24 +14,23 @@ use crate::check::{CheckOptions, Inputs, Trial, not_comparable};
 use crate::error::Error;
 use crate::nudge::{EXCUSED, NUDGES};
 
-/// What a search for the first difference found.
+/// The result of a search for the first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bisection {
-    /// The first instruction whose values part; `None` if all that were
-    /// compared agree.
+    /// The first instruction whose values differ; `None` if all compared values agree.
     pub first: Option<FirstDifference>,
-    /// How many values were compared.
+    /// Number of compared values.
     pub compared: usize,
-    /// How many instructions of the first module have no instruction of the
-    /// same name and shape in the second.
+    /// Number of instructions of the first module without an instruction of the same name and
+    /// shape in the second.
     pub unmatched: usize,
-    /// How many values were not compared since there was no memory left to
-    /// keep them.
+    /// Number of values that were not compared because the memory limit for kept values was
+    /// reached.
     pub left_out: usize,
 }
 
-/// The first instruction, in the order in which the first module is evaluated,
-/// whose value differs from that of its match.
+/// The first instruction, in the evaluation order of the first module, whose value differs from
+/// the value of its match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FirstDifference {
     /// Its name.
@@ -40,9 +39,9 @@ pub struct FirstDifference {
     pub expected_text: String,
     /// The text of its match in the second.
     pub actual_text: String,
-    /// How many times it had been evaluated before, in a loop.
+    /// Number of earlier evaluations of the instruction in a loop.
     pub turn: usize,
-    /// Which array of its value, tuples flattened in order.
+    /// The number of the array in its value, tuples flattened in order.
     pub output: usize,
     /// The first element that differs.
     pub at: Vec<i64>,
@@ -59,7 +58,7 @@ pub struct FirstDifference {
 pub struct OperandAgreement {
     /// Its name.
     pub name: String,
-    /// Whether it agrees; `None` where it was not compared.
+    /// Whether it agrees; `None` if it was not compared.
     pub agrees: Option<bool>,
 }
 
@@ -106,13 +105,12 @@ impl fmt::Display for Bisection {
     }
 }
 
-/// Evaluates two modules on the inputs on which they were found to differ, and
-/// says where their values part first. Instructions are matched by name and
-/// shape, in the entry computation and in those called from one place only;
-/// those of loops turn by turn.
+/// Evaluates two modules on inputs on which they differ and returns the first instruction whose
+/// values differ. Instructions are matched by name and shape, in the entry computation and in
+/// computations that are called from one place only; those of loops iteration by iteration.
 ///
 /// # Errors
-/// As for [`check()`](crate::check()).
+/// The errors of [`check()`](crate::check()).
 pub fn bisect(
     a: &Verified,
     b: &Verified,
@@ -160,7 +158,7 @@ impl Search<'_> {
         Ok(Bisection { first, compared, unmatched: pairs.unmatched, left_out })
     }
 
-    /// Compares values as outputs are compared.
+    /// Compares values in the same way as outputs.
     fn differing(&self, a: &Literal, b: &Literal, slack: &Slack) -> Option<Comparison> {
         let Trial { options, ref rounding, .. } = self.trial;
         let worst = rounding.worst();
@@ -169,7 +167,7 @@ impl Search<'_> {
         found.unwrap_or_default().into_iter().find(|found| !found.equal)
     }
 
-    /// Lets differences pass that the first module makes of rounding.
+    /// Excuses differences that follow from the first module's rounding.
     fn excuse(&self, values: &[Valued], others: &mut [Outcome]) -> Result<(), Error> {
         let places = places(values);
         let mut slacks: HashMap<usize, Slack> = HashMap::new();
@@ -192,7 +190,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether slack does not explain a difference; marks it as agreeing if so.
+    /// Whether a difference is not excused by slack; an excused value is marked as agreeing.
     fn remains(
         &self,
         values: &[Valued],
@@ -245,7 +243,7 @@ impl Search<'_> {
     }
 }
 
-/// Which instruction of one module is which of the other.
+/// The pairs of matching instructions of two modules.
 struct Pairs {
     of_a: HashMap<InstId, InstId>,
     of_b: HashMap<InstId, InstId>,
@@ -276,7 +274,7 @@ impl Pairs {
         pairs
     }
 
-    /// Pairs two instructions, unless one has a match or they cannot match.
+    /// Pairs two instructions if neither has a match and they can match.
     fn add(&mut self, a: &Module, b: &Module, from: InstId, to: InstId) {
         let taken = self.of_a.contains_key(&from) || self.of_b.contains_key(&to);
         if !taken && a.shape(from).without_layout().compatible(&b.shape(to).without_layout()) {
@@ -286,8 +284,8 @@ impl Pairs {
     }
 }
 
-/// The instructions of the entry computation, and of those that are called from
-/// one place in such a computation, as a whole and not element by element.
+/// The instructions of the entry computation, and of computations that are called as a whole
+/// (not per element) from one place in such a computation.
 fn instructions(module: &Module) -> Vec<InstId> {
     let all = module.computations();
     let mut callers: HashMap<CompId, Vec<(CompId, Opcode)>> = HashMap::new();
@@ -299,7 +297,7 @@ fn instructions(module: &Module) -> Vec<InstId> {
         }
     }
     let mut once: HashSet<CompId> = module.entry().into_iter().collect();
-    // Callers stand after what they call.
+    // Callers follow their callees.
     for computation in all.iter().rev() {
         use Opcode::{AsyncStart, Call, Conditional, Fusion, While};
         let [(caller, op)] = callers.get(computation).map_or(&[][..], Vec::as_slice) else {
@@ -325,7 +323,7 @@ fn places(values: &[Valued]) -> HashMap<(InstId, usize), usize> {
     values.iter().enumerate().map(|(place, value)| ((value.id, value.turn), place)).collect()
 }
 
-/// How many times an instruction was seen before.
+/// The number of earlier evaluations of an instruction.
 fn turn(turns: &mut HashMap<InstId, usize>, id: InstId) -> usize {
     let count = turns.entry(id).or_default();
     let turn = *count;
@@ -337,10 +335,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the values of the first module that have a match.
+/// Keeps the values of the first module's matched instructions.
 struct Recorder<'a> {
     pairs: &'a Pairs,
-    /// The most bytes to keep.
+    /// The maximum number of bytes kept.
     limit: u64,
     record: Mutex<Record>,
 }
@@ -372,16 +370,16 @@ impl Observer for Recorder<'_> {
     }
 }
 
-/// What came of comparing a value: nothing, where it had no counterpart.
+/// The result of comparing a value; `None` if it had no counterpart.
 type Outcome = Option<Other>;
 
 enum Other {
     Agrees,
-    /// With the other value.
+    /// The values differ; this is the second module's value.
     Differs(Literal),
 }
 
-/// Compares the values of the second module with those kept.
+/// Compares the values of the second module with the kept values.
 struct Comparer<'a> {
     search: &'a Search<'a>,
     pairs: &'a Pairs,
@@ -391,7 +389,7 @@ struct Comparer<'a> {
 }
 
 struct Others {
-    /// For each value kept.
+    /// One outcome for each kept value.
     outcomes: Vec<Outcome>,
     turns: HashMap<InstId, usize>,
     bytes: u64,
@@ -428,12 +426,12 @@ impl Observer for Comparer<'_> {
     }
 }
 
-/// Widens the slack of values that differ, while the first module runs on
-/// inputs next to the given ones.
+/// Widens the slack of values that differ, while the first module runs on inputs that differ in
+/// the last place from the given ones.
 struct Widener<'a> {
     values: &'a [Valued],
     places: &'a HashMap<(InstId, usize), usize>,
-    /// Slacks by place, and how often each instruction was seen.
+    /// Slacks by position, and the number of evaluations of each instruction.
     slacks: Mutex<(HashMap<usize, Slack>, HashMap<InstId, usize>)>,
 }
 

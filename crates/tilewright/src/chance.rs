@@ -1,6 +1,6 @@
-//! Whether rounding alone decides, in the first module, that there is a result, or which:
-//! the root of a variance that cancels is NaN in one order of its sums and a number in
-//! another, and `sum(x - mean(x)) == 0` holds in one and not in another.
+//! Decides whether rounding alone determines in the first module whether there is a result, or
+//! which one. For example, the root of a variance that cancels is NaN for one order of its sums
+//! and a number for another, and `sum(x - mean(x)) == 0` holds for one order only.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -15,14 +15,14 @@ use crate::check::{Case, Inputs, Trial, wholes};
 use crate::error::Error;
 use crate::nudge::EXCUSED;
 
-/// No more elements are kept of a run.
+/// Largest number of elements kept of a run.
 const MOST_ELEMENTS: usize = 1 << 24;
 
 impl Trial<'_> {
-    /// Pardons elements that are finite in one module alone, on devices on which the first
-    /// takes a root, a logarithm or a quotient of a number that its rounding may as well
-    /// have made zero or negative: an error that is four times as large, as the contract
-    /// for numbers has it, would. `false` where there is none.
+    /// Excuses elements that are finite in one module only, on devices where the first takes a
+    /// root, a logarithm or a quotient of a number that rounding could have made zero or
+    /// negative. The error assumed is four times the rounding error, as in the contract for
+    /// numbers. Returns `false` if there is no such device.
     pub(crate) fn pardon_chance(
         &self,
         case: &Case<'_>,
@@ -42,8 +42,8 @@ impl Trial<'_> {
         Ok(any)
     }
 
-    /// Widens what may differ by what the first gives where comparisons of what is equal
-    /// over the reals find it equal. `false` where there are none.
+    /// Widens the tolerance by the results of the first module in which comparisons treat values
+    /// that are equal over the reals as equal. Returns `false` if there are no such comparisons.
     pub(crate) fn widen_by_ties(&self, case: &Case<'_>, slack: &mut [Slack]) -> bool {
         let ties = self.ties.get_or_init(|| Ties::of(self.a, &over_field(self.options)));
         if ties.is_empty() {
@@ -56,7 +56,8 @@ impl Trial<'_> {
         true
     }
 
-    /// The operands of a module's roots, logarithms and powers, and its divisors.
+    /// The values of a module's divisors and of the operands of its roots, logarithms and
+    /// powers.
     fn judged(&self, module: &Verified, inputs: &Inputs, device: usize) -> Result<Values, Error> {
         let watch = Watch { module, wanted: wanted(module), state: Mutex::default() };
         self.observe(module, inputs, &watch, device)?;
@@ -64,7 +65,7 @@ impl Trial<'_> {
     }
 }
 
-/// By the name of an instruction, its values in the order of their turns.
+/// For each instruction name, its values in the order of evaluation.
 type Values = BTreeMap<String, Vec<Vec<f64>>>;
 
 fn is_chance(rounded: &Values, exact: &Values) -> bool {
@@ -77,7 +78,7 @@ fn is_chance(rounded: &Values, exact: &Values) -> bool {
     })
 }
 
-/// The operands that have a result on one side of zero alone.
+/// The operands that have a result on only one side of zero.
 fn wanted(module: &Module) -> HashSet<InstId> {
     let all = module.computations().iter().flat_map(|&c| module.instructions(c));
     let operand = |id| match (module.op(id), module.operands(id)) {

@@ -1,4 +1,4 @@
-//! Do two modules give the same outputs?
+//! Checks whether two modules return the same outputs.
 
 use std::sync::OnceLock;
 
@@ -16,41 +16,39 @@ use crate::error::Error;
 use crate::nudge::{EXCUSED, NUDGES, nudged_all};
 use crate::run::{counted, parameter_shapes};
 
-/// How modules are compared.
+/// The options of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckOptions<'a> {
-    /// The seed of the first inputs of each kind; those of the others follow.
+    /// The seed of the first inputs of each kind; later inputs use the next seeds.
     pub first_seed: u64,
-    /// How many inputs of each kind are tried.
+    /// Number of inputs of each kind.
     pub seeds: u64,
-    /// Whether nothing but equal values will do: no float may be rounded
-    /// otherwise, and infinities, NaN and sums that overflow are tried too.
-    /// Without it, floats may differ by rounding, as they do where a sum is
-    /// taken in another order, and by what the first module makes of rounding:
-    /// where it gives something else on inputs that differ in the last place,
-    /// so may the second.
+    /// Whether values must be equal: floats must be rounded in the same way, and infinities, NaN
+    /// and sums that overflow are tried too. Otherwise floats may differ by the rounding error
+    /// of sums in another order, and by the first module's sensitivity to rounding: if its
+    /// result changes on inputs that differ in the last place, the second module's result may
+    /// differ as much.
     pub exact: bool,
-    /// What one evaluation may use.
+    /// The limits of one evaluation.
     pub limits: Limits,
-    /// On which devices both run; if not given, on those that their headers
-    /// name, or on one where neither can tell devices apart.
+    /// The devices on which both run; if `None`, those in their headers, or a single one if the
+    /// results of both are the same on all devices.
     pub devices: Option<Devices>,
     /// The arrays that each device's infeed instructions read, in order, in
     /// every evaluation.
     pub infeed: &'a [Literal],
-    /// The inputs of each device, or one list that is the same for all: they are tried in
-    /// place of random ones.
+    /// The inputs of each device, or one list for all devices; they replace random inputs.
     pub inputs: Option<&'a [Vec<Literal>]>,
-    /// How far each float may be off, in place of what rounding explains.
+    /// The tolerance of each float; replaces the one that follows from rounding.
     pub within: Option<Within>,
 }
 
-/// How far each float may be off.
+/// A tolerance for each float.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Within {
-    /// As a fraction of the element of the first module.
+    /// A fraction of the first module's element.
     pub relative: f64,
-    /// Beside that.
+    /// An absolute tolerance, added to the relative one.
     pub absolute: f64,
 }
 
@@ -72,15 +70,14 @@ impl Default for CheckOptions<'_> {
 impl CheckOptions<'_> {
     /// The kinds of inputs that are tried.
     fn kinds(&self) -> impl Iterator<Item = InputKind> {
-        // Sums in another order may rightly overflow where the first did not.
+        // Sums in another order may overflow where the first module's sums do not.
         let exact = self.exact;
         let all = InputKind::ALL.iter().copied();
         all.filter(move |&kind| exact || kind != InputKind::NonFinite)
     }
 
-    /// Without `exact`, floats may differ by what rounding on the way to them
-    /// makes of the largest magnitude of an output; by less where inputs have
-    /// numbers of all sizes beside each other.
+    /// The tolerance. Without `exact`, floats may differ by the rounding error of values as
+    /// large as the output's largest magnitude; by less if inputs contain numbers of all sizes.
     pub(crate) fn tolerance(
         &self,
         kind: InputKind,
@@ -138,11 +135,10 @@ pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<A
     agreement(&Trial::new(a, b, options)?)
 }
 
-/// As [`check()`], with the progress of each module's evaluations kept up to
-/// date for another thread.
+/// Like [`check()`], and updates the progress of each module's evaluations for another thread.
 ///
 /// # Errors
-/// As for [`check()`].
+/// The errors of [`check()`].
 pub fn check_watched(
     a: &Verified,
     b: &Verified,
@@ -163,7 +159,7 @@ pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
     Ok(agreement)
 }
 
-/// Compares on inputs up to the first on which the modules differ.
+/// Compares on inputs until the first on which the modules differ.
 pub(crate) fn agreement_until_fault(
     trial: &Trial<'_>,
 ) -> Result<(Agreement, Option<Fault>), Error> {
@@ -187,22 +183,23 @@ pub(crate) struct Fault {
     tried: Tried,
 }
 
-/// Two modules, and how they are evaluated.
+/// Two modules, and the options of their evaluation.
 pub(crate) struct Trial<'a> {
     pub(crate) a: &'a Verified,
     pub(crate) b: &'a Verified,
     pub(crate) options: &'a CheckOptions<'a>,
-    /// What the first module rounds.
+    /// The rounding of the first module.
     pub(crate) rounding: Rounding,
-    /// The first in wider floats, once somebody asked.
+    /// The first module in wider floats, computed on first use.
     pub(crate) wide: OnceLock<Option<Verified>>,
-    /// The comparisons of the first that rounding alone decides, once somebody asked.
+    /// The comparisons of the first module that rounding alone decides, computed on first use.
     pub(crate) ties: OnceLock<Ties>,
     pub(crate) devices: Devices,
-    /// Whether one of them takes each device's part of whole arrays, the same on all.
+    /// Whether a module takes each device's part of whole arrays, which are the same on all
+    /// devices.
     takes_parts: bool,
     pub(crate) progress: [Option<&'a Progress>; 2],
-    /// The result of the second module, where a snapshot recorded it.
+    /// The result of the second module, if a snapshot recorded it.
     pub(crate) recorded: Option<&'a Literal>,
 }
 
@@ -210,7 +207,7 @@ pub(crate) struct Trial<'a> {
 pub(crate) type Inputs = Vec<Vec<Literal>>;
 
 impl<'a> Trial<'a> {
-    /// Fails unless the modules take and give the same shapes.
+    /// Creates a trial; fails unless the modules have the same parameter and result shapes.
     pub(crate) fn new(
         a: &'a Verified,
         b: &'a Verified,
@@ -235,7 +232,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Inputs of a kind from a seed, or those given.
+    /// Inputs of a kind from a seed, or the inputs given in the options.
     pub(crate) fn inputs(&self, kind: InputKind, seed: u64) -> Result<Inputs, Error> {
         if let Some(given) = self.options.inputs {
             return Ok(given.to_vec());
@@ -249,7 +246,7 @@ impl<'a> Trial<'a> {
         Ok(inputs_on(self.a, seed, kind, limits, count)?)
     }
 
-    /// How the modules are evaluated.
+    /// The evaluation of a module with the options.
     pub(crate) fn evaluation<'m>(&self, module: &'m Verified) -> Evaluation<'m>
     where
         'a: 'm,
@@ -258,7 +255,7 @@ impl<'a> Trial<'a> {
         Evaluation::new(module).limits(limits).infeed(infeed).opaque_calls().devices(self.devices)
     }
 
-    /// Runs one of the modules with an observer of one device.
+    /// Evaluates one of the modules with an observer on one device.
     pub(crate) fn observe(
         &self,
         module: &Verified,
@@ -270,8 +267,8 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// What each device makes of one of the modules: its outputs, and what it
-    /// feeds out, as one value.
+    /// Evaluates one of the modules. Returns for each device its outputs and outfeed arrays as
+    /// one value.
     pub(crate) fn run(
         &self,
         module: &Verified,
@@ -285,7 +282,8 @@ impl<'a> Trial<'a> {
         Ok(wholes(evaluation.run(inputs)?))
     }
 
-    /// The first module on inputs next to the given ones, and in every other turn with noise.
+    /// The first module on inputs that differ in the last place, with noise for every other
+    /// `turn`.
     pub(crate) fn moved(&self, inputs: &Inputs, turn: u64) -> (Evaluation<'a>, Inputs) {
         let mut evaluation = self.evaluation(self.a);
         if let Some(progress) = self.progress[0] {
@@ -297,7 +295,7 @@ impl<'a> Trial<'a> {
         (evaluation, self.nudged(inputs, turn))
     }
 
-    /// Inputs next to the given ones: where all devices have the same, still.
+    /// Inputs that differ in the last place; still equal on all devices if the given ones are.
     fn nudged(&self, inputs: &Inputs, turn: u64) -> Inputs {
         match inputs.first() {
             Some(first) if self.takes_parts && inputs.iter().all(|other| other == first) => {
@@ -308,7 +306,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The verdict of algebra on each output; none where the second module is a recording.
+    /// The verdict of algebra on each output; empty if the second module is a recording.
     fn verdicts(&self) -> Vec<Verdict> {
         match self.recorded {
             Some(_) => Vec::new(),
@@ -316,7 +314,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The result of the second module on each device, or the recorded one.
+    /// The result of the second module on each device, or the recorded result.
     fn second(&self, inputs: &Inputs) -> Result<Vec<Literal>, Error> {
         match self.recorded {
             Some(result) => Ok(vec![Literal::Tuple(vec![result.clone()])]),
@@ -324,12 +322,12 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What inputs of a kind are called in reports.
+    /// The name of a kind of inputs in reports.
     fn name_of(&self, kind: InputKind) -> &'static str {
         if self.options.inputs.is_some() { GIVEN } else { kind.name() }
     }
 
-    /// Calls for all inputs that are tried, until one of the calls says `false`.
+    /// Calls the function for all inputs until it returns `false`.
     fn each_input(
         &self,
         tried: &mut dyn FnMut(Inputs, InputKind, u64) -> Result<bool, Error>,
@@ -348,8 +346,8 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Whether the second differs on the inputs of a fault. The first, which must be
-    /// that of the fault, is not run again.
+    /// Whether the second module differs on the inputs of a fault. The first module, which must
+    /// be the same as for the fault, is not evaluated again.
     pub(crate) fn shows(&self, fault: &Fault) -> Result<bool, Error> {
         let Fault { inputs, kind, tried: Tried { expected, slack, .. } } = fault;
         let actual = self.second(inputs)?;
@@ -357,8 +355,8 @@ impl<'a> Trial<'a> {
         Ok(found.iter().flatten().any(|found| !found.equal))
     }
 
-    /// Compares what both make of inputs, on each device. What `settled` says of an
-    /// output, by its number, is not looked at closely again.
+    /// Compares the outputs of both modules on inputs, on each device. Outputs for which
+    /// `settled` is true are not examined closely again.
     fn compared(
         &self,
         inputs: &Inputs,
@@ -393,11 +391,11 @@ impl<'a> Trial<'a> {
         found.collect()
     }
 
-    /// Compares again, letting pass what is no worse than what the first module does
-    /// itself: errors against the exact result, overflow, and what rounding explains. A
-    /// program that gives something else on inputs that differ in the last place, or where
-    /// its roundings fall otherwise (the sine of 1e8, the small difference of large sums),
-    /// says nothing about another program there.
+    /// Compares again and excuses differences that are no worse than the first module's own:
+    /// errors against the exact result, overflow, and sensitivity to rounding. If the result of
+    /// a program changes on inputs that differ in the last place, or with other roundings (the
+    /// sine of 1e8, the small difference of large sums), it is no reference for another program
+    /// there.
     fn excuse(
         &self,
         case: &Case<'_>,
@@ -426,7 +424,7 @@ impl<'a> Trial<'a> {
                 break;
             }
             let (evaluation, inputs) = self.moved(inputs, seed);
-            // With noise, a run needs more memory, and may not fit.
+            // With noise, an evaluation needs more memory and may exceed the limits.
             let Ok(moved) = evaluation.run(&inputs) else { continue };
             let moved = wholes(moved);
             for ((slack, expected), moved) in slack.iter_mut().zip(expected).zip(&moved) {
@@ -439,7 +437,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// What each device gives and feeds out, as one value.
+/// The outputs and outfeed arrays of each device as one value.
 pub(crate) fn wholes(outputs: Vec<Outputs>) -> Vec<Literal> {
     let whole = |Outputs { output, outfeed }| {
         Literal::Tuple(std::iter::once(output).chain(outfeed).collect())
@@ -447,7 +445,7 @@ pub(crate) fn wholes(outputs: Vec<Outputs>) -> Vec<Literal> {
     outputs.into_iter().map(whole).collect()
 }
 
-/// What both modules made of inputs.
+/// The outputs of both modules on inputs.
 #[derive(Clone, Copy)]
 pub(crate) struct Case<'a> {
     pub(crate) inputs: &'a Inputs,
@@ -457,7 +455,7 @@ pub(crate) struct Case<'a> {
     settled: &'a dyn Fn(usize) -> bool,
 }
 
-/// The devices on which both run: those of the one that can tell them apart.
+/// The devices on which both run: those of the module whose results depend on the device.
 fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
     let (of_a, of_b) = (Devices::of(a), Devices::of(b));
     match (tells_devices_apart(a), tells_devices_apart(b)) {
@@ -472,15 +470,15 @@ fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
     }
 }
 
-/// An output that is all smaller is judged as if something of this size were in
-/// it: inputs are of the order of one, and differences of theirs are as inexact.
+/// The least magnitude assumed for an output: inputs are of the order of one, and their
+/// differences have the same absolute error.
 const LEAST_MAGNITUDE: f64 = 0.1;
 
 pub(crate) fn not_comparable(error: CompareError) -> Error {
     Error::NotComparable(error.to_string())
 }
 
-/// Fails unless both take and give values of the same shapes.
+/// Fails unless both have the same parameter and result shapes.
 pub(crate) fn comparable(a: &Verified, b: &Verified) -> Result<(), Error> {
     let (from, to) = (parameter_shapes(a), parameter_shapes(b));
     if from.len() != to.len() {

@@ -1,4 +1,4 @@
-//! What can go wrong, said so that somebody can put it right.
+//! Errors, with messages that say how to fix them.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use tilewright_text::{LineColumn, PrintError, SourceMap, SyntaxError, SyntaxErro
 use crate::module::Source;
 use crate::report::ProblemSummary;
 
-/// Why something could not be done.
+/// The error of a function of this crate.
 ///
-/// `Display` gives plain text, one line for each thing that is wrong;
-/// [`Error::render`] draws the source with carets where there is one.
+/// `Display` writes plain text, one line for each problem; [`Error::render`] adds the source
+/// lines with carets if there is a source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -30,9 +30,9 @@ pub enum Error {
     Read {
         /// The file.
         name: String,
-        /// What is wrong and what to do.
+        /// The problem and its solution.
         message: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The bytes are neither text nor a module in binary form.
@@ -43,34 +43,34 @@ pub enum Error {
     NotText {
         /// The file.
         name: String,
-        /// The first byte that is wrong, from 0.
+        /// The first invalid byte, from 0.
         offset: usize,
         /// Its line, from 1.
         line: usize,
     },
-    /// The bytes are a module in binary form, and something is wrong with it.
+    /// The bytes are a module in binary form with an error.
     #[error("{name}: {error}")]
     Proto {
         /// The file.
         name: String,
-        /// What is wrong.
+        /// The error.
         error: ProtoError,
     },
     /// The module cannot be written in binary form.
     #[error("the module cannot be written as proto: {0}")]
     Encode(ProtoError),
-    /// A layout has padding, which XLA's proto had once.
+    /// A layout has padding, which newer versions of XLA's proto do not have.
     #[error(
         "the layout of `{0}` has padding, which XLA does not read from proto any more; \
          ask to keep it for Tilewright alone, or write text without it"
     )]
     Padding(String),
-    /// Output in a form that cannot be written yet.
+    /// The output has a format that cannot be written.
     #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo, .txt or .pb", path.display())]
     OutputForm {
         /// The file.
         path: PathBuf,
-        /// The form that its name asks for.
+        /// The format that the file name implies.
         what: &'static str,
     },
     /// The text is not HLO.
@@ -78,17 +78,17 @@ pub enum Error {
     Syntax {
         /// The text.
         source_text: Source,
-        /// What is wrong with it.
+        /// The errors in it.
         errors: SyntaxErrors,
     },
-    /// The text is HLO, but not of a module that makes sense.
+    /// The text is HLO, but its module is not valid.
     #[error("{}: {rejected}", source_text.name)]
     Rejected {
         /// The text.
         source_text: Source,
-        /// Where its instructions stand.
+        /// The positions of its instructions.
         spans: Box<SourceMap>,
-        /// The module, with what is wrong.
+        /// The module with its errors.
         rejected: Box<Rejected>,
     },
     /// The module cannot be written as text.
@@ -100,18 +100,18 @@ pub enum Error {
     /// There is no such target.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// A target file is wrong.
+    /// A target file is not valid.
     #[error("{name}: {error}")]
     TargetFile {
         /// The file.
         name: String,
-        /// What is wrong.
+        /// The error.
         error: TargetError,
     },
     /// The module could not be evaluated.
     #[error(transparent)]
     Evaluate(#[from] EvalError),
-    /// No inputs could be made for the module.
+    /// Inputs could not be generated for the module.
     #[error(transparent)]
     Inputs(#[from] InputError),
     /// An `.npz` file could not be read or written.
@@ -119,20 +119,20 @@ pub enum Error {
     Npz {
         /// The file.
         name: String,
-        /// What is wrong.
+        /// The error.
         error: NpzError,
     },
-    /// An instruction that cannot be lowered.
+    /// An instruction could not be lowered.
     #[error(transparent)]
     Lower(#[from] LowerError),
-    /// Two modules that do not take or give the same values.
+    /// Two modules have different parameter or result shapes.
     #[error("the modules cannot be compared: {0}")]
     NotComparable(String),
 }
 
 impl Error {
-    /// Whether what was asked for does not exist, rather than that the input
-    /// is bad.
+    /// Whether the request names something that does not exist, rather than the input being
+    /// invalid.
     pub fn is_usage(&self) -> bool {
         use OptimizeError::{UnknownPass, UnknownPipeline};
         matches!(
@@ -142,8 +142,8 @@ impl Error {
         )
     }
 
-    /// Whether a module is in order and could not be evaluated all the same: it has
-    /// something that has no evaluation here, or does not fit the limits.
+    /// Whether a valid module could not be evaluated, because an op is not supported or a limit
+    /// is exceeded.
     pub fn is_evaluation(&self) -> bool {
         match self {
             Self::Inputs(_) => true,
@@ -154,7 +154,7 @@ impl Error {
         }
     }
 
-    /// The word for its kind: `usage`, `evaluation`, or else `input`.
+    /// The name of its kind: `usage`, `evaluation` or `input`.
     pub fn code(&self) -> &'static str {
         match self {
             _ if self.is_usage() => "usage",
@@ -163,8 +163,7 @@ impl Error {
         }
     }
 
-    /// Where it is: an instruction, or a file with line and column; `None` where that
-    /// is nowhere.
+    /// The place: an instruction, or a file with line and column; `None` if there is no place.
     pub fn place(&self) -> Option<String> {
         match self {
             Self::Evaluate(error) => error.instruction().map(str::to_owned),
@@ -178,7 +177,7 @@ impl Error {
         }
     }
 
-    /// A file that cannot be read.
+    /// The error of a file that cannot be read.
     pub fn read(name: impl Into<String>, source: io::Error) -> Self {
         let message = match source.kind() {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -189,8 +188,7 @@ impl Error {
         Self::Read { name: name.into(), message, source }
     }
 
-    /// The error as people read it: with the lines of the source that are
-    /// meant and carets under them, where there are any.
+    /// The error for people: with the relevant source lines and carets, if there is a source.
     pub fn render(&self, colours: bool) -> String {
         let renderer = Renderer::new().with_colour(colours);
         match self {
@@ -198,7 +196,7 @@ impl Error {
                 renderer.syntax_errors(name, text, errors)
             }
             Self::Rejected { source_text: Source { name, text }, spans, rejected } => {
-                // What was read from proto has no text.
+                // A module read from proto has no text.
                 let source = (!text.is_empty()).then_some((&**text, &**spans));
                 renderer.rejected(name, source, rejected)
             }
@@ -206,8 +204,7 @@ impl Error {
         }
     }
 
-    /// Everything that is wrong with a module, with line and column where they
-    /// are known.
+    /// All errors of a module, with line and column if they are known.
     pub fn problems(&self) -> Vec<ProblemSummary> {
         match self {
             Self::Syntax { errors, .. } => errors.errors().iter().map(syntax_problem).collect(),

@@ -1,5 +1,5 @@
-//! Optimising with a check after: a rewrite that changes what a module computes is found,
-//! named and left out.
+//! Optimises with a check: finds rewrites that change the results of a module, and leaves them
+//! out.
 
 use std::fmt;
 
@@ -11,30 +11,30 @@ use crate::check::{CheckOptions, Fault, Trial, agreement_until_fault};
 use crate::error::Error;
 use crate::pipeline::{optimize, optimize_observed};
 
-/// An optimised module that agrees with the one it was made of.
+/// An optimised module that agrees with the original.
 #[derive(Debug)]
 pub struct Guarded {
-    /// The module, and what was done to it.
+    /// The module, with the optimiser's notes.
     pub optimized: Optimized,
-    /// How near its outputs are to those before.
+    /// The comparison of its outputs with the original's.
     pub agreement: Agreement,
-    /// What was left out.
+    /// The rewrites that were left out.
     pub blamed: Vec<Blame>,
 }
 
 /// The part of an optimisation that is left out because a rewrite changes results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// That rewrite.
+    /// The rewrite itself.
     Rewrite,
-    /// All of its pass: it made another such rewrite before.
+    /// The whole pass, because another of its rewrites changed results before.
     Pass,
-    /// Everything: it is not known which rewrite it was, or there were too many.
+    /// All rewrites: the rewrite is not known, or there were too many.
     Everything,
 }
 
 impl Remedy {
-    /// The word for it in reports.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rewrite => "rewrite",
@@ -44,18 +44,19 @@ impl Remedy {
     }
 }
 
-/// A rewrite that changes what a module computes.
+/// A rewrite that changes the results of a module.
 #[derive(Clone, Debug)]
 pub struct Blame {
-    /// Which rewrite of the cost-gated passes it was, from 1; as `stop_after` counts them.
+    /// The number of the rewrite among those of the cost-gated passes, from 1, as in
+    /// `stop_after`.
     pub rewrite: u64,
-    /// What was said of it; `None` if it is not known which one it was.
+    /// The rewrite's note; `None` if the rewrite is not known.
     pub note: Option<Note>,
-    /// The part of the optimisation that was left out for it.
+    /// The part of the optimisation that was left out.
     pub left_out: Remedy,
-    /// Which output differs.
+    /// The number of the output that differs.
     pub output: usize,
-    /// Where, and on which inputs.
+    /// The differing element and its inputs.
     pub witness: Witness,
 }
 
@@ -86,13 +87,12 @@ impl fmt::Display for Blame {
     }
 }
 
-/// How many rewrites are blamed before the module is left as it is.
+/// Number of rewrites that are left out before the module is returned unchanged.
 const MOST_BLAMED: usize = 4;
 
-/// Optimises a module and compares it with what it was. Where they differ, the rewrite
-/// that makes the difference is found and left out; where a pass makes a second one, all
-/// of the pass. `observe` is
-/// called as by [`optimize_observed`], for the first try.
+/// Optimises a module and compares it with the original. If they differ, the rewrite that causes
+/// the difference is found and left out; if a pass has a second such rewrite, the whole pass.
+/// `observe` is called as by [`optimize_observed`], for the first attempt only.
 ///
 /// # Errors
 /// As for [`optimize_observed`] and [`check()`](crate::check()).
@@ -126,7 +126,7 @@ pub fn optimize_guarded(
                 options.skipped.push(Skipped { pass, place: place.clone() });
             }
             (Remedy::Pass, Some(note)) => options.without.push(note.pass),
-            // Not even the passes that clean up are to be trusted.
+            // The cleanup passes may be wrong too.
             _ => options.stop_after = Some(0),
         }
         blamed.push(Blame { rewrite, note, left_out, output, witness });
@@ -142,8 +142,7 @@ fn is_blamed(blamed: &[Blame], pass: &str) -> bool {
     blamed.iter().filter_map(|blame| blame.note.as_ref()).any(|note| note.pass == pass)
 }
 
-/// The first rewrite after which a module differs on the inputs of a fault, and what was
-/// said of it.
+/// The first rewrite after which a module differs on the inputs of a fault, and its note.
 fn culprit(
     module: &Verified,
     options: &Options,
@@ -158,7 +157,7 @@ fn culprit(
         let trial = Trial::new(module, &optimized.module, how)?;
         trial.shows(fault)
     };
-    // After `good` rewrites all is well, after `bad` not.
+    // Invariant: the module agrees after `good` rewrites and differs after `bad`.
     let (mut good, mut bad) = (0u64, 1u64);
     loop {
         let optimized = after(bad)?;

@@ -1,5 +1,5 @@
-//! What the first module itself does, as a measure of what the second may do: its error
-//! against the result in wider floats, and whether it overflows on the way.
+//! Measures the first module's own errors as a tolerance for the second: its error against the
+//! result in wider floats, and overflow of intermediate values.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,9 +12,9 @@ use crate::check::{Case, Inputs, Trial};
 use crate::error::Error;
 
 impl Trial<'_> {
-    /// Pardons the elements of the second that are as near to the result in wider floats
-    /// as the contract for numbers lets them be (`docs/numerics.md`). `false` where that
-    /// result cannot be had.
+    /// Excuses elements of the second module that are as near to the result in wider floats as
+    /// the contract for numbers requires (`docs/numerics.md`). Returns `false` if there is no
+    /// such result.
     pub(crate) fn pardon_near(&self, case: &Case<'_>, slack: &mut [Slack]) -> bool {
         let Some(exact) = self.exact(case.inputs) else { return false };
         let growth = Growth { factor: MOST_GROWTH, ulps: SLACK_ULPS };
@@ -28,8 +28,8 @@ impl Trial<'_> {
         true
     }
 
-    /// What each device makes of inputs in wider floats. A module that has no such
-    /// counterpart, or does not fit the limits then, has none.
+    /// The outputs of each device in wider floats; `None` if the module has no such form or
+    /// exceeds the limits then.
     fn exact(&self, inputs: &Inputs) -> Option<Vec<Literal>> {
         let (wide, inputs) = self.wide(inputs)?;
         self.run(wide, &inputs, None).ok()
@@ -42,9 +42,9 @@ impl Trial<'_> {
         Some((wide, inputs.iter().map(of_device).collect::<Result<Inputs, _>>().ok()?))
     }
 
-    /// Pardons elements that are finite in one module alone, on devices on which the
-    /// first makes an infinity or a NaN of finite numbers on the way: what overflows says
-    /// nothing about what would be without that. `false` where nothing overflows.
+    /// Excuses elements that are finite in one module only, on devices where the first module
+    /// computes an infinity or a NaN from finite numbers, because the result without overflow is
+    /// unknown there. Returns `false` if nothing overflows.
     pub(crate) fn pardon_overflow(
         &self,
         case: &Case<'_>,
@@ -68,14 +68,13 @@ impl Trial<'_> {
     }
 }
 
-/// The module in wider floats; `None` for one that draws random floats, which are others
-/// there.
+/// The module in wider floats; `None` if it draws random floats, whose values would differ.
 fn wider(module: &Verified) -> Option<Verified> {
     let mut all = module.computations().iter().flat_map(|&c| module.instructions(c));
     if all.any(|id| matches!(module.op(id), Op::Rng(_))) { None } else { widened(module).ok() }
 }
 
-/// Looks for instructions that make infinities or NaN of finite numbers.
+/// Finds instructions that compute infinities or NaN from finite numbers.
 struct Overflow<'m> {
     module: &'m Module,
     state: Mutex<State>,
@@ -105,8 +104,8 @@ impl Observer for Overflow<'_> {
     }
 }
 
-/// Whether an instruction computes its result of its operands by itself: what it calls
-/// as a whole is looked at there.
+/// Whether an instruction itself computes its result. Instructions of computations that it calls
+/// as a whole are examined separately.
 fn computes(module: &Module, id: InstId) -> bool {
     let calls = matches!(
         module.op(id),

@@ -10,11 +10,10 @@
 //!               (random, npz)                (npz)
 //! ```
 //!
-//! A reshape is free on a linear memory and moves every element on a vector
-//! machine. [`optimize`] takes such reshapes away from around reductions and
-//! broadcasts, where norms are written with them, and says what it did.
-//! [`check()`] evaluates before and after and compares. Costs are a model of a
-//! [`target()`](target), not a measurement.
+//! A reshape is free on a linear memory and moves every element on a vector machine.
+//! [`optimize`] removes such reshapes around reductions and broadcasts, which norms consist of,
+//! and reports its rewrites. [`check()`] evaluates the module before and after and compares the
+//! outputs. Costs are a model of a [`target()`](target), not a measurement.
 //!
 //! A front end makes modules with a [`Builder`](ir::Builder), without any text:
 //!
@@ -22,12 +21,11 @@
 #![doc = include_str!("../examples/quickstart.rs")]
 //! ```
 //!
-//! What it would take several ops to say, such as a norm or an argmax, is in
-//! [`composite`].
+//! Functions that take several ops, such as a norm or an argmax, are in [`composite`].
 //!
-//! [`prelude`] has what most programs need; the rooms of the house are here as
-//! [`ir`], [`text`], [`proto`], [`targets`], [`rewrite`], [`lower`] and [`interp`]. The
-//! semantic version of this crate covers what it defines itself and what it names.
+//! [`prelude`] has the items that most programs need; the other crates are available as [`ir`],
+//! [`text`], [`proto`], [`targets`], [`rewrite`], [`lower`] and [`interp`]. The semantic version
+//! of this crate covers its own items and the items that it re-exports by name.
 
 pub mod agreement;
 pub mod algebra;

@@ -1,4 +1,4 @@
-//! What there is: passes, pipelines, ops and targets, as data.
+//! Lists of passes, pipelines, ops and targets, as data.
 
 use serde::Serialize;
 use tilewright_ir::Opcode;
@@ -21,9 +21,9 @@ pub struct PassList {
 pub struct PassEntry {
     /// The name for `--passes`.
     pub name: &'static str,
-    /// One line on what it does.
+    /// A summary of one line.
     pub summary: &'static str,
-    /// The most that it does to floats; see [`tilewright_rewrite::numbers`].
+    /// The largest change that it makes to floats; see [`tilewright_rewrite::numbers`].
     pub class: &'static str,
 }
 
@@ -32,22 +32,22 @@ pub struct PassEntry {
 pub struct PipelineEntry {
     /// The name for `--pipeline`.
     pub name: &'static str,
-    /// One line on what it is for.
+    /// A summary of its purpose in one line.
     pub summary: &'static str,
-    /// The target that it is for, where none is named.
+    /// The default target.
     pub target: &'static str,
     /// The passes that run first, once.
     pub first: &'static [&'static str],
     /// The passes that simplify, before and after each cost-gated pass.
     pub cleanup: &'static [&'static str],
-    /// The passes whose rewrites are kept only where the cost model says that they pay.
+    /// The passes whose rewrites are kept only if the cost model says that they pay.
     pub cost_gated: Vec<&'static str>,
-    /// The passes that run once what gained nothing was put back as it was.
+    /// The passes that run after rewrites without gain were undone.
     pub last: &'static [&'static str],
 }
 
 impl PassList {
-    /// All there are.
+    /// The list of all passes and pipelines.
     pub fn new() -> Self {
         let passes = passes().map(|pass| PassEntry {
             name: pass.name(),
@@ -89,14 +89,14 @@ pub struct OpEntry {
     pub family: &'static str,
     /// The least number of operands.
     pub min_operands: usize,
-    /// The greatest number of operands; `null` where there is none.
+    /// The greatest number of operands; `null` for any number.
     pub max_operands: Option<usize>,
-    /// The attributes it has, besides those that every op has.
+    /// Its attributes, without those that every op has.
     pub attributes: Vec<&'static str>,
 }
 
 impl OpList {
-    /// All there are.
+    /// The list of all ops.
     pub fn new() -> Self {
         let ops = Opcode::ALL.iter().map(|op| OpEntry {
             name: op.name(),
@@ -118,17 +118,17 @@ impl Default for OpList {
 /// Every built-in target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TargetList {
-    /// The target that is meant where none is named.
+    /// The default target.
     pub default: &'static str,
     /// The targets, in alphabetical order, with every key of their files.
     pub targets: Vec<Target>,
 }
 
 impl TargetList {
-    /// All there are.
+    /// The list of all targets.
     ///
     /// # Errors
-    /// If a built-in target is wrong, which is a bug.
+    /// If a built-in target is not valid, which is a bug.
     pub fn new() -> Result<Self, Error> {
         let targets = Target::builtin_names().map(target).collect::<Result<_, _>>()?;
         Ok(Self { default: Target::DEFAULT, targets })

@@ -1,4 +1,4 @@
-//! Modules as kernels, and reports of these. Lowering itself is [`crate::lower`].
+//! Kernels of modules, and reports about them. The lowering itself is in [`crate::lower`].
 
 use serde::Serialize;
 use tilewright_ir::Verified;
@@ -8,8 +8,8 @@ use tilewright_target::Target;
 use crate::error::Error;
 use crate::pipeline::{FloatMode, Options, PassSelection, optimize};
 
-/// Lowers the simplest form of a module: the optimiser leaves what gains nothing as it
-/// was written, and kernels are made of what is left without that.
+/// Simplifies a module and lowers it. The optimiser alone keeps parts in their original form if
+/// changing them gains nothing.
 ///
 /// # Errors
 /// If the module cannot be simplified or edited, which is a bug.
@@ -21,49 +21,47 @@ pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Lo
     Ok(tilewright_lower::lower(&module, target, strategy)?)
 }
 
-/// How one reduce of a module is done.
+/// The plan of one reduce of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedReduce {
     /// The reduce.
     pub name: String,
-    /// What is reduced, with its layout; the first array where there are several,
-    /// which all have its dims.
+    /// The shape of the reduced array with its layout; of several arrays, the first.
     pub shape: String,
-    /// The dims that vanish.
+    /// The reduced dims.
     pub axes: Vec<usize>,
     /// The extents of the plan's axes.
     pub normalized: Vec<u64>,
-    /// `d` for every axis that is kept and `a` for every one that is reduced.
+    /// A `d` for every kept axis and an `a` for every reduced one.
     pub kinds: String,
-    /// From which end they are walked: `forward` or `reverse`.
+    /// The direction of the walk: `forward` or `reverse`.
     pub order: &'static str,
-    /// What is accumulated along each reduced axis, in the order of the walk.
+    /// One step for each reduced axis, in the order of the walk.
     pub steps: Vec<PlannedStep>,
     /// The name of the strategy.
     pub strategy: &'static str,
-    /// Bytes of main memory for intermediates on the target, padding included; `null`
-    /// where the strategy has no kernels for it.
+    /// Bytes of main memory for intermediate arrays on the target, padding included; `null` if
+    /// the strategy has no kernels for the reduce.
     pub workspace_bytes: Option<u64>,
 }
 
 /// How one axis is accumulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedStep {
-    /// Which of the axes.
+    /// The number of the axis.
     pub axis: usize,
-    /// Entries along it.
+    /// Number of entries along it.
     pub extent: u64,
-    /// Results that advance together.
+    /// Number of results that advance together.
     pub base: u64,
-    /// Elements between entries.
+    /// Number of elements between entries.
     pub offset: u64,
-    /// Independent repetitions.
+    /// Number of independent repetitions.
     pub parallel: u64,
 }
 
-/// The plan of every reduce of a module, in the order of its text: those of the
-/// entry and of all computations that it calls. Of the plan, only the workspace
-/// depends on the target and the strategy.
+/// The plan of every reduce of a module in the order of its text, in the entry and in all called
+/// computations. Only the workspace depends on the target and the strategy.
 ///
 /// # Errors
 /// If a reduce has no plan: its array is too large to address, or its layout
@@ -97,14 +95,14 @@ fn reported(module: &Verified, strategy: Strategy, planned: Planned) -> PlannedR
     }
 }
 
-/// What becomes of one instruction of a module, or of several as one kernel.
+/// The kernels of one instruction of a module, or of several fused ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LoweredReduce {
     /// The instruction.
     pub name: String,
-    /// Its kernels as texts, in the order in which they run.
+    /// The texts of its kernels, in the order in which they run.
     pub kernels: Vec<String>,
-    /// Why it has none: the host runs it.
+    /// The reason if it has no kernel, so that the host runs it.
     pub why_not: Option<String>,
 }
 
@@ -119,7 +117,7 @@ impl LoweredReduce {
     }
 }
 
-/// The kernels of every reduce and selection of a module, in the order of its text, or
+/// The kernels of every reduce and top-k of a module, in the order of its text, or the reason
 /// why it has none.
 pub fn kernels(module: &Verified, target: &Target, strategy: Strategy) -> Vec<LoweredReduce> {
     tilewright_lower::lowerable(module)
@@ -130,12 +128,12 @@ pub fn kernels(module: &Verified, target: &Target, strategy: Strategy) -> Vec<Lo
         .collect()
 }
 
-/// The kernels that a module is run as: those of [`fuse`], one for every reduce and
-/// selection that is in none of them, or why it has none, and every other instruction
-/// that is in no kernel, with the reason.
+/// The kernels that a module runs as: those of [`fuse`]; for every reduce and top-k outside of
+/// them a kernel or the reason why it has none; and every other instruction without a kernel,
+/// with the reason.
 ///
 /// # Errors
-/// As [`fuse`].
+/// The errors of [`fuse`].
 pub fn module_kernels(
     module: &Verified,
     target: &Target,

@@ -13,25 +13,25 @@ pub use tilewright_text::{Form, LayoutPadding, PrintOptions};
 
 use crate::error::Error;
 
-/// A text and where it comes from.
+/// A text with its origin.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What to call it in messages: the file's name, `<stdin>`.
+    /// The name in messages: the file name or `<stdin>`.
     pub name: String,
-    /// All of it; empty if the module came in binary form.
+    /// The whole text; empty if the module was in binary form.
     pub text: Arc<str>,
 }
 
-/// A module as it was read.
+/// A module with its source.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The module.
     pub module: Verified,
     /// The text it was read from.
     pub source: Source,
-    /// Where its instructions stand in the text.
+    /// The positions of its instructions in the text.
     pub spans: SourceMap,
-    /// The values of a run, where an `HloSnapshot` recorded them.
+    /// The recorded values of a run, if the file is an `HloSnapshot`.
     pub recording: Option<Recording>,
 }
 
@@ -66,7 +66,7 @@ pub fn parse(text: &str) -> Result<Verified, Error> {
     Ok(load_text("<text>", text)?.module)
 }
 
-/// Reads the module in a file, and keeps its text for messages.
+/// Reads the module in a file and keeps its text for messages.
 ///
 /// # Errors
 /// If the file cannot be read, is neither HLO text nor a proto, or the module
@@ -79,8 +79,8 @@ pub fn load_file(path: &Path) -> Result<Loaded, Error> {
     load_bytes(&name, bytes)
 }
 
-/// Reads the module in bytes that came from somewhere; what they are is told
-/// by what they hold.
+/// Reads the module in bytes; the format is detected from the content. `name` is used in
+/// messages.
 ///
 /// # Errors
 /// If they are neither HLO text nor a proto, or the module does not verify.
@@ -97,8 +97,8 @@ pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
     load_text(name, text)
 }
 
-/// Reads the module in an `HloModuleProto`, `HloProto` or `HloSnapshot` that
-/// came from somewhere.
+/// Reads the module in an `HloModuleProto`, `HloProto` or `HloSnapshot`. `name` is used in
+/// messages.
 ///
 /// # Errors
 /// If it is none of them, or the module does not verify.
@@ -116,7 +116,7 @@ pub fn load_proto(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
     }
 }
 
-/// Reads the module in a text that came from somewhere.
+/// Reads the module in a text. `name` is used in messages.
 ///
 /// # Errors
 /// If it is not HLO text, or the module does not verify.
@@ -135,7 +135,7 @@ pub fn load_text(name: &str, text: impl Into<Arc<str>>) -> Result<Loaded, Error>
     }
 }
 
-/// The forms in which a module is written.
+/// The formats in which a module is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Emit {
     /// HLO text.
@@ -146,11 +146,10 @@ pub enum Emit {
 }
 
 impl Emit {
-    /// The form that the name of a file asks for: text, unless it ends in `.pb`
-    /// or the like.
+    /// The format for the name of a file: proto for `.pb` or similar endings, otherwise text.
     ///
     /// # Errors
-    /// [`Error::OutputForm`], if it asks for a form that cannot be written.
+    /// [`Error::OutputForm`] if the ending is that of a format that cannot be written.
     pub fn of_path(path: &Path) -> Result<Self, Error> {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
         let what = match extension.to_ascii_lowercase().as_str() {
@@ -163,10 +162,10 @@ impl Emit {
     }
 }
 
-/// Writes a module in one form or the other.
+/// Writes a module in a format.
 ///
 /// # Errors
-/// If something in the module cannot be said in that form.
+/// If the format cannot express a part of the module.
 pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<u8>, Error> {
     match emit {
         Emit::Hlo => Ok(print_with(module, options)?.into_bytes()),
@@ -179,7 +178,7 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
     }
 }
 
-/// What of a module its written form cannot say and a reader would miss: a line
+/// The parts of a module that its written form cannot express and that readers need: one line
 /// for each, empty for nearly every module. See `docs/proto.md`.
 pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
@@ -190,11 +189,11 @@ pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     told.collect()
 }
 
-/// Writes a module as `HloModuleProto`, which XLA takes back. See
-/// `docs/proto.md` for what only text can say.
+/// Writes a module as `HloModuleProto`, which XLA accepts. `docs/proto.md` lists the parts that
+/// only text can express.
 ///
 /// # Errors
-/// If something in the module cannot be said in proto.
+/// If proto cannot express a part of the module.
 pub fn encode(module: &Module) -> Result<Vec<u8>, Error> {
     tilewright_proto::encode(module).map_err(Error::Encode)
 }
@@ -214,18 +213,18 @@ fn refuse_padding(module: &Module) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a module as HLO text, which XLA's parser takes back.
+/// Writes a module as HLO text, which XLA's parser accepts.
 ///
 /// # Errors
-/// If something in the module cannot be said in text.
+/// If text cannot express a part of the module.
 pub fn print(module: &Module) -> Result<String, Error> {
     print_with(module, &PrintOptions::default())
 }
 
-/// Writes a module as HLO text of some form.
+/// Writes a module as HLO text with options.
 ///
 /// # Errors
-/// If something in the module cannot be said in that form.
+/// If text with these options cannot express a part of the module.
 pub fn print_with(module: &Module, options: &PrintOptions) -> Result<String, Error> {
     Ok(tilewright_text::print(module, options)?)
 }

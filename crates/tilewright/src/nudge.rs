@@ -1,10 +1,11 @@
-//! Inputs next to given ones, to learn how much a program magnifies rounding.
+//! Inputs that differ from given ones in the last place, to measure how much a program magnifies
+//! rounding.
 
 use tilewright_interp::{Movable, Move, nudged};
 
 use crate::check::Inputs;
 
-/// Inputs next to the given ones; each number moves on its own.
+/// Inputs that differ from the given ones in the last place; each number moves independently.
 pub(crate) fn nudged_all(inputs: &Inputs, seed: u64) -> Inputs {
     let mut seeds = (0u64..).map(|i| i.wrapping_mul(NUDGES).wrapping_add(seed));
     let mut moved = |input| {
@@ -16,10 +17,10 @@ pub(crate) fn nudged_all(inputs: &Inputs, seed: u64) -> Inputs {
     inputs.iter().map(|inputs| inputs.iter().map(&mut moved).collect()).collect()
 }
 
-/// How many times a program is run on inputs next to the given ones, at most.
-/// Each number moves up or down by chance: what two of them make of it shows
-/// only where they move apart, which this often they all but surely do.
+/// Largest number of runs on moved inputs. Each number moves up or down at random. A combined
+/// effect shows only if certain numbers move in opposite directions, which is almost certain in
+/// this many runs.
 pub(crate) const NUDGES: u64 = 24;
-/// How much further apart than those runs two programs may be: sums in another
-/// order round at every step, inputs that move do so by chance in both ways.
+/// The allowed ratio of the difference of two programs to the difference of those runs. Sums in
+/// another order round at every step, while moved inputs partly cancel.
 pub(crate) const EXCUSED: f64 = 64.0;

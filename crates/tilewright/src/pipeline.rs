@@ -1,4 +1,4 @@
-//! Optimising: the passes, the targets they weigh costs on, and the report.
+//! Optimisation: passes, targets and their cost model, and the report.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub use tilewright_rewrite::{
 #[derive(Debug)]
 struct Interpreter;
 
-/// What the constants of a module may take: seconds, not minutes.
+/// The limits for the constants of a module, such that they take seconds, not minutes.
 const CONSTANTS: Limits = Limits { max_steps: 4_000_000, max_bytes: 1 << 30 };
 
 impl Evaluate for Interpreter {
@@ -27,11 +27,10 @@ impl Evaluate for Interpreter {
     }
 }
 
-/// Optimises a module. Constants are computed by the interpreter, unless the
-/// options say by what.
+/// Optimises a module. The interpreter computes constants unless the options contain another
+/// evaluator.
 ///
-/// A module in which nothing is found that pays on the target comes back as it
-/// was.
+/// A module without a rewrite that pays on the target is returned unchanged.
 ///
 /// # Errors
 /// If a pass or pipeline of that name does not exist, or a pass has a bug.
@@ -70,8 +69,8 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
 /// ```
 ///
 /// # Errors
-/// If there is neither, or the file is no target; the message says which
-/// targets there are, or everything that is wrong with the file.
+/// If there is neither, or the file is not a valid target; the message lists the targets, or all
+/// errors of the file.
 pub fn target(name_or_path: &str) -> Result<Target, Error> {
     if Target::builtin_names().any(|name| name == name_or_path) {
         return Ok(Target::builtin(name_or_path)?);

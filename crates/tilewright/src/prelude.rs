@@ -1,5 +1,4 @@
-//! What a program that uses this library needs most, in one line:
-//! `use tilewright::prelude::*;`.
+//! The items that most programs need, in one line: `use tilewright::prelude::*;`.
 
 pub use tilewright_interp::Limits;
 pub use tilewright_ir::{

@@ -1,4 +1,4 @@
-//! What each instruction of a run took.
+//! The time and memory of each instruction of a run.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use tilewright_interp::{Observer, Seen};
 use tilewright_ir::{InstId, Module};
 
-/// Adds up time and bytes of each instruction: an [`Observer`] for
+/// Sums the time and bytes of each instruction: an [`Observer`] for
 /// [`RunOptions`](crate::RunOptions).
 #[derive(Debug, Default)]
 pub struct Profiler {
@@ -32,41 +32,41 @@ impl Observer for Profiler {
     }
 }
 
-/// What each instruction of a run took, the slowest first. Each ran by itself:
-/// without a profile, elementwise ones run together, and take less.
+/// The time and bytes of each instruction of a run, the slowest first. Each instruction ran by
+/// itself; without a profile, elementwise instructions run fused and take less time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
     /// Milliseconds of all instructions.
     pub total_ms: f64,
-    /// Bytes of all values made.
+    /// Bytes of all computed values.
     pub total_bytes: u64,
-    /// How many times an instruction was evaluated.
+    /// Number of evaluations of instructions.
     pub total_count: u64,
     /// Each instruction that was evaluated.
     pub instructions: Vec<InstructionProfile>,
 }
 
-/// What one instruction took.
+/// The time and bytes of one instruction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstructionProfile {
     /// Its name.
     pub name: String,
     /// Its op.
     pub opcode: &'static str,
-    /// Its result.
+    /// The shape of its result.
     pub shape: String,
-    /// How many times it was evaluated.
+    /// Number of evaluations.
     pub count: u64,
-    /// Milliseconds, without those of instructions that it calls.
+    /// Milliseconds, without those of instructions in computations that it calls.
     pub ms: f64,
-    /// Its part of the time of all, from 0 to 1.
+    /// Its fraction of the total time, from 0 to 1.
     pub share: f64,
-    /// Bytes of all the values that it made.
+    /// Bytes of all values that it computed.
     pub bytes: u64,
 }
 
 impl Profile {
-    /// What a profiler saw of a module.
+    /// The profile of a module's run.
     pub fn new(module: &Module, profiler: &Profiler) -> Self {
         let sums = profiler.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sums: Vec<(InstId, Sum)> = sums.iter().map(|(&id, &sum)| (id, sum)).collect();

@@ -1,4 +1,4 @@
-//! What a snapshot recorded, held against what the interpreter computes.
+//! Compares a snapshot's recorded result with the interpreter's.
 
 use tilewright_ir::Verified;
 use tilewright_proto::Recording;
@@ -7,13 +7,12 @@ use crate::agreement::Agreement;
 use crate::check::{CheckOptions, Trial, agreement};
 use crate::error::Error;
 
-/// Evaluates a module on the arguments that a snapshot recorded and compares the outputs
-/// with its result, which is judged as the outputs of a second module would be. `None`
-/// if no result was recorded.
+/// Evaluates a module on the recorded arguments of a snapshot and compares the outputs with the
+/// recorded result, with the tolerances for a second module. `None` if no result was recorded.
 ///
 /// # Errors
-/// If the module takes or returns other shapes than were recorded, runs on several
-/// devices, or cannot be evaluated.
+/// If the module's parameter or result shapes differ from the recorded ones, it runs on several
+/// devices, or it cannot be evaluated.
 pub fn check_recording(
     module: &Verified,
     recording: &Recording,

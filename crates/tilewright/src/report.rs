@@ -1,5 +1,5 @@
-//! Reports as data, to be shown or given out as JSON. The keys are promised:
-//! none is renamed or removed within a major version.
+//! Reports as data, for display or as JSON. The keys are stable: none is renamed or removed
+//! within a major version.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::guard::Blame;
 use crate::profile::Profile;
 use crate::simulate::{Refused, Simulated};
 
-/// What a module or an instruction costs: a model's figures.
+/// The modelled costs of a module or an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Costs {
     /// Cycles.
     pub cycles: f64,
     /// Vectors loaded and stored.
     pub vectors: u64,
-    /// Vectors taken apart and put together by reshapes and transposes.
+    /// Vectors taken apart and reassembled by reshapes and transposes.
     pub realigned_vectors: u64,
     /// Bytes loaded and stored, without padding.
     pub bytes: u64,
@@ -41,7 +41,7 @@ impl From<Cost> for Costs {
     }
 }
 
-/// What each instruction of a module costs on a target.
+/// The costs of each instruction of a module on a target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CostReport {
     /// The module's name.
@@ -50,24 +50,24 @@ pub struct CostReport {
     pub target: String,
     /// The whole module.
     pub total: Costs,
-    /// The instructions of the entry computation, in order; each with what it
-    /// calls.
+    /// The instructions of the entry computation, in order, each including the computations that
+    /// it calls.
     pub instructions: Vec<InstructionCosts>,
-    /// Cycles in which the kernels of the entry computation wait for main memory; the
-    /// total is these and the instructions' cycles.
+    /// Cycles in which the kernels of the entry computation wait for main memory. The total is
+    /// the sum of these and the instructions' cycles.
     pub latency_cycles: f64,
 }
 
-/// What one instruction costs.
+/// The costs of one instruction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstructionCosts {
     /// Its name.
     pub name: String,
     /// Its op.
     pub opcode: &'static str,
-    /// Its result.
+    /// The shape of its result.
     pub shape: String,
-    /// What it costs.
+    /// Its costs.
     #[serde(flatten)]
     pub costs: Costs,
 }
@@ -95,7 +95,7 @@ impl CostReport {
     }
 }
 
-/// What an optimisation did.
+/// The result of an optimisation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OptReport {
     /// The module's cost before.
@@ -104,42 +104,42 @@ pub struct OptReport {
     pub after: Costs,
     /// The most bytes in use at once, before and after.
     pub peak_live_bytes: [u64; 2],
-    /// In how many passes images are read, before and after: arrays of at least half
-    /// as many elements as the largest.
+    /// Number of passes over images before and after; images are arrays of at least half as many
+    /// elements as the largest.
     pub memory_sweeps: [usize; 2],
     /// Each pass, in order of first run.
     pub passes: Vec<PassSummary>,
-    /// Why it stopped: `fixpoint`, `budget` or `stop-after`.
+    /// Why the optimiser stopped: `fixpoint`, `budget` or `stop-after`.
     pub stopped: &'static str,
-    /// Whether the module came back as it was.
+    /// Whether the module was returned unchanged.
     pub unchanged: bool,
-    /// What was found, done and left.
+    /// Notes on rewrites, done or not.
     pub notes: Vec<NoteSummary>,
-    /// What a check after it found to be wrong, and was left out.
+    /// Rewrites that were left out because a check found a difference.
     pub left_out: Vec<LeftOut>,
-    /// Why the ratio of times may be another than that of costs, if there is a reason; see
-    /// [`caveat`].
+    /// The reason, if there is one, why the ratio of times may differ from the ratio of costs;
+    /// see [`caveat`].
     pub caveat: Option<&'static str>,
 }
 
-/// Why the ratio of a module's costs may not be that of its times: it has loops, whose
-/// trip counts no cost knows, or branches, of which one is taken.
+/// Why the ratio of a module's costs may differ from the ratio of its times: it has loops, whose
+/// trip counts the cost model does not know, or branches, of which only one runs.
 pub fn caveat(module: &Module) -> Option<&'static str> {
     let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
     let repeats = all.any(|id| matches!(module.op(id), Op::While(_) | Op::Conditional(_)));
     repeats.then_some("bodies of loops count once, and so does every branch of a conditional")
 }
 
-/// A rewrite that changes what a module computes.
+/// A rewrite that changes the results of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Which rewrite of the cost-gated passes it was, from 1.
+    /// The number of the rewrite among those of the cost-gated passes, from 1.
     pub rewrite: u64,
-    /// What was said of it; `null` if it is not known which one it was.
+    /// The rewrite's note; `null` if the rewrite is not known.
     pub note: Option<NoteSummary>,
-    /// What was left out for it: `rewrite`, `pass` or `everything`.
+    /// The part that was left out: `rewrite`, `pass` or `everything`.
     pub what: &'static str,
-    /// Which output differs, where, and on which inputs.
+    /// The output that differs, the element, and the inputs.
     pub difference: String,
 }
 
@@ -155,27 +155,27 @@ impl From<&Blame> for LeftOut {
     }
 }
 
-/// What one pass did, over all its runs.
+/// A summary of all runs of one pass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PassSummary {
     /// Its name.
     pub name: &'static str,
-    /// How many changes it made.
+    /// Number of changes.
     pub changes: usize,
-    /// How many milliseconds it took.
+    /// Time in milliseconds.
     pub ms: f64,
 }
 
-/// One thing that a pass found.
+/// A note of a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoteSummary {
     /// The pass.
     pub pass: &'static str,
     /// `rewritten` or `left`.
     pub verdict: &'static str,
-    /// Where, by the framework's names and source lines.
+    /// The place, by the framework's names and source lines.
     pub place: String,
-    /// What was found, what was done or why not, what it saves.
+    /// The finding, the rewrite or the reason against it, and the saving.
     pub text: String,
 }
 
@@ -211,12 +211,12 @@ impl From<&Note> for NoteSummary {
     }
 }
 
-/// What a run took. What a backend does not count is `null` in JSON.
+/// The measurements of a run. Values that a backend does not count are `null` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// What ran the module: `interp` or `sim`.
+    /// The backend: `interp` or `sim`.
     pub backend: &'static str,
-    /// Milliseconds by the clock.
+    /// Wall-clock time in milliseconds.
     pub wall_ms: f64,
     /// Cycles of the machine.
     pub cycles: Option<f64>,
@@ -224,7 +224,7 @@ pub struct RunReport {
     pub hbm_read_bytes: Option<u64>,
     /// Bytes written to main memory.
     pub hbm_write_bytes: Option<u64>,
-    /// Bytes of main memory for intermediates.
+    /// Bytes of main memory for intermediate arrays.
     pub workspace_bytes: Option<u64>,
     /// The most bytes of vector memory in use at one time.
     pub vmem_peak_bytes: Option<u64>,
@@ -232,22 +232,22 @@ pub struct RunReport {
     pub vector_ops: Option<u64>,
     /// Operations that take vectors apart.
     pub realign_ops: Option<u64>,
-    /// Ops that the host did.
+    /// Number of instructions that the host ran.
     pub host_calls: Option<u64>,
-    /// What the host did, by op; not in JSON where there is no host.
+    /// Number of host calls by op; not in JSON if there is no host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_ops: Option<BTreeMap<&'static str, u64>>,
-    /// Reduces that were done in one pass, because the strategy that was asked for has
-    /// no kernels for them; not in JSON where there are none.
+    /// Reduces that ran in one pass because the requested strategy has no kernels for them; not
+    /// in JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refused>,
-    /// What each instruction took; not in JSON where nobody asked for it.
+    /// The time and bytes of each instruction; not in JSON unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
 }
 
 impl RunReport {
-    /// The report of the interpreter, which counts nothing.
+    /// The report of the interpreter, which has no counters.
     pub fn interpreter(time: std::time::Duration) -> Self {
         Self {
             backend: "interp",
@@ -295,30 +295,29 @@ impl RunReport {
     }
 }
 
-/// Whether two modules agree.
+/// The result of a comparison of two modules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckReport {
-    /// Whether all outputs were the same on all inputs, within the tolerance
-    /// of their type.
+    /// Whether all outputs were equal on all inputs, within the tolerance of their type.
     pub equal: bool,
-    /// Each output, with the greatest difference that was seen.
+    /// Each output, with its greatest difference.
     pub outputs: Vec<OutputSummary>,
-    /// On how many inputs both were evaluated.
+    /// Number of inputs on which both were evaluated.
     pub seeds: usize,
-    /// Where the values of the modules part first; `null` where nobody asked,
-    /// or all values that both name agree.
+    /// The first instruction whose values differ; `null` if this was not requested, or all
+    /// values with the same name agree.
     pub first_difference: Option<FirstDifference>,
-    /// How far the outputs of the first module are from those that its snapshot recorded;
-    /// `null` where there are none. `equal` is of these, too.
+    /// The differences between the first module's outputs and the recorded ones; `null` without
+    /// a recording. `equal` covers these too.
     pub recorded: Option<Vec<OutputSummary>>,
 }
 
-/// What algebra says of two modules.
+/// The verdicts of algebra on two modules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AlgebraReport {
-    /// Whether no output differs over the reals, as far as algebra decides it.
+    /// Whether no output differs over the reals, as far as algebra can decide.
     pub equal: bool,
-    /// What it says of each output: as in [`OutputSummary::algebra`].
+    /// The verdict on each output, as in [`OutputSummary::algebra`].
     pub outputs: Vec<String>,
 }
 
@@ -331,45 +330,44 @@ impl From<&[Verdict]> for AlgebraReport {
     }
 }
 
-/// How far apart two outputs were.
+/// The difference of one output between two modules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutputSummary {
-    /// Which output, tuples flattened in order.
+    /// The number of the output, tuples flattened in order.
     pub index: usize,
-    /// The greatest absolute difference; `null` where one is not finite.
+    /// The greatest absolute difference; `null` if a value is not finite.
     pub max_abs: Option<f64>,
-    /// The greatest difference in units of the last place; the greatest
-    /// 64-bit number where only one is a NaN.
+    /// The greatest difference in units of the last place; `u64::MAX` if only one value is NaN.
     pub max_ulp: u64,
-    /// The index of the first element that differs by more than it may; `null`
-    /// where none does, as all that follows.
+    /// The index of the first element that differs by more than the tolerance; `null`, like all
+    /// following fields of the element, if there is none.
     pub at: Option<Vec<i64>>,
     /// That element in the first module.
     pub expected: Option<String>,
     /// That element in the second.
     pub actual: Option<String>,
-    /// On which device, where there are several.
+    /// The device, if there are several.
     pub device: Option<usize>,
     /// The kind of the inputs on which it differs.
     pub inputs: Option<&'static str>,
     /// Their seed.
     pub seed: Option<u64>,
-    /// The greatest difference in units of the largest finite magnitude of the output on
-    /// the same inputs; `null` where one is not finite, or that magnitude is 0.
+    /// The greatest difference in units of the largest finite magnitude of the output on the
+    /// same inputs; `null` if a value is not finite or that magnitude is 0.
     pub max_relative: Option<f64>,
-    /// The kind and the seed of the inputs on which that was, such as `edges 1`; `null`
-    /// where there was no difference.
+    /// The kind and the seed of the inputs with that difference, such as `edges 1`; `null`
+    /// without a difference.
     pub largest_on: Option<String>,
-    /// The weakest reason for which a difference was let pass: `rounding`, `as-near`,
-    /// `overflow` or `sensitive`; `null` where there was none.
+    /// The weakest reason that excused a difference: `rounding`, `as-near`, `overflow` or
+    /// `sensitive`; `null` if there was none.
     pub excuse: Option<&'static str>,
-    /// How many elements it has.
+    /// Number of elements.
     pub elements: usize,
-    /// How many of them were infinite or NaN on all inputs, so that nothing is known of
-    /// them.
+    /// Number of elements that were infinite or NaN on all inputs, so that they were not
+    /// compared.
     pub not_compared: usize,
-    /// What algebra says: `equal`, `agrees, through ...`, `differs at ...` or
-    /// `undecided: ...`; `null` for what is fed out.
+    /// The verdict of algebra: `equal`, `agrees, through ...`, `differs at ...` or `undecided:
+    /// ...`; `null` for outfeed arrays.
     pub algebra: Option<String>,
 }
 
@@ -386,7 +384,7 @@ impl From<&Agreement> for CheckReport {
 }
 
 impl CheckReport {
-    /// Of two modules, and of the first and what its snapshot recorded.
+    /// The report of two modules, and of the first module and its recorded result.
     pub fn with_recording(agreement: &Agreement, recorded: Option<&Agreement>) -> Self {
         let report = Self::from(agreement);
         Self {
@@ -429,22 +427,22 @@ impl OutputSummary {
     }
 }
 
-/// Why a verb came to nothing.
+/// The error of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorReport {
-    /// What went wrong.
+    /// The error.
     pub error: ErrorSummary,
 }
 
-/// What went wrong.
+/// An error, with its kind and place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorSummary {
-    /// Its kind: `input` (a file is bad, or does not fit), `usage` (what was asked for does
-    /// not exist) or `evaluation` (a module could not be evaluated).
+    /// Its kind: `input` (a file is not valid or does not fit), `usage` (the request names
+    /// something that does not exist) or `evaluation` (a module could not be evaluated).
     pub code: &'static str,
-    /// What is wrong and what to do.
+    /// The error and its solution.
     pub message: String,
-    /// The instruction, or file, line and column; `null` where there is no place.
+    /// The instruction, or file, line and column; `null` if there is no place.
     pub place: Option<String>,
 }
 
@@ -455,39 +453,39 @@ impl From<&Error> for ErrorReport {
     }
 }
 
-/// Whether modules are well formed.
+/// Whether modules are valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
     /// Each module, in the order given.
     pub modules: Vec<VerifySummary>,
 }
 
-/// Whether one module is well formed.
+/// Whether one module is valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifySummary {
     /// The file.
     pub path: String,
-    /// Whether it is.
+    /// Whether it is valid.
     pub ok: bool,
-    /// What is wrong, in the order of the text.
+    /// The errors, in the order of the text.
     pub errors: Vec<ProblemSummary>,
 }
 
-/// One thing that is wrong with a module.
+/// An error of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProblemSummary {
-    /// The verifier's code, such as `V012`; `null` where the text is no HLO.
+    /// The verifier's code, such as `V012`; `null` if the text is not HLO.
     pub code: Option<String>,
-    /// The line, from 1, where it is known.
+    /// The line, from 1, if it is known.
     pub line: Option<usize>,
-    /// The character of the line, from 1, where it is known.
+    /// The column in characters, from 1, if it is known.
     pub column: Option<usize>,
-    /// What is wrong and what would be right.
+    /// The error and the valid alternative.
     pub message: String,
 }
 
 impl VerifySummary {
-    /// What became of reading a file.
+    /// The result of reading a file.
     pub fn new<T>(path: &str, read: &Result<T, Error>) -> Self {
         let errors = read.as_ref().err().map(Error::problems).unwrap_or_default();
         Self { path: path.to_owned(), ok: read.is_ok(), errors }

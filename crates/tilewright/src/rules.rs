@@ -1,4 +1,4 @@
-//! Rules tried on random modules before they are trusted.
+//! Tests of rules on random modules.
 
 use tilewright_rewrite::numbers::{Class, FloatMode};
 use tilewright_rewrite::pattern::Rule;
@@ -10,27 +10,27 @@ use crate::error::Error;
 use crate::module::print;
 use crate::pipeline::optimize;
 
-/// What came of trying a rule.
+/// The result of testing a rule.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RuleTrial {
-    /// On how many modules the rule was tried, each an expression that it matches.
+    /// Number of modules on which the rule was tested, each an expression that it matches.
     pub tried: usize,
-    /// The first module whose outputs the rule changed by more than its class allows, and that
-    /// module rewritten, as texts.
+    /// The texts of the first module whose outputs the rule changed by more than its class
+    /// allows, before and after the rewrite.
     pub wrong: Option<[String; 2]>,
 }
 
 impl RuleTrial {
-    /// Whether the rule was tried at all, and always kept the outputs.
+    /// Whether the rule was tested at all and never changed the outputs.
     pub fn holds(&self) -> bool {
         self.tried > 0 && self.wrong.is_none()
     }
 }
 
-/// Tries a rule on small random modules, one for each seed, whose result is an expression that
-/// the rule matches: each is evaluated as it is and rewritten, on inputs of several kinds.
-/// Outputs must be the same to the bit where the rule is [`Class::Exact`].
+/// Tests a rule on small random modules, one for each seed, whose result is an expression that
+/// the rule matches. Each module is evaluated before and after the rewrite, on inputs of several
+/// kinds. Outputs must be equal bit for bit if the rule is [`Class::Exact`].
 ///
 /// # Errors
 /// If a module cannot be rewritten or evaluated.

@@ -1,4 +1,4 @@
-//! Evaluating modules, and the values that go in and come out.
+//! Evaluates modules, and reads and writes their inputs and outputs.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor};
@@ -34,27 +34,27 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// If the inputs do not fit the parameters, a limit is exceeded, or the module
-/// has something that cannot be evaluated.
+/// If the inputs do not fit the parameters, a limit is exceeded, or the evaluation of an op is
+/// not supported.
 pub fn run(module: &Verified, inputs: &[Literal], limits: &Limits) -> Result<Literal, Error> {
     Ok(tilewright_interp::evaluate(module, inputs, limits)?)
 }
 
-/// How a module is run.
+/// The options of an evaluation.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// What the evaluation may use.
+    /// The limits of the evaluation.
     pub limits: Limits,
-    /// On which devices; see [`devices_of`].
+    /// The devices; see [`devices_of`].
     pub devices: Devices,
     /// The arrays that each device's infeed instructions read, in order.
     pub infeed: &'a [Literal],
-    /// Whether custom calls of which nothing is known are some function all the same;
-    /// see [`Evaluation::opaque_calls`].
+    /// Whether unknown custom calls are evaluated as arbitrary functions; see
+    /// [`Evaluation::opaque_calls`].
     pub opaque_calls: bool,
-    /// Who sees every instruction of the first device, one by one.
+    /// An observer of every instruction on the first device.
     pub observer: Option<&'a dyn Observer>,
-    /// What tells another thread how far the evaluation is.
+    /// Progress for another thread.
     pub progress: Option<&'a Progress>,
 }
 
@@ -71,18 +71,18 @@ impl Default for RunOptions<'_> {
     }
 }
 
-/// The devices that a module is run on: as many as its header says, but one if
-/// it does the same on all of them.
+/// The devices that a module runs on: those in its header, but a single one if its results are
+/// the same on all devices.
 pub fn devices_of(module: &Verified) -> Devices {
     if tells_devices_apart(module) { Devices::of(module) } else { Devices::ONE }
 }
 
-/// Evaluates a module on one device or several. `inputs` are those of each, or
-/// one list that is the same for all. Of several devices, every array of the
-/// result has one more dim, its first, with a row for each.
+/// Evaluates a module on one or several devices. `inputs` are those of each device, or one list
+/// for all. With several devices, every array of the result has an additional first dim with one
+/// row per device.
 ///
 /// # Errors
-/// As for [`run`]; also if devices wait for each other, or feed out other
+/// The errors of [`run`]; also if devices wait for each other, or their outfeed shapes differ.
 /// shapes than the first.
 pub fn run_on(
     module: &Verified,
@@ -96,7 +96,7 @@ pub fn run_on(
     }
 }
 
-/// What each device makes of a module.
+/// The outputs of each device.
 pub(crate) fn evaluate_on(
     module: &Verified,
     inputs: &[Vec<Literal>],
@@ -120,7 +120,7 @@ fn devices_error(what: &str) -> Error {
     EvalError::Devices(what.to_owned()).into()
 }
 
-/// The outputs of several devices as rows.
+/// The outputs of several devices, joined as rows.
 fn joined(all: &[Outputs]) -> Result<Outputs, Error> {
     let rows = |values: &[&Literal]| join_rows(values).map_err(|e| devices_error(&e.to_string()));
     let output = rows(&all.iter().map(|outputs| &outputs.output).collect::<Vec<_>>())?;
@@ -135,7 +135,7 @@ fn joined(all: &[Outputs]) -> Result<Outputs, Error> {
     Ok(Outputs { output, outfeed: (0..fed).map(row).collect::<Result<_, _>>()? })
 }
 
-/// How many devices there are, if they can be simulated.
+/// The number of devices, if they can be simulated.
 pub(crate) fn counted(devices: Devices) -> Result<usize, Error> {
     let Devices { replicas, partitions } = devices;
     devices.count().ok_or_else(|| {
@@ -156,16 +156,16 @@ pub(crate) fn parameter_shapes(module: &Verified) -> Vec<&Shape> {
 /// Random inputs of a module, the same for the same seed.
 ///
 /// # Errors
-/// If a parameter is of a kind that no value can be made for, or the inputs
-/// would exceed the default [`Limits`].
+/// If values of a parameter's kind cannot be generated, or the inputs would exceed the default
+/// [`Limits`].
 pub fn random_inputs(module: &Verified, seed: u64) -> Result<Vec<Literal>, Error> {
     Ok(inputs_for(module, seed, InputKind::Normal)?)
 }
 
-/// Random inputs of a module, for each of several devices its own.
+/// Random inputs of a module, different ones for each device.
 ///
 /// # Errors
-/// As for [`random_inputs`], within other limits.
+/// The errors of [`random_inputs`], with other limits.
 pub fn random_inputs_on(
     module: &Verified,
     seed: u64,
@@ -179,18 +179,17 @@ pub fn random_inputs_on(
 /// tuples are flattened in order.
 ///
 /// # Errors
-/// If the file cannot be read, or does not have the arrays that the module
-/// takes.
+/// If the file cannot be read, or does not have the module's input arrays.
 pub fn read_inputs(module: &Verified, path: &Path) -> Result<Vec<Literal>, Error> {
     from_npz(path, |reader| npz::read(reader, "in", &parameter_shapes(module)))
 }
 
-/// As [`read_inputs`], for several devices: an array is of the dims that the
-/// parameter has, the same for all, or has a first dim before them with a row
-/// for each. Returns a list for each device, or a single one for all.
+/// Like [`read_inputs`], for several devices: an array has either the dims of the parameter, and
+/// is the same for all devices, or an additional first dim with one row per device. Returns a
+/// list for each device, or a single list for all.
 ///
 /// # Errors
-/// As for [`read_inputs`].
+/// The errors of [`read_inputs`].
 pub fn read_inputs_on(
     module: &Verified,
     path: &Path,
@@ -201,10 +200,10 @@ pub fn read_inputs_on(
     from_npz(path, |reader| npz::read_rows(reader, "in", &shapes, count))
 }
 
-/// The arrays `in0`, `in1` ... of an `.npz` file, of the types they have there.
+/// The arrays `in0`, `in1` ... of an `.npz` file, with the types in the file.
 ///
 /// # Errors
-/// If the file cannot be read, or an array is of a type that HLO lacks.
+/// If the file cannot be read, or HLO does not have the type of an array.
 pub fn read_infeed(path: &Path) -> Result<Vec<Literal>, Error> {
     from_npz(path, |reader| npz::read_all(reader, "in"))
 }
@@ -222,15 +221,15 @@ fn from_npz<T>(
 /// tuples are flattened in order.
 ///
 /// # Errors
-/// If the result has something that is no array.
+/// If the result contains a value that is not an array.
 pub fn outputs_to_npz(result: &Literal) -> Result<Vec<u8>, Error> {
     values_to_npz(std::slice::from_ref(result))
 }
 
-/// As [`outputs_to_npz`], of several values: what was fed out, say.
+/// Like [`outputs_to_npz`], for several values, such as outfeed arrays.
 ///
 /// # Errors
-/// As for [`outputs_to_npz`].
+/// The errors of [`outputs_to_npz`].
 pub fn values_to_npz(values: &[Literal]) -> Result<Vec<u8>, Error> {
     let mut bytes = Cursor::new(Vec::new());
     npz::write(&mut bytes, &[("out", values)])
@@ -238,8 +237,8 @@ pub fn values_to_npz(values: &[Literal]) -> Result<Vec<u8>, Error> {
     Ok(bytes.into_inner())
 }
 
-/// The first elements of an array as text, at most `limit` of them; those of
-/// types that only their bits stand for as hexadecimal bits.
+/// The first elements of an array as text, at most `limit`; elements without a decimal form as
+/// hexadecimal bits.
 pub fn elements(value: &Literal, limit: usize) -> Vec<String> {
     let Some(array) = value.as_array() else { return Vec::new() };
     fn show<T>(values: &[T], limit: usize, text: impl Fn(&T) -> String) -> Vec<String> {

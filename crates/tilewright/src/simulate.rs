@@ -1,7 +1,7 @@
-//! Modules on the simulated machine, with the interpreter's arithmetic.
+//! Runs modules on the simulated machine, with the interpreter's arithmetic.
 //!
-//! What has a kernel runs as one; every other instruction is a host call, which
-//! the interpreter does and the report names.
+//! Instructions with a kernel run as that kernel; every other instruction is a host call, which
+//! the interpreter evaluates and the report lists.
 
 mod trace;
 
@@ -20,7 +20,7 @@ use crate::lowering;
 
 pub use trace::Trace;
 
-/// What the interpreter does to elements.
+/// Applies ops to elements with the interpreter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InterpreterArithmetic;
 
@@ -44,43 +44,43 @@ impl Lanes for Prepared {
     }
 }
 
-/// What a module took on the machine.
+/// The measurements of a module's run on the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Simulated {
     /// All kernels, one after the other.
     pub counters: Counters,
     /// Each kernel that ran, in order.
     pub kernels: Vec<RanKernel>,
-    /// What was not done by the strategy that was asked for but in one pass, and why.
+    /// The reduces that ran in one pass instead of the requested strategy, with the reason.
     pub refused: Vec<Refused>,
-    /// How often the host did what has no kernel, by op.
+    /// Number of host calls by op.
     pub host_calls: BTreeMap<&'static str, u64>,
 }
 
 /// A reduce that its strategy has no kernels for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// The instruction.
+    /// The name of the instruction.
     pub name: String,
-    /// Why it has none.
+    /// The reason.
     pub why: String,
 }
 
 /// A kernel that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RanKernel {
-    /// What it is called.
+    /// The name of the kernel.
     pub name: String,
-    /// From which cycle.
+    /// The cycle in which it started.
     pub from: f64,
-    /// What it took.
+    /// Its counters.
     pub counters: Counters,
-    /// When what was busy, from its start.
+    /// The busy times of the machine's units, relative to its start.
     pub events: Vec<Event>,
 }
 
-/// Runs a module on the machine that a target describes. Reduces that the strategy
-/// has no kernels for are done in one pass.
+/// Runs a module on the machine that a target describes. Reduces for which the strategy has no
+/// kernels run in one pass.
 ///
 /// # Errors
 /// If the module cannot be evaluated, or a kernel breaks a rule of the machine,
@@ -112,7 +112,7 @@ pub fn run(
 struct Backend<'a> {
     module: &'a Verified,
     target: &'a Target,
-    /// Those that there are.
+    /// The kernels of each instruction that has them.
     kernels: HashMap<InstId, Sequence>,
     done: Mutex<Simulated>,
 }
@@ -128,8 +128,7 @@ impl Delegate for Backend<'_> {
 }
 
 impl Backend<'_> {
-    /// Takes the kernels of reduces and selections; where the strategy has none, those
-    /// of one pass.
+    /// Stores the kernels of reduces and top-ks; if the strategy has none, those of one pass.
     fn take(&mut self, alone: Vec<(InstId, Result<Sequence, LowerError>)>, strategy: Strategy) {
         let Self { module, target, kernels, done } = self;
         let done = done.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +145,7 @@ impl Backend<'_> {
         }
     }
 
-    /// An operand of an instruction as it lies in memory.
+    /// An operand of an instruction in its memory layout.
     fn memory(&self, id: InstId, place: usize, operands: &[Literal]) -> Option<Memory> {
         let operand = *self.module.operands(id).get(place)?;
         memory_of(self.target, self.module.array_shape(operand)?, operands.get(place)?)
@@ -175,10 +174,10 @@ impl Backend<'_> {
         }
     }
 
-    /// Counts what the host does; what moves no element is nobody's work.
+    /// Counts host calls; instructions that move no element are not counted.
     fn host_call(&self, id: InstId) {
         let opcode = self.module.opcode(id);
-        // The instructions of a fusion are asked for.
+        // The instructions of a fusion are counted separately.
         let nothing = opcode.hands_on_its_operands()
             || matches!(
                 opcode,

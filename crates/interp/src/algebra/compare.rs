@@ -49,13 +49,13 @@ pub enum Verdict {
     Differs {
         /// The first element that differs and is sure to, in row-major order.
         at: Vec<i64>,
-        /// What the difference depends on: laws of functions that the field does not
-        /// know, or the rounding of constants.
+        /// The facts that the difference depends on: laws of functions that the field does not
+        /// model, or the rounding of constants.
         unless: Vec<&'static str>,
     },
     /// The field cannot say.
     Undecided {
-        /// Why: what prevents it.
+        /// The reason.
         why: String,
     },
 }
@@ -179,7 +179,7 @@ fn both(
     Ok([run(a)?, run(b)?])
 }
 
-/// The result of the entry over the field, and what is known beside it.
+/// The result of the entry over the field, with the state of the evaluation.
 pub(super) fn evaluate(
     module: &Verified,
     inputs: &[Literal],
@@ -316,7 +316,7 @@ fn sources(module: &Verified, outputs: usize) -> Vec<InstId> {
     vec![root; outputs]
 }
 
-/// What on the way to a value leaves open what it is over the reals.
+/// The ops on the way to a value that leave its real value open.
 fn ordering(module: &Verified, id: InstId) -> BTreeSet<Opcode> {
     let mut needed = module.post_order(id);
     let mut called = BTreeSet::new();

@@ -1,9 +1,8 @@
-//! Floats of a program as elements of the field.
+//! Represents the floats of a program as elements of the field.
 //!
-//! What a program computes with is not the float but the number that it stands
-//! for: `0.1` is 1/10 whether it is written in `f32` or in `bf16`, and the
-//! constant that another compiler has put for `1/3` is 1/3. So a float is, in
-//! this order,
+//! A float represents the number that its program means: `0.1` is 1/10 whether it is written in
+//! `f32` or in `bf16`, and a constant that another compiler computed for `1/3` is 1/3. So a
+//! float is, in this order,
 //!
 //! 1. itself, if it has few digits in base two;
 //! 2. the simplest fraction that rounds to it, if there is one so simple that it

@@ -19,12 +19,12 @@ pub(crate) const ROUNDED: u64 = 1 << 61;
 const MARKS: u64 = UNSURE | OPAQUE | ROUNDED;
 /// Stands for the infinity; minus the infinity is its negative.
 pub(crate) const INFINITY: u64 = 0x0d1b_54a3_2d19_2ed0;
-/// Stands for what is no number.
+/// Represents NaN.
 pub(crate) const NAN: u64 = 0x0e58_476d_1ce4_e5b9;
 /// Stands for the quotient of one by zero.
 const POLE: u64 = 0x14d0_49bb_1331_11eb;
-/// Stands for the imaginary unit, whose square is not -1 here: what multiplies
-/// complex numbers is marked.
+/// Represents the imaginary unit, whose square is not -1 here: products of complex numbers are
+/// marked.
 const UNIT: u64 = 0x0bf5_8476_d1ce_4e5b;
 
 /// The residue without its marks.
@@ -129,8 +129,8 @@ pub(crate) const fn power_of_two(exponent: i64) -> u64 {
     1 << exponent.rem_euclid(61)
 }
 
-/// What orders elements, infinities at the ends: no order of a field agrees with
-/// its sums, so what it decides is unsure.
+/// The key that orders elements, infinities at the ends. No order of a field agrees with its
+/// sums, so results of comparisons are unsure.
 pub(crate) const fn order(a: u64) -> i64 {
     match residue(a) {
         INFINITY => i64::MAX,
@@ -139,14 +139,14 @@ pub(crate) const fn order(a: u64) -> i64 {
     }
 }
 
-/// The greater one: unsure, unless both are the same or one is what a maximum begins with,
-/// minus the infinity without a mark.
+/// The greater element: unsure, unless both are equal or one is the identity of a maximum, minus
+/// infinity without a mark.
 pub(crate) const fn maximum(a: u64, b: u64) -> u64 {
     extremum(a, b, order(a) >= order(b), negate(INFINITY))
 }
 
-/// The smaller one: unsure, unless both are the same or one is what a minimum begins with,
-/// the infinity without a mark.
+/// The smaller element: unsure, unless both are equal or one is the identity of a minimum,
+/// infinity without a mark.
 pub(crate) const fn minimum(a: u64, b: u64) -> u64 {
     extremum(a, b, order(a) <= order(b), INFINITY)
 }

@@ -156,7 +156,7 @@ fn unary(function: Unary) -> fn(u64) -> u64 {
         Unary::Sqrt => root,
         Unary::Tan => |a| divide(odd(Unary::Sin as u64, a), even(Unary::Cos as u64, a)),
         Unary::Tanh => |a| divide(half_sum(a, negate(1)), half_sum(a, 1)),
-        // Of integers only.
+        // For integers only.
         Unary::Clz | Unary::Not | Unary::PopulationCount => |a| a | UNSURE,
     }
 }
@@ -222,8 +222,8 @@ fn compare(direction: Direction) -> Kernel {
     }
 }
 
-/// Whole numbers are themselves; what an element is as a whole number is a random
-/// small one, since it may be an index.
+/// Whole numbers stay the same; other elements convert to a small random integer, because it may
+/// be an index.
 fn convert(from: ElementType, to: ElementType) -> Outcome<Kernel> {
     if from == ELEMENT && to == ELEMENT {
         return Ok(each(|a| a));

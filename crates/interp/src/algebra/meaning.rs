@@ -1,4 +1,4 @@
-//! What becomes of an instruction over the field, read off the table of ops.
+//! The meaning of instructions over the field, derived from the table of ops.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ops::elementwise::Direction;
@@ -90,18 +90,18 @@ fn any_array(shape: &Shape, test: impl Fn(ElementType) -> bool) -> bool {
     shape.leaves().into_iter().filter_map(Shape::as_array).any(|array| test(array.element_type))
 }
 
-/// Whether what an instruction makes of floats may say nothing about reals: what
-/// reports name.
+/// Whether an instruction's results from floats may have no known relation to reals; reports
+/// list these.
 pub(super) fn is_unsure(module: &Verified, id: InstId) -> bool {
     let of_floats = has_floats(module.shape(id));
     let orders = matches!(module.opcode(id), Opcode::Maximum | Opcode::Minimum | Opcode::Clamp);
     orders && of_floats || own_doubt(module, id) != Doubt::None
 }
 
-/// What makes a result unsure whatever its operands are.
+/// The reason why a result is unsure whatever its operands are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// Nothing.
+    /// The result is not unsure.
     None,
     /// Elements that are unsure, where it compares them.
     IfUnsure,
@@ -109,12 +109,12 @@ pub(super) enum Doubt {
     Always,
 }
 
-/// Which computations make what they compute unsure.
+/// The computations whose results are unsure.
 #[derive(Debug, Default)]
 pub(super) struct Doubts(FxHashMap<CompId, bool>);
 
 impl Doubts {
-    /// What an instruction adds to the doubts about its operands.
+    /// The doubt that an instruction adds to those of its operands.
     pub(super) fn of(&mut self, module: &Verified, id: InstId) -> Doubt {
         let own = own_doubt(module, id);
         if own != Doubt::None || hands_on(module, id) {
@@ -144,7 +144,7 @@ impl Doubts {
     }
 }
 
-/// What an instruction adds to the doubts, called computations apart.
+/// The doubt that an instruction adds, without called computations.
 fn own_doubt(module: &Verified, id: InstId) -> Doubt {
     let opcode = module.opcode(id);
     if hands_on(module, id) || opcode == Opcode::GetDimensionSize {

@@ -33,7 +33,7 @@ use tilewright_ir::{ArrayLiteral, Data, ElementType, Op, Shape};
 use crate::error::Outcome;
 use crate::eval::elementwise::{self, Kernel};
 
-/// What floats are in an evaluation.
+/// The representation of floats in an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// Themselves.

@@ -21,7 +21,7 @@ use crate::lanes::single_op;
 use crate::limits::Ledger;
 use crate::value::{Array, Value, num_bytes};
 
-/// What an evaluation over the field knows beside its values.
+/// The state of an evaluation over the field besides its values.
 #[derive(Debug, Default)]
 pub(crate) struct Field {
     doubts: Doubts,
@@ -33,12 +33,12 @@ pub(crate) struct Field {
     pub(crate) ties: Option<Ties>,
 }
 
-/// What is computed of constants alone is computed as floats, too, if it has no more
-/// elements.
+/// Largest number of elements for which values computed from constants only are computed as
+/// floats too.
 const MOST_OF_CONSTANTS: usize = 1 << 20;
 
 impl Field {
-    /// One that looks for comparisons of what is equal.
+    /// A state that looks for comparisons of equal values.
     pub(super) fn looking_for_ties() -> Self {
         Self { ties: Some(Ties::default()), ..Self::default() }
     }
@@ -132,8 +132,8 @@ impl Evaluator<'_> {
         Ok(own || operands.iter().any(is_unsure))
     }
 
-    /// What the program computes in floats, if that is of constants alone: a compiler
-    /// may have done so before.
+    /// The value that the program computes in floats from constants only: a compiler may have
+    /// computed it before.
     fn of_constants(&mut self, id: InstId, operands: &Operands) -> Outcome<Option<Value>> {
         let module = self.module;
         let computes = matches!(
@@ -214,8 +214,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether an op does over the field what it does over the reals, whatever it is
-/// applied to.
+/// Whether an op means the same over the field as over the reals, for all operands.
 fn is_exact(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
     if opcode == Opcode::Convert {

@@ -4,10 +4,10 @@
 //! the rounding errors of the sum cancel, which they may do in one order of its terms and
 //! not in another. Both sides of such a comparison are the same element of the field.
 //!
-//! Such a comparison excuses what two programs make of it, so none is taken for one that
-//! values may decide: what passed an order is not known in the field, nor is what passed an
-//! op that takes or leaves a sign (`sqrt(x*x)` is `x` there for half of all elements), nor
-//! what depends on integers, which are those of one input.
+//! Such a comparison excuses different results of two programs, so comparisons that values may
+//! decide must not count. A value that depends on an order is unknown in the field, and so is a
+//! value that depends on an op that takes or removes a sign (`sqrt(x*x)` is `x` there for half
+//! of all elements) or on integers, which are those of one input.
 
 use std::rc::Rc;
 

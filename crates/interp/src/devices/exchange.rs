@@ -1,4 +1,4 @@
-//! Where devices hand each other values.
+//! The exchange of values between devices.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,8 @@ use tilewright_ir::InstId;
 use super::Parcel;
 use crate::error::{Fault, Outcome};
 
-/// What a parcel is for: the `turn`th time that its sender passes the place.
+/// The label of a parcel: the place, and the number of times (`turn`) that its sender passed it
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Label {
     pub(crate) place: Place,
@@ -17,7 +18,7 @@ pub(crate) struct Label {
     pub(crate) from: usize,
 }
 
-/// Where parcels are handed out.
+/// The place in a program at which parcels are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     /// A collective.
@@ -36,7 +37,7 @@ struct State {
     parcels: FxHashMap<Label, (Parcel, usize)>,
     /// Devices that neither wait nor have ended.
     running: usize,
-    /// What the devices that wait wait for.
+    /// The labels that waiting devices wait for.
     wanted: FxHashMap<usize, Vec<Label>>,
     stopped: Option<Stop>,
 }
@@ -44,7 +45,7 @@ struct State {
 /// Why nobody needs to wait any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// All that run wait for each other, or for one that has ended.
+    /// All running devices wait for each other, or for one that has ended.
     Deadlock,
     /// A device failed.
     Failure,

@@ -1,6 +1,6 @@
-//! Which devices a collective joins.
+//! The groups of devices in a collective.
 //!
-//! What the numbers in its groups mean depends on its attributes, as in XLA's
+//! The meaning of the numbers in its groups depends on its attributes, as in XLA's
 //! `GetCollectiveOpGroupMode` and `GetParticipatingDevices`
 //! (`xla/service/collective_ops_utils.cc`).
 
@@ -10,7 +10,7 @@ use super::{Device, Devices};
 use crate::error::{Fault, Outcome};
 use crate::eval::unsupported;
 
-/// What the numbers in groups are.
+/// The meaning of the numbers in groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// Replicas, of the same partition.
@@ -24,7 +24,7 @@ pub(crate) enum Numbers {
 }
 
 impl Numbers {
-    /// Of an op that has `use_global_device_ids`.
+    /// The meaning for an op that has `use_global_device_ids`.
     pub(crate) fn of(channel: Option<i64>, global: bool) -> Outcome<Self> {
         match (channel, global) {
             (None, false) => Ok(Self::Replicas),
@@ -34,7 +34,7 @@ impl Numbers {
         }
     }
 
-    /// Of an op that has not.
+    /// The meaning for an op without it.
     pub(crate) fn of_channel(channel: Option<i64>) -> Self {
         if channel.is_some() { Self::Partitions } else { Self::Replicas }
     }
@@ -48,7 +48,7 @@ impl Numbers {
         }
     }
 
-    /// What a device is called.
+    /// The number of a device.
     pub(crate) fn name(self, device: &Device) -> usize {
         match self {
             Self::Replicas | Self::WholeReplicas => device.replica(),

@@ -1,7 +1,7 @@
 //! One program on several devices at once, each a thread of its own.
 //!
-//! What a device computes depends on the others only where it waits for what
-//! they hand it, by place and turn (see [`exchange`]), never on who is faster.
+//! The results of a device depend on the others only where it waits for their parcels, by place
+//! and turn (see [`exchange`]), and never on timing.
 
 pub(crate) mod exchange;
 pub(crate) mod groups;
@@ -35,8 +35,8 @@ impl Devices {
     /// A single device.
     pub const ONE: Self = Self { replicas: 1, partitions: 1 };
 
-    /// As many as the header of a module says; where it says nothing, as many as its
-    /// collectives name, and its calls between the shapes of the whole and of a shard.
+    /// The devices in the header of a module; without a header entry, those that its collectives
+    /// name, and its calls between the shapes of the whole and of a shard.
     pub fn of(module: &Module) -> Self {
         let taken = || shards::partitions(module);
         if module.header.replica_count.is_none() && module.header.num_partitions.is_none() {
@@ -113,5 +113,5 @@ impl Device {
     }
 }
 
-/// What devices hand each other.
+/// The values that devices hand each other.
 pub(crate) type Parcel = Arc<Vec<Literal>>;

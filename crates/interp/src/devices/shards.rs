@@ -23,8 +23,8 @@ pub(crate) struct Shards {
     pub(crate) parts: SmallVec<[usize; 4]>,
     /// The parts that each partition has, a row for each.
     places: Vec<u32>,
-    /// Partitions of one number have the parts of one whole. Others differ in what the
-    /// program around this says for each device.
+    /// Partitions with the same number hold the parts of one whole. Others differ in the data
+    /// that the surrounding program has on each device.
     groups: Vec<u32>,
 }
 
@@ -259,7 +259,7 @@ impl Shards {
 struct Cut {
     axis: usize,
     size: usize,
-    /// How many devices lie along what is minor to it in its axis.
+    /// Number of devices along the more minor parts of its axis.
     after: usize,
 }
 

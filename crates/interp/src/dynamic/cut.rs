@@ -1,6 +1,6 @@
-//! Operands that belong together element by element: where one ends at a size
-//! known only at run time, what a static one has beyond it is cut off. XLA pads
-//! the one and ignores, or multiplies by zero, what the other has there.
+//! Cuts operands that belong together elementwise: if one ends at a size known only at run time,
+//! the elements of a static one beyond it are cut off. XLA pads the former and ignores the
+//! elements of the latter, or multiplies them by zero.
 
 use std::rc::Rc;
 

@@ -12,7 +12,7 @@ use crate::eval::{Operands, unsupported};
 use crate::strides::extent;
 use crate::value::{Array, Value};
 
-/// A dynamic instruction, and what it is given.
+/// A dynamic instruction, and its operands.
 struct Given<'a> {
     module: &'a Verified,
     id: InstId,
@@ -73,7 +73,7 @@ impl<'a> Given<'a> {
         self.module.array_shape(self.id).ok_or(Fault::Internal("its result is not an array"))
     }
 
-    /// The op's rule, on what its operands are; element types as declared.
+    /// The op's rule for the actual operands; element types as declared.
     fn by_rule(&self) -> Outcome<Shape> {
         let shapes: Vec<Shape> = self.operands.iter().map(shape_of).collect();
         let shapes: Vec<&Shape> = shapes.iter().collect();
@@ -120,7 +120,7 @@ impl<'a> Given<'a> {
         Ok(dims)
     }
 
-    /// Where elements of a dynamic array lie is not said.
+    /// The layout of a dynamic array is not specified.
     fn bitcast(&self) -> Outcome<Dims> {
         let (from, to) = (self.declared(0)?, self.result()?);
         if from.compatible(to) && from.layout_or_default() == to.layout_or_default() {
@@ -160,7 +160,7 @@ impl<'a> Given<'a> {
         Ok(dims)
     }
 
-    /// What there is of each range.
+    /// The part of each range that exists.
     fn slice(&self, attrs: &SliceAttrs) -> Outcome<Dims> {
         let parts = self.array(0)?.dims().iter().zip(&attrs.slice);
         let count = |(&size, part): (&i64, &SliceDim)| {
@@ -171,7 +171,7 @@ impl<'a> Given<'a> {
         Ok(parts.map(count).collect())
     }
 
-    /// All that there is of a dynamic dim, or a part of the size given.
+    /// A whole dynamic dim, or a part of the given size.
     fn dynamic_slice(&self, sizes: &[i64]) -> Outcome<Dims> {
         let declared = self.declared(0)?;
         let mut dims = Dims::from(sizes);

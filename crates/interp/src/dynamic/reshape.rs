@@ -9,9 +9,9 @@ use tilewright_ir::{ArrayShape, Dims};
 use crate::error::Outcome;
 use crate::eval::unsupported;
 
-/// The dims of a reshape to `to` of an array that is declared as `from` and has
-/// the dims `actual`. Bounds are cut where both shapes have a boundary; within
-/// each piece, the result's one dynamic dim has what the others leave it.
+/// The dims of a reshape to `to` of an array that is declared as `from` and has the dims
+/// `actual`. Bounds are cut where both shapes have a boundary; in each piece, the result's
+/// single dynamic dim follows from the others.
 pub(super) fn dims(from: &ArrayShape, actual: &[i64], to: &ArrayShape) -> Outcome<Dims> {
     let pieces = match (from.num_elements(), to.num_elements()) {
         (Some(have), Some(want)) if have == want && have > 0 => pieces(from.dims(), to.dims()),
@@ -52,7 +52,7 @@ fn part<'a>(dims: &'a [i64], range: &Range<usize>) -> &'a [i64] {
     dims.get(range.clone()).unwrap_or_default()
 }
 
-/// What the other dims of a piece leave to one of them.
+/// The size of one dim of a piece, given the others.
 fn rest(given: &[i64], dims: &[i64], piece: &Range<usize>, dim: usize) -> Outcome<i64> {
     let others: Dims =
         piece.clone().filter(|&other| other != dim).map(|other| dims[other]).collect();

@@ -8,7 +8,7 @@ use super::{Cx, tuple, unsupported};
 use crate::error::{Fault, Outcome};
 use crate::value::Value;
 
-/// Yields the copy, its source, and what the device needs.
+/// Returns the copy, its source, and a context of the device.
 pub(super) fn copy_start(cx: &mut Cx<'_, '_>, _attrs: &CopyStartAttrs) -> Outcome<Value> {
     let source = cx.take(0)?;
     let shape = cx.shape();
@@ -19,8 +19,7 @@ pub(super) fn copy_done(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     element(cx, 0)
 }
 
-/// Yields its operands, the result of the computation, and what the device
-/// needs.
+/// Returns its operands, the result of the computation, and contexts of the device.
 pub(super) fn async_start(cx: &mut Cx<'_, '_>, attrs: &AsyncAttrs) -> Outcome<Value> {
     let computation = attrs.calls.ok_or(Fault::Internal("it calls no computation"))?;
     let operands = std::mem::take(&mut cx.operands);
@@ -40,14 +39,14 @@ pub(super) fn async_done(cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Va
     element(cx, 1)
 }
 
-/// What a start yields: two values, and zeros for whatever more its shape has.
+/// The result of a start: two values, and zeros for further elements of its shape.
 pub(super) fn started(cx: &Cx<'_, '_>, shape: &Shape, values: [Value; 2]) -> Outcome<Value> {
     let context = shape.as_tuple().and_then(|elements| elements.get(2..)).unwrap_or_default();
     let context = context.iter().map(|shape| zero(cx, shape)).collect::<Outcome<Vec<_>>>()?;
     Ok(tuple(values.into_iter().chain(context)))
 }
 
-/// An element of what the start yielded.
+/// An element of the start's result.
 pub(super) fn element(cx: &Cx<'_, '_>, index: usize) -> Outcome<Value> {
     let Value::Tuple(elements) = cx.operand(0)? else {
         return Err(Fault::Internal("its start yields no tuple"));

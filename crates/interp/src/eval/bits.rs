@@ -1,4 +1,4 @@
-//! Elements as bits: what `bitcast` and `bitcast-convert` read anew.
+//! Elements as bits, for `bitcast` and `bitcast-convert`.
 
 use tilewright_ir::{Data, ElementType};
 

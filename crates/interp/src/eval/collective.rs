@@ -1,8 +1,7 @@
-//! Ops that join devices.
+//! Collectives.
 //!
-//! Each device hands its operands to the others of its group and makes its
-//! result of what they hand it, in the order of the group: all that work
-//! together come to the same numbers.
+//! Each device hands its operands to the others of its group and computes its result from theirs
+//! in the order of the group, so that all devices of a group compute the same numbers.
 
 use tilewright_ir::ops::collective::{
     AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
@@ -29,7 +28,7 @@ pub(super) fn device_id(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     cx.allocate_result()?.of(vec![id])
 }
 
-/// What the devices of a group handed each other.
+/// The values that the devices of a group handed each other.
 struct Joined {
     /// The operands of each, in the order of the group.
     operands: Vec<Vec<Value>>,
@@ -139,7 +138,7 @@ fn reduced(cx: &mut Cx<'_, '_>, combine: CompId, arrays: &[&Array]) -> Outcome<V
     Ok(Value::Array(total))
 }
 
-/// The verifier does not ask what the computation takes and yields.
+/// The verifier does not check the computation's parameters and result.
 fn check_combiner(cx: &Cx<'_, '_>, combine: CompId, element_type: ElementType) -> Outcome<()> {
     let (module, computation) = (cx.module(), cx.module().computation(combine));
     let is_element = |id: InstId| module.shape(id).compatible(&Shape::scalar(element_type));
@@ -210,7 +209,7 @@ pub(super) fn all_to_all(cx: &mut Cx<'_, '_>, attrs: &AllToAllAttrs) -> Outcome<
     join(cx, shape, &parts, dim)
 }
 
-/// What the first device of the group has; zeros where a device is in none.
+/// The value of the group's first device; zeros if a device is in no group.
 pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &GroupAttrs) -> Outcome<Value> {
     let numbers = Numbers::of_channel(attrs.channel_id);
     let devices = group(&attrs.replica_groups, numbers, &cx.evaluator.device)?;
@@ -293,7 +292,7 @@ pub(super) fn permute_start(cx: &mut Cx<'_, '_>, attrs: &PermuteAttrs) -> Outcom
     start(cx, shape, |cx, result| permuted(cx, attrs, result))
 }
 
-/// What the source of this device has; zeros where it has none.
+/// The value of this device's source; zeros if it has none.
 fn permuted(cx: &mut Cx<'_, '_>, attrs: &PermuteAttrs, shape: &Shape) -> Outcome<Value> {
     if !attrs.slice_sizes.is_empty() {
         return Err(unsupported("it works in place, by slices"));
@@ -308,7 +307,7 @@ fn permuted(cx: &mut Cx<'_, '_>, attrs: &PermuteAttrs, shape: &Shape) -> Outcome
     }
 }
 
-/// What a start yields: its operands, and the result, which is made at once.
+/// The result of a start: its operands, and the result, which is computed at once.
 fn start(
     cx: &mut Cx<'_, '_>,
     shape: &Shape,

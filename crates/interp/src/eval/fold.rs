@@ -44,7 +44,7 @@ pub(super) fn reduced_levels(dims: &[i64], reduced: &[i64]) -> SmallVec<[Level<2
     levels.collect()
 }
 
-/// What is folded into what, and in which chunks.
+/// The dims of a fold, and its chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoldShape {
     /// As of [`reduced_levels`], without those of size 1 and those that go on

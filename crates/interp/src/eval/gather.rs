@@ -37,9 +37,9 @@ pub(super) struct WindowPlaces {
     pub(super) nest: Nest<2>,
     /// Elements of a window.
     pub(super) len: usize,
-    /// Where each window begins in the moved array.
+    /// The position of each window in the moved array.
     pub(super) moved: Vec<isize>,
-    /// Where it begins in the operand, before clamping: one index per dim.
+    /// The position in the operand, before clamping: one index per dim.
     starts: Vec<i64>,
     rank: usize,
     strides: SmallVec<[isize; 6]>,
@@ -68,7 +68,7 @@ impl WindowPlaces {
         let vector_stride = index_strides.get(vector_dim).copied().unwrap_or(1);
         let window_dims = dim_numbers(indexing.window_dims);
         let moved_strides = row_major(moved);
-        // The dims that walk over windows, in the indices and in what is moved.
+        // The dims that walk over windows, in the indices and in the moved array.
         let over: SmallVec<[usize; 6]> = (0..indices.rank()).filter(|&d| d != vector_dim).collect();
         let moved_over: SmallVec<[usize; 6]> =
             (0..moved.len()).filter(|d| !window_dims.contains(d)).collect();

@@ -82,7 +82,7 @@ impl Norm {
         let elements = features.saturating_mul(FEATURE_ARRAYS).saturating_add(whole);
         let charge = cx.scratch(size_of::<f64>(), elements)?;
         let minor = operand.dims().get(feature + 1..).unwrap_or_default();
-        // Of an array without elements it is never asked.
+        // The stride of an array without elements is not used.
         let stride = checked_product(minor).map_or(0, extent);
         Ok(Self {
             x: as_f64(operand)?,

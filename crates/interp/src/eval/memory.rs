@@ -1,8 +1,7 @@
-//! Arrays as they lie in memory: `bitcast` between layouts and types.
+//! Arrays in memory: `bitcast` between layouts and types.
 //!
-//! A buffer holds elements where the layout puts them, the layout's padding
-//! value where explicit padding is, and elsewhere (in tiles that are not full,
-//! behind the end) what nobody knows.
+//! A buffer holds elements at the addresses of the layout, the layout's padding value in
+//! explicit padding, and unknown values elsewhere (in partial tiles and after the end).
 
 use tilewright_ir::element::NumberClass;
 use tilewright_ir::index::{AddressMap, PositionIterator};
@@ -118,7 +117,7 @@ impl Memory {
         }
     }
 
-    /// What a layout says of its padding is so.
+    /// Checks that the layout's statement about its padding is true.
     fn check_padding(&self, cx: &Cx<'_, '_>, from: &ArrayShape, to: &ArrayShape) -> Outcome<()> {
         let Some((padding, value)) = known_padding(to)? else { return Ok(()) };
         let mut places = Places::padded(cx, to, padding)?;
@@ -146,7 +145,7 @@ impl Memory {
     }
 }
 
-/// Where the elements of an array lie, in row-major order.
+/// The addresses of an array's elements, in row-major order.
 struct Places {
     list: Vec<usize>,
     /// Elements of the buffer.
@@ -171,7 +170,7 @@ impl Places {
         Ok(Self { list, buffer, _charge: charge })
     }
 
-    /// Of the elements and the explicit padding together.
+    /// The addresses of elements and explicit padding together.
     fn padded(cx: &Cx<'_, '_>, shape: &ArrayShape, padding: &Padding) -> Outcome<Self> {
         let layout = shape.layout.clone().map(|layout| Layout { padding: None, ..layout });
         let dims = padding.dims.iter().copied();

@@ -48,7 +48,7 @@ use crate::value::{Array, Value, num_bytes};
 /// The operands of an instruction.
 pub(crate) type Operands = SmallVec<[Value; 4]>;
 
-/// What an op's function works with: its operands, and what is around it.
+/// The context of an op's function: its operands, and the evaluation.
 pub(crate) struct Cx<'e, 'm> {
     pub(crate) evaluator: &'e mut Evaluator<'m>,
     pub(crate) id: InstId,
@@ -184,7 +184,7 @@ pub(crate) fn static_array(shape: &Shape) -> Outcome<&ArrayShape> {
     }
 }
 
-/// Says what of an op is not supported.
+/// The error for an unsupported part of an op.
 pub(crate) fn unsupported(what: impl Into<String>) -> Fault {
     Fault::Unsupported(what.into())
 }

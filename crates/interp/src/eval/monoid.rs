@@ -20,7 +20,7 @@ use crate::limits::Charge;
 
 /// An associative op with an identity, over elements stored as `T`.
 pub(super) trait Monoid<T: Native>: 'static {
-    /// What is accumulated.
+    /// The accumulator.
     type Accumulator: Copy + Send + Sync;
     /// Changes nothing it is joined with.
     const IDENTITY: Self::Accumulator;
@@ -31,7 +31,7 @@ pub(super) trait Monoid<T: Native>: 'static {
 
 /// Code that is the same for every monoid.
 pub(super) trait Visitor {
-    /// What it yields.
+    /// The result.
     type Output;
     fn visit<T: Native, M: Monoid<T>>(self) -> Self::Output;
 }
@@ -113,7 +113,7 @@ impl<'a> Folded<'a> {
         Ok(Self { data: Cow::Owned(data), _charge: Some(charge) })
     }
 
-    /// What came of a fold, in the type that was folded.
+    /// The result of a fold, in the type of the elements.
     pub(super) fn result(data: Data, element_type: ElementType) -> Outcome<Data> {
         if wide(element_type) == element_type {
             return Ok(data);

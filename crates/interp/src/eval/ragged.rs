@@ -7,7 +7,7 @@
 //! | contracting | one matrix | a product for each group, of its columns |
 //! | batch | one matrix for each batch | products of the batches in groups |
 //!
-//! What lies behind the last group contributes nothing.
+//! Elements after the last group contribute nothing.
 
 use smallvec::SmallVec;
 use tilewright_ir::Data;

@@ -21,13 +21,13 @@ use super::{Cx, elementwise, tuple, unsupported};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::value::{Array, Value};
 
-/// What random numbers leave behind for the next ones of an evaluation.
+/// The state that random numbers leave for the next ones of an evaluation.
 pub(crate) struct Source {
     draws: ChaCha8Rng,
     states: FxHashMap<InstId, u128>,
 }
 
-/// What the states of `rng-get-and-update-state` begin with, as in XLA:CPU.
+/// The initial state of `rng-get-and-update-state`, as in XLA:CPU.
 const FIRST_STATE: u128 = 0x0701_2395;
 
 impl Source {

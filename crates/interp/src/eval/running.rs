@@ -27,7 +27,7 @@ struct Running {
 }
 
 impl Running {
-    /// What windows over an array are, if they are that.
+    /// The running totals that the windows over an array form, if they do.
     fn of(window: &[WindowDim], from: &[i64], to: &[i64]) -> Option<Self> {
         let plain = |w: &WindowDim| w.stride == 1 && w.base_dilation == 1 && !w.reversal;
         let single = |w: &WindowDim| w.size == 1 && w.padding_low == 0 && w.padding_high == 0;
@@ -66,8 +66,7 @@ impl Running {
     }
 }
 
-/// Running totals by one of the commoner reducers; `None` if that is not what
-/// is asked for.
+/// Running totals by one of the commoner reducers; `None` for other computations.
 pub(super) fn running_totals(
     cx: &Cx<'_, '_>,
     reducer: CompId,

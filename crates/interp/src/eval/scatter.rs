@@ -42,8 +42,7 @@ pub(super) fn scatter(cx: &mut Cx<'_, '_>, attrs: &ScatterAttrs) -> Outcome<Valu
     }
 }
 
-/// Where the windows that are inside the operand begin: in the updates, in the
-/// operand.
+/// The positions of the windows inside the operand: in the updates and in the operand.
 struct Places {
     nest: Nest<2>,
     starts: Vec<[isize; 2]>,
@@ -101,7 +100,7 @@ fn replaces(cx: &Cx<'_, '_>, computation: CompId) -> bool {
 
 fn replace(cx: &mut Cx<'_, '_>, places: &Places) -> Outcome<Value> {
     let updates = cx.take(2)?.into_array()?;
-    // The walk's first array is what is written.
+    // The walk's first array is the one that is written.
     let nest = places.nest.swapped();
     let _starts = cx.scratch(size_of::<[isize; 2]>(), places.starts.len())?;
     let starts: Vec<[isize; 2]> = places.starts.iter().map(|&[from, to]| [to, from]).collect();

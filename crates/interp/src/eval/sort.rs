@@ -44,7 +44,7 @@ pub(super) fn sort(cx: &mut Cx<'_, '_>, attrs: &SortAttrs) -> Outcome<Value> {
     }
 }
 
-/// What decides which of two elements comes first.
+/// Decides which of two elements comes first.
 enum Sorter {
     Ascending(Keys),
     Descending(Keys),

@@ -17,7 +17,7 @@ use crate::value::Value;
 /// The frontend attribute that says who sends to whom.
 const PAIRS: &str = "_xla_send_recv_source_target_pairs";
 
-/// What the host has for the infeed, in the shape that is wanted, and a token.
+/// The host's infeed data, in the requested shape, and a token.
 pub(super) fn infeed(cx: &mut Cx<'_, '_>, _attrs: &InfeedAttrs) -> Outcome<Value> {
     let [data, _token] = cx.shape().as_tuple().unwrap_or_default() else {
         return Err(Fault::Internal("an infeed yields data and a token"));
@@ -47,7 +47,7 @@ fn fed(cx: &mut Cx<'_, '_>, shape: &Shape) -> Outcome<Value> {
             if from == to {
                 return allocation.with(array.data().clone());
             }
-            // What NumPy has no type for travels as its bits.
+            // Elements without a NumPy type are passed as their bits.
             if from.class() != NumberClass::Unsigned || from.bytes() != to.bytes() {
                 return Err(wrong());
             }
@@ -82,8 +82,7 @@ pub(super) fn send_done(_cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome
     Ok(Value::Token)
 }
 
-/// Says what it waits for, in the number that its `recv-done` gets, and goes
-/// on.
+/// Puts its label into the number that its `recv-done` gets, and continues.
 pub(super) fn recv(cx: &mut Cx<'_, '_>, attrs: &TransferAttrs) -> Outcome<Value> {
     let channel = channel(attrs)?;
     let shape = cx.shape().as_tuple().and_then(<[Shape]>::first);
@@ -106,7 +105,7 @@ pub(super) fn recv(cx: &mut Cx<'_, '_>, attrs: &TransferAttrs) -> Outcome<Value>
     started(cx, buffer, number)
 }
 
-/// What was sent; zeros where nobody sends.
+/// The data sent; zeros without a sender.
 pub(super) fn recv_done(cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
     let buffer = element(cx, 0)?;
     let number = element(cx, 1)?;
@@ -129,7 +128,7 @@ pub(super) fn recv_done(cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<
     Ok(tuple([data, Value::Token]))
 }
 
-/// What was sent is what the receiver declares.
+/// Checks that the data sent has the receiver's declared shape.
 fn check_sent(cx: &Cx<'_, '_>, sent: &Value) -> Outcome<()> {
     let wanted = cx.shape().as_tuple().and_then(<[Shape]>::first);
     let wanted = wanted.ok_or(Fault::Internal("it yields data and a token"))?;

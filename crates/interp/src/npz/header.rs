@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use tilewright_ir::Dims;
 
-/// What the header of an array says.
+/// The header of an array.
 pub(super) struct Header {
     /// The type without its byte order, as `f4`.
     pub(super) kind: String,

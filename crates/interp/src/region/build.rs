@@ -44,7 +44,7 @@ impl Region {
         Some(builder.region.with_few_registers())
     }
 
-    /// The same with registers used again once nothing needs what they hold.
+    /// The same region, with registers reused after the last use of their values.
     fn with_few_registers(mut self) -> Self {
         let mut last_use = vec![0; self.registers.len()];
         for (at, action) in self.actions.iter().enumerate() {

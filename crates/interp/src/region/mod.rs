@@ -36,16 +36,16 @@ const LANES_OF_A_TASK: usize = 16 * BLOCK;
 /// Elementwise instructions that run together.
 pub(crate) struct Region {
     pub(crate) lanes: usize,
-    /// What is read from outside, in the order of the operands.
+    /// The values read from outside, in the order of the operands.
     pub(crate) inputs: Vec<Input>,
     actions: Vec<Action>,
-    /// What each register holds.
+    /// The element type of each register.
     registers: Vec<ElementType>,
-    /// What is written.
+    /// The values that are written.
     pub(crate) outputs: Vec<Output>,
     /// Inputs, each with an output that may be written where it lies.
     pub(crate) in_place: Vec<(usize, usize)>,
-    /// What is reduced.
+    /// The values that are reduced.
     pub(crate) folds: Vec<Reduction>,
     /// How, for all that is reduced.
     pub(crate) fold_shape: Option<FoldShape>,
@@ -67,11 +67,11 @@ enum Reading {
     Broadcast(Nest<1>),
 }
 
-/// Where an input's elements are.
+/// The source of an input's elements.
 pub(crate) enum Feed<'a> {
     /// In an array.
     Array(&'a Data),
-    /// Where this output is to be written.
+    /// The position of this output in memory.
     Output(usize),
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Output {
     pub(crate) dims: Dims,
 }
 
-/// A reduction of what a region computes.
+/// A reduction of a value that a region computes.
 pub(crate) struct Reduction {
     pub(crate) id: InstId,
     /// Its initial value, among the inputs.
@@ -91,7 +91,7 @@ pub(crate) struct Reduction {
     pub(crate) dims: Dims,
 }
 
-/// What is done with each block.
+/// An action on each block.
 enum Action {
     Load { input: usize, register: usize },
     Compute { kernel: Kernel, inputs: SmallVec<[usize; 3]>, register: usize },
@@ -99,7 +99,7 @@ enum Action {
     Fold { register: usize, fold: usize },
 }
 
-/// What a task writes and folds.
+/// The outputs and folds of a task.
 #[derive(Default)]
 struct Task<'a> {
     parts: Vec<Part<'a>>,

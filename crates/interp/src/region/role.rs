@@ -1,4 +1,4 @@
-//! What an instruction can be in a region.
+//! The roles of instructions in a region.
 
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, ElementType, InstId, Op, Verified};
@@ -6,7 +6,7 @@ use tilewright_ir::{ArrayShape, ElementType, InstId, Op, Verified};
 use crate::eval::elementwise::kernel;
 use crate::strides::{Level, Nest, extent, row_major};
 
-/// What an instruction that may be of a region does.
+/// The role of an instruction that may be part of a region.
 pub(super) enum Role {
     /// Computes from operands that have as many lanes, or one element.
     Compute,

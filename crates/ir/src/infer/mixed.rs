@@ -1,24 +1,24 @@
-//! Floats of different precision in one instruction, as XLA's passes leave them
-//! for devices that compute so.
+//! Infers shapes of instructions with floats of different precision, which XLA's passes produce
+//! for devices that support them.
 
 use super::{ShapeError, ShapeQuery, infer_shape};
 use crate::module::Module;
 use crate::ops::{Op, Opcode};
 use crate::types::shape::Shape;
 
-/// The shape that an op yields.
+/// The result shape of an op.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inferred {
     /// The shape, as [`infer_shape`] returns it.
     pub shape: Shape,
-    /// Whether floats of operands, result or called computation differ in
-    /// precision where the op's rule has them be the same.
+    /// Whether operands, result or called computation have floats of different precision,
+    /// although the op's rule requires equal types.
     pub mixes_precision: bool,
 }
 
-/// As [`infer_shape`], where floats may differ in precision if the op computes
-/// its result: XLA has `f32[8] add(f32[8], bf16[8])` and `bf16[8] add(f32[8],
-/// f32[8])`. Ops that hand values on or read their bits keep their type.
+/// Like [`infer_shape`], but floats may differ in precision if the op computes its result: XLA
+/// has `f32[8] add(f32[8], bf16[8])` and `bf16[8] add(f32[8], f32[8])`. Ops that return an
+/// operand or read its bits keep its type.
 ///
 /// # Errors
 /// As [`infer_shape`].
@@ -38,7 +38,7 @@ pub fn infer_mixed(
     let query = ShapeQuery { op, operands, declared, module, mixes_precision: true };
     let fits = |shape: &Shape| match (declared, op.opcode()) {
         (None, _) => true,
-        // What is updated keeps its type, whatever that of the update.
+        // The updated array keeps its type, independent of the type of the update.
         (Some(declared), Opcode::DynamicUpdateSlice) => declared.agrees(shape),
         (Some(declared), _) => declared.agrees_up_to_precision(shape),
     };
@@ -48,7 +48,7 @@ pub fn infer_mixed(
     }
 }
 
-/// Whether an op hands on what it is given, or reads its bits.
+/// Whether an op returns its operand unchanged or reads its bits.
 fn keeps_precision(opcode: Opcode) -> bool {
     opcode.takes_values_whole()
         || matches!(

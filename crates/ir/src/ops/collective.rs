@@ -1,4 +1,4 @@
-//! Ops between devices.
+//! Collectives: ops that involve several devices.
 
 use super::attr::attributes;
 use crate::entity::CompId;
@@ -10,9 +10,9 @@ use crate::types::shape::{ArrayShape, Dims, Shape};
 attributes! {
     /// Attributes of `all-gather` and its start.
     pub struct AllGatherAttrs: Default {
-        /// The channel, where devices of several partitions take part.
+        /// The channel, if devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
-        /// Which devices work together.
+        /// The groups of devices that work together.
         replica_groups: Box<ReplicaGroups> = "replica_groups",
         /// Whether layouts must be kept.
         constrain_layout: bool = "constrain_layout" or false,
@@ -24,9 +24,9 @@ attributes! {
 
     /// Attributes of `all-reduce` and its start.
     pub struct AllReduceAttrs {
-        /// The channel, where devices of several partitions take part.
+        /// The channel, if devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
-        /// Which devices work together.
+        /// The groups of devices that work together.
         replica_groups: Box<ReplicaGroups> = "replica_groups",
         /// Whether layouts must be kept.
         constrain_layout: bool = "constrain_layout" or false,
@@ -38,9 +38,9 @@ attributes! {
 
     /// Attributes of `reduce-scatter`.
     pub struct ReduceScatterAttrs {
-        /// The channel, where devices of several partitions take part.
+        /// The channel, if devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
-        /// Which devices work together.
+        /// The groups of devices that work together.
         replica_groups: Box<ReplicaGroups> = "replica_groups",
         /// Whether layouts must be kept.
         constrain_layout: bool = "constrain_layout" or false,
@@ -54,37 +54,37 @@ attributes! {
 
     /// Attributes of `all-to-all`.
     pub struct AllToAllAttrs: Default {
-        /// The channel, where devices of several partitions take part.
+        /// The channel, if devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
-        /// Which devices work together.
+        /// The groups of devices that work together.
         replica_groups: Box<ReplicaGroups> = "replica_groups",
         /// Whether layouts must be kept.
         constrain_layout: bool = "constrain_layout" or false,
-        /// The one dim that is split and joined; absent: each operand is a part.
+        /// The one dim that is split and joined; if absent, each operand is a part.
         dimensions: Option<Dims> = "dimensions",
     }
 
     /// Attributes of `collective-broadcast` and `ragged-all-to-all`.
     pub struct GroupAttrs: Default {
-        /// The channel, where devices of several partitions take part.
+        /// The channel, if devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
-        /// Which devices work together.
+        /// The groups of devices that work together.
         replica_groups: Box<ReplicaGroups> = "replica_groups",
     }
 
     /// Attributes of `collective-permute` and its start.
     pub struct PermuteAttrs: Default {
-        /// The channel, where devices of several partitions take part.
+        /// The channel, if devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
         /// Sender and receiver of each transfer.
         source_target_pairs: Vec<(i64, i64)> = "source_target_pairs",
-        /// The sizes of the slices sent, where it works in place.
+        /// The sizes of the slices sent, if it works in place.
         slice_sizes: Vec<Dims> = "slice_sizes" or Vec::new(),
     }
 }
 
 impl AllReduceAttrs {
-    /// Among all replicas, without a channel.
+    /// Attributes for a reduction among all replicas, without a channel.
     pub fn new(to_apply: CompId) -> Self {
         Self {
             channel_id: None,
@@ -97,7 +97,7 @@ impl AllReduceAttrs {
 }
 
 impl ReduceScatterAttrs {
-    /// Among all replicas, without a channel.
+    /// Attributes for a reduction among all replicas, without a channel.
     pub fn new(scatter_dimension: i64, to_apply: CompId) -> Self {
         Self {
             channel_id: None,
@@ -110,7 +110,7 @@ impl ReduceScatterAttrs {
     }
 }
 
-/// One shape as it is, several as a tuple.
+/// A single shape as it is; several shapes as a tuple.
 fn together(mut shapes: Vec<Shape>) -> Shape {
     if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
 }
@@ -119,7 +119,7 @@ fn operands(q: &ShapeQuery<'_>) -> Shape {
     together(q.operands.iter().map(|shape| shape.without_layout()).collect())
 }
 
-/// The one dim in `dims`, which each operand has.
+/// The single entry of `dims`, a dim that each operand has.
 fn one_dim(q: &ShapeQuery<'_>, dims: &[i64]) -> Result<usize, ShapeError> {
     let opcode = q.op.opcode();
     let &[dim] = dims else {
@@ -131,8 +131,8 @@ fn one_dim(q: &ShapeQuery<'_>, dims: &[i64]) -> Result<usize, ShapeError> {
     Ok(usize::try_from(dim).unwrap_or(0))
 }
 
-/// Checks that results differ from their operands by one factor along one dim:
-/// `large` are the shapes with more elements there.
+/// Checks that results differ from their operands by one factor along one dim. `large` are the
+/// shapes with more elements.
 fn check_parts(
     q: &ShapeQuery<'_>,
     large: &[&Shape],
@@ -187,14 +187,14 @@ fn arrays_of<'a>(q: &ShapeQuery<'_>, shape: &'a Shape) -> Result<Vec<&'a Shape>,
     Err(ShapeError::result(format!("`{opcode}` of {operands} operands yields {count} arrays")))
 }
 
-/// Along the dim, the parts of all devices one after the other.
+/// The result concatenates the parts of all devices along the dim.
 pub(super) fn all_gather(q: &ShapeQuery<'_>, attrs: &AllGatherAttrs) -> Result<Shape, ShapeError> {
     let dim = one_dim(q, &attrs.dimensions)?;
     check_parts(q, &declared_arrays(q)?, q.operands, dim)?;
     q.declared().cloned()
 }
 
-/// The operands, then what `all-gather` yields.
+/// The result is a tuple of the operands and the result of `all-gather`.
 pub(super) fn all_gather_start(
     q: &ShapeQuery<'_>,
     attrs: &AllGatherAttrs,
@@ -211,7 +211,7 @@ pub(super) fn all_gather_start(
     Ok(shape.clone())
 }
 
-/// The first element of what a start yields: its operands.
+/// Checks the first element of a start's result: its operands.
 fn check_given(q: &ShapeQuery<'_>, given: &Shape) -> Result<(), ShapeError> {
     let expected = operands(q);
     if q.compatible(given, &expected) {
@@ -221,7 +221,7 @@ fn check_given(q: &ShapeQuery<'_>, given: &Shape) -> Result<(), ShapeError> {
     Err(ShapeError::result(format!("`{opcode}` yields {expected} first, not {given}")))
 }
 
-/// What its computation takes and yields is not asked, as XLA does not.
+/// The computation's signature is not checked, as in XLA.
 pub(super) fn all_reduce(q: &ShapeQuery<'_>, _attrs: &AllReduceAttrs) -> Result<Shape, ShapeError> {
     Ok(operands(q))
 }
@@ -237,7 +237,7 @@ pub(super) fn all_reduce_done(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(q.operand(0)?.without_layout())
 }
 
-/// The second element of what the start yielded.
+/// The result is the second element of the start's result.
 pub(super) fn done(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let operand = q.operand(0)?;
     match operand.as_tuple() {
@@ -279,7 +279,7 @@ pub(super) fn broadcast(q: &ShapeQuery<'_>, _attrs: &GroupAttrs) -> Result<Shape
     Ok(operands(q))
 }
 
-/// Operands: input, output, and offsets and sizes of what is sent and received.
+/// Operands: input, output, and the offsets and sizes of the slices sent and received.
 pub(super) fn ragged_all_to_all(
     q: &ShapeQuery<'_>,
     _attrs: &GroupAttrs,
@@ -303,7 +303,7 @@ pub(super) fn ragged_all_to_all(
     Ok(q.operand(1)?.without_layout())
 }
 
-/// In place, operands are input, output, and where in each the slices begin.
+/// In place, the operands are input, output, and the start indices of the slices in each.
 pub(super) fn permute(q: &ShapeQuery<'_>, attrs: &PermuteAttrs) -> Result<Shape, ShapeError> {
     if attrs.slice_sizes.is_empty() {
         return Ok(operands(q));
@@ -319,8 +319,8 @@ pub(super) fn permute(q: &ShapeQuery<'_>, attrs: &PermuteAttrs) -> Result<Shape,
     Ok(q.operand(1)?.without_layout())
 }
 
-/// Of arrays each, or of tuples of as many arrays each: inputs, outputs, and
-/// where their slices begin.
+/// Operands are single arrays or tuples of equally many arrays: inputs, outputs, and the start
+/// indices of their slices.
 fn check_slices(q: &ShapeQuery<'_>) -> Result<(), ShapeError> {
     let (input, output) = (q.operand(0)?, q.operand(1)?);
     let (inputs, outputs) = match (input, output) {
@@ -356,8 +356,7 @@ fn check_slices(q: &ShapeQuery<'_>) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// Whether a tuple has an index for each dim of an array, or a tuple of them
-/// for each slice.
+/// Whether a tuple has an index for each dim of an array, or one such tuple for each slice.
 fn are_starts(starts: &Shape, array: &Shape) -> bool {
     let (Some(starts), Some(array)) = (starts.as_tuple(), array.as_array()) else { return false };
     let is_start = |start: &Shape| start.as_tuple().is_some_and(|s| s.len() == array.rank());
@@ -367,7 +366,8 @@ fn are_starts(starts: &Shape, array: &Shape) -> bool {
     starts.len() == array.rank() && starts.iter().all(|start| start.as_array().is_some())
 }
 
-/// The operands, what `collective-permute` yields, and what the device needs.
+/// The result is a tuple of the operands, the result of `collective-permute`, and contexts of
+/// the device.
 pub(super) fn permute_start(q: &ShapeQuery<'_>, attrs: &PermuteAttrs) -> Result<Shape, ShapeError> {
     let expected = permute(q, attrs)?;
     let shape = q.declared()?;

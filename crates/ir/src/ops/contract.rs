@@ -19,9 +19,9 @@ attributes! {
         rhs_batch_dims: Dims = "rhs_batch_dims" or Dims::new(),
         /// Dims of the right operand that are summed.
         rhs_contracting_dims: Dims = "rhs_contracting_dims" or Dims::new(),
-        /// The precision wanted for each operand.
+        /// The requested precision of each operand.
         operand_precision: Vec<Precision> = "operand_precision",
-        /// The algorithm wanted.
+        /// The requested algorithm.
         algorithm: Option<DotAlgorithm> = "algorithm",
     }
 
@@ -39,7 +39,7 @@ attributes! {
         lhs_ragged_dims: Dims = "lhs_ragged_dims" or Dims::new(),
         /// The dim of the right operand that counts the groups.
         rhs_group_dims: Dims = "rhs_group_dims" or Dims::new(),
-        /// The precision wanted for each operand.
+        /// The requested precision of each operand.
         operand_precision: Vec<Precision> = "operand_precision",
     }
 
@@ -47,15 +47,15 @@ attributes! {
     pub struct ConvolutionAttrs: Default {
         /// How the kernel moves over the input.
         window: SmallVec<[WindowDim; 2]> = "window" or SmallVec::new(),
-        /// Which dim is what.
+        /// The role of each dim.
         dim_labels: ConvDims = "dim_labels",
         /// Groups into which input and output features are split.
         feature_group_count: i64 = "feature_group_count" or 1,
         /// Groups into which the batch is split.
         batch_group_count: i64 = "batch_group_count" or 1,
-        /// The precision wanted for each operand.
+        /// The requested precision of each operand.
         operand_precision: Vec<Precision> = "operand_precision",
-        /// What it computes in training: `fprop`, `dgrad` or `wgrad`.
+        /// The convolution's role in training: `fprop`, `dgrad` or `wgrad`.
         convolution_kind: ConvolutionKind = "convolution_kind" or ConvolutionKind::Unset,
         /// Structured sparsity of the operands.
         sparsity_config: Option<SparsityConfig> = "sparsity_config",
@@ -63,13 +63,13 @@ attributes! {
 }
 
 words! {
-    /// How exactly an operand is to be taken (`PrecisionConfig.Precision`).
+    /// The precision of an operand (`PrecisionConfig.Precision`).
     pub enum Precision {
-        /// As fast as the device can.
+        /// The fastest that the device has.
         Default = "default",
         /// In between.
         High = "high",
-        /// As exactly as the type allows.
+        /// The highest that the type allows.
         Highest = "highest",
     }
 
@@ -77,7 +77,7 @@ words! {
     pub enum DotAlgorithm {
         /// Any 8-bit floats, summed as f32.
         AnyF8AnyF8F32 = "dot_any_f8_any_f8_f32",
-        /// The same, in fewer steps of accumulation.
+        /// The same, with fewer steps of accumulation.
         AnyF8AnyF8F32FastAccum = "dot_any_f8_any_f8_f32_fast_accum",
         /// All f16.
         F16F16F16 = "dot_f16_f16_f16",
@@ -103,9 +103,9 @@ words! {
         F64F64F64 = "dot_f64_f64_f64",
     }
 
-    /// What a convolution computes in training.
+    /// The role of a convolution in training.
     pub enum ConvolutionKind {
-        /// It does not say.
+        /// Not specified.
         Unset = "unset",
         /// The activations.
         Fprop = "fprop",
@@ -125,20 +125,20 @@ pub struct SparsityConfig {
     pub rhs: Option<Sparsity>,
 }
 
-/// So many elements of each block are not zero: `sparsity=2x4`.
+/// The number of nonzero elements in each block: `sparsity=2x4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sparsity {
-    /// How many of a block are not zero.
+    /// Number of nonzero elements of a block.
     pub non_zero: i64,
     /// Elements of a block.
     pub block_size: i64,
-    /// The dim along which blocks lie.
+    /// The dim along which blocks extend.
     pub dimension: i64,
     /// Distance between the elements of a block.
     pub stride: i64,
 }
 
-/// Batch dims, then the left operand's free dims, then the right's.
+/// The result has the batch dims, then the free dims of the left and of the right operand.
 pub(super) fn dot(q: &ShapeQuery<'_>, attrs: &DotAttrs) -> Result<Shape, ShapeError> {
     dot_of(q, attrs, q.array(0)?, q.array(1)?)
 }
@@ -156,7 +156,7 @@ pub(super) fn scaled_dot(q: &ShapeQuery<'_>, attrs: &DotAttrs) -> Result<Shape, 
     Ok(result)
 }
 
-/// Each scale is that of a block of its operand, which blocks of one size fill.
+/// Checks that each scale belongs to one block of its operand, and that equal blocks fill it.
 fn check_scales(q: &ShapeQuery<'_>, of: usize, summed: &[i64]) -> Result<(), ShapeError> {
     let (operand, scales) = (q.array(of)?, q.array(of + 2)?);
     if scales_nothing(operand, scales) {
@@ -181,8 +181,8 @@ fn check_scales(q: &ShapeQuery<'_>, of: usize, summed: &[i64]) -> Result<(), Sha
     )))
 }
 
-/// Whether an operand has one scale in all, of bf16 as it is itself: that is
-/// how the op says that it is not scaled.
+/// Whether an operand has a single scale of type bf16 and is bf16 itself, which means that it is
+/// not scaled.
 fn scales_nothing(operand: &ArrayShape, scales: &ArrayShape) -> bool {
     let all_one = |shape: &ArrayShape| shape.dims().iter().all(|&size| size == 1);
     operand.element_type == ElementType::BF16
@@ -206,10 +206,10 @@ fn dot_of(
     Ok(with_sizes(sum_type(q, lhs, rhs)?, dims))
 }
 
-/// Operands: left, right, and how long the groups of the ragged dim are.
+/// Operands: left, right, and the lengths of the groups of the ragged dim.
 ///
-/// A ragged free dim has a matrix of its own on the right for each group; a
-/// ragged contracting dim yields a matrix for each group.
+/// A ragged free dim has its own right matrix for each group; a ragged contracting dim makes a
+/// result matrix for each group.
 pub(super) fn ragged_dot(q: &ShapeQuery<'_>, attrs: &RaggedDotAttrs) -> Result<Shape, ShapeError> {
     let (lhs, rhs) = (q.array(0)?, q.array(1)?);
     let &[ragged] = attrs.lhs_ragged_dims.as_slice() else {
@@ -244,7 +244,7 @@ pub(super) fn ragged_dot(q: &ShapeQuery<'_>, attrs: &RaggedDotAttrs) -> Result<S
     Ok(with_sizes(sum_type(q, lhs, rhs)?, dims))
 }
 
-/// How many groups there are: the minor dim of the last operand.
+/// The number of groups: the minor dim of the last operand.
 fn group_count(q: &ShapeQuery<'_>) -> Result<(i64, bool), ShapeError> {
     let sizes = q.array(2)?;
     let Some(minor) = sizes.rank().checked_sub(1) else {
@@ -260,11 +260,11 @@ fn group_count(q: &ShapeQuery<'_>) -> Result<(i64, bool), ShapeError> {
     Ok((sizes.dims()[minor], sizes.dim_is_dynamic(minor)))
 }
 
-/// Which dims of the two operands of a dot pair with each other.
+/// The paired dims of the two operands of a dot.
 struct Sides<'a> {
     batch: [&'a [i64]; 2],
     summed: [&'a [i64]; 2],
-    /// Dims of the right operand that the result lacks too.
+    /// Further dims of the right operand that the result does not have.
     group: &'a [i64],
 }
 
@@ -307,8 +307,8 @@ fn with_sizes(element_type: ElementType, dims: Vec<(i64, bool)>) -> Shape {
     ArrayShape::new(element_type, sizes).with_dynamic(&dynamic).into()
 }
 
-/// The type of sums of products: the one declared, or the one of the operands
-/// that holds more. Operands may differ in type, and any type may be declared.
+/// The type of sums of products: the declared type, or the more precise type of the operands.
+/// Operands may differ in type, and any type may be declared.
 fn sum_type(
     q: &ShapeQuery<'_>,
     lhs: &ArrayShape,
@@ -371,7 +371,7 @@ pub(super) fn convolution(
     Ok(with_sizes(sum_type(q, input, kernel)?, dims))
 }
 
-/// The kernel; a sparse one comes in a tuple with the places of its elements.
+/// The kernel. A sparse kernel is in a tuple with the indices of its elements.
 fn kernel_of<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     match q.operand(1)?.as_tuple() {
         Some([Shape::Array(kernel), _]) => Ok(kernel),
@@ -379,8 +379,8 @@ fn kernel_of<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     }
 }
 
-/// How many input features an element of the kernel stands for: of a sparse
-/// one those of its block.
+/// The number of input features that an element of the kernel represents: the block size if the
+/// kernel is sparse.
 fn features_per_element(attrs: &ConvolutionAttrs) -> Result<i64, ShapeError> {
     match attrs.sparsity_config.as_ref().and_then(|config| config.rhs) {
         None => Ok(1),
@@ -393,7 +393,7 @@ fn features_per_element(attrs: &ConvolutionAttrs) -> Result<i64, ShapeError> {
     }
 }
 
-/// The groups divide what they split.
+/// Checks that the group counts divide the features and the batch.
 fn check_groups(
     attrs: &ConvolutionAttrs,
     input: &ArrayShape,
@@ -437,7 +437,7 @@ fn check_groups(
     ))
 }
 
-/// Each label list names every dim of its array once.
+/// Checks that each list of labels names every dim of its array once.
 fn check_labels(
     labels: &ConvDims,
     spatial: usize,

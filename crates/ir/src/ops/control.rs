@@ -1,4 +1,4 @@
-//! Calls, loops, branches, tuples, tokens, and what crosses the module's edge.
+//! Calls, loops, branches, tuples, tokens, and transfers in and out of a module.
 
 mod asynchronous;
 
@@ -22,25 +22,25 @@ attributes! {
     pub struct CallAttrs {
         /// The computation called.
         to_apply: CompId = "to_apply",
-        /// Whether it stands for a named op of a higher dialect.
+        /// Whether it represents a named op of a higher dialect.
         is_composite: bool = "is_composite" or false,
     }
 
     /// Attributes of `while`.
     pub struct WhileAttrs {
-        /// Whether to go on.
+        /// Computes whether the loop continues.
         condition: CompId = "condition",
-        /// One turn.
+        /// Computes one iteration.
         body: CompId = "body",
     }
 
     /// Attributes of `conditional`, in its two-way or its indexed form.
     pub struct ConditionalAttrs: Default {
-        /// Taken where the predicate holds.
+        /// Runs if the predicate is true.
         true_computation: Option<CompId> = "true_computation",
-        /// Taken where it does not.
+        /// Runs if the predicate is false.
         false_computation: Option<CompId> = "false_computation",
-        /// Taken by index; the last where the index is out of range.
+        /// Selected by index; the last one if the index is out of range.
         branch_computations: SmallVec<[CompId; 2]> = "branch_computations",
     }
 
@@ -58,41 +58,41 @@ attributes! {
     pub struct MapAttrs {
         /// All dims of the operands, in order.
         dimensions: Dims = "dimensions" or Dims::new(),
-        /// Computes an element.
+        /// Computes one element.
         to_apply: CompId = "to_apply",
     }
 
     /// Attributes of `get-tuple-element`.
     pub struct GetTupleElementAttrs: Default {
-        /// Which element.
+        /// The index of the element.
         index: i64 = "index",
     }
 
     /// Attributes of `custom-call`.
     pub struct CustomCallAttrs: Default {
-        /// A window, for calls that stand for a windowed op.
+        /// A window, for calls that represent a windowed op.
         window: Option<SmallVec<[WindowDim; 2]>> = "window",
-        /// Dim labels, for calls that stand for a convolution.
+        /// Dim labels, for calls that represent a convolution.
         dim_labels: Option<ConvDims> = "dim_labels",
-        /// Feature groups, for calls that stand for a convolution.
+        /// Feature groups, for calls that represent a convolution.
         feature_group_count: i64 = "feature_group_count" or 1,
-        /// Batch groups, for calls that stand for a convolution.
+        /// Batch groups, for calls that represent a convolution.
         batch_group_count: i64 = "batch_group_count" or 1,
-        /// The precision wanted for each operand.
+        /// The requested precision of each operand.
         operand_precision: Vec<Precision> = "operand_precision",
-        /// How a convolution pads.
+        /// The padding of a convolution.
         padding_type: PaddingType = "padding_type" or PaddingType::Invalid,
-        /// The name of what is called.
+        /// The name of the called function.
         custom_call_target: SmolStr = "custom_call_target",
         /// The layouts in which operands are passed.
         operand_layout_constraints: Option<Vec<Shape>> = "operand_layout_constraints",
-        /// Whether it does more than compute its result.
+        /// Whether it has side effects.
         custom_call_has_side_effect: bool = "custom_call_has_side_effect" or false,
-        /// A constant that is passed along.
+        /// A constant argument.
         literal: Option<Box<Literal>> = "literal",
         /// Results that share a buffer with an operand.
         output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
-        /// Where it goes in the schedule.
+        /// Its position in the schedule.
         schedule: CustomCallSchedule = "schedule" or CustomCallSchedule::None,
         /// The calling convention.
         api_version: ApiVersion = "api_version" or ApiVersion::Original,
@@ -106,8 +106,7 @@ attributes! {
     pub struct AsyncAttrs: Default {
         /// The thread that runs the computation.
         async_execution_thread: Option<SmolStr> = "async_execution_thread",
-        /// Parts of what a start yields that share a buffer with a parameter of
-        /// the computation.
+        /// Parts of a start's result that share a buffer with a parameter of the computation.
         output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
         /// The computation wrapped.
         calls: Option<CompId> = "calls",
@@ -115,7 +114,7 @@ attributes! {
 
     /// Attributes of `copy-start`.
     pub struct CopyStartAttrs: Default {
-        /// Which prefetch across programs it is.
+        /// The index of the prefetch across programs.
         cross_program_prefetch_index: Option<i64> = "cross_program_prefetch_index",
     }
 
@@ -127,15 +126,15 @@ attributes! {
 
     /// Attributes of `infeed`.
     pub struct InfeedAttrs: Default {
-        /// Handed to the infeed.
+        /// Configuration string of the infeed.
         infeed_config: Option<SmolStr> = "infeed_config",
     }
 
     /// Attributes of `outfeed`.
     pub struct OutfeedAttrs: Default {
-        /// The shape, with layout, of what is sent.
+        /// The shape, with layout, of the data sent.
         outfeed_shape: Option<Shape> = "outfeed_shape",
-        /// Handed to the outfeed.
+        /// Configuration string of the outfeed.
         outfeed_config: Option<SmolStr> = "outfeed_config",
     }
 
@@ -157,21 +156,21 @@ words! {
         Input = "kInput",
         /// With a library op and its epilogue.
         Output = "kOutput",
-        /// As its backend config says.
+        /// As specified by its backend config.
         Custom = "kCustom",
     }
 
-    /// How a custom call that stands for a convolution pads.
+    /// The padding of a custom call that represents a convolution.
     pub enum PaddingType {
-        /// It does not say.
+        /// Not specified.
         Invalid = "PADDING_INVALID",
-        /// Not at all.
+        /// No padding.
         Valid = "PADDING_VALID",
-        /// So that the result has the size of the input.
+        /// Padding such that the result has the size of the input.
         Same = "PADDING_SAME",
     }
 
-    /// Where a custom call goes in the schedule.
+    /// The position of a custom call in the schedule.
     pub enum CustomCallSchedule {
         /// Anywhere.
         None = "SCHEDULE_NONE",
@@ -183,7 +182,7 @@ words! {
 
     /// The calling convention of a custom call.
     pub enum ApiVersion {
-        /// None is known.
+        /// Not specified.
         Unspecified = "API_VERSION_UNSPECIFIED",
         /// `void f(void* out, const void** in)`
         Original = "API_VERSION_ORIGINAL",
@@ -196,26 +195,25 @@ words! {
     }
 }
 
-/// A result, or a part of it, that lies in the buffer of an operand:
-/// `{0}: (1, {})`.
+/// A result, or a part of it, that shares the buffer of an operand: `{0}: (1, {})`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OutputAlias {
-    /// Which part of the result; empty: all of it.
+    /// The index of the part in the result; empty for the whole result.
     pub output: Dims,
     /// The number of the operand.
     pub operand: i64,
-    /// Which part of the operand.
+    /// The index of the part in the operand.
     pub operand_part: Dims,
 }
 
-/// What `domain` says of its two sides.
+/// The metadata of a `domain` on its two sides.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DomainMetadata {
-    /// What kind of metadata: `sharding`.
+    /// The kind of metadata: `sharding`.
     pub kind: SmolStr,
-    /// On the side of the users.
+    /// The metadata on the side of the users.
     pub entry: Sharding,
-    /// On the side of the operand.
+    /// The metadata on the side of the operand.
     pub exit: Sharding,
 }
 
@@ -223,14 +221,14 @@ pub(super) fn call(q: &ShapeQuery<'_>, attrs: &CallAttrs) -> Result<Shape, Shape
     Ok(q.check_callee(attrs.to_apply, q.operands)?.clone())
 }
 
-/// Operands beyond the parameters are let through, as XLA's passes leave them.
+/// More operands than parameters are allowed, because XLA's passes leave such fusions.
 pub(super) fn fusion(q: &ShapeQuery<'_>, attrs: &FusionAttrs) -> Result<Shape, ShapeError> {
     let taken = q.module.computation(attrs.calls).parameters().len();
     let given = q.operands.get(..taken).unwrap_or(q.operands);
     Ok(q.check_callee(attrs.calls, given)?.clone())
 }
 
-/// The state keeps its shape through condition and body.
+/// The state has the same shape in operand, condition and body.
 pub(super) fn while_loop(q: &ShapeQuery<'_>, attrs: &WhileAttrs) -> Result<Shape, ShapeError> {
     let state = q.operand(0)?;
     let condition = q.check_callee(attrs.condition, &[state])?;
@@ -248,7 +246,7 @@ pub(super) fn while_loop(q: &ShapeQuery<'_>, attrs: &WhileAttrs) -> Result<Shape
     Ok(state.clone())
 }
 
-/// One argument for each branch, after the predicate or index.
+/// The operands after the predicate or index are one argument for each branch.
 pub(super) fn conditional(
     q: &ShapeQuery<'_>,
     attrs: &ConditionalAttrs,
@@ -341,7 +339,7 @@ pub(super) fn get_tuple_element(
     })
 }
 
-/// What it yields only its author knows, but for that of XLA's own.
+/// The rule is known only for XLA's own calls; other results are taken as declared.
 pub(super) fn custom_call(
     q: &ShapeQuery<'_>,
     attrs: &CustomCallAttrs,
@@ -363,7 +361,7 @@ pub(super) fn custom_call(
     Ok(declared.clone())
 }
 
-/// Each operand has a shape with the layout that it must have.
+/// Checks that each operand has a shape with its required layout.
 fn check_constraints(q: &ShapeQuery<'_>, shapes: &[Shape]) -> Result<(), ShapeError> {
     if shapes.len() != q.operands.len() {
         return Err(ShapeError::attribute(format!(
@@ -386,7 +384,7 @@ pub(super) fn copy_start(q: &ShapeQuery<'_>, _attrs: &CopyStartAttrs) -> Result<
     Ok(Shape::Tuple(vec![operand.clone(), operand, scalar(ElementType::U32)]))
 }
 
-/// Operand: what `copy-start` yields, target and source.
+/// The operand is the result of `copy-start`: target, source and context.
 pub(super) fn copy_done(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let operand = q.operand(0)?;
     match operand.as_tuple() {
@@ -405,7 +403,7 @@ pub(super) fn same_as_operand(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(q.operand(0)?.without_layout())
 }
 
-/// Operands are tokens, or values that are to be there first.
+/// Operands are tokens, or values that must be computed first.
 pub(super) fn after_all(_q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(Shape::Token)
 }
@@ -437,12 +435,12 @@ pub(super) fn outfeed(q: &ShapeQuery<'_>, attrs: &OutfeedAttrs) -> Result<Shape,
     }
 }
 
-/// What a transfer yields while it runs: the data, a number, a token.
+/// The result of a transfer while it runs: data, a number, a token.
 fn transfer_of(data: Shape) -> Shape {
     Shape::Tuple(vec![data, scalar(ElementType::U32), Shape::Token])
 }
 
-/// The data within what a transfer yields while it runs.
+/// The data in the result of a transfer while it runs.
 fn transferred(state: &Shape) -> Option<&Shape> {
     match state.as_tuple() {
         Some([data, number, Shape::Token]) if *number == scalar(ElementType::U32) => Some(data),
@@ -485,7 +483,7 @@ pub(super) fn recv_done(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Sh
     Ok(Shape::Tuple(vec![data.without_layout(), Shape::Token]))
 }
 
-/// The data of the transfer that a `-done` waits for.
+/// The data of the transfer that a `-done` finishes.
 fn awaited<'a>(q: &ShapeQuery<'a>) -> Result<&'a Shape, ShapeError> {
     let state = q.operand(0)?;
     transferred(state).ok_or_else(|| {

@@ -16,14 +16,14 @@ pub struct SliceDim {
 }
 
 impl SliceDim {
-    /// The indices from `start` up to, but not including, `limit`.
+    /// Keeps the indices from `start` up to, but not including, `limit`.
     pub const fn new(start: i64, limit: i64) -> Self {
         Self { start, limit, stride: 1 }
     }
 }
 
 impl Default for SliceDim {
-    /// No index: `[0:0:1]`.
+    /// Keeps no index: `[0:0:1]`.
     fn default() -> Self {
         Self::new(0, 0)
     }
@@ -81,9 +81,9 @@ impl WindowDim {
         }
     }
 
-    /// The extent that a base of `base` elements leaves after the window has
-    /// moved over it, unbounded if the base is; `None` where a parameter is out
-    /// of range or the arithmetic overflows.
+    /// The size of the result after the window has moved over a base of `base` elements;
+    /// unbounded if the base is. `None` if a parameter is out of range or the arithmetic
+    /// overflows.
     pub fn output_size(&self, base: i64) -> Option<i64> {
         if self.size < 1
             || self.stride < 1
@@ -110,13 +110,13 @@ impl WindowDim {
     }
 }
 
-/// `size` elements with `dilation - 1` holes between neighbours.
+/// `size` elements with `dilation - 1` holes between neighbours; the total length.
 fn dilated(size: i64, dilation: i64) -> Option<i64> {
     if size == 0 { Some(0) } else { (size - 1).checked_mul(dilation)?.checked_add(1) }
 }
 
-/// Which dims of a convolution's operands and result are batch, feature and
-/// spatial (`b01f_01io->b01f`).
+/// The batch, feature and spatial dims of a convolution's operands and result
+/// (`b01f_01io->b01f`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConvDims {
     /// Batch dim of the input.
@@ -140,7 +140,7 @@ pub struct ConvDims {
 }
 
 impl ConvDims {
-    /// How many dims of an array labels can tell apart.
+    /// Largest rank of an array that labels support.
     pub const MAX_RANK: usize = 64;
 
     /// XLA's default order: batch, feature, spatial dims in input and result;

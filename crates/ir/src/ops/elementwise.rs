@@ -11,31 +11,31 @@ use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED};
 attributes! {
     /// Attributes of `compare`.
     pub struct CompareAttrs {
-        /// Which relation holds where the result is true.
+        /// The relation that is tested.
         direction: Direction = "direction",
-        /// How numbers are ordered; the default of the operands' type if absent.
+        /// The order of numbers; if absent, the default of the operands' type.
         order: Option<CompareOrder> = "type",
     }
 
     /// Attributes of `reduce-precision`.
     pub struct ReducePrecisionAttrs {
-        /// Bits of the exponent that stay.
+        /// Number of exponent bits kept.
         exponent_bits: i64 = "exponent_bits",
-        /// Bits of the mantissa that stay.
+        /// Number of mantissa bits kept.
         mantissa_bits: i64 = "mantissa_bits",
     }
 
     /// Attributes of functions that devices compute with different accuracy.
     pub struct AccuracyAttrs: Default {
-        /// The accuracy asked for.
+        /// The requested accuracy.
         result_accuracy: ResultAccuracy = "result_accuracy" or ResultAccuracy::Default,
     }
 }
 
-/// How exact a result must be (XLA's `ResultAccuracy`).
+/// The required accuracy of a result (XLA's `ResultAccuracy`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ResultAccuracy {
-    /// As the device does it.
+    /// The accuracy of the device's implementation.
     #[default]
     Default,
     /// `{mode=highest}`
@@ -81,8 +81,7 @@ words! {
     }
 }
 
-/// The dims that the two operands have in common, with the first one's type;
-/// the result has them too.
+/// The common dims of the two operands, which the result has too, with the first operand's type.
 fn common_dims(q: &ShapeQuery<'_>) -> Result<ArrayShape, ShapeError> {
     let (first, other) = (q.array(0)?, q.array(1)?);
     first.common_dims(other).ok_or_else(|| {
@@ -97,7 +96,7 @@ fn without_layout(shape: &ArrayShape) -> ArrayShape {
     shape.clone().with_layout(None)
 }
 
-/// The first operand, whose elements are of a kind that the op takes.
+/// The first operand, if the op accepts its element type.
 fn numbers<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     let (operand, opcode) = (q.array(0)?, q.op.opcode());
     if opcode.takes(operand.element_type.class()) {
@@ -163,7 +162,7 @@ pub(super) fn is_finite(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(without_layout(numbers(q)?).with_element_type(ElementType::Pred).into())
 }
 
-/// `real` and `imag`; of a real array `real` is the array itself.
+/// `real` and `imag`; `real` of a real array is the array itself.
 pub(super) fn complex_part(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let operand = numbers(q)?;
     let part = operand.element_type.complex_part().unwrap_or(operand.element_type);
@@ -243,7 +242,7 @@ pub(super) fn select(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     }
 }
 
-/// The chosen values, in as many places as the condition has.
+/// The shape of the selected values, with the dynamic dims of the condition.
 fn as_dynamic_as(condition: &ArrayShape, chosen: &ArrayShape) -> ArrayShape {
     let dim = |dim: usize| match condition.dims()[dim] {
         UNBOUNDED => (UNBOUNDED, true),
@@ -269,7 +268,7 @@ pub(super) fn clamp(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(without_layout(value).into())
 }
 
-/// As [`unary`], with an accuracy.
+/// Like [`unary`], with an accuracy.
 pub(super) fn approximate(q: &ShapeQuery<'_>, _attrs: &AccuracyAttrs) -> Result<Shape, ShapeError> {
     unary(q)
 }

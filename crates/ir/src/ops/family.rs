@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// A family of ops: those of one file on every floor of the house, `ops/` here,
-/// `eval/` in the interpreter.
+/// A family of ops. Each family has a file with its name in `ops/` here and in `eval/` of the
+/// interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
-    /// Each result element is computed of the operands' elements at its index.
+    /// Each result element is computed from the operands' elements at the same index.
     Elementwise,
-    /// Elements move or repeat, or are given; none is computed.
+    /// Elements are moved, repeated or given, but not computed.
     Shaping,
     /// Sums of products.
     Contract,
-    /// Windows that move over an array.
+    /// Windows moving over an array.
     Window,
-    /// Elements stand where run-time values say.
+    /// Elements are addressed by run-time values.
     Indexing,
     /// Reductions, scans and sorts.
     Reduce,
-    /// Calls, loops, branches, tuples, tokens, and what crosses the module's edge.
+    /// Calls, loops, branches, tuples, tokens, and transfers in and out of a module.
     Control,
-    /// Work of several devices.
+    /// Collectives of several devices.
     Collective,
     /// Random numbers.
     Random,
@@ -29,7 +29,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The name: that of the family's file.
+    /// The name, which is also the name of the family's file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Elementwise => "elementwise",
@@ -45,8 +45,8 @@ impl Family {
         }
     }
 
-    /// Whether its ops put elements in other places, or hand whole values on, and
-    /// compute no element themselves; computations that they call may.
+    /// Whether its ops only move elements or return whole values, and compute no element
+    /// themselves. Computations that they call may compute elements.
     pub const fn moves_elements_only(self) -> bool {
         matches!(self, Self::Shaping | Self::Control | Self::Indexing | Self::Collective)
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Family {
     }
 }
 
-/// The family of a file's name.
+/// Maps the name of a file to its family.
 macro_rules! family {
     (elementwise) => {
         Family::Elementwise

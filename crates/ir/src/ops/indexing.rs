@@ -11,47 +11,47 @@ use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 attributes! {
     /// Attributes of `dynamic-slice`.
     pub struct DynamicSliceAttrs: Default {
-        /// The size of the part of each dim that stays.
+        /// The size of the slice in each dim.
         dynamic_slice_sizes: Dims = "dynamic_slice_sizes",
     }
 
     /// Attributes of `gather`.
     pub struct GatherAttrs: Default {
-        /// Result dims that walk within a slice.
+        /// Result dims that are dims of a slice.
         offset_dims: Dims = "offset_dims",
-        /// Dims of a slice that vanish, being of size 1.
+        /// Dims of a slice that are removed because their size is 1.
         collapsed_slice_dims: Dims = "collapsed_slice_dims",
         /// For each entry of an index, the operand dim it indexes.
         start_index_map: Dims = "start_index_map",
-        /// Operand dims that run along with index dims.
+        /// Operand dims that are paired with dims of the indices.
         operand_batching_dims: Dims = "operand_batching_dims" or Dims::new(),
-        /// Those index dims.
+        /// The dims of the indices that are paired with them.
         start_indices_batching_dims: Dims = "start_indices_batching_dims" or Dims::new(),
         /// The dim of the indices that holds the entries of one index.
         index_vector_dim: i64 = "index_vector_dim",
         /// The size of a slice in each operand dim.
         slice_sizes: Dims = "slice_sizes",
-        /// Whether the indices are promised to be sorted.
+        /// Whether the indices are guaranteed to be sorted.
         indices_are_sorted: bool = "indices_are_sorted" or false,
     }
 
     /// Attributes of `scatter`.
     pub struct ScatterAttrs {
-        /// Dims of the updates that walk within a window.
+        /// Dims of the updates that are dims of a window.
         update_window_dims: Dims = "update_window_dims",
-        /// Window dims of size 1 that the updates lack.
+        /// Window dims of size 1 that the updates do not have.
         inserted_window_dims: Dims = "inserted_window_dims",
         /// For each entry of an index, the operand dim it indexes.
         scatter_dims_to_operand_dims: Dims = "scatter_dims_to_operand_dims",
-        /// Operand dims that run along with index dims.
+        /// Operand dims that are paired with dims of the indices.
         input_batching_dims: Dims = "input_batching_dims" or Dims::new(),
-        /// Those index dims.
+        /// The dims of the indices that are paired with them.
         scatter_indices_batching_dims: Dims = "scatter_indices_batching_dims" or Dims::new(),
         /// The dim of the indices that holds the entries of one index.
         index_vector_dim: i64 = "index_vector_dim",
-        /// Whether the indices are promised to be sorted.
+        /// Whether the indices are guaranteed to be sorted.
         indices_are_sorted: bool = "indices_are_sorted" or false,
-        /// Whether no index is promised to occur twice.
+        /// Whether the indices are guaranteed to be distinct.
         unique_indices: bool = "unique_indices" or false,
         /// Combines an element with an update.
         to_apply: CompId = "to_apply",
@@ -59,7 +59,7 @@ attributes! {
 }
 
 impl ScatterAttrs {
-    /// Without dims, and without promises about the indices.
+    /// Attributes without dims and without guarantees about the indices.
     pub fn new(to_apply: CompId) -> Self {
         Self {
             update_window_dims: Dims::new(),
@@ -112,20 +112,18 @@ pub(super) fn dynamic_slice(
     Ok(ArrayShape::new(from.element_type, sizes.iter().copied()).with_dynamic(&dynamic).into())
 }
 
-/// Whether a part of these sizes fits into an array, whatever an unbounded dim
-/// may turn out to be.
+/// Whether a part of these sizes fits into an array. An unbounded dim is large enough.
 fn are_parts(sizes: &[i64], whole: &ArrayShape) -> bool {
     let fits = |(&size, &whole): (&i64, &i64)| size >= 0 && (size <= whole || whole == UNBOUNDED);
     sizes.len() == whole.rank() && sizes.iter().zip(whole.dims()).all(fits)
 }
 
-/// Whether a part is as dynamic as the dim it is cut from: only the whole of a
-/// dynamic dim is.
+/// Whether a part of a dim is dynamic: it is if it is the whole of a dynamic dim.
 fn is_dynamic_part(whole: &ArrayShape, dim: usize, size: i64) -> bool {
     whole.dim_is_dynamic(dim) && whole.dims().get(dim) == Some(&size)
 }
 
-/// A buffer is updated as the array that it holds, and stays a buffer.
+/// A buffer is updated like the array that it contains, and the result is a buffer.
 pub(super) fn dynamic_update_slice(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (whole, update) = (q.operand(0)?, q.array(1)?);
     let held = match whole {
@@ -155,21 +153,21 @@ fn contains(dims: &[i64], dim: usize) -> bool {
     dims.iter().any(|&d| usize::try_from(d) == Ok(dim))
 }
 
-/// How indices refer to an array: what `gather` and `scatter` have in common.
+/// How indices refer to an array; common to `gather` and `scatter`.
 struct Indexing<'a> {
     array: &'a ArrayShape,
     indices: &'a ArrayShape,
-    /// Which of the indices' dims holds the entries of one index.
+    /// The dim of the indices that holds the entries of one index.
     vector_dim: i64,
-    /// The array's dim of each entry, and what the attribute is called.
+    /// For each entry, the dim of the array; with the name of the attribute.
     entries: (&'static str, &'a [i64]),
-    /// Dims of array and indices that run along with each other.
+    /// Paired dims of the array and of the indices.
     batching: [&'a [i64]; 2],
 }
 
 impl Indexing<'_> {
-    /// The sizes of the dims that count the indices, and which are dynamic,
-    /// once they are checked.
+    /// Checks the indices and returns the sizes of the dims that count them, and whether each is
+    /// dynamic.
     fn index_dims(&self, q: &ShapeQuery<'_>) -> Result<Vec<(i64, bool)>, ShapeError> {
         let Self { array, indices, vector_dim, entries: (name, entries), .. } = *self;
         let opcode = q.op.opcode();
@@ -209,7 +207,7 @@ impl Indexing<'_> {
     }
 }
 
-/// Checks dims that name, in their order, where other dims go.
+/// Checks dims that must be sorted, distinct and below `rank`.
 fn check_sorted_dims(what: &str, dims: &[i64], rank: usize) -> Result<(), ShapeError> {
     check_dims(what, dims, rank)?;
     if dims.is_sorted() {
@@ -256,7 +254,7 @@ pub(super) fn gather(q: &ShapeQuery<'_>, attrs: &GatherAttrs) -> Result<Shape, S
     Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
 }
 
-/// Operands: arrays, indices, as many updates.
+/// Operands: arrays, indices, and as many updates as arrays.
 pub(super) fn scatter(q: &ShapeQuery<'_>, attrs: &ScatterAttrs) -> Result<Shape, ShapeError> {
     let count = q.operands.len() / 2;
     if q.operands.len().is_multiple_of(2) {
@@ -292,7 +290,7 @@ pub(super) fn scatter(q: &ShapeQuery<'_>, attrs: &ScatterAttrs) -> Result<Shape,
     }
 }
 
-/// The sizes of the array's dims that windows of updates walk along.
+/// The sizes of the array's dims that are dims of an update's window.
 fn window_of(attrs: &ScatterAttrs, array: &ArrayShape) -> Result<Dims, ShapeError> {
     let without: Dims =
         attrs.inserted_window_dims.iter().chain(&attrs.input_batching_dims).copied().collect();
@@ -309,7 +307,7 @@ fn window_of(attrs: &ScatterAttrs, array: &ArrayShape) -> Result<Dims, ShapeErro
     )))
 }
 
-/// An update has a window for each index.
+/// Checks that an update has one window for each index.
 fn check_update(
     attrs: &ScatterAttrs,
     update: &ArrayShape,

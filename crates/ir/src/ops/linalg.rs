@@ -10,7 +10,7 @@ attributes! {
     pub struct BatchNormAttrs {
         /// Added to the variance.
         epsilon: Real = "epsilon",
-        /// The dim that counts features.
+        /// The dim of the features.
         feature_index: i64 = "feature_index",
     }
 
@@ -22,7 +22,7 @@ attributes! {
 
     /// Attributes of `fft`.
     pub struct FftAttrs {
-        /// Which transform.
+        /// The kind of transform.
         fft_type: FftType = "fft_type",
         /// The lengths of the transformed minor dims.
         fft_length: Dims = "fft_length",
@@ -30,19 +30,19 @@ attributes! {
 
     /// Attributes of `triangular-solve`.
     pub struct TriangularSolveAttrs: Default {
-        /// Whether the matrix stands left of the unknown.
+        /// Whether the matrix is on the left of the unknown.
         left_side: bool = "left_side" or false,
         /// Whether it is lower triangular.
         lower: bool = "lower" or false,
-        /// Whether its diagonal is taken to be ones.
+        /// Whether its diagonal is assumed to be all ones.
         unit_diagonal: bool = "unit_diagonal" or false,
-        /// How it is transposed; not at all if absent.
+        /// How the matrix is transposed; not at all if absent.
         transpose_a: Option<TransposeA> = "transpose_a",
     }
 }
 
 words! {
-    /// Which Fourier transform.
+    /// The kind of Fourier transform.
     pub enum FftType {
         /// Forward, complex to complex.
         Fft = "FFT",
@@ -56,7 +56,7 @@ words! {
 
     /// How a triangular matrix is transposed before it is solved.
     pub enum TransposeA {
-        /// Not at all.
+        /// Not transposed.
         No = "NO_TRANSPOSE",
         /// Transposed.
         Transpose = "TRANSPOSE",
@@ -65,8 +65,8 @@ words! {
     }
 }
 
-/// Training yields result, mean, variance; gradients those of operand, scale
-/// and offset; inference the result.
+/// Training returns result, mean and variance; gradients are those of operand, scale and offset;
+/// inference returns the result.
 pub(super) fn batch_norm(q: &ShapeQuery<'_>, attrs: &BatchNormAttrs) -> Result<Shape, ShapeError> {
     let operand = q.array(0)?;
     check_dims("`batch-norm` feature_index", &[attrs.feature_index], operand.rank())?;
@@ -95,7 +95,7 @@ pub(super) fn batch_norm(q: &ShapeQuery<'_>, attrs: &BatchNormAttrs) -> Result<S
     Ok(Shape::Tuple(vec![whole, per_feature.clone(), per_feature]))
 }
 
-/// Arrays of floats or complex numbers, as the ops of linear algebra take them.
+/// Checks for floats or complex numbers, which the ops of linear algebra require.
 fn check_field(q: &ShapeQuery<'_>, array: &ArrayShape) -> Result<(), ShapeError> {
     if array.element_type.is_float() || array.element_type.is_complex() {
         return Ok(());
@@ -115,8 +115,8 @@ pub(super) fn cholesky(q: &ShapeQuery<'_>, _attrs: &CholeskyAttrs) -> Result<Sha
     }
 }
 
-/// The minor dims are those transformed. Of a real signal of `n` elements only
-/// `n / 2 + 1` are kept, as the others mirror them.
+/// The minor dims are transformed. Of a real signal of `n` elements only `n / 2 + 1` are kept,
+/// because the others mirror them.
 pub(super) fn fft(q: &ShapeQuery<'_>, attrs: &FftAttrs) -> Result<Shape, ShapeError> {
     let operand = q.array(0)?;
     let lengths = attrs.fft_length.as_slice();
@@ -135,7 +135,7 @@ pub(super) fn fft(q: &ShapeQuery<'_>, attrs: &FftAttrs) -> Result<Shape, ShapeEr
         return Err(ShapeError::attribute(format!("fft_length {lengths:?} is negative")));
     }
     let result = match attrs.fft_type {
-        // Whether the dims have these lengths is not asked, as XLA does not.
+        // The dims may have other lengths, as in XLA.
         FftType::Fft | FftType::Ifft => {
             of_complex(q, operand)?;
             return Ok(operand.without_layout().into());
@@ -146,12 +146,12 @@ pub(super) fn fft(q: &ShapeQuery<'_>, attrs: &FftAttrs) -> Result<Shape, ShapeEr
             complex.complex_part().unwrap_or(complex)
         }
     };
-    // One half and the middle, of no elements none.
+    // One half and the middle element; nothing of an empty signal.
     let half = if last == 0 { 0 } else { last / 2 + 1 };
     let minor = operand.rank() - 1;
     let (given, yielded) = match attrs.fft_type {
         FftType::Rfft => (last, half),
-        // The middle of no elements may be there, as XLA allows.
+        // XLA allows one element for an empty signal.
         _ if last == 0 && operand.dims()[minor] == 1 => (1, last),
         _ => (half, last),
     };
@@ -187,7 +187,7 @@ fn of_real(q: &ShapeQuery<'_>, operand: &ArrayShape) -> Result<ElementType, Shap
     }
 }
 
-/// The side of the right array that meets the matrix has its size.
+/// The dim of the right array that is multiplied with the matrix must have its size.
 pub(super) fn triangular_solve(
     q: &ShapeQuery<'_>,
     attrs: &TriangularSolveAttrs,

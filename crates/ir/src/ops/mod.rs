@@ -1,4 +1,4 @@
-//! The ops of HLO: one table ([`table`]), their attributes, their shape rules.
+//! The ops of HLO: the table of ops ([`table`]), attributes and shape rules.
 
 pub mod attr;
 pub mod collective;
@@ -47,17 +47,17 @@ use shaping::{
 };
 use window::{ReduceWindowAttrs, SelectAndScatterAttrs};
 
-/// How many operands an op takes.
+/// The number of operands of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arity {
     /// The least number.
     pub min: usize,
-    /// The greatest number; `None`: any.
+    /// The greatest number; `None` for any number.
     pub max: Option<usize>,
 }
 
 impl Arity {
-    /// Whether this many operands are right.
+    /// Whether this number of operands is valid.
     pub fn admits(self, count: usize) -> bool {
         count >= self.min && self.max.is_none_or(|max| count <= max)
     }
@@ -90,28 +90,28 @@ const ELEMENTWISE: u16 = 1;
 const COMMUTATIVE: u16 = 2;
 /// `f(f(a, b), c) = f(a, f(b, c))`, up to rounding.
 const ASSOCIATIVE: u16 = 4;
-/// It must not be removed, duplicated or merged.
+/// It must not be removed, duplicated or merged with another.
 const SIDE_EFFECT: u16 = 8;
-/// It takes truth values. A row with none of the kinds from here on takes
+/// It accepts `pred` elements. A row without this and any of the following kinds accepts
 /// elements of any kind.
 const BOOL: u16 = 16;
-/// It takes signed integers.
+/// It accepts signed integers.
 const SIGNED: u16 = 32;
-/// It takes unsigned integers.
+/// It accepts unsigned integers.
 const UNSIGNED: u16 = 64;
-/// It takes integers.
+/// It accepts integers.
 const INTEGER: u16 = SIGNED | UNSIGNED;
-/// It takes floats.
+/// It accepts floats.
 const FLOAT: u16 = 128;
-/// It takes complex numbers.
+/// It accepts complex numbers.
 const COMPLEX: u16 = 256;
-/// It takes a vector machine many steps for each element.
+/// It takes many steps per element on a vector machine.
 const TRANSCENDENTAL: u16 = 512;
-/// A device takes part in it with others, or learns which it is.
+/// It communicates with other devices or reads the device's number.
 const DEVICES: u16 = 1024;
-/// Where its shape is left out, it has the layout of an operand.
+/// If its shape is not in the text, it has the layout of an operand.
 const LAYOUT: u16 = 2048;
-/// Its result is an operand, a part of one, or all of them side by side.
+/// Its result is an operand, a part of one, or a tuple of all operands.
 const HANDS_ON: u16 = 4096;
 
 macro_rules! bind {
@@ -140,7 +140,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// How many operands it takes.
+            /// The number of operands.
             pub const fn arity(self) -> Arity {
                 match self {
                     $(Self::$variant => $arity($count),)*
@@ -175,7 +175,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The attributes as they are written, with their names.
+            /// Calls `f` on the name and value of every attribute that is written.
             pub fn for_each_attr(&self, f: &mut dyn FnMut(&'static str, AttrValue)) {
                 match self {
                     $(Self::$variant $((bind!(attrs $payload)))? => {
@@ -205,12 +205,11 @@ macro_rules! define_ops {
                 }
             }
 
-            /// Makes the op of its opcode and the attributes read. Parameter
-            /// and constant, whose number and value stand between the
-            /// parentheses, are made directly.
+            /// Creates the op of an opcode from its parsed attributes. Parameters and constants,
+            /// whose number or value is between the parentheses, are created directly.
             ///
             /// # Errors
-            /// If an attribute is missing or has a value it cannot have.
+            /// If an attribute is missing or has an invalid value.
             pub fn from_attrs(opcode: Opcode, values: &mut AttrValues) -> Result<Self, AttrError> {
                 let _ = &values;
                 Ok(match opcode {
@@ -220,7 +219,7 @@ macro_rules! define_ops {
                 })
             }
 
-            /// The result shape, by the rule that the op's row names.
+            /// The result shape by the rule in the op's row.
             pub(crate) fn shape_rule(&self, query: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
                 match self {
                     $(Self::$variant $((bind!(attrs $payload)))? => {
@@ -231,7 +230,7 @@ macro_rules! define_ops {
         }
 
         impl Opcode {
-            /// The attributes the op has in text, besides those common to all.
+            /// The attributes of the op in text, without those common to all ops.
             pub const fn attrs(self) -> &'static [AttrSpec] {
                 match self {
                     $(Self::$variant => {
@@ -256,53 +255,52 @@ impl Opcode {
             .copied()
     }
 
-    /// Whether each result element depends on the operands' elements at the
-    /// same index alone.
+    /// Whether each result element depends only on the operands' elements at the same index.
     pub const fn is_elementwise(self) -> bool {
         self.flags() & ELEMENTWISE != 0
     }
 
-    /// Whether it takes and yields values as they are, however large: calls, loops,
-    /// branches, tuples, tokens, and what crosses the module's edge. Of its family
-    /// `map` alone applies a computation to elements.
+    /// Whether it takes and returns whole values: calls, loops, branches, tuples, tokens, and
+    /// transfers in and out of a module. `map` is the only op of this family that applies a
+    /// computation to elements.
     pub const fn takes_values_whole(self) -> bool {
         matches!(self.family(), Family::Control) && !matches!(self, Self::Map)
     }
 
-    /// Whether its result is an operand, a part of one, or all of them side by side:
-    /// other names for values that there are.
+    /// Whether its result is an operand, a part of one, or a tuple of all operands, so that it
+    /// names existing values only.
     pub const fn hands_on_its_operands(self) -> bool {
         self.flags() & HANDS_ON != 0
     }
 
-    /// Whether a device takes part in it with others, or learns which it is.
+    /// Whether it communicates with other devices or reads the device's number.
     pub const fn tells_devices_apart(self) -> bool {
         self.flags() & DEVICES != 0
     }
 
-    /// Whether a result whose shape is left out has the layout of an operand,
-    /// see [`crate::infer_layout`].
+    /// Whether a result without a shape in the text has the layout of an operand, see
+    /// [`crate::infer_layout`].
     pub const fn keeps_layout(self) -> bool {
         self.flags() & (LAYOUT | ELEMENTWISE) != 0
     }
 
-    /// Whether a vector machine computes it in many steps for each element.
+    /// Whether it takes many steps per element on a vector machine.
     pub const fn is_transcendental(self) -> bool {
         self.flags() & TRANSCENDENTAL != 0
     }
 
-    /// Whether its two operands may change places.
+    /// Whether its two operands can be swapped.
     pub const fn is_commutative(self) -> bool {
         self.flags() & COMMUTATIVE != 0
     }
 
-    /// Whether it may be regrouped; exactly for integers and choices, up to
-    /// rounding for sums and products of floats.
+    /// Whether it can be regrouped: exactly for integers and selections, up to rounding for sums
+    /// and products of floats.
     pub const fn is_associative(self) -> bool {
         self.flags() & ASSOCIATIVE != 0
     }
 
-    /// Whether it takes elements of this kind.
+    /// Whether it accepts elements of this kind.
     pub const fn takes(self, class: NumberClass) -> bool {
         let kinds = self.flags() & (BOOL | INTEGER | FLOAT | COMPLEX);
         let kind = match class {
@@ -315,8 +313,8 @@ impl Opcode {
         kinds == 0 || kinds & kind != 0
     }
 
-    /// Whether the op itself acts on more than its result. An op that calls
-    /// computations may act through them, see [`crate::Module::has_side_effect`].
+    /// Whether the op itself has side effects. An op that calls computations can have side
+    /// effects through them, see [`crate::Module::has_side_effect`].
     pub const fn has_side_effect(self) -> bool {
         self.flags() & SIDE_EFFECT != 0
     }
@@ -328,7 +326,7 @@ impl fmt::Display for Opcode {
     }
 }
 
-/// A constant's only attribute is its value, which is not written as one.
+/// The only attribute of a constant is its value, which is not written as an attribute.
 impl OpAttrs for Literal {
     const SPECS: &'static [AttrSpec] = &[];
     fn take(_values: &mut AttrValues) -> Result<Self, AttrError> {

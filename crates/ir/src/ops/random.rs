@@ -8,35 +8,35 @@ use crate::types::shape::Shape;
 attributes! {
     /// Attributes of `rng`.
     pub struct RngAttrs {
-        /// How its numbers are distributed.
+        /// The distribution of its numbers.
         distribution: Distribution = "distribution",
     }
 
     /// Attributes of `rng-bit-generator`.
     pub struct RngBitGeneratorAttrs {
-        /// How its bits are made.
+        /// The algorithm that generates its bits.
         algorithm: RngAlgorithm = "algorithm",
     }
 
     /// Attributes of `rng-get-and-update-state`.
     pub struct RngStateAttrs {
-        /// By how much the state advances.
+        /// The increment of the state.
         delta: i64 = "delta",
     }
 }
 
 words! {
-    /// How random numbers are distributed.
+    /// The distribution of random numbers.
     pub enum Distribution {
-        /// Evenly between the two operands.
+        /// Uniform between the two operands.
         Uniform = "rng_uniform",
-        /// Normally; the operands are mean and deviation.
+        /// Normal; the operands are mean and standard deviation.
         Normal = "rng_normal",
     }
 
-    /// How random bits are made.
+    /// The algorithm that generates random bits.
     pub enum RngAlgorithm {
-        /// As the backend likes.
+        /// The default of the backend.
         Default = "rng_default",
         /// ThreeFry-2x32.
         ThreeFry = "rng_three_fry",
@@ -67,7 +67,7 @@ pub(super) fn rng(q: &ShapeQuery<'_>, attrs: &RngAttrs) -> Result<Shape, ShapeEr
     Ok(q.declared_array()?.clone().with_element_type(element_type).into())
 }
 
-/// The new state and the bits, or the bits alone.
+/// The result is the new state and the bits, or only the bits.
 pub(super) fn rng_bit_generator(
     q: &ShapeQuery<'_>,
     _attrs: &RngBitGeneratorAttrs,
@@ -90,7 +90,7 @@ pub(super) fn rng_bit_generator(
     )))
 }
 
-/// The state: 128 bits.
+/// The result is the state of 128 bits.
 pub(super) fn rng_state(_q: &ShapeQuery<'_>, _attrs: &RngStateAttrs) -> Result<Shape, ShapeError> {
     Ok(Shape::array(ElementType::U64, [2]))
 }

@@ -12,7 +12,7 @@ use crate::types::shape::{ArrayShape, Dims, Shape};
 attributes! {
     /// Attributes of `reduce`.
     pub struct ReduceAttrs {
-        /// The dims that vanish.
+        /// The reduced dims.
         dimensions: Dims = "dimensions",
         /// Combines accumulators (first half of its parameters) with elements.
         to_apply: CompId = "to_apply",
@@ -22,13 +22,13 @@ attributes! {
     pub struct ScanAttrs {
         /// The one dim along which it runs.
         dimensions: Dims = "dimensions",
-        /// How many operands, from the last, are carried values.
+        /// The number of carried values, which are the last operands.
         num_carries: i64 = "num_carries",
         /// Whether it runs from the last index to the first.
         is_reverse: bool = "is_reverse" or false,
         /// Whether the computation is known to be associative.
         is_associative: Option<bool> = "is_associative",
-        /// One step.
+        /// Computes one step.
         to_apply: CompId = "to_apply",
     }
 
@@ -38,22 +38,22 @@ attributes! {
         dimensions: Dims = "dimensions",
         /// Whether equal elements keep their order.
         is_stable: bool = "is_stable" or false,
-        /// Whether the first of two elements goes before the second.
+        /// Whether the first of two elements precedes the second.
         to_apply: CompId = "to_apply",
     }
 
     /// Attributes of `topk`.
     pub struct TopKAttrs: Default {
-        /// How many elements of the minor dim stay.
+        /// Number of elements selected along the minor dim.
         k: i64 = "k",
-        /// The largest, or else the smallest.
+        /// Whether the largest elements are selected; otherwise the smallest.
         largest: bool = "largest" or true,
         /// Whether equal elements keep their order.
         is_stable: bool = "is_stable" or true,
     }
 }
 
-/// The operands' first half are arrays, the second half their initial values.
+/// The first half of the operands are arrays, the second half their inits.
 pub(super) fn reduce(q: &ShapeQuery<'_>, attrs: &ReduceAttrs) -> Result<Shape, ShapeError> {
     let count = q.operands.len() / 2;
     if !q.operands.len().is_multiple_of(2) {
@@ -92,8 +92,8 @@ pub(super) fn reduce(q: &ShapeQuery<'_>, attrs: &ReduceAttrs) -> Result<Shape, S
     })
 }
 
-/// Inputs, then initial carries. A step takes a slice of each input and the
-/// carries; it yields a slice of each output, then the next carries.
+/// Operands are inputs, then initial carries. A step takes a slice of each input and the
+/// carries; it returns a slice of each output, then the next carries.
 pub(super) fn scan(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<Shape, ShapeError> {
     let carries = carry_count(q, attrs)?;
     let inputs = q.operands.len() - carries;
@@ -147,7 +147,7 @@ fn carry_count(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<usize, ShapeErro
     })
 }
 
-/// What a step takes of an input: all of it but the scanned dim.
+/// The slice of an input that a step takes: all dims but the scanned one.
 fn scanned_slice(q: &ShapeQuery<'_>, index: usize, dim: i64) -> Result<ArrayShape, ShapeError> {
     let (first, input) = (q.array(0)?, q.array(index)?);
     let dim = single_dim("`scan` dimensions", &[dim], input.rank())?;
@@ -162,7 +162,7 @@ fn scanned_slice(q: &ShapeQuery<'_>, index: usize, dim: i64) -> Result<ArrayShap
     Ok(slice.with_dynamic(&dynamic))
 }
 
-/// As many slices as there are steps, along the scanned dim.
+/// The shape of all steps' slices, stacked along the scanned dim.
 fn stacked(
     q: &ShapeQuery<'_>,
     slice: &Shape,
@@ -185,7 +185,7 @@ fn stacked(
     Ok(ArrayShape::new(slice.element_type, dims).with_dynamic(&dynamic).into())
 }
 
-/// Without inputs, the first output says how many steps there are.
+/// Without inputs, the first output determines the number of steps.
 fn declared_output<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     let declared = q.declared()?;
     let first = declared.as_tuple().map_or(Some(declared), <[Shape]>::first);
@@ -194,7 +194,7 @@ fn declared_output<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError>
     })
 }
 
-/// A single shape stands alone where `like` is no tuple.
+/// A single shape is not in a tuple if `like` is not one.
 fn one_or_tuple(mut shapes: Vec<Shape>, like: &Shape) -> Shape {
     match shapes.pop() {
         Some(only) if shapes.is_empty() && like.as_tuple().is_none() => only,
@@ -205,7 +205,7 @@ fn one_or_tuple(mut shapes: Vec<Shape>, like: &Shape) -> Shape {
     }
 }
 
-/// Several operands of the same dims are sorted together, by the comparator.
+/// Several operands of the same dims are sorted together by the comparator.
 pub(super) fn sort(q: &ShapeQuery<'_>, attrs: &SortAttrs) -> Result<Shape, ShapeError> {
     let first = q.array(0)?;
     single_dim("`sort` dimensions", &attrs.dimensions, first.rank())?;

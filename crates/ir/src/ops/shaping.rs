@@ -10,9 +10,9 @@ use crate::types::literal::Literal;
 use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED, sizes_agree};
 
 attributes! {
-    /// Attributes of `parameter`; the number stands between its parentheses.
+    /// Attributes of `parameter`; the number is written between its parentheses.
     pub struct ParameterAttrs: Default {
-        /// Which of the computation's parameters it is.
+        /// The number of the parameter.
         number: i64 = "parameter_number",
     }
 
@@ -48,7 +48,7 @@ attributes! {
 
     /// Attributes of `pad`.
     pub struct PadAttrs: Default {
-        /// What is added around and between the elements of each dim.
+        /// The elements added around and between the elements of each dim.
         padding: SmallVec<[PadDim; 4]> = "padding",
     }
 
@@ -60,19 +60,19 @@ attributes! {
 
     /// Attributes of `reverse`.
     pub struct ReverseAttrs: Default {
-        /// The dims that are walked backwards.
+        /// The dims that are reversed.
         dimensions: Dims = "dimensions",
     }
 
     /// Attributes of `slice`.
     pub struct SliceAttrs: Default {
-        /// The part of each dim that stays.
+        /// The range kept in each dim.
         slice: SmallVec<[SliceDim; 4]> = "slice",
     }
 
     /// Attributes of `transpose`.
     pub struct TransposeAttrs: Default {
-        /// For each result dim, the operand dim that it is.
+        /// For each result dim, the number of the operand dim.
         dimensions: Dims = "dimensions",
     }
 }
@@ -89,13 +89,13 @@ pub(super) fn copy(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(q.operand(0)?.without_layout())
 }
 
-/// A bitcast reads the same buffer under another shape. How large buffers are
-/// is the target's affair, so the shapes are not compared.
+/// A bitcast reads the same buffer with another shape. Buffer sizes depend on the target, so the
+/// shapes are not compared.
 pub(super) fn bitcast(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     q.declared().cloned()
 }
 
-/// Element widths may differ: then the minor dim holds the parts.
+/// Element widths may differ: then the minor dim holds the parts of an element.
 pub(super) fn bitcast_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (from, to) = (q.array(0)?, q.declared_array()?);
     let (from_bits, to_bits) = (from.element_type.storage_bits(), to.element_type.storage_bits());
@@ -127,7 +127,7 @@ pub(super) fn reshape(q: &ShapeQuery<'_>, _attrs: &ReshapeAttrs) -> Result<Shape
     reshaped(q, q.array(0)?, q.declared_array()?)
 }
 
-/// The elements of `from` in the dims of `to`.
+/// The elements of `from` with the dims of `to`.
 fn reshaped(q: &ShapeQuery<'_>, from: &ArrayShape, to: &ArrayShape) -> Result<Shape, ShapeError> {
     let opcode = q.op.opcode();
     if from.element_type != to.element_type {
@@ -137,7 +137,7 @@ fn reshaped(q: &ShapeQuery<'_>, from: &ArrayShape, to: &ArrayShape) -> Result<Sh
         )));
     }
     let (Some(have), Some(want)) = (from.num_elements(), to.num_elements()) else {
-        // Sizes unknown before run time cannot be compared.
+        // Sizes that are unknown before run time cannot be compared.
         return Ok(to.clone().into());
     };
     if have != want {
@@ -262,13 +262,13 @@ pub(super) fn set_dimension_size(
             "`set-dimension-size` takes the size as s32[], not {size}"
         )));
     }
-    // Given the bound itself as size, the dim may be declared static.
+    // If the size is the bound itself, the dim may be declared static.
     let dim = usize::try_from(attrs.dimensions[0]).unwrap_or(0);
     Ok(from.clone().with_layout(None).with_dim(dim, from.dims()[dim], true).into())
 }
 
-/// Operands: the array, then the size of each dim of the result, whose shape
-/// bounds them.
+/// Operands: the array, then the size of each dim of the result. The result shape bounds the
+/// sizes.
 pub(super) fn dynamic_reshape(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let (from, to) = (q.array(0)?, q.declared_array()?);
     let sizes = q.operands.get(1..).unwrap_or_default();
@@ -339,7 +339,7 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
         let length = s.limit - s.start;
         dims.push(length / s.stride + i64::from(length % s.stride != 0));
     }
-    // Of an unbounded dim a slice has its own length.
+    // A slice of an unbounded dim has a static length.
     let dynamic: SmallVec<[bool; 6]> =
         (0..from.rank()).map(|d| from.dim_is_dynamic(d) && from.dims()[d] != UNBOUNDED).collect();
     Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())

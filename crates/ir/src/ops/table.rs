@@ -1,18 +1,17 @@
-//! **One row per op.** Everything else about an op is either derived from its
-//! row or demanded by the compiler, which then names the missing function.
+//! **One row per op.** Everything else about an op is derived from its row, or the compiler
+//! reports the missing function.
 //!
-//! A row reads
+//! A row has the form
 //!
 //! ```text
 //! Variant(Attributes) "text" arity family::rule [FLAGS];
 //! ```
 //!
-//! Flags say how the op behaves, and which kinds of elements it takes; one that
-//! names no kind takes any.
+//! Flags describe the behaviour of the op and the kinds of elements it accepts. An op without a
+//! kind accepts any.
 //!
-//! `family` is the file of that name on every floor of the house: in
-//! `ops/` here (where `rule` is the op's shape rule), in `eval/` of the
-//! interpreter. See `docs/add-an-op.md`.
+//! `family` is the name of a file in `ops/` here, where `rule` is the op's shape rule, and in
+//! `eval/` of the interpreter. See `docs/add-an-op.md`.
 
 /// Calls a macro with all rows.
 #[macro_export]
@@ -79,7 +78,7 @@ macro_rules! for_each_op {
             Subtract "subtract" exactly(2) elementwise::binary [ELEMENTWISE INTEGER FLOAT COMPLEX];
             Xor "xor" exactly(2) elementwise::binary [ELEMENTWISE COMMUTATIVE ASSOCIATIVE BOOL INTEGER];
 
-            // Shaping: elements move or repeat, none is computed.
+            // Shaping: elements are moved or repeated, none is computed.
             Bitcast "bitcast" exactly(1) shaping::bitcast [];
             BitcastConvert "bitcast-convert" exactly(1) shaping::bitcast_convert [];
             Broadcast(BroadcastAttrs) "broadcast" exactly(1) shaping::broadcast [];

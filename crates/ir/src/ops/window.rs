@@ -22,15 +22,15 @@ attributes! {
     pub struct SelectAndScatterAttrs {
         /// The window and how it moves.
         window: SmallVec<[WindowDim; 2]> = "window" or SmallVec::new(),
-        /// Whether the first of two elements is the window's choice.
+        /// Whether the window selects the first of two elements.
         select: CompId = "select",
-        /// Combines what falls on the same element.
+        /// Combines values that are scattered to the same element.
         scatter: CompId = "scatter",
     }
 }
 
-/// An array of the positions of a window, of the base's type; positions along
-/// a dynamic dim are dynamic.
+/// An array with one element of the base's type per window position; positions along a dynamic
+/// dim are dynamic.
 fn windowed(window: &[WindowDim], base: &ArrayShape) -> Result<ArrayShape, ShapeError> {
     if window.len() != base.rank() {
         return Err(ShapeError::attribute(format!(
@@ -46,7 +46,7 @@ fn windowed(window: &[WindowDim], base: &ArrayShape) -> Result<ArrayShape, Shape
     Ok(ArrayShape::new(base.element_type, dims).with_dynamic(&dynamic))
 }
 
-/// The operands' first half are arrays, the second half their initial values.
+/// The first half of the operands are arrays, the second half their inits.
 pub(super) fn reduce_window(
     q: &ShapeQuery<'_>,
     attrs: &ReduceWindowAttrs,

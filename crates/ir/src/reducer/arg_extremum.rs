@@ -1,9 +1,8 @@
-//! Computations that only compare and choose.
+//! Recognises computations that only compare and select.
 //!
-//! What such a computation yields is one of its parameters, and which one
-//! depends only on how its parameters compare: two integers in three ways, two
-//! floats in six. So it is known for all numbers once it is known for these
-//! few cases, however it is written.
+//! The result of such a computation is one of its parameters, and which one depends only on how
+//! its parameters compare: three cases for two integers, six for two floats. So evaluating these
+//! few cases determines the computation for all numbers, in whatever form it is written.
 
 use smallvec::SmallVec;
 
@@ -14,10 +13,10 @@ use crate::ops::elementwise::{CompareAttrs, CompareOrder, Direction};
 use crate::types::element::{ElementType, NumberClass};
 use crate::types::literal::Literal;
 
-/// Computations with more instructions than this are not looked into.
+/// Largest number of instructions of a computation that is analysed.
 const MOST_INSTRUCTIONS: usize = 32;
 
-/// How the first of two numbers compares to the second.
+/// The relation of the first of two numbers to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
     Less,
@@ -31,7 +30,7 @@ enum Relation {
 use Relation::{BothNan, Equal, FirstNan, Greater, Less, SecondNan};
 
 impl Relation {
-    /// How two numbers of a type can compare; `None` for types without order.
+    /// The possible relations of two numbers of a type; `None` for types without order.
     fn of_type(element_type: ElementType) -> Option<&'static [Self]> {
         match element_type.class() {
             NumberClass::Bool | NumberClass::Signed | NumberClass::Unsigned => {
@@ -52,7 +51,7 @@ impl Relation {
         }
     }
 
-    /// How the first compares to itself.
+    /// The relation of the first number to itself.
     fn with_itself(self) -> Self {
         if matches!(self, FirstNan | BothNan) { BothNan } else { Equal }
     }
@@ -69,26 +68,25 @@ impl Relation {
     }
 }
 
-/// Of two pairs of a value and an index, which one a computation keeps: that of
-/// the greatest (or least) value, and of pairs of one value that of the least
-/// (or greatest) index. Pairs whose value is NaN come before (or after) all
-/// others; which index is kept of two such pairs, and which sign of two zeros,
-/// may depend on their order.
+/// An extremum of pairs of a value and an index. It keeps the pair with the greatest (or least)
+/// value and, among equal values, the one with the least (or greatest) index. Pairs whose value
+/// is NaN come before (or after) all others. The order of operands may decide which index is
+/// kept of two NaN pairs, and which sign of two zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgExtremum {
-    /// The type of the values, and that of the indices.
+    /// The type of the values and the type of the indices.
     pub element_types: [ElementType; 2],
     /// Whether the greater value is kept.
     pub greatest: bool,
-    /// Whether of equal values the one with the lesser index is kept.
+    /// Whether the lesser index is kept among equal values.
     pub first_index: bool,
-    /// Whether NaN is kept rather than numbers.
+    /// Whether NaN is preferred to numbers.
     pub nan_wins: bool,
 }
 
 impl ArgExtremum {
-    /// The extremum that a computation on a pair of accumulators and a pair of
-    /// elements of the same types makes, given its two results.
+    /// Recognises the extremum that a computation computes on a pair of accumulators and a pair
+    /// of elements of the same types, given its two results.
     pub(super) fn of(
         module: &Module,
         computation: CompId,
@@ -103,7 +101,7 @@ impl ArgExtremum {
             return None;
         }
         let of_index = Relation::of_type(element_types[1]).filter(|&all| all.len() == 3)?;
-        // Whether the accumulators are kept.
+        // For each result, whether the accumulator is kept.
         let kept = |value, index| -> Option<[bool; 2]> {
             let relations = [Some(value), Some(index)];
             let case = Case::new(module, computation, &relations);
@@ -125,7 +123,7 @@ impl ArgExtremum {
         Some(extremum)
     }
 
-    /// Whether keeping these of the accumulators is what the extremum asks for.
+    /// Whether the extremum allows keeping these accumulators.
     fn allows(&self, value: Relation, index: Relation, kept: [bool; 2]) -> bool {
         match (value, index) {
             (Less | Greater, _) => kept == [(value == Greater) == self.greatest; 2],
@@ -135,16 +133,15 @@ impl ArgExtremum {
         }
     }
 
-    /// Whether regrouping pairs never changes a bit.
+    /// Whether regrouping pairs never changes the result.
     pub fn regroups_exactly(self) -> bool {
         !self.element_types[0].is_float()
     }
 }
 
-/// Whether the result `result` of a computation is the greater (`true`) or the
-/// lesser one (`false`) of the integers that are its accumulator and element
-/// `pair`; `None` if it is neither. Floats are refused: zeros of both signs
-/// compare equal, and yet are not.
+/// Whether `result` is the greater (`true`) or the lesser (`false`) of the accumulator and the
+/// element `pair`, which are integers; `None` if it is neither. Floats are not accepted, because
+/// zeros of both signs compare equal but differ.
 pub(super) fn greater_or_lesser(
     module: &Module,
     computation: CompId,
@@ -167,20 +164,19 @@ pub(super) fn greater_or_lesser(
     (greatest != least).then_some(greatest)
 }
 
-/// What a value is in one case.
+/// The value of an instruction in one case.
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// This parameter.
+    /// The parameter with this number.
     Parameter(usize),
     /// This truth value.
     Truth(bool),
 }
 
-/// What the values of a computation are if its accumulators and elements
-/// compare in a certain way.
+/// Evaluates a computation in a case: for given relations of accumulators and elements.
 struct Case<'a> {
     module: &'a Module,
-    /// For each accumulator how it compares to its element, where that matters.
+    /// For each accumulator, its relation to its element, if that is needed.
     relations: &'a [Option<Relation>],
     known: SmallVec<[(InstId, Known); 16]>,
 }
@@ -198,8 +194,8 @@ impl<'a> Case<'a> {
         case
     }
 
-    /// Whether a value is the accumulator `pair`; `None` if it is neither that
-    /// nor its element.
+    /// Whether a value is the accumulator `pair` (`true`) or its element (`false`); `None` if it
+    /// is neither.
     fn picks_accumulator(&self, id: InstId, pair: usize) -> Option<bool> {
         match self.known(id)? {
             Known::Parameter(number) if number == pair => Some(true),
@@ -240,13 +236,13 @@ impl<'a> Case<'a> {
     }
 
     fn compared(&self, attrs: &CompareAttrs, a: InstId, b: InstId) -> Option<bool> {
-        // The total order tells apart zeros and NaNs that are one case here.
+        // Total order distinguishes zeros and NaNs that are one case here.
         let is_total = attrs.order == Some(CompareOrder::TotalOrder);
         let relation = self.relation(a, b)?;
         (!is_total).then(|| relation.holds(attrs.direction))
     }
 
-    /// `maximum` and `minimum` are NaN where either operand is.
+    /// `maximum` and `minimum` return NaN if an operand is NaN.
     fn extreme(&self, a: InstId, b: InstId, first: Relation) -> Option<Known> {
         let relation = self.relation(a, b)?;
         self.known(if relation == first || relation == FirstNan { a } else { b })

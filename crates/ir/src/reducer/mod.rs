@@ -1,7 +1,7 @@
-//! What the computation of a reduce does, whatever way it is written.
+//! Recognises the computation of a reduce, in whatever form it is written.
 //!
-//! [`Reducer::of`] recognises monoids side by side and the extremum of the greatest or least
-//! element with its index; kernels, the interpreter's order of sums and rewrites ask it.
+//! [`Reducer::of`] recognises independent monoids and the extremum with its index. Kernels, the
+//! interpreter's order of sums and rewrites use it.
 
 mod arg_extremum;
 mod monoid;
@@ -17,24 +17,24 @@ use crate::ops::{Op, Opcode};
 use crate::types::element::ElementType;
 use arg_extremum::greater_or_lesser;
 
-/// What a computation is that takes accumulators, then as many elements, and
-/// yields accumulators; associative and commutative, up to rounding.
+/// A computation that takes accumulators, then as many elements, and returns accumulators. It is
+/// associative and commutative, up to rounding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reducer {
-    /// Each accumulator takes its element by a monoid of its own.
+    /// Each accumulator is combined with its element by its own monoid.
     Each(SmallVec<[Monoid; 1]>),
-    /// The pair of accumulators or the pair of elements, as they compare.
+    /// Either the pair of accumulators or the pair of elements, by comparison.
     ArgExtremum(ArgExtremum),
 }
 
 impl Reducer {
-    /// What a computation is, by what it computes and not how that is written:
+    /// Recognises a computation by its function, independent of its form:
     ///
     /// - an op of its two parameters, in either order;
-    /// - that op on floats made wider, and its result made as narrow again;
+    /// - that op on widened floats, with the result narrowed again;
     /// - the greater or the lesser of two integers by comparison;
-    /// - several of these side by side;
-    /// - a [`ArgExtremum`].
+    /// - several of these, independently;
+    /// - an [`ArgExtremum`].
     pub fn of(module: &Module, computation: CompId) -> Option<Self> {
         let parameters = module.computation(computation).parameters();
         let root = module.computation(computation).root()?;
@@ -61,7 +61,7 @@ impl Reducer {
         }
     }
 
-    /// The monoid, where there is one accumulator.
+    /// The monoid, if there is a single accumulator.
     pub fn monoid(&self) -> Option<Monoid> {
         match self {
             Self::Each(each) => match each.as_slice() {
@@ -72,7 +72,7 @@ impl Reducer {
         }
     }
 
-    /// Whether regrouping never changes a bit.
+    /// Whether regrouping never changes the result.
     pub fn regroups_exactly(&self) -> bool {
         match self {
             Self::Each(each) => each.iter().all(|monoid| monoid.regroups_exactly()),
@@ -81,8 +81,7 @@ impl Reducer {
     }
 }
 
-/// The monoid whose op a value is, applied to both parameters as they are or
-/// both made wider.
+/// The monoid of a result that applies its op to both parameters, or to both after widening.
 fn monoid_of(module: &Module, result: InstId, parameters: [InstId; 2]) -> Option<Monoid> {
     let element_type = module.array_shape(result)?.element_type;
     let result = copied(module, result);
@@ -120,7 +119,7 @@ fn monoid_of(module: &Module, result: InstId, parameters: [InstId; 2]) -> Option
     (both && is_monoid && same_type).then_some(Monoid { opcode, element_type })
 }
 
-/// What a value is a copy of, a few copies up.
+/// The value that an instruction copies, through a limited number of copies.
 fn copied(module: &Module, mut id: InstId) -> InstId {
     for _ in 0..4 {
         let &[operand] = module.operands(id) else { break };
@@ -134,15 +133,15 @@ fn copied(module: &Module, mut id: InstId) -> InstId {
     id
 }
 
-/// Whether sums and products of two narrow floats, computed in a wider type and
-/// rounded back, are those of the narrow type: so if the wider mantissa has at
-/// least two bits more than twice the narrow one.
+/// Whether sums and products of two narrow floats, computed in a wider type and rounded back,
+/// equal those of the narrow type. This holds if the wider mantissa has at least two bits more
+/// than twice the narrow one.
 fn holds_sums_of(wide: ElementType, narrow: ElementType) -> bool {
     use ElementType::{BF16, F16, F32, F64};
     matches!((wide, narrow), (F32 | F64, F16 | BF16) | (F64, F32))
 }
 
-/// The maximum or minimum that a value is, by comparison.
+/// The maximum or minimum that a value computes by comparison.
 fn by_comparison(
     module: &Module,
     computation: CompId,

@@ -1,4 +1,4 @@
-//! Monoids that reduces combine elements by, and their identities.
+//! The monoids of reduces, and their identities.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -16,42 +16,41 @@ use crate::types::literal::{ArrayLiteral, Data, Literal};
 pub struct Monoid {
     /// The op: add, multiply, maximum, minimum, and, or, xor.
     pub opcode: Opcode,
-    /// The type it combines.
+    /// The type of its operands.
     pub element_type: ElementType,
 }
 
 impl Monoid {
-    /// The monoid that a computation on scalars is, if it is one: see
-    /// [`Reducer::of`].
+    /// The monoid of a computation on scalars, if it is one: see [`Reducer::of`].
     pub fn of(module: &Module, computation: CompId) -> Option<Self> {
         Reducer::of(module, computation)?.monoid()
     }
 
-    /// The op, to be applied elementwise.
+    /// The op, applied elementwise.
     pub fn op(self) -> Option<Op> {
         Op::from_attrs(self.opcode, &mut AttrValues::default()).ok()
     }
 
-    /// Whether regrouping its operands never changes a bit: so for integers and truth
-    /// values. Among zeros of both signs the maximum of floats is `0.0`, but XLA:CPU
-    /// returns, in its sums of vectors, that of the two which comes first.
+    /// Whether regrouping its operands never changes the result, which holds for integers and
+    /// truth values. The maximum of floats is `0.0` among zeros of both signs, but vectorised
+    /// code of XLA:CPU returns the one that comes first.
     pub fn regroups_exactly(self) -> bool {
         !(self.element_type.is_float() || self.element_type.is_complex())
     }
 
-    /// Whether what it combines is rounded: so for floats, but those that it chooses among.
+    /// Whether it rounds: true for floats, except for maximum and minimum.
     pub fn rounds(self) -> bool {
         !self.regroups_exactly() && !matches!(self.opcode, Opcode::Maximum | Opcode::Minimum)
     }
 
-    /// Whether combining a value with itself changes nothing.
+    /// Whether combining a value with itself returns the value.
     pub fn is_idempotent(self) -> bool {
         matches!(self.opcode, Opcode::Maximum | Opcode::Minimum | Opcode::And | Opcode::Or)
     }
 
-    /// Whether combining with `value` changes nothing. `0.0` counts for sums
-    /// though it turns `-0.0` into `0.0`: as a reduce's init it does that once,
-    /// and doing it twice changes nothing more.
+    /// Whether combining with `value` changes nothing. `0.0` counts for sums although it turns
+    /// `-0.0` into `0.0`: the init of a reduce does that once, and a second time changes nothing
+    /// more.
     pub fn is_neutral(self, value: &Literal) -> bool {
         let Some(array) = value.as_array() else { return false };
         if array.len() != 1 {
@@ -66,8 +65,8 @@ impl Monoid {
         is_zero || self.identity().as_ref() == Some(value)
     }
 
-    /// The value that combines with any other to that other, as a scalar. For
-    /// float sums that is `-0.0`. `None` for types without arithmetic here.
+    /// The identity as a scalar. For float sums that is `-0.0`. `None` for types without
+    /// arithmetic here.
     pub fn identity(self) -> Option<Literal> {
         let data = match self.opcode {
             Opcode::Add | Opcode::Or | Opcode::Xor => self.negative_zero(),
@@ -158,7 +157,7 @@ per_type!(
     highest, true, int_max, infinity
 );
 per_type!(
-    /// One, for real numbers.
+    /// The value 1 of real types.
     real_one, true, int_one, float_one
 );
 

@@ -1,4 +1,4 @@
-//! Devices: meshes and their axes, and the groups in which devices work.
+//! Devices: meshes and their axes, and groups of devices.
 
 use smol_str::SmolStr;
 
@@ -9,36 +9,34 @@ use smol_str::SmolStr;
 pub struct IotaDevices {
     /// Sizes whose product is the number of devices.
     pub reshape_dims: Vec<i64>,
-    /// A permutation of their numbers; the identity is not written.
+    /// A permutation of the dims; the identity is not written.
     pub transpose_perm: Vec<i64>,
 }
 
 impl IotaDevices {
-    /// How many devices there are; `None` if a size is negative or the product
-    /// does not fit.
+    /// The number of devices; `None` if a size is negative or the product overflows.
     pub fn count(&self) -> Option<i64> {
         self.reshape_dims
             .iter()
             .try_fold(1i64, |count, &size| count.checked_mul(size).filter(|&product| product >= 0))
     }
 
-    /// The ids in order; `None` if there are more than [`MOST_LISTED`], or the
-    /// transposition is none.
+    /// The ids in order; `None` if there are more than [`MOST_LISTED`], or the permutation is
+    /// not valid.
     pub fn ids(&self) -> Option<Vec<i64>> {
         transposed(&self.reshape_dims, self.transpose_perm.iter().copied())
     }
 
-    /// Whether the transposition leaves the order as it is.
+    /// Whether the permutation keeps the order.
     pub fn is_plain(&self) -> bool {
         self.transpose_perm.iter().zip(0..).all(|(&dim, at)| dim == at)
     }
 }
 
-/// How many devices are listed one by one.
+/// Largest number of devices that are listed one by one.
 pub const MOST_LISTED: i64 = 1 << 20;
 
-/// The numbers `0..n` laid out row major in `sizes`, read with the dims in
-/// another order.
+/// The numbers `0..n` laid out row major in `sizes`, read with the dims in another order.
 fn transposed(sizes: &[i64], order: impl Iterator<Item = i64>) -> Option<Vec<i64>> {
     let mut strides = vec![1i64; sizes.len()];
     let mut count = 1i64;
@@ -63,7 +61,7 @@ fn transposed(sizes: &[i64], order: impl Iterator<Item = i64>) -> Option<Vec<i64
 pub struct MeshAxis {
     /// Its name.
     pub name: SmolStr,
-    /// How many devices lie along it.
+    /// Number of devices along it.
     pub size: i64,
 }
 
@@ -84,7 +82,7 @@ pub enum MeshDevices {
 pub struct Mesh {
     /// The axes, the major one first.
     pub axes: Vec<MeshAxis>,
-    /// Which devices.
+    /// The ids of the devices.
     pub devices: MeshDevices,
 }
 
@@ -107,10 +105,10 @@ impl Mesh {
         }
     }
 
-    /// The devices that differ in these axes alone, group by group: groups in
-    /// row-major order of the other axes, devices in that of these.
+    /// The groups of devices that differ only in these axes: groups in row-major order of the
+    /// other axes, devices in row-major order of these axes.
     fn groups(&self, axes: &[AxisRef]) -> Option<Vec<Vec<i64>>> {
-        // Axes of which parts are meant are cut there.
+        // Axes with a given part are split at that part.
         let mut sizes = Vec::new();
         let mut parts = Vec::new();
         for (number, axis) in self.axes.iter().enumerate() {
@@ -129,7 +127,7 @@ impl Mesh {
             let before = axis.sub_axis.map_or(1, |sub| sub.pre_size);
             parts.iter().position(|&part| part == (axis.axis, before))
         };
-        // An axis of size 1 has no part: it tells no devices apart.
+        // An axis of size 1 has no parts, because it distinguishes no devices.
         let inner: Vec<usize> = axes.iter().filter_map(part_of).collect();
         let outer = (0..sizes.len()).filter(|part| !inner.contains(part));
         let order = outer.chain(inner.iter().copied()).filter_map(|part| i64::try_from(part).ok());
@@ -157,16 +155,17 @@ pub struct AxisRef {
 }
 
 impl AxisRef {
-    /// All of an axis.
+    /// A whole axis.
     pub const fn whole(axis: usize) -> Self {
         Self { axis, sub_axis: None }
     }
 }
 
-/// An axis is cut into `pre_size`, `size` and the rest, the major part first.
+/// A part of an axis. The axis is split into `pre_size`, `size` and the rest, the major part
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SubAxis {
-    /// The size of the part before.
+    /// The product of the sizes before the part.
     pub pre_size: i64,
     /// The size of this part.
     pub size: i64,
@@ -177,7 +176,7 @@ pub struct SubAxis {
 pub enum ReplicaGroups {
     /// `{{0,1},{2,3}}`; no group at all means one of all devices.
     Lists(Vec<Vec<i64>>),
-    /// `[2,2]<=[4]`: so many groups of so many devices.
+    /// `[2,2]<=[4]`: a number of groups of equal size.
     Iota {
         /// The number of groups.
         groups: i64,
@@ -186,19 +185,18 @@ pub enum ReplicaGroups {
         /// The devices, group by group.
         devices: IotaDevices,
     },
-    /// `mesh['x'=2,'y'=2] {'x'}`: devices that differ in these axes alone.
+    /// `mesh['x'=2,'y'=2] {'x'}`: each group has devices that differ only in these axes.
     Mesh {
         /// The mesh.
         mesh: Mesh,
-        /// Axes along which a group extends.
+        /// The axes along which the devices of a group differ.
         axes: Vec<AxisRef>,
     },
 }
 
 impl ReplicaGroups {
-    /// The groups, device by device; none at all means one of all devices.
-    /// `None` if there are more than [`MOST_LISTED`] devices, or the groups
-    /// break the verifier's rules.
+    /// The groups as lists of devices; no group at all means one group of all devices. `None` if
+    /// there are more than [`MOST_LISTED`] devices, or the groups break the verifier's rules.
     pub fn lists(&self) -> Option<Vec<Vec<i64>>> {
         match self {
             Self::Lists(lists) => Some(lists.clone()),

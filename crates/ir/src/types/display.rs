@@ -1,15 +1,15 @@
-//! Shapes and layouts as HLO text writes them.
+//! Prints shapes and layouts as in HLO text.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::layout::{Layout, Padding, PaddingValue, RareLayout, Tile};
 use super::shape::{ArrayShape, Shape, UNBOUNDED};
 
-/// How many bytes of a shape stand in a message.
+/// The maximum number of bytes of a shape in a message.
 const BRIEF: usize = 1000;
 
-/// `{shape}` is for messages: a long shape is cut. `{shape:#}` is all of it,
-/// as text that can be read back.
+/// `{shape}` is for messages and truncates a long shape. `{shape:#}` prints the whole shape so
+/// that it can be parsed.
 impl Display for Shape {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if f.alternate() {
@@ -27,7 +27,7 @@ impl Display for Shape {
     }
 }
 
-/// As [`Shape`]: cut where it is long, unless `{array:#}` is asked for.
+/// Like [`Shape`]: truncated if it is long, except with `{array:#}`.
 impl Display for ArrayShape {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if f.alternate() {
@@ -45,8 +45,8 @@ impl Display for Layout {
     }
 }
 
-/// Passes on so many bytes and then stops the writer with an error, so that a
-/// long text costs no more than a short one.
+/// Forwards a number of bytes and then stops the writer with an error, so that a long text costs
+/// no more than a short one.
 struct Brief<'a, 'f> {
     out: &'a mut Formatter<'f>,
     left: usize,
@@ -67,7 +67,7 @@ fn write_shape(out: &mut impl fmt::Write, shape: &Shape) -> fmt::Result {
             for (i, element) in elements.iter().enumerate() {
                 if i > 0 {
                     out.write_str(", ")?;
-                    // As XLA does, so that long tuples can be read.
+                    // XLA prints the same comment, so that long tuples are readable.
                     if i % 5 == 0 {
                         write!(out, "/*index={i}*/")?;
                     }
@@ -103,14 +103,14 @@ fn write_array(out: &mut impl fmt::Write, array: &ArrayShape) -> fmt::Result {
     }
     out.write_char(']')?;
     match &array.layout {
-        // XLA writes no layout for a scalar unless it says something.
+        // XLA prints no layout for a scalar unless the layout has extra parts.
         Some(layout) if array.rank() > 0 || !layout.is_default() => write_layout(out, layout),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Every part that is not what a layout without it has: also those that make
-/// no sense, so that what was read can be written and read again.
+/// Writes every part that differs from the default, invalid parts included, so that any parsed
+/// layout can be written and parsed again.
 fn write_layout(out: &mut impl fmt::Write, layout: &Layout) -> fmt::Result {
     out.write_char('{')?;
     list(out, &layout.minor_to_major)?;

@@ -4,8 +4,8 @@ use std::fmt;
 
 macro_rules! element_types {
     ($($(#[$doc:meta])* $name:ident $text:literal $bits:literal $class:ident;)*) => {
-        /// The type of an array's elements (XLA's `PrimitiveType`, less tuple,
-        /// token, opaque and buffer, which are shapes here).
+        /// The type of an array's elements (XLA's `PrimitiveType` without tuple, token, opaque
+        /// and buffer, which are shapes here).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ElementType {
             $($(#[$doc])* $name,)*
@@ -29,7 +29,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// What kind of number it is.
+            /// The kind of number.
             pub const fn class(self) -> NumberClass {
                 match self {
                     $(Self::$name => NumberClass::$class,)*
@@ -47,7 +47,7 @@ macro_rules! element_types {
     };
 }
 
-/// What kind of number an [`ElementType`] holds.
+/// The kind of number of an [`ElementType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumberClass {
     /// `pred`.
@@ -135,8 +135,7 @@ impl ElementType {
         self.bits().div_ceil(8)
     }
 
-    /// The width that bitcasts go by: truth values and floats of 6 bits fill a
-    /// byte.
+    /// The width in bitcasts: `pred` and floats of 6 bits take a byte.
     pub const fn storage_bits(self) -> u32 {
         match self {
             Self::Pred | Self::F6E2M3FN | Self::F6E3M2FN => 8,
@@ -159,17 +158,16 @@ impl ElementType {
         matches!(self.class(), NumberClass::Complex)
     }
 
-    /// The one of two types that holds more: complex over real, the float of
-    /// the larger range, then of the more digits; floats over integers, the
-    /// wider integer, signed over unsigned.
+    /// The more precise of two types: complex over real, then the float of the larger range,
+    /// then of more digits; floats over integers, the wider integer, signed over unsigned.
     #[must_use]
     pub fn more_precise(self, other: Self) -> Self {
         if other.precision() > self.precision() { other } else { self }
     }
 
-    /// What [`ElementType::more_precise`] compares: whether it is complex; of
-    /// its parts the exponent at which they overflow, the digits, the bits,
-    /// and whether they are signed integers.
+    /// The key that [`ElementType::more_precise`] compares: whether it is complex; for its parts
+    /// the exponent at which they overflow, the digits, the bits, and whether they are signed
+    /// integers.
     fn precision(self) -> (bool, u16, u8, u32, bool) {
         let part = self.complex_part().unwrap_or(self);
         let (overflow, digits) = match part {

@@ -11,8 +11,7 @@ pub use positions::PositionIterator;
 
 use super::shape::{Dims, UNBOUNDED, checked_product};
 
-/// The dim that a dim number names; negative ones count from the end, so that
-/// -1 is the last.
+/// The dim of a dim number; negative numbers count from the end, so that -1 is the last.
 ///
 /// # Errors
 /// If the number is not in `-rank..rank`.

@@ -1,4 +1,4 @@
-//! How an array lies in memory.
+//! The layout of an array in memory.
 
 use smallvec::SmallVec;
 
@@ -16,20 +16,21 @@ pub struct Layout {
     pub minor_to_major: SmallVec<[u32; 6]>,
     /// Nested tiles, outermost first. `T(8,128)(2,1)` is two entries.
     pub tiles: SmallVec<[Tile; 1]>,
-    /// Width to which every dim is padded, with the value in between.
+    /// The padded size of every dim, with the value of the padding.
     pub padding: Option<Box<Padding>>,
     /// Memory space; 0 is the device's default memory.
     pub memory_space: i64,
-    /// Bits of an element where it is packed (`E(4)`); 0 means unpacked.
+    /// Bits of a packed element (`E(4)`); 0 means unpacked.
     pub element_size_in_bits: i64,
-    /// The buffer's element count is a multiple of this (`L(1024)`); 1 is none.
+    /// The buffer's element count is a multiple of this number (`L(1024)`); 1 means no
+    /// constraint.
     pub tail_padding_alignment: i64,
-    /// What few layouts have.
+    /// Parts that few layouts have.
     pub rare: Option<Box<RareLayout>>,
 }
 
-/// The sizes of one tile, major to minor; the last `dims.len()` dims of the
-/// layout's physical order are cut by it.
+/// The sizes of one tile, major to minor. It cuts the last `dims.len()` dims of the layout's
+/// physical order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
     /// Elements along each dim; [`Tile::COMBINE`] merges a dim with the next
@@ -38,23 +39,23 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// The size that stands for `*`.
+    /// The value that represents `*`.
     pub const COMBINE: i64 = i64::MIN;
 }
 
-/// Explicit padding (`P(3,5)V(-inf)`); not part of XLA's text any more.
+/// Explicit padding (`P(3,5)V(-inf)`), which newer versions of XLA's text do not have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Padding {
     /// The padded size of every dim, in dim order.
     pub dims: Dims,
-    /// What the padding holds.
+    /// The value of the padding.
     pub value: PaddingValue,
 }
 
-/// What padding elements hold (the values of XLA's former `PaddingValue`).
+/// The value of padding elements (the values of XLA's former `PaddingValue`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum PaddingValue {
-    /// Nothing may be assumed.
+    /// Unknown.
     Unknown,
     /// Zero.
     #[default]
@@ -78,7 +79,7 @@ pub struct RareLayout {
     pub index_type: Option<ElementType>,
     /// The integer type of pointers of a sparse array (`*(u64)`).
     pub pointer_type: Option<ElementType>,
-    /// Where a dim is split between memories (`SC(1:64,128)`): dim, indices.
+    /// The split of a dim between memories (`SC(1:64,128)`): dim, indices.
     pub splits: Vec<(i64, Vec<i64>)>,
     /// The physical shape of a sparse array (`P(...)`).
     pub physical_shape: Option<Shape>,
@@ -87,7 +88,7 @@ pub struct RareLayout {
 }
 
 impl Layout {
-    /// The layout with these dims from minor to major and nothing else.
+    /// A layout with these dims from minor to major and no other parts.
     pub fn new(minor_to_major: impl IntoIterator<Item = u32>) -> Self {
         Self {
             minor_to_major: minor_to_major.into_iter().collect(),

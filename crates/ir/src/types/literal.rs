@@ -19,11 +19,11 @@ use super::shape::{ArrayShape, Dims, Shape, checked_product};
 pub enum Literal {
     /// An array.
     Array(ArrayLiteral),
-    /// Values side by side.
+    /// A tuple of values.
     Tuple(Vec<Literal>),
     /// An ordering token.
     Token,
-    /// A value of this shape that the text left out (`constant({...})`).
+    /// A value of this shape that is not in the text (`constant({...})`).
     Elided(Box<Shape>),
 }
 
@@ -32,7 +32,7 @@ pub enum Literal {
 pub struct ArrayLiteral {
     element_type: ElementType,
     dims: Dims,
-    /// Shared, so that a copy of a literal costs nothing.
+    /// Shared, so that copies of a literal are cheap.
     data: Arc<Data>,
 }
 
@@ -81,9 +81,9 @@ macro_rules! data {
         }
 
         impl Data {
-            /// Copies elements `from` on of another storage to the places `at` on.
-            /// `false`, and nothing copied, where either has no such places or
-            /// they store different types.
+            /// Copies the elements from `from` of another storage to the positions from `at`.
+            /// Returns `false` and copies nothing if a range does not exist or the storage types
+            /// differ.
             pub fn copy_from(&mut self, at: usize, other: &Self, from: Range<usize>) -> bool {
                 match (self, other) {
                     $((Self::$name(to), Self::$name(values)) => copy_slice(to, at, values, from),)*
@@ -91,9 +91,9 @@ macro_rules! data {
                 }
             }
 
-            /// For every pair, sets the first place to the element at the second
-            /// place of another storage. Places past an end are skipped; `false`
-            /// where they store different types.
+            /// For every pair, sets the element at the first position to the element at the
+            /// second position of another storage. Skips positions past an end; returns `false`
+            /// if the storage types differ.
             pub fn set_from(
                 &mut self,
                 other: &Self,
@@ -195,8 +195,7 @@ impl Data {
         T::view(self)
     }
 
-    /// Calls `f` with the bits of every element: two words for `c128`, one
-    /// for all others.
+    /// Calls `f` with the bits of every element: two words for `c128`, one for other types.
     fn for_each_word(&self, mut f: impl FnMut(u64)) {
         match self {
             Self::Pred(v) => v.iter().for_each(|&x| f(u64::from(x))),
@@ -246,27 +245,27 @@ impl Hash for Data {
     }
 }
 
-/// Why a literal could not be made.
+/// Why a literal could not be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LiteralError {
     /// Element count and dims disagree.
     #[error("{elements} elements do not fill the dims {dims:?}")]
     Count {
-        /// Elements given.
+        /// Number of elements given.
         elements: usize,
-        /// Dims asked for.
+        /// The requested dims.
         dims: Dims,
     },
-    /// The storage is not that of the element type.
+    /// The storage does not match the element type.
     #[error("the data given is not stored as {0} is")]
     Storage(ElementType),
-    /// The shape is not one of static arrays.
+    /// The shape contains more than static arrays.
     #[error("a literal needs static dims; give each dim a size")]
     NotStatic,
 }
 
 impl ArrayLiteral {
-    /// An array of these elements, which others may share.
+    /// An array of these elements, which can be shared with others.
     ///
     /// # Errors
     /// If the element count is not the product of the dims, or `data` is not
@@ -302,12 +301,12 @@ impl ArrayLiteral {
         &self.data
     }
 
-    /// The elements, given up; copied if others share them.
+    /// Returns the elements; copies them if they are shared.
     pub fn into_data(self) -> Data {
         Arc::unwrap_or_clone(self.data)
     }
 
-    /// The elements, to be shared.
+    /// The shared elements.
     pub fn shared_data(&self) -> Arc<Data> {
         Arc::clone(&self.data)
     }
@@ -322,15 +321,15 @@ impl ArrayLiteral {
         self.data.is_empty()
     }
 
-    /// The shape, without a stated layout.
+    /// The shape, without an explicit layout.
     pub fn shape(&self) -> ArrayShape {
         ArrayShape::new(self.element_type, self.dims.iter().copied())
     }
 
-    /// The same elements under other dims of the same product.
+    /// The same elements with other dims of the same product.
     ///
     /// # Errors
-    /// If the product of `dims` is another one.
+    /// If the product of `dims` differs.
     pub fn reshape(self, dims: impl IntoIterator<Item = i64>) -> Result<Self, LiteralError> {
         Self::new(self.element_type, dims, self.data)
     }
@@ -340,13 +339,13 @@ impl ArrayLiteral {
         self.data.as_slice()
     }
 
-    /// The scalar that is in every place, to the bit; `None` where elements
-    /// differ or there are none.
+    /// The scalar that every element equals, bit for bit; `None` if elements differ or there are
+    /// none.
     pub fn splat(&self) -> Option<Self> {
         let last = self.len().checked_sub(1)?;
         let first = self.data.gather(std::iter::once(0));
         let words = first.words();
-        // Most arrays show by their ends that they are none.
+        // In most arrays the first and the last element already differ.
         if words != self.data.gather(std::iter::once(last)).words() {
             return None;
         }
@@ -359,8 +358,8 @@ impl ArrayLiteral {
         })
     }
 
-    /// The only element as `f64`, if this is one real number or truth value;
-    /// small floats are not decoded.
+    /// The only element as `f64`, if this is one real number or truth value; small floats are
+    /// not decoded.
     pub fn scalar_as_f64(&self) -> Option<f64> {
         if self.len() != 1 {
             return None;
@@ -386,8 +385,8 @@ impl ArrayLiteral {
 }
 
 impl Literal {
-    /// Whether the text left a part of it out, so that nothing is known of it:
-    /// not even that it equals another one that was left out.
+    /// Whether a part of its value is not in the text. Such a value is unknown and cannot be
+    /// assumed to equal another one.
     pub fn is_elided(&self) -> bool {
         match self {
             Self::Elided(_) => true,
@@ -412,7 +411,7 @@ impl Literal {
         }
     }
 
-    /// The shape, without stated layouts.
+    /// The shape, without explicit layouts.
     pub fn shape(&self) -> Shape {
         match self {
             Self::Array(array) => Shape::Array(array.shape()),

@@ -1,5 +1,5 @@
-//! What values are: element types, shapes, layouts, literals; and on which
-//! devices they lie.
+//! The types of values: element types, shapes, layouts, literals, and their distribution over
+//! devices.
 
 pub mod devices;
 mod display;

@@ -1,4 +1,4 @@
-//! Meshes and shardings as Shardy writes them into frontend attributes.
+//! Meshes and shardings in frontend attributes, in Shardy's syntax.
 //!
 //! ```text
 //! xla.sdy.meshes        {mesh = #sdy.mesh<["x"=4, "y"=2], device_ids=[3, 2, 1, 0]>}
@@ -30,9 +30,9 @@ pub fn meshes(text: &str) -> Option<Meshes> {
     cursor.end(meshes)
 }
 
-/// Reads `xla.sdy.in_shardings` or `xla.sdy.out_shardings`: `make` is called with the sharding
-/// of each value, on one of these meshes, and its results are collected. A sharding owns its
-/// mesh, so that many shardings of a large mesh should not be kept.
+/// Parses `xla.sdy.in_shardings` or `xla.sdy.out_shardings`: calls `make` with the sharding of
+/// each value on one of these meshes and collects the results. A sharding owns its mesh, so many
+/// shardings of a large mesh should not be kept.
 pub fn shardings<T>(
     text: &str,
     meshes: &[(SmolStr, Mesh)],
@@ -47,7 +47,7 @@ pub fn shardings<T>(
     cursor.end(shardings)
 }
 
-/// The names of the axes of which a program takes care itself: `xla.sdy.manual_axes`.
+/// The names of the axes that the program handles itself: `xla.sdy.manual_axes`.
 pub fn manual_axes(text: &str) -> Option<Vec<SmolStr>> {
     let mut cursor = Cursor::new(text);
     cursor.keyword("#sdy")?;
@@ -59,11 +59,11 @@ pub fn manual_axes(text: &str) -> Option<Vec<SmolStr>> {
     cursor.end(axes)
 }
 
-/// The rest of a text that is being read.
+/// The unparsed rest of a text.
 struct Cursor<'t>(&'t str);
 
 impl<'t> Cursor<'t> {
-    /// A value of an attribute may still have its own quotes.
+    /// The value of an attribute may still be in quotes.
     fn new(text: &'t str) -> Self {
         let text = text.trim();
         let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
@@ -75,7 +75,7 @@ impl<'t> Cursor<'t> {
         self.0.is_empty().then_some(value)
     }
 
-    /// Spaces, and what escapes quotes within quotes.
+    /// Skips spaces, and the escapes of quotes within quotes.
     fn skip(&mut self) {
         self.0 = self.0.trim_start_matches(|c: char| c.is_whitespace() || c == '\\');
     }
@@ -115,7 +115,7 @@ impl<'t> Cursor<'t> {
         Some(text.trim_end_matches('\\').into())
     }
 
-    /// Items between commas, to the end of the list.
+    /// Parses comma-separated items to the end of the list.
     fn list<T>(
         &mut self,
         end: char,

@@ -21,13 +21,13 @@ pub const UNBOUNDED: i64 = i64::MIN;
 pub enum Shape {
     /// A dense array.
     Array(ArrayShape),
-    /// Values side by side.
+    /// A tuple of values.
     Tuple(Vec<Shape>),
     /// A mutable buffer, `b(f32[8])`.
     Buffer(Box<Shape>),
     /// An ordering token.
     Token,
-    /// A value only its producer and consumer understand.
+    /// A value that only its producer and consumer interpret.
     Opaque,
 }
 
@@ -39,14 +39,14 @@ pub struct ArrayShape {
     /// Sizes in dim order; the bound of a bounded dynamic dim, [`UNBOUNDED`]
     /// for an unbounded one.
     dims: Dims,
-    /// Which dims are dynamic; `None` when none is.
+    /// For each dim whether it is dynamic; `None` if no dim is.
     dynamic: Option<Box<[bool]>>,
-    /// The layout, where it was said; absent means row major.
+    /// The explicit layout; `None` means row major.
     pub layout: Option<Layout>,
 }
 
 impl ArrayShape {
-    /// An array of static dims without a stated layout.
+    /// An array of static dims without an explicit layout.
     pub fn new(element_type: ElementType, dims: impl IntoIterator<Item = i64>) -> Self {
         Self { element_type, dims: dims.into_iter().collect(), dynamic: None, layout: None }
     }
@@ -107,13 +107,13 @@ impl ArrayShape {
         self.dynamic.is_none()
     }
 
-    /// The product of the dims (of the bounds where they are dynamic); `None`
-    /// where a dim is unbounded or the product exceeds `i64`.
+    /// The product of the dims (of the bounds for dynamic dims); `None` if a dim is unbounded or
+    /// the product exceeds `i64`.
     pub fn num_elements(&self) -> Option<i64> {
         checked_product(&self.dims)
     }
 
-    /// Bytes of the elements, packed to whole bytes each, without padding.
+    /// Bytes of the elements without padding, each element in whole bytes.
     pub fn num_bytes(&self) -> Option<i64> {
         self.num_elements()?.checked_mul(i64::from(self.element_type.bytes()))
     }
@@ -128,9 +128,8 @@ impl ArrayShape {
         self.dims == other.dims && self.dynamic == other.dynamic
     }
 
-    /// Whether a value can have both dims: sizes and bounds agree, and an
-    /// unbounded dim agrees with any. Which of them are dynamic is not asked,
-    /// as XLA's verifier does not ask it.
+    /// Whether a value can have both lists of dims: sizes and bounds agree, and an unbounded dim
+    /// agrees with any. Dynamic flags are ignored, as in XLA's verifier.
     pub fn dims_agree(&self, other: &Self) -> bool {
         self.rank() == other.rank()
             && self.dims.iter().zip(&other.dims).all(|(&a, &b)| sizes_agree(a, b))
@@ -142,8 +141,9 @@ impl ArrayShape {
         a == b || a.is_float() && b.is_float()
     }
 
-    /// The dims of a value that has both: a size says more than no bound; what
-    /// is dynamic in one of them may be smaller. `None` if they disagree.
+    /// The dims of a value that has both shapes: a size is used rather than an unbounded dim,
+    /// and where both have a size, the dim is dynamic if one of the two is. `None` if they
+    /// disagree.
     pub fn common_dims(&self, other: &Self) -> Option<Self> {
         if !self.dims_agree(other) {
             return None;
@@ -157,17 +157,17 @@ impl ArrayShape {
         Some(Self::new(self.element_type, dims).with_dynamic(&dynamic))
     }
 
-    /// The layout, row major where none was said.
+    /// The layout; row major if there is no explicit one.
     pub fn layout_or_default(&self) -> Layout {
         self.layout.clone().unwrap_or_else(|| Layout::descending(self.rank()))
     }
 
-    /// Whether the layout is row major, said or not.
+    /// Whether the layout is row major, explicit or not.
     pub fn has_default_layout(&self) -> bool {
         self.layout.as_ref().is_none_or(Layout::is_default)
     }
 
-    /// The same shape without a stated layout, which is not even copied.
+    /// The same shape without an explicit layout, which is not copied.
     #[must_use]
     pub fn without_layout(&self) -> Self {
         let (dims, dynamic) = (self.dims.clone(), self.dynamic.clone());
@@ -187,8 +187,8 @@ pub fn sizes_agree(a: i64, b: i64) -> bool {
     a == b || a == UNBOUNDED || b == UNBOUNDED
 }
 
-/// The product of dim sizes; `None` where one is negative (unbounded) or the
-/// product exceeds `i64`. A zero makes the product zero whatever the others.
+/// The product of dim sizes; `None` if one is negative (unbounded) or the product exceeds `i64`.
+/// A zero makes the product zero whatever the other sizes are.
 pub fn checked_product(dims: &[i64]) -> Option<i64> {
     if dims.iter().any(|&d| d < 0) {
         return None;
@@ -200,7 +200,7 @@ pub fn checked_product(dims: &[i64]) -> Option<i64> {
 }
 
 impl Shape {
-    /// An array of static dims without a stated layout.
+    /// An array of static dims without an explicit layout.
     pub fn array(element_type: ElementType, dims: impl IntoIterator<Item = i64>) -> Self {
         Self::Array(ArrayShape::new(element_type, dims))
     }
@@ -232,26 +232,25 @@ impl Shape {
         self.matches(other, ArrayShape::compatible)
     }
 
-    /// As [`Shape::compatible`], where dims need only agree: see
-    /// [`ArrayShape::dims_agree`].
+    /// Like [`Shape::compatible`], but dims need only agree: see [`ArrayShape::dims_agree`].
     pub fn agrees(&self, other: &Self) -> bool {
         self.matches(other, |a, b| a.element_type == b.element_type && a.dims_agree(b))
     }
 
-    /// As [`Shape::compatible`], where floats may differ in precision.
+    /// Like [`Shape::compatible`], but floats may differ in precision.
     pub fn compatible_up_to_precision(&self, other: &Self) -> bool {
         self.matches(other, |a, b| a.same_type_up_to_precision(b) && a.same_dims(b))
     }
 
-    /// As [`Shape::agrees`], where floats may differ in precision.
+    /// Like [`Shape::agrees`], but floats may differ in precision.
     pub fn agrees_up_to_precision(&self, other: &Self) -> bool {
         self.matches(other, |a, b| a.same_type_up_to_precision(b) && a.dims_agree(b))
     }
 
     /// Whether both have the same structure, and arrays that match.
     fn matches(&self, other: &Self, arrays: fn(&ArrayShape, &ArrayShape) -> bool) -> bool {
-        // Shapes of a module are interned: most are the same one, and large
-        // tuples need not be looked through.
+        // Shapes of a module are interned, so equal shapes are mostly identical and large tuples
+        // need not be compared.
         if std::ptr::eq(self, other) {
             return true;
         }

@@ -1,4 +1,4 @@
-//! How values are spread over devices, in all forms that XLA has had.
+//! Shardings of values over devices, in all forms that XLA has had.
 
 use super::devices::{AxisRef, IotaDevices, Mesh};
 use crate::metadata::OpMetadata;
@@ -6,9 +6,9 @@ use crate::metadata::OpMetadata;
 /// The sharding of an instruction (XLA's `OpSharding`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Sharding {
-    /// Of each array of a tuple, depth first: `{{replicated}, {manual}}`.
+    /// One sharding per array of a tuple, depth first: `{{replicated}, {manual}}`.
     Tuple(Vec<LeafSharding>),
-    /// Of an array, or of all arrays of a tuple.
+    /// One sharding for an array, or for all arrays of a tuple.
     Leaf(LeafSharding),
 }
 
@@ -25,11 +25,11 @@ impl Sharding {
 /// The sharding of one array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeafSharding {
-    /// What lies where.
+    /// The placement on devices.
     pub placement: Placement,
-    /// Arrays to be sharded alike.
+    /// The group of arrays to be sharded in the same way.
     pub group: Option<ShardGroup>,
-    /// Where it comes from; one entry for each source.
+    /// The origin; one entry for each source.
     pub metadata: Vec<OpMetadata>,
 }
 
@@ -39,18 +39,18 @@ impl From<Placement> for LeafSharding {
     }
 }
 
-/// What of an array lies on which device.
+/// The part of an array that each device holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// All of it on all: `{replicated}`.
+    /// Each device holds the whole array: `{replicated}`.
     Replicated,
-    /// The program says itself: `{manual}`.
+    /// The program handles it itself: `{manual}`.
     Manual,
     /// `{unknown}`
     Unknown,
     /// Each device holds a summand: `{unreduced}`.
     Unreduced,
-    /// All of it on one device: `{maximal device=3}`.
+    /// One device holds the whole array: `{maximal device=3}`.
     Maximal(i64),
     /// `{devices=[2,2]<=[4]}`
     Tiled(Tiling),
@@ -58,14 +58,14 @@ pub enum Placement {
     Named(Box<NamedSharding>),
 }
 
-/// An array cut into tiles, each on the devices of one entry.
+/// An array split into tiles; the devices of one entry hold each tile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tiling {
-    /// Into how many parts each dim is cut; then the sizes of the subgroups.
+    /// The number of parts of each dim, followed by the sizes of the subgroups.
     pub dims: Vec<i64>,
     /// The devices, row major in `dims`.
     pub devices: TileDevices,
-    /// What the trailing dims, one for each entry, mean instead of cuts.
+    /// The meaning of each trailing dim that is not a split.
     pub subgroups: Vec<Subgroup>,
 }
 
@@ -78,49 +78,49 @@ pub enum TileDevices {
     Iota(IotaDevices),
 }
 
-/// What the devices along a trailing dim of a [`Tiling`] hold.
+/// The data of the devices along a trailing dim of a [`Tiling`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subgroup {
-    /// The same.
+    /// Each device holds the same data.
     Replicated,
-    /// What the program says.
+    /// The program handles it itself.
     Manual,
-    /// Summands.
+    /// Each device holds a summand.
     Unreduced,
 }
 
-/// The group whose members are sharded alike.
+/// A group whose members are sharded in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShardGroup {
-    /// Exactly: `shard_as 3`.
+    /// Exactly the same: `shard_as 3`.
     As(i64),
-    /// Where possible: `shard_like 3`.
+    /// The same if possible: `shard_like 3`.
     Like(i64),
 }
 
 /// A sharding by the axes of a mesh (XLA's `NamedShardingProto`).
 ///
-/// Without axes anywhere it is replicated, which on a mesh of no axes and one
-/// device means that one: `{maximal_mesh[device_id=1]}`.
+/// Without axes it is replicated, which on a mesh of no axes and one device means that device:
+/// `{maximal_mesh[device_id=1]}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamedSharding {
     /// The mesh.
     pub mesh: Mesh,
-    /// For each dim, the axes along which it is cut.
+    /// For each dim, the axes that split it.
     pub dims: Vec<DimSharding>,
-    /// Axes that dims must not be cut along later.
+    /// Axes that must not split dims later.
     pub replicated: Vec<AxisRef>,
-    /// Axes along which devices hold summands.
+    /// Axes along which each device holds a summand.
     pub unreduced: Vec<AxisRef>,
-    /// Axes of which the program itself takes care.
+    /// Axes that the program handles itself.
     pub manual: Vec<AxisRef>,
 }
 
-/// The axes along which one dim is cut.
+/// The axes that split one dim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DimSharding {
     /// The axes, the major one first.
     pub axes: Vec<AxisRef>,
-    /// Whether more may be added: `{'x', ?}`.
+    /// Whether more axes may be added: `{'x', ?}`.
     pub is_open: bool,
 }

@@ -1,20 +1,19 @@
-//! What the bits of floats of 16 bits and fewer mean, and which bits a number
-//! rounds to.
+//! Encodes and decodes floats of at most 16 bits.
 
 use super::element::ElementType;
 
-/// Which bit patterns are no numbers.
+/// The bit patterns that are not numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Specials {
-    /// The greatest exponent holds infinities and NaNs, as IEEE 754 has it.
+    /// The greatest exponent encodes infinities and NaNs, as in IEEE 754.
     Ieee,
     /// Only the pattern of all ones, of either sign, is a NaN.
     AllOnes,
-    /// The pattern of minus zero is the only NaN.
+    /// The pattern of negative zero is the only NaN.
     MinusZero,
     /// Every pattern is a number.
     None,
-    /// An exponent without sign and mantissa; all ones is the NaN.
+    /// An exponent without sign and mantissa; all ones encode NaN.
     ExponentOnly,
 }
 
@@ -27,7 +26,7 @@ pub struct Format {
     specials: Specials,
 }
 
-/// What a bit pattern stands for.
+/// The class of a bit pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A number, zero or infinity.
@@ -53,7 +52,7 @@ impl Format {
         Self { exponent_bits, mantissa_bits, bias, specials }
     }
 
-    /// The digits after the leading one.
+    /// The number of mantissa bits after the leading one.
     pub const fn mantissa_bits(self) -> u32 {
         self.mantissa_bits
     }
@@ -78,7 +77,7 @@ impl Format {
         })
     }
 
-    /// Whether there are NaNs of either sign.
+    /// Whether both signs have NaNs.
     pub const fn has_signed_nans(self) -> bool {
         matches!(self.specials, Specials::Ieee | Specials::AllOnes)
     }
@@ -115,20 +114,20 @@ impl Format {
     }
 
     fn finite(self, exponent: u32, mantissa: u32) -> f64 {
-        // Exponent 0 means that of 1 without the leading one.
+        // Exponent 0 means the same as 1, without the leading one.
         let leading = if exponent == 0 { 0 } else { 1 << self.mantissa_bits };
         let scale = exponent.max(1) as i32 - self.bias - self.mantissa_bits as i32;
         f64::from(mantissa + leading) * power_of_two(scale)
     }
 
-    /// The bits of the nearest number, ties to even: of the mantissa or, where
-    /// there is none, upwards.
+    /// The bits of the nearest number; ties round to an even mantissa, or upwards without a
+    /// mantissa.
     ///
-    /// What is too large becomes infinite, or else NaN, or else (where there is
-    /// neither) the largest number. NaN is the quiet one of its sign or, where
-    /// there is none, minus zero, and zero if it is negative. A type without
-    /// sign has a NaN for zero and negative numbers, and its least number for
-    /// all that is less.
+    /// A number that is too large becomes infinite, or NaN without infinities, or the largest
+    /// number if the format has neither. NaN keeps its sign if the format has such a NaN. A
+    /// format whose only NaN is negative zero has that one; a format without NaN encodes a
+    /// positive NaN as negative zero and a negative one as zero. A format without sign encodes
+    /// zero and negative numbers as NaN, and smaller positive numbers as its least number.
     pub fn encode(self, value: f64) -> u16 {
         if self.specials == Specials::ExponentOnly {
             return self.encode_power(value);

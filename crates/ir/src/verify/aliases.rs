@@ -1,5 +1,5 @@
-//! Which buffers are one: of the entry's parameters and result, and of the
-//! operands and results of fusions and custom calls.
+//! Checks buffers that are shared: by the entry's parameters and result, and by operands and
+//! results of fusions and custom calls.
 
 use rustc_hash::FxHashSet;
 
@@ -14,7 +14,7 @@ use crate::ops::Op;
 use crate::ops::control::{AsyncAttrs, OutputAlias};
 use crate::types::shape::{ArrayShape, Dims, Shape};
 
-/// The aliases and donors that the header names.
+/// Checks the aliases and donors in the header.
 pub(super) fn check_header(module: &Module, report: &mut Report) {
     let Some(entry) = module.entry() else { return };
     let mut add = |verdict: Verdict| {
@@ -48,7 +48,7 @@ pub(super) fn check_header(module: &Module, report: &mut Report) {
     }
 }
 
-/// Shapes of the entry as they lie in memory, where that is said.
+/// The shapes of the entry with their layouts in memory, if these are given.
 fn parameter_part<'m>(
     module: &'m Module,
     entry: CompId,
@@ -104,8 +104,8 @@ fn array(shape: &Shape) -> Option<&ArrayShape> {
     }
 }
 
-/// Buffers are shared by values of one size, whatever their shapes. How many
-/// bytes tiles and dynamic dims take is the target's affair.
+/// Checks that values which share a buffer have the same size, whatever their shapes. The size
+/// in bytes, with tiles and dynamic dims, depends on the target.
 fn same_buffer_size(a: &ArrayShape, b: &ArrayShape) -> bool {
     let plain = |array: &ArrayShape| {
         array.is_static()
@@ -118,7 +118,7 @@ fn same_buffer_size(a: &ArrayShape, b: &ArrayShape) -> bool {
     !plain(a) || !plain(b) || a.num_bytes() == b.num_bytes()
 }
 
-/// The aliases of one instruction.
+/// Checks the aliases of one instruction.
 pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let aliases = match module.op(id) {
         Op::Fusion(attrs) => &attrs.output_to_operand_aliasing,
@@ -128,7 +128,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
         }
         _ => return,
     };
-    // A part may stand there twice; whether a buffer does is judged elsewhere.
+    // A part may be listed twice; another check finds buffers that are listed twice.
     for alias in aliases {
         let problem = match module.op(id) {
             Op::AsyncStart(attrs) => wrong_async_alias(module, id, attrs, alias),
@@ -167,8 +167,8 @@ fn wrong_alias(module: &Module, id: InstId, alias: &OutputAlias) -> Option<Strin
     (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
 }
 
-/// Of a start, parts of the state share buffers with parameters of what it
-/// runs, whose operands may not be bound yet.
+/// For a start, parts of the state share buffers with parameters of its computation, whose
+/// operands may not be bound yet.
 fn wrong_async_alias(
     module: &Module,
     id: InstId,
@@ -201,13 +201,13 @@ fn wrong_async_alias(
     (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
 }
 
-/// Whether it is one of the two custom calls by which arrays become buffers,
-/// `b(f32[8])`, and buffers arrays.
+/// Whether it is one of the two custom calls that convert arrays to buffers, `b(f32[8])`, and
+/// back.
 pub(super) fn is_pin(op: &Op) -> bool {
     matches!(op, Op::CustomCall(attrs) if matches!(attrs.custom_call_target.as_str(), "Pin" | "Unpin"))
 }
 
-/// The array that a buffer holds; any other shape as it is.
+/// The array of a buffer; any other shape unchanged.
 fn array_within(shape: &Shape) -> &Shape {
     match shape {
         Shape::Buffer(inner) => inner,
@@ -215,7 +215,7 @@ fn array_within(shape: &Shape) -> &Shape {
     }
 }
 
-/// Whether two values have the same arrays, dynamic or not.
+/// Whether two values have the same arrays, ignoring dynamic flags.
 fn leaves_fit(a: &Shape, b: &Shape) -> bool {
     if std::ptr::eq(a, b) {
         return true;
@@ -230,12 +230,12 @@ fn leaves_fit(a: &Shape, b: &Shape) -> bool {
         })
 }
 
-/// The part of a shape that an index leads to.
+/// The part of a shape at an index.
 fn subshape<'s>(shape: &'s Shape, index: &[i64]) -> Option<&'s Shape> {
     index.iter().try_fold(shape, |shape, &at| shape.as_tuple()?.get(usize::try_from(at).ok()?))
 }
 
-/// An index as text has it.
+/// An index as in text.
 pub(super) fn index(index: &Dims) -> String {
     const SHOWN: usize = 8;
     let mut numbers: Vec<String> = index.iter().take(SHOWN).map(ToString::to_string).collect();

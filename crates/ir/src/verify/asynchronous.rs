@@ -1,4 +1,5 @@
-//! What begins in one instruction and ends in another, and on which thread.
+//! Checks asynchronous ops, which start in one instruction and end in another, and their
+//! threads.
 
 use super::Report;
 use crate::diag::Place;
@@ -7,7 +8,7 @@ use crate::module::Module;
 use crate::ops::control::{AsyncAttrs, TransferAttrs};
 use crate::ops::{Op, Opcode};
 
-/// The thread of computations that name none.
+/// The thread of computations that do not name one.
 pub(super) const MAIN: &str = "main";
 
 pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
@@ -23,9 +24,9 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// What an op that ends or continues another must be given. A transfer may end
-/// in the turn of a loop after that in which it began; then its start comes as
-/// an element of what the loop carries.
+/// The ops whose result an op that ends or continues another must take. A transfer may end in
+/// the loop iteration after the one in which it starts; then its start is an element of the
+/// loop's state.
 fn starts_of(opcode: Opcode) -> Option<&'static [Opcode]> {
     Some(match opcode {
         Opcode::SendDone => &[Opcode::Send, Opcode::GetTupleElement],
@@ -39,8 +40,8 @@ fn starts_of(opcode: Opcode) -> Option<&'static [Opcode]> {
     })
 }
 
-/// What must take what an op that only starts or continues yields: one of
-/// these, once. A transfer may be carried out of a loop in a tuple.
+/// The ops of which exactly one must use the result of an op that starts or continues another. A
+/// transfer may leave a loop in a tuple.
 fn ends_of(opcode: Opcode) -> Option<&'static [Opcode]> {
     Some(match opcode {
         Opcode::Send => &[Opcode::SendDone, Opcode::Tuple],
@@ -60,10 +61,10 @@ fn check_user(module: &Module, id: InstId, ends: &[Opcode], report: &mut Report)
     let opcode = module.opcode(id);
     let is_transfer = matches!(opcode, Opcode::Send | Opcode::Recv);
     let message = match users.as_slice() {
-        // What an asynchronous op wraps ends where that op does.
+        // An op wrapped by an asynchronous op ends where that op ends.
         [] if is_transfer && module.is_root(id) => return,
         &[user] if ends.contains(&module.opcode(user)) => return,
-        // It ends something else, and that is said of it.
+        // It ends another op, which a different check reports.
         &[user] if starts_of(module.opcode(user)).is_some() => return,
         &[user] => format!(
             "`{opcode}` is taken by {}, but `{}` is `{}`",
@@ -80,7 +81,7 @@ fn check_user(module: &Module, id: InstId, ends: &[Opcode], report: &mut Report)
     report.add(super::ENDS, Place::Instruction(id), message);
 }
 
-/// A custom call that only says what comes first.
+/// A custom call that only defines an order.
 fn only_orders(module: &Module, id: InstId) -> bool {
     matches!(module.op(id), Op::CustomCall(attrs) if attrs.custom_call_target == "control_dep")
 }
@@ -119,7 +120,7 @@ fn check_end(module: &Module, id: InstId, starts: &[Opcode], report: &mut Report
     }
 }
 
-/// An attribute with its value here and that of the start.
+/// An attribute with its value here and its value in the start.
 type Unlike = Option<(&'static str, String, String)>;
 
 fn unlike_transfers(start: &TransferAttrs, done: &TransferAttrs) -> Unlike {
@@ -131,7 +132,7 @@ fn unlike_transfers(start: &TransferAttrs, done: &TransferAttrs) -> Unlike {
     (hosts.0 != hosts.1).then(|| ("is_host_transfer", hosts.0.to_string(), hosts.1.to_string()))
 }
 
-/// Where both name their computation and thread, they name the same.
+/// If both name their computation and thread, these must be equal.
 fn unlike_async(module: &Module, start: &AsyncAttrs, next: &AsyncAttrs) -> Unlike {
     if let (Some(first), Some(second)) = (start.calls, next.calls)
         && first != second
@@ -147,8 +148,8 @@ fn unlike_async(module: &Module, start: &AsyncAttrs, next: &AsyncAttrs) -> Unlik
     }
 }
 
-/// Whether what it calls runs as a part of the caller. A `call` may lead to
-/// another thread, as XLA has it.
+/// Whether the called computation runs on the caller's thread. A `call` may run on another
+/// thread, as in XLA.
 fn runs_where_it_stands(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Conditional | Opcode::Fusion | Opcode::While)
 }

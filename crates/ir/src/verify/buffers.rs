@@ -1,4 +1,4 @@
-//! Buffers, `b(f32[8])`: who may hold them, and that each is written once.
+//! Checks buffers, `b(f32[8])`: the ops that may hold them, and that each is written once.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,7 +12,7 @@ use crate::ops::control::{CustomCallAttrs, OutputAlias};
 use crate::ops::{Op, Opcode};
 use crate::types::shape::{Dims, Shape};
 
-/// A call that a stream runs may be given buffers.
+/// A call that runs on a stream may take buffers.
 const STREAM: &str = "_xla_stream_annotation";
 
 pub(super) fn check(module: &Module, report: &mut Report) {
@@ -23,7 +23,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
     let (wrapped, bodies) = (called_by(module, is_async), called_by(module, is_loop));
     for &computation in module.computations() {
         if wrapped.contains(&computation) {
-            // What an asynchronous op is given is what it wraps is given.
+            // The operands of an asynchronous op are those of the wrapped computation.
             if let Some(root) = module.computation(computation).root()
                 && let Op::CustomCall(attrs) = module.op(root)
             {
@@ -61,7 +61,7 @@ fn has_buffer(shape: &Shape) -> bool {
     }
 }
 
-/// Where in a shape the buffers lie.
+/// The indices of the buffers in a shape.
 fn buffers_in(shape: &Shape) -> Vec<Dims> {
     let (mut found, mut stack) = (Vec::new(), vec![(shape, Dims::new())]);
     while let Some((shape, path)) = stack.pop() {
@@ -81,10 +81,10 @@ fn buffers_in(shape: &Shape) -> Vec<Dims> {
     found
 }
 
-/// How often each buffer is written by those who are given it.
+/// For each buffer, the number of writes by its users.
 type Writers = FxHashMap<(InstId, Dims), usize>;
 
-/// Users stand behind what they use, so those are counted first.
+/// Users follow their operands, so they are counted first.
 fn count_writers(module: &Module, computation: CompId, is_body: bool) -> Writers {
     let mut writers = Writers::default();
     let backwards: Vec<InstId> = module.instructions(computation).collect();
@@ -104,7 +104,7 @@ fn count_writers(module: &Module, computation: CompId, is_body: bool) -> Writers
     writers
 }
 
-/// Who uses a value, and the first operand that it is.
+/// The users of a value, each with the first operand that is the value.
 fn first_uses(module: &Module, id: InstId) -> Vec<Use> {
     let mut uses: Vec<Use> = module.uses(id).collect();
     uses.sort_unstable_by_key(|u| (u.user, u.operand));
@@ -112,7 +112,7 @@ fn first_uses(module: &Module, id: InstId) -> Vec<Use> {
     uses
 }
 
-/// How often a user writes a buffer. What it does within is not asked.
+/// The number of times a user writes a buffer. Its called computations are not examined.
 fn writes_of(
     module: &Module,
     path: &Dims,
@@ -127,7 +127,7 @@ fn writes_of(
         Op::GetTupleElement(attrs) if path.first() == Some(&attrs.index) => {
             count(path.iter().skip(1).copied().collect())
         }
-        // The next turn of the loop writes it.
+        // The next iteration of the loop writes it.
         Op::Tuple if module.is_root(user) => usize::from(is_body),
         Op::Tuple => i64::try_from(operand)
             .map_or(0, |at| count([at].into_iter().chain(path.iter().copied()).collect())),
@@ -152,7 +152,7 @@ fn check_writers(module: &Module, id: InstId, writers: &Writers, report: &mut Re
     }
 }
 
-/// Whether what an op yields is a buffer of its own.
+/// Whether the result of an op is a new buffer.
 fn makes_buffers(op: &Op) -> bool {
     matches!(op, Op::CustomCall(_) | Op::While(_) | Op::Parameter(_) | Op::DynamicUpdateSlice)
 }
@@ -222,8 +222,8 @@ fn wrong_creation(module: &Module, id: InstId) -> Option<String> {
     (!fits).then(|| "`CreateBuffer` takes nothing and yields a buffer".into())
 }
 
-/// `Pin` makes a buffer of an array, `Unpin` an array of a buffer. Their one
-/// alias says that both have one shape.
+/// `Pin` makes a buffer from an array, `Unpin` an array from a buffer. Their single alias
+/// requires that both have the same shape.
 fn wrong_pin(module: &Module, id: InstId, attrs: &CustomCallAttrs) -> Option<String> {
     let target = &attrs.custom_call_target;
     let (given, yielded) = (module.operands(id), module.shape(id));
@@ -243,7 +243,8 @@ fn wrong_pin(module: &Module, id: InstId, attrs: &CustomCallAttrs) -> Option<Str
     })
 }
 
-/// Every buffer that is given is yielded, and every one yielded was given.
+/// Checks that every buffer parameter is returned, and that every returned buffer is a
+/// parameter.
 fn wrong_parts(module: &Module, id: InstId, aliases: &[OutputAlias]) -> Option<String> {
     let mut given: FxHashMap<(i64, &Dims), usize> = FxHashMap::default();
     let mut yielded: FxHashMap<&Dims, usize> = FxHashMap::default();

@@ -1,5 +1,5 @@
-//! What calls and other ops say of themselves beyond their op: composites,
-//! attributes that mean nothing there, what runs asynchronously.
+//! Checks attributes of calls and other ops: composites, attributes without a meaning for the
+//! op, and asynchronous computations.
 
 use rustc_hash::FxHashSet;
 
@@ -55,8 +55,7 @@ fn wrong_composite(extras: &Extras) -> Option<String> {
     (!fits).then(|| format!("composite.version is \"{version}\", not a number from 0"))
 }
 
-/// Whether an attribute that is carried asks something of an op that cannot do
-/// it.
+/// Whether an unmodelled attribute requires something that the op cannot do.
 fn is_misplaced(module: &Module, id: InstId, name: &str, value: &str) -> bool {
     let opcode = module.opcode(id);
     let spaceless = || value.chars().filter(|c| !c.is_whitespace()).collect::<String>();
@@ -70,8 +69,8 @@ fn is_misplaced(module: &Module, id: InstId, name: &str, value: &str) -> bool {
     }
 }
 
-/// What an asynchronous op wraps is one op, or sends and receives alone, or a
-/// group of collectives that says so.
+/// Checks that an asynchronous op wraps one op, only sends and receives, or a group of
+/// collectives that is marked as such.
 pub(super) fn check_wrapped(module: &Module, report: &mut Report) {
     let mut seen: FxHashSet<CompId> = FxHashSet::default();
     let all = module.computations().iter().flat_map(|&c| module.instructions(c));
@@ -86,7 +85,7 @@ pub(super) fn check_wrapped(module: &Module, report: &mut Report) {
     }
 }
 
-/// Whether a start says that it runs several collectives together.
+/// Whether a start is marked as running several collectives together.
 fn is_group(module: &Module, start: InstId) -> bool {
     let named = |extras: &Extras| {
         extras.frontend_attributes.iter().any(|(name, _)| name == "_collectives_group")
@@ -106,7 +105,7 @@ fn check_one_op(module: &Module, computation: CompId, report: &mut Report) {
         .filter(|&id| !module.is_root(id) && module.opcode(id) != Opcode::Parameter)
         .collect();
     let Some(&first) = others.first() else { return };
-    // A barrier takes tuples apart, and moves nothing.
+    // A barrier accepts tuples, and moves no elements.
     let moves_nothing = others.iter().all(|&id| module.opcode(id) == Opcode::GetTupleElement);
     if moves_nothing || module.instructions(computation).all(is_transfer) {
         return;

@@ -1,5 +1,5 @@
-//! How many devices there are: what the header says, beside the groups and
-//! pairs of collectives and the sizes that they cut and join.
+//! Checks device counts: the counts in the header against groups and pairs of collectives, and
+//! the sizes that they split and join.
 
 use super::Report;
 use super::devices::Verdict;
@@ -10,16 +10,16 @@ use crate::ops::{Op, Opcode};
 use crate::types::devices::{Mesh, ReplicaGroups};
 use crate::types::shape::{Shape, UNBOUNDED};
 
-/// What the numbers in groups and pairs are of.
+/// The meaning of the numbers in groups and pairs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Numbers {
-    /// Replicas, each partition for itself.
+    /// Replicas, in each partition separately.
     Replicas,
-    /// Replicas, all partitions of them together.
+    /// Replicas, with all their partitions.
     ReplicasWithPartitions,
-    /// Partitions, each replica for itself.
+    /// Partitions, in each replica separately.
     Partitions,
-    /// Partitions of replicas, counted through.
+    /// Partitions of replicas, numbered consecutively.
     Devices,
 }
 
@@ -37,8 +37,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// The groups of an op that needs all devices to take part, and what their
-/// numbers are of.
+/// The groups of an op in which all devices must take part, and what their numbers stand for.
 fn groups_of(op: &Op) -> Option<(&ReplicaGroups, Numbers)> {
     let of_one = |channel: Option<i64>| match channel {
         Some(_) => Numbers::Partitions,
@@ -65,8 +64,8 @@ fn groups_of(op: &Op) -> Option<(&ReplicaGroups, Numbers)> {
     })
 }
 
-/// What the header says, where it says more than one: one is also what it says
-/// where nobody has thought of it.
+/// A count in the header if it is more than one, because 1 is also written if the count is
+/// unknown.
 fn stated(count: Option<i64>) -> Option<i64> {
     count.filter(|&count| count > 1)
 }
@@ -122,7 +121,7 @@ pub(super) fn mesh_size(mesh: &Mesh) -> Option<i64> {
     mesh.axes.iter().try_fold(1i64, |count, axis| count.checked_mul(axis.size))
 }
 
-/// How many devices each group has; groups that differ are judged elsewhere.
+/// The number of devices in each group; another check compares groups of different sizes.
 fn group_size(module: &Module, groups: &ReplicaGroups, numbers: Numbers) -> Option<i64> {
     let size = match groups {
         ReplicaGroups::Lists(lists) => match lists.first() {
@@ -136,14 +135,14 @@ fn group_size(module: &Module, groups: &ReplicaGroups, numbers: Numbers) -> Opti
         })?,
     };
     let partitions = match numbers {
-        // How many they are need not be said, and proto does not say it.
+        // The number is optional, and proto does not contain it.
         Numbers::ReplicasWithPartitions => module.header.num_partitions?,
         Numbers::Replicas | Numbers::Partitions | Numbers::Devices => 1,
     };
     stated(size.checked_mul(partitions))
 }
 
-/// The part of each device times the devices of a group is the whole.
+/// Checks that the part of each device times the devices of a group is the whole.
 fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups, numbers: Numbers) -> Verdict {
     let Some(devices) = group_size(module, groups, numbers) else { return Ok(()) };
     let Some((dim, whole, part)) = whole_and_part(module, id) else { return Ok(()) };
@@ -170,8 +169,8 @@ fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups, numbers: Num
     Err((super::GROUPS, message))
 }
 
-/// Of the first array: the dim that is cut or joined, its size as a whole, and
-/// the size of a part if a shape says it.
+/// For the first array: the dim that is split or joined, its whole size, and the size of a part
+/// if a shape contains it.
 fn whole_and_part(module: &Module, id: InstId) -> Option<(i64, i64, Option<i64>)> {
     let first = |shape: &Shape| match shape {
         Shape::Tuple(elements) => elements.first()?.as_array().cloned(),

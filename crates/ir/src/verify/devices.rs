@@ -1,4 +1,4 @@
-//! Devices: meshes, the groups of collectives, who sends to whom.
+//! Checks devices: meshes, groups of collectives, senders and receivers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,7 +11,7 @@ use crate::ops::{Op, Opcode};
 use crate::types::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups};
 use crate::types::shape::Shape;
 
-/// What is wrong with some attribute, if anything is.
+/// The error in an attribute, if there is one.
 pub(super) type Verdict = Result<(), (Code, String)>;
 
 pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
@@ -52,7 +52,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// XLA assigns layouts to all of them or to none.
+/// XLA requires layouts in all of them or in none.
 pub(super) fn check_constrained(module: &Module, report: &mut Report) {
     let all =
         module.computations().iter().flat_map(|&computation| module.instructions(computation));
@@ -75,7 +75,7 @@ fn concerns_devices(name: &str, kind: AttrKind) -> bool {
     kind == AttrKind::ReplicaGroups || matches!(name, "source_target_pairs" | "channel_id")
 }
 
-/// XLA writes channel 0 where it needs none, but not for `all-reduce`.
+/// XLA writes channel 0 if no channel is needed, except for `all-reduce`.
 fn judge_channel(opcode: Opcode, channel: i64) -> Verdict {
     let first = i64::from(opcode == Opcode::AllReduce);
     if channel >= first {
@@ -86,12 +86,12 @@ fn judge_channel(opcode: Opcode, channel: i64) -> Verdict {
     Err((super::CHANNEL, message))
 }
 
-/// How many slices a device may send: one, or as many as starts are given
-/// where `collective-permute` works in place.
+/// The number of slices that a device may send: one, or as many as there are starts if
+/// `collective-permute` works in place.
 fn slices_sent(module: &Module, id: InstId) -> usize {
     let &[input, _, starts, _] = module.operands(id) else { return 1 };
     let starts = module.shape(starts).as_tuple().unwrap_or_default();
-    // A tuple of inputs has a tuple of starts for each.
+    // A tuple of inputs has one tuple of starts per input.
     let starts = match (module.shape(input), starts.first()) {
         (Shape::Tuple(_), Some(of_first)) => of_first.as_tuple().unwrap_or_default(),
         _ => starts,
@@ -127,8 +127,8 @@ fn judge_pairs(pairs: &[(i64, i64)], allowed: usize) -> Verdict {
     Ok(())
 }
 
-/// A device that no group of a broadcast has gets zeros; elsewhere each has its
-/// group.
+/// A device outside the groups of a broadcast gets zeros; other ops require that each device is
+/// in a group.
 fn judge_groups(opcode: Opcode, groups: &ReplicaGroups) -> Verdict {
     let wrong = |message| Err((super::GROUPS, message));
     match groups {
@@ -161,7 +161,7 @@ fn judge_groups(opcode: Opcode, groups: &ReplicaGroups) -> Verdict {
     }
 }
 
-/// Groups of one size, of that many parts, where the op cuts by them.
+/// Checks for groups of equal size, with that many parts if the op splits by groups.
 fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups) -> Verdict {
     let ReplicaGroups::Lists(lists) = groups else { return Ok(()) };
     let opcode = module.opcode(id);
@@ -203,7 +203,7 @@ fn cuts_by_group(opcode: Opcode) -> bool {
     )
 }
 
-/// What is wrong with ids of which each may stand once.
+/// The error in ids that must be distinct.
 pub(super) fn unlike_ids<'a>(ids: impl Iterator<Item = &'a i64>) -> Option<String> {
     let mut seen = FxHashSet::default();
     for &id in ids {
@@ -217,14 +217,14 @@ pub(super) fn unlike_ids<'a>(ids: impl Iterator<Item = &'a i64>) -> Option<Strin
     None
 }
 
-/// What is wrong with ids, of which each stands once, that leave a gap.
+/// The error in distinct ids that leave a gap.
 fn id_beyond<'a>(ids: impl Iterator<Item = &'a i64> + Clone) -> Option<String> {
     let count = i64::try_from(ids.clone().count()).unwrap_or(i64::MAX);
     let beyond = ids.into_iter().find(|&&id| id >= count)?;
     Some(format!("names device {beyond}, but has {count} in all; each below {count} takes part"))
 }
 
-/// What is wrong with a reshaped and transposed sequence of devices.
+/// The error in a reshaped and transposed sequence of devices.
 pub(super) fn wrong_iota(devices: &IotaDevices) -> Option<String> {
     if let Some(size) = devices.reshape_dims.iter().find(|&&size| size < 1) {
         return Some(format!("reshapes its devices to a size of {size}; sizes are 1 or more"));
@@ -260,7 +260,7 @@ pub(super) fn judge_mesh(mesh: &Mesh) -> Verdict {
     };
     let given = match &mesh.devices {
         MeshDevices::InOrder => return Ok(()),
-        // One device, of any number: `maximal_mesh[device_id=3]`.
+        // A single device can have any number: `maximal_mesh[device_id=3]`.
         MeshDevices::List(ids) if mesh.axes.is_empty() && ids.len() == 1 => {
             return match unlike_ids(ids.iter()) {
                 Some(problem) => wrong(format!("the mesh {problem}")),
@@ -280,7 +280,7 @@ pub(super) fn judge_mesh(mesh: &Mesh) -> Verdict {
     judge_mesh_ids(mesh)
 }
 
-/// As many different numbers below their count are all of these.
+/// Distinct ids below their count are exactly the numbers below the count.
 fn judge_mesh_ids(mesh: &Mesh) -> Verdict {
     let MeshDevices::List(ids) = &mesh.devices else { return Ok(()) };
     match unlike_ids(ids.iter()).or_else(|| id_beyond(ids.iter())) {
@@ -289,17 +289,17 @@ fn judge_mesh_ids(mesh: &Mesh) -> Verdict {
     }
 }
 
-/// Axes of a mesh of which none may overlap another.
+/// Axes of a mesh that must not overlap.
 pub(super) fn judge_axes<'a>(mesh: &Mesh, axes: impl Iterator<Item = &'a AxisRef>) -> Verdict {
     let wrong = |message| Err((super::MESH, message));
-    // Number of the axis, and how often it is cut before and after a part.
+    // The number of the axis, and the products of the sizes before and after the end of a part.
     let mut parts: Vec<(usize, i64, i64)> = Vec::new();
     for reference in axes {
         let Some(axis) = mesh.axes.get(reference.axis) else {
             return wrong(format!("the mesh has no axis number {}", reference.axis));
         };
         let Some(part) = reference.sub_axis else {
-            // An axis of size 1 is a part of itself, too.
+            // An axis of size 1 overlaps itself too.
             parts.push((reference.axis, 1, axis.size.max(2)));
             continue;
         };

@@ -1,6 +1,6 @@
-//! Call stacks: rows name rows that there are.
+//! Checks that the rows of call stacks refer to existing rows.
 //!
-//! Text without tables may name frames all the same: XLA forgets these.
+//! Text without tables may still refer to frames, because XLA drops the tables.
 
 use super::Report;
 use crate::diag::Place;
@@ -15,7 +15,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
     for &computation in module.computations() {
         for id in module.instructions(computation) {
             let frame = module.metadata(id).map_or(0, |m: &OpMetadata| m.stack_frame_id);
-            // 0 stands for what was not said.
+            // 0 means that the value is not set.
             if frame != 0 && !is_row(frame, tables.stack_frames.len()) {
                 let message = format!(
                     "stack_frame_id is {frame}, but StackFrames has {} rows",
@@ -47,7 +47,7 @@ fn wrong_tables(tables: &StackTables) -> Option<String> {
         if !is_row(frame.file_location_id, tables.file_locations.len()) {
             return wrong("StackFrames", row, "file_location_id", frame.file_location_id);
         }
-        // Text has the caller's number plus 1, and 1 for no caller.
+        // Text has the caller's number plus 1, and 1 without a caller.
         let parent = frame.parent_frame_id;
         if parent != 1 && !is_row(parent.saturating_sub(1), tables.stack_frames.len()) {
             return wrong("StackFrames", row, "parent_frame_id", parent);

@@ -1,4 +1,4 @@
-//! Sizes fit, and layouts make sense for the arrays they describe.
+//! Checks that sizes fit, and that layouts are valid for their arrays.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use crate::types::layout::{Layout, Tile};
 use crate::types::shape::{ArrayShape, Shape, UNBOUNDED};
 
 pub(super) fn check(module: &Module, report: &mut Report) {
-    // Shapes are interned: judge each one once.
+    // Shapes are interned, so each is checked once.
     let mut judged: FxHashMap<ShapeId, Option<(Code, String)>> = FxHashMap::default();
     for &computation in module.computations() {
         for id in module.instructions(computation) {
@@ -86,10 +86,10 @@ fn judge_layout(layout: &Layout, dims: &[i64]) -> Option<String> {
     Some(format!("dim {dim} of size {size} cannot be padded to {padded}"))
 }
 
-/// The numbers of a layout that say how memory is cut.
+/// The numbers of a layout that describe the division of memory.
 fn judge_numbers(layout: &Layout) -> Option<String> {
     let prefix = layout.rare.as_ref().map_or(0, |rare| rare.dynamic_shape_metadata_prefix_bytes);
-    // 0 stands for what was not said.
+    // 0 means that the value is not set.
     let numbers = [
         ("L", "the tail padding alignment", layout.tail_padding_alignment, 1),
         ("E", "the size of an element in bits", layout.element_size_in_bits, 0),

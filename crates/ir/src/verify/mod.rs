@@ -1,7 +1,6 @@
-//! What must hold for a module to be run, rewritten or lowered.
+//! Checks modules before they are run, rewritten or lowered.
 //!
-//! Every check has a code that does not change, listed in [`CHECKS`]. All
-//! errors are reported in one run.
+//! Every check has a stable code, listed in [`CHECKS`]. One run reports all errors.
 
 mod aliases;
 mod asynchronous;
@@ -27,7 +26,7 @@ macro_rules! checks {
     ($($name:ident $code:literal $text:literal;)*) => {
         $(#[doc = $text] pub const $name: Code = Code($code);)*
 
-        /// Every check of the verifier: its code and what it demands.
+        /// Every check of the verifier: its code and its requirement.
         pub const CHECKS: &[(Code, &str)] = &[$(($name, $text),)*];
     };
 }
@@ -81,14 +80,14 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// The module, to be changed and verified again.
+    /// Returns the module for changes; it must be verified again.
     pub fn into_inner(self) -> Module {
         self.module
     }
 
-    /// The first instruction whose floats differ in precision where its op's
-    /// rule has them be the same; see [`crate::infer_mixed`]. What computes or
-    /// moves instructions need not know such.
+    /// The first instruction whose floats differ in precision although its op's rule requires
+    /// equal types; see [`crate::infer_mixed`]. Code that computes or moves instructions need
+    /// not support such instructions.
     pub fn mixes_precision(&self) -> Option<InstId> {
         self.mixes_precision
     }
@@ -101,7 +100,7 @@ impl Deref for Verified {
     }
 }
 
-/// A module that did not pass, with all that is wrong with it.
+/// A module with errors.
 #[derive(Clone, Debug)]
 pub struct Rejected {
     /// The module.
@@ -109,12 +108,12 @@ pub struct Rejected {
     /// At least one diagnostic, in the order of the module, and at most
     /// [`MAX_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
-    /// How many more were found; there may be others still.
+    /// The number of further errors that were found; there may be more.
     pub more: usize,
 }
 
 impl Rejected {
-    /// What to say below the diagnostics where there are more.
+    /// The note below the diagnostics if there are more errors.
     pub fn note(&self) -> Option<String> {
         let shown = self.diagnostics.len();
         (self.more > 0).then(|| {
@@ -146,7 +145,7 @@ impl std::error::Error for Rejected {}
 /// Checks a module.
 ///
 /// # Errors
-/// All that is wrong, with the module given back.
+/// All errors, together with the module.
 pub fn verify(module: Module) -> Result<Verified, Box<Rejected>> {
     let Report { diagnostics, more, mixes_precision, .. } = report(&module);
     if diagnostics.is_empty() {
@@ -156,8 +155,7 @@ pub fn verify(module: Module) -> Result<Verified, Box<Rejected>> {
     }
 }
 
-/// All that is wrong with a module, in its order; of very much only the
-/// first [`MAX_DIAGNOSTICS`].
+/// All errors of a module in order, at most the first [`MAX_DIAGNOSTICS`].
 pub fn check(module: &Module) -> Vec<Diagnostic> {
     report(module).diagnostics
 }
@@ -166,7 +164,7 @@ fn report(module: &Module) -> Report {
     let mut report = Report::default();
     structure::check(module, &mut report);
     layouts::check(module, &mut report);
-    // Shape rules follow operands and calls, so these must make sense first.
+    // Shape rules follow operands and calls, so these are checked first.
     if report.diagnostics.is_empty() {
         shapes::check(module, &mut report);
         buffers::check(module, &mut report);
@@ -175,7 +173,7 @@ fn report(module: &Module) -> Report {
     report
 }
 
-/// What stands beside shapes and operands.
+/// Checks the data other than shapes and operands.
 fn check_annotations(module: &Module, report: &mut Report) {
     aliases::check_header(module, report);
     frames::check(module, report);
@@ -195,23 +193,23 @@ fn check_annotations(module: &Module, report: &mut Report) {
     }
 }
 
-/// How many errors are reported; the others are only counted.
+/// Largest number of errors that are reported; the others are only counted.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
-/// How many bytes a message may have; what is cut is names and shapes that
-/// somebody made very long.
+/// Largest size of a message in bytes; longer ones contain very long names or shapes and are
+/// truncated.
 const MAX_MESSAGE: usize = 4000;
 
-/// How much is spent on counting errors that are not shown, in bytes of
-/// messages and parts of shapes.
+/// The work spent on errors that are counted but not shown, in bytes of messages and parts of
+/// shapes.
 const MAX_COUNTING: usize = 1 << 24;
 
-/// Where the themes put what they find.
+/// Collects the errors of all checks.
 #[derive(Default)]
 struct Report {
     diagnostics: Vec<Diagnostic>,
     more: usize,
-    /// What was spent since it was full.
+    /// The work done since the limit of errors was reached.
     counting: usize,
     /// See [`Verified::mixes_precision`].
     mixes_precision: Option<InstId>,
@@ -233,14 +231,14 @@ impl Report {
         self.diagnostics.len() >= MAX_DIAGNOSTICS
     }
 
-    /// Notes work that can only lead to more errors once it is full.
+    /// Counts work that can only find more errors, after the limit is reached.
     fn spend(&mut self, work: usize) {
         if self.is_full() {
             self.counting = self.counting.saturating_add(work);
         }
     }
 
-    /// Whether to look no further.
+    /// Whether the checks should stop.
     fn is_exhausted(&self) -> bool {
         self.counting > MAX_COUNTING
     }

@@ -1,4 +1,4 @@
-//! Origins: one for each array of a value.
+//! Checks that a value has one origin per array.
 
 use super::Report;
 use crate::diag::Place;
@@ -20,7 +20,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// Whether both have values at the same places.
+/// Whether both have values at the same tuple indices.
 fn fits(shape: &Shape, tree: &OriginTree) -> bool {
     match (shape, tree) {
         (Shape::Tuple(shapes), OriginTree::Tuple(trees)) => {

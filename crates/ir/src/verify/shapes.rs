@@ -1,4 +1,4 @@
-//! Every declared shape is the one its op yields; entry layouts match.
+//! Checks that every declared shape is its op's result shape, and that entry layouts match.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -30,7 +30,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
             let op = inherited.as_ref().unwrap_or(module.op(id));
             match infer_mixed(module, op, &operands, Some(declared)) {
                 Ok(inferred) => {
-                    // What goes wrong is said once, where it begins.
+                    // An error is reported once, at the instruction where it begins.
                     chains.follow(module, id);
                     if inferred.mixes_precision {
                         report.mixes_precision.get_or_insert(id);
@@ -45,7 +45,8 @@ pub(super) fn check(module: &Module, report: &mut Report) {
     check_entry_layout(module, report);
 }
 
-/// What asynchronous ops that go on or end run, where their start alone says it.
+/// The computations of asynchronous ops that continue or end another, if only the start names
+/// them.
 #[derive(Default)]
 struct Chains(FxHashMap<InstId, AsyncAttrs>);
 
@@ -65,7 +66,7 @@ impl Chains {
         self.0.get(module.operands(id).first()?)
     }
 
-    /// The op with what it inherits, unless it says so itself.
+    /// The op with attributes that it inherits from its start, unless it has its own.
     fn inherited(&self, module: &Module, id: InstId) -> Option<Op> {
         let attrs = || self.of_operand(module, id).cloned().map(Box::new);
         match module.op(id) {

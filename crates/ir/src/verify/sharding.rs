@@ -1,4 +1,4 @@
-//! Shardings, and which leaves of a parameter are replicated.
+//! Checks shardings, and the replication of a parameter's leaves.
 
 use super::Report;
 use super::counts::mesh_size;
@@ -33,8 +33,8 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// A loop has the sharding of what is carried around in it, a conditional
-/// that of its branches' results, where they have one.
+/// A loop must have the sharding of its state, and a conditional that of its branches' results,
+/// if these have one.
 fn judge_called(module: &Module, id: InstId) -> Verdict {
     let root = |computation: CompId| module.computation(computation).root();
     let parameter =
@@ -64,8 +64,8 @@ fn judge_called(module: &Module, id: InstId) -> Verdict {
     }
 }
 
-/// Whether two shardings differ by more than how they are written. One for all
-/// arrays of a tuple is like one for each.
+/// Whether two shardings differ in meaning. A single sharding for all arrays of a tuple equals
+/// one per array.
 fn certainly_differ(a: &Sharding, b: &Sharding) -> bool {
     let (a, b) = (a.leaves(), b.leaves());
     match (a, b) {
@@ -78,7 +78,7 @@ fn certainly_differ(a: &Sharding, b: &Sharding) -> bool {
 
 fn differ(a: &Placement, b: &Placement) -> bool {
     match (a, b) {
-        // The same devices may be a list and a formula, or two formulas.
+        // The same devices can be written as a list and as a formula, or as two formulas.
         (Placement::Tiled(a), Placement::Tiled(b)) => {
             a.dims != b.dims
                 || a.subgroups != b.subgroups
@@ -91,10 +91,9 @@ fn differ(a: &Placement, b: &Placement) -> bool {
 
 fn judge(sharding: &Sharding, shape: &Shape) -> Verdict {
     match sharding {
-        // That of an outfeed is that of what is sent, and it yields a token.
+        // The sharding of an outfeed is that of the data sent; its result is a token.
         _ if *shape == Shape::Token => judge_all(sharding.leaves().iter().map(|leaf| (leaf, None))),
-        // Of a tuple it says something of each array; which rank that has is
-        // not asked.
+        // The sharding of a tuple applies to each array, whatever its rank.
         Sharding::Leaf(leaf) => judge_leaf(leaf, rank(shape)),
         Sharding::Tuple(given) => {
             let leaves = shape.leaves();
@@ -105,7 +104,7 @@ fn judge(sharding: &Sharding, shape: &Shape) -> Verdict {
                 );
                 return Err((super::SHARDING, message));
             }
-            // A tuple without arrays may have a sharding all the same.
+            // A tuple without arrays may still have a sharding.
             let fits = given.len() == leaves.len() || (leaves.is_empty() && given.len() == 1);
             if !fits {
                 let message = format!(
@@ -121,8 +120,7 @@ fn judge(sharding: &Sharding, shape: &Shape) -> Verdict {
     }
 }
 
-/// Where the header says into how many partitions the program is cut, what is
-/// sharded is sharded among these.
+/// If the header has the number of partitions, shardings must use only these.
 fn judge_devices(module: &Module, sharding: &Sharding, shape: &Shape) -> Verdict {
     let count = module.header.num_partitions.filter(|&count| count > 1);
     let Some(count) = count.filter(|_| *shape != Shape::Token) else { return Ok(()) };
@@ -144,8 +142,8 @@ fn judge_devices(module: &Module, sharding: &Sharding, shape: &Shape) -> Verdict
     Ok(())
 }
 
-/// Among how many devices a placement divides an array, if it does, and those
-/// that it names one by one.
+/// The number of devices that a placement divides an array among, if it does, and the devices
+/// that it lists.
 fn devices_of(placement: &Placement) -> (Option<i64>, &[i64]) {
     match placement {
         Placement::Maximal(device) => (None, std::slice::from_ref(device)),
@@ -164,7 +162,7 @@ fn devices_of(placement: &Placement) -> (Option<i64>, &[i64]) {
     }
 }
 
-/// The rank of an array; `None` where there is none to compare with.
+/// The rank of an array; `None` if there is no rank to compare with.
 fn rank(shape: &Shape) -> Option<usize> {
     shape.as_array().map(ArrayShape::rank)
 }
@@ -223,7 +221,7 @@ fn judge_named(named: &NamedSharding, rank: Option<usize>) -> Verdict {
     let of_dims = named.dims.iter().flat_map(|dim| &dim.axes);
     let others = [&named.replicated, &named.unreduced, &named.manual];
     judge_axes(&named.mesh, of_dims.chain(others.into_iter().flatten()))?;
-    // `{mesh['x'=2], replicated}` says nothing of single dims.
+    // `{mesh['x'=2], replicated}` has no entries for single dims.
     if named.dims.is_empty() { Ok(()) } else { judge_rank(named.dims.len(), rank) }
 }
 

@@ -1,4 +1,4 @@
-//! Names, order, parameters, use lists, control edges.
+//! Checks names, order, parameters, use lists and control edges.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -44,7 +44,7 @@ fn check_parameters(module: &Module, id: CompId, report: &mut Report) {
     check_parameter_list(module, id, report);
 }
 
-/// The parameters that a computation lists are those among its instructions.
+/// The listed parameters of a computation must be its parameter instructions.
 fn check_parameter_list(module: &Module, id: CompId, report: &mut Report) {
     let listed: FxHashSet<InstId> = module.computation(id).parameters().iter().copied().collect();
     for instruction in module.instructions(id) {

@@ -1,4 +1,4 @@
-//! Sends to the host, and receives from it, that share a channel.
+//! Checks sends to and receives from the host that share a channel.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::module::Module;
 use crate::ops::Op;
 use crate::types::shape::{ArrayShape, Shape};
 
-/// The host tells transfers apart by their channels alone.
+/// The host identifies transfers only by their channels.
 pub(super) fn check(module: &Module, report: &mut Report) {
     let mut first_of: BTreeMap<i64, InstId> = BTreeMap::new();
     let all = module.computations().iter().flat_map(|&c| module.instructions(c));
@@ -35,7 +35,7 @@ fn host_channel(op: &Op) -> Option<i64> {
     }
 }
 
-/// What two transfers do not have in common.
+/// A property in which two transfers differ.
 fn difference(module: &Module, a: InstId, b: InstId) -> Option<&'static str> {
     if module.opcode(a) != module.opcode(b) {
         return Some("ops");
@@ -62,7 +62,7 @@ fn difference(module: &Module, a: InstId, b: InstId) -> Option<&'static str> {
     (attributes(a) != attributes(b)).then_some("frontend_attributes")
 }
 
-/// Whether two shapes are one, layouts included.
+/// Whether two shapes are equal, layouts included.
 pub(super) fn same_shape(a: &Shape, b: &Shape) -> bool {
     let same_array = |a: &ArrayShape, b: &ArrayShape| {
         a.compatible(b) && a.layout_or_default() == b.layout_or_default()

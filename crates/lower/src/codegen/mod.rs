@@ -1,4 +1,4 @@
-//! Kernels of reductions and of fused instructions.
+//! Generates kernels for reductions and for groups of fused instructions.
 
 pub(crate) mod fuse;
 pub(crate) mod reduce;

@@ -1,4 +1,4 @@
-//! Making kernels piece by piece.
+//! Builds kernels.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
@@ -6,18 +6,18 @@ use tilewright_ir::ElementType;
 
 use super::{Buffer, BufferId, Function, FunctionId, IndexId, Kernel, Register, RegisterId, Space};
 
-/// Adds buffers, registers and indices to a kernel, and finds them names.
+/// Adds buffers, registers and indices with unique names to a kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Build {
     kernel: Kernel,
     taken: FxHashSet<SmolStr>,
-    /// The first number that may make a name new.
+    /// For each name, the first number that may make it unique.
     numbers: FxHashMap<SmolStr, u64>,
 }
 
 impl Build {
     pub(crate) fn new(name: &str, target: &str) -> Self {
-        // Names of kernels and targets stand between blanks.
+        // In the text of a kernel, names are separated by blanks.
         let word = |name: &str| -> SmolStr {
             let word: String = name.split_whitespace().collect::<Vec<_>>().join("_");
             if word.is_empty() { "_".into() } else { word.into() }
@@ -65,7 +65,7 @@ impl Build {
         Kernel { body, ..self.kernel }
     }
 
-    /// The name, or the name with the first number that makes it new.
+    /// Returns the name, or the name with the first number that makes it unique.
     fn name(&mut self, wanted: &str) -> SmolStr {
         let legal: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -85,7 +85,7 @@ impl Build {
     }
 }
 
-/// Words that begin statements and values.
+/// Keywords that begin statements and values.
 const RESERVED: &[&str] = &[
     "for",
     "when",

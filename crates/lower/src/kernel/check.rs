@@ -1,10 +1,10 @@
-//! What must hold of a kernel before it is run.
+//! Checks that a kernel is valid before it runs.
 //!
-//! Names are known and types agree; registers are set before they are read;
-//! vectors are loaded from and stored to vector memory alone, which what is
-//! copied there fits; on a machine that aligns, whole vectors on vector
-//! boundaries, as far as that can be told from the text (the machine checks the
-//! rest). Buffers fit the vector memory, and what is alive at one time fits the
+//! Names are known and types agree. Registers are set before they are read. Only vector memory
+//! is loaded from and stored to, and copies fit their buffers. On a machine that aligns,
+//! accesses are whole vectors on vector boundaries as far as the text shows it; the machine
+//! checks the rest at run time. Buffers fit in vector memory, and live values fit in the
+//! registers.
 //! registers.
 
 mod live;
@@ -20,12 +20,12 @@ use super::{
     Statement, Value, print::lines,
 };
 
-/// What is wrong with a kernel.
+/// Why a kernel is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// The line of its text, from 1; the first if it concerns the whole.
+    /// The line of the kernel's text, from 1; 1 if the flaw concerns the whole kernel.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// The flaw, and the valid alternative.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// All that is wrong with a kernel on a target; nothing if it can be run.
+/// All flaws of a kernel on a target; empty if the kernel can run.
 pub fn check(kernel: &Kernel, target: &Target) -> Vec<Flaw> {
     let mut flaws: Vec<Flaw> = types::functions(kernel)
         .into_iter()
@@ -61,7 +61,7 @@ pub fn check(kernel: &Kernel, target: &Target) -> Vec<Flaw> {
     flaws
 }
 
-/// Buffers that are too large together.
+/// The message for buffers that exceed vector memory together.
 fn memory(kernel: &Kernel, target: &Target) -> Option<String> {
     let bytes = kernel.vmem_bytes();
     let fits = bytes.is_some_and(|bytes| bytes <= target.vector_memory_bytes);
@@ -75,8 +75,7 @@ fn memory(kernel: &Kernel, target: &Target) -> Option<String> {
 }
 
 impl Kernel {
-    /// Bytes of main memory that its buffers take; the greatest number where 64
-    /// bits do not hold it.
+    /// Bytes of the kernel's buffers in main memory; saturates at `u64::MAX`.
     pub fn main_memory_bytes(&self) -> u64 {
         let main = self.buffers.iter().filter(|buffer| match buffer.space {
             Space::In | Space::Out | Space::Workspace => true,
@@ -87,8 +86,7 @@ impl Kernel {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Bytes of vector memory that its buffers take; `None` where 64 bits do not
-    /// hold them.
+    /// Bytes of the kernel's buffers in vector memory; `None` if they do not fit in 64 bits.
     pub fn vmem_bytes(&self) -> Option<u64> {
         self.buffers.iter().try_fold(0u64, |sum, buffer| {
             let times = match buffer.space {
@@ -105,11 +103,11 @@ impl Kernel {
 struct Checker<'a> {
     kernel: &'a Kernel,
     target: &'a Target,
-    /// The registers that are set for certain.
+    /// For each register, whether it is certainly set.
     set: Vec<bool>,
-    /// Between which values the indices of the loops around are.
+    /// The range of the index of each enclosing loop.
     ranges: Vec<Option<RangeInclusive<i64>>>,
-    /// The indices of loops whose counts depend on others.
+    /// The indices of loops whose counts depend on other indices.
     varying: Vec<IndexId>,
     lines: &'a [usize],
     next: usize,
@@ -129,7 +127,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What is only set within may not be set after: the body may not run.
+    /// Checks a body. Registers set only inside count as unset after it, because it may not run.
     fn within(&mut self, body: &'a [Statement]) {
         let before = self.set.clone();
         self.statements(body);
@@ -152,7 +150,7 @@ impl<'a> Checker<'a> {
             Statement::Stream { grid, blocks, body } => {
                 let last = |n: u64| i64::try_from(n).ok().map(|n| n.saturating_sub(1).max(0));
                 let grid: Vec<_> = grid.iter().map(|&(index, n)| (index, last(n))).collect();
-                // The blocks depend on the grid.
+                // The addresses of the blocks depend on the grid.
                 self.bind(&grid);
                 blocks.iter().for_each(|block| self.block(block));
                 self.looped(&grid, body);
@@ -318,7 +316,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Parts are as long as each other.
+    /// Checks that all parts of a register have the same length.
     fn part(&mut self, of: RegisterId, len: u64, at: &Expr) {
         let whole = self.kernel.register(of).map_or(0, |register| register.len);
         if len == 0 || !whole.is_multiple_of(len) {
@@ -338,7 +336,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A digit cuts a vector evenly.
+    /// Checks that a digit divides a vector evenly.
     fn digit(&mut self, digit: Digit, len: u64) {
         let reach = digit.stride.checked_mul(digit.extent).filter(|&reach| reach > 0);
         if reach.is_none_or(|reach| !len.is_multiple_of(reach)) {
@@ -346,7 +344,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A vector that is loaded or stored.
+    /// Checks a vector that is loaded or stored.
     fn vector_at(&mut self, place: &Place, register: RegisterId, mask: &[Bound]) {
         self.mask(mask, self.kernel.register(register).map_or(0, |register| register.len));
         let (Some(register), Some(buffer)) =
@@ -377,8 +375,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Elements that are gathered: their type, and that not all of them lie
-    /// outside.
+    /// Checks the type of gathered elements, and that not all of them are out of bounds.
     fn gathered(&mut self, from: &Place, register: &Register) {
         self.loops(&from.at);
         let Some(buffer) = self.kernel.buffer(from.buffer) else { return };
@@ -402,8 +399,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A range within a buffer. What only some values of the indices reach is
-    /// left to the machine unless every one of them does.
+    /// Checks that a range is within a buffer. If only some values of the indices exceed it, the
+    /// machine reports that at run time.
     fn within_buffer(&mut self, place: &Place, len: &Expr, masked: bool) {
         self.indices(&place.at);
         self.indices(len);
@@ -425,8 +422,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether every value within its range is taken: so for sums of multiples of
-    /// indices whose loops do not depend on others.
+    /// Whether an expression takes every value of its range, which holds for sums of multiples
+    /// of indices whose loops do not depend on other loops.
     fn is_exact(&self, expr: &Expr) -> bool {
         expr.is_linear() && expr.indices().iter().all(|index| !self.varying.contains(index))
     }
@@ -442,7 +439,7 @@ impl<'a> Checker<'a> {
         self.loops(expr);
     }
 
-    /// That its indices are those of loops around.
+    /// Checks that the indices of an expression belong to enclosing loops.
     fn loops(&mut self, expr: &Expr) {
         for index in expr.indices() {
             if self.ranges.get(index.0).is_none_or(Option::is_none) {

@@ -1,44 +1,44 @@
-//! Addresses and counts as functions of the indices of loops.
+//! Addresses and counts as functions of loop indices.
 
 use std::ops::{Add, Mul, RangeInclusive};
 
 use super::IndexId;
 
-/// A whole number that depends on indices: in a kernel, on those of the loops around it.
+/// An integer expression of indices. In a kernel these are the indices of the enclosing loops.
 ///
 /// `24576*h + 3072*w` or `(n + 8)/8%16`, in the syntax of kernels; division
 /// rounds down and the remainder is not negative.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr<I = IndexId> {
-    /// The same everywhere.
+    /// A constant.
     Constant(i64),
     /// An index.
     Index(I),
-    /// The position in a vector, where there is one.
+    /// The position in a vector, in expressions that are evaluated per position.
     Position,
     /// A sum.
     Sum(Box<[Self; 2]>),
     /// A multiple.
     Times(Box<Self>, i64),
-    /// How many times a positive number goes into it.
+    /// The quotient by a positive number, rounded down.
     Over(Box<Self>, i64),
-    /// What is left of it then.
+    /// The remainder of that division.
     Modulo(Box<Self>, i64),
-    /// The lesser of two.
+    /// The lesser of two expressions.
     Least(Box<[Self; 2]>),
 }
 
 impl<I: Copy + PartialEq> Expr<I> {
-    /// Nothing.
+    /// The constant 0.
     pub const ZERO: Self = Self::Constant(0);
 
-    /// Its value, given those of the indices; `None` if it has none within 64
-    /// bits, or depends on the position.
+    /// The value for given values of the indices; `None` if it does not fit in 64 bits or
+    /// depends on the position.
     pub fn value(&self, index: &impl Fn(I) -> Option<i64>) -> Option<i64> {
         self.value_at(None, index)
     }
 
-    /// The same at a position.
+    /// The value at a position.
     pub fn value_at(
         &self,
         position: Option<i64>,
@@ -57,8 +57,8 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// Between which values it is, given the same of the indices; `None` where
-    /// 64 bits do not hold them, or it depends on the position.
+    /// The range of the value for given ranges of the indices; `None` if it does not fit in 64
+    /// bits or depends on the position.
     pub fn range(
         &self,
         index: &impl Fn(I) -> Option<RangeInclusive<i64>>,
@@ -66,7 +66,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         self.range_at(None, index)
     }
 
-    /// The same for positions in this range.
+    /// The range of the value for positions in the given range.
     pub fn range_at(
         &self,
         position: Option<RangeInclusive<i64>>,
@@ -129,7 +129,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The indices that it depends on, each as often as it is named.
+    /// The indices in the expression, each as often as it occurs.
     pub fn indices(&self) -> Vec<I> {
         match self {
             Self::Constant(_) | Self::Position => Vec::new(),
@@ -139,7 +139,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The additions, multiplications and divisions that compute it at each position.
+    /// The number of additions, multiplications and divisions that compute it at each position.
     pub fn operations(&self) -> u64 {
         match self {
             _ if !self.has_position() => 1,
@@ -163,8 +163,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// How many times a positive number goes into it, rounded down, in a simple
-    /// form.
+    /// The quotient by a positive number, rounded down and simplified.
     #[must_use]
     pub fn quotient(self, by: i64) -> Self {
         match self {
@@ -184,8 +183,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// What is left when a positive number is taken from it as often as it goes,
-    /// in a simple form.
+    /// The remainder by a positive number, simplified.
     #[must_use]
     pub fn remainder(self, by: i64) -> Self {
         match self {
@@ -201,8 +199,8 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The terms of a sum that are multiples of a number, if there are any, and the
-    /// others.
+    /// Splits a sum into the terms that are multiples of a number, if there are any, and the
+    /// rest.
     fn apart(self, number: i64) -> (Option<Self>, Self) {
         let mut terms = Vec::new();
         self.terms(&mut terms);
@@ -219,7 +217,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// A sum in which multiples of one thing are one term; constants come last.
+    /// Merges multiples of the same term; the constant comes last.
     fn collected(self) -> Self {
         let mut terms = Vec::new();
         self.clone().terms(&mut terms);
@@ -249,7 +247,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         sum + Self::Constant(constant)
     }
 
-    /// A multiple of a number, divided by it.
+    /// Divides a multiple of a number by it.
     fn divided(self, by: i64) -> Self {
         match self {
             Self::Sum(both) => {
@@ -260,7 +258,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The same with other expressions in place of its indices.
+    /// Replaces the indices by other expressions.
     #[must_use]
     pub fn with<J: Copy + PartialEq>(&self, index: &impl Fn(I) -> Expr<J>) -> Expr<J> {
         match self {
@@ -275,8 +273,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The same in a simpler form, as far as what indices and positions are within
-    /// tells.
+    /// Simplifies the expression as far as the ranges of indices and positions allow.
     #[must_use]
     pub fn simplified(
         self,
@@ -316,7 +313,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The lesser of two.
+    /// The lesser of two expressions.
     #[must_use]
     pub fn least(self, other: Self) -> Self {
         match (&self, &other) {

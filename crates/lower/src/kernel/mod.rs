@@ -1,4 +1,4 @@
-//! Kernels: small programs for a vector machine, as text that people read.
+//! Kernels: small programs for a vector machine, with a readable text form.
 //!
 //! ```text
 //! kernel sum for tpu-like
@@ -17,15 +17,13 @@
 //!       s = call add(s, v)
 //! ```
 //!
-//! Memory is flat: an array lies in a buffer as its layout says, padding
-//! included, and addresses count elements. Buffers in main memory (`in`, `out`)
-//! are only copied from and to; buffers in vector memory (`vmem`) are loaded
-//! from and stored to, a whole vector at a time. What a vector holds is said by
-//! the *position* `p` in it, cut into digits where that is needed: `p%128` is
-//! the lane and `p/128%8` the row of a vector of 8x128.
+//! Memory is flat: an array is stored in a buffer in its layout, padding included, and addresses
+//! count elements. Buffers in main memory (`in`, `out`) are only the source and the target of
+//! copies; buffers in vector memory (`vmem`) are loaded from and stored to, a whole vector at a
+//! time. The *position* `p` numbers the elements of a vector and is cut into digits if needed:
+//! `p%128` is the lane and `p/128%8` the row of a vector of 8x128.
 //!
-//! Registers are variables: they are set again and again, and hold vectors of
-//! one type.
+//! Registers are variables: they can be set repeatedly, and hold vectors of one type.
 
 pub(crate) mod build;
 mod check;
@@ -67,164 +65,164 @@ ids! {
 /// A program for a vector machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kernel {
-    /// What it is called.
+    /// The name.
     pub name: SmolStr,
-    /// The target that it is made for.
+    /// The name of the target.
     pub target: SmolStr,
-    /// The memory that it works on.
+    /// The buffers.
     pub buffers: Vec<Buffer>,
     /// The functions that it applies to vectors, element by element.
     pub functions: Vec<Function>,
-    /// The names of the indices of its loops.
+    /// The names of its loop indices.
     pub indices: Vec<SmolStr>,
     /// Its vector registers.
     pub registers: Vec<Register>,
-    /// What it does.
+    /// Its statements.
     pub body: Vec<Statement>,
 }
 
 /// Memory for elements of one type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Buffer {
-    /// What it is called.
+    /// The name.
     pub name: SmolStr,
-    /// Where it is.
+    /// The memory that holds it.
     pub space: Space,
-    /// What it holds.
+    /// The type of its elements.
     pub element_type: ElementType,
-    /// How many elements, padding included.
+    /// Number of elements, padding included.
     pub len: u64,
 }
 
-/// Where a buffer is.
+/// The memory that holds a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Main memory that the caller fills.
     In,
     /// Main memory that the caller reads.
     Out,
-    /// Main memory for what lies between.
+    /// Main memory for intermediate values.
     Workspace,
     /// Vector memory.
     Vmem,
-    /// Vector memory that is filled while its other half is read.
+    /// Vector memory with two halves: one is filled while the other is read.
     VmemTwice,
 }
 
 /// A register's name and type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Register {
-    /// What it is called.
+    /// The name.
     pub name: SmolStr,
-    /// What its elements are.
+    /// The type of its elements.
     pub element_type: ElementType,
-    /// How many of them it holds.
+    /// Number of elements.
     pub len: u64,
 }
 
-/// A function of scalars, applied to vectors element by element: the
-/// computation of a reduce, for one.
+/// A function of scalars that is applied to vectors element by element, such as the computation
+/// of a reduce.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Function {
-    /// What it is called.
+    /// The name.
     pub name: SmolStr,
-    /// Its parameters first, then every value it computes.
+    /// The parameters, followed by every computed value.
     pub values: Vec<FunctionValue>,
-    /// How many of these are parameters.
+    /// Number of parameters.
     pub parameters: usize,
-    /// What it computes, one value after the other.
+    /// The steps, each of which computes one value.
     pub steps: Vec<FunctionStep>,
-    /// What it returns.
+    /// The values that it returns.
     pub results: Vec<usize>,
 }
 
 /// A value of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionValue {
-    /// What it is called.
+    /// The name.
     pub name: SmolStr,
-    /// What it is.
+    /// The type.
     pub element_type: ElementType,
 }
 
-/// How a value of a function comes about.
+/// How a value of a function is computed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionStep {
     /// A constant.
     Constant(Literal),
-    /// An elementwise op of values before it.
+    /// An elementwise op on earlier values.
     Apply(Op, SmallVec<[usize; 3]>),
 }
 
-/// A place in a buffer: its address in elements.
+/// An address in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Which buffer.
+    /// The buffer.
     pub buffer: BufferId,
-    /// Where in it.
+    /// The address, in elements.
     pub at: Expr,
 }
 
 /// A digit of the position in a vector: `position / stride % extent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digit {
-    /// Positions between neighbours.
+    /// Positions between two neighbouring values of the digit.
     pub stride: u64,
-    /// How many values it has.
+    /// Number of values.
     pub extent: u64,
 }
 
-/// The positions at which a digit is between two bounds.
+/// The positions whose digit is in a range.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
     /// The digit.
     pub digit: Digit,
-    /// The least value that counts.
+    /// The first value of the range.
     pub from: Expr,
-    /// The least value after those that count.
+    /// The first value after the range.
     pub to: Expr,
 }
 
-/// The positions at which all bounds hold: all, if there are none.
+/// The positions at which all bounds hold; all positions if there are no bounds.
 pub type Mask = SmallVec<[Bound; 1]>;
 
-/// One thing that a kernel does.
+/// A statement of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
-    /// Does the same for every value of an index from 0 on.
+    /// Runs the body for every value of an index, from 0.
     For {
         /// The index.
         index: IndexId,
-        /// How many values.
+        /// Number of iterations.
         count: Expr,
-        /// What is done.
+        /// The statements of an iteration.
         body: Vec<Statement>,
     },
-    /// Does something if two numbers are equal.
+    /// Runs the body if two numbers are equal.
     When {
         /// The numbers.
         equal: [Expr; 2],
-        /// What is done.
+        /// The statements to run.
         body: Vec<Statement>,
     },
-    /// Loops, the last index fastest, over blocks that come from main memory: the
-    /// next block is copied while one is worked on.
+    /// Nested loops, the last index fastest, over blocks that are copied from main memory: the
+    /// next block is copied while the current one is processed.
     Stream {
-        /// The indices with how many values each has.
+        /// The indices, each with its number of values.
         grid: Vec<(IndexId, u64)>,
-        /// What is copied.
+        /// The blocks to copy.
         blocks: Vec<Block>,
-        /// What is done with it.
+        /// The statements that process a block.
         body: Vec<Statement>,
     },
-    /// Starts to copy between main memory and vector memory; of no elements or fewer,
-    /// nothing, so that what is cut into blocks may be padding in the last ones.
+    /// Starts a copy between main memory and vector memory. A length of 0 or less copies
+    /// nothing, so the last blocks of an array may be padding only.
     Copy {
-        /// Where to.
+        /// The destination.
         to: Place,
-        /// Where from.
+        /// The source.
         from: Place,
-        /// How many elements.
+        /// Number of elements.
         len: Expr,
     },
     /// Waits for the copies from and to a buffer.
@@ -233,98 +231,98 @@ pub enum Statement {
     Set {
         /// The registers.
         registers: SmallVec<[RegisterId; 1]>,
-        /// To what.
+        /// The value.
         value: Value,
     },
-    /// Stores a register's elements, those under the mask, side by side.
+    /// Stores the elements of a register that are under the mask, at consecutive addresses.
     Store {
-        /// Where the first goes.
+        /// The address of the first element.
         to: Place,
         /// The register.
         from: RegisterId,
-        /// Which elements.
+        /// The elements to store.
         mask: Mask,
     },
 }
 
-/// What a stream copies for every step of its grid: a run of memory, or several.
+/// A run of memory, or several runs, copied for every step of a stream's grid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
-    /// Where in vector memory a run goes.
+    /// The address of a run in vector memory.
     pub to: Place,
-    /// Where in main memory it begins.
+    /// The address of a run in main memory.
     pub from: Place,
-    /// How many elements it has.
+    /// Number of elements of a run.
     pub len: Expr,
-    /// One run for all values of these indices, which only the places depend on.
+    /// Indices with their numbers of values. One run is copied for each; only the two addresses
+    /// depend on these indices.
     pub each: Vec<(IndexId, Expr)>,
 }
 
-/// What registers are set to.
+/// A value that registers are set to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Elements side by side in vector memory, a whole vector of them; those not
-    /// under the mask are not read, and are the literal.
+    /// A whole vector of consecutive elements of vector memory. Elements outside the mask are
+    /// not read and equal the literal.
     Load {
-        /// Where the first is.
+        /// The address of the first element.
         from: Place,
-        /// Which are read.
+        /// The elements to read.
         mask: Mask,
-        /// What the others are.
+        /// The value of the other elements.
         otherwise: Option<Literal>,
     },
-    /// One element of vector memory, everywhere.
+    /// One element of vector memory, at every position.
     Scalar(Place),
-    /// A constant, everywhere.
+    /// A constant, at every position.
     Splat(Literal),
-    /// Elements from anywhere in vector memory: at each position the one at an
-    /// address that depends on the position. Those not under the mask are not read,
-    /// and are the literal.
+    /// Elements from any addresses of vector memory: the address depends on the position.
+    /// Elements outside the mask are not read and equal the literal.
     Gather {
-        /// Where they are.
+        /// The address at each position.
         from: Place,
-        /// Which are read.
+        /// The elements to read.
         mask: Mask,
-        /// What the others are.
+        /// The value of the other elements.
         otherwise: Option<Literal>,
     },
-    /// Integers that depend on the position, wrapped around to the register's type.
+    /// Integers that depend on the position, wrapped to the register's type.
     Positions(Expr),
-    /// Whether positions are under a mask.
+    /// Whether each position is under a mask.
     Under(Mask),
     /// An elementwise op.
     Apply(Op, SmallVec<[RegisterId; 3]>),
-    /// A function, element by element.
+    /// A function, applied element by element.
     Call(FunctionId, SmallVec<[RegisterId; 4]>),
-    /// The elements along a digit, combined by a function of two of them: every
-    /// position along it gets the result.
+    /// Combines the elements along a digit with a function of two elements; every position along
+    /// the digit gets the result.
     Fold {
-        /// The function of as many accumulators, then as many elements.
+        /// A function of some accumulators followed by the same number of elements.
         by: FunctionId,
         /// The digit.
         along: Digit,
-        /// What is combined.
+        /// The registers with the elements.
         of: SmallVec<[RegisterId; 2]>,
     },
-    /// The element at one value of a digit, at all its values.
+    /// Copies the element at one value of a digit to all values of the digit.
     Spread {
-        /// What is spread.
+        /// The register with the elements.
         of: RegisterId,
         /// The digit.
         along: Digit,
-        /// Its value.
+        /// The value of the digit.
         at: Expr,
     },
     /// A part of a register that holds several times as many elements.
     Part {
         /// The register.
         of: RegisterId,
-        /// Which of its parts.
+        /// The number of the part.
         at: Expr,
     },
 }
 
-/// The number after another, as [`Bound::to`] of a single value.
+/// The expression plus one, as [`Bound::to`] of a single value.
 pub fn after(from: &Expr) -> Expr {
     match from {
         Expr::Constant(value) => Expr::Constant(value.saturating_add(1)),
@@ -333,13 +331,12 @@ pub fn after(from: &Expr) -> Expr {
 }
 
 impl Digit {
-    /// The value at a position.
+    /// The value of the digit at a position.
     pub fn at(self, position: u64) -> u64 {
         position / self.stride.max(1) % self.extent.max(1)
     }
 
-    /// The value at the position that an expression is evaluated at; `None` where 64
-    /// signed bits do not hold the digit's numbers.
+    /// The digit as an expression of the position; `None` if its numbers do not fit in `i64`.
     pub fn expr(self) -> Option<Expr> {
         let (stride, extent) = (self.stride.try_into().ok()?, self.extent.try_into().ok()?);
         Some(Expr::Position.quotient(stride).remainder(extent))
@@ -347,7 +344,7 @@ impl Digit {
 }
 
 impl Value {
-    /// The registers that it is computed of.
+    /// The registers that the value reads.
     pub fn operands(&self) -> impl Iterator<Item = RegisterId> + '_ {
         let several: &[RegisterId] = match self {
             Self::Load { .. }
@@ -366,17 +363,17 @@ impl Value {
 }
 
 impl Kernel {
-    /// A buffer.
+    /// Looks up a buffer.
     pub fn buffer(&self, id: BufferId) -> Option<&Buffer> {
         self.buffers.get(id.0)
     }
 
-    /// A register.
+    /// Looks up a register.
     pub fn register(&self, id: RegisterId) -> Option<&Register> {
         self.registers.get(id.0)
     }
 
-    /// A function.
+    /// Looks up a function.
     pub fn function(&self, id: FunctionId) -> Option<&Function> {
         self.functions.get(id.0)
     }

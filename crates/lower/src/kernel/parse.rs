@@ -1,4 +1,4 @@
-//! Kernels from text.
+//! Parses the text of kernels.
 
 mod cursor;
 mod number;
@@ -9,22 +9,22 @@ use thiserror::Error;
 
 use super::{Buffer, Function, FunctionStep, FunctionValue, Kernel, Space};
 
-/// Where a text is no kernel.
+/// A syntax error in the text of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
-    /// The character of the line, from 1.
+    /// The column, in characters from 1.
     pub column: usize,
-    /// What was expected.
+    /// The expected syntax.
     pub message: String,
 }
 
-/// Reads a kernel as it is printed.
+/// Parses a kernel in the format that it is printed in.
 ///
 /// # Errors
-/// At the first thing that does not belong there.
+/// The first syntax error.
 pub fn parse(text: &str) -> Result<Kernel, ParseError> {
     let mut parser = Parser { text, at: 0, kernel: Kernel::default(), depth: 0 };
     parser.kernel()?;
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Kernel, ParseError> {
 
 type Parsed<T> = Result<T, ParseError>;
 
-/// How deep statements and expressions may be within each other.
+/// Maximum nesting depth of statements and expressions.
 const MOST_NESTED: usize = 64;
 
 struct Parser<'a> {

@@ -1,4 +1,4 @@
-//! Kernels as text.
+//! Prints kernels as text.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -10,10 +10,10 @@ use super::{
     RegisterId, Space, Statement, Value, scalar,
 };
 
-/// The line, from 1, of the text on which each statement begins, in the order of
-/// the text: statements within others after these.
+/// For each statement, the line of the text (from 1) on which it begins, in the order of the
+/// text: the statements of a body follow the statement that contains them.
 pub fn lines(kernel: &Kernel) -> Vec<usize> {
-    // `kernel`, buffers, functions with their first and last two lines, `{`.
+    // The header: `kernel`, the buffers, functions with three extra lines each, and `{`.
     let functions = kernel.functions.iter().map(|function| function.steps.len() + 3);
     let mut next = 1 + kernel.buffers.len() + functions.sum::<usize>() + 2;
     let mut lines = Vec::new();
@@ -33,7 +33,7 @@ fn count(statements: &[Statement], next: &mut usize, lines: &mut Vec<usize>) {
 }
 
 impl Statement {
-    /// The statements within.
+    /// The statements of the body, if the statement has one.
     pub fn body(&self) -> Option<&[Statement]> {
         match self {
             Self::For { body, .. } | Self::When { body, .. } | Self::Stream { body, .. } => {
@@ -45,7 +45,7 @@ impl Statement {
 }
 
 impl Space {
-    /// The word in front of a buffer, and the one after it.
+    /// The keywords before and after the declaration of a buffer.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::In => ("in", ""),
@@ -97,7 +97,7 @@ fn write_function(f: &mut Formatter<'_>, function: &Function) -> fmt::Result {
     writeln!(f, "  return {}\n}}", results.join(", "))
 }
 
-/// An op with its operands, and the attributes that are words or numbers.
+/// Writes an op with its operands and those attributes that are words or numbers.
 fn write_op<'a>(
     f: &mut Formatter<'_>,
     op: &Op,
@@ -119,7 +119,7 @@ fn write_op<'a>(
     done
 }
 
-/// A scalar, to be written.
+/// A scalar that is displayed as kernels write it.
 struct Scalar<'a>(&'a Literal);
 
 impl Display for Scalar<'_> {
@@ -139,7 +139,7 @@ impl Display for Digit {
 
 struct Printer<'a> {
     kernel: &'a Kernel,
-    /// The registers whose types were written.
+    /// For each register, whether its type was written.
     known: Vec<bool>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Printer<'a> {
         format!(" where {}", bounds.join(", "))
     }
 
-    /// Whether a range holds one value, in the form in which this is parsed.
+    /// Whether a range holds one value and has the form that the parser produces for it.
     fn single(&self, from: &Expr, to: &Expr) -> bool {
         *to == super::after(from)
     }
@@ -252,7 +252,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A register that is set: with its type, if for the first time.
+    /// A register on the left side, with its type if it is set for the first time.
     fn set(&mut self, id: RegisterId) -> String {
         let known = self.known.get_mut(id.0).is_none_or(|known| std::mem::replace(known, true));
         match self.kernel.register(id) {
@@ -302,11 +302,11 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// An expression with the names of a kernel.
+/// An expression that is displayed with the names of a kernel.
 struct ShownExpr<'a> {
     kernel: &'a Kernel,
     expr: &'a Expr,
-    /// Whether it is a part of another, so that more than an atom needs brackets.
+    /// Whether it is a part of another expression, so that anything but an atom needs brackets.
     nested: bool,
 }
 
@@ -344,7 +344,7 @@ impl ShownExpr<'_> {
         }
     }
 
-    /// What is divided: division goes from left to right.
+    /// Shows a dividend. A quotient needs no brackets, because division is left-associative.
     fn divided<'a>(&'a self, expr: &'a Expr) -> ShownExpr<'a> {
         match expr {
             Expr::Over(..) | Expr::Modulo(..) => self.whole(expr),

@@ -1,8 +1,8 @@
-//! Scalars as kernels write them.
+//! The text form of scalars in kernels.
 //!
-//! As short as reads back to the same bits: `7`, `true`, `0.1`, `-0.0`, `inf`.
-//! What no number stands for (the bits of a NaN) is written as bits,
-//! `0x7fc00001`; a complex number as its two parts, `0.5 -1.0`.
+//! The shortest text that parses to the same bits: `7`, `true`, `0.1`, `-0.0`, `inf`. The bits
+//! of a NaN are written in hexadecimal, `0x7fc00001`, and a complex number as its two parts,
+//! `0.5 -1.0`.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -10,7 +10,7 @@ use tilewright_ir::element::NumberClass;
 use tilewright_ir::small_float::Format;
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};
 
-/// A scalar as text; `None` for what is no scalar.
+/// A scalar as text; `None` for arrays, tuples and tokens.
 pub(super) fn print(literal: &Literal) -> Option<String> {
     let array = literal.as_array().filter(|array| array.len() == 1)?;
     Some(match array.data() {
@@ -45,12 +45,12 @@ fn part64(value: f64) -> String {
     float(value, value, value.to_bits())
 }
 
-/// How many words a scalar of a type takes.
+/// The number of words that a scalar of a type takes.
 pub(super) fn words(element_type: ElementType) -> usize {
     if element_type.class() == NumberClass::Complex { 2 } else { 1 }
 }
 
-/// The scalar of a type that words stand for.
+/// Parses the words of a scalar of a type.
 pub(super) fn parse(element_type: ElementType, words: &[&str]) -> Option<Literal> {
     let data = match (element_type, words) {
         (ElementType::C64, [re, im]) => Data::C64(vec![Complex::new(f32_of(re)?, f32_of(im)?)]),
@@ -109,7 +109,7 @@ fn f64_of(word: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Written by hand, with bits from the definitions of the formats.
+    /// The expected bits are written by hand from the definitions of the formats.
     #[test]
     fn scalars_read_back() {
         for (element_type, text) in [

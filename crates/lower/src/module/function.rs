@@ -1,4 +1,4 @@
-//! Computations of scalars as functions of kernels.
+//! Converts computations of scalars to functions of kernels.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -6,12 +6,11 @@ use tilewright_ir::{CompId, InstId, Module, Op};
 
 use crate::kernel::{Function, FunctionStep, FunctionValue};
 
-/// Computations with more instructions than this, calls included, are left.
+/// Largest number of instructions of a computation, calls included, that is converted.
 const MOST_STEPS: usize = 256;
 
-/// The function that a computation on scalars is: elementwise ops, constants and
-/// calls, with a scalar or a tuple of scalars as its result. `None` for all
-/// others.
+/// Converts a computation of elementwise ops, constants and calls whose result is a scalar or a
+/// tuple of scalars. `None` for all other computations.
 pub(super) fn function(module: &Module, computation: CompId, name: &str) -> Option<Function> {
     let mut function = Function {
         name: name.into(),
@@ -30,7 +29,7 @@ pub(super) fn function(module: &Module, computation: CompId, name: &str) -> Opti
     Some(function)
 }
 
-/// Adds a value of the type of an instruction, which is a scalar.
+/// Adds a value of the type of a scalar instruction.
 fn push(module: &Module, id: InstId, function: &mut Function) -> Option<usize> {
     let shape = module.array_shape(id).filter(|shape| shape.rank() == 0)?;
     let place = function.values.len();
@@ -39,7 +38,7 @@ fn push(module: &Module, id: InstId, function: &mut Function) -> Option<usize> {
     Some(place)
 }
 
-/// Adds what a computation does; gives its results.
+/// Adds the steps of a computation and returns the numbers of its results.
 fn inline(
     module: &Module,
     computation: CompId,

@@ -1,4 +1,4 @@
-//! What the host runs, and why.
+//! Host calls: the instructions that the host runs, and the reasons.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,29 +18,29 @@ pub struct HostCall {
     pub id: InstId,
     /// Its name.
     pub name: String,
-    /// Why the host runs it.
+    /// The reason why the host runs it.
     pub reason: HostReason,
 }
 
-/// Why an instruction is in no kernel.
+/// The reason why an instruction is in no kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostReason {
-    /// Its op is none that kernels compute.
+    /// Kernels do not compute its op.
     Op(Opcode),
-    /// It is a fusion that the module came with.
+    /// It is a fusion of the original module.
     Fusion,
-    /// An operand or the result is a tuple or another thing that is no array.
+    /// An operand or the result is not an array, but for example a tuple.
     NoArray,
-    /// Dims that are only known at run time.
+    /// It has dims that are known only at run time.
     Dynamic,
-    /// It waits for other instructions, as its control predecessors say.
+    /// Its control predecessors make it wait for other instructions.
     Waits,
-    /// Its elements follow from their indices, so that reductions do not read it.
+    /// Its elements follow from their indices, so reductions do not read it.
     Counts,
-    /// Nothing reads its result; what waits for it may keep it beside a kernel.
+    /// Its result has no users; a control successor may keep it beside a kernel.
     Unused,
-    /// It could be a kernel, but not as it stands, or not on this target.
+    /// Lowering supports its op, but not this instruction or not on this target.
     Refused(LowerError),
 }
 
@@ -68,11 +68,11 @@ impl fmt::Display for HostReason {
     }
 }
 
-/// One line: the instruction, and why the host runs it.
+/// Displays one line: the instruction and the reason why the host runs it.
 impl fmt::Display for HostCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
-            // It names the instruction, or else one that it needs.
+            // The error already names this instruction, or an operand that it needs.
             HostReason::Refused(error) if error.site.instruction.as_ref() == Some(&self.name) => {
                 error.fmt(f)
             }
@@ -81,8 +81,8 @@ impl fmt::Display for HostCall {
     }
 }
 
-/// Why no kernel of several instructions computes an instruction; `Ok` where one may.
-/// Reductions are computed where `reduces` is true.
+/// Checks whether a kernel of several instructions can compute an instruction; the error is the
+/// reason why not. Reductions are allowed if `reduces` is true.
 pub(super) fn computed(module: &Module, id: InstId, reduces: bool) -> Result<(), HostReason> {
     let opcode = module.opcode(id);
     let has_kernel = match module.op(id) {
@@ -115,7 +115,7 @@ pub(super) fn computed(module: &Module, id: InstId, reduces: bool) -> Result<(),
     if waits { Err(HostReason::Waits) } else { Ok(()) }
 }
 
-/// The instructions of a lowered module that are in no kernel.
+/// The host calls of a lowered module.
 pub(super) fn calls(
     module: &Verified,
     kernels: &HashMap<InstId, Kernel>,
@@ -144,8 +144,8 @@ pub(super) fn calls(
     called.filter_map(call).collect()
 }
 
-/// Whether an instruction does something itself: what moves no element is nobody's
-/// work, and of calls, branches and loops the instructions are asked for.
+/// Whether an instruction is work for the host. Ops that move no element are not; calls,
+/// branches and loops are represented by the instructions of their computations.
 fn is_work(module: &Module, id: InstId) -> bool {
     !matches!(
         module.opcode(id),

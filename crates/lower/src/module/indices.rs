@@ -1,21 +1,21 @@
-//! Arrays that count: what they hold follows from where it is.
+//! Recognises arrays whose elements follow from their indices.
 
 use tilewright_ir::element::NumberClass;
 use tilewright_ir::index::row_major_strides;
 use tilewright_ir::{InstId, Module, Op};
 
-/// How far values are looked through.
+/// Largest number of instructions that are looked through.
 const MOST_STEPS: usize = 8;
 
-/// By which factor each index goes into the elements of an array, which are sums of
-/// multiples of their indices. `None` if they are not, as far as that can be seen: an
-/// `iota` of integers, broadcast, copied, reshaped.
+/// For each dim the factor by which its index contributes to an element: elements are sums of
+/// multiples of their indices. `None` unless the array is an `iota` of integers, possibly
+/// broadcast, copied or reshaped.
 pub(super) fn indices(module: &Module, id: InstId) -> Option<Vec<i64>> {
     let shape = module.array_shape(id)?;
     if !matches!(shape.element_type.class(), NumberClass::Signed | NumberClass::Unsigned) {
         return None;
     }
-    // What becomes of the indices of the iota on the way here.
+    // The instructions between the iota and the array.
     let mut steps = vec![id];
     let mut last = id;
     while !matches!(module.op(last), Op::Iota(_)) {
@@ -52,8 +52,7 @@ pub(super) fn indices(module: &Module, id: InstId) -> Option<Vec<i64>> {
     Some(factors)
 }
 
-/// The factors after a reshape: a dim with a factor may be split, but not be merged
-/// with others.
+/// The factors after a reshape. A dim with a factor may be split but not merged with others.
 fn reshaped(from: &[i64], factors: &[i64], to: &[i64]) -> Option<Vec<i64>> {
     if from.contains(&0) || to.contains(&0) {
         return None;

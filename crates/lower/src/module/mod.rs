@@ -1,8 +1,8 @@
-//! Whole modules: what each instruction becomes.
+//! Lowers whole modules.
 //!
-//! [`lower`] partitions the instructions of a module into groups, each of which is one
-//! kernel, and says of every other instruction why the host runs it. What a reduce or a
-//! top-k of a module is to kernels, [`reduction`] and [`selection`] say.
+//! [`lower`] partitions the instructions of a module into groups, each of which is one kernel,
+//! and gives a reason for every other instruction, which the host runs. [`reduction`] and
+//! [`selection`] describe a reduce or a top-k of a module for kernels.
 
 mod function;
 mod host;
@@ -33,27 +33,26 @@ pub use selection::selection;
 use outline::outline;
 use partition::Partitioned;
 
-/// A module, lowered: every kernel of several instructions is a `fusion` of it.
+/// A lowered module: every kernel of several instructions is one of its `fusion`s.
 #[derive(Debug)]
 pub struct Lowered {
     /// The module.
     pub module: Verified,
-    /// The kernels of its fusions; each reads their operands in order.
+    /// The kernel of each fusion; its inputs are the operands in order.
     pub kernels: HashMap<InstId, Kernel>,
-    /// The reduces and top-ks that are in no fusion, in the order of the text: the
-    /// kernels of each, or why it has none.
+    /// The reduces and top-ks outside of fusions, in the order of the text: the kernels of each,
+    /// or the reason why it has none.
     pub alone: Vec<(InstId, Result<Sequence, LowerError>)>,
-    /// The instructions that are in no kernel, in the order of the text, and why.
+    /// The instructions that are in no kernel, in the order of the text.
     pub host_calls: Vec<HostCall>,
 }
 
-/// Makes kernels of what can be one: elementwise ops, broadcasts, moves and
-/// reductions, several of them together where that saves stores. With a strategy other
-/// than one pass, reductions are kernels of their own. The module is lowered as it
-/// stands: bring it into its simplest form first.
+/// Lowers elementwise ops, broadcasts, moves and reductions to kernels, and fuses several of
+/// them where that saves stores. With a strategy other than one pass, reductions are kernels of
+/// their own. The module is lowered as it stands: simplify it first.
 ///
 /// # Errors
-/// If the module cannot be edited so, which is a bug.
+/// If the module cannot be edited in this way, which is a bug.
 pub fn lower(
     module: &Verified,
     target: &Target,
@@ -80,12 +79,12 @@ pub fn lower(
     Ok(Lowered { module, kernels, alone, host_calls })
 }
 
-/// The kernels of a reduce; of a top-k, which no strategy does in another way, one
-/// that reads its first operand.
+/// The kernels of a reduce. A top-k has one kernel, which reads its first operand and does not
+/// depend on the strategy.
 ///
 /// # Errors
-/// If its computation is not elementwise, arrays lie in a way that no kernel can
-/// walk on this target, or the strategy is none for such a computation.
+/// If its computation is not elementwise, a kernel cannot walk the layouts of its arrays on this
+/// target, or the strategy does not support its computation.
 pub fn lowered(
     module: &Verified,
     id: InstId,
@@ -111,15 +110,15 @@ fn sequence(
 /// The kernel of a group of a module's instructions.
 ///
 /// # Errors
-/// If an instruction is none that kernels compute, arrays lie in a way that no
-/// kernel can walk on this target, or there is too little room.
+/// If kernels do not support an instruction or the layout of an array on this target, or a
+/// resource of the target is too small.
 pub fn fused(module: &Verified, group: &Group, target: &Target) -> Result<Kernel, LowerError> {
     let members = fuse::members(module, group)?.into_iter();
     let reductions = members.filter_map(|id| Some((id, reduction(module, id)?))).collect();
     fuse::fused(module, group, &reductions, target)
 }
 
-/// Every reduce and top-k that is run, in the order of the text.
+/// Every reduce and top-k that is executed, in the order of the text.
 pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
     let computations = executed(module).into_iter();
     let instructions = computations.flat_map(|computation| module.instructions(computation));
@@ -128,8 +127,8 @@ pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
     })
 }
 
-/// The computations whose instructions are executed one by one: the entry, and what it
-/// calls, branches to and loops over.
+/// The computations whose instructions are executed one by one: the entry, and the computations
+/// of calls, branches and loops.
 fn executed(module: &Module) -> Vec<CompId> {
     let mut found: Vec<CompId> = module.entry().into_iter().collect();
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! Kernels as fusions of a module.
+//! Makes each kernel a `fusion` of the module.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::ops::control::{FusionAttrs, FusionKind, GetTupleElementAttrs};
@@ -7,12 +7,12 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position, Shape};
 
 use crate::codegen::fuse::{Group, members};
 
-/// Puts a `fusion` in the place of each group of a computation, each after those that
-/// it reads of, and removes what nobody needs then. Gives the fusions.
+/// Replaces each group of a computation by a `fusion` after the fusions that it reads, and
+/// removes instructions that are no longer needed. Returns the fusions.
 ///
 /// # Errors
-/// If the module cannot be edited so: groups are of other computations, or one
-/// reads what a later one writes.
+/// If the module cannot be edited in this way: groups belong to other computations, or a group
+/// reads results of a later one.
 pub(super) fn outline(
     module: &mut Module,
     computation: CompId,
@@ -45,7 +45,7 @@ pub(super) fn outline(
     Ok(fusions)
 }
 
-/// What a group computes, as a computation of its inputs.
+/// The computation of a group, with its inputs as parameters.
 fn fused_computation(
     module: &mut Module,
     parent: CompId,
@@ -84,7 +84,7 @@ fn fused_computation(
     Ok(computation)
 }
 
-/// The fusion, and what is there now instead of each output.
+/// Inserts the fusion and returns the replacement of each output.
 fn insert(
     module: &mut Module,
     parent: CompId,
@@ -114,13 +114,13 @@ fn insert(
     Ok((fusion, parts))
 }
 
-/// What a fusion gives: a tuple, if that is several arrays.
+/// The result shape of a fusion: a tuple if it has several outputs.
 fn shape(module: &Module, group: &Group) -> Shape {
     let mut shapes: Vec<Shape> = group.outputs.iter().map(|&id| module.shape(id).clone()).collect();
     if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
 }
 
-/// Where the last of some instructions has been computed.
+/// The position after the last of some instructions.
 fn after(module: &Module, parent: CompId, inputs: &[InstId]) -> Position {
     let inputs: FxHashSet<InstId> = inputs.iter().copied().collect();
     let mut next = module.instructions(parent).next();
@@ -133,7 +133,7 @@ fn after(module: &Module, parent: CompId, inputs: &[InstId]) -> Position {
     next.map_or(Position::End(parent), Position::Before)
 }
 
-/// Names that no computation has.
+/// Generates names that no computation has.
 struct Names {
     taken: FxHashSet<String>,
     number: u64,

@@ -1,11 +1,11 @@
-//! Which instructions become one kernel.
+//! Chooses the instructions that become one kernel.
 //!
-//! As the costs have it: what is elementwise or a broadcast, and every move that
-//! moves nothing, is computed where it is used, also several times; so is all that
-//! is small. A large array that is reduced, transposed, padded or the like is
-//! stored, and so is what the host reads. Each stored value is a kernel of its own,
-//! with all that it needs down to what is stored; two of the same dims that read
-//! the same are one kernel, and so are two that only know what is small.
+//! The choice follows the cost model. Elementwise ops, broadcasts, moves that move no element
+//! and small arrays are computed in each kernel that uses them, possibly several times. Large
+//! arrays that are reduced, transposed, padded or the like are stored, and so are arrays that
+//! the host reads. Each stored array becomes a kernel with all its operands down to other stored
+//! arrays. Two kernels of the same dims that read the same array are merged, and so are two
+//! kernels of small arrays only.
 
 use std::collections::VecDeque;
 
@@ -23,17 +23,16 @@ use crate::kernel::Kernel;
 /// A group with its kernel.
 type Made = (Group, Kernel);
 
-/// A computation as kernels.
+/// A computation, partitioned into kernels.
 pub(super) struct Partitioned {
-    /// The groups with their kernels, each after those that it reads of.
+    /// The groups with their kernels; a group comes after the groups that it reads.
     pub(super) groups: Vec<Made>,
-    /// What must be stored and could be a kernel, but is none: the host computes it.
+    /// Values that must be stored and whose kernels are refused, so the host computes them.
     pub(super) refused: Vec<(InstId, LowerError)>,
 }
 
-/// The kernels of a computation. Instructions that are in none have none: the host
-/// computes them. So are reductions, where somebody else makes kernels of these:
-/// `reduces` is false then.
+/// Partitions a computation. The host runs every instruction that is in no kernel. `reduces` is
+/// false if reductions become kernels elsewhere and must not be included.
 pub(super) fn partition(
     module: &Verified,
     computation: CompId,
@@ -70,7 +69,7 @@ pub(super) fn partition(
                 partition.wanted.extend(computed.collect::<Vec<_>>());
                 made.push(lowered);
             }
-            // The host does it.
+            // The host computes it.
             Err(error) => {
                 refused.push((id, error));
                 partition.want_operands(id);
@@ -85,25 +84,25 @@ struct Partition<'a> {
     module: &'a Module,
     reductions: &'a Reductions,
     target: &'a Target,
-    /// Whether reductions are computed.
+    /// Whether kernels include reductions.
     reduces: bool,
-    /// Where in the computation instructions are.
+    /// The position of each instruction in the computation.
     places: FxHashMap<InstId, usize>,
-    /// What must be stored.
+    /// The values that must be stored.
     wanted: FxHashSet<InstId>,
 }
 
-/// What is looked for above a stored value.
+/// How far a group extends from a stored value to its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// Down to what is reduced of images that nothing else needs, where only what is
-    /// small is computed of it.
+    /// Includes reductions of large arrays with other dims than the image, if their results are
+    /// small and have no other users.
     Passes,
-    /// Down to what is reduced along rows of the image too.
+    /// Includes reductions along rows of the image.
     Rows,
-    /// Down to what is large and not computed where it is used.
+    /// Stops at large values that are not computed at each use.
     Stored,
-    /// The instruction alone.
+    /// Includes the instruction alone.
     Alone,
 }
 
@@ -113,8 +112,8 @@ impl Partition<'_> {
         host::computed(self.module, id, self.reduces).is_ok()
     }
 
-    /// What an instruction reads that is no kernel of a group must be stored, but for
-    /// arrays that only count.
+    /// Marks the operands of an instruction outside of kernels as stored, except for arrays
+    /// whose elements follow from their indices.
     fn want_operands(&mut self, id: InstId) {
         let module = self.module;
         let counted: Vec<bool> = match (module.op(id), self.reductions.get(&id)) {
@@ -136,7 +135,7 @@ impl Partition<'_> {
             && self.module.array_shape(id).is_some_and(|shape| shape.rank() == 0)
     }
 
-    /// Whether a value is computed where it is used.
+    /// Whether a value is computed at each use.
     fn is_inlined(&self, id: InstId, image: &[i64], reach: Reach) -> bool {
         if reach == Reach::Alone || !self.is_computed(id) {
             return false;
@@ -171,14 +170,15 @@ impl Partition<'_> {
         }
     }
 
-    /// A stored value with all that is computed for it.
+    /// A stored value with the operands that are computed for it.
     fn group(&self, id: InstId, reach: Reach) -> Option<Group> {
         let module = self.module;
         let image = module.array_shape(id)?.dims();
         let mut seen = FxHashSet::default();
         let (mut inputs, mut open) = (Vec::new(), VecDeque::from([id]));
         let mut fused = 0usize;
-        // The nearest first: of what is too much, the farthest is stored.
+        // Visits the nearest operands first, so that the farthest are stored if the limit is
+        // reached.
         while let Some(next) = open.pop_front() {
             if !seen.insert(next) {
                 continue;
@@ -204,8 +204,8 @@ impl Partition<'_> {
         Some(Group { name: module.name_of(id).to_owned(), inputs, outputs: vec![id] })
     }
 
-    /// The kernel of a stored value that computes most of what it needs. Where there is
-    /// none, why the instruction alone has none.
+    /// The kernel of a stored value with the longest reach that works. If none works, the error
+    /// of the instruction alone.
     fn kernel_of(&self, id: InstId) -> Result<Made, LowerError> {
         let mut why = internal("a stored value that is no array").at(self.module.name_of(id));
         for reach in [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone] {
@@ -218,10 +218,10 @@ impl Partition<'_> {
         Err(why)
     }
 
-    /// Groups that write the same dims and read the same as one, where neither needs
-    /// the other; each after those that it reads of.
+    /// Merges groups that write the same dims and read the same array if neither needs the
+    /// other. Each group comes after the groups that it reads.
     fn merged(&self, mut made: Vec<Made>) -> Vec<Made> {
-        // What has found one partner may read now what another one reads.
+        // A merged group may share reads with yet another group.
         loop {
             let before = made.len();
             made = self.paired(made);
@@ -231,7 +231,7 @@ impl Partition<'_> {
         }
     }
 
-    /// Each group with the last one before it that it can be one with.
+    /// Merges each group with the last earlier group that allows it.
     fn paired(&self, made: Vec<Made>) -> Vec<Made> {
         let mut merged: Vec<Made> = Vec::new();
         let groups: Vec<Group> = made.iter().map(|(group, _)| group.clone()).collect();
@@ -244,8 +244,8 @@ impl Partition<'_> {
         merged
     }
 
-    /// The last of some groups that can be one with another, and both as one; beside
-    /// them there are the rest.
+    /// The last group that can be merged with `group`, and the merged group. `rest` are all
+    /// other groups.
     fn partner(&self, merged: &[Made], group: &Group, rest: &[Group]) -> Option<(usize, Made)> {
         merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
             let both = self.both(&one.0, group)?;
@@ -264,8 +264,8 @@ impl Partition<'_> {
         })
     }
 
-    /// Whether what the host does comes after the kernels that it reads of, each of
-    /// which comes as soon as what it reads is there.
+    /// Whether an order exists in which host calls come after the kernels that they read, and
+    /// each kernel runs as soon as its inputs are available.
     fn stands(&self, groups: &[&Group]) -> bool {
         let module = self.module;
         let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
@@ -273,7 +273,7 @@ impl Partition<'_> {
             made_by.extend(group.outputs.iter().map(|&output| (output, number)));
         }
         let mut ready: Vec<Option<usize>> = vec![None; groups.len()];
-        // Each group twice: before those that it reads of, and after.
+        // Each group is visited twice: before the groups that it reads and after them.
         let mut open: Vec<(usize, bool)> =
             (0..groups.len()).map(|number| (number, false)).collect();
         while let Some((number, done)) = open.pop() {
@@ -303,7 +303,7 @@ impl Partition<'_> {
         })
     }
 
-    /// Two groups as one.
+    /// The union of two groups.
     fn both(&self, first: &Group, second: &Group) -> Option<Group> {
         let module = self.module;
         let dims = |group: &Group| {
@@ -327,7 +327,7 @@ impl Partition<'_> {
     }
 }
 
-/// Whether a group needs, by way of others, what it writes.
+/// Whether a group reads its own outputs through other instructions.
 fn depends(module: &Module, group: &Group, others: &[&Group]) -> bool {
     let mut made_by: FxHashMap<InstId, &Group> = FxHashMap::default();
     for other in others {
@@ -350,7 +350,7 @@ fn depends(module: &Module, group: &Group, others: &[&Group]) -> bool {
     false
 }
 
-/// Groups after those that they read of.
+/// Sorts groups so that each comes after the groups that it reads.
 fn in_order(module: &Module, made: Vec<Made>) -> Vec<Made> {
     let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
     for (place, (group, _)) in made.iter().enumerate() {
@@ -358,7 +358,7 @@ fn in_order(module: &Module, made: Vec<Made>) -> Vec<Made> {
     }
     let mut order = Vec::with_capacity(made.len());
     let mut seen = FxHashSet::default();
-    // Each instruction twice: before what it needs, and after.
+    // Each instruction is visited twice: before its operands and after them.
     let roots = made.iter().rev().flat_map(|(group, _)| group.outputs.first());
     let mut open: Vec<(InstId, bool)> = roots.map(|&id| (id, false)).collect();
     while let Some((id, done)) = open.pop() {
@@ -384,5 +384,5 @@ fn in_order(module: &Module, made: Vec<Made>) -> Vec<Made> {
     order.into_iter().filter_map(|place| made.get_mut(place)?.take()).collect()
 }
 
-/// How many groups are looked at for one to merge with.
+/// Largest number of groups that are tried as a partner for a merge.
 const MOST_TRIED: usize = 4;

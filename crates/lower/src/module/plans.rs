@@ -8,27 +8,26 @@ use crate::error::LowerError;
 use crate::plan::ReductionPlan;
 use crate::strategy::Strategy;
 
-/// How one reduce of a module is done.
+/// The plan of one reduce of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// The reduce.
     pub id: InstId,
-    /// The dims that vanish, of the first of its arrays, which all have its dims.
+    /// The reduced dims. All arrays of the reduce have the same dims.
     pub axes: Vec<usize>,
     /// Its plan.
     pub plan: ReductionPlan,
-    /// Bytes of main memory for arrays between kernels, padding included; `None` where
-    /// the strategy has no kernels for it.
+    /// Bytes of main memory for arrays between kernels, padding included; `None` if the strategy
+    /// has no kernels for the reduce.
     pub workspace_bytes: Option<u64>,
 }
 
-/// The plan of every reduce of a module, in the order of its text: those of the
-/// entry and of all computations that it calls. Of the plan, only the workspace
-/// depends on the target and the strategy.
+/// The plan of every reduce of a module in the order of its text, in the entry and in all called
+/// computations. Only the workspace depends on the target and the strategy.
 ///
 /// # Errors
-/// If a reduce has no plan: its array is too large to address, or its layout
-/// combines dims in tiles.
+/// If a reduce has no plan: its array is too large to address, or its layout combines dims in
+/// tiles.
 pub fn plans(
     module: &Verified,
     target: &Target,

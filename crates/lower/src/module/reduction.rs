@@ -1,4 +1,4 @@
-//! What a reduce of a module is to kernels.
+//! Describes a reduce of a module for kernels.
 
 use super::function::function;
 use super::indices::indices;
@@ -11,8 +11,8 @@ use tilewright_ir::{
     ArrayShape, CompId, ElementType, InstId, Literal, Module, Op, Opcode, Verified,
 };
 
-/// What a reduce does. `None` if its computation is not elementwise, or its types
-/// are not those of what is reduced.
+/// The reduction of a reduce. `None` if its computation is not elementwise, or its types differ
+/// from those of the reduced arrays.
 pub fn reduction(module: &Verified, id: InstId) -> Option<Reduction> {
     let Op::Reduce(attrs) = module.op(id) else { return None };
     let operands = module.operands(id);
@@ -35,8 +35,8 @@ pub fn reduction(module: &Verified, id: InstId) -> Option<Reduction> {
     })
 }
 
-/// The arrays, of which those that only count need not be read; but the first is,
-/// where nothing else would be.
+/// The arrays. Those whose elements follow from their indices are not read, except for the first
+/// if no other array is.
 fn sources(module: &Module, arrays: &[InstId]) -> Option<Vec<Source>> {
     let source = |&id: &InstId| {
         let elements = indices(module, id).map_or(Elements::Memory, Elements::Indices);
@@ -49,7 +49,7 @@ fn sources(module: &Module, arrays: &[InstId]) -> Option<Vec<Source>> {
     Some(sources)
 }
 
-/// What is computed of accumulators and elements.
+/// The function of accumulators and elements, with its types and identity.
 struct Computation {
     by: Function,
     neutral: Option<Neutral>,
@@ -67,7 +67,7 @@ impl Computation {
         }
     }
 
-    /// Monoids side by side.
+    /// Several monoids side by side.
     fn each(each: &[Monoid]) -> Option<Self> {
         let wide: Vec<Monoid> = each
             .iter()
@@ -83,8 +83,8 @@ impl Computation {
         Some(Self { by: side_by_side(&wide)?, neutral, rounds })
     }
 
-    /// A extremum. The pair that any other is chosen before is known, unless NaNs come
-    /// after all others: there is nothing after a NaN.
+    /// An extremum with its index. The identity pair is known unless NaNs come last, because no
+    /// value comes after a NaN.
     fn arg_extremum(module: &Module, computation: CompId, extremum: ArgExtremum) -> Option<Self> {
         let [value, index] = extremum.element_types;
         let mut by = function(module, computation, "choose")?;
@@ -117,15 +117,15 @@ impl Computation {
     }
 }
 
-/// The type in which a monoid is accumulated: wider than its own, where many
-/// roundings would add up.
+/// The accumulator type of a monoid. It is wider than the monoid's type if many roundings would
+/// add up.
 fn accumulated(monoid: Monoid) -> ElementType {
     let element_type = monoid.element_type;
     let is_narrow = element_type.is_float() && element_type.bytes() < 4;
     if is_narrow && monoid.rounds() { ElementType::F32 } else { element_type }
 }
 
-/// Monoids side by side as a function.
+/// A function that applies several monoids side by side.
 fn side_by_side(monoids: &[Monoid]) -> Option<Function> {
     let count = monoids.len();
     let names = ["a", "b", "c"];
@@ -148,9 +148,9 @@ fn side_by_side(monoids: &[Monoid]) -> Option<Function> {
     })
 }
 
-/// Of two pairs whose values are NaN, an extremum may keep whichever comes first. Here
-/// nothing comes first: the index decides, as it does between equal values, so that
-/// the result is the one of a walk in order.
+/// Makes the index decide between two pairs whose values are NaN, as it does between equal
+/// values. An extremum may keep the pair that comes first, but combinations in a kernel have no
+/// order; with this rule the result is the one of a walk in order.
 fn first_of_nans(by: &mut Function, extremum: ArgExtremum) -> Option<()> {
     let [_, kept] = by.results[..] else { return None };
     let [_, index_type] = extremum.element_types;

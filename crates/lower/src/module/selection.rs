@@ -1,14 +1,14 @@
-//! What looks for the greatest or least elements of rows.
+//! Recognises instructions that select the greatest or least elements of rows.
 
 use tilewright_ir::{InstId, Module, Op, Verified};
 
 use crate::codegen::reduce::Selection;
 
-/// The custom call that XLA makes of a `topk`.
+/// The target of the custom call that XLA uses for `topk`.
 const CUSTOM_CALL: &str = "TopK";
 
-/// Whether an instruction looks for the greatest elements (`true`) or the least
-/// (`false`) of every row. `None` if it does neither.
+/// Whether an instruction selects the greatest elements of every row (`true`) or the least
+/// (`false`). `None` for other instructions.
 pub(super) fn largest(module: &Module, id: InstId) -> Option<bool> {
     match module.op(id) {
         Op::TopK(attrs) => Some(attrs.largest),
@@ -17,8 +17,7 @@ pub(super) fn largest(module: &Module, id: InstId) -> Option<bool> {
     }
 }
 
-/// What a `topk`, or the custom call that XLA makes of it, looks for. `None` for all
-/// else.
+/// The selection of a `topk` or of XLA's custom call for it. `None` for other instructions.
 pub fn selection(module: &Verified, id: InstId) -> Option<Selection> {
     let largest = largest(module, id)?;
     let &[operand] = module.operands(id) else { return None };

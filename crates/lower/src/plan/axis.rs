@@ -1,11 +1,11 @@
-//! The axes of an array in memory, kept or reduced, in their normal form.
+//! The normal form of the kept and reduced axes of an array in memory.
 
 use tilewright_ir::shape::ArrayShape;
 use tilewright_target::Physical;
 
 use super::PlanError;
 
-/// Whether an axis vanishes.
+/// Whether an axis is kept or reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// It is an axis of the result (`d`).
@@ -15,12 +15,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of an axis that is, or is not, reduced.
+    /// `Reduced` if the argument is true, `Kept` otherwise.
     pub fn of(reduced: bool) -> Self {
         if reduced { Self::Reduced } else { Self::Kept }
     }
 
-    /// How plans write it.
+    /// The letter that stands for it in plans.
     pub fn letter(self) -> char {
         match self {
             Self::Kept => 'd',
@@ -29,22 +29,20 @@ impl Kind {
     }
 }
 
-/// An axis of an array as it lies in memory: one dim, a part of one that tiles
-/// cut, or several that follow each other.
+/// An axis of an array in memory: one dim, a part of a dim that tiles cut, or several adjacent
+/// dims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Axis {
-    /// Whether it vanishes.
+    /// Whether it is kept or reduced.
     pub kind: Kind,
-    /// Elements along it, padding aside.
+    /// Number of elements along it, without padding.
     pub extent: u64,
-    /// Distance in memory between neighbours along it, in elements, padding
-    /// included.
+    /// Distance in memory between two neighbours along it, in elements, padding included.
     pub stride: u64,
 }
 
 impl Axis {
-    /// This axis and the next more minor one as one, if neighbours along this
-    /// one are as far apart as that one reaches.
+    /// Merges this axis with the next more minor one, if no padding lies between them.
     fn merged(self, minor: Self) -> Option<Self> {
         let follows = minor.stride.checked_mul(minor.extent) == Some(self.stride);
         let extent = self.extent.checked_mul(minor.extent)?;
@@ -52,8 +50,7 @@ impl Axis {
     }
 }
 
-/// The axes of dims that lie one after the other, the last or the first of them
-/// minor-most, each kept or reduced.
+/// The axes of consecutive dims, each kept or reduced; the last or the first dim is minor-most.
 pub(crate) fn of_dims(
     dims: &[u64],
     reduced: &[usize],
@@ -111,8 +108,8 @@ fn kinds(rank: usize, reduced: &[usize]) -> Result<Vec<Kind>, PlanError> {
     Ok(kinds)
 }
 
-/// Adjacent axes of one kind as one, so that kept and reduced alternate as far
-/// as padding lets them; axes of size 1 belong to either kind and are left out.
+/// Merges adjacent axes of one kind, so that kept and reduced axes alternate as far as padding
+/// allows. Axes of size 1 are dropped.
 pub(crate) fn normalized(axes: Vec<Axis>, last_is_minor: bool) -> Vec<Axis> {
     let mut normal: Vec<Axis> = Vec::with_capacity(axes.len());
     for axis in axes.into_iter().filter(|axis| axis.extent != 1) {

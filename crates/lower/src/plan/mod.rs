@@ -1,12 +1,11 @@
-//! Any set of axes, reduced in one pass.
+//! Plans a reduction of any set of axes in one pass.
 //!
-//! Source: the patent application on reducing tensors over several axes, of
-//! which this is the method: make kept and reduced axes alternate, walk them
-//! from one end, and for every reduced axis write down how many results advance
-//! together (*base*), how far apart the entries along the axis lie (*offset*),
-//! and how many times the same is done side by side (*parallel*). Blocks of
-//! `base` elements from all those addresses go into the result at once, so that
-//! every element is read once and nothing is stored in between.
+//! Source: the patent application on reducing tensors over several axes. Its method: make kept
+//! and reduced axes alternate and walk them from one end. For every reduced axis record the
+//! number of results that advance together (*base*), the distance between entries along the axis
+//! (*offset*), and the number of independent repetitions (*parallel*). Blocks of `base` elements
+//! from all those addresses are accumulated into the result at once, so that every element is
+//! read once and nothing is stored in between.
 
 pub(crate) mod axis;
 
@@ -18,7 +17,7 @@ use tilewright_target::Physical;
 
 use axis::{Axis, Kind};
 
-/// From which end the axes are walked.
+/// The end from which the axes are walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Left to right: offsets are addresses if the first axis is minor-most.
@@ -28,7 +27,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// How it is written: `forward` or `reverse`.
+    /// Its name: `forward` or `reverse`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -40,18 +39,17 @@ impl Order {
 /// How one axis is accumulated. Counts are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Which of the plan's axes.
+    /// The number of the axis in the plan.
     pub axis: usize,
-    /// Entries along it.
+    /// Number of entries along it.
     pub extent: u64,
-    /// Results that advance together: the kept elements of the *first block*,
-    /// which is all axes that the walk has passed. 1 if there are none.
+    /// Number of results that advance together: the kept elements of the *first block*, which is
+    /// all axes that the walk has passed. 1 if there are none.
     pub base: u64,
-    /// Distance between entries: all elements of the first block, with what
-    /// padding lies between them.
+    /// Distance between entries: all elements of the first block, padding included.
     pub offset: u64,
-    /// Independent repetitions: the kept elements between this axis and the
-    /// next reduced one, or the end.
+    /// Number of independent repetitions: the kept elements between this axis and the next
+    /// reduced one, or the end.
     pub parallel: u64,
 }
 
@@ -63,7 +61,7 @@ impl Step {
     }
 }
 
-/// A reduction, planned. It needs no workspace.
+/// The plan of a reduction. It needs no workspace.
 ///
 /// ```
 /// use tilewright_lower::{Order, ReductionPlan};
@@ -80,37 +78,35 @@ impl Step {
 pub struct ReductionPlan {
     /// The axes in normal form.
     pub axes: Vec<Axis>,
-    /// From which end they are walked.
+    /// The end from which they are walked.
     pub order: Order,
     /// One step per reduced axis, in the order of the walk.
     pub steps: Vec<Step>,
-    /// Whether tiles cut a dim that they do not divide: the axes then reach
-    /// past its end, and what lies there must be masked.
+    /// Whether tiles cut a dim that they do not divide. The axes then exceed its end, and
+    /// elements there must be masked.
     pub masked: bool,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// An axis is named that the array does not have.
+    /// The array does not have a named axis.
     #[error("the array has no such axis: name dims from 0 up to its rank")]
     NoSuchAxis,
     /// An axis is named twice.
     #[error("an axis is reduced twice: name each once")]
     Twice,
-    /// Sizes beyond what addresses can count.
+    /// Sizes do not fit in addresses.
     #[error("the array has more than 2^64 elements, padding included")]
     TooLarge,
-    /// A tile like `T(*,128)` makes one axis of dims that are kept and dims
-    /// that are reduced.
+    /// A tile like `T(*,128)` combines kept and reduced dims into one axis.
     #[error("the layout's tiles combine dims, of which parts cannot be told apart")]
     Combined,
 }
 
 impl ReductionPlan {
-    /// Reduces `reduced` of the given dims, which lie one after the other: the
-    /// last one minor-most for [`Order::Reverse`], the first for
-    /// [`Order::Forward`].
+    /// Reduces `reduced` of the given consecutive dims: the last is minor-most for
+    /// [`Order::Reverse`], the first for [`Order::Forward`].
     ///
     /// # Errors
     /// If an axis does not exist or is named twice, or sizes overflow.
@@ -119,10 +115,10 @@ impl ReductionPlan {
         Self::new(axes, order, false)
     }
 
-    /// Reduces `reduced` dims of an array in its layout: dims in any order,
-    /// explicit padding, tiles. The axes are those of memory; where the first
-    /// dim is minor-most and so on, they are walked forward, else major to
-    /// minor and in reverse. Dynamic dims count as their bounds.
+    /// Reduces `reduced` dims of an array in its layout: dims in any order, explicit padding,
+    /// tiles. The axes are those of memory. If the first dim is minor-most and so on, they are
+    /// walked forward, otherwise major to minor and in reverse. Dynamic dims count as their
+    /// bounds.
     ///
     /// # Errors
     /// If an axis does not exist or is named twice, sizes overflow, or tiles
@@ -148,13 +144,13 @@ impl ReductionPlan {
         Ok(Self { axes, order, steps, masked })
     }
 
-    /// `d` for every kept axis and `a` for every reduced one, as `dadad`.
+    /// A `d` for every kept axis and an `a` for every reduced one, such as `dadad`.
     pub fn kinds(&self) -> String {
         self.axes.iter().map(|axis| axis.kind.letter()).collect()
     }
 }
 
-/// One step for each reduced axis, in the order in which the axes are passed.
+/// One step for each reduced axis, in the order of the walk.
 fn walk(axes: impl Iterator<Item = (usize, Axis)>) -> Result<Vec<Step>, PlanError> {
     let mut steps: Vec<Step> = Vec::new();
     let mut kept = 1u64;
@@ -176,7 +172,7 @@ fn walk(axes: impl Iterator<Item = (usize, Axis)>) -> Result<Vec<Step>, PlanErro
     Ok(steps)
 }
 
-/// The axes on one line, then one line per step.
+/// Displays the axes on one line, then one line per step.
 impl fmt::Display for ReductionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let extents: Vec<String> = self.axes.iter().map(|a| a.extent.to_string()).collect();

@@ -1,9 +1,9 @@
-//! One axis after the other: `reduce over {a, b} = reduce over b of reduce over a`.
+//! Reduces one axis after another: `reduce over {a, b} = reduce over b of reduce over a`.
 //!
-//! Reduced dims that follow each other in memory are one axis. The minor-most axis
-//! goes first, as reductions of a single axis do best, and every other one reads what
-//! the one before wrote to main memory. The init is applied by the last of them; the
-//! others begin with what changes nothing, so that must be known.
+//! Reduced dims that are adjacent in memory are one axis. The minor-most axis is first, which
+//! suits reductions of a single axis best, and every later stage reads the array that the
+//! previous one wrote to main memory. The last stage applies the init; the others begin with the
+//! identity, which must be known.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
     Ok(Sequence { stages })
 }
 
-/// The kernel of one axis, which is the one of this number.
+/// The kernel of the axis with the given number.
 fn stage(
     reduction: &Reduction,
     target: &Target,
@@ -75,7 +75,7 @@ fn stage(
     Ok(Stage { kernel, inputs, results: reduction.results.clone() })
 }
 
-/// The reduction of what another one writes.
+/// The reduction of the results of another one.
 fn next(before: Reduction, neutral: &Neutral) -> Reduction {
     let memory = |shape: &ArrayShape| Source { shape: shape.clone(), elements: Elements::Memory };
     let accumulated = neutral.accumulated.clone();
@@ -86,7 +86,7 @@ fn next(before: Reduction, neutral: &Neutral) -> Reduction {
     }
 }
 
-/// Where dims are among those that are left.
+/// The positions of dims among the kept dims.
 fn places(kept: &[usize], dims: &[usize]) -> Result<Vec<usize>, LowerError> {
     let place = |dim: &usize| {
         kept.iter().position(|kept| kept == dim).ok_or_else(|| internal("a dim that is gone"))
@@ -94,8 +94,8 @@ fn places(kept: &[usize], dims: &[usize]) -> Result<Vec<usize>, LowerError> {
     dims.iter().map(place).collect()
 }
 
-/// The reduced dims, those that follow each other in memory together, from the
-/// minor-most axis on. Dims of size 1 are no axes; they go with the first.
+/// The reduced dims, grouped by adjacency in memory, from the minor-most axis on. Dims of size 1
+/// belong to the first group.
 fn axes(array: &ArrayShape, reduced: &[usize]) -> Vec<Vec<usize>> {
     let layout = array.layout_or_default();
     let padded = layout.padding.as_ref().map_or(&[][..], |padding| &padding.dims);
@@ -126,9 +126,9 @@ fn axes(array: &ArrayShape, reduced: &[usize]) -> Vec<Vec<usize>> {
     axes
 }
 
-/// How the arrays between stages lie: in the order of the array, and in the tiles of
-/// the narrowest type there is, so that arrays of several types lie alike and whole
-/// vectors of one are whole vectors of the other.
+/// The layout of arrays between stages: the order of the original array and the tiles of its
+/// narrowest type, so that arrays of several types have equal layouts and whole vectors of one
+/// are whole vectors of the other.
 struct Between<'a> {
     array: &'a ArrayShape,
     tile: Option<[u64; 2]>,
@@ -144,12 +144,12 @@ impl<'a> Between<'a> {
         Self { array, tile }
     }
 
-    /// The dims that are left.
+    /// The remaining dims.
     fn kept(&self, gone: &BTreeSet<usize>) -> Vec<usize> {
         (0..self.array.rank()).filter(|dim| !gone.contains(dim)).collect()
     }
 
-    /// An array without some of the dims.
+    /// The shape of an array without some of the dims.
     fn shape(&self, gone: &BTreeSet<usize>, element_type: ElementType) -> ArrayShape {
         let kept = self.kept(gone);
         let place = |dim: u32| kept.iter().position(|&kept| kept == dim as usize);

@@ -1,8 +1,8 @@
-//! Ways to reduce along several axes: in one pass, and, to measure that against, as
-//! it is done elsewhere.
+//! Strategies for reductions along several axes: the one-pass strategy, and those of other
+//! compilers for comparison.
 //!
-//! Every way makes kernels that run one after the other. What one of them hands to
-//! later ones lies in main memory, as *workspace*.
+//! Every strategy makes kernels that run one after another. Arrays between kernels are in main
+//! memory, as *workspace*.
 
 mod looped;
 mod transposed;
@@ -20,28 +20,28 @@ use crate::codegen::reduce::Reduction;
 use crate::error::LowerError;
 use crate::kernel::{Kernel, Space};
 
-/// How a reduction along several axes is done.
+/// How a reduction along several axes is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
     /// In one pass over the input, without a workspace.
     #[default]
     Fused,
-    /// One axis after the other, with an array in between.
+    /// One axis after another, with an array in between.
     Looped,
-    /// As rows, which a kernel of their own makes first.
+    /// A kernel transposes the array to rows, then another reduces the rows.
     Transposed,
 }
 
-/// The name of no strategy.
+/// The error for an unknown name of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is no such strategy: there are fused, looped and transposed")]
 pub struct NoSuchStrategy;
 
 impl Strategy {
-    /// All of them.
+    /// All strategies.
     pub const ALL: [Self; 3] = [Self::Fused, Self::Looped, Self::Transposed];
 
-    /// What it is called.
+    /// The name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fused => "fused",
@@ -65,42 +65,42 @@ impl FromStr for Strategy {
     }
 }
 
-/// Kernels that do a reduction together.
+/// Kernels that compute a reduction together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {
-    /// Each, in order; the results of the last are those of the reduction.
+    /// The stages in order; the results of the last are those of the reduction.
     pub stages: Vec<Stage>,
 }
 
-/// A kernel, with what it reads and what it writes.
+/// A kernel, with its inputs and results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// What is done.
+    /// The kernel.
     pub kernel: Kernel,
-    /// What its `in` buffers hold, in their order.
+    /// The source of each `in` buffer, in order.
     pub inputs: Vec<Input>,
-    /// What its `out` buffers hold, in their order.
+    /// The shape of each `out` buffer, in order.
     pub results: Vec<ArrayShape>,
 }
 
-/// What a stage reads.
+/// The source of an input of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// One of the reduce's operands, arrays before inits.
+    /// An operand of the reduce; arrays come before inits.
     Operand(usize),
-    /// What an earlier stage wrote.
+    /// A result of an earlier stage.
     Result {
-        /// Which stage.
+        /// The number of the stage.
         stage: usize,
-        /// Which of its results.
+        /// The number of its result.
         result: usize,
     },
-    /// A scalar.
+    /// A scalar constant.
     Constant(Literal),
 }
 
 impl Sequence {
-    /// One kernel that computes an instruction and reads these of its operands.
+    /// A sequence of one kernel that computes an instruction and reads the given operands.
     pub fn of_one(module: &Verified, id: InstId, kernel: Kernel, operands: Range<usize>) -> Self {
         let shapes = module.shape(id).leaves();
         let results = shapes.into_iter().filter_map(|shape| shape.as_array().cloned()).collect();
@@ -108,8 +108,8 @@ impl Sequence {
         Self { stages: vec![Stage { kernel, inputs, results }] }
     }
 
-    /// The most bytes that arrays between stages take in main memory at one time, with
-    /// all padding.
+    /// The largest number of bytes that arrays between stages take in main memory at one time,
+    /// padding included.
     pub fn workspace_bytes(&self) -> u64 {
         let last = self.stages.len().saturating_sub(1);
         let at = |now: usize| {
@@ -120,7 +120,7 @@ impl Sequence {
         (0..self.stages.len()).map(at).max().unwrap_or(0)
     }
 
-    /// Whether what a stage wrote is read by this stage or a later one.
+    /// Whether the results of a stage are read by `reader` or a later stage.
     fn is_read_from(&self, stage: usize, reader: usize) -> bool {
         let inputs = self.stages.iter().skip(reader).flat_map(|later| &later.inputs);
         let mut read = inputs.filter_map(|input| match input {
@@ -131,7 +131,7 @@ impl Sequence {
     }
 }
 
-/// Bytes of what a kernel writes.
+/// Bytes that a kernel writes.
 fn bytes_written(kernel: &Kernel) -> u64 {
     let left = kernel.buffers.iter().filter(|buffer| buffer.space == Space::Out);
     let bytes = left.map(|buffer| buffer.len.saturating_mul(buffer.element_type.bytes().into()));
@@ -139,11 +139,11 @@ fn bytes_written(kernel: &Kernel) -> u64 {
 }
 
 impl Reduction {
-    /// The kernels that do it on a target.
+    /// The kernels of the reduction on a target with a strategy.
     ///
     /// # Errors
-    /// If the layouts or sizes are none that kernels can walk on this target, or the
-    /// strategy is none for such a computation.
+    /// If kernels cannot walk arrays of these layouts or sizes on this target, or the strategy
+    /// does not support the computation.
     pub fn lowered(&self, target: &Target, strategy: Strategy) -> Result<Sequence, LowerError> {
         match strategy {
             Strategy::Fused => self.in_one_stage(target),

@@ -1,10 +1,9 @@
-//! Rows first: `reduce over a of x = reduce over the last dim of rows(x)`, where
-//! `rows(x)[k.., row-major(a..)] = x[k.., a..]`.
+//! Reduces rows: `reduce over a of x = reduce over the last dim of rows(x)`, where `rows(x)[k..,
+//! row-major(a..)] = x[k.., a..]`.
 //!
-//! The first kernels leave every array in memory as rows, the kept dims in order and
-//! all that is reduced merged into one dim behind them; the last one reduces along
-//! these. An array whose reduced dims are minor-most and in order is rows as it lies,
-//! and is reduced in one pass.
+//! The first kernels write every array as rows: the kept dims in order, then all reduced dims
+//! merged into one. The last kernel reduces along the rows. An array whose reduced dims are
+//! minor-most and in order already has rows and is reduced in one pass.
 
 use tilewright_ir::shape::{ArrayShape, Shape};
 use tilewright_ir::{BuildError, Builder, InstId};
@@ -16,7 +15,7 @@ use crate::codegen::reduce::{Elements, Reduction};
 use crate::error::{LowerError, TooLarge, Unsupported, internal};
 use crate::kernel::Kernel;
 
-/// A kernel for each array that makes rows of it, and one that reduces.
+/// One kernel per array that writes it as rows, then one that reduces.
 pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
     let array =
         reduction.walked().next().ok_or_else(|| internal("a reduction of no array in memory"))?;
@@ -34,7 +33,7 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
             Elements::Memory => {
                 let name = format!("{}.{}", reduction.name, stages.len() + 1);
                 let kernel = rows.kernel(&name, from, target)?;
-                // Arrays come before inits, so that this is the next of the inputs.
+                // Arrays come before inits, so this is the next input.
                 let input = inputs
                     .get_mut(stages.len())
                     .ok_or_else(|| internal("an array that no kernel reads"))?;
@@ -54,8 +53,9 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
     Ok(Sequence { stages })
 }
 
-/// Whether the reduced dims are minor-most in memory and in order, dims of size 1
-/// aside; nothing is moved of an array without elements.
+/// Whether the reduced dims are minor-most in memory and in order, without regard to dims of
+/// size
+/// 1. True for arrays without elements, because nothing is moved.
 fn lies_in_rows(array: &ArrayShape, reduced: &[usize]) -> bool {
     let is_long = |dim: &usize| array.dims().get(*dim) != Some(&1);
     let mut reduced: Vec<usize> = reduced.iter().copied().filter(is_long).collect();
@@ -65,11 +65,11 @@ fn lies_in_rows(array: &ArrayShape, reduced: &[usize]) -> bool {
     order.take(reduced.len()).eq(reduced) || array.dims().contains(&0)
 }
 
-/// What rows are made of.
+/// The dims of rows.
 struct Rows {
-    /// The dims that are left, in order.
+    /// The kept dims, in order.
     kept: Vec<usize>,
-    /// The dims that are merged, in order.
+    /// The merged dims, in order.
     reduced: Vec<usize>,
     /// The sizes of the rows' dims.
     dims: Vec<i64>,
@@ -86,7 +86,7 @@ impl Rows {
         Ok(Self { kept, reduced, dims: sizes })
     }
 
-    /// The kernel that makes rows of an array.
+    /// The kernel that writes an array as rows.
     fn kernel(&self, name: &str, from: ArrayShape, target: &Target) -> Result<Kernel, LowerError> {
         let mut builder = Builder::new(name);
         let (array, rows) =
@@ -107,7 +107,7 @@ impl Rows {
         Ok((array, builder.reshape(turned, &self.dims)?))
     }
 
-    /// The factors of what counts, in rows.
+    /// The factors of indices (see [`Elements::Indices`]) in rows.
     fn factors(&self, array: &ArrayShape, factors: &[i64]) -> Result<Vec<i64>, LowerError> {
         let factor = |dim: usize| {
             factors.get(dim).copied().ok_or_else(|| internal("a dim without a factor"))
@@ -115,7 +115,7 @@ impl Rows {
         let size = |dim: usize| {
             array.dims().get(dim).copied().ok_or_else(|| internal("a dim without a size"))
         };
-        // A row counts on by the factor of its minor-most dim.
+        // A row advances by the factor of its minor-most dim.
         let (mut by, mut low) = (None, 1i64);
         for &dim in self.reduced.iter().rev() {
             if size(dim)? == 1 {

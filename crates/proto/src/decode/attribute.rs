@@ -26,7 +26,7 @@ type Read = Result<Option<AttrValue>, ProtoError>;
 /// The same, unless the attribute is of another family.
 type OfFamily = Option<Option<AttrValue>>;
 
-/// What an attribute may depend on besides its field.
+/// The data besides its field that an attribute may depend on.
 pub(super) struct Context<'a> {
     pub(super) opcode: Opcode,
     pub(super) called: &'a [CompId],
@@ -80,7 +80,7 @@ impl Context<'_> {
         }
     }
 
-    /// What ops call.
+    /// Attributes for called computations.
     fn computations(&self, name: &str) -> OfFamily {
         let called = |at: usize| self.called.get(at).map(|&id| AttrValue::Computation(id));
         let two_way = self.operands.first().is_some_and(|selector| {
@@ -130,7 +130,7 @@ impl Context<'_> {
         }
     }
 
-    /// Of dots and convolutions.
+    /// Attributes of dots and convolutions.
     fn contraction(&self, name: &str, p: &HloInstructionProto) -> Result<OfFamily, ProtoError> {
         let dot = self.dot(p);
         let ragged = p.ragged_dot_dimension_numbers.as_ref();
@@ -176,7 +176,7 @@ impl Context<'_> {
         })
     }
 
-    /// Of ops that meet what lies outside: devices, hosts, libraries.
+    /// Attributes of ops that involve devices, hosts or libraries.
     fn boundary(&self, name: &str, p: &mut HloInstructionProto) -> Read {
         let some = |value| Ok(Some(value));
         match name {
@@ -215,7 +215,7 @@ impl Context<'_> {
         };
         Ok(Some(AttrValue::Domain(Box::new(DomainMetadata {
             kind: SmolStr::new_static("sharding"),
-            // What text calls the exit stands beside the operand, where proto enters.
+            // Text's exit is the side of the operand, which is the entry in proto.
             entry: side(&p.domain_exit_sharding).within("domain_exit_sharding")?,
             exit: side(&p.domain_entry_sharding).within("domain_entry_sharding")?,
         }))))
@@ -252,14 +252,14 @@ impl Context<'_> {
     }
 }
 
-/// Of ops that index by values.
+/// Attributes of ops that index by values.
 fn indexing(name: &str, p: &HloInstructionProto) -> OfFamily {
     let gather = p.gather_dimension_numbers.as_ref();
     let scatter = p.scatter_dimension_numbers.as_ref();
     Some(match name {
         "dynamic_slice_sizes" => Some(dims(&p.dynamic_slice_sizes)),
         "slice_sizes" if gather.is_some() => Some(dims(&p.gather_slice_sizes)),
-        // Of a collective permute that moves parts: one size for each part.
+        // A collective permute that sends slices has one size for each slice.
         "slice_sizes" => {
             let sizes = p.dynamic_slice_sizes.iter().map(|&size| Dims::from_slice(&[size]));
             Some(AttrValue::DimsLists(sizes.collect()))

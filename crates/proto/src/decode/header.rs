@@ -1,4 +1,4 @@
-//! What a module says beside its computations.
+//! Decodes the header of a module.
 
 use tilewright_ir::metadata::{FileLocation, InputOutputAlias, StackFrame};
 use tilewright_ir::{Dims, Header, StackTables};

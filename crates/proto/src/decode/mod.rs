@@ -88,7 +88,7 @@ fn message<M: Message + Default>(
     Ok((message, residue))
 }
 
-/// What the parts of a module must know of each other.
+/// The data that the parts of a module share.
 struct Env<'a> {
     payloads: &'a Payloads<'a>,
     /// The computations so far, by their ids.

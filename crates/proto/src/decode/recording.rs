@@ -1,4 +1,4 @@
-//! What a snapshot recorded beside its module.
+//! Decodes the recorded values of a snapshot.
 
 use prost::Message as _;
 use tilewright_ir::Literal;

@@ -11,7 +11,7 @@ use crate::violation::Fault;
 /// A copy under way.
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
-    /// What is written, and what is read.
+    /// The destination and the source.
     to: (BufferId, Range<usize>),
     from: (BufferId, Range<usize>),
     /// The cycle at which it is done.
@@ -51,7 +51,7 @@ impl<'m> Run<'m> {
         self.clock.copy(bytes, self.line)
     }
 
-    /// That no copy under way writes a range, or, before a write, reads it.
+    /// Checks that no copy under way writes a range or, before a write, reads it.
     pub(super) fn not_in_flight(
         &self,
         id: BufferId,
@@ -86,7 +86,7 @@ impl<'m> Run<'m> {
         self.clock.wait(until, self.line);
     }
 
-    /// Works on one block while the next one is copied.
+    /// Processes one block while the next one is copied.
     pub(super) fn stream(
         &mut self,
         grid: &'m [(IndexId, u64)],
@@ -127,7 +127,7 @@ impl<'m> Run<'m> {
         Ok(())
     }
 
-    /// Starts to copy the blocks of a step; gives when they are there.
+    /// Starts to copy the blocks of a step; returns the cycle in which they have arrived.
     fn fetch(
         &mut self,
         grid: &[(IndexId, u64)],
@@ -164,7 +164,7 @@ impl<'m> Run<'m> {
         self.bind(*index, None)
     }
 
-    /// Puts the blocks of the present step in place; what they leave is poison.
+    /// Fills in the blocks of the current step; the remaining elements are poisoned.
     fn fill(&mut self, blocks: &'m [Block]) -> Result<(), Fault> {
         for block in blocks {
             self.buffers[block.to.buffer.0].poison();

@@ -1,4 +1,4 @@
-//! Elements that come from anywhere in vector memory, and what that takes.
+//! Gathers from vector memory, and their costs.
 //!
 //! The vectors that they lie in are loaded, each once. On a machine that aligns
 //! to tiles, elements that stay in their row and lane are there then; of the
@@ -51,7 +51,7 @@ impl Run<'_> {
         place.ok_or_else(|| self.out_of_bounds(buffer, address))
     }
 
-    /// What it takes to bring these together.
+    /// Counts the work of a gather.
     fn gathered(&mut self, pairs: &[(usize, usize)], element_type: ElementType, len: usize) {
         let target = self.machine.target;
         let moves = match target.alignment {
@@ -67,12 +67,12 @@ impl Run<'_> {
     }
 }
 
-/// What a gather takes.
+/// The work of a gather.
 #[derive(Debug, PartialEq, Eq)]
 struct Moves {
     /// Vectors that are loaded.
     loads: u64,
-    /// Rows that are moved, or as much.
+    /// Number of row moves, or equivalent work.
     moves: u64,
 }
 
@@ -95,7 +95,7 @@ fn by_rows(pairs: &[(usize, usize)], target: &Target, element_type: ElementType)
     let mut contents: Vec<Vec<(usize, usize)>> = rows.into_iter().map(|(_, row)| row).collect();
     contents.sort_unstable();
     contents.dedup();
-    // To how many rows a row goes, and how many of its elements do.
+    // For each source row, the number of target rows and of moved elements.
     let mut sources: FxHashMap<usize, (usize, usize)> = FxHashMap::default();
     for row in &contents {
         let mut from: Vec<usize> = row.iter().map(|&(_, address)| address / lanes).collect();
@@ -107,7 +107,7 @@ fn by_rows(pairs: &[(usize, usize)], target: &Target, element_type: ElementType)
     let alone = sources.values().filter(|(rows, _)| *rows == 1).count();
     let turned: usize = sources.values().filter(|(rows, _)| *rows > 1).map(|(_, n)| n).sum();
     let by_rows = contents.len().max(alone + turned.div_ceil(lanes));
-    // What moves equally far within one vector, moves at once.
+    // Elements that move by the same distance within one vector move at once.
     let far = |&(p, a): &(usize, usize)| (a / unit, p / unit, (p % unit + unit - a % unit) % unit);
     let distances: FxHashSet<(usize, usize, usize)> =
         pairs.iter().filter(|(_, a)| !stays.contains(&(a / lanes))).map(far).collect();

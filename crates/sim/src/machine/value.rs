@@ -1,4 +1,4 @@
-//! What registers are set to.
+//! Evaluates the values that registers are set to.
 
 use std::rc::Rc;
 
@@ -90,7 +90,7 @@ impl<'m> Run<'m> {
         integers(element_type, values).ok_or(Fault::Unsound("positions are integers"))
     }
 
-    /// A part of a register is a register of its own: it takes nothing.
+    /// A part of a register is a register of its own and costs nothing.
     fn part(&self, of: RegisterId, at: &Expr, len: usize) -> Result<Data, Fault> {
         let at = usize::try_from(self.value_of(at)?).map_err(|_| Fault::Overflow)?;
         let data = self.register(of)?;
@@ -360,7 +360,7 @@ fn compute(
     if lanes.compute(operands, len, &mut out) { Ok(out) } else { Err(TYPES) }
 }
 
-/// A value of a function: an argument, or what was made of these.
+/// A value of a function: an argument, or a value computed by an earlier step.
 fn value_at<'a>(arguments: &[&'a Data], made: &'a [Data], place: usize) -> Option<&'a Data> {
     match place.checked_sub(arguments.len()) {
         Some(made_at) => made.get(made_at),

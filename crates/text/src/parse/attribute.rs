@@ -19,16 +19,16 @@ use crate::span::Span;
 pub(super) struct Attributes<'s> {
     /// Those of the op.
     pub(super) values: AttrValues,
-    /// Where they stand.
+    /// The positions of the attributes.
     spans: SmallVec<[(&'static str, Span); 4]>,
     extras: Option<Box<Extras>>,
     metadata: Option<Metadata<'s>>,
-    /// Where the operands and the op's own attributes end.
+    /// The end of the operands and the op's own attributes.
     pub(super) own_end: u32,
 }
 
 impl Attributes<'_> {
-    /// Where an attribute of the op stands.
+    /// The position of an attribute of the op.
     pub(super) fn span_of(&self, name: &str) -> Option<Span> {
         self.spans.iter().find(|(n, _)| *n == name).map(|&(_, span)| span)
     }

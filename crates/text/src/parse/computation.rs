@@ -95,7 +95,7 @@ impl<'s> Parser<'s> {
         match result {
             Ok(id) if is_entry => self.claim_entry(entry, id, entry_span),
             Ok(_) => {}
-            // What calls it has no error for that.
+            // Callers of the computation then report no error.
             Err(_) if self.computations.contains(name) => {}
             Err(_) => {
                 self.computations.insert(name, None);
@@ -241,7 +241,7 @@ impl<'s> Parser<'s> {
         self.fail(error)
     }
 
-    /// What can only be known at the end of a computation.
+    /// Checks that are possible only at the end of a computation.
     fn finish_body(&mut self, scope: &Scope<'s>, open: usize) -> Parse<()> {
         if self.module.computation(scope.id).is_empty() {
             let span = Span::new(open, self.cursor.pos());

@@ -14,11 +14,11 @@ pub struct SyntaxError {
     pub span: Span,
     /// The line and column where they begin.
     pub at: LineColumn,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What should stand there, where one thing should.
+    /// The expected text, if there is only one possibility.
     pub expected: Option<String>,
-    /// What may help to put it right.
+    /// A hint for a fix.
     pub help: Option<String>,
     /// The first of two things of which there may be one.
     pub(crate) first: Option<Span>,

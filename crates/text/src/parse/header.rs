@@ -1,4 +1,4 @@
-//! What stands before the first computation.
+//! Parses the header of a module.
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;

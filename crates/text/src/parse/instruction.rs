@@ -19,14 +19,14 @@ use crate::span::Span;
 /// Operands as they are collected.
 pub(super) type Operands = SmallVec<[InstId; 8]>;
 
-/// What stands before the parentheses.
+/// The part of an instruction before the parentheses.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub(super) shape: Option<ShapeId>,
     pub(super) opcode: Opcode,
     /// The opcode that this `async-start` wraps, where it is not a computation.
     pub(super) wrapped: Option<Opcode>,
-    /// Where the opcode stands.
+    /// The position of the opcode.
     pub(super) span: Span,
 }
 
@@ -322,7 +322,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// What a shape costs to look through.
+/// The cost of walking over a shape.
 #[derive(Clone, Copy, Default)]
 struct Size {
     /// How many arrays and tuples it is made of; one of many dims or with much

@@ -56,7 +56,7 @@ impl Parser<'_> {
     /// ```
     fn array_literal(&mut self, element_type: ElementType, dims: &[i64]) -> Parse<Literal> {
         let elided = self.elided(dims);
-        // Of an array without elements no value was left out.
+        // An array without elements is complete even if its values are elided.
         if elided && !dims.contains(&0) {
             let shape = Shape::array(element_type, dims.iter().copied());
             return Ok(Literal::Elided(Box::new(shape)));

@@ -1,4 +1,4 @@
-//! Where instructions come from.
+//! Parses the metadata of instructions.
 
 use smol_str::SmolStr;
 use tilewright_ir::{InstId, OpMetadata};
@@ -8,7 +8,7 @@ use super::verbatim::Extent;
 use super::{Parse, Parser, SyntaxError};
 use crate::span::Span;
 
-/// What the value of a `metadata` attribute is.
+/// The value of a `metadata` attribute.
 pub(super) enum Metadata<'s> {
     /// Word for word that of another instruction.
     SameAs(InstId),

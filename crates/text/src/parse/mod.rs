@@ -51,7 +51,7 @@ pub const MAX_DEPTH: usize = 200;
 pub struct Parsed {
     /// The module, not verified yet.
     pub module: Module,
-    /// Where its instructions and computations stand.
+    /// The positions of its instructions and computations.
     pub spans: SourceMap,
 }
 
@@ -88,7 +88,7 @@ pub enum Invalid {
     Rejected {
         /// The module with what is wrong.
         rejected: Box<Rejected>,
-        /// Where its parts stand in the text.
+        /// The positions of its parts in the text.
         spans: Box<SourceMap>,
     },
 }

@@ -1,4 +1,4 @@
-//! What names stand for.
+//! The table of names and their ids.
 //!
 //! A hash table for one purpose: names are never removed, are mostly used soon
 //! after they were defined, and can be millions. It keeps the hash of each
@@ -28,14 +28,14 @@ impl<Id> Default for Names<'_, Id> {
     }
 }
 
-/// Where a name is, or where it would go.
+/// The entry of a name, or the position of a new one.
 enum Place {
     Entry(usize),
     Free(usize),
 }
 
 impl<'s, Id: Copy> Names<'s, Id> {
-    /// What a name stands for.
+    /// The id of a name.
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<Option<Id>> {
         match self.find(name, hash(name)) {

@@ -216,8 +216,8 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// What the standard library reads without a digit, as `infinity`, is no
-/// number of HLO.
+/// The standard library also parses texts without a digit, such as `infinity`, which are not
+/// numbers of HLO.
 fn has_digit(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit())
 }

@@ -108,7 +108,7 @@ impl<'s> Parser<'s> {
         self.fail(error)
     }
 
-    /// Where a name is defined further on, within reason.
+    /// The position of a later definition of a name, within a limited distance.
     fn definition_after(&self, name: &str) -> Option<usize> {
         const FURTHEST: usize = 1 << 20;
         let start = self.cursor.pos();

@@ -1,4 +1,4 @@
-//! Where parsing goes on after an error.
+//! Finds the position at which parsing continues after an error.
 //!
 //! These look at the text alone, line by line where that helps, and only ever
 //! move forward, so that all errors of a text together cost one more pass.
@@ -93,12 +93,12 @@ impl Parser<'_> {
             return;
         }
         let mut depth = 1usize;
-        // Where a string is not closed, no quote after it closes one either.
+        // If a string is not closed, no later quote closes one either.
         let mut closes = true;
         while depth > 0 {
             match ahead.peek() {
                 END => {
-                    // What follows would be looked through in vain, too.
+                    // A search of the following text would fail too.
                     self.unbalanced = true;
                     return;
                 }

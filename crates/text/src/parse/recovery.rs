@@ -29,7 +29,7 @@ impl Parser<'_> {
         table
     }
 
-    /// What follows the brace of a table.
+    /// Parses a table after its opening brace.
     fn recoveries(&mut self) -> Parse<RecoveryTable> {
         let mut table = RecoveryTable::new();
         while !self.accept(b'}') {
@@ -37,7 +37,7 @@ impl Parser<'_> {
             self.expect(b':', "`:` and the array that is there instead")?;
             let replacement = self.original_array()?;
             let module = if self.accept(b',') { Some(self.recovery_module()?) } else { None };
-            // Of two ways to the same array XLA's text keeps the first, too.
+            // XLA's parser also keeps the first of two recoveries of the same array.
             table.entry(lost).or_insert(Recovery {
                 replacement,
                 module,
@@ -84,7 +84,7 @@ impl Parser<'_> {
         let quoted = self.quoted("the text of a module in quotes")?;
         let mut parser = Parser::new(&quoted.text);
         parser.recovery_depth = self.recovery_depth + 1;
-        // What the whole text may make the parser infer stays what it is.
+        // The limit of inference applies to the whole text.
         parser.inference_budget = self.inference_budget;
         let parsed = parser.parse();
         self.inference_budget = parser.inference_budget;

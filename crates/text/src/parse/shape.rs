@@ -59,8 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Where the shape that stands here ends, if it is written in the usual
-    /// way; whether it is right is not looked at.
+    /// The end of the shape at the current position if it has the usual form; it is not checked.
     fn shape_extent(&self) -> Option<usize> {
         let mut ahead = self.cursor;
         if ahead.peek() == b'(' {

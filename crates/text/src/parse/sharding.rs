@@ -213,7 +213,7 @@ impl Parser<'_> {
             if self.accept(b'=') {
                 *axes = self.braced("`{` and axes", |parser| parser.axis(&sharding.mesh))?;
             } else if !is_replicated {
-                // What is replicated along all axes needs none.
+                // A sharding that is replicated along all axes needs none.
                 axes.clone_from(&whole);
             }
         }

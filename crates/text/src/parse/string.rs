@@ -10,11 +10,11 @@ use crate::span::Span;
 
 /// A string of the source.
 pub(super) struct Quoted<'s> {
-    /// Where the byte after its quote stands.
+    /// The position of the byte after the opening quote.
     pub(super) start: usize,
-    /// What stands between the quotes.
+    /// The text between the quotes.
     pub(super) raw: &'s str,
-    /// What that stands for.
+    /// The text with escapes replaced.
     pub(super) text: Cow<'s, str>,
 }
 
@@ -53,7 +53,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// What a string with C escapes stands for.
+/// The text of a string with C escapes.
 pub(super) fn unescape(raw: &str) -> Option<String> {
     String::from_utf8(escape::unescape(raw)?).ok()
 }

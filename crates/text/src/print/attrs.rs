@@ -130,7 +130,7 @@ fn push_shaped(out: &mut String, value: &Literal) {
     };
     shape::push_display(out, &shape);
     out.push(' ');
-    // What holds a token was not read as a literal.
+    // A value with a token was not parsed as a literal.
     let _ = literal::push(out, value, false);
 }
 

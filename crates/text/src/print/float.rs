@@ -219,7 +219,7 @@ mod tests {
         out
     }
 
-    /// What XLA prints for the same values, digits beyond the shortest aside.
+    /// The text that XLA prints for the same values, except for digits beyond the shortest form.
     #[test]
     fn spelt_as_xla_spells_them() {
         assert_eq!(f32(1.0), "1");

@@ -86,7 +86,7 @@ impl Printer<'_> {
         });
     }
 
-    /// What any instruction may have, in XLA's order.
+    /// Prints attributes that any instruction can have, in XLA's order.
     fn common_attributes(&mut self, id: InstId) {
         let module = self.module;
         let extras = module.extras(id);

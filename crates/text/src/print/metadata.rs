@@ -1,4 +1,4 @@
-//! What is known about an instruction beyond op, shape and operands.
+//! Prints metadata and extras of instructions.
 
 use tilewright_ir::metadata::{FrontendAttributes, Origin, OriginTree, OriginalArray, Statistics};
 use tilewright_ir::{Extras, OpMetadata};

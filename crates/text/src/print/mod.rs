@@ -50,8 +50,7 @@ pub enum Form {
     Canonical,
 }
 
-/// What to do about the explicit padding of a layout (`P(3,5)`), which XLA's
-/// text does not have.
+/// The treatment of a layout's explicit padding (`P(3,5)`), which XLA's text does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LayoutPadding {
     /// Fail and name the instruction.
@@ -71,7 +70,7 @@ pub struct PrintOptions {
     /// Write arrays of more than ten elements as `{...}`. Such text loses
     /// the values; it is for people.
     pub elide_large_constants: bool,
-    /// What to do about padding in layouts.
+    /// The treatment of padding in layouts.
     pub padding: LayoutPadding,
 }
 
@@ -176,7 +175,7 @@ struct Printer<'p> {
     recovery_depth: usize,
 }
 
-/// What instructions and computations are called.
+/// The names of instructions and computations.
 struct Names<'p> {
     module: &'p Module,
     canonical: Option<Canonical>,

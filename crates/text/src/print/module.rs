@@ -39,7 +39,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// What follows the module's name on its line.
+    /// Prints the rest of the line after the module's name.
     fn header(&mut self, header: &Header) -> Result<(), PrintError> {
         if header.is_scheduled {
             self.out.push_str(", is_scheduled=true");

@@ -16,7 +16,7 @@ pub(super) struct ShapeTexts {
     without_layout: Vec<Option<Written>>,
 }
 
-/// Where in the text a shape stands.
+/// The position of a shape in the text.
 #[derive(Clone)]
 struct Written {
     at: Range<usize>,

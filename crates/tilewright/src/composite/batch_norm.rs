@@ -1,4 +1,4 @@
-//! Norms over a batch, as they are in training.
+//! Batch norms, as in training.
 
 use tilewright_ir::{BuildError, Builder, InstId};
 
@@ -6,8 +6,8 @@ use super::norm::{Norm, Split};
 use super::operand::Operand;
 use super::statistics::Normal;
 
-/// What a norm over a batch gives. Mean and variance are f64 where the operand is,
-/// and f32 otherwise; the variance is divided by the number of elements.
+/// The results of a batch norm. Mean and variance are f64 if the operand is, and f32 otherwise;
+/// the variance is divided by the number of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchNorm {
     /// The normalised elements, with shape and type of the operand.
@@ -22,8 +22,8 @@ pub struct BatchNorm {
 /// variance have one element for each channel.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `channel` is no dim of it, or
-/// the options do not fit.
+/// If `x` is not an array of f16, bf16, f32 or f64, `channel` is not a dim of it, or the options
+/// are not valid.
 pub fn batch_norm(
     b: &mut Builder,
     x: InstId,
@@ -39,12 +39,12 @@ pub fn batch_norm(
     Ok(BatchNorm { y, mean, variance })
 }
 
-/// A [`batch_norm`] of each of `groups` equal runs of the batch by itself. Mean and
-/// variance have dims for the groups and for the channels, in the order in which
-/// `batch` and `channel` stand in `x`.
+/// A [`batch_norm`] of each of `groups` equal runs of the batch separately. Mean and variance
+/// have a dim for the groups and one for the channels, in the order of `batch` and `channel` in
+/// `x`.
 ///
 /// # Errors
-/// As for [`batch_norm`], or if `batch` is no other dim of `x` or cannot be divided
+/// The errors of [`batch_norm`], or if `batch` is not another dim of `x` or cannot be divided
 /// into the groups.
 pub fn ghost_batch_norm(
     b: &mut Builder,

@@ -1,4 +1,4 @@
-//! Which elements are the greatest, or the least, and where they stand.
+//! The greatest or least elements along a dim, and their indices.
 
 use tilewright_ir::ops::elementwise::Direction;
 use tilewright_ir::ops::reduce::TopKAttrs;
@@ -7,42 +7,41 @@ use tilewright_ir::{BuildError, Builder, CompId, ElementType, InstId, Literal, O
 
 use super::operand::Operand;
 
-/// The type of places along a dim.
+/// The type of indices along a dim.
 const PLACE: ElementType = ElementType::S32;
 
-/// The place of the greatest element along `dim`, which vanishes, as s32: of
-/// several the first. NaN is greater than any number.
+/// The index (s32) of the greatest element along `dim`, which is removed; of equal elements the
+/// first. NaN is greater than any number.
 ///
-/// As `jnp.argmax(x, axis=dim)`: a reduce of the elements and their places.
+/// As `jnp.argmax(x, axis=dim)`: a reduce of the elements and their indices.
 ///
 /// # Errors
-/// If `x` is not an array of integers, truth values, f16, bf16, f32 or f64, there
-/// is no such dim, it is empty, or s32 does not count its elements.
+/// If `x` is not an array of integers, truth values, f16, bf16, f32 or f64, the dim does not
+/// exist or is empty, or s32 cannot count its elements.
 pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
     place_of(b, Operand::of(b, "argmax", x)?, dim, Direction::Gt)
 }
 
-/// The place of the least element along `dim`, which vanishes, as s32: of several
-/// the first. NaN is less than any number.
+/// The index (s32) of the least element along `dim`, which is removed; of equal elements the
+/// first. NaN is less than any number.
 ///
 /// As `jnp.argmin(x, axis=dim)`.
 ///
 /// # Errors
-/// As for [`argmax`].
+/// The errors of [`argmax`].
 pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
     place_of(b, Operand::of(b, "argmin", x)?, dim, Direction::Lt)
 }
 
-/// The `k` greatest elements along `dim` in descending order, and their places as
-/// s32; both have `k` elements in `dim`. Of equals the first comes first. The order
-/// is total: 0 before -0, NaN before all numbers and one with a sign after them.
+/// The `k` greatest elements along `dim` in descending order, and their indices as s32; both
+/// have `k` elements in `dim`. Of equal elements the first comes first. The order is total: 0
+/// before -0, NaN before all numbers and NaN with a sign after them.
 ///
-/// As `jax.lax.top_k(x, k, axis=dim)`: a `topk`, between transposes where `dim` is
-/// not the last.
+/// As `jax.lax.top_k(x, k, axis=dim)`: a `topk`, between transposes if `dim` is not the last.
 ///
 /// # Errors
-/// If `x` is not an array of real numbers, there is no such dim, it has less than
-/// `k` elements, or s32 does not count them.
+/// If `x` is not an array of real numbers, the dim does not exist or has fewer than `k`
+/// elements, or s32 cannot count them.
 pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, InstId), BuildError> {
     let operand = Operand::of(b, "top_k", x)?;
     let dim = placed_dim(&operand, dim)?;
@@ -53,7 +52,7 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
     if !(0..=size).contains(&k) {
         return Err(operand.error("k", format!("dim {dim} has no {k} elements, but {size}")));
     }
-    // `topk` looks along the last dim; the exchange of two dims is its own inverse.
+    // `topk` selects along the last dim; swapping two dims is its own inverse.
     let mut exchange: Vec<i64> = (0..).zip(operand.shape.dims()).map(|(d, _)| d).collect();
     let last = exchange.len() - 1;
     let along_last = usize::try_from(dim) == Ok(last);
@@ -67,7 +66,7 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
     Ok((turn(b, values)?, turn(b, places)?))
 }
 
-/// The place of the element that is first when all are put in a direction.
+/// The index of the element that is first in a direction.
 fn place_of(
     b: &mut Builder,
     operand: Operand,
@@ -91,8 +90,8 @@ fn place_of(
     b.get_tuple_element(found, 1)
 }
 
-/// Of two elements with their places the one that is first in a direction: a NaN,
-/// or else the better, or else the one before.
+/// Selects the first of two elements with their indices in a direction: a NaN, otherwise the
+/// better element, otherwise the one with the lesser index.
 fn chooser(b: &mut Builder, operand: &Operand, direction: Direction) -> Result<CompId, BuildError> {
     let name = b.free_computation_name(operand.composite);
     let element_type = operand.element_type();
@@ -116,7 +115,7 @@ fn chooser(b: &mut Builder, operand: &Operand, direction: Direction) -> Result<C
     })
 }
 
-/// A dim whose places can be told.
+/// Checks for a dim whose indices fit in s32.
 fn placed_dim(operand: &Operand, dim: i64) -> Result<i64, BuildError> {
     let dim = operand.dim(dim)?;
     let size = operand.size(dim);

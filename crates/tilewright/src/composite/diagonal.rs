@@ -1,4 +1,4 @@
-//! Diagonals of the matrices that two dims span.
+//! Diagonals of the matrices that two dims form.
 
 use tilewright_ir::ops::indexing::GatherAttrs;
 use tilewright_ir::types::literal::{ArrayLiteral, Data};
@@ -6,15 +6,15 @@ use tilewright_ir::{BuildError, Builder, ElementType, InstId, Opcode, Shape};
 
 use super::operand::Operand;
 
-/// The elements whose index in `dim2` is `offset` more than that in `dim1`. Both
-/// dims vanish; the diagonal is the last dim, after all others.
+/// The elements whose index in `dim2` is `offset` more than their index in `dim1`. Both dims are
+/// removed; the diagonal is the last dim, after all others.
 ///
-/// As `numpy.diagonal(x, offset, dim1, dim2)`: `offset` may be negative, and the
-/// result empty. A gather, so elements come through to the bit.
+/// As `numpy.diagonal(x, offset, dim1, dim2)`: `offset` may be negative, and the result empty. A
+/// gather, so elements are copied bit for bit.
 ///
 /// # Errors
-/// If `x` is not an array, `dim1` and `dim2` are not two dims of it, or s32 does
-/// not count their elements.
+/// If `x` is not an array, `dim1` and `dim2` are not two dims of it, or s32 cannot count their
+/// elements.
 pub fn diagonal(
     b: &mut Builder,
     x: InstId,
@@ -25,7 +25,7 @@ pub fn diagonal(
     let operand = Operand::of(b, "diagonal", x)?;
     let [dim1, dim2] = [operand.dim(dim1)?, operand.dim(dim2)?];
     let gone = operand.dims(&[dim1, dim2])?;
-    // A start below 0 belongs to the other dim.
+    // A negative start belongs to the other dim.
     let start = [offset.checked_neg().unwrap_or(i64::MAX).max(0), offset.max(0)];
     let left = |dim, start| operand.size(dim).saturating_sub(start).max(0);
     let length = left(dim1, start[0]).min(left(dim2, start[1]));
@@ -73,7 +73,7 @@ fn indices(
     b.binary(Opcode::Add, places, start)
 }
 
-/// No elements: the other dims and one of size 0.
+/// An array without elements: the other dims and one of size 0.
 fn empty(b: &mut Builder, operand: &Operand, batch: &[i64]) -> Result<InstId, BuildError> {
     let element_type = operand.element_type();
     let mut dims = operand.sizes(batch);

@@ -1,18 +1,16 @@
-//! What front ends ask for by one name and HLO says with several ops: moments,
-//! argmax, top-k, diagonals, softmax and norms.
+//! Functions of front ends that take several ops in HLO: moments, argmax, top-k, diagonals,
+//! softmax and norms.
 //!
-//! Each function adds plain instructions to a [`Builder`](tilewright_ir::Builder),
-//! those that JAX makes for the function of that name where it has one.
+//! Each function adds plain instructions to a [`Builder`](tilewright_ir::Builder): those of
+//! JAX's function with that name, if there is one.
 //!
-//! - Dims are counted from 0, or from the end where they are negative: -1 is the
-//!   last.
-//! - Operands are arrays of static dims, of which any may be 0.
-//! - Moments are taken in f32 where the operand is f16 or bf16, otherwise in the
-//!   type of the operand; results have the type of the operand unless said
-//!   otherwise.
-//! - Arguments that do not fit are a [`BuildError`](tilewright_ir::BuildError)
-//!   that says which and why; what was added until then stays in the builder,
-//!   without users.
+//! - Dims are counted from 0, or from the end if they are negative: -1 is the last.
+//! - Operands are arrays of static dims, which may be 0.
+//! - Moments are computed in f32 if the operand is f16 or bf16, otherwise in the type of the
+//!   operand. Results have the type of the operand unless stated otherwise.
+//! - The error for invalid arguments is a [`BuildError`](tilewright_ir::BuildError) that names
+//!   the argument and the reason; instructions added before remain in the builder, without
+//!   users.
 //!
 //! ```
 //! use tilewright::composite::{Norm, group_norm};

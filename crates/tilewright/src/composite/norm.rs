@@ -6,18 +6,18 @@ use tilewright_ir::{BuildError, Builder, InstId, Opcode};
 use super::operand::{Operand, convert, shape_of, with_number, with_spread};
 use super::statistics::{Normal, Variance, mean_of_squares, normalize, sum};
 
-/// What a norm does besides `(x - mean) / sqrt(variance + epsilon)`.
+/// The options of a norm besides `(x - mean) / sqrt(variance + epsilon)`.
 ///
-/// Scale and bias are arrays of f16, bf16, f32 or f64 whose dims the norm says.
+/// Scale and bias are arrays of f16, bf16, f32 or f64 whose dims depend on the norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Norm {
-    /// What is added to the variance, in the square of the unit of `x`.
+    /// The number added to the variance, in the squared unit of `x`.
     pub epsilon: f64,
-    /// What the result is multiplied by.
+    /// The factor of the result.
     pub scale: Option<InstId>,
-    /// What is added then.
+    /// The summand after the factor.
     pub bias: Option<InstId>,
-    /// How the variance is computed.
+    /// The formula of the variance.
     pub variance: Variance,
 }
 
@@ -27,12 +27,12 @@ impl Default for Norm {
     }
 }
 
-/// Mean 0 and variance 1 over `dims`, with the shape of `x`. Scale and bias have
-/// the sizes of `dims`, in the order in which these stand in `x`.
+/// Mean 0 and variance 1 over `dims`, with the shape of `x`. Scale and bias have the sizes of
+/// `dims`, in the order of these in `x`.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not dims of it, each
-/// named once, or the options do not fit.
+/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct dims of it, or the
+/// options are not valid.
 pub fn layer_norm(
     b: &mut Builder,
     x: InstId,
@@ -51,7 +51,7 @@ pub fn layer_norm(
 /// bias are as for [`layer_norm`]; there is no variance.
 ///
 /// # Errors
-/// As for [`layer_norm`].
+/// The errors of [`layer_norm`].
 pub fn rms_norm(
     b: &mut Builder,
     x: InstId,
@@ -73,8 +73,8 @@ pub fn rms_norm(
 /// `x`. Scale and bias have one element for each channel.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `batch` and `channel` are not
-/// dims of it, each named once, or the options do not fit.
+/// If `x` is not an array of f16, bf16, f32 or f64, `batch` and `channel` are not distinct dims
+/// of it, or the options are not valid.
 pub fn instance_norm(
     b: &mut Builder,
     x: InstId,
@@ -96,7 +96,7 @@ pub fn instance_norm(
 /// for each channel.
 ///
 /// # Errors
-/// As for [`instance_norm`], or if the channels cannot be divided into the groups.
+/// The errors of [`instance_norm`], or if the channels cannot be divided into the groups.
 pub fn group_norm(
     b: &mut Builder,
     x: InstId,
@@ -116,13 +116,13 @@ pub fn group_norm(
     norm.finish(b, &operand, y, &[channel])
 }
 
-/// `v * scale * rsqrt(sum(v * v) + epsilon)`, with the shape of `v`: a length of
-/// `scale` over all dims but `kept`. The scale has the sizes of `kept`, in the order
-/// in which these stand in `v`; without one the length is 1.
+/// `v * scale * rsqrt(sum(v * v) + epsilon)`, with the shape of `v`: the length over all dims
+/// but `kept` becomes `scale`. The scale has the sizes of `kept`, in the order of these in `v`;
+/// without a scale the length is 1.
 ///
 /// # Errors
-/// If `v` is not an array of f16, bf16, f32 or f64, `kept` are not dims of it, each
-/// named once, the scale has other dims, or `epsilon` is no number of 0 or more.
+/// If `v` is not an array of f16, bf16, f32 or f64, `kept` are not distinct dims of it, the
+/// scale has other dims, or `epsilon` is not a number of 0 or more.
 pub fn weight_norm(
     b: &mut Builder,
     v: InstId,
@@ -147,8 +147,8 @@ pub fn weight_norm(
 }
 
 impl Norm {
-    /// The widened elements, perhaps in other dims, with mean 0 and variance 1
-    /// over some of these.
+    /// Normalises the widened elements, possibly with other dims, to mean 0 and variance 1 over
+    /// some dims.
     pub(super) fn normalize(
         &self,
         b: &mut Builder,
@@ -161,7 +161,8 @@ impl Norm {
         normalize(b, wide, dims, kept, self.epsilon, self.variance)
     }
 
-    /// `y * scale + bias`, which have the sizes of `dims`, in the operand's type.
+    /// Computes `y * scale + bias` in the operand's type; scale and bias have the sizes of
+    /// `dims`.
     pub(super) fn finish(
         &self,
         b: &mut Builder,
@@ -181,7 +182,7 @@ impl Norm {
     }
 }
 
-/// A dim cut in two: the group, and the place in the group.
+/// A dim that is split in two: the group, and the index in the group.
 pub(super) struct Split {
     dim: i64,
     sizes: [i64; 2],
@@ -201,7 +202,7 @@ impl Split {
         Ok(Self { dim, sizes: [groups, parts] })
     }
 
-    /// The widened elements with the dim cut.
+    /// The widened elements with the dim split.
     pub(super) fn apply(&self, b: &mut Builder, operand: &Operand) -> Result<InstId, BuildError> {
         let mut dims = Dims::new();
         for (dim, &size) in (0..).zip(operand.shape.dims()) {
@@ -215,8 +216,8 @@ impl Split {
         b.reshape(wide, &dims)
     }
 
-    /// These dims where they stand after the cut: the group for the dim itself,
-    /// and, where that is asked for, also the place in the group.
+    /// The numbers of these dims after the split: for the split dim the group and, if requested,
+    /// also the index in the group.
     pub(super) fn moved(&self, dims: &[i64], with_place: bool) -> Dims {
         let place = self.dim + 1;
         let moved = dims.iter().map(|&d| if d > self.dim { d + 1 } else { d });

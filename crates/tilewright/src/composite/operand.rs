@@ -1,10 +1,10 @@
-//! An operand of a composite, by which its other arguments are judged, and the
-//! ops that composites are made of.
+//! The operand of a composite, against which its other arguments are checked, and the ops that
+//! composites consist of.
 
 use tilewright_ir::shape::{Dims, checked_product};
 use tilewright_ir::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Opcode};
 
-/// An array, and which composite takes it.
+/// An array, with the name of the composite.
 pub(super) struct Operand {
     pub(super) composite: &'static str,
     pub(super) id: InstId,
@@ -12,7 +12,7 @@ pub(super) struct Operand {
 }
 
 impl Operand {
-    /// An array of static dims.
+    /// Checks for an array of static dims.
     pub(super) fn of(b: &Builder, composite: &'static str, id: InstId) -> Result<Self, BuildError> {
         let shape = b.array_shape(id)?;
         let operand = Self { composite, id, shape: shape.without_layout() };
@@ -24,7 +24,7 @@ impl Operand {
         Ok(operand)
     }
 
-    /// An array of static dims and of floats that sums are taken of.
+    /// Checks for an array of static dims and of float types that sums support.
     pub(super) fn of_floats(
         b: &Builder,
         composite: &'static str,
@@ -43,7 +43,7 @@ impl Operand {
         }
     }
 
-    /// What is wrong with an argument.
+    /// The error of an argument.
     pub(super) fn error(&self, argument: &'static str, why: String) -> BuildError {
         BuildError::Argument { method: self.composite, argument, why }
     }
@@ -52,7 +52,7 @@ impl Operand {
         self.shape.element_type
     }
 
-    /// The type in which moments of the elements are taken.
+    /// The type in which moments are computed.
     pub(super) fn moment_type(&self) -> ElementType {
         match self.element_type() {
             ElementType::F64 => ElementType::F64,
@@ -60,7 +60,7 @@ impl Operand {
         }
     }
 
-    /// A dim number, counted from the end if it is negative, as it is in HLO.
+    /// Converts a dim number, which may be negative, to one of HLO.
     pub(super) fn dim(&self, dim: i64) -> Result<i64, BuildError> {
         let rank = i64::try_from(self.shape.rank()).unwrap_or(i64::MAX);
         let from_start = if dim < 0 { dim.checked_add(rank) } else { Some(dim) };
@@ -69,7 +69,7 @@ impl Operand {
         })
     }
 
-    /// Dim numbers as they are in HLO, ascending.
+    /// Converts dim numbers to those of HLO, ascending.
     pub(super) fn dims(&self, dims: &[i64]) -> Result<Dims, BuildError> {
         let mut found: Dims = dims.iter().map(|&d| self.dim(d)).collect::<Result<_, _>>()?;
         found.sort_unstable();
@@ -81,7 +81,7 @@ impl Operand {
         }
     }
 
-    /// The size of a dim that there is.
+    /// The size of an existing dim.
     pub(super) fn size(&self, dim: i64) -> i64 {
         usize::try_from(dim).ok().and_then(|d| self.shape.dims().get(d).copied()).unwrap_or(0)
     }
@@ -90,17 +90,17 @@ impl Operand {
         dims.iter().map(|&d| self.size(d)).collect()
     }
 
-    /// The dims that are not among these.
+    /// All dims except these.
     pub(super) fn other_dims(&self, dims: &[i64]) -> Dims {
         (0..).zip(self.shape.dims()).map(|(d, _)| d).filter(|d| !dims.contains(d)).collect()
     }
 
-    /// The elements in the type in which their moments are taken.
+    /// The elements in the type in which moments are computed.
     pub(super) fn widened(&self, b: &mut Builder) -> Result<InstId, BuildError> {
         convert(b, self.id, self.moment_type())
     }
 
-    /// What was computed of the widened elements, in the type of the operand.
+    /// Converts a value computed from the widened elements to the type of the operand.
     pub(super) fn narrowed(&self, b: &mut Builder, id: InstId) -> Result<InstId, BuildError> {
         convert(b, id, self.element_type())
     }
@@ -111,7 +111,7 @@ pub(super) fn shape_of(b: &Builder, id: InstId) -> Result<ArrayShape, BuildError
     b.array_shape(id).map(ArrayShape::without_layout)
 }
 
-/// The elements as those of another type; the array itself if it has that type.
+/// Converts the elements to another type; the array itself if it already has the type.
 pub(super) fn convert(
     b: &mut Builder,
     id: InstId,
@@ -123,7 +123,7 @@ pub(super) fn convert(
     b.convert(id, element_type)
 }
 
-/// A number in every place of an array of f32 or f64.
+/// Broadcasts a number to the shape of an array of f32 or f64.
 pub(super) fn filled(
     b: &mut Builder,
     value: f64,
@@ -139,7 +139,7 @@ pub(super) fn filled(
     if dims.is_empty() { Ok(scalar) } else { b.broadcast(scalar, dims, []) }
 }
 
-/// An array and a number, combined in every place.
+/// Applies an op to an array and a number, elementwise.
 pub(super) fn with_number(
     b: &mut Builder,
     opcode: Opcode,
@@ -151,7 +151,7 @@ pub(super) fn with_number(
     b.binary(opcode, id, number)
 }
 
-/// `lhs` and what has but the dims `kept` of it, combined in every place.
+/// Applies an op elementwise to `lhs` and an array that has only the dims `kept` of it.
 pub(super) fn with_spread(
     b: &mut Builder,
     opcode: Opcode,

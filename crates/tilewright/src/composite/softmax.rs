@@ -9,11 +9,10 @@ use super::statistics::sum;
 
 /// `exp(x - max) / sum(exp(x - max))` over `dims`, with the shape of `x`.
 ///
-/// As `jax.nn.softmax(x, axis=dims)`: of f16 and bf16 the sum alone is one of f32.
+/// As `jax.nn.softmax(x, axis=dims)`: for f16 and bf16 only the sum is in f32.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not dims of it,
-/// each named once.
+/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct dims of it.
 pub fn softmax(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
     let Parts { exponential, sum, kept, .. } = parts(b, "softmax", x, dims)?;
     with_spread(b, Opcode::Divide, exponential, sum, &kept)
@@ -24,7 +23,7 @@ pub fn softmax(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, Build
 /// As `jax.nn.log_softmax(x, axis=dims)`.
 ///
 /// # Errors
-/// As for [`softmax`].
+/// The errors of [`softmax`].
 pub fn log_softmax(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
     let Parts { shifted, sum, kept, .. } = parts(b, "log_softmax", x, dims)?;
     let log = b.unary(Opcode::Log, sum)?;

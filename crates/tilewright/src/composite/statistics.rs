@@ -4,26 +4,23 @@ use tilewright_ir::{BuildError, Builder, InstId, Opcode};
 
 use super::operand::{Operand, filled, shape_of, with_number, with_spread};
 
-/// How a variance is computed.
+/// The formula of a variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variance {
-    /// The mean of the squares of `x - mean`: the mean first, then the array
-    /// once more.
+    /// The mean of the squares of `x - mean`: the mean first, then a second pass over the array.
     #[default]
     TwoPass,
-    /// The mean of the squares less the square of the mean, but no less than 0:
-    /// one pass over the array, and few digits left where the mean is large
-    /// beside the deviation.
+    /// The mean of the squares minus the square of the mean, but at least 0: one pass over the
+    /// array. Few digits remain if the mean is large compared to the deviation.
     OnePass,
 }
 
-/// The mean over `dims`, which vanish.
+/// The mean over `dims`, which are removed.
 ///
-/// As `jnp.mean(x, axis=dims)`; NaN where there is nothing to take it of.
+/// As `jnp.mean(x, axis=dims)`; NaN if there are no elements.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not dims of it,
-/// each named once.
+/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct dims of it.
 pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
     let operand = Operand::of_floats(b, "mean", x)?;
     let dims = operand.dims(dims)?;
@@ -32,15 +29,14 @@ pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildErr
     operand.narrowed(b, mean)
 }
 
-/// The variance over `dims`, which vanish: the sum of squared deviations divided
-/// by `n - correction`, where `n` elements are summed.
+/// The variance over `dims`, which are removed: the sum of squared deviations divided by `n -
+/// correction`, where `n` elements are summed.
 ///
-/// As `jnp.var(x, axis=dims, correction=correction)`; NaN where `n - correction`
-/// is not above 0.
+/// As `jnp.var(x, axis=dims, correction=correction)`; NaN if `n - correction` is not above 0.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not dims of it, each
-/// named once, or `correction` is no number.
+/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct dims of it, or
+/// `correction` is not a number.
 pub fn variance(
     b: &mut Builder,
     x: InstId,
@@ -78,7 +74,7 @@ pub fn variance(
     operand.narrowed(b, variance)
 }
 
-/// What an array of f32 or f64 is normalised by.
+/// The mean and the factor that normalise an array of f32 or f64.
 pub(super) struct Normal {
     /// `(x - mean) * rsqrt(variance + epsilon)`.
     pub(super) y: InstId,
@@ -86,7 +82,7 @@ pub(super) struct Normal {
     pub(super) variance: InstId,
 }
 
-/// Makes the mean over `dims` 0 and the variance 1.
+/// Normalises to mean 0 and variance 1 over `dims`.
 pub(super) fn normalize(
     b: &mut Builder,
     x: InstId,
@@ -152,7 +148,7 @@ fn variance_by_squares(
     with_number(b, Opcode::Maximum, variance, 0.0)
 }
 
-/// How many elements are summed over dims, to the digits that a float has.
+/// The number of elements that are summed over dims, rounded to a float.
 fn count_of(b: &Builder, x: InstId, dims: &[i64]) -> Result<f64, BuildError> {
     let shape = shape_of(b, x)?;
     let reduced = (0..).zip(shape.dims()).filter(|(dim, _)| dims.contains(dim));

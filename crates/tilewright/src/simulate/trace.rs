@@ -5,9 +5,8 @@ use tilewright_sim::Lane;
 
 use super::Simulated;
 
-/// A timeline of what the parts of the machine did, in the form of Chrome's
-/// trace events: a track for the core and one for copies. Its microseconds are
-/// cycles.
+/// A timeline of the machine's units in the format of Chrome's trace events: a track for the
+/// core and one for copies. Its microseconds stand for cycles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
     #[serde(rename = "traceEvents")]
@@ -17,9 +16,9 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 enum TraceEvent {
-    /// What a track is called.
+    /// The name of a track.
     Name { name: &'static str, ph: &'static str, pid: u32, tid: u32, args: TrackName },
-    /// Something with a beginning and a length.
+    /// An event with a start and a duration.
     Span { name: String, ph: &'static str, pid: u32, tid: u32, ts: f64, dur: f64, args: Line },
 }
 

@@ -20,7 +20,7 @@ use crate::error::Outcome;
 use crate::strides::extent;
 use crate::value::Value;
 
-/// What evaluates a custom call.
+/// Evaluates a custom call.
 type Family = fn(&mut Cx<'_, '_>) -> Outcome<Value>;
 
 /// Targets by name.
@@ -63,7 +63,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outco
     )))
 }
 
-/// What a custom call makes of sizes known only at run time is not known.
+/// The results of a custom call are unknown for sizes known only at run time.
 fn check_static(cx: &Cx<'_, '_>) -> Outcome<()> {
     let operands = cx.module().operands(cx.id).iter();
     match operands.map(|&operand| cx.module().shape(operand)).find(|shape| any_dynamic(shape)) {

@@ -29,7 +29,7 @@ pub(super) fn evaluate(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outcome<
     made(cx, cx.shape(), &mut unknown)
 }
 
-/// What the floats of all operands are together, as one number.
+/// The floats of all operands, combined to one number.
 #[derive(Default)]
 struct Sum {
     total: f64,
@@ -84,7 +84,7 @@ fn take_in(value: &Value, hasher: &mut FxHasher, sum: &mut Sum) {
     }
 }
 
-/// Where results come from.
+/// The source of results.
 struct Unknown {
     seed: u64,
     floats: f64,
@@ -172,9 +172,8 @@ fn elements(element_type: ElementType, len: usize, unknown: &mut Unknown) -> Dat
     }
 }
 
-/// What a call makes of the shape of the whole and that of a shard: of a dim that
-/// shrinks, the first part; of one that grows, its elements again and again. One operand
-/// for each result.
+/// The result of a call between the shapes of the whole and of a shard: for a dim that shrinks,
+/// the first part; for one that grows, its elements repeated. One operand for each result.
 pub(super) fn between_shards(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     match cx.shape() {
         Shape::Array(to) => between(cx, cx.array(0)?, to),
@@ -198,7 +197,7 @@ fn between(cx: &Cx<'_, '_>, from: &Array, to: &ArrayShape) -> Outcome<Value> {
     }
     let allocation = cx.allocate(to)?;
     cx.spend(allocation.len)?;
-    // A dim that grows is two: how often, along which nothing moves, and what was there.
+    // A dim that grows is two dims: the repetition, with stride 0, and the original dim.
     let strides = row_major(from.dims());
     let dims = from.dims().iter().zip(to.dims()).zip(strides);
     let levels = dims.flat_map(|((&from, &to), stride)| {

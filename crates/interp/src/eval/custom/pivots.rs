@@ -72,7 +72,7 @@ pub(super) fn positive_definite(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 
 /// The step at which it fails.
 fn square_root(a: &mut [Number], n: usize, lower: bool) -> Option<usize> {
-    // Of the upper factor, which is the conjugate transpose, the same holds.
+    // The same holds for the upper factor, which is the conjugate transpose.
     let at = |i: usize, j: usize| if lower { i * n + j } else { j * n + i };
     for j in 0..n {
         let before: f64 = (0..j).map(|k| a[at(j, k)].norm_sqr()).sum();

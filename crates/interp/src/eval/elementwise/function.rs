@@ -76,7 +76,7 @@ pub(crate) enum Binary {
     Xor,
 }
 
-/// What a row's rule makes of its op.
+/// Builds the function of an op from its row's rule.
 macro_rules! function {
     (elementwise unary $variant:ident $attrs:ident) => {
         Some(Function::Unary(Unary::$variant))

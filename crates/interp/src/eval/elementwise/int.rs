@@ -18,7 +18,7 @@ pub(crate) trait Int: Native + Ord {
     fn multiply(self, other: Self) -> Self;
     /// Truncates; x/0 has all bits set, the least number by -1 is itself.
     fn divide(self, other: Self) -> Self;
-    /// Of the sign of the dividend; x%0 is x.
+    /// The remainder with the sign of the dividend; x%0 is x.
     fn remainder(self, other: Self) -> Self;
     /// The upper half of the double-width product.
     fn mulhi(self, other: Self) -> Self;
@@ -107,7 +107,7 @@ macro_rules! signed {
     ($($type:ident $unsigned:ident $wide:ident;)*) => {$(
         impl Int for $type {
             common!($unsigned, $wide);
-            /// Of a negative exponent, all but 1 and -1 yield 0.
+            /// With a negative exponent the result is 0 for all bases but 1 and -1.
             fn power(self, exponent: Self) -> Self {
                 match self {
                     1 => 1,

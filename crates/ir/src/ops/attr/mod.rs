@@ -1,10 +1,9 @@
-//! What the attributes of ops are made of.
+//! The structure of op attributes.
 //!
-//! An attribute struct lists its fields once, with their names in HLO; from
-//! that list come its parsing, its printing, its default values and the
-//! computations it calls. The text crate knows only the *kinds* below, never a
-//! single op, so that a new op with attributes of known kinds needs no change
-//! there.
+//! An attribute struct lists its fields once, with their names in HLO. Parsing, printing,
+//! default values and called computations are derived from that list. The text crate only knows
+//! the *kinds* below and no single op, so a new op with attributes of known kinds needs no
+//! change there.
 
 mod fields;
 
@@ -20,7 +19,7 @@ use crate::types::devices::ReplicaGroups;
 use crate::types::literal::Literal;
 use crate::types::shape::{Dims, Shape};
 
-/// How an attribute's value is written.
+/// The syntax of an attribute's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttrKind {
     /// `3`
@@ -31,7 +30,7 @@ pub enum AttrKind {
     Float,
     /// `"text"`
     Str,
-    /// One word of a closed set, as `LT` or `kLoop`.
+    /// One word of a fixed set, such as `LT` or `kLoop`.
     Word,
     /// `{high,default}`
     Words,
@@ -122,7 +121,7 @@ pub enum AttrValue {
     Domain(Box<DomainMetadata>),
 }
 
-/// A single-precision number compared and hashed by its bits.
+/// A single-precision number that is compared and hashed by its bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Real(pub f32);
 
@@ -140,7 +139,7 @@ impl std::hash::Hash for Real {
     }
 }
 
-/// A double-precision number compared and hashed by its bits.
+/// A double-precision number that is compared and hashed by its bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Real64(pub f64);
 
@@ -158,7 +157,7 @@ impl std::hash::Hash for Real64 {
     }
 }
 
-/// Attribute text that is carried, not understood.
+/// The text of an attribute that is not interpreted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Verbatim(pub Box<str>);
 
@@ -167,18 +166,18 @@ pub struct Verbatim(pub Box<str>);
 pub struct AttrSpec {
     /// The name in text.
     pub name: &'static str,
-    /// How its value is written.
+    /// The syntax of its value.
     pub kind: AttrKind,
 }
 
-/// Attributes read for an op, waiting to be taken by its struct.
+/// The parsed attributes of an op, from which its struct takes its fields.
 #[derive(Debug, Default)]
 pub struct AttrValues {
     values: SmallVec<[(&'static str, AttrValue); 4]>,
 }
 
 impl AttrValues {
-    /// Adds a value; `false` if that name was already there.
+    /// Adds a value; returns `false` if the name already exists.
     pub fn insert(&mut self, name: &'static str, value: AttrValue) -> bool {
         let fresh = self.values.iter().all(|(n, _)| *n != name);
         if fresh {
@@ -187,10 +186,10 @@ impl AttrValues {
         fresh
     }
 
-    /// Takes the value of one field out.
+    /// Removes and returns the value of one field.
     ///
     /// # Errors
-    /// If it is absent and has no default, or cannot be read as `T`.
+    /// If it is absent and has no default, or is not a valid `T`.
     pub fn take<T: AttrField>(
         &mut self,
         name: &'static str,
@@ -204,73 +203,73 @@ impl AttrValues {
     }
 }
 
-/// Why an op could not be made of its attributes.
+/// Why an op could not be created from its attributes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttrError {
     /// A required attribute is absent.
     #[error("attribute `{0}` is missing")]
     Missing(&'static str),
-    /// A value is not one the attribute can have.
+    /// A value is not valid for the attribute.
     #[error("attribute `{name}` must be {expected}")]
     Value {
         /// The attribute.
         name: &'static str,
-        /// What it can be.
+        /// The valid values.
         expected: String,
     },
 }
 
-/// A type that an attribute struct may have as a field.
+/// A type of fields in attribute structs.
 pub trait AttrField: Sized {
-    /// How it is written.
+    /// The syntax of the value.
     const KIND: AttrKind;
-    /// Reads it.
+    /// Converts an attribute value to this type.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// A description of the expected value.
     fn from_value(value: AttrValue) -> Result<Self, String>;
-    /// The value to write; `None` writes nothing.
+    /// The value to write; `None` if nothing is written.
     fn to_value(&self) -> Option<AttrValue>;
-    /// What the field is when the text does not have it; `None`: it must.
+    /// The value of a field that is not in the text; `None` if it is required.
     fn absent() -> Option<Self> {
         None
     }
-    /// Calls `f` on every computation named.
+    /// Calls `f` on every computation in the value.
     fn for_each_computation(&self, _f: &mut dyn FnMut(CompId)) {}
-    /// Replaces every computation named.
+    /// Replaces every computation in the value.
     fn map_computations(&mut self, _f: &mut dyn FnMut(CompId) -> CompId) {}
 }
 
-/// A closed set of words, made by `words!`.
+/// A fixed set of words, declared by `words!`.
 pub trait Word: Copy {
-    /// What to write where something else stood.
+    /// The description of the set in error messages.
     const EXPECTED: &'static str;
-    /// The value that a word means.
+    /// The value of a word.
     fn from_name(word: &str) -> Option<Self>;
     /// The word.
     fn name(self) -> &'static str;
 }
 
-/// A struct of attributes, made by `attributes!`.
+/// A struct of attributes, declared by `attributes!`.
 pub trait OpAttrs: Sized {
-    /// The fields, in the order they are written.
+    /// The fields, in the order in which they are written.
     const SPECS: &'static [AttrSpec];
-    /// Makes the struct of the values read.
+    /// Creates the struct from parsed values.
     ///
     /// # Errors
-    /// If a required field is absent or a value is not one it can have.
+    /// If a required field is absent or has an invalid value.
     fn take(values: &mut AttrValues) -> Result<Self, AttrError>;
     /// Calls `f` on every field that is written.
     fn for_each(&self, f: &mut dyn FnMut(&'static str, AttrValue));
-    /// Calls `f` on every computation called.
+    /// Calls `f` on every called computation.
     fn for_each_computation(&self, f: &mut dyn FnMut(CompId));
-    /// Replaces every computation called.
+    /// Replaces every called computation.
     fn map_computations(&mut self, f: &mut dyn FnMut(CompId) -> CompId);
 }
 
-/// Declares structs of attributes: `field: Type = "name in text" or default,`.
-/// The default may be left out; it is not written unless it reads `or_absent`.
-/// A struct that reads `Name: Default` can be made without a word about its
+/// Declares structs of attributes: `field: Type = "name in text" or default,`. The default is
+/// optional; it is not written in text unless the field is marked `or_absent`. A struct marked
+/// `Name: Default` implements `Default`: fields without a default have that of their type.
 /// fields: those without a default have that of their type.
 macro_rules! attributes {
     ($($(#[$doc:meta])* pub struct $name:ident $(: $has_default:ident)? {
@@ -331,7 +330,7 @@ macro_rules! attributes {
     )*};
 }
 
-/// `Default` of a struct of attributes that is declared to have one.
+/// `Default` for a struct of attributes marked with it.
 macro_rules! default_impl {
     (Default $name:ident { $($field:ident = ($($default:expr)?),)* }) => {
         impl Default for $name {
@@ -373,7 +372,7 @@ macro_rules! unwritten {
     };
 }
 
-/// Declares closed sets of words.
+/// Declares fixed sets of words.
 macro_rules! words {
     ($($(#[$doc:meta])* pub enum $name:ident {
         $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)*

@@ -1,8 +1,8 @@
-//! Asynchronous ops: while one runs it yields the operands of its computation
-//! in a tuple, the result, and what the device needs.
+//! Asynchronous ops: while running, their result is a tuple of the operands of the computation
+//! (in a tuple), the result, and contexts of the device.
 //!
-//! Operands, and parts of the result, may be bound late: a start has the first
-//! of them, and each update may add more.
+//! Operands, and parts of the result, can be bound late: a start has the first operands, and
+//! each update may add more.
 
 use super::AsyncAttrs;
 use crate::infer::{ShapeError, ShapeQuery};
@@ -52,7 +52,7 @@ pub(in crate::ops) fn async_done(
     let (given, result) = parts(state).ok_or_else(|| no_state(q, state))?;
     check_callee(q, attrs, state)?;
     let Some(callee) = attrs.calls else {
-        // Of a result that is bound late it yields more than the state says.
+        // A result that is bound late has more parts than the state.
         let yielded = q.declared.filter(|declared| is_part(result, declared));
         return Ok(yielded.unwrap_or(result).without_layout());
     };
@@ -69,8 +69,7 @@ pub(in crate::ops) fn async_done(
     Ok(result.without_layout())
 }
 
-/// The operands and the result within what an asynchronous op yields while it
-/// runs.
+/// The operands and the result in the state of a running asynchronous op.
 fn parts(state: &Shape) -> Option<(&[Shape], &Shape)> {
     match state.as_tuple() {
         Some([Shape::Tuple(operands), result, ..]) => Some((operands, result)),
@@ -85,13 +84,12 @@ fn no_state(q: &ShapeQuery<'_>, found: &Shape) -> ShapeError {
     ))
 }
 
-/// Whether the second tuple begins as the first.
+/// Whether the first tuple is a prefix of the second.
 fn is_bound_tuple(first: &[Shape], second: &[Shape]) -> bool {
     first.len() <= second.len() && first.iter().zip(second).all(|(a, b)| is_part(a, b))
 }
 
-/// Whether the second shape is the first, or what it becomes once the rest is
-/// bound.
+/// Whether the second shape equals the first, or extends it by parts bound later.
 fn is_part(first: &Shape, second: &Shape) -> bool {
     match (first.as_tuple(), second.as_tuple()) {
         (Some([]), _) => true,
@@ -100,7 +98,7 @@ fn is_part(first: &Shape, second: &Shape) -> bool {
     }
 }
 
-/// Checks the operands that are bound here against the state's.
+/// Checks the operands that are bound here against those in the state.
 fn check_bound(q: &ShapeQuery<'_>, bound: &[Shape], operands: &[&Shape]) -> Result<(), ShapeError> {
     let opcode = q.op.opcode();
     if bound.len() != operands.len() {
@@ -118,11 +116,11 @@ fn check_bound(q: &ShapeQuery<'_>, bound: &[Shape], operands: &[&Shape]) -> Resu
     }
 }
 
-/// The thread on which all runs that does not say otherwise.
+/// The default thread.
 const MAIN_THREAD: &str = "main";
 
-/// Where the op names its computation: the state has the shapes of its first
-/// parameters and of its result, or a part of it, and both have one thread.
+/// If the op names its computation, the state must have the shapes of its first parameters and
+/// of its result, or a part of it, and both must have the same thread.
 fn check_callee(q: &ShapeQuery<'_>, attrs: &AsyncAttrs, state: &Shape) -> Result<(), ShapeError> {
     let Some(callee) = attrs.calls else { return Ok(()) };
     let (opcode, computation) = (q.op.opcode(), q.module.computation(callee));

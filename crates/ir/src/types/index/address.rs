@@ -1,4 +1,4 @@
-//! Where the elements of an array lie in its buffer.
+//! Maps indices of an array's elements to addresses in its buffer.
 
 use smallvec::SmallVec;
 
@@ -7,18 +7,16 @@ use super::super::shape::{ArrayShape, Dims, checked_product};
 use super::tiles::{Place, TileCut, ceil_div, check_tiles, unflatten};
 use super::{AddressError, IndexError, check_index, check_sizes, row_major_strides};
 
-/// Where the elements of an array lie in its buffer: the shape's layout worked
-/// out once, by XLA's rules for [tiled layouts]. Addresses count elements.
+/// The addresses of an array's elements in its buffer: the shape's layout, evaluated once by
+/// XLA's rules for [tiled layouts]. Addresses count elements.
 ///
-/// The dims are put in physical order (most major first) and padded to the
-/// explicit padding; then every tile in turn cuts the most minor dims that
-/// there are into *which tile* and *where in the tile*, the first staying where
-/// the dims were, the second becoming the most minor dims. Where a tile does
-/// not divide a size, the size is padded up. The address is the row-major index
-/// in the dims that result.
+/// The dims are put in physical order (most major first) and extended by the explicit padding.
+/// Each tile in turn splits the most minor dims into a tile number, which replaces the dims, and
+/// an index in the tile, which becomes the most minor dims. If a tile does not divide a size,
+/// the size is rounded up. The address is the row-major index in the resulting dims.
 ///
-/// Bounded dynamic dims take the space of their bound. Memory space, element
-/// bits and a dynamic array's metadata prefix do not matter here.
+/// Bounded dynamic dims take the space of their bound. Memory space, element bits and a dynamic
+/// array's metadata prefix are ignored.
 ///
 /// [tiled layouts]: https://openxla.org/xla/tiled_layout
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,16 +25,16 @@ pub struct AddressMap {
     /// Dim numbers, the most major first.
     major_to_minor: SmallVec<[usize; 6]>,
     cuts: Vec<TileCut>,
-    /// Sizes and strides after the last cut; the address is row major in them.
+    /// Sizes and strides after the last tile; the address is row major in them.
     physical: Dims,
     physical_strides: Dims,
-    /// Strides in dim order, where no tile cuts the dims.
+    /// Strides in dim order, if no tile splits the dims.
     strides: Option<Dims>,
     buffer_elements: i64,
 }
 
 impl AddressMap {
-    /// The addresses of a shape in its layout, row major where none was said.
+    /// The addresses of a shape in its layout, row major if it has none.
     ///
     /// # Errors
     /// If a dim is unbounded, the layout does not fit the shape, or the buffer
@@ -56,7 +54,7 @@ impl AddressMap {
     /// The addresses of an array of these dims in this layout.
     ///
     /// # Errors
-    /// As for [`AddressMap::new`].
+    /// The errors of [`AddressMap::new`].
     pub fn with_layout(dims: &[i64], layout: &Layout) -> Result<Self, AddressError> {
         check_sizes(dims)?;
         check_buffer(layout)?;
@@ -65,7 +63,7 @@ impl AddressMap {
         let padded = padded_dims(dims, layout)?;
         let mut physical: Dims = major_to_minor.iter().map(|&dim| padded[dim]).collect();
         let mut cuts = Vec::new();
-        // A buffer without elements has nothing to cut, whatever its dims.
+        // A buffer without elements has no tiles to split.
         if !padded.contains(&0) {
             for tile in &layout.tiles {
                 cuts.push(TileCut::new(tile, &mut physical)?);
@@ -91,21 +89,21 @@ impl AddressMap {
         &self.dims
     }
 
-    /// The buffer's size in elements, with all padding: explicit, to whole
-    /// tiles, and of the tail.
+    /// The buffer's size in elements, with all padding: explicit padding, whole tiles, and the
+    /// tail.
     pub fn buffer_elements(&self) -> i64 {
         self.buffer_elements
     }
 
-    /// The distance between neighbours along each dim, in dim order; `None`
-    /// where tiles make it vary.
+    /// The distance between neighbours along each dim, in dim order; `None` if tiles make it
+    /// vary.
     pub fn strides(&self) -> Option<&[i64]> {
         self.strides.as_deref()
     }
 
     /// The address of the element at an index (in dim order).
     ///
-    /// # Errors
+    /// If the index has another rank or is out of range.
     /// If the index has another rank or is out of range.
     pub fn linear(&self, index: &[i64]) -> Result<i64, IndexError> {
         check_index(index, &self.dims)?;
@@ -119,7 +117,7 @@ impl AddressMap {
         Ok(dot(&place, &self.physical_strides))
     }
 
-    /// The index of the element at an address; `None` if padding lies there.
+    /// The index of the element at an address; `None` if the address is padding.
     ///
     /// # Errors
     /// If the address is outside the buffer.
@@ -131,7 +129,7 @@ impl AddressMap {
         Ok(self.element_at(address))
     }
 
-    /// The index at an address inside the buffer, unless padding lies there.
+    /// The index at an address inside the buffer; `None` if the address is padding.
     fn element_at(&self, address: i64) -> Option<Dims> {
         let mut place = Place::from_elem(0, self.physical.len());
         if unflatten(address, &self.physical, &mut place) != 0 {
@@ -145,7 +143,7 @@ impl AddressMap {
     }
 }
 
-/// Whether the layout is that of one buffer of dense elements.
+/// Checks that the layout describes one buffer of dense elements.
 fn check_buffer(layout: &Layout) -> Result<(), AddressError> {
     let alignment = layout.tail_padding_alignment;
     if alignment < 0 {
@@ -198,7 +196,7 @@ fn padded_dims(dims: &[i64], layout: &Layout) -> Result<Dims, AddressError> {
     Ok(padding.dims.clone())
 }
 
-/// Values given in physical order, put in dim order.
+/// Reorders values from physical order to dim order.
 fn in_dim_order(values: &[i64], major_to_minor: &[usize]) -> Dims {
     let mut ordered = Dims::from_elem(0, major_to_minor.len());
     for (&value, &dim) in values.iter().zip(major_to_minor) {

@@ -1,6 +1,6 @@
-//! What can be wrong with a layout, an index or an address.
+//! Errors of layouts, indices and addresses.
 
-/// Why a shape in its layout has no addresses.
+/// Why a shape has no addresses in its layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// A dim without a bound.
@@ -17,7 +17,7 @@ pub enum AddressError {
         /// Its size.
         size: i64,
     },
-    /// The layout is for arrays of another rank.
+    /// The layout has another rank than the array.
     #[error("minor_to_major orders {layout} dims, but the array has {rank}")]
     Rank {
         /// Dims in the layout.
@@ -25,17 +25,17 @@ pub enum AddressError {
         /// Dims of the array.
         rank: usize,
     },
-    /// The layout's dims are not each dim once.
+    /// The layout's dims are not a permutation.
     #[error(
         "minor_to_major names dim {dim}, which is named before or is not below the rank {rank}"
     )]
     NotAPermutation {
-        /// The entry at fault.
+        /// The invalid entry.
         dim: u32,
         /// Dims of the array.
         rank: usize,
     },
-    /// The explicit padding is for arrays of another rank.
+    /// The explicit padding has another rank than the array.
     #[error("the padding has {padding} sizes, but the array has {rank} dims")]
     PaddingRank {
         /// Sizes in the padding.
@@ -43,20 +43,20 @@ pub enum AddressError {
         /// Dims of the array.
         rank: usize,
     },
-    /// A dim is padded to less than it holds.
+    /// The padded size of a dim is less than its size.
     #[error("dim {dim} of size {size} cannot be padded to {padded}")]
     PaddedTooSmall {
         /// The dim.
         dim: usize,
         /// Its size.
         size: i64,
-        /// The size it is padded to.
+        /// The padded size.
         padded: i64,
     },
     /// A tile has a size below one that is not `*`.
     #[error("tile {tile} has the size {size}; a tile size is 1 or more, or `*`")]
     TileSize {
-        /// Which tile, the outermost being 0.
+        /// The number of the tile; 0 is the outermost.
         tile: usize,
         /// The size.
         size: i64,
@@ -64,32 +64,32 @@ pub enum AddressError {
     /// A tile's last size is `*`: no dim is left to merge with.
     #[error("tile {tile} ends with `*`, but there is no more minor dim to merge with")]
     CombineLast {
-        /// Which tile, the outermost being 0.
+        /// The number of the tile; 0 is the outermost.
         tile: usize,
     },
-    /// The buffer's length cannot be a multiple of this.
+    /// The alignment of the buffer's length is not valid.
     #[error("the tail padding alignment {alignment} is negative")]
     TailPadding {
         /// The alignment.
         alignment: i64,
     },
-    /// The layout is not that of a dense array in one buffer.
+    /// The layout does not describe a dense array in one buffer.
     #[error("a sparse or split layout has no single buffer to address")]
     NotOneBuffer,
-    /// The buffer has more elements than an `i64` counts.
+    /// The buffer's element count does not fit in `i64`.
     #[error("the buffer has more than 2^63-1 elements")]
     Overflow,
 }
 
-/// Why an index or address means nothing in a shape.
+/// Why an index or address is not valid for a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// Another number of indices than dims.
+    /// The number of indices differs from the rank.
     #[error("{given} indices were given for {rank} dims")]
     Rank {
         /// Indices given.
         given: usize,
-        /// Dims there are.
+        /// Rank of the shape.
         rank: usize,
     },
     /// An index outside its dim.
@@ -115,7 +115,7 @@ pub enum IndexError {
     NoSuchDim {
         /// The dim number.
         dim: i64,
-        /// Dims there are.
+        /// Rank of the shape.
         rank: usize,
     },
 }

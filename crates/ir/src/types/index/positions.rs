@@ -34,7 +34,7 @@ impl PositionIterator {
     /// If the start has another rank or is out of range. In a dim of size 0
     /// the only start is 0; a negative size has none.
     pub fn new(start: &[i64], dims: &[i64]) -> Result<Self, IndexError> {
-        // The only start in a dim of size 0 is 0, which already is its end.
+        // The only start in a dim of size 0 is 0, which is also its end.
         check_index_by(start, dims, |index, size| {
             (0..size).contains(&index) || (index == 0 && size == 0)
         })?;
@@ -54,7 +54,7 @@ impl PositionIterator {
         (!self.ended).then_some(&*self.position)
     }
 
-    /// Goes to the next position and says whether there is one.
+    /// Advances to the next position; returns whether there is one.
     pub fn advance(&mut self) -> bool {
         if self.ended {
             return false;

@@ -11,26 +11,25 @@ use super::AddressError;
 /// An index in physical dims, the most major first.
 pub(super) type Place = SmallVec<[i64; 12]>;
 
-/// One tile at work on the dims that it finds. Keeps only what it cuts, so that
-/// many tiles take space in proportion.
+/// One tile, applied to the dims before it. It stores only the dims that it splits, so that the
+/// space for many tiles is proportional to their sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TileCut {
-    /// How many dims of size 1 go in front, where the tile has more dims than
-    /// there are (`f32[]{:T(128)}`).
+    /// The number of dims of size 1 that are prepended if the tile has a higher rank than the
+    /// dims (`f32[]{:T(128)}`).
     front: usize,
-    /// The first dim that is cut, those in front counted; all after it are too.
+    /// The first split dim, counting the prepended ones; all later dims are split too.
     first: usize,
-    /// The sizes of the dims that are cut.
+    /// The sizes of the split dims.
     sizes: Dims,
-    /// The same dims as the tile pairs them with its own sizes.
+    /// The split dims, paired with the sizes of the tile.
     runs: SmallVec<[Run; 2]>,
 }
 
-/// Neighbouring dims (one, or several merged by `*`) and the tile size that
-/// cuts them.
+/// Neighbouring dims (one, or several merged by `*`) and the tile size that splits them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Run {
-    /// How many dims.
+    /// Number of dims.
     dims: usize,
     /// The product of their sizes.
     size: i64,
@@ -38,7 +37,7 @@ struct Run {
 }
 
 impl TileCut {
-    /// What a (checked) tile does to dims, which become those that result.
+    /// Replaces the dims by those that result from a (checked) tile.
     pub(super) fn new(tile: &Tile, dims: &mut Dims) -> Result<Self, AddressError> {
         let front = tile.dims.len().saturating_sub(dims.len());
         if front > 0 {
@@ -53,7 +52,7 @@ impl TileCut {
         Ok(Self { front, first, sizes, runs })
     }
 
-    /// From the place in the dims found to the place in the dims that result.
+    /// Maps an index in the original dims to one in the resulting dims.
     pub(super) fn apply(&self, place: &mut Place) {
         if self.front > 0 {
             place.insert_many(0, std::iter::repeat_n(0, self.front));
@@ -74,7 +73,7 @@ impl TileCut {
         place.extend(inside);
     }
 
-    /// The inverse of [`TileCut::apply`]; `None` where only padding is.
+    /// The inverse of [`TileCut::apply`]; `None` for padding.
     pub(super) fn undo(&self, place: &mut Place) -> Option<()> {
         let split = self.first + self.runs.len();
         let cut: SmallVec<[i64; 6]> = place[self.first..split]
@@ -98,7 +97,7 @@ impl TileCut {
     }
 }
 
-/// Pairs dims with a tile's sizes, merging at every `*`.
+/// Pairs dims with the sizes of a tile, and merges dims at every `*`.
 fn runs(dims: &[i64], tile: &[i64]) -> Result<SmallVec<[Run; 2]>, AddressError> {
     let mut runs = SmallVec::new();
     let mut start = 0;
@@ -113,7 +112,7 @@ fn runs(dims: &[i64], tile: &[i64]) -> Result<SmallVec<[Run; 2]>, AddressError> 
     Ok(runs)
 }
 
-/// Whether every size of every tile makes sense.
+/// Checks that every size of every tile is valid.
 pub(super) fn check_tiles(tiles: &[Tile]) -> Result<(), AddressError> {
     for (tile, Tile { dims }) in tiles.iter().enumerate() {
         if let Some(&size) = dims.iter().find(|&&size| size < 1 && size != Tile::COMBINE) {
@@ -126,15 +125,15 @@ pub(super) fn check_tiles(tiles: &[Tile]) -> Result<(), AddressError> {
     Ok(())
 }
 
-// The arithmetic below is on indices within dims whose product was checked.
+// The arithmetic below cannot overflow: indices are within dims whose product was checked.
 
-/// The row-major index of a place.
+/// The row-major index of a position.
 fn flatten(place: &[i64], dims: &[i64]) -> i64 {
     place.iter().zip(dims).fold(0, |index, (i, size)| index * size + i)
 }
 
-/// The place at a row-major index; returns what of the index lies beyond the
-/// dims, in units of their product.
+/// The position at a row-major index; returns the part of the index beyond the dims, in units of
+/// their product.
 pub(super) fn unflatten(index: i64, dims: &[i64], place: &mut [i64]) -> i64 {
     place.iter_mut().zip(dims).rev().fold(index, |index, (slot, size)| {
         *slot = index % size;

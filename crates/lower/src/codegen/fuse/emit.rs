@@ -1,5 +1,5 @@
-//! Values of instructions as registers: each computed where it is first known, in
-//! the outermost loop that it does not change in.
+//! Computes values of instructions in registers. Each is set in the outermost loop in which all
+//! its operands are known.
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -21,31 +21,31 @@ use crate::error::{LowerError, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{BufferId, Expr, RegisterId, Statement, Value};
 
-/// Where the elements of an instruction lie.
+/// The memory that holds the elements of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Home {
-    /// All of them in vector memory.
+    /// The whole array is in vector memory.
     Resident(BufferId),
-    /// In main memory.
+    /// The array is in main memory.
     Main(BufferId),
 }
 
-/// What is done around a loop: what comes before it, and after.
+/// Statements before and after a loop.
 #[derive(Debug, Default)]
 pub(super) struct Level {
     pub(super) before: Statements,
     pub(super) after: Statements,
 }
 
-/// A vector of what is reduced.
+/// A vector of the array that is reduced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
     pub(super) register: RegisterId,
-    /// Whether padding changes nothing.
+    /// Whether padding holds the identity of the reduction.
     pub(super) is_masked: bool,
 }
 
-/// Computes values within loops.
+/// Emits statements that compute values inside loops.
 pub(super) struct Emitter<'a> {
     pub(super) module: &'a Module,
     pub(super) target: &'a Target,
@@ -53,12 +53,13 @@ pub(super) struct Emitter<'a> {
     pub(super) scope: Scope,
     pub(super) levels: Vec<Level>,
     known: FxHashMap<(InstId, Vec<DimExpr>), RegisterId>,
-    /// Within how many loops registers are set.
+    /// The number of loops around the statement that sets each register.
     depths: FxHashMap<RegisterId, usize>,
-    /// Sums of rows and the like: each with the index at which a register holds it.
+    /// Reductions along rows: for each instruction, its index and the register that holds the
+    /// result.
     pub(super) rows: FxHashMap<InstId, (Vec<DimExpr>, RegisterId)>,
     pub(super) regions: Vec<Region>,
-    /// The addresses that something is gathered from.
+    /// The addresses that gathers read from.
     pub(super) gathers: Vec<Expr>,
 }
 
@@ -85,7 +86,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A register with the elements of an instruction at these indices.
+    /// Returns a register with the elements of an instruction at the given indices.
     pub(super) fn value(
         &mut self,
         build: &mut Build,
@@ -142,8 +143,8 @@ impl<'a> Emitter<'a> {
         Ok(register)
     }
 
-    /// The elements of an array that is reduced: with what changes nothing in the place
-    /// of padding, if it is known to be so.
+    /// Returns the elements of an array that is reduced. Padding holds the identity of the
+    /// reduction if the identity is known.
     pub(super) fn element(
         &mut self,
         build: &mut Build,
@@ -153,7 +154,7 @@ impl<'a> Emitter<'a> {
     ) -> Result<Element, LowerError> {
         let all = self.scope.whole_mask()?;
         Ok(match self.homes.get(&id) {
-            // A load under all of the mask has nothing else in the place of padding.
+            // A load under the whole mask already holds the identity in padding.
             Some(&home) if self.scope.mask(index)? == all => {
                 let register = self.load(build, (id, home), index, Some(neutral))?;
                 Element { register, is_masked: true }
@@ -162,7 +163,7 @@ impl<'a> Emitter<'a> {
         })
     }
 
-    /// An elementwise op.
+    /// Emits an elementwise op.
     fn computed(
         &mut self,
         build: &mut Build,
@@ -173,14 +174,15 @@ impl<'a> Emitter<'a> {
         let mut registers: SmallVec<[Option<RegisterId>; 3]> = smallvec![];
         for &operand in module.operands(id) {
             let rank = module.array_shape(operand).map_or(0, ArrayShape::rank);
-            // `clamp` has scalars beside arrays.
+            // `clamp` takes scalars as well as arrays.
             let index = if rank == 0 { &[] } else { index };
             registers.push(match self.constant(operand) {
                 Some(_) => None,
                 None => Some(self.value(build, operand, index)?),
             });
         }
-        // Constants are set where they are used: they would keep registers busy.
+        // Constants are set where they are used, because a register held across loops stays
+        // occupied.
         let depth = registers.iter().flatten().map(|&r| self.depth(r)).max().unwrap_or(0);
         let mut operands: SmallVec<[RegisterId; 3]> = smallvec![];
         for (&operand, register) in module.operands(id).iter().zip(registers) {
@@ -201,7 +203,7 @@ impl<'a> Emitter<'a> {
         Ok(self.set(build, module.name_of(id), self.element_type(id)?, value))
     }
 
-    /// The scalar that an instruction is everywhere.
+    /// The scalar constant that the instruction equals at every index, if there is one.
     fn constant(&self, mut id: InstId) -> Option<&'a Literal> {
         for _ in 0..MOST_LOOKED_THROUGH {
             match self.module.op(id) {
@@ -220,7 +222,7 @@ impl<'a> Emitter<'a> {
         None
     }
 
-    /// An index as elements of a type.
+    /// Converts an index to an element type.
     fn counted(
         &mut self,
         build: &mut Build,
@@ -239,7 +241,7 @@ impl<'a> Emitter<'a> {
         Ok(self.set(build, "i", element_type, convert(register)?))
     }
 
-    /// How an index compares with a number, at each position.
+    /// Compares an index with a number at each position.
     fn compared(
         &mut self,
         build: &mut Build,
@@ -359,7 +361,7 @@ impl<'a> Emitter<'a> {
         Ok(shape.element_type)
     }
 
-    /// A register that is set as far out as what it is computed of.
+    /// Sets a register in the outermost loop in which the operands of its value are set.
     pub(super) fn set(
         &mut self,
         build: &mut Build,
@@ -389,19 +391,19 @@ impl<'a> Emitter<'a> {
         register
     }
 
-    /// Within how many loops a register is set.
+    /// The number of loops around the statement that sets a register.
     pub(super) fn depth(&self, register: RegisterId) -> usize {
         self.depths.get(&register).copied().unwrap_or(0)
     }
 
-    /// Forgets what is only known within more loops than these.
+    /// Forgets registers that are set inside more than `depth` loops.
     pub(super) fn leave(&mut self, depth: usize) {
         let depths = &self.depths;
         self.known.retain(|_, register| depths.get(register).is_none_or(|&d| d <= depth));
     }
 
-    /// Statements of all levels from one on, each within its loop, and what is done
-    /// in the innermost.
+    /// Nests the statements of all levels from `from` on in their loops, around the statements
+    /// of the innermost loop.
     pub(super) fn nest(&mut self, loops: &[&Loop], from: usize) -> Statements {
         let mut body = Statements::new();
         for (place, l) in loops.iter().enumerate().rev() {
@@ -412,7 +414,7 @@ impl<'a> Emitter<'a> {
         body
     }
 
-    /// The statements of a level, around others.
+    /// Takes the statements of a level and puts `inner` between them.
     pub(super) fn take(&mut self, level: usize, inner: Statements) -> Statements {
         let Some(level) = self.levels.get_mut(level) else { return inner };
         let Level { mut before, after } = std::mem::take(level);
@@ -422,10 +424,10 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// So many moves are looked through to find a constant.
+/// Largest number of moves that the search for a constant follows.
 const MOST_LOOKED_THROUGH: usize = 8;
 
-/// A number brought between 0 and another.
+/// Clamps a number to the range from 0 to `last`.
 fn clamped(of: DimExpr, last: i64) -> DimExpr {
     let not_less = (of * -1).least(Expr::ZERO) * -1;
     not_less.least(last.into())

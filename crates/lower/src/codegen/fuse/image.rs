@@ -1,4 +1,4 @@
-//! The image: computed vector by vector, block by block.
+//! Computes the image, the largest result of a kernel, vector by vector and block by block.
 
 use tilewright_ir::{ElementType, InstId};
 use tilewright_target::Alignment;
@@ -18,10 +18,10 @@ use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{Block, BufferId, IndexId, Mask, Place, Space, Statement};
 
-/// Blocks that grow so as to read less take at most this part of vector memory.
+/// A block that grows to reduce reads takes at most vector memory divided by this number.
 const MOST_OF_ROOM: u64 = 4;
 
-/// Computes all outputs, and writes them to main memory: those that lie alike in one
+/// Computes all outputs and writes them to main memory. Outputs with the same layout share one
 /// walk.
 pub(super) fn written(
     fusion: &Fusion<'_>,
@@ -57,28 +57,29 @@ pub(super) fn written(
     Ok(body)
 }
 
-/// Outputs that lie alike.
+/// Outputs with the same layout.
 struct Image<'a> {
     fusion: &'a Fusion<'a>,
     walk: Walk,
-    /// With the buffers that they are written to.
+    /// Each output with the buffer that it is written to.
     outputs: Vec<(InstId, BufferId)>,
     homes: &'a Homes,
 }
 
-/// Statements, and the dims along which something small varies.
+/// Generated statements, and the dims along which a small array varies.
 struct Made {
     body: Statements,
     varies: Vec<usize>,
     /// Whether there are several blocks.
     is_streamed: bool,
-    /// Bytes that all blocks read together, but for what is read as it is written: of
-    /// that there is as much for blocks of any size.
+    /// Bytes read by all blocks together, without what is read while it is written, because that
+    /// amount does not depend on the block size.
     read: u64,
 }
 
 impl Image<'_> {
-    /// Statements for the blocks that read least in all, and of these the smallest.
+    /// Tries several block sizes and returns the statements that read the fewest bytes; among
+    /// equals, those with the smallest block.
     fn sized(&self, build: &mut Build) -> Result<Made, LowerError> {
         let Fusion { module, target, group, .. } = self.fusion;
         let main = |id: &&InstId| matches!(self.homes.get(id), Some(Home::Main(_)));
@@ -112,14 +113,15 @@ impl Image<'_> {
         Ok(made)
     }
 
-    /// The same for blocks of about so many elements.
+    /// Generates the statements for blocks of about `elements` elements.
     fn tried(&self, build: &Build, elements: u64) -> Result<(Build, Made), LowerError> {
         let mut after = build.clone();
         let made = self.made(&mut after, elements, &[])?;
         if made.varies.is_empty() {
             return Ok((after, made));
         }
-        // What is gathered where something small varies is gathered in outer loops.
+        // Gathers from a small array belong in the outermost loops along which that array
+        // varies.
         let mut after = build.clone();
         let made = self.made(&mut after, elements, &made.varies)?;
         Ok((after, made))
@@ -130,7 +132,7 @@ impl Image<'_> {
         let axes = self.axes()?;
         let blocks = self.blocks(build, &axes, elements)?;
         let (mut kept, reduced) = self.within(build, &blocks)?;
-        // Loops along which what is small varies come first.
+        // Put the loops along which small arrays vary first.
         kept.sort_by_key(|l| !first.contains(&l.outer.dim));
         let (kept, reduced): (Vec<&Loop>, Vec<&Loop>) =
             (kept.iter().collect(), reduced.iter().collect());
@@ -170,7 +172,7 @@ impl Image<'_> {
         Ok(Made { body, varies, is_streamed: !blocks.grid.is_empty(), read })
     }
 
-    /// The loops within a block: over what is kept, and over what is reduced.
+    /// The loops inside a block, over kept dims and over reduced dims.
     fn within(
         &self,
         build: &mut Build,
@@ -191,7 +193,7 @@ impl Image<'_> {
         Ok((kept, reduced))
     }
 
-    /// Reduces the rows of the image, within as many loops as `depth` says.
+    /// Reduces the rows of the image inside the first `depth` loops.
     fn reduce_rows(
         &self,
         build: &mut Build,
@@ -220,7 +222,7 @@ impl Image<'_> {
         Ok(())
     }
 
-    /// The dims that are reduced along rows: the same in all of them.
+    /// The dims that all reductions along rows reduce.
     fn axes(&self) -> Result<Vec<usize>, LowerError> {
         let mut axes = self.fusion.rows.iter().map(|(_, reduction)| &reduction.axes);
         let Some(first) = axes.next() else { return Ok(Vec::new()) };
@@ -240,7 +242,7 @@ impl Image<'_> {
         let mut index = |outer: &Outer, grid: bool| {
             build.index(&format!("{}{}", if grid { "b" } else { "d" }, outer.dim))
         };
-        // Whole rows: from the major-most loop along what is reduced on.
+        // A block holds whole rows, from the major-most loop over a reduced dim on.
         let reduced = |outer: &&Outer| axes.contains(&outer.dim);
         let row = self.walk.outer.iter().find(reduced);
         let row = row.map_or(0, |outer| outer.stride.saturating_mul(outer.count));
@@ -248,7 +250,7 @@ impl Image<'_> {
         if blocks.grid.iter().any(|l| l.reduced) { Err(NoRoom::Results.into()) } else { Ok(blocks) }
     }
 
-    /// Where a vector of an output waits, and how a block of them is written.
+    /// Stores a vector of each output in its block, and writes out the finished blocks.
     fn stored(
         &self,
         build: &mut Build,
@@ -266,7 +268,7 @@ impl Image<'_> {
         let slot = number.remainder(2) * signed(blocks.most)?;
         let at = slot.clone() + Blocks::address(loops.iter().copied())?;
         if several {
-            // The block before this one, which the next one replaces.
+            // The next block overwrites the previous one, so its copy must be finished.
             ends.push(Statement::Wait(here));
         }
         let to = Place { buffer: output, at: blocks.start.clone() };
@@ -275,8 +277,7 @@ impl Image<'_> {
         Ok(Place { buffer: here, at })
     }
 
-    /// The dims along which something is gathered that other loops need not gather
-    /// again.
+    /// The dims along which gathered values vary. Loops over other dims need not gather again.
     fn varies(&self, emitter: &Emitter<'_>, kept: &[&Loop]) -> Vec<usize> {
         let mut dims = Vec::new();
         for at in &emitter.gathers {
@@ -307,7 +308,7 @@ fn fits(build: &Build, room: u64) -> bool {
     bytes.is_some_and(|bytes| bytes <= room)
 }
 
-/// The bytes that are read of regions that are not the block itself.
+/// Bytes read for all regions other than the block itself.
 fn read(blocks: &Blocks, regions: &[Region]) -> u64 {
     let is_block = |block: &Block| {
         block.each.is_empty() && block.from.at == blocks.start && block.len == blocks.len

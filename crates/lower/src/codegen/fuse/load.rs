@@ -1,9 +1,9 @@
-//! Elements that lie in memory: loaded where they lie as they are wanted, else
-//! gathered.
+//! Loads elements from memory: as a vector if they lie in the wanted order, otherwise with a
+//! gather.
 //!
-//! Of an array in main memory only a *region* is copied with a block: the
-//! vectors that the block needs. Along each loop over the array's vectors these
-//! are a range, which begins where the first element of the block needs it to.
+//! A block needs only a part of an array in main memory. This *region* is copied with the block:
+//! along each loop over the array's vectors it is a range that begins at the first vector that
+//! the block needs.
 
 use tilewright_ir::{ElementType, InstId, Literal};
 use tilewright_target::Alignment;
@@ -18,29 +18,29 @@ use crate::error::{LowerError, TooLarge};
 use crate::kernel::build::Build;
 use crate::kernel::{Block, Bound, BufferId, Expr, IndexId, Mask, Place, RegisterId, Space, Value};
 
-/// The most steps of a grid that are gone through to find the largest region.
+/// Largest number of grid steps that are enumerated to find the largest region.
 const MOST_STEPS: i64 = 1 << 16;
 
-/// What is copied of an array with every block.
+/// The part of an array that is copied with every block.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
     input: BufferId,
-    /// Along each loop over the array's vectors, where elements come from.
+    /// For each loop over the array's vectors, the source index.
     outer: Vec<Expr>,
-    /// The vectors that it is walked in.
+    /// Elements of a vector of the array.
     vector: u64,
-    /// Where each loop begins.
+    /// For each loop, the index at which the region begins.
     starts: Vec<Expr>,
-    /// Elements in vector memory between steps of each loop.
+    /// For each loop, the elements of vector memory between its steps.
     strides: Vec<i64>,
     pub(super) block: Block,
-    /// The most bytes of a block.
+    /// Largest number of bytes of a region.
     pub(super) bytes: u64,
 }
 
 impl Emitter<'_> {
-    /// A register with elements of an array in memory; where there is padding, with
-    /// something else, or nothing in particular.
+    /// Returns a register with elements of an array in memory. Positions that are padding hold
+    /// `padding`, or an unspecified value for `None`.
     pub(super) fn load(
         &mut self,
         build: &mut Build,
@@ -91,7 +91,7 @@ impl Emitter<'_> {
         bounds.chain([at]).map(|expr| self.scope.level(expr)).max().unwrap_or(0)
     }
 
-    /// Where elements are in terms of loops and positions.
+    /// The index expressed by loops and positions.
     fn placed(&self, walk: &Walk, index: &[DimExpr]) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
         let (outer, inner) = walk.address(index)?;
         let placed = |parts: Vec<DimExpr>| -> Vec<Expr> {
@@ -100,9 +100,8 @@ impl Emitter<'_> {
         Ok((placed(outer), placed(inner)))
     }
 
-    /// Where the vectors are, if every position has its element in the place where
-    /// it lies in memory, and the mask then: where there is only padding on both
-    /// sides, nothing is read.
+    /// The address and the mask of a vector load, if every position reads its element from the
+    /// same position in memory. Positions that are padding on both sides are not read.
     fn as_it_lies(
         &self,
         walk: &Walk,
@@ -132,7 +131,7 @@ impl Emitter<'_> {
         Ok(Some((outer, mask)))
     }
 
-    /// Where a vector begins in vector memory.
+    /// The address in vector memory at which a vector begins.
     fn base(
         &mut self,
         build: &mut Build,
@@ -199,7 +198,7 @@ fn made(
         starts.push(from);
         counts.push((most, count));
     }
-    // A run of memory as long as can be, and loops over runs.
+    // Copy runs of memory that are as long as possible, inside loops over the runs.
     let unit = signed(walk.vector.min(walk.len))?;
     let mut len = Expr::from(unit);
     let mut reach = Some(walk.vector);
@@ -227,7 +226,7 @@ fn made(
         stride = stride.checked_mul(*most).ok_or(TooLarge::Elements)?;
     }
     each.reverse();
-    // The last vector of an array on a linear memory need not be whole.
+    // On a linear memory the last vector of an array can be partial.
     let len = if walk.len < walk.vector { signed(walk.len)?.into() } else { len };
     let space = if scope.grid.is_empty() { Space::Vmem } else { Space::VmemTwice };
     let elements = u64::try_from(stride).map_err(|_| TooLarge::Elements)?;
@@ -240,12 +239,11 @@ fn made(
     Ok(Region { input, outer, vector, starts, strides, block, bytes })
 }
 
-/// Between which values an expression is within a block, in terms of the loops
-/// over blocks.
+/// The bounds of an expression inside a block, expressed by the loops over blocks.
 fn bounds(scope: &Scope, expr: &Expr, last: i64) -> Result<(Expr, Expr), LowerError> {
     let both = |of: &Expr| bounds_of(scope, of);
     let (from, to) = both(expr).ok_or(TooLarge::Elements)?;
-    // What lies under no mask may begin before the array does.
+    // Elements outside the mask may have addresses before the start of the array.
     let from = (from * -1).least(Expr::ZERO) * -1;
     Ok((scope.simple_placed(from), scope.simple_placed(to.least(last.into()))))
 }
@@ -281,7 +279,7 @@ fn bounds_of(scope: &Scope, expr: &Expr) -> Option<(Expr, Expr)> {
     })
 }
 
-/// The most values between two bounds, over all blocks.
+/// The largest number of values between two bounds over all blocks.
 fn widest(scope: &Scope, from: &Expr, to: &Expr) -> i64 {
     let named: Vec<IndexId> = from.indices().into_iter().chain(to.indices()).collect();
     let loops: Vec<(IndexId, i64)> =

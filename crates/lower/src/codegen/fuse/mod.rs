@@ -1,11 +1,10 @@
-//! Several instructions as one kernel.
+//! Lowers a group of instructions to one kernel.
 //!
-//! What a kernel reads is read once for every block that is worked on. Small
-//! arrays are copied to vector memory as a whole; what is reduced of these is
-//! computed there, in *stages* before the image is walked. The image is the
-//! largest result: its vectors are computed one by one, from blocks that come
-//! while others are worked on. What is reduced of an image along dims of which a
-//! block has all, the rows, is known before the block is written: softmax is one
+//! A kernel reads each input once for every block. Small arrays are copied to vector memory as a
+//! whole, and their reductions are computed there in *stages*, before the image is walked. The
+//! image is the largest result: its vectors are computed one by one, from blocks that are copied
+//! while other blocks are processed. A block that holds whole rows can be reduced along them
+//! before it is written, so softmax is one kernel.
 //! kernel.
 
 mod emit;
@@ -30,30 +29,29 @@ use crate::kernel::build::Build;
 use crate::kernel::{Expr, Kernel, Place, Space, Statement};
 use emit::Home;
 
-/// More instructions than this are not one kernel.
+/// Largest number of instructions in one kernel.
 pub(crate) const MOST_FUSED: usize = 256;
 
-/// Instructions that become one kernel: all that the outputs need down to the
-/// inputs.
+/// Instructions that become one kernel: the outputs and their operands down to the inputs.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What the kernel is called.
+    /// The name of the kernel.
     pub name: String,
-    /// What it reads, in the order of its inputs.
+    /// The arrays that it reads, in the order of its inputs.
     pub inputs: Vec<InstId>,
-    /// What it writes, in the order of its outputs: all of the same dims, or all
-    /// small.
+    /// The arrays that it writes, in the order of its outputs. They have the same dims, or all
+    /// are small.
     pub outputs: Vec<InstId>,
 }
 
-/// What the reduces of a module do.
+/// The reduction of each reduce of a module.
 pub(crate) type Reductions = FxHashMap<InstId, Reduction>;
 
-/// The kernel of a group.
+/// Generates the kernel of a group.
 ///
 /// # Errors
-/// If an instruction is none that kernels compute, arrays lie in a way that no
-/// kernel can walk on this target, or there is too little room.
+/// If kernels do not support an instruction or the layout of an array on this target,
+/// or a resource of the target is too small.
 pub(crate) fn fused(
     module: &Module,
     group: &Group,
@@ -73,7 +71,7 @@ fn made(
     reductions: &Reductions,
     target: &Target,
 ) -> Result<Kernel, LowerError> {
-    // What is small is reduced along rows where its users are rows, else by itself.
+    // Small arrays are reduced along rows if their users are rows, otherwise in a stage.
     let with = |rows| Fusion::of(module, group, reductions, target, rows)?.kernel();
     let kernel = with(Rows::All).or_else(|_| with(Rows::Large))?;
     let (used, has) = (kernel.live_registers(target), u64::from(target.vector_registers));
@@ -84,13 +82,13 @@ fn made(
     if fits { Ok(kernel) } else { Err(NoRoom::Results.into()) }
 }
 
-/// The shape of an instruction that gives an array.
+/// The shape of an instruction whose result is an array.
 fn array(module: &Module, id: InstId) -> Result<&ArrayShape, LowerError> {
     let shape = module.array_shape(id);
     shape.ok_or_else(|| internal("it gives no array").at(module.name_of(id)))
 }
 
-/// Whether an array stays in vector memory as a whole.
+/// Whether an array is kept in vector memory as a whole.
 pub(crate) fn stays(target: &Target, shape: &ArrayShape) -> bool {
     bytes(target, shape).is_some_and(|bytes| bytes <= target.on_chip_bytes())
 }
@@ -99,44 +97,44 @@ fn bytes(target: &Target, shape: &ArrayShape) -> Option<u64> {
     Physical::of(target, shape).places()?.checked_mul(shape.element_type.bytes().into())
 }
 
-/// Where arrays are.
+/// The memory that holds each array.
 type Homes = FxHashMap<InstId, Home>;
 
-/// A group, sorted.
+/// A group, divided into stages, rows and outputs.
 struct Fusion<'a> {
     module: &'a Module,
     group: &'a Group,
     target: &'a Target,
-    /// What is reduced before the outputs are computed, in order.
+    /// Reductions computed before the outputs, in order.
     stages: Vec<Stage>,
-    /// The reduces along rows of the image, operands before users.
+    /// The reductions along rows of the image, operands before users.
     rows: Vec<(InstId, Reduction)>,
 }
 
-/// Which reduces are done with the rows of the image.
+/// Which reductions are computed along rows of the image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
-    /// All that are of its dims.
+    /// All reductions of arrays with the dims of the image.
     All,
-    /// Of these, those whose arrays do not stay in vector memory.
+    /// Only those whose arrays do not stay in vector memory.
     Large,
 }
 
-/// How a reduce is done.
+/// How a reduction is computed.
 enum Role {
     /// In the one pass over a large array.
     Image,
-    /// With the rows of the image that is written.
+    /// Along the rows of the image that is written.
     Row,
-    /// Before others use it.
+    /// In a stage, before its users.
     Stage,
 }
 
-/// What is reduced before others use it.
+/// A stage of reductions, computed before their users.
 enum Stage {
-    /// In vector memory, result by result.
+    /// A reduction in vector memory, computed result by result.
     Small(Box<(InstId, Reduction)>),
-    /// In one pass over what is reduced.
+    /// Reductions in one pass over the array that they reduce.
     Pass(Vec<(InstId, Reduction)>),
 }
 
@@ -156,7 +154,7 @@ impl<'a> Fusion<'a> {
             return Err(Unsupported::Unlike.into());
         }
         let mut fusion = Self { module, group, target, stages: Vec::new(), rows: Vec::new() };
-        // What is reduced of images, in one pass; what needs it comes after.
+        // Reductions of images share one pass; their users come after it.
         let mut images: Vec<(InstId, Reduction)> = Vec::new();
         let mut after: FxHashSet<InstId> = FxHashSet::default();
         let mut later = Vec::new();
@@ -189,7 +187,7 @@ impl<'a> Fusion<'a> {
             }
         }
         if !images.is_empty() {
-            // An image is gone through once.
+            // An image is walked only once.
             let alone = outputs.iter().all(|output| stays(target, output));
             let written = group.outputs.iter().eq(images.iter().map(|(id, _)| id));
             if !fusion.rows.is_empty() || !(alone || written) {
@@ -201,8 +199,8 @@ impl<'a> Fusion<'a> {
         Ok(fusion)
     }
 
-    /// How a reduce is done beside an image, which is the only one where `one_image` is
-    /// true.
+    /// Chooses how a reduction is computed beside an image. `one_image` says that this is the
+    /// only image.
     fn role(
         &self,
         id: InstId,
@@ -246,12 +244,12 @@ impl<'a> Fusion<'a> {
         Ok(build.finish(body))
     }
 
-    /// Whether the outputs are what a pass reduces.
+    /// Whether the outputs are exactly the results of a pass.
     fn writes(&self, totals: &[(InstId, Reduction)]) -> bool {
         self.group.outputs.iter().eq(totals.iter().map(|(id, _)| id))
     }
 
-    /// Computes what is reduced before the outputs.
+    /// Emits the stages that come before the outputs.
     fn staged(
         &self,
         build: &mut Build,
@@ -275,7 +273,7 @@ impl<'a> Fusion<'a> {
         }
     }
 
-    /// Where the inputs are, and copies of those that are small.
+    /// Emits copies of the small inputs and returns the memory that holds each input.
     fn resident(&self, build: &mut Build) -> Result<(Homes, Statements), LowerError> {
         let mut homes = Homes::default();
         let (mut copies, mut waits) = (Statements::new(), Statements::new());
@@ -299,11 +297,11 @@ impl<'a> Fusion<'a> {
     }
 }
 
-/// All that outputs need down to the inputs, operands first.
+/// All instructions of a group, down to its inputs, operands first.
 pub(crate) fn members(module: &Module, group: &Group) -> Result<Vec<InstId>, LowerError> {
     let mut seen: FxHashSet<InstId> = group.inputs.iter().copied().collect();
     let (mut order, mut fused) = (Vec::new(), 0usize);
-    // Each instruction twice: before its operands, and after.
+    // Each instruction is visited twice: before its operands and after them.
     let mut open: Vec<(InstId, bool)> = group.outputs.iter().map(|&id| (id, false)).collect();
     while let Some((id, done)) = open.pop() {
         if done {

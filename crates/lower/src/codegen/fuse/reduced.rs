@@ -1,5 +1,5 @@
-//! Reductions of what is computed from blocks: several of them at one time, if they
-//! are along the same dims.
+//! Reduces arrays that a kernel computes from blocks. Several reductions along the same dims
+//! share one pass.
 
 use tilewright_ir::{InstId, Literal, Op};
 use tilewright_target::Physical;
@@ -16,7 +16,7 @@ use crate::error::{LowerError, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{Expr, Function, FunctionStep, Place, Value};
 
-/// One pass over an image of which several things are reduced.
+/// Emits one pass over an image that feeds one or several reductions.
 pub(super) fn passed(
     fusion: &Fusion<'_>,
     build: &mut Build,
@@ -42,7 +42,7 @@ pub(super) fn passed(
     pass(task, target, build)
 }
 
-/// The elements of all arrays, along a walk.
+/// Computes the elements of all arrays along a walk.
 fn produced(
     fusion: &Fusion<'_>,
     build: &mut Build,
@@ -77,7 +77,7 @@ fn produced(
     Ok(made)
 }
 
-/// What a reduction begins with: a constant, or a scalar in vector memory.
+/// The init of a reduction: a constant, or a scalar in vector memory.
 fn first(emitter: &Emitter<'_>, init: InstId) -> Result<Value, LowerError> {
     match (emitter.module.op(init), emitter.homes.get(&init)) {
         (Op::Constant(literal), _) => Ok(Value::Splat((**literal).clone())),
@@ -91,7 +91,7 @@ fn first(emitter: &Emitter<'_>, init: InstId) -> Result<Value, LowerError> {
     }
 }
 
-/// Several reductions as one: all accumulators, then all elements.
+/// Joins several reductions into one, with all accumulators before all elements.
 fn beside(name: &str, totals: &[(InstId, Reduction)]) -> Result<Reduction, LowerError> {
     let totals: Vec<&Reduction> = totals.iter().map(|(_, total)| total).collect();
     let &first = totals.first().ok_or_else(|| internal("a pass that reduces nothing"))?;
@@ -123,11 +123,11 @@ fn beside(name: &str, totals: &[(InstId, Reduction)]) -> Result<Reduction, Lower
     })
 }
 
-/// Functions of accumulators and elements as one of all accumulators and all
+/// Joins functions of accumulators and elements into one function of all accumulators and all
 /// elements.
 fn side_by_side(functions: Vec<&Function>) -> Result<Function, LowerError> {
     let mut both = Function { name: "combine".into(), ..Function::default() };
-    // Where the values of each function are in the new one.
+    // For each function, the positions of its values in the joined function.
     let mut places: Vec<Vec<usize>> = vec![Vec::new(); functions.len()];
     let named = |value: &crate::kernel::FunctionValue, values: &mut Vec<_>| {
         let place = values.len();

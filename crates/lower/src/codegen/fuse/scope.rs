@@ -1,8 +1,8 @@
-//! Where values are computed: within which loops, at which positions.
+//! The scope of a computed value: the loops around it and the positions in a vector.
 //!
-//! While values are looked up, the index along each dim is a variable of its
-//! own ([`DimId`]), which never passes the end of the dim: what is read there is under a
-//! mask. Only then is it told in terms of loops and positions.
+//! During the lookup of values, the index along each dim is a variable ([`DimId`]) that stays
+//! below the size of the dim, because a mask covers every other position. Only then is the
+//! variable expressed by loops and positions.
 
 use std::ops::RangeInclusive;
 
@@ -13,8 +13,7 @@ use crate::codegen::reduce::walk::Walk;
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::{Bound, Expr, IndexId, Mask};
 
-/// The index along a dim of what is computed; first the dims of the array, then those
-/// of what is reduced.
+/// The index along a dim: first the dims of the array, then the dims that are reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct DimId(usize);
 
@@ -27,28 +26,28 @@ impl From<DimId> for DimExpr {
     }
 }
 
-/// The loops around, and what lies in a vector.
+/// The loops around a statement, and the dims that lie in a vector.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     /// The array whose vectors are computed.
     pub(super) walk: Walk,
-    /// The size of each dim; those of the array first, then those of loops over
-    /// what is reduced.
+    /// The size of each dim: first those of the array, then those of the loops over reduced
+    /// dims.
     sizes: Vec<u64>,
-    /// The index along each dim of the first element of a vector.
+    /// For each dim, the index of the first element of a vector.
     firsts: Vec<Expr>,
     /// The index along each dim.
     indices: Vec<Expr>,
-    /// The loops around statements, the outermost first.
+    /// The loops around statements, outermost first.
     loops: Vec<IndexId>,
-    /// The greatest values of the indices of all loops.
+    /// The greatest index of each loop.
     last: FxHashMap<IndexId, i64>,
-    /// The loops over blocks.
+    /// The loops over blocks, each with its number of steps.
     pub(super) grid: Vec<(IndexId, i64)>,
 }
 
 impl Scope {
-    /// Within these loops, which walk along an array.
+    /// The scope inside the given loops, which walk along an array.
     pub(super) fn of(walk: &Walk, grid: &[Loop], within: &[&Loop]) -> Result<Self, LowerError> {
         let mut scope = Self {
             walk: walk.clone(),
@@ -78,7 +77,7 @@ impl Scope {
         Ok(scope)
     }
 
-    /// Adds loops over the elements of a dim that the array does not have.
+    /// Adds a dim that the array does not have, with the loops over its elements.
     pub(super) fn push_dim(&mut self, size: u64, loops: &[&Loop]) -> Result<(), LowerError> {
         let dim = self.sizes.len();
         let index = Blocks::index(loops.iter().copied(), dim)?;
@@ -92,12 +91,12 @@ impl Scope {
         Ok(())
     }
 
-    /// How many loops there are around statements.
+    /// The number of loops around statements.
     pub(super) fn depth(&self) -> usize {
         self.loops.len()
     }
 
-    /// The index along a dim, as a variable; 0 where there is no other.
+    /// The index along a dim as a variable; 0 if the dim has size 1.
     pub(super) fn dim(&self, dim: usize) -> DimExpr {
         match self.sizes.get(dim) {
             Some(1) | None => Expr::ZERO,
@@ -110,7 +109,7 @@ impl Scope {
         (0..self.walk.dims.len()).map(|dim| self.dim(dim)).collect()
     }
 
-    /// An expression of variables in a simpler form.
+    /// Simplifies an expression of variables.
     pub(super) fn simple(&self, expr: DimExpr) -> DimExpr {
         expr.simplified(None, &|DimId(dim)| {
             let size = self.sizes.get(dim)?;
@@ -118,14 +117,14 @@ impl Scope {
         })
     }
 
-    /// An expression of variables in terms of loops and positions.
+    /// Replaces variables by loops and positions.
     pub(super) fn placed(&self, expr: &DimExpr) -> Expr {
         let index = |DimId(dim)| self.indices.get(dim).cloned().unwrap_or(Expr::ZERO);
         let placed = expr.with(&index);
         self.simple_placed(placed)
     }
 
-    /// An expression of loops and positions in a simpler form.
+    /// Simplifies an expression of loops and positions.
     pub(super) fn simple_placed(&self, expr: Expr) -> Expr {
         expr.simplified(self.positions(), &|index| self.range(index))
     }
@@ -138,18 +137,19 @@ impl Scope {
         self.last.get(&index).map(|&last| 0..=last)
     }
 
-    /// Whether a loop is within a block.
+    /// Whether a loop runs inside a block.
     pub(super) fn is_local(&self, index: IndexId) -> bool {
         self.loops.contains(&index)
     }
 
-    /// Within how many of the loops an expression is known.
+    /// The number of outer loops after which an expression is known.
     pub(super) fn level(&self, expr: &Expr) -> usize {
         let place = |index: IndexId| self.loops.iter().position(|&l| l == index);
         expr.indices().into_iter().filter_map(place).map(|place| place + 1).max().unwrap_or(0)
     }
 
-    /// The positions that are no padding, as far as these indices depend on them.
+    /// The mask of the positions that are not padding along the dims that these indices depend
+    /// on.
     pub(super) fn mask(&self, index: &[DimExpr]) -> Result<Mask, LowerError> {
         let named: Vec<DimId> = index.iter().flat_map(Expr::indices).collect();
         let depends = |dim: Option<usize>| dim.is_none_or(|dim| named.contains(&DimId(dim)));
@@ -162,7 +162,7 @@ impl Scope {
         bounds.map(bound).collect()
     }
 
-    /// The positions that are no padding at all.
+    /// The mask of all positions that are not padding.
     pub(super) fn whole_mask(&self) -> Result<Mask, LowerError> {
         let index: Vec<DimExpr> = (0..self.sizes.len()).map(|dim| DimId(dim).into()).collect();
         self.mask(&index)

@@ -1,4 +1,4 @@
-//! Small arrays that are reduced within vector memory.
+//! Reduces small arrays in vector memory.
 
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
 use tilewright_target::{Alignment, Target};
@@ -17,12 +17,10 @@ use crate::error::{LowerError, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{Block, Mask, Place, Space, Statement};
 
-/// The most vectors that a stage goes through: what takes more is a kernel of its
-/// own.
+/// Largest number of vectors that a stage reads. A larger reduction is a kernel of its own.
 const MOST_VECTORS: u64 = 4096;
 
-/// Whether a reduce is done in vector memory: result by result, from anywhere in
-/// what is reduced.
+/// Whether a reduction can be computed in vector memory, result by result, with gathers.
 pub(super) fn is_small(target: &Target, reduction: &Reduction) -> bool {
     let ([source], [result]) = (reduction.arrays.as_slice(), reduction.results.as_slice()) else {
         return false;
@@ -36,8 +34,8 @@ pub(super) fn is_small(target: &Target, reduction: &Reduction) -> bool {
     vectors <= MOST_VECTORS && stays(target, &source.shape)
 }
 
-/// Whether that is better than to go through what is reduced: it is a reshape of
-/// something that takes fewer vectors.
+/// Whether gathers are cheaper than a walk over the array: true if the array is a reshape of one
+/// that takes fewer vectors.
 pub(super) fn is_gathered(
     module: &Module,
     target: &Target,
@@ -79,7 +77,7 @@ pub(super) fn reduced(
     let depth = kept.len();
     let mut emitter = Emitter::new(module, target, homes.clone(), scope);
     let total = Total::begin(&mut emitter, build, reduction, depth)?;
-    // Of nothing, there is nothing to combine the init with.
+    // An empty operand leaves only the init.
     if !source.dims().contains(&0) {
         let levels = [depth, depth + reduced.len()];
         total.combine(&mut emitter, build, reduction, (operand, &index), levels)?;
@@ -110,8 +108,8 @@ pub(super) fn reduced(
     Ok(statements)
 }
 
-/// The loops over what is reduced for each result, within those over the results, and
-/// the index in the source of what they are at.
+/// The loops over the reduced elements of each result, inside the loops over results, and the
+/// index in the source that they stand for.
 fn loops_within(
     build: &mut Build,
     scope: &mut Scope,

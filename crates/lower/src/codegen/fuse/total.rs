@@ -1,4 +1,4 @@
-//! What is reduced, vector by vector, within the loops over it.
+//! Accumulates reductions vector by vector, inside the loops over the reduced dims.
 
 use smallvec::smallvec;
 use tilewright_ir::{InstId, Literal, Opcode};
@@ -11,14 +11,14 @@ use crate::error::{LowerError, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{RegisterId, Value};
 
-/// The registers of one reduce.
+/// The registers of one reduction.
 pub(super) struct Total {
     state: State,
     registers: Registers,
 }
 
 impl Total {
-    /// Starts with nothing, outside of all loops over what is reduced.
+    /// Sets the accumulators to the identity, outside all loops over reduced dims.
     pub(super) fn begin(
         emitter: &mut Emitter<'_>,
         build: &mut Build,
@@ -33,9 +33,9 @@ impl Total {
         Ok(Self { state, registers })
     }
 
-    /// Combines an element of every vector with what loops have so far: each loop by
-    /// itself, so that no value goes through more roundings than all are long
-    /// together.
+    /// Combines one element of every vector with the accumulators. Each loop has its own
+    /// accumulator, so that a value is rounded at most as often as the sum of the loops'
+    /// lengths.
     pub(super) fn combine(
         &self,
         emitter: &mut Emitter<'_>,
@@ -68,7 +68,7 @@ impl Total {
         Ok(())
     }
 
-    /// The elements, and what changes nothing where there are none.
+    /// The elements, with the identity in padding.
     fn masked(
         &self,
         emitter: &mut Emitter<'_>,
@@ -102,8 +102,8 @@ impl Total {
         Ok(emitter.set(build, "w", accumulated, convert(value)?))
     }
 
-    /// Combines within vectors and with the init, after all loops: gives what the
-    /// reduce is.
+    /// Combines the elements within vectors and the init after all loops, and returns the
+    /// result.
     pub(super) fn end(
         self,
         emitter: &mut Emitter<'_>,

@@ -1,4 +1,4 @@
-//! Where the elements of a result come from, for ops that only move elements.
+//! Maps indices of a result to indices of its operand, for ops that only move elements.
 
 use tilewright_ir::index::row_major_strides;
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
@@ -7,8 +7,8 @@ use super::array;
 use super::scope::{DimExpr, Scope};
 use crate::error::{LowerError, Unsupported, internal};
 
-/// The index in its operand of the element at an index of the result; `None` for
-/// ops that compute, or have several operands.
+/// The index in the operand of the element at an index of the result; `None` for ops that
+/// compute or have several operands.
 pub(super) fn operand_index(
     module: &Module,
     id: InstId,
@@ -54,7 +54,7 @@ pub(super) fn operand_index(
     }))
 }
 
-/// The index before a reshape: that of the same place in row-major order.
+/// The index in the operand of a reshape: the one with the same row-major position.
 fn reshaped(
     module: &Module,
     id: InstId,

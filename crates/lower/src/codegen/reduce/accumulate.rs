@@ -1,4 +1,4 @@
-//! What is done with the vectors of a block: each combined with what is accumulated.
+//! Combines the vectors of a block with the accumulators.
 
 use smallvec::smallvec;
 use tilewright_ir::{ElementType, Opcode};
@@ -12,8 +12,8 @@ use crate::kernel::build::Build;
 use crate::kernel::{Expr, Mask, Place, RegisterId, Value};
 
 impl Fused<'_> {
-    /// Combines what loops go through with what registers hold: every level of them
-    /// by itself, where that is more exact.
+    /// Combines the elements of the loops with the accumulators. Each level of loops has its own
+    /// accumulator if that is more exact.
     pub(super) fn accumulate(
         &self,
         loops: &[&Loop],
@@ -34,14 +34,13 @@ impl Fused<'_> {
         Ok(self.nest(&[outermost], body))
     }
 
-    /// Combines registers with one vector of each array.
+    /// Combines the accumulators with one vector of each array.
     fn element(&self, into: &Registers, build: &mut Build) -> Result<Statements, LowerError> {
         let mask = self.walk.mask(&|dim| self.outer_index(dim))?;
         let mut statements = Statements::new();
         let is_read = |array: &Array<'_>| matches!(array.source, Stored::Memory { .. });
-        // Where positions are told apart though nothing is loaded under a mask. What is
-        // selected from is the last there is where it is padding, with places past the
-        // end: the places need no mask.
+        // Padding must be masked although no load has a mask. A selection needs no mask for the
+        // indices: elements in padding are the last in order, with indices past the end.
         let is_masked = |(place, array): (usize, &Array<'_>)| {
             let value = self.produced.as_ref().and_then(|produced| produced.values.get(place));
             is_read(array) || value.is_some_and(|&(_, masked)| masked)
@@ -79,8 +78,7 @@ impl Fused<'_> {
         Ok(statements)
     }
 
-    /// One vector of an array; where it is padding, something that changes nothing,
-    /// if that is known.
+    /// One vector of an array. Padding holds the identity if the identity is known.
     fn vector(
         &self,
         (place, array): (usize, &Array<'_>),
@@ -124,14 +122,14 @@ impl Fused<'_> {
         let neutral = register("n");
         statements.push(set(neutral, Value::Splat(padding.clone())));
         let select = apply(Opcode::Select, smallvec![under, vector, neutral])?;
-        // What was computed may be wanted elsewhere.
+        // A computed register must not be changed, because it can have other users.
         let counts = matches!(array.source, Stored::Indices(_));
         let chosen = if counts { vector } else { register("v") };
         statements.push(set(chosen, select));
         Ok(chosen)
     }
 
-    /// Sums of multiples of the indices along the dims.
+    /// The sum of each index along a dim times its factor.
     fn positions(&self, factors: &[i64]) -> Result<Value, LowerError> {
         let factor = |dim: usize| factors.get(dim).copied().unwrap_or(0);
         let mut value = Expr::ZERO;
@@ -146,7 +144,7 @@ impl Fused<'_> {
         Ok(Value::Positions(value))
     }
 
-    /// A register as another type: itself, if it is one.
+    /// Converts a register to another type; the same register if it already has the type.
     pub(super) fn converted(
         &self,
         build: &mut Build,
@@ -162,12 +160,12 @@ impl Fused<'_> {
         Ok(converted)
     }
 
-    /// How many values a digit has in the present vector, at most as many as fit.
+    /// The number of valid values of a digit in the current vector.
     pub(super) fn values(&self, inner: &Inner) -> Result<Expr, LowerError> {
         self.walk.values(inner, &|dim| self.outer_index(dim))
     }
 
-    /// The index along a dim of the first element of the present vector.
+    /// The index along a dim of the first element of the current vector.
     pub(super) fn outer_index(&self, dim: usize) -> Result<Expr, LowerError> {
         Blocks::index(self.blocks.grid.iter().chain(&self.blocks.within), dim)
     }

@@ -1,8 +1,8 @@
-//! Which vectors are copied together, and in which order the blocks come.
+//! Divides an array into blocks that are copied together, and orders the blocks.
 //!
-//! A block is a run of memory: the minor-most loops over vectors, and a part of
-//! the next. The others make the grid, the kept ones outside of the reduced
-//! ones, so that what is accumulated of a block is done before the next kept
+//! A block is a run of memory: the minor-most loops over vectors and a part of the next loop.
+//! The other loops are the grid, kept ones outside of reduced ones. So all results of one kept
+//! step are finished before the next begins, and only one block's results are held.
 //! one begins, and nothing but one block's results is ever held.
 
 use tilewright_target::Target;
@@ -13,42 +13,41 @@ use super::window::{Arranged, Grid};
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::{Expr, IndexId};
 
-/// A loop of the grid, or within a block.
+/// A loop of the grid or inside a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
-    /// What it walks along.
+    /// The part of a dim that it walks along.
     pub(crate) outer: Outer,
-    /// Whether that is reduced.
+    /// Whether that dim is reduced.
     pub(crate) reduced: bool,
-    /// How many steps, the last of several blocks having fewer.
+    /// The number of steps; the last of several blocks can have fewer.
     pub(crate) count: Expr,
-    /// Its index.
+    /// The loop index.
     pub(crate) index: IndexId,
 }
 
-/// A walk cut into blocks.
+/// A walk divided into blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// The loops over blocks: kept ones, those around windows of the results
-    /// first, then reduced ones.
+    /// The loops over blocks: kept ones first, starting with those around windows of the
+    /// results, then reduced ones.
     pub(crate) grid: Vec<Loop>,
-    /// How many of them are around windows.
+    /// The number of loops around windows.
     pub(crate) windowed: usize,
-    /// How many steps of the last of these share a window.
+    /// The number of steps of the last of these that share a window.
     pub(crate) group: u64,
-    /// The loops within one, major to minor.
+    /// The loops inside a block, major to minor.
     pub(crate) within: Vec<Loop>,
-    /// Where a block begins.
+    /// The address at which a block begins.
     pub(crate) start: Expr,
-    /// Elements of a block; of the last of several, fewer.
+    /// Elements of a block; the last of several can have fewer.
     pub(crate) len: Expr,
-    /// The most elements of a block.
+    /// Largest number of elements of a block.
     pub(crate) most: u64,
 }
 
-/// How many bytes are copied at a time: twice what main memory sends in the time
-/// that it takes to answer, so that there is always something under way, and at
-/// most an eighth of vector memory.
+/// Bytes copied at a time: twice what main memory sends during its latency, so that a copy is
+/// always under way, and at most an eighth of vector memory.
 pub(crate) fn block_bytes(target: &Target) -> u64 {
     let flight = target.hbm_latency_cycles * target.hbm_bytes_per_cycle;
     #[expect(
@@ -61,8 +60,8 @@ pub(crate) fn block_bytes(target: &Target) -> u64 {
 }
 
 impl Blocks {
-    /// Cuts a walk into blocks of about so many elements. The kept loops over
-    /// blocks come in the order that `arrange` gives them.
+    /// Divides a walk into blocks of about `elements` elements. `arrange` orders the kept loops
+    /// over blocks.
     pub(crate) fn of(
         walk: &Walk,
         reduced: &[usize],
@@ -87,7 +86,7 @@ impl Blocks {
             len: Expr::ZERO,
             most: walk.vector,
         };
-        // How many steps of the loop that is cut come before a block, and the last one.
+        // The steps of the cut loop that come before a block, and before the last block.
         let (mut before, mut most_before) = (Expr::ZERO, 0u64);
         let mut last_start = 0u64;
         for Grid { place, outer } in outer.into_iter().chain(inner).chain(over_reduced) {
@@ -125,7 +124,7 @@ impl Blocks {
         if last_len.is_none() {
             blocks.len = signed(blocks.most)?.into();
         }
-        // The last vector of an array on a linear memory need not be whole.
+        // On a linear memory the last vector of an array can be partial.
         if last_start.saturating_add(last_len.unwrap_or(blocks.most)) > walk.len {
             blocks.len =
                 blocks.len.least(Expr::from(signed(walk.len)?) + blocks.start.clone() * -1);
@@ -133,7 +132,7 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// Adds a loop within a block, which is as long at least.
+    /// Adds a loop inside a block and extends the block to the length of the loop.
     fn push_within(&mut self, within: Loop) -> Result<(), LowerError> {
         let Outer { stride, count, .. } = within.outer;
         self.most = self.most.max(stride.checked_mul(count).ok_or(TooLarge::Elements)?);
@@ -141,14 +140,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// Where in a block the vector is that these loops are at.
+    /// The address within a block of the vector at the current step of the loops.
     pub(crate) fn address<'a>(
         mut loops: impl Iterator<Item = &'a Loop>,
     ) -> Result<Expr, LowerError> {
         loops.try_fold(Expr::ZERO, |at, l| Ok(at + Expr::from(l.index) * signed(l.outer.stride)?))
     }
 
-    /// The index along a dim, in elements, that these loops are at.
+    /// The index along a dim, in elements, at the current step of the loops.
     pub(crate) fn index<'a>(
         loops: impl Iterator<Item = &'a Loop>,
         dim: usize,
@@ -159,16 +158,16 @@ impl Blocks {
     }
 }
 
-/// Where the loops are cut.
+/// The position at which the loops are cut into grid and block.
 struct Cut {
-    /// The first loop that lies within a block as a whole.
+    /// The first loop that lies completely inside a block.
     whole: usize,
-    /// How many steps of the loop before it do, too.
+    /// Number of steps of the loop before it that lie inside a block.
     part: u64,
 }
 
 impl Cut {
-    /// The loops over blocks: those that lie within no block as a whole.
+    /// The loops over blocks: those that do not lie completely inside a block.
     fn over(&self, walk: &Walk) -> Result<Vec<Grid>, LowerError> {
         let mut over = Vec::with_capacity(self.whole);
         for (place, &outer) in walk.outer.iter().enumerate().take(self.whole) {
@@ -189,14 +188,14 @@ impl Cut {
             return Self { whole, part: 1 };
         };
         let most = (elements / next.stride.max(1)).clamp(1, next.count.max(1));
-        // Blocks of one size, unless they would be less than half as large.
+        // Prefer blocks of equal size unless they would be less than half as large.
         let mut tried = (most.div_ceil(2)..=most).rev().take(MOST_TRIED);
         let even = tried.find(|&steps| next.count.is_multiple_of(steps));
         Self { whole, part: even.unwrap_or(most) }
     }
 }
 
-/// A number as kernels count.
+/// A count as the signed type of kernels.
 pub(crate) fn signed(count: u64) -> Result<i64, LowerError> {
     i64::try_from(count).map_err(|_| TooLarge::Elements.into())
 }

@@ -1,19 +1,18 @@
-//! Long loops cut into loops of loops.
+//! Cuts long loops into nested loops.
 //!
-//! What is combined one after the other is rounded as often. Where every level of
-//! the loops has an accumulator of its own, a value goes through as many
-//! roundings as the levels are long together, and not as all steps.
+//! A chain of n combinations rounds n times. If every level of nested loops has its own
+//! accumulator, a value is rounded as often as the sum of the levels' lengths, not their
+//! product.
 
 use super::blocks::{Loop, signed};
 use super::walk::Outer;
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::{Expr, IndexId};
 
-/// A value goes through at most so many roundings in one loop, while there are
-/// registers.
+/// Largest number of roundings of a value in one loop, while there are enough registers.
 pub(crate) const LONGEST: u64 = 8;
 
-/// Loops of at most `longest` steps, outermost first, instead of one.
+/// Replaces one loop by nested loops of at most `longest` steps, outermost first.
 pub(crate) fn cut(
     mut long: Loop,
     longest: u64,
@@ -28,7 +27,7 @@ pub(crate) fn cut(
         let outer = Outer { dim: whole.dim, unit, count: whole.count.div_ceil(steps), stride };
         let id = index(&outer);
         let by = signed(steps)?;
-        // As many as begin before the end.
+        // Count the last, partial step too.
         let count = (long.count.clone() + Expr::Constant(by.saturating_sub(1))).quotient(by);
         let left = long.count.clone() + Expr::from(id) * -by;
         let even = matches!(long.count, Expr::Constant(_)) && whole.count.is_multiple_of(steps);
@@ -42,9 +41,8 @@ pub(crate) fn cut(
     Ok(loops)
 }
 
-/// How many steps are left to the inner loops: all levels are about as long as
-/// each other, and no more than there must be; if that can be, the steps come out
-/// even.
+/// The number of steps left to the inner loops, so that all levels have about the same length
+/// and no level is unnecessary. The steps divide the count evenly if possible.
 fn inner_steps(count: u64, longest: u64) -> u64 {
     let power = |base: u64, levels: u32| base.checked_pow(levels).unwrap_or(u64::MAX);
     let levels = (1..u64::BITS).find(|&levels| power(longest, levels) >= count).unwrap_or(1);
@@ -55,5 +53,5 @@ fn inner_steps(count: u64, longest: u64) -> u64 {
     even.unwrap_or(*steps.start())
 }
 
-/// How many numbers are tried whether they divide a count.
+/// Largest number of candidates that are tried as divisors of a count.
 pub(super) const MOST_TRIED: usize = 4096;

@@ -1,5 +1,5 @@
-//! Reductions of nothing: results without elements, and results of no elements,
-//! which are the inits.
+//! Reductions without elements to combine: either the results are empty too, or every result is
+//! the init.
 
 use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Physical, Target};
@@ -12,7 +12,7 @@ use crate::error::{LowerError, TooLarge};
 use crate::kernel::build::Build;
 use crate::kernel::{BufferId, Expr, Kernel, Mask, Place, Space, Statement, Value};
 
-/// The kernel of a reduction of an array without elements; `None` for others.
+/// The kernel of a reduction of an array without elements; `None` for other reductions.
 pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Option<Kernel>, LowerError> {
     let is_empty = |shape: &ArrayShape| shape.dims().contains(&0);
     if !reduction.walked().any(is_empty) {
@@ -36,7 +36,7 @@ pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Option<Ke
     Ok(Some(build.finish(body)))
 }
 
-/// A result that is its init everywhere.
+/// A result that equals its init at every index.
 struct Filled {
     init: BufferId,
     init_type: tilewright_ir::ElementType,
@@ -46,7 +46,7 @@ struct Filled {
 }
 
 impl Filled {
-    /// Fills a part of vector memory, and copies it as often as the result is longer.
+    /// Fills a part of vector memory and copies it repeatedly until the whole result is written.
     fn filled(
         &self,
         result: &ArrayShape,
@@ -93,7 +93,7 @@ impl Filled {
     }
 }
 
-/// Elements of memory that an array takes.
+/// Elements of memory that an array takes, padding included.
 fn places(target: &Target, shape: &ArrayShape) -> Result<u64, LowerError> {
     Physical::of(target, shape).places().ok_or_else(|| TooLarge::Elements.into())
 }

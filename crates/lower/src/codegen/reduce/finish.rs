@@ -1,5 +1,5 @@
-//! What is done with what was accumulated: combined within vectors and with the
-//! inits, put where the results have it, and written out.
+//! Finishes accumulated values: combines them within vectors and with the inits, stores them in
+//! the layout of the results, and writes them out.
 
 use super::blocks::{Blocks, Loop, signed};
 use super::fused::{Array, Fused, when};
@@ -12,7 +12,7 @@ use crate::kernel::build::Build;
 use crate::kernel::{Expr, IndexId, Place, RegisterId, Statement, Value};
 
 impl Loop {
-    /// Which step of all of these loops together, the last one fastest.
+    /// The number of the current step of all these loops together, the last loop fastest.
     pub(crate) fn number<'a>(loops: impl Iterator<Item = &'a Self>) -> Result<Expr, LowerError> {
         loops.filter(|l| l.outer.count != 1).try_fold(Expr::ZERO, |number, l| {
             Ok(number * signed(l.outer.count)? + Expr::from(l.index))
@@ -45,7 +45,7 @@ impl Fused<'_> {
         Ok(statements)
     }
 
-    /// Combines what is in vectors along what is reduced.
+    /// Combines the elements of each vector along the reduced digits.
     pub(super) fn folded(&self, total: &Registers) -> Statements {
         let reduced = |inner: &&Inner| inner.dim.is_some_and(|d| self.reduction.axes.contains(&d));
         let fold = |inner: &Inner| {
@@ -56,7 +56,7 @@ impl Fused<'_> {
         self.walk.inner.iter().filter(reduced).map(fold).collect()
     }
 
-    /// Stores the results where they belong.
+    /// Stores the results of all arrays in their windows.
     pub(super) fn put_all(
         &self,
         total: &Registers,
@@ -69,7 +69,7 @@ impl Fused<'_> {
         Ok(statements)
     }
 
-    /// Stores the results of one array where they belong.
+    /// Stores the results of one array in its window.
     fn put(
         &self,
         place: usize,
@@ -115,7 +115,7 @@ impl Fused<'_> {
         self.digits(&loops, inner)
     }
 
-    /// Loops over the values of digits, around statements.
+    /// Nests statements in loops over the values of digits.
     fn digits(
         &self,
         digits: &[(&Inner, IndexId)],
@@ -129,7 +129,7 @@ impl Fused<'_> {
         })
     }
 
-    /// The index along each dim of what is stored, in all and within the window.
+    /// The indices along each dim of the stored element, in the whole result and in the window.
     fn indices(
         &self,
         moved: &[(&Inner, IndexId)],
@@ -154,13 +154,13 @@ impl Fused<'_> {
         Ok((global, local))
     }
 
-    /// The last of the loops around windows, several steps of which share one.
+    /// The last loop around windows, if several of its steps share a window.
     fn grouped(&self) -> Option<&Loop> {
         let last = self.blocks.windowed.checked_sub(1)?;
         self.blocks.grid.get(last).filter(|_| self.blocks.group > 1)
     }
 
-    /// How far along a dim the present step is from the first of its window.
+    /// The distance along a dim from the first step of the window to the current step.
     fn in_group(&self, dim: usize) -> Result<Expr, LowerError> {
         match self.grouped().filter(|l| l.outer.dim == dim) {
             Some(l) => {
@@ -171,7 +171,7 @@ impl Fused<'_> {
         }
     }
 
-    /// Where the present window is in its buffer: there is room for two.
+    /// The address of the current window in its buffer, which has room for two windows.
     fn slot(&self, array: &Array<'_>) -> Result<Expr, LowerError> {
         let around = self.blocks.grid.iter().take(self.blocks.windowed);
         let group = signed(self.blocks.group)?;
@@ -186,11 +186,11 @@ impl Fused<'_> {
         Ok(number.remainder(2) * signed(array.window.len)?)
     }
 
-    /// Writes windows out when all of them is there.
+    /// Writes out windows that are complete.
     pub(super) fn write_windows(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let mut body = Statements::new();
         for array in &self.arrays {
-            // The window before this one, which the next one replaces.
+            // The next window overwrites the previous one, so its copy must be finished.
             body.push(Statement::Wait(array.results));
             body.extend(self.write(array, build)?);
         }
@@ -211,13 +211,13 @@ impl Fused<'_> {
         Ok(vec![when(Loop::number(rest())?, last, body)])
     }
 
-    /// Copies a window to where it belongs: runs of memory, as long as can be.
+    /// Copies a window to its place in main memory, in runs that are as long as possible.
     fn write(&self, array: &Array<'_>, build: &mut Build) -> Result<Statements, LowerError> {
         let Array { placement, window, .. } = array;
         let mut to = self.window_start(placement)?;
         let mut from = self.slot(array)?;
         let mut run = signed(placement.step())?.into();
-        // Elements of the run, while it is sure to go on.
+        // The elements of a run, as long as the next loop continues it.
         let mut reach = Some(placement.step());
         let mut loops = Vec::new();
         for at in window.loops.iter().rev() {
@@ -244,7 +244,7 @@ impl Fused<'_> {
         Ok(loops.into_iter().fold(copy, around))
     }
 
-    /// Where in main memory the present window begins.
+    /// The address in main memory at which the current window begins.
     fn window_start(&self, placement: &Placement) -> Result<Expr, LowerError> {
         let window = placement.window(&|_| None);
         let mut address = Expr::ZERO;
@@ -259,7 +259,7 @@ impl Fused<'_> {
         Ok(address)
     }
 
-    /// The index along a dim at which the present window begins.
+    /// The index along a dim at which the current window begins.
     fn window_index(&self, dim: usize) -> Result<Expr, LowerError> {
         let around = self.blocks.grid.iter().take(self.blocks.windowed);
         let Some(last) = self.grouped() else { return Blocks::index(around, dim) };
@@ -273,7 +273,8 @@ impl Fused<'_> {
         Ok(index + first * signed(last.outer.unit)?)
     }
 
-    /// How many steps of a loop the present window holds: fewer at the end.
+    /// The number of steps of a loop that the current window holds; the last window can hold
+    /// fewer.
     fn held(&self, at: &WindowLoop) -> Result<Expr, LowerError> {
         let all: Expr = signed(at.count)?.into();
         let Outer { dim, unit, count, .. } = at.outer;

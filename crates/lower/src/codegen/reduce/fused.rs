@@ -1,9 +1,9 @@
-//! One pass over the input, straight into the result.
+//! Reduces in one pass over the input, directly into the result.
 //!
-//! Blocks stream through vector memory, each once. Within a block, the vectors
-//! that belong to the same results are combined in registers; what a block
-//! leaves to others waits in vector memory. Only what is left at the end is
-//! combined within vectors, and put where the result has it.
+//! Blocks stream through vector memory, each once. Within a block, the vectors of the same
+//! results are combined in registers; partial results that several blocks share wait in vector
+//! memory. Only the last partial results are combined within vectors and stored in the layout of
+//! the result.
 
 use tilewright_ir::shape::ArrayShape;
 use tilewright_ir::{ElementType, Literal};
@@ -23,7 +23,7 @@ use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{Block, BufferId, Expr, IndexId, Kernel, Place, Space, Statement, Value};
 
-/// The kernel of a reduction.
+/// Generates the kernel of a reduction.
 pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, LowerError> {
     if let Some(kernel) = empty::kernel(reduction, target)? {
         return Ok(kernel);
@@ -34,32 +34,32 @@ pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, L
     Ok(build.finish(statements))
 }
 
-/// One pass over what is reduced.
+/// One pass over the reduced arrays.
 #[derive(Debug)]
 pub(crate) struct Pass {
     pub(crate) statements: Statements,
-    /// Where the results are in vector memory.
+    /// The buffers in vector memory that hold the results.
     pub(crate) results: Vec<BufferId>,
 }
 
-/// Where results are in the end.
+/// The memory in which results end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// In main memory.
+    /// Results are written to main memory.
     Written,
-    /// In vector memory, for others.
+    /// Results stay in vector memory for their users.
     Kept,
 }
 
-/// What a kernel does.
+/// The description of a pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
     pub(crate) reduction: &'a Reduction,
-    /// What computes the elements, where they are computed.
+    /// Computes the elements, if the kernel computes them.
     pub(crate) producer: Option<&'a Producer<'a>>,
-    /// What is selected, where elements are selected and not reduced.
+    /// The selection, if the pass selects elements and does not reduce.
     pub(crate) selection: Option<&'a Selection>,
-    /// Where results go.
+    /// The memory in which results end.
     pub(crate) ends: Ends,
 }
 
@@ -76,9 +76,9 @@ pub(crate) fn pass(task: Task<'_>, target: &Target, build: &mut Build) -> Result
             "a reduction whose arrays, inits, results and computation are not as many",
         ));
     }
-    // Vectors as long as those of any result, so that each is whole; or, if the
-    // arrays lie in none as long, of any array; or, where elements are wider than a
-    // lane and vectors are parts of tiles, as long as tiles.
+    // Vectors as long as those of any result, so that each is whole. If the arrays have no
+    // vectors as long, those of any array. If elements are wider than a lane and vectors are
+    // parts of tiles, vectors as long as tiles.
     let longest = |shapes: &mut dyn Iterator<Item = &ArrayShape>| {
         shapes.map(|shape| target.vector_elements(shape.element_type)).max().unwrap_or(1)
     };
@@ -97,8 +97,8 @@ pub(crate) fn pass(task: Task<'_>, target: &Target, build: &mut Build) -> Result
     Ok(pass)
 }
 
-/// The same in vectors of so many elements: the first of the smaller and smaller
-/// blocks, and of the longer and longer chains, that the machine has room for.
+/// Adds the pass with vectors of `vector` elements. Tries smaller blocks and longer chains until
+/// the machine has enough memory and registers.
 fn in_vectors(
     task: Task<'_>,
     target: &Target,
@@ -128,7 +128,7 @@ fn in_vectors(
         Some(producer) => producer.bytes,
         None => reduction.walked().map(|a| u64::from(a.element_type.bytes())).sum(),
     };
-    // What is in vector memory already comes in one block.
+    // Arrays that are already in vector memory form one block.
     let elements = block_bytes(target).checked_div(bytes).unwrap_or(u64::MAX);
     let mut size = Size { elements, longest: chain::LONGEST };
     if let Some(selection) = selection {
@@ -150,15 +150,15 @@ fn in_vectors(
     }
 }
 
-/// Chains this long are not cut.
+/// Chains of this length are not cut.
 pub(super) const MOST_IN_CHAINS: u64 = 1 << 24;
 
-/// How large the pieces are.
+/// The sizes of the pieces of a pass.
 #[derive(Clone, Copy, Debug)]
 struct Size {
-    /// Elements of a block, about.
+    /// Approximate number of elements of a block.
     elements: u64,
-    /// The most steps of a chain of roundings.
+    /// Largest number of roundings in one chain.
     longest: u64,
 }
 
@@ -167,7 +167,7 @@ pub(super) struct Array<'a> {
     pub(super) placement: &'a Placement,
     pub(super) window: Window,
     pub(super) source: Stored<'a>,
-    /// Where they are written, if they are.
+    /// The buffer in main memory that the results are written to, if they are.
     pub(super) output: Option<BufferId>,
     pub(super) results: BufferId,
     pub(super) element_type: ElementType,
@@ -176,17 +176,17 @@ pub(super) struct Array<'a> {
     pub(super) padding: Option<&'a Literal>,
 }
 
-/// Where an array's elements come from.
+/// The source of an array's elements.
 pub(super) enum Stored<'a> {
     Memory { input: BufferId, block: BufferId },
     Indices(&'a [i64]),
     Computed,
 }
 
-/// What a reduction begins with.
+/// The init of a reduction.
 pub(super) struct Init {
     pub(super) value: Value,
-    /// The buffers that it is copied between.
+    /// The buffers from and to which it is copied.
     copied: Option<(BufferId, BufferId)>,
 }
 
@@ -257,7 +257,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The buffers of all arrays, and what each begins with, if it is reduced.
+/// Adds the buffers of all arrays and, for reductions, of their inits.
 fn buffers<'a>(
     Task { reduction, selection, ends, .. }: Task<'a>,
     target: &Target,
@@ -267,7 +267,7 @@ fn buffers<'a>(
 ) -> Result<(Vec<Array<'a>>, Vec<Init>), LowerError> {
     let mut arrays = Vec::with_capacity(reduction.arrays.len());
     let mut inits = Vec::new();
-    // All arrays before all inits, as operands are.
+    // Operands are numbered with all arrays before all inits.
     let sources = reduction.arrays.iter();
     let sources: Vec<Stored<'a>> =
         sources.map(|source| Stored::of(source, walk, blocks, build)).collect();
@@ -288,16 +288,16 @@ pub(super) struct Fused<'a> {
     pub(super) walk: &'a Walk,
     pub(super) blocks: Blocks,
     pub(super) arrays: Vec<Array<'a>>,
-    /// What each begins with, if it is reduced.
+    /// The inits, if the pass reduces.
     pub(super) inits: Vec<Init>,
     pub(super) state: State,
-    /// What is looked for, where elements are selected and not reduced.
+    /// The state of the selection, if the pass selects elements and does not reduce.
     pub(super) selected: Option<Selected>,
-    /// What blocks leave to others, where there are several for a result: what the
-    /// last few left, what the few before these, and so on.
+    /// Buffers for partial results if a result has several blocks: those of the last few blocks,
+    /// those of the few before these, and so on.
     waiting: Vec<Vec<BufferId>>,
     pub(super) longest: u64,
-    /// What computes the elements, where they are computed.
+    /// The computed elements, if the kernel computes them.
     pub(super) produced: Option<Produced>,
 }
 
@@ -370,7 +370,7 @@ impl<'a> Fused<'a> {
         levels
     }
 
-    /// How many blocks there are for a result.
+    /// The number of blocks per result.
     fn reduced_steps(&self) -> u64 {
         let reduced = self.blocks.grid.iter().filter(|l| l.reduced);
         reduced.map(|l| l.outer.count).fold(1, u64::saturating_mul)
@@ -393,7 +393,7 @@ impl<'a> Fused<'a> {
             work.extend(self.write_windows(build)?);
         }
         if self.blocks.grid.is_empty() {
-            // One block: there is nothing to do while it is copied.
+            // With a single block no work can overlap with its copy.
             body.extend(copied_at_once(&blocks));
             body.extend(work);
         } else {
@@ -417,7 +417,7 @@ impl<'a> Fused<'a> {
         Some(Block { to: start(block), from, len: self.blocks.len.clone(), each: Vec::new() })
     }
 
-    /// What is done with a block.
+    /// The statements that process one block.
     fn block(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let kept: Vec<&Loop> = self.blocks.within.iter().filter(|l| !l.reduced).collect();
         let reduced: Vec<&Loop> = self.blocks.within.iter().filter(|l| l.reduced).collect();
@@ -473,12 +473,12 @@ impl<'a> Fused<'a> {
         Ok(body)
     }
 
-    /// Loops around statements, with what is computed in them.
+    /// Nests statements in loops, with the values that are computed in each loop.
     pub(super) fn nest(&self, loops: &[&Loop], body: Statements) -> Statements {
         Produced::nest(self.produced.as_ref(), loops, body)
     }
 
-    /// Adds registers to what waits.
+    /// Combines registers with the partial results.
     fn add(
         &self,
         build: &mut Build,
@@ -493,7 +493,7 @@ impl<'a> Fused<'a> {
         Ok(statements)
     }
 
-    /// Where results of a block wait for those of others.
+    /// The address at which partial results of a block wait for those of other blocks.
     fn waiting_at(&self) -> Expr {
         let mut at = Expr::ZERO;
         let mut stride = i64::try_from(self.walk.vector).unwrap_or(i64::MAX);
@@ -505,7 +505,7 @@ impl<'a> Fused<'a> {
     }
 }
 
-/// Copies of blocks that are waited for at once.
+/// Copies blocks and waits for the copies at once.
 pub(crate) fn copied_at_once(blocks: &[Block]) -> Statements {
     let around = |block: &Block| {
         let Block { to, from, len, each } = block.clone();
@@ -518,7 +518,7 @@ pub(crate) fn copied_at_once(blocks: &[Block]) -> Statements {
     statements
 }
 
-/// Loops over blocks; where nothing is copied, plain ones.
+/// Loops over blocks; plain loops if there is nothing to copy.
 pub(crate) fn streamed(
     grid: Vec<(IndexId, u64)>,
     blocks: Vec<Block>,
@@ -541,7 +541,7 @@ pub(super) fn when(a: Expr, b: Expr, body: Statements) -> Statement {
     Statement::When { equal: [a, b], body }
 }
 
-/// Loops around statements, the first outermost.
+/// Nests statements in loops, the first outermost.
 pub(super) fn around(loops: &[&Loop], body: Statements) -> Statements {
     loops
         .iter()

@@ -1,9 +1,8 @@
-//! Computations on values that may be missing.
+//! Lifts computations to values that may be missing.
 //!
-//! `(a, false) * (b, y) = (b, y)`, `(a, x) * (b, false) = (a, x)`,
-//! `(a, true) * (b, true) = (a * b, true)`: whatever `*` is, a missing value
-//! changes nothing. So what nobody knows an identity of can have padding and an
-//! empty start.
+//! `(a, false) * (b, y) = (b, y)`, `(a, x) * (b, false) = (a, x)`, `(a, true) * (b, true) = (a *
+//! b, true)`: a missing value is an identity of any `*`. So reductions by a computation without
+//! a known identity can have padding and an empty start.
 
 use smallvec::smallvec;
 use smol_str::SmolStr;
@@ -12,14 +11,14 @@ use tilewright_ir::{ElementType, Op, Opcode};
 
 use crate::kernel::{Function, FunctionStep, FunctionValue};
 
-/// The function on accumulators and whether there are any, then on elements and
-/// whether there are any. `None` if it is no combination.
+/// The lifted function: accumulators and a flag that says whether they are present, then
+/// elements and their flag. `None` if the function is not a combination.
 pub(super) fn lifted(by: &Function) -> Option<Function> {
     let count = by.results.len();
     if by.parameters != count.checked_mul(2)? || by.values.len() < by.parameters {
         return None;
     }
-    // Where the values of the function are now: a flag follows both halves.
+    // The new number of a value: each half of the parameters is followed by its flag.
     let place = |value: usize| match value {
         value if value < count => value,
         value if value < by.parameters => value + 1,
@@ -52,8 +51,7 @@ pub(super) fn lifted(by: &Function) -> Option<Function> {
 }
 
 impl Function {
-    /// Adds a value under the name, or the name with the first number that makes
-    /// it new.
+    /// Adds a value with the name, or with the name and the first number that makes it unique.
     pub(super) fn push(&mut self, name: &str, element_type: ElementType) -> usize {
         let is_new = |name: &SmolStr| self.values.iter().all(|value| value.name != *name);
         let numbered = (0u64..).map(|number| SmolStr::from(format!("{name}{number}")));
@@ -63,7 +61,7 @@ impl Function {
         self.values.len() - 1
     }
 
-    /// Adds what an op makes of values, under such a name.
+    /// Adds the result of an op on values, with a name derived from `name`.
     pub(super) fn apply(
         &mut self,
         name: &str,

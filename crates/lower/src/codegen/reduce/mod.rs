@@ -1,4 +1,4 @@
-//! Reductions as kernels.
+//! Lowers reductions to kernels.
 
 mod accumulate;
 pub(crate) mod blocks;
@@ -22,71 +22,70 @@ use tilewright_ir::{ElementType, Literal};
 use crate::error::LowerError;
 use crate::kernel::{Function, Kernel};
 
-/// A reduction, whatever it reduces by.
+/// A reduction by any computation.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// What the kernel is called.
+    /// The name of the kernel.
     pub name: String,
-    /// The arrays: all of the same dims, and one of them at least in memory.
+    /// The arrays. All have the same dims, and at least one is in memory.
     pub arrays: Vec<Source>,
-    /// The dims that vanish.
+    /// The reduced dims.
     pub axes: Vec<usize>,
-    /// The types of the inits, of which there is one for each array.
+    /// The types of the inits, one for each array.
     pub inits: Vec<ElementType>,
-    /// What becomes of each array.
+    /// The shape of each array's result.
     pub results: Vec<ArrayShape>,
-    /// Combines as many accumulators as there are arrays with as many elements,
-    /// in any order; its types are those that are accumulated in.
+    /// Combines as many accumulators as there are arrays with as many elements, in any order.
+    /// Its types are the types of the accumulators.
     pub by: Function,
-    /// What changes nothing, if that is known.
+    /// The identity, if it is known.
     pub neutral: Option<Neutral>,
-    /// Whether combinations are rounded, so that what is combined in one long
-    /// chain is less exact than what is combined in several.
+    /// Whether combinations round, so that one long chain is less exact than several short ones.
     pub rounds: bool,
 }
 
-/// What is reduced.
+/// An array that is reduced.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its dims and type, and how it lies in memory if it does.
+    /// Its dims and type, and its layout if it is in memory.
     pub shape: ArrayShape,
-    /// Its elements.
+    /// The source of its elements.
     pub elements: Elements,
 }
 
-/// Where elements come from.
+/// The source of an array's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elements {
-    /// Main memory.
+    /// The array is in main memory.
     Memory,
-    /// The indices along the dims: each times its factor, summed up. The type is
-    /// one of integers, in which sums wrap around.
+    /// Each element is the sum of its indices, each times the factor of its dim. The type is an
+    /// integer type, in which sums wrap around.
     Indices(Vec<i64>),
-    /// Other arrays, of which a kernel computes them.
+    /// The kernel computes the elements from other arrays.
     Computed,
 }
 
-/// What changes nothing when it is combined with anything, for each array.
+/// The identity of a reduction, one literal for each array.
 #[derive(Clone, Debug)]
 pub struct Neutral {
-    /// In the types that are accumulated in.
+    /// The identity in the types of the accumulators.
     pub accumulated: Vec<Literal>,
-    /// In the types of the arrays.
+    /// The identity in the types of the arrays.
     pub elements: Vec<Literal>,
 }
 
 impl Reduction {
-    /// The kernel that reads every element once and stores nothing in between. Its
-    /// inputs are [`Reduction::inputs`].
+    /// The kernel that reads every element once and stores nothing in between. Its inputs are
+    /// [`Reduction::inputs`].
     ///
     /// # Errors
-    /// If the layouts or sizes are none that a kernel can walk on this target.
+    /// If a kernel cannot walk arrays of these layouts or sizes on this target.
     pub fn fused(&self, target: &tilewright_target::Target) -> Result<Kernel, LowerError> {
         fused::kernel(self, target).map_err(|error| error.in_kernel(&self.name))
     }
 
-    /// Which of the reduce's operands, arrays before inits, kernels read, in the
-    /// order of their inputs: the arrays in memory, and all inits.
+    /// The operands of the reduce, arrays before inits, that kernels read, in the order of their
+    /// inputs: the arrays in memory and all inits.
     pub fn inputs(&self) -> Vec<usize> {
         let arrays = self.arrays.iter().enumerate();
         let read = arrays.filter(|(_, array)| array.elements == Elements::Memory);
@@ -94,7 +93,7 @@ impl Reduction {
         read.map(|(place, _)| place).chain(inits).collect()
     }
 
-    /// The arrays that lie in memory, or are computed as if they did.
+    /// The shapes of the arrays that are in memory or are walked as if they were.
     pub(crate) fn walked(&self) -> impl Iterator<Item = &ArrayShape> {
         let walked = |array: &&Source| !matches!(array.elements, Elements::Indices(_));
         self.arrays.iter().filter(walked).map(|array| &array.shape)

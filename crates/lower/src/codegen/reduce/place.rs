@@ -1,9 +1,9 @@
-//! Where results go.
+//! Maps vectors of an array to vectors of the result.
 //!
-//! What is kept lies in vectors of the array in one way and in vectors of the
-//! result in another. A dim whose digits are the same in both stays where it is;
-//! any other is taken out of the vector, value by value, and stored alone. Where a
-//! vector of the array is several of the result, these are its *parts*.
+//! A kept dim can lie in the vectors of the array and of the result in different ways. A dim
+//! with the same digits in both keeps its position. Every other dim is taken out of the vector
+//! value by value, and each value is stored alone. If a vector of the array spans several
+//! vectors of the result, these are its *parts*.
 
 use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Alignment, Target};
@@ -14,20 +14,20 @@ use super::window::{Window, WindowLoop};
 use crate::error::{LowerError, TooLarge, Unsupported};
 use crate::kernel::{Bound, Digit, Expr, Mask, after};
 
-/// How the result of one array is laid out, beside the array.
+/// The layout of one array's result, relative to the layout of the array.
 #[derive(Debug)]
 pub(crate) struct Placement {
     result: Walk,
-    /// Its loops, with the dims of the array; on a linear memory over elements, else
-    /// over vectors.
+    /// The loops over the result, with dim numbers of the array: over elements on a linear
+    /// memory, over vectors otherwise.
     loops: Vec<Outer>,
-    /// The dims of the array that are kept, in order: those of the result.
+    /// The dims of the array that the result keeps, in order.
     kept: Vec<usize>,
-    /// The dims of the array whose digits stay where they are.
+    /// The dims of the array whose digits keep their position.
     direct: Vec<usize>,
-    /// The digits that are taken out one by one.
+    /// The digits whose values are taken out one by one.
     pub(crate) moved: Vec<Inner>,
-    /// The digits that say which part of a vector of the array.
+    /// The digits that select the part of a vector of the array.
     pub(crate) parts: Vec<Inner>,
     linear: bool,
     /// Elements of a vector of the array.
@@ -36,7 +36,7 @@ pub(crate) struct Placement {
     pub(crate) part: u64,
 }
 
-/// What becomes of the dims of an array.
+/// The reduced dims of an array, and the dim of which elements are selected.
 #[derive(Clone, Copy)]
 struct Dims<'a> {
     reduced: &'a [usize],
@@ -51,8 +51,8 @@ impl Dims<'_> {
 }
 
 impl Placement {
-    /// Of a dim that is `chosen`, the result has some values, each of which is at one
-    /// time everywhere along the dim.
+    /// The placement of a result. A selection has some values of the dim `chosen`, and each
+    /// value it stores is present at all positions along that dim.
     pub(crate) fn of(
         target: &Target,
         walk: &Walk,
@@ -72,12 +72,12 @@ impl Placement {
         if linear {
             return Self::in_parts(target, walk, shape, dims, walk.vector);
         }
-        // Vectors need not be rows of tiles; several of them may be.
+        // Several vectors of the result can make up a row of tiles.
         Self::in_parts(target, walk, shape, dims, own)
             .or_else(|_| Self::in_parts(target, walk, shape, dims, walk.vector))
     }
 
-    /// The same where so many elements are stored at once.
+    /// The placement for stores of `part` elements at once.
     fn in_parts(
         target: &Target,
         walk: &Walk,
@@ -97,7 +97,8 @@ impl Placement {
         let is_chosen = |dim: usize| dims.chosen == Some(dim);
         let direct = kept.iter().enumerate().filter(|&(p, &d)| !is_chosen(d) && stays(p, d));
         let direct: Vec<usize> = direct.map(|(_, &dim)| dim).collect();
-        // Vectors past the end of a dim have a place only where tiles are the same.
+        // Vectors past the end of a dim have an address in the result only if the tiles are the
+        // same.
         let same_loops = |(place, dim): (usize, usize)| {
             let here = walk.outer.iter().filter(|outer| outer.dim == dim);
             let here = here.map(|outer| (outer.unit, outer.count));
@@ -108,7 +109,7 @@ impl Placement {
         if stay.any(|(place, dim)| walk.passes(dim) && !same_loops((place, dim))) {
             return Err(Unsupported::Tiles.into());
         }
-        // What is put elsewhere must not be what only fills tiles here.
+        // Padding of the array's tiles must not be moved into the result.
         let is_moved = |inner: &&Inner| match inner.dim {
             Some(dim) => kept.contains(&dim) && !direct.contains(&dim) && !is_chosen(dim),
             None => direct != kept,
@@ -116,7 +117,7 @@ impl Placement {
         let moved = walk.inner.iter().filter(is_moved).copied().collect();
         let is_direct = |dim: Option<usize>| dim.is_some_and(|dim| direct.contains(&dim));
         let parts = high.into_iter().filter(|inner| is_direct(inner.dim)).collect();
-        // On a linear memory what is taken out alone is stored alone, wherever.
+        // On a linear memory each element that is taken out is stored alone.
         let kept_dim = |place: usize| kept.get(place).copied();
         let stay = result.inner.iter().any(|inner| is_direct(inner.dim.and_then(kept_dim)));
         let elements = Walk::of(target, shape, if linear { 1 } else { part })?;
@@ -127,20 +128,21 @@ impl Placement {
         Ok(Self { result, loops, kept, direct, moved, parts, linear, vector, part })
     }
 
-    /// Elements of the result in memory.
+    /// Elements of the result in memory, padding included.
     pub(crate) fn len(&self) -> u64 {
         self.result.len
     }
 
-    /// How many elements along a dim are whole vectors; `None` where only all are.
+    /// Number of elements along a dim after which a vector is complete; `None` if only the whole
+    /// dim completes one.
     pub(crate) fn whole_vectors(&self, dim: usize) -> Option<u64> {
         self.loops.iter().filter(|outer| outer.dim == dim).map(|outer| outer.unit).max()
     }
 
-    /// The window that holds so much of each dim, or all of it.
+    /// The window that holds `extent` elements of each dim, or the whole dim for `None`.
     pub(crate) fn window(&self, extent: &dyn Fn(usize) -> Option<u64>) -> Window {
         if self.loops.iter().all(|outer| extent(outer.dim).is_none()) {
-            // All of it lies as it does in main memory.
+            // A window of the whole result has the layout of main memory.
             let same =
                 |&outer: &Outer| WindowLoop { outer, count: outer.count, stride: outer.stride };
             return Window { loops: self.loops.iter().map(same).collect(), len: self.len() };
@@ -162,10 +164,10 @@ impl Placement {
         if self.linear { 1 } else { self.part }
     }
 
-    /// Where in a window a vector of results is stored and which of its elements
-    /// are, given the index along each dim of the array, in all and within the
-    /// window: of a dim that stays, of the first element in the vector; of any
-    /// other, of the element.
+    /// The address in a window at which a vector of results is stored, and the mask of the
+    /// stored elements. The arguments are the indices along each dim of the array, in the whole
+    /// array and in the window: for dims that keep their position, those of the first element of
+    /// the vector; for other dims, those of the element.
     pub(crate) fn at(
         &self,
         window: &Window,
@@ -211,14 +213,14 @@ impl Placement {
         Ok(mask)
     }
 
-    /// The size of a dim of the array that is kept.
+    /// The size of a kept dim of the array.
     pub(crate) fn size(&self, dim: usize) -> u64 {
         let place = self.kept.iter().position(|&kept| kept == dim);
         place.and_then(|place| self.result.dims.get(place)).copied().unwrap_or(1)
     }
 }
 
-/// Digits of a vector as digits of a part of it, and of the number of the part.
+/// Splits the digits of a vector into those within a part and those that select the part.
 fn cut(digits: &[Inner], part: u64) -> Result<(Vec<Inner>, Vec<Inner>), LowerError> {
     let (mut low, mut high) = (Vec::new(), Vec::new());
     for &inner in digits {

@@ -1,4 +1,4 @@
-//! Elements that a kernel computes as it reduces them.
+//! Elements that a kernel computes while it reduces them.
 
 use super::blocks::{Blocks, Loop};
 use super::state::Statements;
@@ -7,31 +7,32 @@ use crate::error::LowerError;
 use crate::kernel::build::Build;
 use crate::kernel::{Block, IndexId, RegisterId, Value};
 
-/// What computes the elements of a reduction.
+/// The computed elements of a reduction.
 #[derive(Debug, Default)]
 pub(crate) struct Produced {
-    /// What is copied with every block.
+    /// The regions copied with every block.
     pub(crate) streams: Vec<Block>,
-    /// What is computed once for a block.
+    /// Statements that run once per block.
     pub(crate) block: Statements,
-    /// What is computed within loops, before what else is done there.
+    /// Statements that run first in the body of each loop.
     pub(crate) within: Vec<(IndexId, Statements)>,
-    /// The vector of each array, and whether padding in it changes nothing.
+    /// For each array, the register with its vector and whether its padding holds the identity.
     pub(crate) values: Vec<(RegisterId, bool)>,
-    /// What each reduction begins with.
+    /// The init of each reduction.
     pub(crate) inits: Vec<Value>,
 }
 
-/// Computes elements along a walk that is cut into blocks.
+/// Computes elements along a walk that is divided into blocks.
 pub(crate) struct Producer<'a> {
-    /// Makes it.
+    /// Emits the statements.
     pub(crate) produce: &'a dyn Fn(&mut Build, &Walk, &Blocks) -> Result<Produced, LowerError>,
-    /// Bytes that are read from main memory for every element.
+    /// Bytes read from main memory per element.
     pub(crate) bytes: u64,
 }
 
 impl Produced {
-    /// Loops around statements, the first outermost, with what is computed in them.
+    /// Nests statements in loops, the first outermost, with the values that are computed in each
+    /// loop.
     pub(super) fn nest(this: Option<&Self>, loops: &[&Loop], body: Statements) -> Statements {
         loops.iter().rev().fold(body, |inner, l| {
             let mut body = Statements::new();

@@ -1,8 +1,8 @@
-//! The first elements of every row in an order, and where they stand.
+//! Top-k: the first elements of every row in an order, and their indices.
 //!
-//! `best(0) = first(row)`, `best(n + 1) = first of those that come after best(n)`:
-//! while a row is in vector memory it is gone through once for each. The order is
-//! total, as places decide between equals, so that nothing need be marked as taken.
+//! `best(0) = first(row)`, `best(n + 1) = first of those that come after best(n)`: a row in
+//! vector memory is read once for each selected element. The order is total because the index
+//! decides between equal elements, so no element has to be marked as taken.
 
 mod order;
 
@@ -20,38 +20,38 @@ use crate::kernel::{FunctionId, IndexId, Kernel, Space, Statement, Value};
 
 use order::Order;
 
-/// The greatest or least elements along a dim, sorted, and their places along it: of
-/// equals the first comes first.
+/// The greatest or least elements along a dim, sorted, and their indices along it. Of equal
+/// elements the one with the least index comes first.
 ///
 /// The order of floats is total: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// What the kernel is called.
+    /// The name of the kernel.
     pub name: String,
-    /// What is selected from, in memory.
+    /// The array in memory.
     pub array: ArrayShape,
-    /// The dim of which only some elements are left.
+    /// The dim along which elements are selected.
     pub dim: usize,
-    /// The elements, and their places as `s32`. Both have the dims of the array, but
-    /// as many elements along `dim` as are selected.
+    /// The shapes of the elements and of their indices (`s32`). Both have the dims of the array,
+    /// except that `dim` has as many elements as are selected.
     pub results: [ArrayShape; 2],
-    /// Whether the greatest come first, or the least.
+    /// Whether the greatest elements come first; otherwise the least.
     pub largest: bool,
 }
 
-/// More elements of a row are not looked for one by one.
+/// Largest number of elements that are selected per row, because each takes a pass.
 const MOST_SELECTED: u64 = 1024;
 
-/// The type of places.
+/// The element type of the indices.
 const PLACE: ElementType = ElementType::S32;
 
 impl Selection {
-    /// The kernel that reads every element once and stores nothing in between. Its
-    /// only input is the array.
+    /// The kernel that reads every element once and stores nothing in between. Its only input is
+    /// the array.
     ///
     /// # Errors
-    /// If the layouts or sizes are none that a kernel can walk on this target, rows do
-    /// not fit its vector memory, or too many elements are selected.
+    /// If a kernel cannot walk arrays of these layouts or sizes on this target, rows do not fit
+    /// in its vector memory, or too many elements are selected.
     pub fn kernel(&self, target: &Target) -> Result<Kernel, LowerError> {
         self.made(target).map_err(|error| error.in_kernel(&self.name))
     }
@@ -71,7 +71,7 @@ impl Selection {
         Ok(build.finish(statements))
     }
 
-    /// How many elements of each row are selected.
+    /// Number of elements selected per row.
     fn count(&self) -> Result<u64, LowerError> {
         let size = *self
             .array
@@ -91,7 +91,7 @@ impl Selection {
         u64::try_from(count).ok().filter(|_| agree).ok_or_else(|| Unsupported::Selection.into())
     }
 
-    /// The reduction to the first element of each row and its place.
+    /// The reduction to the first element of each row and its index.
     fn as_choice(&self) -> Result<Reduction, LowerError> {
         let order = self.order()?;
         let along = |dim| i64::from(dim == self.dim);
@@ -117,7 +117,7 @@ impl Selection {
         Order::of(self.array.element_type, self.largest)
     }
 
-    /// The kernel where there are no results.
+    /// The kernel for results without elements.
     fn nothing(&self, target: &Target) -> Result<Kernel, LowerError> {
         let mut build = Build::new(&self.name, &target.name);
         let mut buffer = |name, space, shape: &ArrayShape| {
@@ -132,7 +132,7 @@ impl Selection {
         Ok(build.finish(Statements::new()))
     }
 
-    /// What a kernel needs to look for one element after the other.
+    /// The state that a kernel needs to select one element after another.
     pub(super) fn selected(
         &self,
         state: &State,
@@ -150,25 +150,26 @@ impl Selection {
     }
 }
 
-/// Which of the elements of a row is looked for.
+/// The state of a selection within a row.
 pub(super) struct Selected {
-    /// The dim of which elements are selected.
+    /// The dim along which elements are selected.
     pub(super) dim: usize,
-    /// Which of them.
+    /// The index of the current selected element.
     pub(super) index: IndexId,
-    /// How many there are.
+    /// Number of selected elements.
     count: u64,
-    /// The one that was found last.
+    /// The element that was selected last.
     last: Registers,
-    /// What comes before any.
+    /// The pair that comes before all elements.
     before_all: [Literal; 2],
-    /// Of the best, the one found last and an element: the best, or the element if
-    /// that is better, but comes after the one found last.
+    /// A function of the best element so far, the last selected element and another element.
+    /// Returns the better of the first and the third, if the third comes after the last selected
+    /// one; otherwise the first.
     next: FunctionId,
 }
 
 impl Selected {
-    /// Replaces the best by elements that are better, but come after the one found last.
+    /// Replaces the best elements by better ones that come after the last selected element.
     pub(super) fn next(&self, best: &Registers, elements: &Registers) -> Statement {
         let operands = [best, &self.last, elements].into_iter().flatten().copied().collect();
         Statement::Set {
@@ -179,7 +180,7 @@ impl Selected {
 }
 
 impl Fused<'_> {
-    /// Finds one element after the other, and stores each.
+    /// Selects one element after another, and stores each.
     pub(super) fn select(
         &self,
         selected: &Selected,
@@ -195,7 +196,7 @@ impl Fused<'_> {
         let mut found = self.folded(&best);
         match found.last_mut() {
             Some(Statement::Set { registers, .. }) => *registers = selected.last.as_slice().into(),
-            // The first of two that are the same is that.
+            // Combining the best with itself copies it.
             _ => found.push(self.state.combine(&selected.last, &best, &best)),
         }
         body.extend(found);

@@ -1,4 +1,4 @@
-//! What is accumulated: registers, and where they wait in vector memory.
+//! Accumulators: the registers, and the buffers that hold partial results in vector memory.
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::attr::AttrValues;
@@ -13,15 +13,15 @@ use crate::kernel::{BufferId, Expr, FunctionId, Mask, Place, RegisterId, Space, 
 
 pub(crate) type Statements = Vec<Statement>;
 
-/// One accumulator for each array, and where no identity is known, one for whether
-/// there is anything in the others.
+/// One accumulator for each array and, if no identity is known, a flag that says whether the
+/// accumulators hold a value.
 #[derive(Debug)]
 pub(crate) struct State {
     slots: Vec<Slot>,
     by: FunctionId,
     /// Elements of a register.
     vector: u64,
-    /// Whether the last slot says if there is a value.
+    /// Whether the last slot is the flag that says whether there is a value.
     pub(crate) is_lifted: bool,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct State {
 struct Slot {
     element_type: ElementType,
     identity: Literal,
-    /// The type that it has in vector memory.
+    /// The element type in vector memory.
     stored: ElementType,
 }
 
-/// Registers for all of a state.
+/// One register for each slot of a state.
 pub(crate) type Registers = Vec<RegisterId>;
 
 impl State {
@@ -69,7 +69,7 @@ impl State {
         Ok(Self { slots, by, vector, is_lifted: true })
     }
 
-    /// The types that are accumulated in, flags included.
+    /// The type of an accumulator or of the flag.
     pub(crate) fn element_type(&self, slot: usize) -> Result<ElementType, LowerError> {
         self.slots
             .get(slot)
@@ -94,7 +94,7 @@ impl State {
         slots.map(|(slot, &register)| set(register, Value::Splat(slot.identity.clone()))).collect()
     }
 
-    /// A register that says that there is a value, everywhere.
+    /// A register that says at every position that there is a value.
     pub(crate) fn present(&self, build: &mut Build) -> Result<(RegisterId, Statement), LowerError> {
         let there = ArrayLiteral::new(ElementType::Pred, [], Data::Pred(vec![true]));
         let there =
@@ -103,7 +103,7 @@ impl State {
         Ok((register, set(register, Value::Splat(there))))
     }
 
-    /// Sets registers to these combined with those.
+    /// Combines two sets of registers and assigns the result to a third.
     pub(crate) fn combine(
         &self,
         into: &[RegisterId],
@@ -157,7 +157,7 @@ impl State {
     }
 }
 
-/// The type in which flags wait in vector memory, where vectors are whole.
+/// The type that stores flags in vector memory, such that their vectors are whole.
 fn flag_type(target: &Target, vector: u64) -> Result<ElementType, LowerError> {
     use ElementType::{Pred, U16, U32, U64};
     let whole = |element_type: &ElementType| {
@@ -167,18 +167,18 @@ fn flag_type(target: &Target, vector: u64) -> Result<ElementType, LowerError> {
     [Pred, U16, U32, U64].into_iter().find(whole).ok_or_else(|| Unsupported::Tiles.into())
 }
 
-/// Any value of a type: one that is never looked at.
+/// The zero of a type, for elements that are never read.
 pub(crate) fn zero(element_type: ElementType) -> Result<Literal, LowerError> {
     let zero = ArrayLiteral::new(element_type, [], Data::zeros(element_type, 1));
     zero.map(Literal::Array).map_err(|_| internal("a zero that is no literal"))
 }
 
-/// A register as another type.
+/// Converts a register to another type.
 pub(crate) fn convert(register: RegisterId) -> Result<Value, LowerError> {
     apply(Opcode::Convert, smallvec![register])
 }
 
-/// An op without attributes.
+/// Applies an op without attributes.
 pub(crate) fn apply(
     opcode: Opcode,
     operands: SmallVec<[RegisterId; 3]>,

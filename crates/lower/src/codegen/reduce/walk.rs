@@ -1,4 +1,4 @@
-//! An array in memory as loops over vectors, and what lies where in a vector.
+//! Describes an array in memory as loops over vectors and digits within a vector.
 
 use tilewright_ir::index::{AddressError, row_major_strides};
 use tilewright_ir::shape::ArrayShape;
@@ -9,36 +9,37 @@ use super::place::digit_of;
 use crate::error::{LowerError, TooLarge, Unsupported};
 use crate::kernel::{Bound, Digit, Expr, Mask};
 
-/// A loop over vectors: a part of a dim.
+/// A loop over vectors along a part of a dim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outer {
     /// The dim.
     pub(crate) dim: usize,
-    /// How far its index goes with one step of the loop.
+    /// The difference of the dim's index between two steps.
     pub(crate) unit: u64,
-    /// Steps.
+    /// Number of steps.
     pub(crate) count: u64,
-    /// Elements of memory between steps.
+    /// Elements of memory between two steps.
     pub(crate) stride: u64,
 }
 
-/// A digit of the position in a vector: a part of a dim.
+/// A digit of the position in a vector; it stands for a part of a dim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inner {
-    /// The dim; `None` where there is only padding, behind a scalar.
+    /// The dim; `None` for padding after a scalar.
     pub(crate) dim: Option<usize>,
-    /// How far its index goes with one step of the digit.
+    /// The difference of the dim's index between two values of the digit.
     pub(crate) unit: u64,
-    /// Values that the dim has along it; the rest is padding.
+    /// Number of valid values of the digit; other values are padding.
     pub(crate) count: u64,
-    /// Where in the vector it is.
+    /// The digit of the position.
     pub(crate) digit: Digit,
 }
 
-/// Where a vector begins along each loop, and the value of each digit in it.
+/// For each loop, the step at which a vector begins, and for each digit, its value in the
+/// vector.
 pub(crate) type Address<I> = (Vec<Expr<I>>, Vec<Expr<I>>);
 
-/// A part of a dim, before it is known whether it lies within vectors.
+/// A part of a dim, before it is assigned to loops or to digits.
 struct Part {
     dim: Option<usize>,
     unit: u64,
@@ -46,7 +47,7 @@ struct Part {
     stride: u64,
 }
 
-/// How the vectors of an array are walked.
+/// The loops and digits of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Walk {
     /// The sizes of the dims.
@@ -57,12 +58,12 @@ pub(crate) struct Walk {
     pub(crate) inner: Vec<Inner>,
     /// Elements of a vector.
     pub(crate) vector: u64,
-    /// Elements of the whole array in memory.
+    /// Elements of the whole array in memory, padding included.
     pub(crate) len: u64,
 }
 
 impl Walk {
-    /// The walk over an array on a target, in vectors of this many elements.
+    /// The walk over an array on a target, in vectors of `vector` elements.
     pub(crate) fn of(target: &Target, shape: &ArrayShape, vector: u64) -> Result<Self, LowerError> {
         if !shape.is_static() {
             return Err(Unsupported::Dynamic.into());
@@ -94,7 +95,8 @@ impl Walk {
             )?;
         }
         if walk.inner.is_empty() && vector > 1 {
-            // A scalar on a linear memory: the rest of the vector is not its own.
+            // A scalar on a linear memory has one element; the rest of its vector belongs to
+            // others.
             let digit = Digit { stride: 1, extent: vector };
             walk.inner.push(Inner { dim: None, unit: 1, count: 1, digit });
         }
@@ -106,13 +108,13 @@ impl Walk {
         Ok(walk)
     }
 
-    /// The walk in vectors of the machine or, where elements are wider than a lane and
-    /// these are parts of tiles that a dim does not fill, of tiles.
+    /// The walk in vectors of the machine. If elements are wider than a lane and a dim does not
+    /// fill the tiles that these vectors are parts of, the walk in tiles.
     pub(crate) fn in_vectors(target: &Target, shape: &ArrayShape) -> Result<Self, LowerError> {
         let tile = target.tile(shape.element_type.bytes().saturating_mul(8));
         let tile = tile.iter().product::<u64>().max(1);
         let tried = [target.vector_elements(shape.element_type), tile];
-        // On a machine that aligns, tiles must be whole vectors.
+        // On a machine that aligns to tiles, tiles must be whole vectors.
         let aligned = target.alignment == Alignment::Tiles;
         let fills = |vector: &u64| !aligned || vector.is_multiple_of(tried[0]);
         let walks = tried.into_iter().filter(fills).map(|vector| Self::of(target, shape, vector));
@@ -123,11 +125,12 @@ impl Walk {
         }
     }
 
-    /// Takes the next more major axis: into the vector as far as that reaches.
+    /// Assigns the next more major part to digits of the vector as far as it fits, then to a
+    /// loop.
     fn push(&mut self, target: &Target, part: Part, extent: u64) -> Result<(), LowerError> {
         let Part { dim, unit, count, stride } = part;
         let linear = target.alignment == Alignment::None;
-        // On a linear memory a vector runs along the minor-most dim alone.
+        // On a linear memory a vector holds only elements along the minor-most dim.
         if stride >= self.vector || (linear && stride > 1) || count == 0 {
             let dim = dim.ok_or(Unsupported::Tiles)?;
             self.outer.push(Outer { dim, unit, count, stride });
@@ -165,15 +168,14 @@ impl Walk {
         runs.max().unwrap_or(self.vector)
     }
 
-    /// Whether a digit reaches past the end of its dim, for some steps of the
-    /// loops at least.
+    /// Whether a digit exceeds the end of its dim in some steps of the loops.
     pub(crate) fn is_partial(&self, inner: &Inner) -> bool {
         let overshoots = inner.dim.is_some_and(|dim| self.reach(dim) > self.size(inner));
         inner.count < inner.digit.extent || overshoots
     }
 
-    /// Whether loops and digits reach past the end of a dim of which no digit could be
-    /// masked, or of which several had to be masked together.
+    /// Whether loops and digits exceed the end of a dim that has no digit to mask, or several
+    /// digits that would have to be masked together.
     pub(crate) fn overshoots(&self) -> bool {
         let mut dims = self.dims.iter().enumerate();
         dims.any(|(dim, &size)| self.inner_of(dim).count() != 1 && self.reach(dim) > size)
@@ -186,7 +188,7 @@ impl Walk {
         self.dims.get(dim).is_some_and(|&size| last.fold(0, u64::saturating_add) >= size)
     }
 
-    /// One more than the greatest index that the loops and digits of a dim reach.
+    /// The greatest index that the loops and digits of a dim reach, plus one.
     fn reach(&self, dim: usize) -> u64 {
         let outer = self.outer.iter().filter(|outer| outer.dim == dim);
         let parts = outer.map(|outer| (outer.unit, outer.count));
@@ -196,7 +198,7 @@ impl Walk {
         last.fold(1, u64::saturating_add)
     }
 
-    /// The positions of a vector that are no padding, given the index along each dim
+    /// The mask of the positions of a vector that are not padding, for the index along each dim
     /// of its first element.
     pub(crate) fn mask(
         &self,
@@ -206,7 +208,7 @@ impl Walk {
         partial.map(|inner| self.bound(inner, index)).collect()
     }
 
-    /// The values of a digit that are no padding.
+    /// The bound of the values of a digit that are not padding.
     pub(crate) fn bound(
         &self,
         inner: &Inner,
@@ -220,7 +222,7 @@ impl Walk {
         Ok(Bound { digit: inner.digit, from: Expr::ZERO, to: self.values(inner, index)? })
     }
 
-    /// How many values a digit has in a vector, at most as many as fit.
+    /// The number of valid values of a digit in a vector.
     pub(crate) fn values(
         &self,
         inner: &Inner,
@@ -231,13 +233,13 @@ impl Walk {
         if index == Expr::ZERO {
             return Ok(most);
         }
-        // Rounded up: a last step that is not whole counts.
+        // Round up so that a partial last step counts.
         let last = signed(self.size(inner).saturating_add(inner.unit).saturating_sub(1))?;
         Ok((Expr::from(last) + index * -1).quotient(signed(inner.unit)?))
     }
 
-    /// Where in memory an element is, given its index along each dim: where its
-    /// vector begins, and the value of each digit.
+    /// The address of an element, for its index along each dim: the step of each loop and the
+    /// value of each digit.
     pub(crate) fn address<I: Copy + PartialEq>(
         &self,
         index: &[Expr<I>],

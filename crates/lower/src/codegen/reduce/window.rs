@@ -1,9 +1,8 @@
-//! Results that are written out while others are worked on.
+//! Writes out finished results while others are computed.
 //!
-//! A window is a part of every result: what all loops of the grid but the outermost
-//! ones put there. It lies in vector memory in an order of its own, and goes to
-//! main memory once all of it is there. So that nothing is written twice, windows
-//! begin and end where vectors of the results do.
+//! A window is the part of each result that all grid loops except the outermost ones produce. It
+//! has its own layout in vector memory and is copied to main memory when it is complete. Windows
+//! begin and end on vector boundaries of the results, so nothing is written twice.
 
 use super::place::Placement;
 use super::walk::Outer;
@@ -11,60 +10,59 @@ use super::walk::Outer;
 /// A loop over blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
-    /// Which of the walk's loops it is a part of.
+    /// The number of the walk's loop that it is a part of.
     pub(crate) place: usize,
-    /// What it walks along.
+    /// The part of a dim that it walks along.
     pub(crate) outer: Outer,
 }
 
 /// The kept loops over blocks, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Arranged {
-    /// Those around windows.
+    /// The loops around windows.
     pub(crate) outer: Vec<Grid>,
-    /// How many steps of the last of these share a window.
+    /// The number of steps of the last of these that share a window.
     pub(crate) group: u64,
-    /// Those that go through a window.
+    /// The loops inside a window.
     pub(crate) inner: Vec<Grid>,
 }
 
-/// How large windows are.
+/// The sizes of windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Results of at most so many bytes are one window.
+    /// Results of at most this many bytes are one window.
     pub(crate) whole: u64,
-    /// Others are cut into windows of about so many.
+    /// Larger results are divided into windows of about this many bytes.
     pub(crate) window: u64,
 }
 
-/// A part of one result, as it lies in vector memory.
+/// A part of one result, as it is laid out in vector memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    /// The loops over what it holds, major to minor.
+    /// The loops over its elements, major to minor.
     pub(crate) loops: Vec<WindowLoop>,
-    /// Elements.
+    /// Number of elements.
     pub(crate) len: u64,
 }
 
 /// A loop over the vectors of a window; on a linear memory, over its elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowLoop {
-    /// What it walks along, in all of the result in main memory; the dim is that
-    /// of the array.
+    /// The loop over the whole result in main memory; the dim is a dim of the array.
     pub(crate) outer: Outer,
-    /// How many steps of it a window holds.
+    /// The number of its steps that a window holds.
     pub(crate) count: u64,
-    /// Elements between steps in vector memory.
+    /// Elements of vector memory between two steps.
     pub(crate) stride: u64,
 }
 
 impl Arranged {
-    /// One window holds all.
+    /// One window for the whole result.
     pub(crate) fn whole(kept: Vec<Grid>) -> Self {
         Self { outer: Vec::new(), group: 1, inner: kept }
     }
 
-    /// Puts loops in an order in which windows are small enough, if there is one.
+    /// Orders the loops so that windows are small enough, if such an order exists.
     pub(crate) fn of(kept: Vec<Grid>, results: &[(&Placement, u64)], sizes: Sizes) -> Self {
         let whole = Self::whole(kept);
         if whole.bytes(results) <= sizes.whole {
@@ -75,8 +73,8 @@ impl Arranged {
         arranged
     }
 
-    /// As many loops around windows as can be: a step of each is whole vectors of
-    /// every result, or several steps are.
+    /// Puts as many loops around windows as possible. One or several steps of each must be whole
+    /// vectors of every result.
     fn aligned(kept: Vec<Grid>, results: &[(&Placement, u64)]) -> Self {
         let mut arranged = Self { group: 1, ..Self::default() };
         let mut grouped = None;
@@ -104,7 +102,7 @@ impl Arranged {
         arranged
     }
 
-    /// Makes windows larger while they are small: fewer copies are waited for.
+    /// Makes small windows larger, so that there are fewer copies to wait for.
     fn grow(&mut self, results: &[(&Placement, u64)], bytes: u64) {
         while let Some(last) = self.outer.last().copied() {
             let times = (bytes / self.bytes(results).max(1)).max(1);
@@ -125,13 +123,13 @@ impl Arranged {
         results.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// How much of a dim a window holds; `None` where it is all.
+    /// The part of a dim that a window holds; `None` for the whole dim.
     fn extent(&self, dim: usize) -> Option<u64> {
         extent(self.outer.iter().map(|grid| &grid.outer), self.group, dim)
     }
 }
 
-/// How much of a dim a window holds within these loops; `None` where it is all.
+/// The part of a dim that these loops span; `None` for the whole dim.
 pub(crate) fn extent<'a>(
     loops: impl DoubleEndedIterator<Item = &'a Outer> + ExactSizeIterator,
     group: u64,
@@ -144,8 +142,8 @@ pub(crate) fn extent<'a>(
     along.map(reach).min()
 }
 
-/// How many steps of so many elements make whole vectors of every result; `None`
-/// where only the whole dim does.
+/// The number of steps of `unit` elements that make whole vectors of every result; `None` if
+/// only the whole dim does.
 fn steps_of_vectors(dim: usize, unit: u64, results: &[(&Placement, u64)]) -> Option<u64> {
     results.iter().try_fold(1u64, |steps, (placement, _)| {
         let whole = placement.whole_vectors(dim)?;

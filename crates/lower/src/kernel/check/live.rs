@@ -1,11 +1,11 @@
-//! How many registers are in use at one time.
+//! Counts the registers that are live at one time.
 
 use tilewright_target::Target;
 
 use super::Flaw;
 use crate::kernel::{Function, FunctionStep, Kernel, RegisterId, Statement, Value};
 
-/// Too many registers in use at one time.
+/// The flaw of a kernel with more live registers than the target has.
 pub(super) fn flaw(kernel: &Kernel, target: &Target) -> Option<Flaw> {
     let most = kernel.live_registers(target);
     let has = u64::from(target.vector_registers);
@@ -19,7 +19,7 @@ pub(super) fn flaw(kernel: &Kernel, target: &Target) -> Option<Flaw> {
 }
 
 impl Kernel {
-    /// The most vector registers that are in use at one time.
+    /// The largest number of vector registers that are live at one time.
     pub fn live_registers(&self, target: &Target) -> u64 {
         let weights = self
             .registers
@@ -40,20 +40,20 @@ impl Kernel {
 struct Live<'a> {
     kernel: &'a Kernel,
     target: &'a Target,
-    /// How many vectors each register takes.
+    /// The number of vectors that each register takes.
     weights: Vec<u64>,
-    /// Which are read later.
+    /// For each register, whether it is read later.
     alive: Vec<bool>,
     most: u64,
 }
 
 impl Live<'_> {
-    /// From the last statement to the first.
+    /// Visits the statements from last to first.
     fn statements(&mut self, statements: &[Statement]) {
         for statement in statements.iter().rev() {
             match statement {
                 Statement::For { body, .. } | Statement::Stream { body, .. } => {
-                    // What the body reads of its last turn is alive at its end.
+                    // Registers that the body reads in its next iteration are live at its end.
                     let after = self.alive.clone();
                     self.statements(body);
                     self.join(&after);
@@ -97,7 +97,7 @@ impl Live<'_> {
         self.most = self.most.max(sum);
     }
 
-    /// Vectors for what a function computes on the way to its results.
+    /// The number of vectors for intermediate values of a function.
     fn temporaries(&self, value: &Value, registers: &[RegisterId]) -> u64 {
         let (Value::Call(id, _) | Value::Fold { by: id, .. }) = value else { return 0 };
         let len = registers.first().and_then(|&id| self.kernel.register(id)).map_or(0, |r| r.len);
@@ -111,7 +111,7 @@ impl Live<'_> {
     }
 }
 
-/// Whether a value takes a register of its own; constants do not.
+/// Whether a value takes a register of its own, which constants do not.
 fn is_computed(function: &Function, value: usize) -> bool {
     let step = value.checked_sub(function.parameters).and_then(|step| function.steps.get(step));
     matches!(step, Some(FunctionStep::Apply(..)))

@@ -1,11 +1,11 @@
-//! Types of functions and of what registers are set to.
+//! Checks the types of functions and of values that registers are set to.
 
 use tilewright_ir::element::NumberClass;
 use tilewright_ir::{ElementType, Module, Op, Shape, infer_shape};
 
 use crate::kernel::{Function, FunctionStep, Kernel, RegisterId, Value};
 
-/// What is wrong with the functions.
+/// The flaws of the kernel's functions.
 pub(super) fn functions(kernel: &Kernel) -> Vec<String> {
     kernel.functions.iter().flat_map(function).collect()
 }
@@ -49,20 +49,19 @@ fn function(function: &Function) -> Vec<String> {
     flaws
 }
 
-/// The type of an elementwise op's result; where the op leaves that open
-/// (`convert`), the one that is wanted.
+/// The result type of an elementwise op. If the op allows any type (`convert`), the wanted type.
 fn result(op: &Op, operands: &[ElementType], wanted: ElementType) -> Option<ElementType> {
     if !op.opcode().is_elementwise() {
         return None;
     }
     let operands: Vec<Shape> = operands.iter().map(|&operand| Shape::scalar(operand)).collect();
     let operands: Vec<&Shape> = operands.iter().collect();
-    // Elementwise ops call no computations: any module will do.
+    // Elementwise ops call no computations, so an empty module is enough.
     let shape = infer_shape(&Module::new(""), op, &operands, Some(&Shape::scalar(wanted))).ok()?;
     shape.as_array().map(|array| array.element_type)
 }
 
-/// What is wrong with a value that registers are set to.
+/// The flaws of a value that registers are set to.
 pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) -> Vec<String> {
     let set: Option<Vec<_>> = registers.iter().map(|&id| kernel.register(id)).collect();
     let operands: Option<Vec<_>> = value.operands().map(|id| kernel.register(id)).collect();
@@ -111,8 +110,8 @@ pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) ->
     flaws
 }
 
-/// Whether a function takes accumulators of these types and as many elements, and
-/// returns accumulators.
+/// Whether a function takes accumulators of these types, then as many elements, and returns
+/// accumulators.
 fn is_combination(function: &Function, types: &[ElementType]) -> bool {
     function.parameter_types().eq(types.iter().chain(types).copied())
         && function.result_types().eq(types.iter().copied())

@@ -1,4 +1,4 @@
-//! Names and characters.
+//! Parses names and characters.
 
 use smol_str::SmolStr;
 
@@ -24,7 +24,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// An index, which is new where it is first named.
+    /// Parses an index; its first occurrence declares it.
     pub(super) fn index(&mut self) -> Parsed<IndexId> {
         let at = self.at;
         let name = self.name()?;
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
         taken
     }
 
-    /// What stands between blanks.
+    /// Reads the characters up to the next blank.
     pub(super) fn chunk(&mut self) -> Parsed<&'a str> {
         self.skip();
         let chunk = self.take_while(|c| !c.is_whitespace());

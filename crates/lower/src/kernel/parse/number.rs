@@ -1,4 +1,4 @@
-//! Places, masks and numbers.
+//! Parses places, masks and numbers.
 
 use tilewright_ir::{ElementType, Literal};
 
@@ -57,8 +57,8 @@ impl Parser<'_> {
         }
     }
 
-    /// A multiple, or an atom with what divides it; its negative, which then is a
-    /// number or a multiple.
+    /// Parses a multiple, or an atom with its divisors. After a minus sign, only a number or a
+    /// multiple is valid.
     pub(super) fn term(&mut self, minus: bool) -> Parsed<Expr> {
         self.skip();
         let at = self.at;

@@ -1,4 +1,4 @@
-//! Statements, and what registers are set to.
+//! Parses statements and values.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::attr::{AttrKind, AttrValue, AttrValues};
@@ -65,7 +65,7 @@ impl Parser<'_> {
 
     pub(super) fn stream(&mut self) -> Parsed<Statement> {
         self.name()?;
-        // The grid is written last, but the blocks name its indices.
+        // The grid is written last, but the blocks use its indices.
         let start = self.at;
         let line = self.text[start..].split('\n').next().unwrap_or_default();
         let Some(grid_at) = line.rfind(" for ") else {
@@ -99,7 +99,7 @@ impl Parser<'_> {
         Ok(Statement::Stream { grid, blocks, body: self.statements()? })
     }
 
-    /// What a stream copies.
+    /// Parses a block of a stream.
     fn block(&mut self) -> Parsed<Block> {
         let buffer = self.buffer_name()?;
         let at = if self.eat("[") {
@@ -136,7 +136,7 @@ impl Parser<'_> {
         Ok(Statement::Set { registers, value: self.set_value(element_type)? })
     }
 
-    /// A register that is set: a new one, if its type follows.
+    /// Parses a register on the left side; a type declares a new register.
     pub(super) fn register_set(&mut self) -> Parsed<RegisterId> {
         let at = self.at;
         let name = self.name()?;
@@ -207,7 +207,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Elements that are loaded side by side, or gathered from anywhere.
+    /// Parses a load (consecutive elements) or a gather.
     fn elements(&mut self, side_by_side: bool, element_type: ElementType) -> Parsed<Value> {
         self.name()?;
         let (from, mask) = (self.place()?, self.mask()?);
@@ -234,7 +234,7 @@ impl Parser<'_> {
         opcode.ok_or_else(|| self.error(at, "a statement or an elementwise op".to_owned()))
     }
 
-    /// Operands, then attributes.
+    /// Parses operands, then attributes.
     pub(super) fn operands<T>(
         &mut self,
         opcode: Opcode,

@@ -1,4 +1,4 @@
-//! The order in which elements and their places are put, as functions of kernels.
+//! The order of elements and their indices, as functions of kernels.
 
 use half::{bf16, f16};
 use smallvec::SmallVec;
@@ -10,15 +10,15 @@ use super::PLACE;
 use crate::error::{LowerError, Unsupported, internal};
 use crate::kernel::{Function, FunctionValue};
 
-/// Pairs of an element and its place, the greatest or the least element first; of
-/// equals the one with the least place.
+/// Orders pairs of an element and its index: the greatest or the least element first; among
+/// equal elements the least index first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     element_type: ElementType,
     largest: bool,
 }
 
-/// A pair, as values of a function.
+/// A pair, as numbers of values of a function.
 type Pair = [usize; 2];
 
 impl Order {
@@ -28,22 +28,22 @@ impl Order {
         order.ok_or_else(|| Unsupported::Unordered(element_type).into())
     }
 
-    /// The element of a pair that comes after all others.
+    /// The element of the pair that comes after all others.
     pub(super) fn last_value(self) -> Result<Literal, LowerError> {
         self.end(!self.largest)
     }
 
-    /// Its place: no element has it.
+    /// The index of that pair, which no element has.
     pub(super) fn last_place(self) -> Result<Literal, LowerError> {
         literal(PLACE, Data::S32(vec![i32::MAX]))
     }
 
-    /// The element of a pair that comes before all others.
+    /// The element of the pair that comes before all others.
     pub(super) fn before_all_values(self) -> Result<Literal, LowerError> {
         self.end(self.largest)
     }
 
-    /// Its place: no element has it.
+    /// The index of that pair, which no element has.
     pub(super) fn before_all_places(self) -> Result<Literal, LowerError> {
         literal(PLACE, Data::S32(vec![-1]))
     }
@@ -54,7 +54,7 @@ impl Order {
         literal(self.element_type, if greatest { most } else { least })
     }
 
-    /// Of two pairs the first.
+    /// The function that returns the first of two pairs in the order.
     pub(super) fn first(self) -> Result<Function, LowerError> {
         let mut function = Function { name: "first".into(), ..Function::default() };
         let a = self.parameter(&mut function, ["a", "i"]);
@@ -64,7 +64,8 @@ impl Order {
         Ok(function)
     }
 
-    /// Of a pair and another the first, if that does not come before a third.
+    /// The function of a best pair, a last pair and another pair. It returns the other pair if
+    /// that is better than the best pair and comes after the last one; otherwise the best pair.
     pub(super) fn next(self) -> Result<Function, LowerError> {
         let mut function = Function { name: "next".into(), ..Function::default() };
         let best = self.parameter(&mut function, ["a", "i"]);
@@ -86,7 +87,7 @@ impl Order {
         [function.parameters - 2, function.parameters - 1]
     }
 
-    /// Whether a pair comes before another.
+    /// Adds ops that test whether a pair comes before another.
     fn is_before(
         self,
         function: &mut Function,
@@ -115,7 +116,7 @@ impl Order {
         function.apply(name, ElementType::Pred, op, SmallVec::from_slice(&operands))
     }
 
-    /// Returns one pair where it wins, else another.
+    /// Makes the function return `winner` where `wins` is true, otherwise `other`.
     fn chosen(
         self,
         function: &mut Function,
@@ -144,7 +145,7 @@ fn op(opcode: Opcode) -> Result<Op, LowerError> {
         .map_err(|_| internal("an op that lacks attributes"))
 }
 
-/// Adds an op of truth values.
+/// Adds an op on predicates.
 fn plain(
     function: &mut Function,
     name: &str,
@@ -159,8 +160,8 @@ fn literal(element_type: ElementType, data: Data) -> Result<Literal, LowerError>
     literal.map(Literal::Array).map_err(|_| internal("a number that is no literal"))
 }
 
-/// The least and the greatest value of a type in total order: of floats, NaNs with
-/// all bits set. `None` for types that have no such order here.
+/// The least and the greatest value of a type in total order; for floats, NaNs with all mantissa
+/// bits set. `None` for types without such an order.
 fn ends(element_type: ElementType) -> Option<[Data; 2]> {
     macro_rules! of {
         ($data:ident, $least:expr, $most:expr) => {
