@@ -291,18 +291,8 @@ fn dead_code_is_not_what_is_saved() {
 /// Runs the pass once; what a module costs before and after, and how many changes.
 fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
     let target = target(target_name);
-    let (mut fuel, mut notes) = (u64::MAX, Vec::new());
-    let mut cx = Context {
-        target: &target,
-        memo: &Memo::default(),
-        float_mode: FloatMode::default(),
-        least_bytes: 0,
-        evaluator: None,
-        most_instructions: usize::MAX,
-        skipped: &[],
-        fuel: &mut fuel,
-        notes: &mut notes,
-    };
+    let (options, memo) = (Options::new(target.clone()), Memo::default());
+    let mut cx = Context::new(&options, &memo);
     let before = module_cost(module, &target).cycles;
     let mut run = |name: &str| {
         let pass = registry::pass(name).expect("a pass");
@@ -310,7 +300,7 @@ fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
     };
     let changes = run("factored-sums");
     run("dce");
-    let longest = notes.iter().map(|note| note.text.len()).max().unwrap_or(0);
+    let longest = cx.notes.iter().map(|note| note.text.len()).max().unwrap_or(0);
     assert!(longest < 2000, "a note of {longest} bytes");
     (before, module_cost(module, &target).cycles, changes)
 }

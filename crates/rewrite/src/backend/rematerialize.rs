@@ -106,6 +106,7 @@ impl Pass for Rematerialize {
             })?;
             changes += made.unwrap_or(0);
         }
+        scales.leave(cx);
         Ok(changes)
     }
 }

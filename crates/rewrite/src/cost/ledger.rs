@@ -10,11 +10,15 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap};
 
+use super::alone::{self, LoneReaders};
 use super::contraction::{beside_contractions, is_contraction};
 use super::memory::{is_made, peak};
 use super::residency::{AllFacts, Facts};
-use super::shared::{fused_computations, shared_values};
-use super::sweeps::{MemorySweeps, Places};
+use super::roles::Role;
+use super::shared::fused_computations;
+use super::stores::{self, SharedStores};
+use super::sweeps::{MemorySweeps, Scratch};
+use super::total::Total;
 use super::{Cost, CostModel, Weighed, as_f64};
 
 /// The costs of a module, its computations and its instructions.
@@ -22,43 +26,113 @@ use super::{Cost, CostModel, Weighed, as_f64};
 pub struct Ledger<'a> {
     model: CostModel<'a>,
     facts: AllFacts,
-    /// The costs of the instructions when they were counted last over each, called
-    /// computations included.
-    costs: SecondaryMap<InstId, Cost>,
+    /// What each instruction costs by itself, and where it is counted.
+    items: SecondaryMap<InstId, Item>,
+    sums: FxHashMap<CompId, Sum>,
     totals: FxHashMap<CompId, Cost>,
+    /// What instructions of the entry cost besides, when they were counted last.
+    charges: Charges,
     /// Cycles in which the entry's kernels wait for main memory.
     latency: f64,
     /// The bodies of fusions, where it matters what these are.
     fusions: FxHashSet<CompId>,
     /// The state before the last update, unless that was kept or rolled back.
     before: Option<Before>,
+    scratch: Scratch,
+    /// Who reads large arrays, on a target that shares no sweeps.
+    lone: Option<LoneReaders>,
+    /// What reductions share, on a target that stores that.
+    stores: Option<SharedStores>,
+}
+
+/// An instruction's part in the sum of its computation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Item {
+    computation: Option<CompId>,
+    /// What it costs, computations that it calls included.
+    cost: Cost,
+    /// Whether it is an array too large for vector memory.
+    is_large: bool,
+    /// Whether it is a contraction of small arrays, which is a kernel of its own.
+    is_alone: bool,
+    is_contraction: bool,
+    /// Whether it takes cycles itself.
+    works: bool,
+}
+
+/// The instructions of a computation, each by itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    total: Total,
+    large: usize,
+    alone: usize,
+    contractions: usize,
+    /// How many take cycles.
+    working: usize,
 }
 
 /// What an update replaced.
 #[derive(Debug, Default)]
 struct Before {
-    facts: Vec<(InstId, Facts)>,
+    facts: Vec<(InstId, Facts, Role)>,
+    items: Vec<(InstId, Item)>,
     totals: Vec<(CompId, Option<Cost>)>,
     latency: f64,
+}
+
+/// What instructions cost besides what each costs by itself.
+#[derive(Debug, Default)]
+struct Charges {
+    of: FxHashMap<InstId, Cost>,
+    total: Total,
+}
+
+impl Charges {
+    fn add_cycles(&mut self, id: InstId, cycles: f64) {
+        let cost = Cost { cycles, ..Cost::default() };
+        *self.of.entry(id).or_default() += cost;
+        self.total.add(cost);
+    }
+
+    fn of(&self, id: InstId) -> Cost {
+        self.of.get(&id).copied().unwrap_or_default()
+    }
 }
 
 impl<'a> Ledger<'a> {
     /// The ledger of a module.
     pub fn of(module: &Module, model: CostModel<'a>) -> Self {
-        let shares = model.target.fuses_shared;
+        let stores_shared = !model.target.fuses_shared;
         let mut ledger = Self {
             model,
-            facts: AllFacts::new(),
-            costs: SecondaryMap::new(),
+            facts: AllFacts::for_all(module),
+            items: SecondaryMap::new(),
+            sums: FxHashMap::default(),
             totals: FxHashMap::default(),
+            charges: Charges::default(),
             latency: 0.0,
-            fusions: if shares { FxHashSet::default() } else { fused_computations(module) },
+            fusions: if stores_shared { fused_computations(module) } else { FxHashSet::default() },
             before: None,
+            scratch: Scratch::default(),
+            lone: None,
+            stores: None,
         };
-        ledger.facts.fill(module.instruction_bound());
         for &computation in module.computations() {
             for id in module.instructions(computation) {
-                ledger.facts.set(id, model.facts(module, id, &ledger.facts));
+                let (facts, role) = ledger.found(module, id);
+                ledger.facts.set(id, facts, role);
+            }
+        }
+        if stores_shared {
+            ledger.stores = Some(SharedStores::of(ledger.stores_view(module)));
+        }
+        if !model.target.shares_sweeps {
+            ledger.lone = Some(ledger.lone_readers(module));
+        }
+        ledger.items.fill(module.instruction_bound());
+        for &computation in module.computations() {
+            for id in module.instructions(computation) {
+                ledger.count(id, ledger.item(module, id));
             }
             let total = ledger.recount(module, computation);
             ledger.totals.insert(computation, total);
@@ -71,31 +145,20 @@ impl<'a> Ledger<'a> {
     /// is the entry, and which are the bodies of fusions, must not change.
     pub fn update(&mut self, module: &Module, edited: &[InstId]) {
         let mut before = Before { latency: self.latency, ..Before::default() };
-        // First in, first out, and each once at a time: what has many operands waits for all.
-        let mut next: VecDeque<InstId> = edited.iter().copied().collect();
-        let mut waiting: FxHashSet<InstId> = edited.iter().copied().collect();
         let mut changed: FxHashSet<CompId> = FxHashSet::default();
-        while let Some(id) = next.pop_front() {
-            waiting.remove(&id);
-            let Some(parent) = module.instruction(id).parent() else { continue };
-            changed.insert(parent);
-            let facts = self.model.facts(module, id, &self.facts);
-            let old = self.facts[id];
-            if facts != old {
-                self.facts.set(id, facts);
-                before.facts.push((id, old));
-                if !facts.looks_like(&old) {
-                    let users = module.uses(id).map(|one| one.user);
-                    next.extend(users.filter(|&user| waiting.insert(user)));
-                }
-            }
+        let mut met = self.follow(module, edited, &mut before);
+        self.follow_besides(module, &mut met);
+        for id in met {
+            changed.extend(self.items[id].computation);
+            changed.extend(module.instruction(id).parent());
+            self.count_again(module, id, &mut before);
         }
-        // What was removed leaves neighbours, which are among the edited ones.
         for &computation in module.computations() {
             for id in callers(module, computation, &changed) {
                 changed.insert(computation);
-                before.facts.push((id, self.facts[id]));
-                self.facts.set(id, self.model.facts(module, id, &self.facts));
+                // What a reduction costs depends on what it reduces by.
+                self.find_again(module, id, &mut before);
+                self.count_again(module, id, &mut before);
             }
             if changed.contains(&computation) || !self.totals.contains_key(&computation) {
                 changed.insert(computation);
@@ -110,8 +173,11 @@ impl<'a> Ledger<'a> {
     /// Goes back to what was known of the module before the last update.
     pub fn roll_back(&mut self) {
         let Some(before) = self.before.take() else { return };
-        for (id, facts) in before.facts.into_iter().rev() {
-            self.facts.set(id, facts);
+        for (id, facts, role) in before.facts.into_iter().rev() {
+            self.facts.set(id, facts, role);
+        }
+        for (id, item) in before.items.into_iter().rev() {
+            self.count(id, item);
         }
         for (computation, total) in before.totals {
             match total {
@@ -120,11 +186,15 @@ impl<'a> Ledger<'a> {
             };
         }
         self.latency = before.latency;
+        self.lone.iter_mut().for_each(LoneReaders::roll_back);
+        self.stores.iter_mut().for_each(SharedStores::roll_back);
     }
 
     /// Holds on to what the last update found.
     pub fn keep(&mut self) {
         self.before = None;
+        self.lone.iter_mut().for_each(LoneReaders::keep);
+        self.stores.iter_mut().for_each(SharedStores::keep);
     }
 
     /// What running a computation once costs, and the computations that it calls.
@@ -137,10 +207,12 @@ impl<'a> Ledger<'a> {
         module.entry().map_or(0.0, |entry| self.total(entry).cycles)
     }
 
-    /// What an instruction costs, with what it calls, when they were counted last: it is not
-    /// rolled back.
+    /// What an instruction of the entry costs, with what it calls, when it was counted last:
+    /// it is not rolled back.
     pub(super) fn instruction(&self, id: InstId) -> Cost {
-        self.costs[id]
+        let mut cost = self.items[id].cost;
+        cost += self.charges.of(id);
+        cost
     }
 
     /// The cycles in which the entry's kernels wait for main memory.
@@ -153,7 +225,7 @@ impl<'a> Ledger<'a> {
         let mut peaks: FxHashMap<CompId, u64> = FxHashMap::default();
         // A computation stands after those that it calls.
         for &computation in module.computations() {
-            let peak = peak(module, computation, &self.model, &self.facts, &peaks);
+            let peak = peak(module, computation, &self.facts, &peaks);
             peaks.insert(computation, peak);
         }
         module.entry().and_then(|entry| peaks.get(&entry).copied()).unwrap_or(0)
@@ -166,117 +238,221 @@ impl<'a> Ledger<'a> {
         let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements).unwrap_or(0);
         let largest = module.instructions(entry).map(elements).max().unwrap_or(0);
         let is_image = |id: InstId| elements(id) > largest / 2;
-        let places = Places { facts: &self.facts, is_large: &is_image };
-        MemorySweeps::of(module, entry, &self.model, places).count()
+        if self.model.target.shares_sweeps {
+            let scratch = &mut Scratch::default();
+            MemorySweeps::of((module, entry), &self.model, &self.facts, &is_image, scratch).count()
+        } else {
+            let mut lone = LoneReaders::default();
+            lone.enter(entry, alone::View { module, facts: &self.facts, is_large: &is_image });
+            lone.count(entry)
+        }
     }
 
-    /// Goes over a computation: the costs of its instructions, and the cost of all of it.
+    fn stores_view<'m>(&'m self, module: &'m Module) -> stores::View<'m> {
+        let (many, fusions) = (self.model.target.library_elements, &self.fusions);
+        stores::View { module, facts: &self.facts, many, fusions }
+    }
+
+    /// The readers of the large arrays of all computations.
+    fn lone_readers(&self, module: &Module) -> LoneReaders {
+        let is_large = |id: InstId| self.facts.role(id).is_large;
+        let view = alone::View { module, facts: &self.facts, is_large: &is_large };
+        let mut lone = LoneReaders::default();
+        module.computations().iter().for_each(|&computation| lone.enter(computation, view));
+        lone
+    }
+
+    /// Follows edits from operands to users, as far as users see a difference. All instructions
+    /// that were looked at, each once.
+    fn follow(&mut self, module: &Module, edited: &[InstId], before: &mut Before) -> Vec<InstId> {
+        // First in, first out, and each once at a time: what has many operands waits for all.
+        let mut next: VecDeque<InstId> = edited.iter().copied().collect();
+        let mut waiting: FxHashSet<InstId> = edited.iter().copied().collect();
+        let mut met: Vec<InstId> = edited.to_vec();
+        let mut is_met = waiting.clone();
+        while let Some(id) = next.pop_front() {
+            waiting.remove(&id);
+            if module.instruction(id).parent().is_none() {
+                continue;
+            }
+            if self.find_again(module, id, before) {
+                for user in module.uses(id).map(|one| one.user) {
+                    if waiting.insert(user) {
+                        next.push_back(user);
+                    }
+                    if is_met.insert(user) {
+                        met.push(user);
+                    }
+                }
+            }
+        }
+        met
+    }
+
+    /// Finds the facts of an instruction anew; whether its users see a difference.
+    fn find_again(&mut self, module: &Module, id: InstId, before: &mut Before) -> bool {
+        let (facts, role) = self.found(module, id);
+        let (old, old_role) = (self.facts[id], self.facts.role(id));
+        if facts == old && role == old_role {
+            return false;
+        }
+        self.facts.set(id, facts, role);
+        before.facts.push((id, old, old_role));
+        !facts.looks_like(&old)
+    }
+
+    /// Follows edits of these instructions for what costs besides, and adds those that cost
+    /// something else for it.
+    fn follow_besides(&mut self, module: &Module, met: &mut Vec<InstId>) {
+        let facts = &self.facts;
+        let edited = met.len();
+        if let Some(lone) = &mut self.lone {
+            let is_large = |id: InstId| facts.role(id).is_large;
+            lone.update(&met[..edited], alone::View { module, facts, is_large: &is_large });
+            met.extend(lone.changed());
+        }
+        if let Some(stores) = &mut self.stores {
+            let (many, fusions) = (self.model.target.library_elements, &self.fusions);
+            stores.update(&met[..edited], stores::View { module, facts, many, fusions });
+            met.extend(stores.changed());
+        }
+    }
+
+    /// The facts of an instruction and its role, those of its operands being known.
+    fn found(&self, module: &Module, id: InstId) -> (Facts, Role) {
+        let facts = self.model.facts(module, id, &self.facts);
+        (facts, self.model.role(module, id, &facts))
+    }
+
+    /// An instruction's part in the sum of its computation, by itself.
+    fn item(&self, module: &Module, id: InstId) -> Item {
+        let Some(computation) = module.instruction(id).parent() else { return Item::default() };
+        let (model, facts) = (&self.model, &self.facts[id]);
+        let (mut cost, opcode) = (facts.cost, module.opcode(id));
+        if module.entry() == Some(computation) {
+            if opcode == Opcode::Parameter {
+                cost += model.main_memory_read(self.weighed(module, id));
+            }
+            if facts.is_inlined() && module.is_root(id) {
+                cost += model.stored(self.weighed(module, id));
+            }
+        }
+        if runs_its_callees(opcode) {
+            module.op(id).for_each_computation(&mut |callee| cost += self.total(callee));
+        }
+        if self.stores.as_ref().is_some_and(|stores| stores.holds(id)) {
+            cost += model.stored(self.weighed(module, id));
+        }
+        if let Some(times) = self.lone.as_ref().map(|lone| lone.rereads(id)).filter(|&n| n > 0) {
+            let again = model.main_memory_read(self.weighed(module, id)).cycles;
+            cost.cycles += again * as_f64(u64::try_from(times).unwrap_or(u64::MAX));
+        }
+        Item {
+            computation: Some(computation),
+            cost,
+            is_large: facts.is_large,
+            is_alone: facts.is_small_contraction,
+            is_contraction: is_contraction(module, id),
+            works: facts.cost.cycles > 0.0,
+        }
+    }
+
+    fn count_again(&mut self, module: &Module, id: InstId, before: &mut Before) {
+        let (old, new) = (self.items[id], self.item(module, id));
+        if old != new {
+            before.items.push((id, old));
+            self.count(id, new);
+        }
+    }
+
+    /// Counts an instruction as this one, instead of what it was.
+    fn count(&mut self, id: InstId, item: Item) {
+        let old = std::mem::replace(self.items.get_mut(id), item);
+        for (item, is_there) in [(old, false), (item, true)] {
+            let Some(computation) = item.computation else { continue };
+            let sum = self.sums.entry(computation).or_default();
+            let step = |count: &mut usize, counts: bool| {
+                let step = usize::from(counts);
+                *count = if is_there { *count + step } else { count.saturating_sub(step) };
+            };
+            step(&mut sum.large, item.is_large);
+            step(&mut sum.alone, item.is_alone);
+            step(&mut sum.contractions, item.is_contraction);
+            step(&mut sum.working, item.works);
+            if is_there {
+                sum.total.add(item.cost);
+            } else {
+                sum.total.subtract(item.cost);
+            }
+        }
+    }
+
+    /// Goes over a computation whose instructions were counted, for what only all of it shows;
+    /// the cost of all of it.
     fn recount(&mut self, module: &Module, computation: CompId) -> Cost {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
-        let (mut total, seen) = self.add_up(module, computation);
-        if !model.target.fuses_shared && !self.fusions.contains(&computation) {
-            total += self.store_shared(module, computation);
-        }
-        let mut kernels = usize::from(seen.work);
-        if seen.large {
-            let facts = &self.facts;
-            let places = Places { facts, is_large: &|id| facts[id].is_large };
-            let sweeps = MemorySweeps::of(module, computation, &model, places);
+        let sum = self.sums.get(&computation).copied().unwrap_or_default();
+        let mut charges = Charges::default();
+        let mut kernels = usize::from(sum.working > 0);
+        if sum.large > 0 {
             // Small arrays share one kernel, but for contractions: each is a kernel of its own.
-            kernels = kernels.max(sweeps.count());
-            for (id, times) in sweeps.rereads() {
-                let again = model.main_memory_read(self.weighed(module, id)).cycles;
-                total.cycles +=
-                    self.charge(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
-            }
+            let sweeps = match &self.lone {
+                Some(lone) => lone.count(computation),
+                None => self.read_again(module, computation, &mut charges),
+            };
+            kernels = kernels.max(sweeps);
         }
         if is_entry {
-            for (payer, output) in outputs(module, computation, &self.facts, &model) {
+            for (payer, output) in outputs(module, computation, &self.facts) {
                 // A result that costs nothing is not stored, but there already.
-                let stored = self.costs[payer].cycles;
+                let stored = self.cycles_with(&charges, payer);
                 let unread = model.written_only(self.weighed(module, output)).min(stored);
-                total.cycles += self.charge(payer, -unread);
+                charges.add_cycles(payer, -unread);
             }
         }
-        if model.target.fuses_contractions && seen.contraction {
+        if model.target.fuses_contractions && sum.contractions > 0 {
             for id in beside_contractions(module, computation, &self.facts) {
                 // Storing a result is not free.
-                let computed = self.facts[id].cost.cycles.min(self.costs[id].cycles);
-                total.cycles += self.charge(id, -computed);
+                let computed = self.facts[id].cost.cycles.min(self.cycles_with(&charges, id));
+                charges.add_cycles(id, -computed);
             }
         }
-        let kernels = u64::try_from(kernels.saturating_add(seen.alone)).unwrap_or(u64::MAX);
+        let kernels = u64::try_from(kernels.saturating_add(sum.alone)).unwrap_or(u64::MAX);
         // Until the first bytes are there, and until the last ones have arrived.
         let latency = 2.0 * as_f64(kernels) * model.target.hbm_latency_cycles;
+        let mut total = sum.total.cost();
+        total.cycles += charges.total.cost().cycles;
         total.cycles += latency;
         if is_entry {
             self.latency = latency;
+            self.charges = charges;
         }
         total
     }
 
-    /// The cost of the instructions of a computation, each by itself, and what there is in it.
-    fn add_up(&mut self, module: &Module, computation: CompId) -> (Cost, Seen) {
-        let (model, is_entry) = (self.model, module.entry() == Some(computation));
-        let (mut total, mut seen) = (Cost::default(), Seen::default());
-        for id in module.instructions(computation) {
-            let own = &self.facts[id];
-            let (mut cost, opcode) = (own.cost, module.opcode(id));
-            seen.large |= own.is_large;
-            seen.alone += usize::from(own.is_small_contraction);
-            seen.work |= cost.cycles > 0.0;
-            seen.contraction |= is_contraction(module, id);
-            if is_entry && opcode == Opcode::Parameter {
-                cost += model.main_memory_read(self.weighed(module, id));
-            }
-            if is_entry && own.is_inlined() && module.is_root(id) {
-                cost += model.stored(self.weighed(module, id));
-            }
-            if runs_its_callees(opcode) {
-                module.op(id).for_each_computation(&mut |callee| cost += self.total(callee));
-            }
-            self.costs.set(id, cost);
-            total += cost;
-        }
-        (total, seen)
+    /// What an instruction takes with what it was charged for.
+    fn cycles_with(&self, charges: &Charges, id: InstId) -> f64 {
+        self.items[id].cost.cycles + charges.of(id).cycles
     }
 
-    /// The cost of storing the values that reductions share.
-    fn store_shared(&mut self, module: &Module, computation: CompId) -> Cost {
-        let (facts, many) = (&self.facts, self.model.target.library_elements);
-        let found = shared_values(module, computation, many, &|id| facts[id].is_inlined());
-        let (mut total, mut stored) = (Cost::default(), FxHashSet::default());
-        for shared in found {
-            if stored.insert(shared.value) {
-                let cost = self.model.stored(self.weighed(module, shared.value));
-                *self.costs.get_mut(shared.value) += cost;
-                total += cost;
-            }
+    /// Charges arrays for being read again; in how many sweeps anything is read.
+    fn read_again(&mut self, module: &Module, computation: CompId, charges: &mut Charges) -> usize {
+        let (model, mut scratch) = (self.model, std::mem::take(&mut self.scratch));
+        let facts = &self.facts;
+        let is_large = |id: InstId| facts.role(id).is_large;
+        let sweeps =
+            MemorySweeps::of((module, computation), &model, facts, &is_large, &mut scratch);
+        for (id, times) in sweeps.rereads().filter(|&(_, times)| times > 0) {
+            let again = model.main_memory_read(self.weighed(module, id)).cycles;
+            charges.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
         }
-        total
-    }
-
-    /// Has an instruction cost so many more cycles; as many.
-    fn charge(&mut self, id: InstId, cycles: f64) -> f64 {
-        self.costs.get_mut(id).cycles += cycles;
-        cycles
+        self.scratch = scratch;
+        sweeps.count()
     }
 
     fn weighed<'m>(&self, module: &'m Module, id: InstId) -> Weighed<'m> {
         Weighed { shape: module.shape(id), footprint: self.facts[id].footprint }
     }
-}
-
-/// What [`Ledger::recount`] met in a computation.
-#[derive(Default)]
-struct Seen {
-    /// An array too large for vector memory.
-    large: bool,
-    /// An instruction that takes cycles.
-    work: bool,
-    contraction: bool,
-    /// How many contractions are kernels of their own, of small arrays.
-    alone: usize,
 }
 
 /// The instructions of a computation that call any of others.
@@ -291,12 +467,7 @@ fn callers(module: &Module, computation: CompId, of: &FxHashSet<CompId>) -> Vec<
 
 /// The results of the entry that nothing reads again, and whose cost has what storing each
 /// of them takes.
-fn outputs(
-    module: &Module,
-    entry: CompId,
-    facts: &AllFacts,
-    model: &CostModel<'_>,
-) -> Vec<(InstId, InstId)> {
+fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, InstId)> {
     let Some(root) = module.computation(entry).root() else { return Vec::new() };
     let is_tuple = module.opcode(root) == Opcode::Tuple;
     let results = if is_tuple { module.operands(root) } else { std::slice::from_ref(&root) };
@@ -307,9 +478,7 @@ fn outputs(
         let is_new = !matches!(module.opcode(result), Opcode::Parameter | Opcode::Constant);
         match facts[result].is_inlined() {
             true => Some((root, result)),
-            false if is_new && !is_read && is_made(module, result, model, facts) => {
-                Some((result, result))
-            }
+            false if is_new && !is_read && is_made(module, result, facts) => Some((result, result)),
             false => None,
         }
     });

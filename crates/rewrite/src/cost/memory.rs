@@ -2,9 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
+use tilewright_ir::{CompId, InstId, Module, Op, SecondaryMap};
 
-use super::CostModel;
 use super::ledger::runs_its_callees;
 use super::residency::{AllFacts, Residency};
 use super::sweeps::filled;
@@ -14,26 +13,24 @@ use super::sweeps::filled;
 pub(super) fn peak(
     module: &Module,
     computation: CompId,
-    model: &CostModel<'_>,
     facts: &AllFacts,
     peaks: &FxHashMap<CompId, u64>,
 ) -> u64 {
     let order: Vec<InstId> = module.instructions(computation).collect();
-    let mut made: SecondaryMap<InstId, bool> = filled(module, order.len());
-    order.iter().for_each(|&id| made.set(id, is_made(module, id, model, facts)));
-    let last = last_readers(module, &order, &made);
+    let lives = lives(module, &order, facts);
     let mut ends: Vec<u64> = vec![0; order.len()];
     let (mut live, mut most) = (0u64, 0u64);
     for (place, &id) in order.iter().enumerate() {
-        let is_kept = made[id] && !matches!(module.op(id), Op::Constant(_));
+        let (op, life) = (module.op(id), lives[id]);
+        let is_kept = life.is_made && !matches!(op, Op::Constant(_));
         let bytes = if is_kept { facts[id].footprint.padded_bytes } else { 0 };
-        let runs = runs_its_callees(module.opcode(id));
+        let runs = runs_its_callees(op.opcode());
         let callees = if runs { module.called(id) } else { SmallVec::new() };
         let inside = callees.iter().filter_map(|callee| peaks.get(callee)).max().copied();
-        let parameter = matches!(module.op(id), Op::Parameter(_));
+        let parameter = matches!(op, Op::Parameter(_));
         if !parameter || module.entry() == Some(computation) {
             live = live.saturating_add(bytes);
-            let end = if parameter { None } else { ends.get_mut(last[id]) };
+            let end = if parameter { None } else { ends.get_mut(life.last) };
             if let Some(end) = end {
                 *end = end.saturating_add(bytes);
             }
@@ -44,37 +41,47 @@ pub(super) fn peak(
     most
 }
 
-/// The place of the last instruction that needs each value to be kept.
-fn last_readers(
-    module: &Module,
-    order: &[InstId],
-    made: &SecondaryMap<InstId, bool>,
-) -> SecondaryMap<InstId, usize> {
-    let mut last: SecondaryMap<InstId, usize> = filled(module, order.len());
+/// How long the value of an instruction is kept.
+#[derive(Clone, Copy, Default)]
+struct Life {
+    /// The place of the last instruction that needs it.
+    last: usize,
+    /// Whether memory is taken for it: see [`is_made`].
+    is_made: bool,
+    /// Whether a user reads it from memory.
+    is_stored: bool,
+}
+
+/// How long the value of each instruction is kept.
+fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<InstId, Life> {
+    let mut lives: SecondaryMap<InstId, Life> = filled(module, order.len());
     for (place, &id) in order.iter().enumerate().rev() {
-        let own = if module.is_root(id) { order.len() - 1 } else { last[id].max(place) };
-        last.set(id, own);
-        let until = if made[id] { place } else { own };
+        let (role, is_root) = (facts.role(id), module.is_root(id));
+        let mut life = lives[id];
+        life.last = if is_root { order.len() - 1 } else { life.last.max(place) };
+        life.is_made = match role.residency {
+            Residency::Inlined => is_root || life.is_stored,
+            Residency::Alias => false,
+            Residency::Stored => role.reads,
+        };
+        lives.set(id, life);
+        let until = if life.is_made { place } else { life.last };
         for &operand in module.operands(id) {
-            last.set(operand, last[operand].max(until));
+            let of = lives.get_mut(operand);
+            of.last = of.last.max(until);
+            of.is_stored |= role.stores_operands;
         }
     }
-    last
+    lives
 }
 
 /// Whether memory is taken for what an instruction makes: it is neither computed
 /// where it is used nor another name for what is there, or for a part of it.
-pub(super) fn is_made(
-    module: &Module,
-    id: InstId,
-    model: &CostModel<'_>,
-    facts: &AllFacts,
-) -> bool {
-    let opcode = module.opcode(id);
-    let names_a_part = opcode.hands_on_its_operands() || opcode == Opcode::Slice;
-    match facts[id].residency {
-        Residency::Inlined => module.is_root(id) || model.is_stored(module, id, facts),
+pub(super) fn is_made(module: &Module, id: InstId, facts: &AllFacts) -> bool {
+    let role = facts.role(id);
+    match role.residency {
+        Residency::Inlined => module.is_root(id) || facts.is_stored(module, id),
         Residency::Alias => false,
-        Residency::Stored => !names_a_part,
+        Residency::Stored => role.reads,
     }
 }

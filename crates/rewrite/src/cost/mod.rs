@@ -11,6 +11,7 @@
 //! before it is made. What only a whole module shows is in `ledger.rs`: what is read
 //! again, results that nothing reads, and how often kernels wait for main memory.
 
+mod alone;
 mod amount;
 mod contraction;
 mod ledger;
@@ -20,8 +21,11 @@ mod module;
 mod readers;
 mod ready;
 mod residency;
+mod roles;
 pub(crate) mod shared;
+mod stores;
 mod sweeps;
+mod total;
 mod window;
 
 use smallvec::SmallVec;

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tilewright_ir::InstId;
 
 /// More readers of an array are not told apart, nor more sums that may wait.
-const MOST_READERS: usize = 64;
+pub(super) const MOST_READERS: usize = 64;
 
 /// Who reads an array: all in a sweep, or one for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,10 +1,10 @@
 //! When values are there: in which sweep over main memory they can be computed at the
 //! earliest.
 
-use tilewright_ir::{ArrayShape, InstId, Module, Op, SecondaryMap};
+use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
 use super::CostModel;
-use super::sweeps::{Places, filled, same_but_ones};
+use super::roles::{Role, Timing};
 use crate::analysis::reduce::reduced_arrays;
 
 /// When a value is there; in order of time.
@@ -33,73 +33,53 @@ impl Ready {
     }
 }
 
-/// When all operands are there.
-pub(super) fn waits(module: &Module, id: InstId, ready: &SecondaryMap<InstId, Ready>) -> Ready {
-    module.operands(id).iter().map(|&operand| ready[operand]).max().unwrap_or_default()
-}
-
-/// When the results of all instructions are there; `reads` says which are in main memory
-/// or computed in place of what is.
-pub(super) fn readiness_of_all(
-    module: &Module,
-    order: &[InstId],
-    model: &CostModel<'_>,
-    places: Places<'_>,
-    reads: &SecondaryMap<InstId, bool>,
-) -> SecondaryMap<InstId, Ready> {
-    let large = order.iter().copied().filter(|&id| (places.is_large)(id));
-    let largest = large.map(|id| places.facts[id].footprint.padded_bytes).max();
-    let rows = Rows { model, largest: largest.unwrap_or(0) };
-    let mut ready: SecondaryMap<InstId, Ready> = filled(module, order.len());
-    for &id in order {
-        ready.set(id, readiness(module, id, waits(module, id, &ready), &rows, places, reads));
-    }
-    ready
-}
-
-/// When the result of an instruction is there whose operands are there at `waits`.
-fn readiness(
+/// When the result of an instruction is there whose operands are there at `waits`; `of_large`
+/// says whether any of these is in main memory or computed in place of what is.
+pub(super) fn readiness(
     module: &Module,
     id: InstId,
-    waits: Ready,
+    role: Role,
+    (waits, of_large): (Ready, bool),
     rows: &Rows<'_>,
-    places: Places<'_>,
-    reads: &SecondaryMap<InstId, bool>,
 ) -> Ready {
-    let (whole, next) = (waits.whole(), waits.next());
-    let of_large = module.operands(id).iter().any(|&operand| reads[operand]);
-    match module.op(id) {
-        Op::Reduce(attrs) => {
-            let arrays = || {
-                let arrays = reduced_arrays(module, id).iter();
-                arrays.map(|&array| module.array_shape(array))
-            };
-            let dims = &attrs.dimensions;
+    match role.timing {
+        Timing::AsOperands => waits,
+        Timing::WholeOperands => waits.whole(),
+        Timing::Reduce => reduced(module, id, waits, of_large, rows),
+        Timing::Reshape if !of_large => waits,
+        Timing::Reshape if role.is_alias() => waits.whole(),
+        Timing::Reshape | Timing::AfterLarge => {
             if of_large {
-                let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_row(a, dims)));
-                if one_row { waits.for_its_row() } else { next }
+                waits.next()
             } else {
-                // Rows side by side are a longer row.
-                let one_row = arrays().all(|a| a.is_some_and(|a| rows.holds_rows(a, dims)));
-                if one_row { waits } else { whole }
+                waits.whole()
             }
         }
-        Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => waits,
-        _ if places.is_inlined(id) || same_but_ones(module, id) => waits,
-        Op::Slice(_) => whole,
-        // Rows keep their order.
-        Op::Reshape(_) if !of_large => waits,
-        _ if places.is_alias(id) => whole,
-        _ if of_large => next,
-        _ => whole,
+    }
+}
+
+/// When the result of a reduction is there.
+fn reduced(module: &Module, id: InstId, waits: Ready, of_large: bool, rows: &Rows<'_>) -> Ready {
+    let Op::Reduce(attrs) = module.op(id) else { return waits };
+    let are_held = |holds: &dyn Fn(&ArrayShape, &[i64]) -> bool| {
+        let mut arrays = reduced_arrays(module, id).iter();
+        arrays.all(|&a| module.array_shape(a).is_some_and(|a| holds(a, &attrs.dimensions)))
+    };
+    if of_large {
+        let is_held = are_held(&|array, dims| rows.holds_row(array, dims));
+        if is_held { waits.for_its_row() } else { waits.next() }
+    } else {
+        // Rows side by side are a longer row.
+        let are_held = are_held(&|array, dims| rows.holds_rows(array, dims));
+        if are_held { waits } else { waits.whole() }
     }
 }
 
 /// Which rows vector memory holds.
-struct Rows<'a> {
-    model: &'a CostModel<'a>,
+pub(super) struct Rows<'a> {
+    pub(super) model: &'a CostModel<'a>,
     /// The bytes of the largest array.
-    largest: u64,
+    pub(super) largest: u64,
 }
 
 impl Rows<'_> {

@@ -1,10 +1,13 @@
 //! Where values live, and what else costs know of each instruction.
 
+use std::ops::Index;
+
 use smallvec::SmallVec;
-use tilewright_ir::{InstId, Module, Op, Opcode, SecondaryMap, ShapeId};
+use tilewright_ir::{InstId, Module, Op, SecondaryMap, ShapeId};
 use tilewright_target::Footprint;
 
 use super::contraction::is_contraction;
+use super::roles::Role;
 use super::{Cost, CostModel, Operand, Weighed, regroups};
 
 /// Where the result of an instruction lives.
@@ -49,8 +52,44 @@ impl Facts {
     }
 }
 
-/// The facts of all instructions.
-pub(super) type AllFacts = SecondaryMap<InstId, Facts>;
+/// The facts of all instructions, and their roles in memory sweeps.
+#[derive(Debug, Default)]
+pub(super) struct AllFacts {
+    facts: SecondaryMap<InstId, Facts>,
+    roles: SecondaryMap<InstId, Role>,
+}
+
+impl AllFacts {
+    /// Facts for all instructions of a module, which are set later.
+    pub(super) fn for_all(module: &Module) -> Self {
+        let mut all = Self::default();
+        all.facts.fill(module.instruction_bound());
+        all.roles.fill(module.instruction_bound());
+        all
+    }
+
+    pub(super) fn role(&self, id: InstId) -> Role {
+        self.roles[id]
+    }
+
+    pub(super) fn set(&mut self, id: InstId, facts: Facts, role: Role) {
+        self.facts.set(id, facts);
+        self.roles.set(id, role);
+    }
+
+    /// Whether any user of an inlined value reads it from memory.
+    pub(super) fn is_stored(&self, module: &Module, id: InstId) -> bool {
+        module.uses(id).any(|one| self.roles[one.user].stores_operands)
+    }
+}
+
+impl Index<InstId> for AllFacts {
+    type Output = Facts;
+
+    fn index(&self, id: InstId) -> &Facts {
+        &self.facts[id]
+    }
+}
 
 impl CostModel<'_> {
     /// The facts of an instruction, those of its operands being known.
@@ -103,17 +142,5 @@ impl CostModel<'_> {
             Op::Reshape(_) => !self.realigns(module.shape(operand), module.shape(id)),
             _ => false,
         }
-    }
-
-    /// Whether a user of an inlined value has it stored first, to read it from memory.
-    pub(super) fn is_stored_for(&self, module: &Module, user: InstId, all: &AllFacts) -> bool {
-        let computes_it = module.opcode(user) == Opcode::Reduce
-            || self.target.fuses_contractions && is_contraction(module, user);
-        !all[user].is_inlined() && !computes_it
-    }
-
-    /// Whether any user of an inlined value reads it from memory.
-    pub(super) fn is_stored(&self, module: &Module, id: InstId, all: &AllFacts) -> bool {
-        module.uses(id).any(|one| self.is_stored_for(module, one.user, all))
     }
 }

@@ -7,11 +7,9 @@
 //! as well, and are one with the reduction: so it is with what is computed of many
 //! numbers, for one reduction.
 
-use std::collections::BinaryHeap;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap};
+use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode};
 
 use crate::analysis::reduce::reduced_arrays;
 
@@ -49,76 +47,85 @@ pub(crate) fn shared_values(
     many: u64,
     fused: &dyn Fn(InstId) -> bool,
 ) -> Vec<Shared> {
-    let mut places: SecondaryMap<InstId, usize> = SecondaryMap::new();
-    let mut reductions = Vec::new();
-    for (place, id) in module.instructions(computation).enumerate() {
-        places.set(id, place);
-        if is_reduction(module, id) {
-            reductions.push(id);
-        }
-    }
     let mut stored: FxHashMap<InstId, bool> = FxHashMap::default();
     let mut is_stored = |value: InstId| {
         *stored.entry(value).or_insert_with(|| is_stored_anyway(module, value, fused))
     };
     let mut shared: Vec<Shared> = Vec::new();
-    for reduction in reductions {
-        let found = of_reduction(module, reduction, &places, fused);
+    for reduction in module.instructions(computation).filter(|&id| is_reduction(module, id)) {
+        let Cone { shared: found, .. } = Cone::of(module, reduction, fused);
         shared.extend(found.into_iter().filter(|one| !is_stored(one.value)));
     }
     let mut times: FxHashMap<InstId, usize> = FxHashMap::default();
     shared.iter().for_each(|one| *times.entry(one.value).or_default() += 1);
     shared.retain(|one| {
-        let is_of_few = elements(module, one.reduction).is_some_and(|count| count < many);
-        times[&one.value] > 1 || is_of_few || waits_for_few(module, one.value, many)
+        times[&one.value] > 1
+            || is_of_few(module, one.reduction, many)
+            || waits_for_few(module, one.value, many)
     });
     shared
+}
+
+/// Whether a reduction has fewer than so many results.
+pub(super) fn is_of_few(module: &Module, reduction: InstId, many: u64) -> bool {
+    elements(module, reduction).is_some_and(|count| count < many)
 }
 
 fn elements(module: &Module, id: InstId) -> Option<u64> {
     module.array_shape(id).and_then(ArrayShape::num_elements).map(i64::unsigned_abs)
 }
 
-fn is_reduction(module: &Module, id: InstId) -> bool {
+pub(super) fn is_reduction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Reduce | Opcode::ReduceWindow)
 }
 
-/// What is computed where it is used, but not for this reduction alone.
-fn of_reduction(
-    module: &Module,
-    reduction: InstId,
-    places: &SecondaryMap<InstId, usize>,
-    fused: &dyn Fn(InstId) -> bool,
-) -> Vec<Shared> {
-    let mut own: FxHashSet<InstId> = FxHashSet::from_iter([reduction]);
-    let mut readers: FxHashMap<InstId, SmallVec<[InstId; 2]>> = FxHashMap::default();
-    // Last ones first, so that all users of a value were met before it is.
-    let mut next: BinaryHeap<(usize, InstId)> = BinaryHeap::new();
-    let mut shared = Vec::new();
-    let (mut reader, mut operands) = (reduction, reduced_arrays(module, reduction));
-    loop {
-        for &operand in operands {
-            if fused(operand) && module.opcode(operand) != Opcode::Constant {
-                let of = readers.entry(operand).or_default();
-                if of.is_empty() {
-                    next.push((places[operand], operand));
+/// What is computed for a reduction where it is used.
+#[derive(Debug, Default)]
+pub(super) struct Cone {
+    /// What is computed so for others, too.
+    pub(super) shared: Vec<Shared>,
+    /// All instructions that were looked at.
+    pub(super) met: Vec<InstId>,
+}
+
+impl Cone {
+    pub(super) fn of(module: &Module, reduction: InstId, fused: &dyn Fn(InstId) -> bool) -> Self {
+        // For each value the uses that were met, and what reads it.
+        let mut uses: FxHashMap<InstId, (usize, SmallVec<[InstId; 2]>)> = FxHashMap::default();
+        let mut met = vec![reduction];
+        let mut next = vec![reduction];
+        while let Some(reader) = next.pop() {
+            let is_first = reader == reduction;
+            let all = module.operands(reader);
+            let operands = if is_first { reduced_arrays(module, reduction) } else { all };
+            for (place, &operand) in operands.iter().enumerate() {
+                if operands[..place].contains(&operand) {
+                    continue;
                 }
-                if !of.contains(&reader) {
-                    of.push(reader);
+                // A constant is never shared, however many read it.
+                if module.opcode(operand) == Opcode::Constant {
+                    continue;
+                }
+                met.push(operand);
+                if !fused(operand) {
+                    continue;
+                }
+                let (count, readers) = uses.entry(operand).or_default();
+                *count += all.iter().filter(|&&one| one == operand).count();
+                readers.push(reader);
+                let is_own = *count == module.instruction(operand).use_count();
+                if is_own && !module.is_root(operand) {
+                    next.push(operand);
                 }
             }
         }
-        let Some((_, value)) = next.pop() else { return shared };
-        let is_own =
-            !module.is_root(value) && module.uses(value).all(|one| own.contains(&one.user));
-        if is_own {
-            own.insert(value);
-        } else {
-            let readers = readers.remove(&value).unwrap_or_default();
-            shared.push(Shared { value, reduction, readers });
-        }
-        reader = value;
-        operands = if is_own { module.operands(value) } else { &[] };
+        // A value that is not the reduction's own is shared; each once, where it was met first.
+        let shared = met.iter().filter_map(|&value| {
+            let (count, readers) = uses.remove(&value)?;
+            let is_own = count == module.instruction(value).use_count() && !module.is_root(value);
+            (!is_own).then_some(Shared { value, reduction, readers })
+        });
+        Self { shared: shared.collect(), met }
     }
 }
 
@@ -127,22 +134,29 @@ const MOST_STEPS: usize = 32;
 
 /// Whether a value is computed of few numbers, spread out, so that nothing that computes
 /// these and the value is one with it.
-fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
+pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     module.operands(value).iter().any(|&operand| {
-        let mut source = operand;
-        for _ in 0..MOST_STEPS {
-            match (module.opcode(source), module.operands(source)) {
-                (Opcode::Broadcast | Opcode::Reshape, &[of]) => source = of,
-                _ => break,
-            }
-        }
+        let source = spread_along(module, operand).last().unwrap_or(operand);
         let is_few = elements(module, source).is_some_and(|elements| elements < many);
         is_few && module.opcode(source) != Opcode::Constant
     })
 }
 
+/// A value, what it is a reshape or broadcast of, and so on.
+pub(super) fn spread_along(module: &Module, value: InstId) -> impl Iterator<Item = InstId> + '_ {
+    let source = |&id: &InstId| match (module.opcode(id), module.operands(id)) {
+        (Opcode::Broadcast | Opcode::Reshape, &[of]) => Some(of),
+        _ => None,
+    };
+    std::iter::successors(Some(value), source).take(MOST_STEPS + 1)
+}
+
 /// Whether a value is stored whether or not reductions need it.
-fn is_stored_anyway(module: &Module, value: InstId, fused: &dyn Fn(InstId) -> bool) -> bool {
+pub(super) fn is_stored_anyway(
+    module: &Module,
+    value: InstId,
+    fused: &dyn Fn(InstId) -> bool,
+) -> bool {
     module.is_root(value)
         || module.uses(value).any(|one| !fused(one.user) && !is_reduction(module, one.user))
 }

@@ -16,33 +16,15 @@ use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 
 use super::CostModel;
 use super::readers::{Reader, Readers};
-use super::ready::{readiness_of_all, waits};
-use super::residency::{AllFacts, Residency};
+use super::ready::{Ready, Rows, readiness};
+use super::residency::AllFacts;
+use super::roles::Role;
 
 /// A sum that may be added up in any of these sweeps, from the first one to the last.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Waiting {
     first: u32,
     last: u32,
-}
-
-/// Which instructions of a computation are in main memory, and which are computed
-/// where they are used.
-#[derive(Clone, Copy)]
-pub(super) struct Places<'a> {
-    pub(super) facts: &'a AllFacts,
-    /// Whether an array is too large for vector memory, or to be taken for that.
-    pub(super) is_large: &'a dyn Fn(InstId) -> bool,
-}
-
-impl Places<'_> {
-    pub(super) fn is_inlined(&self, id: InstId) -> bool {
-        self.facts[id].is_inlined()
-    }
-
-    pub(super) fn is_alias(&self, id: InstId) -> bool {
-        self.facts[id].residency == Residency::Alias
-    }
 }
 
 /// Who reads which array of a computation from main memory, in order.
@@ -51,32 +33,22 @@ pub(super) struct MemorySweeps {
 }
 
 impl MemorySweeps {
-    /// The readers of all large arrays of a computation.
+    /// The readers of all large arrays of a computation; `is_large` says which these are.
     pub(super) fn of(
-        module: &Module,
-        computation: CompId,
+        (module, computation): (&Module, CompId),
         model: &CostModel<'_>,
-        places: Places<'_>,
+        facts: &AllFacts,
+        is_large: &dyn Fn(InstId) -> bool,
+        scratch: &mut Scratch,
     ) -> Self {
-        let order: Vec<InstId> = module.instructions(computation).collect();
-        let mut search = Search {
-            sweeps: reading_sweeps(module, &order, model, places),
-            leads_to_large: lead_to_large(module, &order, places),
-            due: filled(module, order.len()),
-            readers: Pool { places: filled(module, order.len()), readers: Vec::new() },
-            found: Vec::new(),
-            waiting: Vec::new(),
-            last: 0,
-            module,
-            model,
-            places,
-        };
-        search.last = order.iter().filter_map(|&id| search.sweeps[id]).max().unwrap_or(0);
-        order.iter().rev().for_each(|&id| search.meet(id));
-        let Search { mut found, waiting, .. } = search;
+        let mut search = Search { module, facts, scratch, last: 0 };
+        let largest = search.enter(computation, is_large);
+        search.go_down(&Rows { model, largest });
+        search.go_up();
+        let Scratch { found, waiting, .. } = scratch;
         found.reverse();
-        choose(&mut found, &waiting, |id| places.facts[id].footprint.padded_bytes);
-        Self { readers: found }
+        choose(found, waiting, |id| facts[id].footprint.padded_bytes);
+        Self { readers: std::mem::take(found) }
     }
 
     /// How often each array that is read is read beyond the first time.
@@ -91,85 +63,149 @@ impl MemorySweeps {
     }
 }
 
-/// The sweep in which each instruction reads main memory, if it does.
-fn reading_sweeps(
-    module: &Module,
-    order: &[InstId],
-    model: &CostModel<'_>,
-    places: Places<'_>,
-) -> SecondaryMap<InstId, Option<u32>> {
-    let from_large = read_from_large(module, order, places);
-    // Where each reads for itself, it does not matter when.
-    let ready = if model.target.shares_sweeps {
-        readiness_of_all(module, order, model, places, &from_large)
-    } else {
-        SecondaryMap::new()
-    };
-    let mut sweeps: SecondaryMap<InstId, Option<u32>> = filled(module, order.len());
-    for &id in order {
-        let is_inlined = places.is_inlined(id);
-        let reads = module.operands(id).iter().any(|&operand| from_large[operand])
-            && if is_inlined {
-                module.is_root(id) || model.is_stored(module, id, places.facts)
-            } else {
-                reads(module, id)
-            };
-        let at = if is_inlined { ready[id] } else { waits(module, id, &ready) };
-        sweeps.set(id, reads.then_some(at.sweep));
-    }
-    sweeps
-}
-
-/// A search for the readers of large arrays, from users to operands.
-struct Search<'a> {
-    module: &'a Module,
-    model: &'a CostModel<'a>,
-    places: Places<'a>,
-    /// The sweep in which each instruction reads main memory, if it does.
-    sweeps: SecondaryMap<InstId, Option<u32>>,
-    /// The last of these sweeps.
-    last: u32,
-    leads_to_large: SecondaryMap<InstId, bool>,
-    /// The sweep before which each value is needed; none where nothing reads it.
-    due: SecondaryMap<InstId, Option<u32>>,
-    /// The readers of values whose producers are still to be met.
-    readers: Pool,
+/// Memory that one search leaves for the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// What is known of each instruction of the computation; those of others are left over.
+    nodes: SecondaryMap<InstId, Node>,
+    /// The instructions of the computation, in order.
+    order: Vec<InstId>,
+    /// Those that main memory or the time of a sum matters to, in order.
+    relevant: Vec<InstId>,
+    /// The readers of values; see [`Node::readers`].
+    readers: Vec<Readers>,
     /// The large arrays that are read, last ones first.
     found: Vec<(InstId, Readers)>,
     /// The sums that may be added up in one of several sweeps.
     waiting: Vec<Waiting>,
 }
 
+/// What a search knows of one instruction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    ready: Ready,
+    /// The sweep in which it reads main memory, if it does.
+    sweep: Option<u32>,
+    /// The sweep before which its value is needed, if anything reads it.
+    due: Option<u32>,
+    /// One more than the place of its readers that were met so far, or 0.
+    readers: u32,
+    is_large: bool,
+    /// Whether a user, or the caller, reads it from memory.
+    is_stored: bool,
+    /// Whether it is large, or computed in place of what is.
+    is_from_large: bool,
+    /// Whether it is large, or computed in place or another name of what leads to a large array:
+    /// who reads others from memory is of no interest.
+    leads_to_large: bool,
+}
+
+/// A search for the readers of large arrays: first from operands to users, to see in which sweep
+/// each instruction runs, then from users to operands.
+struct Search<'a> {
+    module: &'a Module,
+    facts: &'a AllFacts,
+    scratch: &'a mut Scratch,
+    /// The last sweep in which anything reads main memory.
+    last: u32,
+}
+
 impl Search<'_> {
+    /// Begins with the instructions of a computation; the bytes of the largest array.
+    fn enter(&mut self, computation: CompId, is_large: &dyn Fn(InstId) -> bool) -> u64 {
+        let Self { module, facts, scratch, .. } = self;
+        let Scratch { nodes, order, relevant, readers, found, waiting } = &mut **scratch;
+        order.clear();
+        relevant.clear();
+        readers.clear();
+        found.clear();
+        waiting.clear();
+        let mut largest = 0;
+        for id in module.instructions(computation) {
+            let is_large = is_large(id);
+            nodes.set(id, Node { is_large, ..Node::default() });
+            if is_large {
+                largest = largest.max(facts[id].footprint.padded_bytes);
+            }
+            if facts.role(id).stores_operands {
+                module.operands(id).iter().for_each(|&of| nodes.get_mut(of).is_stored = true);
+            }
+            order.push(id);
+        }
+        if let Some(root) = module.computation(computation).root() {
+            nodes.get_mut(root).is_stored = true;
+        }
+        largest
+    }
+
+    /// Meets all instructions after their operands.
+    fn go_down(&mut self, rows: &Rows<'_>) {
+        let Scratch { nodes, order, relevant, .. } = &mut *self.scratch;
+        for &id in &*order {
+            let role = self.facts.role(id);
+            let (mut waits, mut of_large, mut to_large) = (Ready::default(), false, false);
+            for &operand in self.module.operands(id) {
+                let operand = &nodes[operand];
+                waits = waits.max(operand.ready);
+                of_large |= operand.is_from_large;
+                to_large |= operand.leads_to_large;
+            }
+            let (is_inlined, node) = (role.is_inlined(), nodes.get_mut(id));
+            node.ready = readiness(self.module, id, role, (waits, of_large), rows);
+            node.is_from_large = node.is_large || is_inlined && of_large;
+            node.leads_to_large = node.is_large || (is_inlined || role.is_alias()) && to_large;
+            if of_large && if is_inlined { node.is_stored } else { role.reads } {
+                let sweep = if is_inlined { node.ready.sweep } else { waits.sweep };
+                node.sweep = Some(sweep);
+                self.last = self.last.max(sweep);
+            }
+            let waits_for_sum = node.ready != Ready::default();
+            if waits_for_sum || node.is_from_large || node.leads_to_large || node.sweep.is_some() {
+                relevant.push(id);
+            }
+        }
+    }
+
+    /// Meets all instructions that matter after their users.
+    fn go_up(&mut self) {
+        let relevant = std::mem::take(&mut self.scratch.relevant);
+        relevant.iter().rev().for_each(|&id| self.meet(id));
+        self.scratch.relevant = relevant;
+    }
+
     /// Meets an instruction after all of its users.
     fn meet(&mut self, id: InstId) {
-        let (module, model, places) = (self.module, self.model, self.places);
-        let mut readers = self.readers.take(id);
-        let (mut needs, sweep) = (self.due[id], self.sweeps[id]);
-        if places.is_inlined(id) {
-            if let Some(sweep) = sweep {
-                let shares = model.target.shares_sweeps;
-                readers.insert(if shares { Reader::Sweep(sweep) } else { Reader::Alone(id) });
+        let (node, role) = (self.scratch.nodes[id], self.facts.role(id));
+        let mut readers = self.scratch.take(node.readers);
+        let mut needs = node.due;
+        if role.is_inlined() {
+            if let Some(sweep) = node.sweep {
+                readers.insert(Reader::Sweep(sweep));
                 needs = earlier(needs, sweep);
             }
-        } else if !places.is_alias(id) {
-            if (places.is_large)(id) && !readers.is_empty() {
-                self.found.push((id, readers));
+        } else if !role.is_alias() {
+            if node.is_large && !readers.is_empty() {
+                self.scratch.found.push((id, readers));
             }
             readers = Readers::default();
-            if let Some(sweep) = sweep {
+            if let Some(sweep) = node.sweep {
                 self.read_by(id, sweep, needs, &mut readers);
                 needs = earlier(needs, sweep);
             }
         }
-        for &operand in module.operands(id) {
+        self.hand_up(id, role, needs, &readers);
+    }
+
+    /// Hands what reads the result of an instruction, and when, to its operands.
+    fn hand_up(&mut self, id: InstId, role: Role, needs: Option<u32>, readers: &Readers) {
+        for &operand in self.module.operands(id) {
+            let node = self.scratch.nodes.get_mut(operand);
             if let Some(needs) = needs {
-                self.due.set(operand, earlier(self.due[operand], needs));
+                node.due = earlier(node.due, needs);
             }
-            let is_stored =
-                places.is_inlined(operand) && model.is_stored_for(module, id, places.facts);
-            if !is_stored && self.leads_to_large[operand] {
-                self.readers.add(operand, &readers);
+            let is_stored = role.stores_operands && self.facts.role(operand).is_inlined();
+            if !is_stored && node.leads_to_large && !readers.is_empty() {
+                self.scratch.add(operand, readers);
             }
         }
     }
@@ -178,16 +214,40 @@ impl Search<'_> {
     /// earliest, to the readers of its operands. A sum that nothing needs yet may wait.
     fn read_by(&mut self, id: InstId, sweep: u32, needs: Option<u32>, readers: &mut Readers) {
         let last = needs.map_or(self.last, |due| due.saturating_sub(1));
-        let shares = self.model.target.shares_sweeps && self.module.opcode(id) == Opcode::Reduce;
-        match (shares, last > sweep) {
+        match (self.module.opcode(id) == Opcode::Reduce, last > sweep) {
             (false, _) => readers.insert(Reader::Alone(id)),
             (true, true) => {
-                readers.insert_waiting(u32::try_from(self.waiting.len()).unwrap_or(u32::MAX));
-                self.waiting.push(Waiting { first: sweep, last });
+                let waiting = &mut self.scratch.waiting;
+                readers.insert_waiting(u32::try_from(waiting.len()).unwrap_or(u32::MAX));
+                waiting.push(Waiting { first: sweep, last });
             }
             (true, false) => readers.insert(Reader::Sweep(sweep)),
         }
     }
+}
+
+impl Scratch {
+    /// Takes the readers in a place, counted from 1.
+    fn take(&mut self, place: u32) -> Readers {
+        at(&mut self.readers, place).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Adds to the readers of a value.
+    fn add(&mut self, id: InstId, others: &Readers) {
+        let node = self.nodes.get_mut(id);
+        match at(&mut self.readers, node.readers) {
+            Some(readers) => readers.extend(others),
+            None => {
+                self.readers.push(others.clone());
+                node.readers = u32::try_from(self.readers.len()).unwrap_or(u32::MAX);
+            }
+        }
+    }
+}
+
+/// What is in a place, counted from 1.
+fn at(readers: &mut [Readers], place: u32) -> Option<&mut Readers> {
+    readers.get_mut(usize::try_from(place).ok()?.checked_sub(1)?)
 }
 
 /// A map for so many instructions: where these are a good part of all, it has their places at
@@ -203,72 +263,9 @@ pub(super) fn filled<V: Clone + Default>(
     map
 }
 
-/// The readers of values that were met so far, for those that have any.
-struct Pool {
-    /// One more than the place of each value's readers, or 0.
-    places: SecondaryMap<InstId, u32>,
-    readers: Vec<Readers>,
-}
-
-impl Pool {
-    fn take(&mut self, id: InstId) -> Readers {
-        self.of(id).map(std::mem::take).unwrap_or_default()
-    }
-
-    fn add(&mut self, id: InstId, others: &Readers) {
-        if others.is_empty() {
-            return;
-        }
-        match self.of(id) {
-            Some(readers) => readers.extend(others),
-            None => {
-                self.readers.push(others.clone());
-                self.places.set(id, u32::try_from(self.readers.len()).unwrap_or(u32::MAX));
-            }
-        }
-    }
-
-    fn of(&mut self, id: InstId) -> Option<&mut Readers> {
-        let place = usize::try_from(self.places[id]).ok()?;
-        self.readers.get_mut(place.checked_sub(1)?)
-    }
-}
-
 /// The earlier one of two sweeps.
 fn earlier(sweep: Option<u32>, other: u32) -> Option<u32> {
     Some(sweep.map_or(other, |sweep| sweep.min(other)))
-}
-
-/// Which values are in main memory, or computed in place of what is.
-fn read_from_large(
-    module: &Module,
-    order: &[InstId],
-    places: Places<'_>,
-) -> SecondaryMap<InstId, bool> {
-    let mut from_large: SecondaryMap<InstId, bool> = filled(module, order.len());
-    for &id in order {
-        let computed =
-            places.is_inlined(id) && module.operands(id).iter().any(|&of| from_large[of]);
-        from_large.set(id, (places.is_large)(id) || computed);
-    }
-    from_large
-}
-
-/// Which values are large, or computed in place or other names of what leads to a large one:
-/// who reads others from memory is of no interest.
-fn lead_to_large(
-    module: &Module,
-    order: &[InstId],
-    places: Places<'_>,
-) -> SecondaryMap<InstId, bool> {
-    let mut lead: SecondaryMap<InstId, bool> = filled(module, order.len());
-    for &id in order {
-        let is_passed = places.is_inlined(id) || places.is_alias(id);
-        let leads = || is_passed && module.operands(id).iter().any(|&of| lead[of]);
-        let leads = (places.is_large)(id) || leads();
-        lead.set(id, leads);
-    }
-    lead
 }
 
 /// No more sweeps are looked at for one sum, the last ones.
@@ -330,9 +327,4 @@ pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
     };
     let &[operand] = module.operands(id) else { return false };
     module.opcode(id) == Opcode::Reshape && large(operand) == large(id)
-}
-
-/// Whether an instruction that is not fused reads all of its operands.
-fn reads(module: &Module, id: InstId) -> bool {
-    !module.opcode(id).hands_on_its_operands() && module.opcode(id) != Opcode::Slice
 }

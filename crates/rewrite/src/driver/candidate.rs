@@ -84,7 +84,7 @@ impl Context<'_> {
         }
         match self.fuel.checked_sub(1) {
             Some(left) => {
-                *self.fuel = left;
+                self.fuel = left;
                 true
             }
             None => false,

@@ -22,7 +22,10 @@ pub(super) struct Done {
 
 impl Figures {
     pub(super) fn of(module: &Module, model: CostModel<'_>) -> Self {
-        let ledger = Ledger::of(module, model);
+        Self::from_ledger(module, &Ledger::of(module, model))
+    }
+
+    pub(super) fn from_ledger(module: &Module, ledger: &Ledger<'_>) -> Self {
         Self {
             cost: module.entry().map(|entry| ledger.total(entry)).unwrap_or_default(),
             peak_live_bytes: ledger.peak_live_bytes(module),

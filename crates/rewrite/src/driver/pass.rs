@@ -7,8 +7,9 @@ use tilewright_target::Target;
 
 use super::evaluate::Evaluate;
 use super::numbers::{Class, FloatMode};
+use super::options::Options;
 use super::report::Note;
-use crate::cost::{CostModel, Memo};
+use crate::cost::{CostModel, Ledger, Memo};
 
 /// A transformation of a module that keeps its meaning.
 pub trait Pass: Send + Sync {
@@ -89,12 +90,34 @@ pub struct Context<'a> {
     /// These rewrites are not made.
     pub skipped: &'a [Skipped],
     /// How many more cost-gated rewrites may be made.
-    pub fuel: &'a mut u64,
+    pub fuel: u64,
     /// What was found and done, in plain words.
-    pub notes: &'a mut Vec<Note>,
+    pub notes: Vec<Note>,
+    /// The costs of the module as it is, if they are known.
+    pub(super) ledger: Option<Ledger<'a>>,
+    /// Whether the ledger followed what the pass did.
+    pub(super) is_followed: bool,
 }
 
 impl<'a> Context<'a> {
+    /// The context of a pass that may do all that these options allow, for any array and with
+    /// calls inlined however large the module grows.
+    pub fn new(options: &'a Options, memo: &'a Memo) -> Self {
+        Self {
+            target: &options.target,
+            memo,
+            float_mode: options.float_mode,
+            least_bytes: 0,
+            evaluator: options.evaluator,
+            most_instructions: usize::MAX,
+            skipped: &options.skipped,
+            fuel: options.stop_after.unwrap_or(u64::MAX),
+            notes: Vec::new(),
+            ledger: None,
+            is_followed: false,
+        }
+    }
+
     /// Costs on the target.
     pub fn model(&self) -> CostModel<'a> {
         CostModel::new(self.target, self.memo)

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::Module;
 use tilewright_ir::verify::verify;
 
@@ -47,6 +48,12 @@ pub(super) struct Run<'a> {
     pub(super) cost_gated: usize,
     /// The module in its simplest form, before any cost-gated rewrite.
     pub(super) simplest: Option<(Module, Figures)>,
+    /// The costs of the module as it is, if they are known.
+    ledger: Option<Ledger<'a>>,
+    /// How often the module was changed.
+    version: usize,
+    /// The version that each pass last left as it was, without a word.
+    settled: FxHashMap<&'static str, usize>,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
 
@@ -70,6 +77,9 @@ impl<'a> Run<'a> {
             rolled_back: Vec::new(),
             cost_gated: 0,
             simplest: None,
+            ledger: None,
+            version: 0,
+            settled: FxHashMap::default(),
             observe,
         }
     }
@@ -135,10 +145,12 @@ impl<'a> Run<'a> {
         CostModel::new(&self.options.target, self.memo)
     }
 
-    fn snapshot(&self) -> Snapshot {
+    fn snapshot(&mut self) -> Snapshot {
+        let model = self.model();
+        let ledger = self.ledger.get_or_insert_with(|| Ledger::of(&self.module, model));
         Snapshot {
             module: self.module.clone(),
-            cycles: Ledger::of(&self.module, self.model()).cycles(&self.module),
+            cycles: ledger.cycles(&self.module),
             notes: self.notes.clone(),
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             cost_gated: self.cost_gated,
@@ -153,6 +165,8 @@ impl<'a> Run<'a> {
         self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
         self.notes = notes;
         self.module = best.module;
+        self.version += 1;
+        self.ledger = None;
         self.cost_gated = best.cost_gated;
         for report in &mut self.passes {
             let before = best.changes.iter().find(|(name, _)| *name == report.name);
@@ -184,21 +198,24 @@ impl<'a> Run<'a> {
         if self.options.without.contains(&pass.name()) {
             return Ok(0);
         }
-        let start = Instant::now();
+        if self.settled.get(pass.name()) == Some(&self.version) {
+            return Ok(0);
+        }
+        let (start, notes) = (Instant::now(), self.notes.len());
         let mut cx = Context {
-            target: &self.options.target,
-            memo: self.memo,
-            float_mode: self.options.float_mode,
             least_bytes: self.least_bytes,
-            evaluator: self.options.evaluator,
             most_instructions: self.most_instructions,
-            skipped: &self.options.skipped,
-            fuel: &mut self.fuel,
-            notes: &mut self.notes,
+            fuel: self.fuel,
+            notes: std::mem::take(&mut self.notes),
+            ledger: self.ledger.take(),
+            ..Context::new(self.options, self.memo)
         };
         let changes = pass
             .run(&mut self.module, &mut cx)
             .map_err(|error| OptimizeError::Edit { pass: pass.name(), error })?;
+        self.ledger = cx.ledger.filter(|_| changes == 0 || cx.is_followed);
+        self.fuel = cx.fuel;
+        self.notes = cx.notes;
         let time = start.elapsed();
         match self.passes.iter_mut().find(|report| report.name == pass.name()) {
             Some(report) => {
@@ -207,7 +224,11 @@ impl<'a> Run<'a> {
             }
             None => self.passes.push(PassReport { name: pass.name(), changes, time }),
         }
+        if changes == 0 && self.notes.len() == notes {
+            self.settled.insert(pass.name(), self.version);
+        }
         if changes > 0 {
+            self.version += 1;
             if pass.is_cost_gated() {
                 self.cost_gated += changes;
             }

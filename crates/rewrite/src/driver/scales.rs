@@ -45,23 +45,38 @@ pub(crate) struct Scales<'a> {
 
 impl<'a> Scales<'a> {
     /// Puts a module on the scales.
-    pub(crate) fn of(module: &mut Module, cx: &Context<'a>) -> Result<Self, EditError> {
+    pub(crate) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
         let effectful = module.effectful_computations();
         module.begin_trial();
         let scales = remove_unused(module, &effectful).map(|_| {
-            let ledger = Ledger::of(module, cx.model());
+            let tried = module.tried();
+            let known = cx.ledger.take().map(|mut ledger| {
+                ledger.update(module, &tried);
+                ledger.keep();
+                ledger
+            });
+            let ledger = known.unwrap_or_else(|| Ledger::of(module, cx.model()));
             let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
             Self {
                 cycles: ledger.cycles(module),
                 memory_sweeps: ledger.memory_sweeps(module),
                 peak_live_bytes: ledger.peak_live_bytes(module),
-                dead: module.tried().into_iter().filter(is_gone).collect(),
+                dead: tried.into_iter().filter(is_gone).collect(),
                 effectful,
                 ledger,
             }
         });
         module.roll_back();
         scales
+    }
+
+    /// Takes the module off the scales.
+    pub(crate) fn leave(self, cx: &mut Context<'a>) {
+        // With dead code, the module costs more.
+        if self.dead.is_empty() {
+            cx.ledger = Some(self.ledger);
+            cx.is_followed = true;
+        }
     }
 
     /// The cycles that the module would take after an edit.

@@ -83,6 +83,7 @@ impl Pass for FactoredSums {
         for groups in found.iter_mut().flat_map(|groups| groups.chunks_mut(together)) {
             changes += factor(module, groups, &mut state, cx)?;
         }
+        state.scales.leave(cx);
         Ok(changes)
     }
 }

@@ -79,6 +79,7 @@ impl Pass for ShiftedMoments {
                 replaced.extend(now);
             }
         }
+        scales.leave(cx);
         Ok(changes)
     }
 }

@@ -4,9 +4,9 @@ use tilewright_ir::Module;
 use tilewright_target::Target;
 use tilewright_testkit::fixture::fixtures;
 
+use crate::Options;
 use crate::cost::{Memo, module_cost, pays};
 use crate::driver::Context;
-use crate::driver::numbers::FloatMode;
 use crate::driver::pipeline;
 use crate::driver::registry;
 use crate::reshape_motion::region_move::{Search, move_regions};
@@ -21,21 +21,11 @@ struct Pipeline<'a> {
 impl Pipeline<'_> {
     /// Runs passes once each; returns the number of changes.
     fn run(&self, passes: &[&'static str], module: &mut Module) -> usize {
-        let (mut fuel, mut notes) = (u64::MAX, Vec::new());
+        let options = Options::new(self.target.clone());
         let mut changes = 0;
         for &pass in passes {
-            let (fuel, notes) = (&mut fuel, &mut notes);
-            let mut cx = Context {
-                target: self.target,
-                memo: &Memo::default(),
-                float_mode: FloatMode::default(),
-                least_bytes: 0,
-                evaluator: None,
-                most_instructions: usize::MAX,
-                skipped: &[],
-                fuel,
-                notes,
-            };
+            let memo = Memo::default();
+            let mut cx = Context::new(&options, &memo);
             let searches = [unit_dims::SEARCH, reshape_out_of_region::SEARCH];
             let done = match searches.into_iter().find(|search| search.pass == pass) {
                 Some(search) if !self.cuts => {

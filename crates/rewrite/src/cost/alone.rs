@@ -1,0 +1,236 @@
+//! How often arrays that stay in main memory are read on a target that shares no sweeps.
+//!
+//! There each reduction and each result reads its arrays for itself, so that who reads an array
+//! is a local matter: it depends on the users of the array, and on theirs as far as these are
+//! inlined or aliases. [`LoneReaders`] follows the edits of a module. For targets that share
+//! sweeps see `sweeps.rs`.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use tilewright_ir::{CompId, InstId, Module, SecondaryMap};
+
+use super::readers::MOST_READERS;
+use super::residency::AllFacts;
+
+/// The readers of the large arrays of a module.
+#[derive(Debug, Default)]
+pub(super) struct LoneReaders {
+    nodes: SecondaryMap<InstId, Node>,
+    /// How many large arrays each reader of a computation reads.
+    arrays: FxHashMap<CompId, FxHashMap<InstId, usize>>,
+    /// What the last update replaced, unless that was kept or rolled back.
+    before: Vec<(InstId, Node)>,
+}
+
+/// What is known of one instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Node {
+    /// Whether it is large, or computed in place of what is.
+    is_from_large: bool,
+    /// Whether it is large, or computed in place or another name of what leads to a large array.
+    leads_to_large: bool,
+    /// Whether it reads main memory.
+    reads: bool,
+    /// The first of those that read main memory for its value, in order of their ids.
+    readers: SmallVec<[InstId; 2]>,
+    /// The computation where it is a large array that is read.
+    array_of: Option<CompId>,
+}
+
+/// A module, what is known of it, and which arrays are large.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) module: &'a Module,
+    pub(super) facts: &'a AllFacts,
+    pub(super) is_large: &'a dyn Fn(InstId) -> bool,
+}
+
+impl LoneReaders {
+    /// Adds all instructions of a computation.
+    pub(super) fn enter(&mut self, computation: CompId, view: View<'_>) {
+        let module = view.module;
+        self.nodes.fill(module.instruction_bound());
+        for id in module.instructions(computation) {
+            let (is_from_large, leads_to_large) = self.seen_from_operands(id, view);
+            self.nodes.set(id, Node { is_from_large, leads_to_large, ..Node::default() });
+        }
+        for id in module.instructions(computation).rev() {
+            let node = self.seen_from_users(id, view);
+            if node.reads || !node.readers.is_empty() {
+                self.set(id, node);
+            }
+        }
+    }
+
+    /// Follows edits: these instructions, or what is known of them, may have changed.
+    pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
+        self.before.clear();
+        let module = view.module;
+        let mut met = self.follow_down(edited, view);
+        let operands: Vec<InstId> =
+            met.iter().flat_map(|&id| module.operands(id).iter().copied()).collect();
+        let mut waiting: FxHashSet<InstId> = met.iter().copied().collect();
+        met.extend(operands.into_iter().filter(|&id| waiting.insert(id)));
+        // Operands mostly have smaller ids than their users.
+        met.sort_unstable_by_key(|&id| std::cmp::Reverse(id));
+        let mut next = VecDeque::from(met);
+        while let Some(id) = next.pop_front() {
+            waiting.remove(&id);
+            let node = if module.instruction(id).parent().is_some() {
+                self.seen_from_users(id, view)
+            } else {
+                Node::default()
+            };
+            let old = &self.nodes[id];
+            if *old == node {
+                continue;
+            }
+            let is_seen = old.reads != node.reads || old.readers != node.readers;
+            self.before.push((id, old.clone()));
+            self.set(id, node);
+            if is_seen {
+                let operands = module.operands(id).iter().copied();
+                next.extend(operands.filter(|&operand| waiting.insert(operand)));
+            }
+        }
+    }
+
+    /// Finds anew what is large or leads to large arrays; the edited instructions and all others
+    /// of which this changed, each once.
+    fn follow_down(&mut self, edited: &[InstId], view: View<'_>) -> Vec<InstId> {
+        let mut met = edited.to_vec();
+        let mut is_met: FxHashSet<InstId> = edited.iter().copied().collect();
+        let mut waiting = is_met.clone();
+        let mut next: VecDeque<InstId> = edited.iter().copied().collect();
+        while let Some(id) = next.pop_front() {
+            waiting.remove(&id);
+            if view.module.instruction(id).parent().is_none() {
+                continue;
+            }
+            let (found, old) = (self.seen_from_operands(id, view), &self.nodes[id]);
+            if found == (old.is_from_large, old.leads_to_large) {
+                continue;
+            }
+            self.before.push((id, old.clone()));
+            // What reads it is found later.
+            let node = self.nodes.get_mut(id);
+            (node.is_from_large, node.leads_to_large) = found;
+            for user in view.module.uses(id).map(|one| one.user) {
+                if waiting.insert(user) {
+                    next.push_back(user);
+                }
+                if is_met.insert(user) {
+                    met.push(user);
+                }
+            }
+        }
+        met
+    }
+
+    pub(super) fn roll_back(&mut self) {
+        for (id, node) in std::mem::take(&mut self.before).into_iter().rev() {
+            self.set(id, node);
+        }
+    }
+
+    pub(super) fn keep(&mut self) {
+        self.before.clear();
+    }
+
+    /// The instructions that the last update changed.
+    pub(super) fn changed(&self) -> impl Iterator<Item = InstId> + '_ {
+        self.before.iter().map(|&(id, _)| id)
+    }
+
+    /// How often an array is read beyond the first time.
+    pub(super) fn rereads(&self, id: InstId) -> usize {
+        let node = &self.nodes[id];
+        if node.array_of.is_some() { node.readers.len().saturating_sub(1) } else { 0 }
+    }
+
+    /// How many instructions of a computation read large arrays.
+    pub(super) fn count(&self, computation: CompId) -> usize {
+        self.arrays.get(&computation).map_or(0, FxHashMap::len)
+    }
+
+    /// Whether an instruction is large or computed in place of what is, and whether it leads to
+    /// a large array.
+    fn seen_from_operands(&self, id: InstId, view: View<'_>) -> (bool, bool) {
+        let role = view.facts.role(id);
+        let is_large = (view.is_large)(id);
+        let (mut from_large, mut to_large) = (is_large, is_large);
+        if role.is_inlined() || role.is_alias() {
+            for operand in view.module.operands(id).iter().map(|&operand| &self.nodes[operand]) {
+                from_large |= role.is_inlined() && operand.is_from_large;
+                to_large |= operand.leads_to_large;
+            }
+        }
+        (from_large, to_large)
+    }
+
+    /// An instruction with what its users tell.
+    fn seen_from_users(&self, id: InstId, view: View<'_>) -> Node {
+        let View { module, facts, is_large } = view;
+        let (old, role) = (&self.nodes[id], facts.role(id));
+        let is_stored = || module.is_root(id) || facts.is_stored(module, id);
+        let reads = module.operands(id).iter().any(|&of| self.nodes[of].is_from_large)
+            && if role.is_inlined() { is_stored() } else { role.reads };
+        let mut readers: SmallVec<[InstId; 2]> = SmallVec::new();
+        if old.leads_to_large {
+            let users = module.uses(id).map(|one| one.user);
+            // A user that has the value stored first reads it from there.
+            users
+                .filter(|&user| !(role.is_inlined() && facts.role(user).stores_operands))
+                .for_each(|user| self.add_readers(user, facts, &mut readers));
+        }
+        let is_array = !role.is_inlined() && !role.is_alias() && is_large(id);
+        let is_read = is_array && !readers.is_empty();
+        let parent = module.instruction(id).parent();
+        Node { reads, array_of: parent.filter(|_| is_read), readers, ..*old }
+    }
+
+    /// Adds those that read main memory for the operands of a user.
+    fn add_readers(&self, user: InstId, facts: &AllFacts, readers: &mut SmallVec<[InstId; 2]>) {
+        let (node, role) = (&self.nodes[user], facts.role(user));
+        let mut add = |reader: InstId| {
+            if let Err(place) = readers.binary_search(&reader)
+                && place < MOST_READERS
+            {
+                readers.insert(place, reader);
+                readers.truncate(MOST_READERS);
+            }
+        };
+        if node.reads && !role.is_alias() {
+            add(user);
+        }
+        if role.is_inlined() || role.is_alias() {
+            node.readers.iter().copied().for_each(add);
+        }
+    }
+
+    /// Replaces what is known of an instruction.
+    fn set(&mut self, id: InstId, node: Node) {
+        let old = std::mem::replace(self.nodes.get_mut(id), node);
+        if let Some(computation) = old.array_of {
+            let arrays = self.arrays.entry(computation).or_default();
+            for reader in old.readers {
+                if let Entry::Occupied(mut count) = arrays.entry(reader) {
+                    *count.get_mut() -= 1;
+                    if *count.get() == 0 {
+                        count.remove();
+                    }
+                }
+            }
+        }
+        let node = &self.nodes[id];
+        if let Some(computation) = node.array_of {
+            let arrays = self.arrays.entry(computation).or_default();
+            for &reader in &node.readers {
+                *arrays.entry(reader).or_default() += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the search for readers asks of an instruction, without a look at the instruction itself:
+//! the search visits all of a computation for every rewrite that is weighed.
+
+use tilewright_ir::{InstId, Module, Op, Opcode};
+
+use super::CostModel;
+use super::contraction::is_contraction;
+use super::residency::{Facts, Residency};
+use super::sweeps::same_but_ones;
+
+/// How an instruction takes part in memory sweeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Role {
+    pub(super) residency: Residency,
+    pub(super) timing: Timing,
+    /// Whether the result is an array too large for vector memory.
+    pub(super) is_large: bool,
+    /// Whether inlined operands are stored first, to be read from memory.
+    pub(super) stores_operands: bool,
+    /// Whether it reads all of its operands if it is not inlined.
+    pub(super) reads: bool,
+}
+
+/// When the result of an instruction is there, given when its operands are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// As soon as the operands are.
+    AsOperands,
+    /// When all rows of the operands are there.
+    WholeOperands,
+    /// A reduction: it depends on the rows that it takes.
+    Reduce,
+    /// A reshape that is not inlined: of small operands, rows keep their order.
+    Reshape,
+    /// After the sweep in which a large operand is read.
+    #[default]
+    AfterLarge,
+}
+
+impl Role {
+    pub(super) fn is_inlined(self) -> bool {
+        self.residency == Residency::Inlined
+    }
+
+    pub(super) fn is_alias(self) -> bool {
+        self.residency == Residency::Alias
+    }
+}
+
+impl CostModel<'_> {
+    /// The role of an instruction with these facts.
+    pub(super) fn role(&self, module: &Module, id: InstId, facts: &Facts) -> Role {
+        let opcode = module.opcode(id);
+        Role {
+            residency: facts.residency,
+            timing: timing(module, id, facts),
+            is_large: facts.is_large,
+            stores_operands: self.stores_operands(module, id, facts.residency),
+            reads: !opcode.hands_on_its_operands() && opcode != Opcode::Slice,
+        }
+    }
+
+    /// Whether an instruction has inlined operands stored first, to read them from memory.
+    fn stores_operands(&self, module: &Module, id: InstId, residency: Residency) -> bool {
+        let computes_them = module.opcode(id) == Opcode::Reduce
+            || self.target.fuses_contractions && is_contraction(module, id);
+        residency != Residency::Inlined && !computes_them
+    }
+}
+
+fn timing(module: &Module, id: InstId, facts: &Facts) -> Timing {
+    match module.op(id) {
+        Op::Reduce(_) => Timing::Reduce,
+        Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
+        _ if facts.is_inlined() || same_but_ones(module, id) => Timing::AsOperands,
+        Op::Slice(_) => Timing::WholeOperands,
+        Op::Reshape(_) => Timing::Reshape,
+        _ if facts.residency == Residency::Alias => Timing::WholeOperands,
+        _ => Timing::AfterLarge,
+    }
+}

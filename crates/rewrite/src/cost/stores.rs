@@ -1,0 +1,188 @@
+//! The values that are stored because reductions share them, kept up to date while a module is
+//! edited. What they are is in `shared.rs`.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use tilewright_ir::{CompId, InstId, Module};
+
+use super::residency::AllFacts;
+use super::shared::{Cone, is_of_few, is_reduction, is_stored_anyway, spread_along, waits_for_few};
+
+/// The values of a module that reductions share.
+#[derive(Debug, Default)]
+pub(super) struct SharedStores {
+    /// What was found of each reduction.
+    reductions: FxHashMap<InstId, Found>,
+    /// The reductions that each instruction was looked at for.
+    looked_at_for: FxHashMap<InstId, SmallVec<[InstId; 2]>>,
+    /// The reductions that each value is computed for, among others.
+    sharers: FxHashMap<InstId, SmallVec<[InstId; 2]>>,
+    /// The values that are stored.
+    stored: FxHashSet<InstId>,
+    /// What the last update replaced, unless that was kept or rolled back.
+    before: Before,
+}
+
+#[derive(Debug, Default)]
+struct Before {
+    reductions: Vec<(InstId, Option<Found>)>,
+    stored: Vec<(InstId, bool)>,
+}
+
+/// What was found of one reduction.
+#[derive(Clone, Debug)]
+struct Found {
+    /// The values that it shares with others.
+    shared: Vec<InstId>,
+    /// The instructions that were looked at for it.
+    met: Vec<InstId>,
+}
+
+/// A module, and what decides which values are stored.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) module: &'a Module,
+    pub(super) facts: &'a AllFacts,
+    /// So many elements are many: see `shared_values`.
+    pub(super) many: u64,
+    /// The computations in which nothing is stored.
+    pub(super) fusions: &'a FxHashSet<CompId>,
+}
+
+impl SharedStores {
+    /// Adds all instructions of a module.
+    pub(super) fn of(view: View<'_>) -> Self {
+        let mut stores = Self::default();
+        for &computation in view.module.computations() {
+            for id in view.module.instructions(computation) {
+                stores.look_at(id, view);
+            }
+        }
+        let values: Vec<InstId> = stores.sharers.keys().copied().collect();
+        values.into_iter().for_each(|value| stores.decide(value, view));
+        stores.before = Before::default();
+        stores
+    }
+
+    /// Follows edits: these instructions, or what is known of them, may have changed.
+    pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
+        self.before = Before::default();
+        // A value is stored or not for what its users are.
+        let operands = edited.iter().flat_map(|&id| view.module.operands(id).iter().copied());
+        let near: FxHashSet<InstId> = edited.iter().copied().chain(operands).collect();
+        let mut reductions: FxHashSet<InstId> = FxHashSet::default();
+        for id in &near {
+            reductions.extend(self.looked_at_for.get(id).into_iter().flatten());
+            if self.reductions.contains_key(id) || is_reduction(view.module, *id) {
+                reductions.insert(*id);
+            }
+        }
+        let mut values: FxHashSet<InstId> = near;
+        for &reduction in &reductions {
+            values.extend(self.shared_by(reduction));
+            self.look_at(reduction, view);
+            values.extend(self.shared_by(reduction));
+        }
+        values.into_iter().for_each(|value| self.decide(value, view));
+    }
+
+    pub(super) fn roll_back(&mut self) {
+        let Before { reductions, stored } = std::mem::take(&mut self.before);
+        for (reduction, found) in reductions.into_iter().rev() {
+            self.replace(reduction, found);
+        }
+        for (value, was_stored) in stored.into_iter().rev() {
+            self.store(value, was_stored);
+        }
+    }
+
+    pub(super) fn keep(&mut self) {
+        self.before = Before::default();
+    }
+
+    /// Whether a value is stored because reductions share it.
+    pub(super) fn holds(&self, value: InstId) -> bool {
+        self.stored.contains(&value)
+    }
+
+    /// The values of which the last update changed whether they are stored.
+    pub(super) fn changed(&self) -> impl Iterator<Item = InstId> + '_ {
+        self.before.stored.iter().map(|&(value, _)| value)
+    }
+
+    fn shared_by(&self, reduction: InstId) -> impl Iterator<Item = InstId> + '_ {
+        self.reductions.get(&reduction).into_iter().flat_map(|found| found.shared.iter().copied())
+    }
+
+    /// Finds what a reduction shares with others; nothing if it is none, or no more.
+    fn look_at(&mut self, id: InstId, view: View<'_>) {
+        let module = view.module;
+        let parent = module.instruction(id).parent();
+        let computes = parent.is_some_and(|parent| !view.fusions.contains(&parent));
+        let found = (computes && is_reduction(module, id)).then(|| {
+            let Cone { shared, mut met } =
+                Cone::of(module, id, &|id| view.facts.role(id).is_inlined());
+            let shared: Vec<InstId> = shared.into_iter().map(|one| one.value).collect();
+            let operands = shared.iter().flat_map(|&value| module.operands(value));
+            met.extend(operands.flat_map(|&operand| spread_along(module, operand)));
+            met.sort_unstable();
+            met.dedup();
+            Found { shared, met }
+        });
+        if found.is_some() || self.reductions.contains_key(&id) {
+            let old = self.replace(id, found);
+            self.before.reductions.push((id, old));
+        }
+    }
+
+    /// Replaces what was found of a reduction, and gives that back.
+    fn replace(&mut self, reduction: InstId, found: Option<Found>) -> Option<Found> {
+        let old = self.reductions.remove(&reduction);
+        if let Some(old) = &old {
+            old.met.iter().for_each(|id| remove(&mut self.looked_at_for, id, reduction));
+            old.shared.iter().for_each(|id| remove(&mut self.sharers, id, reduction));
+        }
+        if let Some(found) = found {
+            for &id in &found.met {
+                self.looked_at_for.entry(id).or_default().push(reduction);
+            }
+            for &id in &found.shared {
+                self.sharers.entry(id).or_default().push(reduction);
+            }
+            self.reductions.insert(reduction, found);
+        }
+        old
+    }
+
+    /// Decides whether a value is stored because reductions share it.
+    fn decide(&mut self, value: InstId, View { module, facts, many, .. }: View<'_>) {
+        let sharers = self.sharers.get(&value).map_or(&[][..], |sharers| sharers);
+        let is_stored = !sharers.is_empty()
+            && !is_stored_anyway(module, value, &|id| facts.role(id).is_inlined())
+            && (sharers.len() > 1
+                || sharers.iter().any(|&reduction| is_of_few(module, reduction, many))
+                || waits_for_few(module, value, many));
+        let was_stored = self.holds(value);
+        if is_stored != was_stored {
+            self.before.stored.push((value, was_stored));
+            self.store(value, is_stored);
+        }
+    }
+
+    fn store(&mut self, value: InstId, is_stored: bool) {
+        if is_stored {
+            self.stored.insert(value);
+        } else {
+            self.stored.remove(&value);
+        }
+    }
+}
+
+fn remove(map: &mut FxHashMap<InstId, SmallVec<[InstId; 2]>>, id: &InstId, reduction: InstId) {
+    if let Some(reductions) = map.get_mut(id) {
+        reductions.retain(|&mut other| other != reduction);
+        if reductions.is_empty() {
+            map.remove(id);
+        }
+    }
+}
