@@ -20,6 +20,6 @@ pub mod sums;
 pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};
 pub use driver::{
     AddedPass, Context, Evaluate, Note, OptimizeError, Optimized, Options, PIPELINES, Pass,
-    PassReport, PassSelection, Pipeline, Report, Skipped, StopReason, Verdict, numbers, optimize,
-    optimize_observed, pipeline, registry,
+    PassObserver, PassReport, PassSelection, Pipeline, Report, Skipped, StopReason, Verdict,
+    numbers, optimize, pipeline, registry,
 };

@@ -5,8 +5,7 @@ use std::sync::OnceLock;
 use tilewright_interp::algebra::{Ties, Verdict};
 use tilewright_interp::{
     CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
-    Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, takes_parts,
-    tells_devices_apart,
+    Progress, RandomInputs, Rounding, Slack, Tolerance, takes_parts, tells_devices_apart,
 };
 use tilewright_ir::{ElementType, Literal, Verified};
 
@@ -16,8 +15,14 @@ use crate::error::Error;
 use crate::nudge::{EXCUSED, NUDGES, nudged_all};
 use crate::run::{counted, parameter_shapes};
 
-/// The options of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The options of a comparison. Begin with the default and set what differs:
+///
+/// ```
+/// let how = tilewright::CheckOptions::default().with_exact(true).with_seeds(1);
+/// assert!(how.exact);
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct CheckOptions<'a> {
     /// The seed of the first inputs of each kind; later inputs use the next seeds.
     pub first_seed: u64,
@@ -41,6 +46,8 @@ pub struct CheckOptions<'a> {
     pub inputs: Option<&'a [Vec<Literal>]>,
     /// The tolerance of each float; replaces the one that follows from rounding.
     pub within: Option<Within>,
+    /// The progress of the first and of the second module's evaluations, for another thread.
+    pub progress: Option<[&'a Progress; 2]>,
 }
 
 /// A tolerance for each float.
@@ -63,11 +70,66 @@ impl Default for CheckOptions<'_> {
             infeed: &[],
             inputs: None,
             within: None,
+            progress: None,
         }
     }
 }
 
-impl CheckOptions<'_> {
+impl<'a> CheckOptions<'a> {
+    /// With another first seed.
+    #[must_use]
+    pub fn with_first_seed(self, first_seed: u64) -> Self {
+        Self { first_seed, ..self }
+    }
+
+    /// With another number of inputs of each kind.
+    #[must_use]
+    pub fn with_seeds(self, seeds: u64) -> Self {
+        Self { seeds, ..self }
+    }
+
+    /// With values that must be equal, or may differ by rounding.
+    #[must_use]
+    pub fn with_exact(self, exact: bool) -> Self {
+        Self { exact, ..self }
+    }
+
+    /// With other limits of one evaluation.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// With the devices on which both run.
+    #[must_use]
+    pub fn with_devices(self, devices: Devices) -> Self {
+        Self { devices: Some(devices), ..self }
+    }
+
+    /// With arrays for infeed instructions.
+    #[must_use]
+    pub fn with_infeed(self, infeed: &'a [Literal]) -> Self {
+        Self { infeed, ..self }
+    }
+
+    /// With these inputs in place of random ones: one list for each device, or one for all.
+    #[must_use]
+    pub fn with_inputs(self, inputs: &'a [Vec<Literal>]) -> Self {
+        Self { inputs: Some(inputs), ..self }
+    }
+
+    /// With another tolerance of floats.
+    #[must_use]
+    pub fn with_tolerance(self, within: Within) -> Self {
+        Self { within: Some(within), ..self }
+    }
+
+    /// With the progress of the first and of the second module's evaluations.
+    #[must_use]
+    pub fn with_progress(self, progress: [&'a Progress; 2]) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
     /// The kinds of inputs that are tried.
     fn kinds(&self) -> impl Iterator<Item = InputKind> {
         // Sums in another order may overflow where the first module's sums do not.
@@ -133,19 +195,6 @@ impl CheckOptions<'_> {
 /// cannot be evaluated.
 pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<Agreement, Error> {
     agreement(&Trial::new(a, b, options)?)
-}
-
-/// Like [`check()`], and updates the progress of each module's evaluations for another thread.
-///
-/// # Errors
-/// The errors of [`check()`].
-pub fn check_watched(
-    a: &Verified,
-    b: &Verified,
-    options: &CheckOptions<'_>,
-    progress: [&Progress; 2],
-) -> Result<Agreement, Error> {
-    agreement(&Trial { progress: progress.map(Some), ..Trial::new(a, b, options)? })
 }
 
 pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
@@ -227,7 +276,7 @@ impl<'a> Trial<'a> {
             ties: OnceLock::new(),
             devices,
             takes_parts: takes_parts(a) || takes_parts(b),
-            progress: [None; 2],
+            progress: options.progress.map_or([None; 2], |progress| progress.map(Some)),
             recorded: None,
         })
     }
@@ -238,12 +287,12 @@ impl<'a> Trial<'a> {
             return Ok(given.to_vec());
         }
         let count = counted(self.devices)?;
-        let limits = &self.options.limits;
+        let inputs = RandomInputs::new(seed, kind).limits(self.options.limits);
         if self.takes_parts {
-            let same = inputs_on(self.a, seed, kind, limits, 1)?.pop().unwrap_or_default();
+            let same = inputs.generate(self.a)?.pop().unwrap_or_default();
             return Ok(vec![same; count]);
         }
-        Ok(inputs_on(self.a, seed, kind, limits, count)?)
+        Ok(inputs.devices(count).generate(self.a)?)
     }
 
     /// The evaluation of a module with the options.
@@ -386,7 +435,7 @@ impl<'a> Trial<'a> {
         };
         let devices = expected.iter().zip(actual).zip(slack);
         let found = devices.map(|((expected, actual), slack)| {
-            compare_with(expected, actual, tolerance, slack).map_err(not_comparable)
+            slack.compare(expected, actual, tolerance).map_err(not_comparable)
         });
         found.collect()
     }

@@ -61,25 +61,25 @@ pub use tilewright_text as text;
 pub use agreement::{Agreement, Excuse, OutputDifference, Witness};
 pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
-pub use check::{CheckOptions, Within, check, check_watched};
+pub use check::{CheckOptions, Within, check};
 pub use error::Error;
 pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
-pub use interp::Limits;
 pub use interp::algebra::Verdict;
+pub use interp::{Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;
 pub use module::{
-    Emit, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes, load_file, load_proto,
-    load_text, losses, parse, print, print_with, write,
+    Emit, Form, LayoutPadding, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes,
+    load_file, load_proto, load_text, losses, parse, print, write,
 };
 pub use pipeline::{
-    FloatMode, Optimized, Options, PIPELINES, PassSelection, Report, optimize, optimize_observed,
-    passes, pipeline, target,
+    Evaluate, FloatMode, Note, Optimized, Options, PIPELINES, Pass, PassReport, PassSelection,
+    Pipeline, Report, StopReason, optimize, passes, pipeline, target,
 };
 pub use profile::{Profile, Profiler};
 pub use recording::check_recording;
 pub use rules::{RuleTrial, try_rule};
 pub use run::{
-    RunOptions, devices_of, elements, outputs_to_npz, random_inputs, random_inputs_on, read_infeed,
-    read_inputs, read_inputs_on, run, run_on, values_to_npz,
+    Inputs, RunOptions, devices_of, elements, outputs_to_npz, random_inputs, read_infeed,
+    read_inputs, run, values_to_npz,
 };
 pub use targets::Target;

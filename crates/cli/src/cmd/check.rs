@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tilewright::interp::{Devices, Progress};
 use tilewright::report::{AlgebraReport, CheckReport};
-use tilewright::{Agreement, CheckOptions, Loaded, Verdict, Within, Witness};
+use tilewright::{
+    Agreement, CheckOptions, Devices, Loaded, Progress, RunOptions, Verdict, Within, Witness,
+};
 
 use super::opt::options;
 use crate::args::Check;
@@ -33,21 +34,20 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     let inputs = match (&args.inputs, &recording) {
         (Some(path), _) => {
             let devices = devices.unwrap_or_else(|| tilewright::devices_of(&a));
-            Some(tilewright::read_inputs_on(&a, path, devices)?)
+            Some(RunOptions::default().with_devices(devices).read_inputs(&a, path)?)
         }
         (None, Some(recording)) => Some(vec![recording.arguments.clone()]),
         (None, None) => None,
     };
-    let how = CheckOptions {
-        first_seed: args.seed.unwrap_or(0),
-        seeds: args.seeds.unwrap_or(2),
-        exact: options.float_mode == tilewright::FloatMode::Exact,
-        limits: args.bounds.limits(),
-        devices,
-        infeed: &infeed,
-        inputs: inputs.as_deref(),
-        within: within(&args),
-    };
+    let mut how = CheckOptions::default()
+        .with_first_seed(args.seed.unwrap_or(0))
+        .with_seeds(args.seeds.unwrap_or(2))
+        .with_exact(options.float_mode == tilewright::FloatMode::Exact)
+        .with_limits(args.bounds.limits())
+        .with_infeed(&infeed);
+    how.devices = devices;
+    how.inputs = inputs.as_deref();
+    how.within = within(&args);
     if args.algebra {
         return by_algebra(&tilewright::algebra(&a, &b, &how)?, args.json);
     }
@@ -59,7 +59,7 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     let [of_a, of_b] = &progress;
     let watched = [Watched { module: &a, progress: of_a }, Watched { module: &b, progress: of_b }];
     let agreement =
-        progress::shown(&watched, || tilewright::check_watched(&a, &b, &how, [of_a, of_b]))?;
+        progress::shown(&watched, || tilewright::check(&a, &b, &how.with_progress([of_a, of_b])))?;
     let bisection = match first_witness(&agreement) {
         Some(witness) if args.bisect => Some(tilewright::bisect(&a, &b, &how, witness)?),
         _ => None,

@@ -30,19 +30,6 @@ pub struct Optimized {
 /// # Errors
 /// If a pass or pipeline does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
-    optimize_observed(module, options, &mut |_, _| {})
-}
-
-/// Optimises a module, showing it to `observe` after every pass that changed
-/// it, and, as `put-back`, once the parts that gained nothing are as they were.
-///
-/// # Errors
-/// If a pass or pipeline does not exist, or a pass has a bug.
-pub fn optimize_observed(
-    module: Verified,
-    options: &Options,
-    observe: &mut dyn FnMut(&'static str, &Module),
-) -> Result<Optimized, OptimizeError> {
     let plan = Plan::of(options)?;
     let memo = Memo::default();
     let model = CostModel::new(&options.target, &memo);
@@ -50,6 +37,7 @@ pub fn optimize_observed(
         let notes = vec![mixed_left(&module, mixed)];
         return Ok(left_alone(module, notes, model));
     }
+    let observe = &mut |pass: &'static str, module: &Module| options.show(pass, module);
     let mut run = Run::new(&module, &plan, options, &memo, observe);
     for pass in &plan.first {
         run.pass(*pass)?;
@@ -80,7 +68,7 @@ pub fn optimize_observed(
             _ => None,
         };
         if let Some((module, _)) = &around {
-            observe("put-back", module);
+            options.show("put-back", module);
         }
         let (module, after) = match around {
             Some(around) => around,
