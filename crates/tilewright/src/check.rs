@@ -1,171 +1,23 @@
 //! Checks whether two modules return the same outputs.
 
+mod options;
+
 use std::sync::OnceLock;
 
 use tilewright_interp::algebra::{Ties, Verdict};
 use tilewright_interp::{
-    CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
-    Progress, RandomInputs, Rounding, Slack, Tolerance, takes_parts, tells_devices_apart,
+    CompareError, Comparison, Devices, Evaluation, InputKind, Observer, Outputs, Progress,
+    RandomInputs, Rounding, Slack, takes_parts, tells_devices_apart,
 };
-use tilewright_ir::{ElementType, Literal, Verified};
+use tilewright_ir::{Literal, Verified};
 
-use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Tried};
+use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Subject, Tried};
 use crate::algebra::verdicts;
 use crate::error::Error;
 use crate::nudge::{EXCUSED, NUDGES, nudged_all};
 use crate::run::{counted, parameter_shapes};
 
-/// The options of a comparison. Begin with the default and set what differs:
-///
-/// ```
-/// let how = tilewright::CheckOptions::default().with_exact(true).with_seeds(1);
-/// assert!(how.exact);
-/// ```
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct CheckOptions<'a> {
-    /// The seed of the first inputs of each kind; later inputs use the next seeds.
-    pub first_seed: u64,
-    /// Number of inputs of each kind.
-    pub seeds: u64,
-    /// Whether values must be equal: floats must be rounded in the same way, and infinities, NaN
-    /// and sums that overflow are tried too. Otherwise floats may differ by the rounding error
-    /// of sums in another order, and by the first module's sensitivity to rounding: if its
-    /// result changes on inputs that differ in the last place, the second module's result may
-    /// differ as much.
-    pub exact: bool,
-    /// The limits of one evaluation.
-    pub limits: Limits,
-    /// The devices on which both run; if `None`, those in their headers, or a single one if the
-    /// results of both are the same on all devices.
-    pub devices: Option<Devices>,
-    /// The arrays that each device's infeed instructions read, in order, in
-    /// every evaluation.
-    pub infeed: &'a [Literal],
-    /// The inputs of each device, or one list for all devices; they replace random inputs.
-    pub inputs: Option<&'a [Vec<Literal>]>,
-    /// The tolerance of each float; replaces the one that follows from rounding.
-    pub within: Option<Within>,
-    /// The progress of the first and of the second module's evaluations, for another thread.
-    pub progress: Option<[&'a Progress; 2]>,
-}
-
-/// A tolerance for each float.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Within {
-    /// A fraction of the first module's element.
-    pub relative: f64,
-    /// An absolute tolerance, added to the relative one.
-    pub absolute: f64,
-}
-
-impl Default for CheckOptions<'_> {
-    fn default() -> Self {
-        Self {
-            first_seed: 0,
-            seeds: 2,
-            exact: false,
-            limits: Limits::default(),
-            devices: None,
-            infeed: &[],
-            inputs: None,
-            within: None,
-            progress: None,
-        }
-    }
-}
-
-impl<'a> CheckOptions<'a> {
-    /// With another first seed.
-    #[must_use]
-    pub fn with_first_seed(self, first_seed: u64) -> Self {
-        Self { first_seed, ..self }
-    }
-
-    /// With another number of inputs of each kind.
-    #[must_use]
-    pub fn with_seeds(self, seeds: u64) -> Self {
-        Self { seeds, ..self }
-    }
-
-    /// With values that must be equal, or may differ by rounding.
-    #[must_use]
-    pub fn with_exact(self, exact: bool) -> Self {
-        Self { exact, ..self }
-    }
-
-    /// With other limits of one evaluation.
-    #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
-    }
-
-    /// With the devices on which both run.
-    #[must_use]
-    pub fn with_devices(self, devices: Devices) -> Self {
-        Self { devices: Some(devices), ..self }
-    }
-
-    /// With arrays for infeed instructions.
-    #[must_use]
-    pub fn with_infeed(self, infeed: &'a [Literal]) -> Self {
-        Self { infeed, ..self }
-    }
-
-    /// With these inputs in place of random ones: one list for each device, or one for all.
-    #[must_use]
-    pub fn with_inputs(self, inputs: &'a [Vec<Literal>]) -> Self {
-        Self { inputs: Some(inputs), ..self }
-    }
-
-    /// With another tolerance of floats.
-    #[must_use]
-    pub fn with_tolerance(self, within: Within) -> Self {
-        Self { within: Some(within), ..self }
-    }
-
-    /// With the progress of the first and of the second module's evaluations.
-    #[must_use]
-    pub fn with_progress(self, progress: [&'a Progress; 2]) -> Self {
-        Self { progress: Some(progress), ..self }
-    }
-
-    /// The kinds of inputs that are tried.
-    fn kinds(&self) -> impl Iterator<Item = InputKind> {
-        // Sums in another order may overflow where the first module's sums do not.
-        let exact = self.exact;
-        let all = InputKind::ALL.iter().copied();
-        all.filter(move |&kind| exact || kind != InputKind::NonFinite)
-    }
-
-    /// The tolerance. Without `exact`, floats may differ by the rounding error of values as
-    /// large as the output's largest magnitude; by less if inputs contain numbers of all sizes.
-    pub(crate) fn tolerance(
-        &self,
-        kind: InputKind,
-        element_type: ElementType,
-        inexact: Inexact,
-    ) -> Tolerance {
-        let lax = Tolerance::after(element_type, inexact);
-        if let Some(Within { relative, absolute }) = self.within {
-            let is_exact = lax == Tolerance::EXACT;
-            let within = Tolerance { of_element: relative, absolute, ..Tolerance::EXACT };
-            return if is_exact || self.exact { Tolerance::EXACT } else { within };
-        }
-        let relative = match kind {
-            _ if self.exact => return Tolerance::EXACT,
-            InputKind::Edges | InputKind::NonFinite => lax.relative / 16.0,
-            InputKind::Normal
-            | InputKind::Offset
-            | InputKind::Uniform
-            | InputKind::Ties
-            | InputKind::Small
-            | InputKind::Far
-            | InputKind::Positive => lax.relative,
-        };
-        Tolerance { relative, floor: lax.floor.min(LEAST_MAGNITUDE), ..lax }
-    }
-}
+pub use options::{CheckOptions, Within};
 
 /// Evaluates two modules on the same inputs and compares their outputs.
 ///
@@ -198,8 +50,7 @@ pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<A
 }
 
 pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
-    let mut agreement = Agreement::default();
-    agreement.algebra = trial.verdicts();
+    let mut agreement = Agreement::new(trial.subject(), trial.verdicts());
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
         agreement.add(&tried, trial.name_of(kind), seed);
@@ -212,8 +63,8 @@ pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
 pub(crate) fn agreement_until_fault(
     trial: &Trial<'_>,
 ) -> Result<(Agreement, Option<Fault>), Error> {
-    let (mut agreement, mut fault) = (Agreement::default(), None);
-    agreement.algebra = trial.verdicts();
+    let mut agreement = Agreement::new(trial.subject(), trial.verdicts());
+    let mut fault = None;
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|_| false)?;
         agreement.add(&tried, trial.name_of(kind), seed);
@@ -352,6 +203,16 @@ impl<'a> Trial<'a> {
                 vec![same; inputs.len()]
             }
             _ => nudged_all(inputs, turn),
+        }
+    }
+
+    /// With what the first module is compared, and on which inputs.
+    fn subject(&self) -> Subject {
+        let CheckOptions { first_seed, seeds, inputs, .. } = *self.options;
+        match (self.recorded, inputs) {
+            (Some(_), _) => Subject::Recording,
+            (None, Some(_)) => Subject::Given,
+            (None, None) => Subject::Random { first_seed, seeds },
         }
     }
 
@@ -518,10 +379,6 @@ fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
         (false, false) => Ok(Devices::ONE),
     }
 }
-
-/// The least magnitude assumed for an output: inputs are of the order of one, and their
-/// differences have the same absolute error.
-const LEAST_MAGNITUDE: f64 = 0.1;
 
 pub(crate) fn not_comparable(error: CompareError) -> Error {
     Error::NotComparable(error.to_string())

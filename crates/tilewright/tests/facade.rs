@@ -296,3 +296,22 @@ ENTRY e {
     let text = tilewright::print(&optimized.module, &PrintOptions::default()).unwrap();
     assert!(text.contains("f32[] constant(0.375)"), "{text}");
 }
+
+/// An observer sees the module after every pass that the report counts, and last the result.
+#[test]
+fn observers_see_the_module_after_each_pass() {
+    let (send, seen) = std::sync::mpsc::channel();
+    let form = PrintOptions::default();
+    let options = Options::new(target("tpu-like").unwrap()).with_observer(move |pass, module| {
+        send.send((pass, tilewright::print(module, &form).unwrap())).unwrap();
+    });
+    let module = tilewright::load(model("group_norm_nhwc.hlo")).unwrap();
+    let optimized = tilewright::optimize(module, &options).unwrap();
+    let seen: Vec<(&str, String)> = seen.try_iter().collect();
+    for pass in &optimized.report.passes {
+        let shown = seen.iter().any(|(name, _)| *name == pass.name);
+        assert_eq!(shown, pass.changes > 0, "{}", pass.name);
+    }
+    let (_, last) = seen.last().unwrap();
+    assert_eq!(*last, tilewright::print(&optimized.module, &form).unwrap());
+}

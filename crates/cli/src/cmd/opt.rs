@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 use tilewright::ir::Module;
-use tilewright::report::{LeftOut, OptReport, caveat};
+use tilewright::report::{LeftOut, OptReport};
 use tilewright::{
     CheckOptions, Error, FloatMode, Guarded, Loaded, Options, PrintOptions, Recording, Verified,
 };
 
 use crate::args::Opt;
-use crate::{io, report};
+use crate::io;
 
 pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let output = io::Output::of(args.output.clone());
@@ -39,22 +39,21 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     dump.map_or(Ok(()), |dump| dump.finish())?;
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
     output.write(&bytes)?;
-    let left_out = blamed.iter().map(LeftOut::from).collect();
-    let caveat = caveat(&optimized.module);
-    let summary = OptReport { left_out, caveat, ..OptReport::from(&optimized.report) };
+    let report = &optimized.report;
     if args.json {
-        io::to_stderr(&io::json(&summary)?);
+        let left_out = blamed.iter().map(LeftOut::from).collect();
+        io::to_stderr(&io::json(&OptReport { left_out, ..OptReport::from(report) })?);
         return Ok(ExitCode::SUCCESS);
     }
     io::warn(&tilewright::losses(&optimized.module, emit));
     io::warn(&doubts);
     io::warn(&blamed.iter().map(ToString::to_string).collect::<Vec<_>>());
     if args.explain {
-        io::to_stderr(&report::explanation(&summary));
+        io::to_stderr(&format!("{}\n", report.explanation()));
     }
     if args.stats {
         let gap = if args.explain { "\n" } else { "" };
-        io::to_stderr(&format!("{gap}{}", report::statistics(&summary, &options.target.name)));
+        io::to_stderr(&format!("{gap}{report}\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

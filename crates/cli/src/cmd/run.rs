@@ -66,10 +66,7 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
         (None, Some(recorded)) => vec![recorded],
         (None, None) => options.random_inputs(module, args.seed.unwrap_or(0))?,
     };
-    let infeed = match &args.infeed {
-        Some(path) => tilewright::read_infeed(path)?,
-        None => Vec::new(),
-    };
+    let infeed = io::infeed(args.infeed.as_deref())?;
     let profiler = args.profile.then(Profiler::default);
     let progress = Progress::new();
     let watched = [Watched { module, progress: &progress }];
@@ -98,10 +95,10 @@ fn told(args: &Run, summary: &RunReport) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(profile) = &summary.profile {
-        io::to_stderr(&report::profile(profile));
+        io::to_stderr(&format!("{profile}\n"));
     }
     if args.stats {
-        io::to_stderr(&report::run(summary));
+        io::to_stderr(&format!("{summary}\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -35,4 +35,4 @@ pub(crate) use pass::byte_size;
 pub use pass::{Context, Pass, Skipped};
 pub use pipelines::{PIPELINES, Pipeline, pipeline};
 pub(crate) use report::place_of;
-pub use report::{Note, PassReport, Report, StopReason, Verdict};
+pub use report::{Explanation, Note, PassReport, Report, StopReason, Verdict, table};

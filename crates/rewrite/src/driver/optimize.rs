@@ -35,7 +35,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
     let model = CostModel::new(&options.target, &memo);
     if let Some(mixed) = module.mixes_precision() {
         let notes = vec![mixed_left(&module, mixed)];
-        return Ok(left_alone(module, notes, model));
+        return Ok(left_alone(module, notes, model, options));
     }
     let observe = &mut |pass: &'static str, module: &Module| options.show(pass, module);
     let mut run = Run::new(&module, &plan, options, &memo, observe);
@@ -56,6 +56,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
     let Run { module: changed, passes, mut notes, rolled_back, cost_gated, .. } = run;
     notes.extend(rolled_back);
     let mut notes = relevant(notes);
+    let target = options.target.name.clone();
     if plan.cost_gated.is_empty() || gains {
         let around = match simplest {
             Some((simplest, _)) if gains => around_gains(
@@ -74,7 +75,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
             Some(around) => around,
             None => (verified(changed)?, after),
         };
-        let done = Done { notes, stopped, passes };
+        let done = Done { target, notes, stopped, passes };
         let report = Report { unchanged: false, ..before.report(&after, done) };
         return Ok(Optimized { module, report });
     }
@@ -82,13 +83,20 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
     if cost_gated > 0 {
         notes.push(whole_left(least, reached, options));
     }
-    Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
+    let done = Done { target, notes, stopped, passes };
+    Ok(Optimized { module, report: before.report(&before, done) })
 }
 
 /// A module that no pass may touch, with the reasons.
-fn left_alone(module: Verified, notes: Vec<Note>, model: CostModel<'_>) -> Optimized {
+fn left_alone(
+    module: Verified,
+    notes: Vec<Note>,
+    model: CostModel<'_>,
+    options: &Options,
+) -> Optimized {
     let figures = Figures::of(&module, model);
-    let done = Done { notes, stopped: StopReason::Fixpoint, passes: Vec::new() };
+    let target = options.target.name.clone();
+    let done = Done { target, notes, stopped: StopReason::Fixpoint, passes: Vec::new() };
     let report = figures.report(&figures, done);
     Optimized { module, report }
 }
