@@ -221,9 +221,9 @@ fn refuse_padding(module: &Module) -> Result<(), Error> {
 /// # fn main() -> Result<(), tilewright::Error> {
 /// let module = tilewright::parse("HloModule m\nENTRY e {\n  ROOT x = f32[2] parameter(0)\n}")?;
 /// let text = tilewright::print(&module, &PrintOptions::default())?;
-/// assert!(text.contains("ROOT %x = f32[2]{0} parameter(0)"));
+/// assert!(text.contains("ROOT %x = f32[2] parameter(0)"));
 /// let short = tilewright::print(&module, &PrintOptions::new().with_form(Form::Short))?;
-/// assert!(short.len() < text.len());
+/// assert!(short.contains("ROOT x = f32[2] parameter(0)"));
 /// # Ok(())
 /// # }
 /// ```
