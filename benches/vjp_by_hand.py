@@ -101,13 +101,13 @@ def one_pass(
 ) -> tuple[Array, ...]:
     """The same, with every sum about the mean of a sample."""
     _, h, w, _ = norm.shape
-    pilot = x[:, 1::4, 1::4].mean((1, 2))
-    e = x - spread(pilot)
+    shift = x[:, 1::4, 1::4].mean((1, 2))
+    e = x - spread(shift)
     sum_e, sum_dy = norm.sums(e), norm.sums(dy)
-    mean = norm.mean(sum_e + h * w * pilot)
-    shift = mean - pilot
-    squares = norm.sums(e * e) - shift * (2 * sum_e - h * w * shift)
-    products = norm.sums(dy * e) - shift * sum_dy
+    mean = norm.mean(sum_e + h * w * shift)
+    offset = mean - shift
+    squares = norm.sums(e * e) - offset * (2 * sum_e - h * w * offset)
+    products = norm.sums(dy * e) - offset * sum_dy
     d, variance = x - spread(mean), norm.mean(squares)
     return finished(norm, d, variance, (sum_dy, products), scale, dy)
 

@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tilewright::module::Form;
-use tilewright::{Options, PrintOptions};
+use tilewright::{Form, Options, PrintOptions};
 
 #[allow(dead_code, reason = "it is a program, too")]
 #[path = "../../crates/tilewright/examples/custom_rule.rs"]
@@ -61,7 +60,7 @@ fn the_readme_says_what_opt_prints() {
     let module = tilewright::parse(&source).expect("a module");
     let better = tilewright::optimize(module, &Options::new(target)).expect("a pipeline").module;
     let short = PrintOptions::new().with_form(Form::Short);
-    let better = tilewright::print_with(&better, &short).expect("a text");
+    let better = tilewright::print(&better, &short).expect("a text");
     assert_eq!(blocks(&read("README.md"), "text"), [entry(&source), entry(&better)]);
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tilewright::Limits;
 use tilewright::interp::Devices;
 use tilewright::lower::Strategy;
-use tilewright::module::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
+use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///

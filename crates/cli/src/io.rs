@@ -1,5 +1,6 @@
 //! Files, stdin and stdout: all reading and writing of the command.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
+use serde::Serialize;
+use tilewright::ir::Literal;
 use tilewright::{Emit, Error, Loaded};
 
 use crate::args::Cli;
@@ -37,6 +40,11 @@ pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
     } else {
         tilewright::load_file(path)
     }
+}
+
+/// The arrays that infeed instructions read; none without a file.
+pub(crate) fn infeed(path: Option<&Path>) -> Result<Vec<Literal>, Error> {
+    path.map_or(Ok(Vec::new()), tilewright::read_infeed)
 }
 
 /// Where a result goes.
@@ -144,8 +152,13 @@ pub(crate) fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
+/// A report as text or as JSON, ended by a newline.
+pub(crate) fn report<T: Display + Serialize>(report: &T, as_json: bool) -> Result<String> {
+    if as_json { json(report) } else { Ok(format!("{report}\n")) }
+}
+
 /// A value as JSON, ended by a newline.
-pub(crate) fn json<T: serde::Serialize>(value: &T) -> Result<String> {
+pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
     text.push('\n');
     Ok(text)

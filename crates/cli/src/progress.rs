@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tilewright::interp::Progress;
 use tilewright::ir::Module;
+use tilewright::report::{count, shortened};
 
 use crate::io;
 
@@ -78,6 +79,6 @@ fn line(watched: &Watched<'_>, terminal: bool) -> String {
     let bound = module.instruction_bound();
     let at = progress.instruction().filter(|id| tilewright::ir::Entity::index(*id) < bound);
     let at = at.map(|id| format!(", at `{}`", module.name_of(id))).unwrap_or_default();
-    let text = format!("{}: {} steps{at}", module.name, crate::report::count(progress.steps()));
-    if terminal { format!("{ERASE}{}", crate::report::shortened(&text)) } else { text + "\n" }
+    let text = format!("{}: {} steps{at}", module.name, count(progress.steps()));
+    if terminal { format!("{ERASE}{}", shortened(&text)) } else { text + "\n" }
 }

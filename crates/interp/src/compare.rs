@@ -198,50 +198,7 @@ pub fn compare(
     actual: &Literal,
     tolerance: impl Fn(ElementType) -> Tolerance,
 ) -> Result<Vec<Comparison>, CompareError> {
-    let tolerance = |_, element_type| tolerance(element_type);
-    compare_with(expected, actual, tolerance, &Slack::default())
-}
-
-/// As [`compare`], with the tolerance for each leaf by its number and type, and
-/// where elements may differ by their own slack, too.
-///
-/// # Errors
-/// If they are not of the same shape.
-pub fn compare_with(
-    expected: &Literal,
-    actual: &Literal,
-    tolerance: impl Fn(usize, ElementType) -> Tolerance,
-    slack: &Slack,
-) -> Result<Vec<Comparison>, CompareError> {
-    let (expected, actual) = (expected.leaves(), actual.leaves());
-    if expected.len() != actual.len() {
-        return Err(CompareError::Count { expected: expected.len(), actual: actual.len() });
-    }
-    let mut comparisons = Vec::with_capacity(expected.len());
-    for (index, (expected, actual)) in expected.into_iter().zip(actual).enumerate() {
-        let mismatch = || {
-            let (expected, actual) = (expected.shape().to_string(), actual.shape().to_string());
-            CompareError::Shape { index, expected, actual }
-        };
-        if !expected.shape().compatible(&actual.shape()) {
-            return Err(mismatch());
-        }
-        comparisons.push(match (expected, actual) {
-            (Literal::Array(expected), Literal::Array(actual)) => {
-                let tolerance = tolerance(index, expected.element_type());
-                compare_arrays(index, expected, actual, tolerance, slack.of(index))
-            }
-            (Literal::Token, Literal::Token) => {
-                Comparison { index, equal: true, max_abs: 0.0, max_ulp: 0, largest: 0.0, at: None }
-            }
-            (Literal::Elided(_), _) | (_, Literal::Elided(_)) => {
-                return Err(CompareError::Elided { index });
-            }
-            // Leaves are no tuples, and a token has no array's shape.
-            (Literal::Array(_) | Literal::Token | Literal::Tuple(_), _) => return Err(mismatch()),
-        });
-    }
-    Ok(comparisons)
+    Slack::default().compare(expected, actual, |_, element_type| tolerance(element_type))
 }
 
 fn compare_arrays(
@@ -301,6 +258,55 @@ pub struct Slack {
 }
 
 impl Slack {
+    /// As [`compare()`], with the tolerance for each array by its number and type, where elements
+    /// may differ by this slack, too.
+    ///
+    /// # Errors
+    /// If the values are not of the same shape, or one of them has no value.
+    pub fn compare(
+        &self,
+        expected: &Literal,
+        actual: &Literal,
+        tolerance: impl Fn(usize, ElementType) -> Tolerance,
+    ) -> Result<Vec<Comparison>, CompareError> {
+        let (expected, actual) = (expected.leaves(), actual.leaves());
+        if expected.len() != actual.len() {
+            return Err(CompareError::Count { expected: expected.len(), actual: actual.len() });
+        }
+        let mut comparisons = Vec::with_capacity(expected.len());
+        for (index, (expected, actual)) in expected.into_iter().zip(actual).enumerate() {
+            let mismatch = || {
+                let (expected, actual) = (expected.shape().to_string(), actual.shape().to_string());
+                CompareError::Shape { index, expected, actual }
+            };
+            if !expected.shape().compatible(&actual.shape()) {
+                return Err(mismatch());
+            }
+            comparisons.push(match (expected, actual) {
+                (Literal::Array(expected), Literal::Array(actual)) => {
+                    let tolerance = tolerance(index, expected.element_type());
+                    compare_arrays(index, expected, actual, tolerance, self.of(index))
+                }
+                (Literal::Token, Literal::Token) => Comparison {
+                    index,
+                    equal: true,
+                    max_abs: 0.0,
+                    max_ulp: 0,
+                    largest: 0.0,
+                    at: None,
+                },
+                (Literal::Elided(_), _) | (_, Literal::Elided(_)) => {
+                    return Err(CompareError::Elided { index });
+                }
+                // Leaves are no tuples, and a token has no array's shape.
+                (Literal::Array(_) | Literal::Token | Literal::Tuple(_), _) => {
+                    return Err(mismatch());
+                }
+            });
+        }
+        Ok(comparisons)
+    }
+
     /// Widens it to `factor` times the distance between two results of one
     /// program.
     pub fn widen(&mut self, expected: &Literal, moved: &Literal, factor: f64) {

@@ -114,47 +114,58 @@ pub fn inputs_for(
     seed: u64,
     kind: InputKind,
 ) -> Result<Vec<Literal>, InputError> {
-    inputs_within(module, seed, kind, &Limits::default())
-}
-
-/// As [`inputs_for`], with other limits.
-///
-/// # Errors
-/// As for [`inputs_for`].
-pub fn inputs_within(
-    module: &Verified,
-    seed: u64,
-    kind: InputKind,
-    limits: &Limits,
-) -> Result<Vec<Literal>, InputError> {
-    let mut all = inputs_on(module, seed, kind, limits, 1)?;
+    let mut all = RandomInputs::new(seed, kind).generate(module)?;
     Ok(all.pop().unwrap_or_default())
 }
 
-/// Like [`inputs_within`], with different inputs for each of several devices; the first device
-/// has those of a single device. A module before partitioning, whose calls take each device's
-/// part of whole arrays, has the same inputs on all devices.
-///
-/// # Errors
-/// As for [`inputs_for`].
-pub fn inputs_on(
-    module: &Verified,
+/// Random inputs for one or several devices. [`inputs_for`] is the common case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomInputs {
     seed: u64,
     kind: InputKind,
-    limits: &Limits,
+    limits: Limits,
     devices: usize,
-) -> Result<Vec<Vec<Literal>>, InputError> {
-    let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
-    let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
-    check_size(&shapes, limits, devices)?;
-    let ranges = ranges::of_parameters(module);
-    if takes_parts(module) {
-        let same = inputs_from(&shapes, &ranges, Maker { seed, kind, stream: 0 })?;
-        return Ok(vec![same; devices]);
+}
+
+impl RandomInputs {
+    /// Inputs of a kind from a seed, for one device, within the default [`Limits`].
+    pub fn new(seed: u64, kind: InputKind) -> Self {
+        Self { seed, kind, limits: Limits::default(), devices: 1 }
     }
-    let first_streams = (0..devices).zip((0u64..).step_by(1 << 32));
-    let inputs = |(_, stream)| inputs_from(&shapes, &ranges, Maker { seed, kind, stream });
-    first_streams.map(inputs).collect()
+
+    /// The limits of the memory of all inputs together.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The number of devices, each with inputs of its own; the first has those of a single
+    /// device. A module before partitioning, whose calls take each device's part of whole
+    /// arrays, has the same inputs on all devices.
+    #[must_use]
+    pub fn devices(self, devices: usize) -> Self {
+        Self { devices, ..self }
+    }
+
+    /// The inputs for the entry computation of a module, one list for each device.
+    ///
+    /// # Errors
+    /// As for [`inputs_for`].
+    pub fn generate(self, module: &Verified) -> Result<Vec<Vec<Literal>>, InputError> {
+        let Self { seed, kind, limits, devices } = self;
+        let parameters =
+            module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
+        let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
+        check_size(&shapes, &limits, devices)?;
+        let ranges = ranges::of_parameters(module);
+        if takes_parts(module) {
+            let same = inputs_from(&shapes, &ranges, Maker { seed, kind, stream: 0 })?;
+            return Ok(vec![same; devices]);
+        }
+        let first_streams = (0..devices).zip((0u64..).step_by(1 << 32));
+        let inputs = |(_, stream)| inputs_from(&shapes, &ranges, Maker { seed, kind, stream });
+        first_streams.map(inputs).collect()
+    }
 }
 
 /// The inputs of one device, from its streams of random numbers.

@@ -73,9 +73,7 @@ mod widened;
 
 use tilewright_ir::{Literal, Verified};
 
-pub use compare::{
-    CompareError, Comparison, Difference, Slack, Tolerance, Tolerances, compare, compare_with,
-};
+pub use compare::{CompareError, Comparison, Difference, Slack, Tolerance, Tolerances, compare};
 pub use delegate::Delegate;
 pub use devices::{
     Devices, MOST_DEVICES, join_rows, shape_of_rows, split_rows, takes_parts, tells_devices_apart,
@@ -83,7 +81,7 @@ pub use devices::{
 pub use elementwise::Elementwise;
 pub use error::EvalError;
 pub use evaluation::{Evaluation, Outputs};
-pub use inputs::{InputError, InputKind, inputs_for, inputs_on, inputs_within};
+pub use inputs::{InputError, InputKind, RandomInputs, inputs_for};
 pub use limits::{Limits, WORK_PER_STEP};
 pub use nearness::{Coverage, Growth, as_near, float_elements};
 pub use nudge::{Movable, Move, nudged};

@@ -6,7 +6,7 @@ use std::io::{Cursor, Write};
 
 use half::bf16;
 use tilewright_interp::{
-    InputError, InputKind, Limits, Tolerance, compare, inputs_for, inputs_on, npz,
+    InputError, InputKind, Limits, RandomInputs, Tolerance, compare, inputs_for, npz,
 };
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, Native, Shape};
 
@@ -244,7 +244,8 @@ fn devices_have_inputs_of_their_own() {
     let text = "HloModule m\nENTRY e {\n  ROOT a = f32[50] parameter(0)\n}";
     let module = tilewright_text::parse_and_verify(text).map_err(|e| format!("{e:?}")).unwrap();
     let limits = Limits { max_bytes: 600, ..Limits::default() };
-    let on = |count| inputs_on(&module, 3, InputKind::Normal, &limits, count);
+    let inputs = RandomInputs::new(3, InputKind::Normal).limits(limits);
+    let on = |count| inputs.devices(count).generate(&module);
     let three = on(3).unwrap();
     assert_eq!(three[0], inputs_for(&module, 3, InputKind::Normal).unwrap());
     assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);

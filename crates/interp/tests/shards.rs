@@ -1,6 +1,6 @@
 //! Calls between the shapes of the whole and of a shard, on several partitions.
 
-use tilewright_interp::{Devices, EvalError, Evaluation, InputKind, Limits, inputs_on};
+use tilewright_interp::{Devices, EvalError, Evaluation, InputKind, RandomInputs};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, Verified};
 
 fn module(header: &str, body: &str) -> Verified {
@@ -90,7 +90,7 @@ fn whole_arrays_are_the_same_on_all() {
     let [dims, axes] = ["[{'y'}, {'x'}]", "'x', 'y'"].map(quoted);
     let part = call("ROOT p", "a", "s32[2,2]", "GlobalToLocal", &dims, &axes);
     let module = module(MESH, &format!("a = s32[4,4] parameter(0)\n{part}"));
-    let inputs = inputs_on(&module, 0, InputKind::Normal, &Limits::default(), 4).unwrap();
+    let inputs = RandomInputs::new(0, InputKind::Normal).devices(4).generate(&module).unwrap();
     assert!(inputs.iter().all(|device| *device == inputs[0]));
 }
 

@@ -18,8 +18,10 @@ pub mod reshape_motion;
 pub mod sums;
 
 pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};
+#[doc(hidden)]
+pub use driver::table;
 pub use driver::{
-    AddedPass, Context, Evaluate, Note, OptimizeError, Optimized, Options, PIPELINES, Pass,
-    PassReport, PassSelection, Pipeline, Report, Skipped, StopReason, Verdict, numbers, optimize,
-    optimize_observed, pipeline, registry,
+    AddedPass, Context, Evaluate, Explanation, Note, OptimizeError, Optimized, Options, PIPELINES,
+    Pass, PassObserver, PassReport, PassSelection, Pipeline, Report, Skipped, StopReason, Verdict,
+    numbers, optimize, pipeline, registry,
 };

@@ -308,7 +308,7 @@ fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
 const MANY: usize = 10_000;
 
 #[test]
-fn ten_thousand_sums_over_one_image_take_seconds() {
+fn ten_thousand_sums_over_one_array_take_seconds() {
     let mut body = String::from("x = f32[5,7,3] parameter(0)\n");
     for i in 0..MANY {
         body += &format!(
@@ -328,7 +328,7 @@ fn ten_thousand_sums_over_one_image_take_seconds() {
 }
 
 #[test]
-fn sums_over_ten_thousand_images_take_seconds() {
+fn sums_over_ten_thousand_arrays_take_seconds() {
     let mut body =
         String::from("s = f32[3] parameter(0)\nw = f32[5,7,3] broadcast(s), dimensions={2}\n");
     let mut results = Vec::new();
@@ -347,7 +347,7 @@ fn sums_over_ten_thousand_images_take_seconds() {
     let entry = module.entry().expect("an entry");
     let is_reduce = |&id: &InstId| module.opcode(id) == tilewright_ir::Opcode::Reduce;
     let reduces = module.instructions(entry).filter(is_reduce).count();
-    assert_eq!(reduces, MANY, "one for each image");
+    assert_eq!(reduces, MANY, "one for each array");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Random modules with several sums of products of images and what is broadcast, in
+//! Random modules with several sums of products of large arrays and what is broadcast, in
 //! several types, some through reshapes: pulled apart, they compute the same.
 //!
 //! Integers to the bit. Floats within a bound that follows from what is computed: a
@@ -115,13 +115,13 @@ impl Text {
         self.line("b", dims, &op)
     }
 
-    /// A product of at least one image, in any order.
-    fn product(&mut self, dims: &[i64], images: &[String], small: &mut Pool) -> String {
-        let mut value = images[self.random.below(images.len())].clone();
+    /// A product of at least one large array, in any order.
+    fn product(&mut self, dims: &[i64], arrays: &[String], small: &mut Pool) -> String {
+        let mut value = arrays[self.random.below(arrays.len())].clone();
         for _ in 0..self.random.below(5) {
-            let image = self.random.chance(35);
-            let other = if image {
-                images[self.random.below(images.len())].clone()
+            let is_large = self.random.chance(35);
+            let other = if is_large {
+                arrays[self.random.below(arrays.len())].clone()
             } else {
                 self.small(dims, small)
             };
@@ -191,12 +191,12 @@ fn random_sums(seed: u64, magnitudes: bool) -> (String, &'static str, f64) {
     let (body, parameters, named) = (String::new(), 0, 0);
     let mut text = Text { random, of, is_float, magnitudes, dims, body, parameters, named };
     let (dims, other) = (text.dims.clone(), text.regrouped());
-    let images: Vec<String> =
+    let arrays: Vec<String> =
         (0..1 + text.random.below(2)).map(|_| text.parameter(&dims)).collect();
     let (mut small, mut small_of_other): (Pool, Pool) = Default::default();
     let (mut results, mut shapes) = (Vec::new(), Vec::new());
     for _ in 0..2 + text.random.below(3) {
-        let mut value = text.product(&dims, &images, &mut small);
+        let mut value = text.product(&dims, &arrays, &mut small);
         let mut at = dims.clone();
         if text.random.chance(35) {
             at.clone_from(&other);
@@ -228,7 +228,7 @@ fn random_sums(seed: u64, magnitudes: bool) -> (String, &'static str, f64) {
     (printed, of, unit)
 }
 
-/// A target on which it pays to read an image once rather than twice.
+/// A target on which it pays to read a large array once rather than twice.
 fn reads_are_dear(options: Options) -> Options {
     let mut target = Target::builtin("linear").expect("a target");
     target.vector_memory_bytes = 64 * 128;

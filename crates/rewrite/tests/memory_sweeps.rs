@@ -1,8 +1,8 @@
-//! In how many passes images are read, counted by hand; and what it costs to read
-//! them again.
+//! The memory sweeps of modules, counted by hand, and the cost of reading a large array
+//! again.
 //!
-//! On `tpu-like` all that waits for the same shares a pass, on `cpu` each sum and each
-//! result reads for itself.
+//! On `tpu-like`, instructions that wait for the same value share a sweep; on `cpu`, each sum
+//! and each result reads its arrays in a sweep of its own.
 
 mod common;
 
@@ -11,7 +11,7 @@ use tilewright_ir::{Opcode, Verified};
 use tilewright_rewrite::cost::memory_sweeps;
 use tilewright_rewrite::instruction_costs;
 
-/// Passes on `tpu-like` and on `cpu`.
+/// The memory sweeps on `tpu-like` and on `cpu`.
 fn counted(module: &Verified) -> [usize; 2] {
     ["tpu-like", "cpu"].map(|name| memory_sweeps(module, &target(name)))
 }
@@ -106,12 +106,12 @@ fn batch_norm_waits_for_its_mean_and_then_for_its_variance() {
 /// what is multiplied by the deviation's inverse waits for it, and the gradient of the
 /// mean for that of the variance.
 fn batch_norm_vjp() -> Verified {
-    let image = "f32[32,32,32,128]";
-    let wide = |name: &str, of: &str| format!("{name} = {image} broadcast({of}), dimensions={{3}}");
+    let large = "f32[32,32,32,128]";
+    let wide = |name: &str, of: &str| format!("{name} = {large} broadcast({of}), dimensions={{3}}");
     let sum = |name: &str, of: &str| {
         format!("{name} = f32[128] reduce({of}, zero), dimensions={{0,1,2}}, to_apply=add")
     };
-    let op = |name: &str, op: &str| format!("{name} = {image} {op}");
+    let op = |name: &str, op: &str| format!("{name} = {large} {op}");
     let lines = [
         op("x", "parameter(0)"),
         op("dy", "parameter(1)"),
@@ -145,7 +145,7 @@ fn batch_norm_vjp() -> Verified {
         wide("wall", "all"),
         op("two", "add(direct, by_variance)"),
         op("dx", "add(two, wall)"),
-        format!("ROOT out = ({image}, {image}, f32[128], f32[128]) tuple(y, dx, dscale, doffset)"),
+        format!("ROOT out = ({large}, {large}, f32[128], f32[128]) tuple(y, dx, dscale, doffset)"),
     ];
     with_reducers(&lines.join("\n"))
 }

@@ -1,4 +1,4 @@
-//! How often an image is read for a norm and its gradient, counted on the graph: by
+//! How often the normalised array is read for a norm and its gradient, counted on the graph: by
 //! default at most four times, and with fast math twice, which is the least there can
 //! be: once for all sums, and once for what is computed with them.
 
@@ -48,7 +48,7 @@ fn counted(prefixes: &[&str]) -> Vec<(String, [usize; 3])> {
 }
 
 #[test]
-fn a_norm_and_its_gradient_read_the_image_as_often_as_they_must() {
+fn a_norm_and_its_gradient_read_the_array_as_often_as_they_must() {
     let norms = counted(&NORMS);
     assert!(norms.len() >= 15, "{} programs", norms.len());
     for (name, [original, default, fast]) in norms {

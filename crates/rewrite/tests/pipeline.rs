@@ -170,10 +170,10 @@ fn modules_without_the_patterns_come_back_as_they_are() {
     for (name, before) in models {
         for target in ["cpu", "linear", "tpu-like"] {
             let after = optimized(&before, &pipeline("default", target));
-            // There sums along three dims are sums along one, and an image that is large is
+            // There sums along three dims are sums along one, and a large array is
             // centred anew for its variance.
             if target == "cpu" && name.contains("batch_norm") {
-                let mut made = heart_changes(&after);
+                let mut made = cost_gated_changes(&after);
                 made.retain(|&pass| !name.starts_with("real/") || pass != "rematerialize");
                 assert_eq!(made, ["merged-dims"], "{:?}", after.report.notes);
                 continue;
@@ -185,7 +185,7 @@ fn modules_without_the_patterns_come_back_as_they_are() {
 }
 
 /// Which cost-gated passes changed anything.
-fn heart_changes(after: &Optimized) -> Vec<&'static str> {
+fn cost_gated_changes(after: &Optimized) -> Vec<&'static str> {
     let passes =
         registry::PASSES.iter().filter(|pass| pass.is_cost_gated()).map(|pass| pass.name());
     passes.filter(|name| changes(after, name) > 0).collect()
@@ -201,7 +201,7 @@ fn gradients_of_batch_norm_change_for_their_sums_alone() {
             let after = optimized(&before, &without_latency(target));
             let (report, notes) = (&after.report, &after.report.notes);
             assert!(!report.unchanged, "{name} on {target}: {notes:?}");
-            let mut made = heart_changes(&after);
+            let mut made = cost_gated_changes(&after);
             made.retain(|&pass| {
                 target != "cpu" || !["merged-dims", "rematerialize"].contains(&pass)
             });
@@ -294,11 +294,11 @@ fn a_cleanup_finds_no_reshape_to_move() {
     assert_eq!(cost_gated(&after), (0, 0), "{}", short(&after.module));
 }
 
-/// One channel in each group of an image that does not stay in vector memory: nothing but
-/// dims of size 1 is to be moved, and the image loses its padding.
+/// One channel in each group of an array that does not stay in vector memory: the only move is
+/// that of dims of size 1, and the array loses its padding.
 #[test]
-fn what_degenerate_dims_of_a_large_array_alone_save_is_kept() {
-    let before = module(include_str!("../../../fixtures/rewrite/unit-dims/image.hlo"));
+fn unit_dims_of_a_large_array_are_removed_even_if_nothing_else_changes() {
+    let before = module(include_str!("../../../fixtures/rewrite/unit-dims/large_array.hlo"));
     let mut options = Options::new(target("tpu-like"));
     options.target.vector_memory_bytes = 65_536;
     let after = optimized(&before, &options);
@@ -309,17 +309,17 @@ fn what_degenerate_dims_of_a_large_array_alone_save_is_kept() {
 /// The statistics of a layer norm: a backend lays out what stays in vector memory so that
 /// dims of size 1 take no room.
 #[test]
-fn degenerate_dims_of_small_arrays_beside_a_large_one_are_left() {
+fn unit_dims_of_small_arrays_beside_a_large_one_are_left() {
     let before = module(
         "HloModule statistics
 ENTRY main {
-  image = f32[8,197,768] parameter(0)
+  large = f32[8,197,768] parameter(0)
   sum = f32[8,197] parameter(1)
   kept = f32[8,197,1] reshape(sum)
   root = f32[8,197,1] rsqrt(kept)
   dropped = f32[8,197] reshape(root)
   scales = f32[8,197,768] broadcast(dropped), dimensions={0,1}
-  ROOT scaled = f32[8,197,768] multiply(image, scales)
+  ROOT scaled = f32[8,197,768] multiply(large, scales)
 }
 ",
     );
@@ -329,7 +329,7 @@ ENTRY main {
     }
 }
 
-/// PassSelection take the type of a result from its operands.
+/// Passes take the type of a result from its operands.
 #[test]
 fn modules_of_several_precisions_are_left_alone() {
     let lines = |text: &str| text.replace("f32[2,3] add(p.0, p.1)", "bf16[2,3] add(p.0, p.1)");

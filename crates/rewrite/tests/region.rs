@@ -23,7 +23,7 @@ fn interior<'a>(module: &'a Module, region: &Region) -> Vec<&'a str> {
 }
 
 /// The live-ins by name with the letter of their kind, sorted.
-fn leaves(module: &Module, region: &Region) -> Vec<String> {
+fn live_ins(module: &Module, region: &Region) -> Vec<String> {
     let letter = |kind| match kind {
         LiveInKind::Reshape(_) => 'r',
         LiveInKind::Broadcast(_) => 'b',
@@ -95,7 +95,7 @@ fn a_region_is_found_whole_from_any_member() {
             names.join(" ")
         };
         assert_eq!(sorted(&region), sorted(&all), "from {start}");
-        assert_eq!(leaves(&module, &region), leaves(&module, &all), "from {start}");
+        assert_eq!(live_ins(&module, &region), live_ins(&module, &all), "from {start}");
         assert_eq!(live_outs(&module, &region), live_outs(&module, &all), "from {start}");
     }
 }
@@ -105,7 +105,7 @@ fn what_goes_in_and_comes_out() {
     let module = module(DIAMOND);
     let region = around(&module, "e");
     assert_eq!(region.dims.as_slice(), [4, 2, 3]);
-    assert_eq!(leaves(&module, &region), ["b spread", "i number", "o w", "r in"]);
+    assert_eq!(live_ins(&module, &region), ["b spread", "i number", "o w", "r in"]);
     let expected =
         ["o d -> turned", "o f -> spread_again", "o f -> t", "r f -> back", "s e -> sum"];
     assert_eq!(live_outs(&module, &region), expected);
@@ -131,9 +131,9 @@ fn a_broadcast_or_iota_is_a_region_by_itself() {
     let module = module(DIAMOND);
     let region = around(&module, "spread");
     assert!(region.interior.is_empty());
-    assert_eq!(leaves(&module, &region), ["b spread"]);
+    assert_eq!(live_ins(&module, &region), ["b spread"]);
     assert_eq!(live_outs(&module, &region), ["o spread -> b"]);
-    assert_eq!(leaves(&module, &around(&module, "number")), ["i number"]);
+    assert_eq!(live_ins(&module, &around(&module, "number")), ["i number"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ ENTRY main {{
 }
 
 #[test]
-fn a_user_in_two_slots_is_one_exit() {
+fn a_user_in_two_slots_is_one_live_out() {
     let module = module(
         "HloModule twice
 ENTRY main {
@@ -183,7 +183,7 @@ ENTRY main {
 }
 
 #[test]
-fn the_root_is_an_exit_without_a_user() {
+fn the_root_is_a_live_out_without_a_user() {
     let module = module(
         "HloModule root
 ENTRY main {
@@ -197,7 +197,7 @@ ENTRY main {
 }
 
 #[test]
-fn a_reduce_of_several_arrays_is_a_simple_exit_if_the_others_fit_any_dims() {
+fn a_reduce_of_several_arrays_is_a_reduced_live_out_if_the_others_fit_any_dims() {
     let kind = |arrays: &str, inits: &str| {
         let module = module(&format!(
             "HloModule odd
@@ -279,7 +279,7 @@ ENTRY main {
     assert_eq!(names, ["a", "b", "c"]);
     let movable = region.movable(&module);
     assert_eq!(interior(&module, &movable), ["a", "c"]);
-    assert_eq!(leaves(&module, &movable), ["o b", "r in"]);
+    assert_eq!(live_ins(&module, &movable), ["o b", "r in"]);
     assert_eq!(live_outs(&module, &movable), ["o a -> b", "r c -> back"]);
     assert_eq!(movable.blocked, []);
 }

@@ -54,7 +54,7 @@ pub struct Options {
 #[derive(Clone, Copy, Debug)]
 pub struct Weights {
     /// A parameter, constant or iota.
-    pub leaf: u32,
+    pub input: u32,
     /// An elementwise op.
     pub elementwise: u32,
     /// A comparison and what it chooses, or a clamp.
@@ -84,7 +84,7 @@ pub struct Weights {
 impl Default for Weights {
     fn default() -> Self {
         Self {
-            leaf: 6,
+            input: 6,
             elementwise: 24,
             choose: 6,
             reshape: 16,
@@ -104,10 +104,10 @@ impl Default for Weights {
 impl Weights {
     /// The weights as a list, in the order of the fields.
     fn list(&self) -> [u32; 13] {
-        let Self { leaf, elementwise, choose, reshape, broadcast, transpose, .. } = *self;
+        let Self { input, elementwise, choose, reshape, broadcast, transpose, .. } = *self;
         let Self { convert, reduce, norm, call, branch, repeat, duplicate, .. } = *self;
         [
-            leaf,
+            input,
             elementwise,
             choose,
             reshape,
@@ -172,7 +172,7 @@ fn build(seed: u64, options: &Options) -> Result<Verified, BuildError> {
     let mut builder = Builder::new(&format!("random_{seed}"));
     let mut graph = Graph::new(&mut builder, &mut rng, &mut shared);
     for _ in 0..2 {
-        graph.leaf()?;
+        graph.input()?;
     }
     while graph.len() < options.instructions {
         graph.step()?;

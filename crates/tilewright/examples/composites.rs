@@ -12,8 +12,9 @@ use std::io::{self, Write as _};
 use std::str::FromStr;
 
 use tilewright::composite::{
-    BatchNorm, Norm, Variance, argmax, argmin, batch_norm, diagonal, ghost_batch_norm, group_norm,
-    instance_norm, layer_norm, log_softmax, mean, rms_norm, softmax, top_k, variance, weight_norm,
+    BatchNorm, Groups, Norm, Variance, argmax, argmin, batch_norm, diagonal, ghost_batch_norm,
+    group_norm, instance_norm, layer_norm, log_softmax, mean, rms_norm, softmax, top_k, variance,
+    weight_norm,
 };
 use tilewright::prelude::*;
 
@@ -24,7 +25,7 @@ fn main() -> Result<()> {
     let name = words.next().ok_or("name a composite, such as softmax")?;
     let x = words.next().ok_or("give the shape of the array, such as f32[2,3]")?;
     let module = build(&name, &x, &Arguments::new(words))?;
-    Ok(io::stdout().write_all(tilewright::print(&module)?.as_bytes())?)
+    Ok(io::stdout().write_all(tilewright::print(&module, &PrintOptions::default())?.as_bytes())?)
 }
 
 fn build(name: &str, shape: &str, given: &Arguments) -> Result<Verified> {
@@ -68,12 +69,12 @@ fn composite(
         "batch_norm" => all(batch_norm(b, x, one("channel")?, norm)?),
         "ghost_batch_norm" => {
             let (batch, channel, groups) = (one("batch")?, one("channel")?, one("groups")?);
-            all(ghost_batch_norm(b, x, batch, channel, groups, norm)?)
+            all(ghost_batch_norm(b, x, Groups { dim: batch, count: groups }, channel, norm)?)
         }
         "instance_norm" => vec![instance_norm(b, x, &many("batch")?, one("channel")?, norm)?],
         "group_norm" => {
             let (batch, channel, groups) = (many("batch")?, one("channel")?, one("groups")?);
-            vec![group_norm(b, x, &batch, channel, groups, norm)?]
+            vec![group_norm(b, x, &batch, Groups { dim: channel, count: groups }, norm)?]
         }
         "weight_norm" => vec![weight_norm(b, x, &many("kept")?, norm.epsilon, norm.scale)?],
         _ => return Err(format!("there is no composite `{name}`").into()),

@@ -74,7 +74,8 @@ pub(crate) fn shown() -> Result<String, Box<dyn std::error::Error>> {
     let why = max_of_exp().patch_or_why(&after, root, FloatMode::Regroup);
     let why = why.err().ok_or("the rule applies again")?;
     let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
-    let [before, after] = [tilewright::print(&before)?, tilewright::print(&after)?];
+    let text = |module| tilewright::print(module, &PrintOptions::default());
+    let [before, after] = [text(&before)?, text(&after)?];
     Ok(format!("{before}\n{after}\n{}\n{why}\n", notes.join("\n")))
 }
 

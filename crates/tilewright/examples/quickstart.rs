@@ -22,12 +22,14 @@ fn main() -> Result<()> {
     let Optimized { module: after, report } = tilewright::optimize(before.clone(), &options)?;
 
     let mut out = io::stdout().lock();
-    writeln!(out, "{}\n{}", tilewright::print(&before)?, tilewright::print(&after)?)?;
+    for module in [&before, &after] {
+        writeln!(out, "{}", tilewright::print(module, &PrintOptions::default())?)?;
+    }
     writeln!(out, "modelled cycles: {:.0} -> {:.0}", report.before.cycles, report.after.cycles)?;
 
     let inputs = tilewright::random_inputs(&before, 0)?;
     for module in [&before, &after] {
-        let result = tilewright::run(module, &inputs, &Limits::default())?;
+        let result = tilewright::run(module, &inputs, &RunOptions::default())?.output;
         writeln!(
             out,
             "{} = {{{}, ...}}",

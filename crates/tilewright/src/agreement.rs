@@ -1,13 +1,15 @@
 //! The result of comparing the outputs of two modules.
 
+mod text;
+
 use std::fmt;
 
 use tilewright_interp::algebra::Verdict;
 use tilewright_interp::{Comparison, Coverage, Slack};
 use tilewright_ir::Literal;
 
-/// The result of a comparison.
-#[derive(Clone, Debug, Default)]
+/// The result of a comparison. `Display` writes whether the outputs agree, and where they differ.
+#[derive(Clone, Debug)]
 pub struct Agreement {
     /// Number of inputs on which both modules were evaluated.
     pub inputs_tried: usize,
@@ -17,6 +19,23 @@ pub struct Agreement {
     pub algebra: Vec<Verdict>,
     /// For each device, the finite elements of its outputs.
     coverage: Vec<Coverage>,
+    subject: Subject,
+}
+
+/// With what the first module was compared, and on which inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject {
+    /// A second module, on random inputs.
+    Random {
+        /// The first seed.
+        first_seed: u64,
+        /// The number of seeds.
+        seeds: u64,
+    },
+    /// A second module, on inputs that the caller provides.
+    Given,
+    /// The result that a snapshot recorded, on its inputs.
+    Recording,
 }
 
 /// The greatest difference of an output between two modules.
@@ -151,6 +170,12 @@ impl Findings {
 }
 
 impl Agreement {
+    /// An agreement before the first inputs.
+    pub(crate) fn new(subject: Subject, algebra: Vec<Verdict>) -> Self {
+        let (outputs, coverage) = (Vec::new(), Vec::new());
+        Self { inputs_tried: 0, outputs, algebra, coverage, subject }
+    }
+
     /// Whether all outputs were the same, within the tolerance of their type.
     pub fn equal(&self) -> bool {
         self.outputs.iter().all(|output| output.witness.is_none())

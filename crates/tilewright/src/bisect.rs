@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tilewright_interp::{Comparison, InputKind, Observer, Seen, Slack, compare_with};
+use tilewright_interp::{Comparison, InputKind, Observer, Seen, Slack};
 use tilewright_ir::{CompId, InstId, Literal, Module, Opcode, Verified};
 use tilewright_text::print_instruction;
 
@@ -163,7 +163,7 @@ impl Search<'_> {
         let Trial { options, ref rounding, .. } = self.trial;
         let worst = rounding.worst();
         let tolerance = |_, element_type| options.tolerance(self.kind, element_type, worst);
-        let found = compare_with(a, b, tolerance, slack).map_err(not_comparable);
+        let found = slack.compare(a, b, tolerance).map_err(not_comparable);
         found.unwrap_or_default().into_iter().find(|found| !found.equal)
     }
 

@@ -1,109 +1,23 @@
 //! Checks whether two modules return the same outputs.
 
+mod options;
+
 use std::sync::OnceLock;
 
 use tilewright_interp::algebra::{Ties, Verdict};
 use tilewright_interp::{
-    CompareError, Comparison, Devices, Evaluation, Inexact, InputKind, Limits, Observer, Outputs,
-    Progress, Rounding, Slack, Tolerance, compare_with, inputs_on, takes_parts,
-    tells_devices_apart,
+    CompareError, Comparison, Devices, Evaluation, InputKind, Observer, Outputs, Progress,
+    RandomInputs, Rounding, Slack, takes_parts, tells_devices_apart,
 };
-use tilewright_ir::{ElementType, Literal, Verified};
+use tilewright_ir::{Literal, Verified};
 
-use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Tried};
+use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Subject, Tried};
 use crate::algebra::verdicts;
 use crate::error::Error;
 use crate::nudge::{EXCUSED, NUDGES, nudged_all};
 use crate::run::{counted, parameter_shapes};
 
-/// The options of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CheckOptions<'a> {
-    /// The seed of the first inputs of each kind; later inputs use the next seeds.
-    pub first_seed: u64,
-    /// Number of inputs of each kind.
-    pub seeds: u64,
-    /// Whether values must be equal: floats must be rounded in the same way, and infinities, NaN
-    /// and sums that overflow are tried too. Otherwise floats may differ by the rounding error
-    /// of sums in another order, and by the first module's sensitivity to rounding: if its
-    /// result changes on inputs that differ in the last place, the second module's result may
-    /// differ as much.
-    pub exact: bool,
-    /// The limits of one evaluation.
-    pub limits: Limits,
-    /// The devices on which both run; if `None`, those in their headers, or a single one if the
-    /// results of both are the same on all devices.
-    pub devices: Option<Devices>,
-    /// The arrays that each device's infeed instructions read, in order, in
-    /// every evaluation.
-    pub infeed: &'a [Literal],
-    /// The inputs of each device, or one list for all devices; they replace random inputs.
-    pub inputs: Option<&'a [Vec<Literal>]>,
-    /// The tolerance of each float; replaces the one that follows from rounding.
-    pub within: Option<Within>,
-}
-
-/// A tolerance for each float.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Within {
-    /// A fraction of the first module's element.
-    pub relative: f64,
-    /// An absolute tolerance, added to the relative one.
-    pub absolute: f64,
-}
-
-impl Default for CheckOptions<'_> {
-    fn default() -> Self {
-        Self {
-            first_seed: 0,
-            seeds: 2,
-            exact: false,
-            limits: Limits::default(),
-            devices: None,
-            infeed: &[],
-            inputs: None,
-            within: None,
-        }
-    }
-}
-
-impl CheckOptions<'_> {
-    /// The kinds of inputs that are tried.
-    fn kinds(&self) -> impl Iterator<Item = InputKind> {
-        // Sums in another order may overflow where the first module's sums do not.
-        let exact = self.exact;
-        let all = InputKind::ALL.iter().copied();
-        all.filter(move |&kind| exact || kind != InputKind::NonFinite)
-    }
-
-    /// The tolerance. Without `exact`, floats may differ by the rounding error of values as
-    /// large as the output's largest magnitude; by less if inputs contain numbers of all sizes.
-    pub(crate) fn tolerance(
-        &self,
-        kind: InputKind,
-        element_type: ElementType,
-        inexact: Inexact,
-    ) -> Tolerance {
-        let lax = Tolerance::after(element_type, inexact);
-        if let Some(Within { relative, absolute }) = self.within {
-            let is_exact = lax == Tolerance::EXACT;
-            let within = Tolerance { of_element: relative, absolute, ..Tolerance::EXACT };
-            return if is_exact || self.exact { Tolerance::EXACT } else { within };
-        }
-        let relative = match kind {
-            _ if self.exact => return Tolerance::EXACT,
-            InputKind::Edges | InputKind::NonFinite => lax.relative / 16.0,
-            InputKind::Normal
-            | InputKind::Offset
-            | InputKind::Uniform
-            | InputKind::Ties
-            | InputKind::Small
-            | InputKind::Far
-            | InputKind::Positive => lax.relative,
-        };
-        Tolerance { relative, floor: lax.floor.min(LEAST_MAGNITUDE), ..lax }
-    }
-}
+pub use options::{CheckOptions, Within};
 
 /// Evaluates two modules on the same inputs and compares their outputs.
 ///
@@ -135,22 +49,8 @@ pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<A
     agreement(&Trial::new(a, b, options)?)
 }
 
-/// Like [`check()`], and updates the progress of each module's evaluations for another thread.
-///
-/// # Errors
-/// The errors of [`check()`].
-pub fn check_watched(
-    a: &Verified,
-    b: &Verified,
-    options: &CheckOptions<'_>,
-    progress: [&Progress; 2],
-) -> Result<Agreement, Error> {
-    agreement(&Trial { progress: progress.map(Some), ..Trial::new(a, b, options)? })
-}
-
 pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
-    let mut agreement = Agreement::default();
-    agreement.algebra = trial.verdicts();
+    let mut agreement = Agreement::new(trial.subject(), trial.verdicts());
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
         agreement.add(&tried, trial.name_of(kind), seed);
@@ -163,8 +63,8 @@ pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
 pub(crate) fn agreement_until_fault(
     trial: &Trial<'_>,
 ) -> Result<(Agreement, Option<Fault>), Error> {
-    let (mut agreement, mut fault) = (Agreement::default(), None);
-    agreement.algebra = trial.verdicts();
+    let mut agreement = Agreement::new(trial.subject(), trial.verdicts());
+    let mut fault = None;
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|_| false)?;
         agreement.add(&tried, trial.name_of(kind), seed);
@@ -227,7 +127,7 @@ impl<'a> Trial<'a> {
             ties: OnceLock::new(),
             devices,
             takes_parts: takes_parts(a) || takes_parts(b),
-            progress: [None; 2],
+            progress: options.progress.map_or([None; 2], |progress| progress.map(Some)),
             recorded: None,
         })
     }
@@ -238,12 +138,12 @@ impl<'a> Trial<'a> {
             return Ok(given.to_vec());
         }
         let count = counted(self.devices)?;
-        let limits = &self.options.limits;
+        let inputs = RandomInputs::new(seed, kind).limits(self.options.limits);
         if self.takes_parts {
-            let same = inputs_on(self.a, seed, kind, limits, 1)?.pop().unwrap_or_default();
+            let same = inputs.generate(self.a)?.pop().unwrap_or_default();
             return Ok(vec![same; count]);
         }
-        Ok(inputs_on(self.a, seed, kind, limits, count)?)
+        Ok(inputs.devices(count).generate(self.a)?)
     }
 
     /// The evaluation of a module with the options.
@@ -303,6 +203,16 @@ impl<'a> Trial<'a> {
                 vec![same; inputs.len()]
             }
             _ => nudged_all(inputs, turn),
+        }
+    }
+
+    /// With what the first module is compared, and on which inputs.
+    fn subject(&self) -> Subject {
+        let CheckOptions { first_seed, seeds, inputs, .. } = *self.options;
+        match (self.recorded, inputs) {
+            (Some(_), _) => Subject::Recording,
+            (None, Some(_)) => Subject::Given,
+            (None, None) => Subject::Random { first_seed, seeds },
         }
     }
 
@@ -386,7 +296,7 @@ impl<'a> Trial<'a> {
         };
         let devices = expected.iter().zip(actual).zip(slack);
         let found = devices.map(|((expected, actual), slack)| {
-            compare_with(expected, actual, tolerance, slack).map_err(not_comparable)
+            slack.compare(expected, actual, tolerance).map_err(not_comparable)
         });
         found.collect()
     }
@@ -469,10 +379,6 @@ fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
         (false, false) => Ok(Devices::ONE),
     }
 }
-
-/// The least magnitude assumed for an output: inputs are of the order of one, and their
-/// differences have the same absolute error.
-const LEAST_MAGNITUDE: f64 = 0.1;
 
 pub(crate) fn not_comparable(error: CompareError) -> Error {
     Error::NotComparable(error.to_string())

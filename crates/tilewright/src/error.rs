@@ -7,6 +7,7 @@ use tilewright_interp::npz::NpzError;
 use tilewright_interp::{EvalError, InputError};
 use tilewright_ir::Diagnostic;
 use tilewright_ir::verify::Rejected;
+#[cfg(feature = "simulate")]
 use tilewright_lower::LowerError;
 use tilewright_proto::ProtoError;
 use tilewright_rewrite::OptimizeError;
@@ -123,6 +124,7 @@ pub enum Error {
         error: NpzError,
     },
     /// An instruction could not be lowered.
+    #[cfg(feature = "simulate")]
     #[error(transparent)]
     Lower(#[from] LowerError),
     /// Two modules have different parameter or result shapes.
@@ -172,6 +174,7 @@ impl Error {
                 let (line, column) = first.line.zip(first.column)?;
                 Some(format!("{}:{line}:{column}", source_text.name))
             }
+            #[cfg(feature = "simulate")]
             Self::Lower(error) => error.site.instruction.clone(),
             _ => None,
         }

@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-use tilewright_ir::{Module, Verified};
+use tilewright_ir::Verified;
 use tilewright_rewrite::{Note, Optimized, Options, Skipped, StopReason, Verdict};
 
 use crate::agreement::{Agreement, Witness};
 use crate::check::{CheckOptions, Fault, Trial, agreement_until_fault};
 use crate::error::Error;
-use crate::pipeline::{optimize, optimize_observed};
+use crate::pipeline::optimize;
 
 /// An optimised module that agrees with the original.
 #[derive(Debug)]
@@ -92,19 +92,19 @@ const MOST_BLAMED: usize = 4;
 
 /// Optimises a module and compares it with the original. If they differ, the rewrite that causes
 /// the difference is found and left out; if a pass has a second such rewrite, the whole pass.
-/// `observe` is called as by [`optimize_observed`], for the first attempt only.
+/// An observer in the options is called for the first attempt only.
 ///
 /// # Errors
-/// As for [`optimize_observed`] and [`check()`](crate::check()).
+/// As for [`optimize()`] and [`check()`](crate::check()).
 pub fn optimize_guarded(
     module: &Verified,
     options: &Options,
     how: &CheckOptions<'_>,
-    observe: &mut dyn FnMut(&'static str, &Module),
 ) -> Result<Guarded, Error> {
-    let mut options = options.clone();
     let mut blamed = Vec::new();
-    let mut optimized = optimize_observed(module.clone(), &options, observe)?;
+    let mut optimized = optimize(module.clone(), options)?;
+    let mut options = options.clone();
+    options.observer = None;
     loop {
         let trial = Trial::new(module, &optimized.module, how)?;
         let (agreement, fault) = agreement_until_fault(&trial)?;

@@ -1,7 +1,10 @@
 //! Lists of passes, pipelines, ops and targets, as data.
 
+use std::fmt;
+
 use serde::Serialize;
 use tilewright_ir::Opcode;
+use tilewright_rewrite::table::aligned;
 use tilewright_target::Target;
 
 use crate::error::Error;
@@ -67,6 +70,30 @@ impl PassList {
     }
 }
 
+/// A line for each pass, then the stages of each pipeline.
+impl fmt::Display for PassList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.passes.iter().map(|pass| [pass.name, pass.class, pass.summary]);
+        write_rows(f, &rows.collect::<Vec<_>>())?;
+        for pipeline in &self.pipelines {
+            write!(f, "\n\npipeline `{}`: {}\n", pipeline.name, pipeline.summary)?;
+            let stages = [
+                ["  first, once:", &pipeline.first.join(", ")],
+                ["  cost-gated:", &pipeline.cost_gated.join(", ")],
+                ["  to tidy up:", &pipeline.cleanup.join(", ")],
+            ];
+            let stages = stages.into_iter().filter(|[_, passes]| !passes.is_empty());
+            write_rows(f, &stages.collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes rows in columns, without a newline at the end.
+fn write_rows<const N: usize>(f: &mut fmt::Formatter<'_>, rows: &[[&str; N]]) -> fmt::Result {
+    f.write_str(aligned(rows, |_| false).trim_end())
+}
+
 impl Default for PassList {
     fn default() -> Self {
         Self::new()
@@ -109,6 +136,22 @@ impl OpList {
     }
 }
 
+/// A line for each op: its name, its family, its number of operands and its attributes.
+impl fmt::Display for OpList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.ops.iter().map(|op| {
+            let operands = match (op.min_operands, op.max_operands) {
+                (min, Some(max)) if min == max => min.to_string(),
+                (min, Some(max)) => format!("{min} to {max}"),
+                (min, None) => format!("{min} or more"),
+            };
+            [op.name.into(), op.family.into(), operands, op.attributes.join(", ")]
+        });
+        let rows: Vec<[String; 4]> = rows.collect();
+        f.write_str(aligned(&rows, |_| false).trim_end())
+    }
+}
+
 impl Default for OpList {
     fn default() -> Self {
         Self::new()
@@ -132,5 +175,16 @@ impl TargetList {
     pub fn new() -> Result<Self, Error> {
         let targets = Target::builtin_names().map(target).collect::<Result<_, _>>()?;
         Ok(Self { default: Target::DEFAULT, targets })
+    }
+}
+
+/// A line for each target: its name, whether it is the default, and its description.
+impl fmt::Display for TargetList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.targets.iter().map(|target| {
+            let mark = if target.name == self.default { "(default)" } else { "" };
+            [target.name.as_str(), mark, &target.description]
+        });
+        write_rows(f, &rows.collect::<Vec<_>>())
     }
 }

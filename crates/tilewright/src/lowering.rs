@@ -1,5 +1,7 @@
 //! Kernels of modules, and reports about them. The lowering itself is in [`crate::lower`].
 
+use std::fmt;
+
 use serde::Serialize;
 use tilewright_ir::Verified;
 use tilewright_lower::{LowerError, Lowered, Planned, Sequence, Strategy};
@@ -60,6 +62,25 @@ pub struct PlannedStep {
     pub parallel: u64,
 }
 
+/// The reduce with its axes, and a line for each axis that is reduced.
+impl fmt::Display for PlannedReduce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, shape, axes, normalized, kinds, order, .. } = self;
+        write!(f, "{name}: {shape}, axes {axes:?}\n  {normalized:?} {kinds}, {order}, ")?;
+        match self.workspace_bytes {
+            Some(bytes) => write!(f, "workspace {bytes}")?,
+            None => write!(f, "{} has no kernels for it", self.strategy)?,
+        }
+        for PlannedStep { axis, extent, base, offset, parallel } in &self.steps {
+            write!(
+                f,
+                "\n  axis {axis}, {extent} entries: base {base}, offset {offset}, parallel {parallel}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
 /// The plan of every reduce of a module in the order of its text, in the entry and in all called
 /// computations. Only the workspace depends on the target and the strategy.
 ///
@@ -104,6 +125,16 @@ pub struct LoweredReduce {
     pub kernels: Vec<String>,
     /// The reason if it has no kernel, so that the host runs it.
     pub why_not: Option<String>,
+}
+
+/// The texts of the kernels, or the reason why there is none.
+impl fmt::Display for LoweredReduce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why_not {
+            Some(why) => write!(f, "no kernel: {why}"),
+            None => f.write_str(self.kernels.join("\n").trim_end()),
+        }
+    }
 }
 
 impl LoweredReduce {

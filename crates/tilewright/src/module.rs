@@ -168,7 +168,7 @@ impl Emit {
 /// If the format cannot express a part of the module.
 pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<u8>, Error> {
     match emit {
-        Emit::Hlo => Ok(print_with(module, options)?.into_bytes()),
+        Emit::Hlo => Ok(print(module, options)?.into_bytes()),
         Emit::Proto => {
             if options.padding != LayoutPadding::Keep {
                 refuse_padding(module)?;
@@ -213,18 +213,23 @@ fn refuse_padding(module: &Module) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a module as HLO text, which XLA's parser accepts.
+/// Writes a module as HLO text. XLA's parser accepts it, if the options are the default.
 ///
-/// # Errors
-/// If text cannot express a part of the module.
-pub fn print(module: &Module) -> Result<String, Error> {
-    print_with(module, &PrintOptions::default())
-}
-
-/// Writes a module as HLO text with options.
+/// ```
+/// use tilewright::{Form, PrintOptions};
+///
+/// # fn main() -> Result<(), tilewright::Error> {
+/// let module = tilewright::parse("HloModule m\nENTRY e {\n  ROOT x = f32[2] parameter(0)\n}")?;
+/// let text = tilewright::print(&module, &PrintOptions::default())?;
+/// assert!(text.contains("ROOT %x = f32[2] parameter(0)"));
+/// let short = tilewright::print(&module, &PrintOptions::new().with_form(Form::Short))?;
+/// assert!(short.contains("ROOT x = f32[2] parameter(0)"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// If text with these options cannot express a part of the module.
-pub fn print_with(module: &Module, options: &PrintOptions) -> Result<String, Error> {
+pub fn print(module: &Module, options: &PrintOptions) -> Result<String, Error> {
     Ok(tilewright_text::print(module, options)?)
 }

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use tilewright_interp::Limits;
-use tilewright_ir::{Literal, Module, Verified};
+use tilewright_ir::{Literal, Verified};
 use tilewright_target::Target;
 
 use crate::error::Error;
 
 pub use tilewright_rewrite::numbers::FloatMode;
 pub use tilewright_rewrite::{
-    Evaluate, Note, Optimized, Options, PIPELINES, Pass, PassReport, PassSelection, Report,
-    StopReason, Verdict, pipeline,
+    Evaluate, Note, Optimized, Options, PIPELINES, Pass, PassReport, PassSelection, Pipeline,
+    Report, StopReason, pipeline,
 };
 
 /// The interpreter, for constants.
@@ -35,22 +35,9 @@ impl Evaluate for Interpreter {
 /// # Errors
 /// If a pass or pipeline of that name does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error> {
-    optimize_observed(module, options, &mut |_, _| {})
-}
-
-/// Optimises a module and shows it to `observe` after every pass that changed
-/// it, with the name of the pass.
-///
-/// # Errors
-/// If a pass or pipeline of that name does not exist, or a pass has a bug.
-pub fn optimize_observed(
-    module: Verified,
-    options: &Options,
-    observe: &mut dyn FnMut(&'static str, &Module),
-) -> Result<Optimized, Error> {
     let mut options = options.clone();
     options.evaluator = options.evaluator.or(Some(&Interpreter));
-    Ok(tilewright_rewrite::optimize_observed(module, &options, observe)?)
+    Ok(tilewright_rewrite::optimize(module, &options)?)
 }
 
 /// Every pass, in alphabetical order of its name.

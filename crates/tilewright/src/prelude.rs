@@ -10,4 +10,6 @@ pub use tilewright_target::Target;
 pub use crate::agreement::Agreement;
 pub use crate::check::CheckOptions;
 pub use crate::error::Error;
+pub use crate::module::PrintOptions;
 pub use crate::pipeline::{FloatMode, Optimized, Options, PassSelection, Report};
+pub use crate::run::RunOptions;

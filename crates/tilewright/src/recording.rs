@@ -20,7 +20,7 @@ pub fn check_recording(
 ) -> Result<Option<Agreement>, Error> {
     let Some(result) = &recording.result else { return Ok(None) };
     let inputs = [recording.arguments.clone()];
-    let options = CheckOptions { inputs: Some(&inputs), ..*options };
+    let options = options.with_inputs(&inputs);
     let mut trial = Trial::new(module, module, &options)?;
     if trial.devices.count() != Some(1) {
         let message = "a snapshot has the values of one device, but the module runs on several";

@@ -1,13 +1,17 @@
-//! Reports as data, for display or as JSON. The keys are stable: none is renamed or removed
-//! within a major version.
+//! Reports as data: `Display` writes them for people, `Serialize` as JSON. The keys are stable:
+//! none is renamed or removed within a major version.
+
+mod text;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tilewright_interp::algebra::Verdict;
-use tilewright_ir::{Module, Op};
+use tilewright_ir::Module;
 use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
-use tilewright_sim::Counters;
+// The command line words its own messages with these, too.
+#[doc(hidden)]
+pub use tilewright_rewrite::table::{count, counted, shortened};
 use tilewright_target::Target;
 
 use crate::agreement::{Agreement, Excuse, OutputDifference};
@@ -15,7 +19,6 @@ use crate::bisect::FirstDifference;
 use crate::error::Error;
 use crate::guard::Blame;
 use crate::profile::Profile;
-use crate::simulate::{Refused, Simulated};
 
 /// The modelled costs of a module or an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -118,16 +121,8 @@ pub struct OptReport {
     /// Rewrites that were left out because a check found a difference.
     pub left_out: Vec<LeftOut>,
     /// The reason, if there is one, why the ratio of times may differ from the ratio of costs;
-    /// see [`caveat`].
+    /// see [`Report::caveat`].
     pub caveat: Option<&'static str>,
-}
-
-/// Why the ratio of a module's costs may differ from the ratio of its times: it has loops, whose
-/// trip counts the cost model does not know, or branches, of which only one runs.
-pub fn caveat(module: &Module) -> Option<&'static str> {
-    let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
-    let repeats = all.any(|id| matches!(module.op(id), Op::While(_) | Op::Conditional(_)));
-    repeats.then_some("bodies of loops count once, and so does every branch of a conditional")
 }
 
 /// A rewrite that changes the results of a module.
@@ -196,7 +191,7 @@ impl From<&Report> for OptReport {
             unchanged: report.unchanged,
             notes: report.notes.iter().map(NoteSummary::from).collect(),
             left_out: Vec::new(),
-            caveat: None,
+            caveat: report.caveat,
         }
     }
 }
@@ -265,34 +260,15 @@ impl RunReport {
             profile: None,
         }
     }
+}
 
-    /// The report of the simulated machine.
-    pub fn simulated(time: std::time::Duration, simulated: &Simulated) -> Self {
-        let Counters {
-            cycles,
-            hbm_read_bytes,
-            hbm_write_bytes,
-            workspace_bytes,
-            vmem_peak_bytes,
-            vector_ops,
-            realign_ops,
-        } = simulated.counters;
-        let host_ops = simulated.host_calls.clone();
-        Self {
-            backend: "sim",
-            cycles: Some(cycles),
-            hbm_read_bytes: Some(hbm_read_bytes),
-            hbm_write_bytes: Some(hbm_write_bytes),
-            workspace_bytes: Some(workspace_bytes),
-            vmem_peak_bytes: Some(vmem_peak_bytes),
-            vector_ops: Some(vector_ops),
-            realign_ops: Some(realign_ops),
-            host_calls: Some(host_ops.values().fold(0, |sum: u64, n| sum.saturating_add(*n))),
-            host_ops: Some(host_ops),
-            refused: simulated.refused.clone(),
-            ..Self::interpreter(time)
-        }
-    }
+/// A reduce that its strategy has no kernels for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The name of the instruction.
+    pub name: String,
+    /// The reason.
+    pub why: String,
 }
 
 /// The result of a comparison of two modules.

@@ -7,7 +7,7 @@ use tilewright_target::Target;
 
 use crate::check::{CheckOptions, check};
 use crate::error::Error;
-use crate::module::print;
+use crate::module::{PrintOptions, print};
 use crate::pipeline::optimize;
 
 /// The result of testing a rule.
@@ -40,13 +40,14 @@ pub fn try_rule(rule: &Rule, seeds: std::ops::Range<u64>) -> Result<RuleTrial, E
         .with_float_mode(FloatMode::Fast)
         .with_passes(passes)
         .with_pass(rule.clone().always());
-    let how = CheckOptions { exact: rule.class() == Class::Exact, ..CheckOptions::default() };
+    let how = CheckOptions::default().with_exact(rule.class() == Class::Exact);
     let mut trial = RuleTrial::default();
     for module in seeds.filter_map(|seed| rule.instance(seed)) {
         let rewritten = optimize(module.clone(), &options)?.module;
         trial.tried += 1;
         if !check(&module, &rewritten, &how)?.equal() {
-            trial.wrong = Some([print(&module)?, print(&rewritten)?]);
+            let text = |module| print(module, &PrintOptions::default());
+            trial.wrong = Some([text(&module)?, text(&rewritten)?]);
             break;
         }
     }

@@ -6,14 +6,15 @@ use std::path::Path;
 
 use tilewright_interp::npz::NpzError;
 use tilewright_interp::{
-    Devices, EvalError, Evaluation, InputKind, Limits, Observer, Outputs, Progress, inputs_for,
-    inputs_on, join_rows, npz, tells_devices_apart,
+    Devices, EvalError, Evaluation, InputKind, Limits, Observer, Outputs, Progress, RandomInputs,
+    inputs_for, join_rows, npz, tells_devices_apart,
 };
 use tilewright_ir::{Data, Literal, Shape, Verified};
 
 use crate::error::Error;
 
-/// Evaluates a module's entry computation.
+/// Evaluates a module's entry computation, on one or several devices. With several devices, every
+/// array of the outputs has an additional first dim with one row for each device.
 ///
 /// ```
 /// use tilewright::prelude::*;
@@ -27,21 +28,79 @@ use crate::error::Error;
 ///      }",
 /// )?;
 /// let x = ArrayLiteral::new(ElementType::F32, [2], Data::F32(vec![1.0, 2.5]))?;
-/// let y = tilewright::run(&module, &[x.into()], &Limits::default())?;
-/// assert_eq!(tilewright::elements(&y, 10), ["2.0", "5.0"]);
+/// let outputs = tilewright::run(&module, &[x.into()], &RunOptions::default())?;
+/// assert_eq!(tilewright::elements(&outputs.output, 10), ["2.0", "5.0"]);
 /// # Ok(())
 /// # }
 /// ```
 ///
 /// # Errors
-/// If the inputs do not fit the parameters, a limit is exceeded, or the evaluation of an op is
-/// not supported.
-pub fn run(module: &Verified, inputs: &[Literal], limits: &Limits) -> Result<Literal, Error> {
-    Ok(tilewright_interp::evaluate(module, inputs, limits)?)
+/// If the inputs do not fit the parameters, a limit is exceeded, the evaluation of an op is not
+/// supported, devices wait for each other, or their outfeed shapes differ.
+pub fn run<'a>(
+    module: &Verified,
+    inputs: impl Into<Inputs<'a>>,
+    options: &RunOptions<'_>,
+) -> Result<Outputs, Error> {
+    let mut all = match inputs.into() {
+        Inputs::Same(inputs) => options.evaluation(module).run(&[inputs])?,
+        Inputs::PerDevice(inputs) => options.evaluation(module).run(inputs)?,
+    };
+    match all.len() {
+        1 => all.pop().ok_or_else(|| devices_error("there is no device")),
+        _ => joined(&all),
+    }
 }
 
-/// The options of an evaluation.
+/// The inputs of a run: the values of the parameters, in order.
+#[derive(Clone, Copy, Debug)]
+pub enum Inputs<'a> {
+    /// The same values on every device.
+    Same(&'a [Literal]),
+    /// One list for each device, or a single list for all.
+    PerDevice(&'a [Vec<Literal>]),
+}
+
+impl<'a> From<&'a [Literal]> for Inputs<'a> {
+    fn from(inputs: &'a [Literal]) -> Self {
+        Self::Same(inputs)
+    }
+}
+
+impl<'a> From<&'a Vec<Literal>> for Inputs<'a> {
+    fn from(inputs: &'a Vec<Literal>) -> Self {
+        Self::Same(inputs)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [Literal; N]> for Inputs<'a> {
+    fn from(inputs: &'a [Literal; N]) -> Self {
+        Self::Same(inputs)
+    }
+}
+
+impl<'a> From<&'a [Vec<Literal>]> for Inputs<'a> {
+    fn from(inputs: &'a [Vec<Literal>]) -> Self {
+        Self::PerDevice(inputs)
+    }
+}
+
+impl<'a> From<&'a Vec<Vec<Literal>>> for Inputs<'a> {
+    fn from(inputs: &'a Vec<Vec<Literal>>) -> Self {
+        Self::PerDevice(inputs)
+    }
+}
+
+/// The options of an evaluation. Begin with the default and set what differs:
+///
+/// ```
+/// use tilewright::{Limits, RunOptions};
+///
+/// let options = RunOptions::default().with_limits(Limits::NONE).with_opaque_calls(true);
+/// assert!(options.opaque_calls);
+/// ```
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct RunOptions<'a> {
     /// The limits of the evaluation.
     pub limits: Limits,
@@ -71,49 +130,88 @@ impl Default for RunOptions<'_> {
     }
 }
 
+impl<'a> RunOptions<'a> {
+    /// With other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// With other devices.
+    #[must_use]
+    pub fn with_devices(self, devices: Devices) -> Self {
+        Self { devices, ..self }
+    }
+
+    /// With arrays for infeed instructions.
+    #[must_use]
+    pub fn with_infeed(self, infeed: &'a [Literal]) -> Self {
+        Self { infeed, ..self }
+    }
+
+    /// With unknown custom calls as arbitrary functions, or as errors.
+    #[must_use]
+    pub fn with_opaque_calls(self, opaque_calls: bool) -> Self {
+        Self { opaque_calls, ..self }
+    }
+
+    /// With an observer of every instruction, such as a [`Profiler`](crate::Profiler).
+    #[must_use]
+    pub fn with_observer(self, observer: &'a dyn Observer) -> Self {
+        Self { observer: Some(observer), ..self }
+    }
+
+    /// With progress for another thread.
+    #[must_use]
+    pub fn with_progress(self, progress: &'a Progress) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
+    /// Random inputs of a module within the limits, different ones for each of the devices.
+    ///
+    /// # Errors
+    /// The errors of [`random_inputs`]; also if there are too many devices.
+    pub fn random_inputs(&self, module: &Verified, seed: u64) -> Result<Vec<Vec<Literal>>, Error> {
+        let inputs = RandomInputs::new(seed, InputKind::Normal).limits(self.limits);
+        Ok(inputs.devices(counted(self.devices)?).generate(module)?)
+    }
+
+    /// The inputs of a module for the devices from the arrays `in0`, `in1` ... of an `.npz` file.
+    /// An array has either the dims of the parameter, and is the same for all devices, or an
+    /// additional first dim with one row for each device. Returns a list for each device, or a
+    /// single list for all.
+    ///
+    /// # Errors
+    /// The errors of [`read_inputs`]; also if there are too many devices.
+    pub fn read_inputs(&self, module: &Verified, path: &Path) -> Result<Vec<Vec<Literal>>, Error> {
+        let count = counted(self.devices)?;
+        let shapes = parameter_shapes(module);
+        from_npz(path, |reader| npz::read_rows(reader, "in", &shapes, count))
+    }
+
+    fn evaluation<'m>(&self, module: &'m Verified) -> Evaluation<'m>
+    where
+        'a: 'm,
+    {
+        let Self { limits, devices, infeed, opaque_calls, observer, progress } = *self;
+        let mut evaluation = Evaluation::new(module).limits(limits).devices(devices).infeed(infeed);
+        if opaque_calls {
+            evaluation = evaluation.opaque_calls();
+        }
+        if let Some(observer) = observer {
+            evaluation = evaluation.observer(observer);
+        }
+        if let Some(progress) = progress {
+            evaluation = evaluation.progress(progress);
+        }
+        evaluation
+    }
+}
+
 /// The devices that a module runs on: those in its header, but a single one if its results are
 /// the same on all devices.
 pub fn devices_of(module: &Verified) -> Devices {
     if tells_devices_apart(module) { Devices::of(module) } else { Devices::ONE }
-}
-
-/// Evaluates a module on one or several devices. `inputs` are those of each device, or one list
-/// for all. With several devices, every array of the result has an additional first dim with one
-/// row per device.
-///
-/// # Errors
-/// The errors of [`run`]; also if devices wait for each other, or their outfeed shapes differ.
-/// shapes than the first.
-pub fn run_on(
-    module: &Verified,
-    inputs: &[Vec<Literal>],
-    options: &RunOptions<'_>,
-) -> Result<Outputs, Error> {
-    let mut all = evaluate_on(module, inputs, options)?;
-    match all.len() {
-        1 => all.pop().ok_or_else(|| devices_error("there is no device")),
-        _ => joined(&all),
-    }
-}
-
-/// The outputs of each device.
-pub(crate) fn evaluate_on(
-    module: &Verified,
-    inputs: &[Vec<Literal>],
-    options: &RunOptions<'_>,
-) -> Result<Vec<Outputs>, Error> {
-    let RunOptions { limits, devices, infeed, opaque_calls, observer, progress } = *options;
-    let mut evaluation = Evaluation::new(module).limits(limits).devices(devices).infeed(infeed);
-    if opaque_calls {
-        evaluation = evaluation.opaque_calls();
-    }
-    if let Some(observer) = observer {
-        evaluation = evaluation.observer(observer);
-    }
-    if let Some(progress) = progress {
-        evaluation = evaluation.progress(progress);
-    }
-    Ok(evaluation.run(inputs)?)
 }
 
 fn devices_error(what: &str) -> Error {
@@ -153,7 +251,8 @@ pub(crate) fn parameter_shapes(module: &Verified) -> Vec<&Shape> {
     module.computation(entry).parameters().iter().map(|&id| module.shape(id)).collect()
 }
 
-/// Random inputs of a module, the same for the same seed.
+/// Random inputs of a module on one device, the same for the same seed.
+/// [`RunOptions::random_inputs`] makes those of several devices.
 ///
 /// # Errors
 /// If values of a parameter's kind cannot be generated, or the inputs would exceed the default
@@ -162,42 +261,13 @@ pub fn random_inputs(module: &Verified, seed: u64) -> Result<Vec<Literal>, Error
     Ok(inputs_for(module, seed, InputKind::Normal)?)
 }
 
-/// Random inputs of a module, different ones for each device.
-///
-/// # Errors
-/// The errors of [`random_inputs`], with other limits.
-pub fn random_inputs_on(
-    module: &Verified,
-    seed: u64,
-    devices: Devices,
-    limits: &Limits,
-) -> Result<Vec<Vec<Literal>>, Error> {
-    Ok(inputs_on(module, seed, InputKind::Normal, limits, counted(devices)?)?)
-}
-
 /// The inputs of a module from the arrays `in0`, `in1` ... of an `.npz` file;
-/// tuples are flattened in order.
+/// tuples are flattened in order. [`RunOptions::read_inputs`] reads those of several devices.
 ///
 /// # Errors
 /// If the file cannot be read, or does not have the module's input arrays.
 pub fn read_inputs(module: &Verified, path: &Path) -> Result<Vec<Literal>, Error> {
     from_npz(path, |reader| npz::read(reader, "in", &parameter_shapes(module)))
-}
-
-/// Like [`read_inputs`], for several devices: an array has either the dims of the parameter, and
-/// is the same for all devices, or an additional first dim with one row per device. Returns a
-/// list for each device, or a single list for all.
-///
-/// # Errors
-/// The errors of [`read_inputs`].
-pub fn read_inputs_on(
-    module: &Verified,
-    path: &Path,
-    devices: Devices,
-) -> Result<Vec<Vec<Literal>>, Error> {
-    let count = counted(devices)?;
-    let shapes = parameter_shapes(module);
-    from_npz(path, |reader| npz::read_rows(reader, "in", &shapes, count))
 }
 
 /// The arrays `in0`, `in1` ... of an `.npz` file, with the types in the file.

@@ -8,7 +8,6 @@ mod trace;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
 use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs};
 use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
 use tilewright_lower::{ErrorKind, LowerError, Lowered, Sequence, Strategy};
@@ -17,7 +16,9 @@ use tilewright_target::Target;
 
 use crate::error::Error;
 use crate::lowering;
+use crate::report::RunReport;
 
+pub use crate::report::Refused;
 pub use trace::Trace;
 
 /// Applies ops to elements with the interpreter.
@@ -57,15 +58,6 @@ pub struct Simulated {
     pub host_calls: BTreeMap<&'static str, u64>,
 }
 
-/// A reduce that its strategy has no kernels for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refused {
-    /// The name of the instruction.
-    pub name: String,
-    /// The reason.
-    pub why: String,
-}
-
 /// A kernel that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RanKernel {
@@ -77,6 +69,36 @@ pub struct RanKernel {
     pub counters: Counters,
     /// The busy times of the machine's units, relative to its start.
     pub events: Vec<Event>,
+}
+
+impl RunReport {
+    /// The report of the simulated machine.
+    pub fn simulated(time: std::time::Duration, simulated: &Simulated) -> Self {
+        let Counters {
+            cycles,
+            hbm_read_bytes,
+            hbm_write_bytes,
+            workspace_bytes,
+            vmem_peak_bytes,
+            vector_ops,
+            realign_ops,
+        } = simulated.counters;
+        let host_ops = simulated.host_calls.clone();
+        Self {
+            backend: "sim",
+            cycles: Some(cycles),
+            hbm_read_bytes: Some(hbm_read_bytes),
+            hbm_write_bytes: Some(hbm_write_bytes),
+            workspace_bytes: Some(workspace_bytes),
+            vmem_peak_bytes: Some(vmem_peak_bytes),
+            vector_ops: Some(vector_ops),
+            realign_ops: Some(realign_ops),
+            host_calls: Some(host_ops.values().fold(0, |sum: u64, n| sum.saturating_add(*n))),
+            host_ops: Some(host_ops),
+            refused: simulated.refused.clone(),
+            ..Self::interpreter(time)
+        }
+    }
 }
 
 /// Runs a module on the machine that a target describes. Reduces for which the strategy has no

@@ -38,7 +38,7 @@ fn rewritten(module: &Verified) -> Vec<(String, Verified)> {
         for mode in [FloatMode::Regroup, FloatMode::Fast] {
             let options = Options::new(tilewright::target(target).unwrap()).with_float_mode(mode);
             let optimized = optimize(module.clone(), &options).unwrap();
-            let text = tilewright::print(&optimized.module).unwrap();
+            let text = tilewright::print(&optimized.module, &PrintOptions::default()).unwrap();
             if !optimized.report.unchanged && !seen.contains(&text) {
                 seen.push(text);
                 made.push((format!("{target}, {mode:?}"), optimized.module));
@@ -63,7 +63,7 @@ fn no_rewrite_of_a_fixture_differs() {
                         println!("{}, {by}: out{index} {why}", path.display());
                     }
                     Verdict::Differs { .. } => {
-                        let after = tilewright::print(&after).unwrap();
+                        let after = tilewright::print(&after, &PrintOptions::default()).unwrap();
                         panic!("{}, {by}: out{index} {verdict}\n{after}", path.display());
                     }
                 }

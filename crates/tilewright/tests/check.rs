@@ -144,7 +144,7 @@ fn unknown_calls_are_functions_of_what_they_are_given() {
     }
     let module = module(&first);
     let inputs = tilewright::random_inputs(&module, 0).unwrap();
-    let run = tilewright::run(&module, &inputs, &tilewright::Limits::default());
+    let run = tilewright::run(&module, &inputs, &tilewright::RunOptions::default());
     assert!(run.unwrap_err().to_string().contains("`callback` is not known"));
 }
 
@@ -261,7 +261,7 @@ ENTRY e {{
 
 #[test]
 fn a_residue_that_is_zero_in_one_order_of_its_sums_is_let_pass() {
-    let options = CheckOptions { seeds: 8, ..CheckOptions::default() };
+    let options = CheckOptions::default().with_seeds(8);
     let checked = |a: &Verified, b: &Verified| check(a, b, &options).unwrap();
     let rounded = checked(&residue(false, "1"), &residue(true, "1"));
     assert!(rounded.equal(), "{:?}", rounded.outputs);

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use tilewright::composite::{
-    BatchNorm, Norm, Variance, argmax, argmin, batch_norm, diagonal, ghost_batch_norm, group_norm,
-    instance_norm, layer_norm, log_softmax, mean, rms_norm, softmax, top_k, variance, weight_norm,
+    BatchNorm, Groups, Norm, Variance, argmax, argmin, batch_norm, diagonal, ghost_batch_norm,
+    group_norm, instance_norm, layer_norm, log_softmax, mean, rms_norm, softmax, top_k, variance,
+    weight_norm,
 };
 use tilewright::prelude::*;
 
@@ -25,7 +26,7 @@ fn of(dims: &[i64], values: &[f32], f: impl FnOnce(&mut Builder, InstId) -> Buil
     let x = constant(&mut b, dims, values);
     let root = f(&mut b, x).unwrap();
     let module = b.finish(root).unwrap();
-    let result = tilewright::run(&module, &[], &Limits::default()).unwrap();
+    let result = tilewright::run(&module, &[], &RunOptions::default()).unwrap().output;
     let array = result.as_array().unwrap();
     let values = match array.data() {
         Data::F32(values) => values.clone(),
@@ -84,7 +85,7 @@ fn narrow_floats_are_summed_in_wider_ones() {
     let y = mean(&mut b, x, &[0]).unwrap();
     let module = b.finish(y).unwrap();
     let x = ArrayLiteral::new(BF16, [512], Data::BF16(vec![half::bf16::ONE; 512])).unwrap();
-    let y = tilewright::run(&module, &[x.into()], &Limits::default()).unwrap();
+    let y = tilewright::run(&module, &[x.into()], &RunOptions::default()).unwrap().output;
     assert_eq!(y, Literal::scalar(BF16, half::bf16::ONE).unwrap());
 }
 
@@ -145,10 +146,14 @@ fn norms() {
     let (x, y) = ([1.0, 3.0, 10.0, 30.0], [-1.0, 1.0, -1.0, 1.0]);
     of(&[2, 2], &x, |b, x| layer_norm(b, x, &[1], &EXACT)).is(&[2, 2], &y);
     of(&[1, 2, 2], &x, |b, x| instance_norm(b, x, &[0], 1, &EXACT)).is(&[1, 2, 2], &y);
-    of(&[1, 4], &x, |b, x| group_norm(b, x, &[0], 1, 2, &EXACT)).is(&[1, 4], &y);
-    of(&[4, 1], &x, |b, x| group_norm(b, x, &[], 0, 2, &EXACT)).is(&[4, 1], &y);
-    of(&[0, 4], &[], |b, x| group_norm(b, x, &[0], 1, 2, &EXACT)).is(&[0, 4], &[]);
-    of(&[1, 0], &[], |b, x| group_norm(b, x, &[0], 1, 2, &EXACT)).is(&[1, 0], &[]);
+    of(&[1, 4], &x, |b, x| group_norm(b, x, &[0], Groups { dim: 1, count: 2 }, &EXACT))
+        .is(&[1, 4], &y);
+    of(&[4, 1], &x, |b, x| group_norm(b, x, &[], Groups { dim: 0, count: 2 }, &EXACT))
+        .is(&[4, 1], &y);
+    of(&[0, 4], &[], |b, x| group_norm(b, x, &[0], Groups { dim: 1, count: 2 }, &EXACT))
+        .is(&[0, 4], &[]);
+    of(&[1, 0], &[], |b, x| group_norm(b, x, &[0], Groups { dim: 1, count: 2 }, &EXACT))
+        .is(&[1, 0], &[]);
     let rms = |b: &mut Builder, x| rms_norm(b, x, &[0], &EXACT);
     of(&[2], &[1.0, 7.0], rms).is(&[2], &[0.2, 1.4]);
     let one_pass = Norm { variance: Variance::OnePass, epsilon: 3.0, ..EXACT };
@@ -170,8 +175,8 @@ fn norms() {
 fn groups_are_reduced_with_what_follows_them() {
     let mut b = Builder::new("nchw");
     let x = b.parameter("x", Shape::array(F32, [5, 6, 7, 8])).unwrap();
-    let y = group_norm(&mut b, x, &[0], 1, 2, &EXACT).unwrap();
-    let text = tilewright::print(&b.finish(y).unwrap()).unwrap();
+    let y = group_norm(&mut b, x, &[0], Groups { dim: 1, count: 2 }, &EXACT).unwrap();
+    let text = tilewright::print(&b.finish(y).unwrap(), &PrintOptions::default()).unwrap();
     assert!(text.contains("f32[5,2,3,7,8] reshape(%x)"), "{text}");
     assert_eq!(text.matches("f32[5,2] reduce(").count(), 2, "{text}");
     assert_eq!(text.matches("dimensions={2,3,4}, to_apply").count(), 2, "{text}");
@@ -185,7 +190,9 @@ fn norms_over_a_batch() {
     of(&[2, 2], &x, |b, x| Ok(batch(b, x).mean)).is(&[2], &[2.0, 20.0]);
     of(&[2, 2], &x, |b, x| Ok(batch(b, x).variance)).is(&[2], &[1.0, 100.0]);
     let x = [1.0, 3.0, 10.0, 30.0];
-    let ghost = |b: &mut Builder, x| ghost_batch_norm(b, x, 0, 1, 2, &EXACT).unwrap();
+    let ghost = |b: &mut Builder, x| {
+        ghost_batch_norm(b, x, Groups { dim: 0, count: 2 }, 1, &EXACT).unwrap()
+    };
     of(&[4, 1], &x, |b, x| Ok(ghost(b, x).y)).is(&[4, 1], &[-1.0, 1.0, -1.0, 1.0]);
     of(&[4, 1], &x, |b, x| Ok(ghost(b, x).mean)).is(&[2, 1], &[2.0, 20.0]);
     of(&[4, 1], &x, |b, x| Ok(ghost(b, x).variance)).is(&[2, 1], &[1.0, 100.0]);
@@ -238,11 +245,18 @@ fn dims_that_do_not_fit_are_refused() {
         "`diagonal`: dim 1 is named twice in [1, 1]"
     );
     assert_eq!(
-        refusal(shape(), |b, x| group_norm(b, x, &[-1], 1, 2, &EXACT)),
+        refusal(shape(), |b, x| group_norm(b, x, &[-1], Groups { dim: 1, count: 2 }, &EXACT)),
         "`group_norm`: dim 1 is named twice in [-1, 1]"
     );
     assert_eq!(
-        refusal(shape(), |b, x| Ok(ghost_batch_norm(b, x, 1, 1, 2, &EXACT)?.y)),
+        refusal(shape(), |b, x| Ok(ghost_batch_norm(
+            b,
+            x,
+            Groups { dim: 1, count: 2 },
+            1,
+            &EXACT
+        )?
+        .y)),
         "`ghost_batch_norm`: dim 1 is named twice in [1, 1]"
     );
 }
@@ -284,7 +298,13 @@ fn options_that_do_not_fit_are_refused() {
     let shape = || Shape::array(F32, [2, 6]);
     for groups in [4, 0, -2, 12, i64::MIN] {
         assert_eq!(
-            refusal(shape(), |b, x| group_norm(b, x, &[0], 1, groups, &EXACT)),
+            refusal(shape(), |b, x| group_norm(
+                b,
+                x,
+                &[0],
+                Groups { dim: 1, count: groups },
+                &EXACT
+            )),
             format!("`group_norm`: the 6 elements of dim 1 cannot be divided into {groups} groups")
         );
     }
@@ -335,7 +355,7 @@ fn opt_takes_the_reshapes_from_a_group_norm() {
         let mut b = Builder::new("group_norm");
         let x = b.parameter("x", Shape::array(F32, [2, 4, 8, 320])).unwrap();
         let norm = Norm { variance: form, ..Norm::default() };
-        let y = group_norm(&mut b, x, &[0], -1, 32, &norm).unwrap();
+        let y = group_norm(&mut b, x, &[0], Groups { dim: -1, count: 32 }, &norm).unwrap();
         let before = b.finish(y).unwrap();
         assert_eq!(reshaped(&before), [20_480, 20_480]);
         let options = Options::new(tilewright::target("tpu-like").unwrap());

@@ -26,7 +26,7 @@ fn real_programs_give_what_xla_gave() {
     let options = Options::new(target("tpu-like").unwrap());
     let optimized = tilewright::optimize(module.clone(), &options).unwrap().module;
     for module in [module, optimized] {
-        let actual = tilewright::run(&module, &inputs, &Limits::default()).unwrap();
+        let actual = tilewright::run(&module, &inputs, &RunOptions::default()).unwrap().output;
         let found = interp::compare(&expected, &actual, interp::Tolerance::of).unwrap();
         assert!(found.iter().all(|output| output.equal), "{found:?}");
     }
@@ -36,7 +36,7 @@ fn real_programs_give_what_xla_gave() {
 fn npz_comes_back() {
     let module = scalar("negate(x)");
     let inputs = tilewright::random_inputs(&module, 1).unwrap();
-    let result = tilewright::run(&module, &inputs, &Limits::default()).unwrap();
+    let result = tilewright::run(&module, &inputs, &RunOptions::default()).unwrap().output;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.npz");
     std::fs::write(&path, tilewright::outputs_to_npz(&result).unwrap()).unwrap();
@@ -45,8 +45,7 @@ fn npz_comes_back() {
 
 #[test]
 fn check_tells_rounding_from_meaning() {
-    let (lax, exact) =
-        (CheckOptions::default(), CheckOptions { exact: true, ..Default::default() });
+    let (lax, exact) = (CheckOptions::default(), CheckOptions::default().with_exact(true));
     let (plain, squared) = (scalar("sine(x)"), scalar("tanh(x)"));
     assert!(check(&plain, &plain, &exact).unwrap().equal());
     let agreement = check(&plain, &squared, &lax).unwrap();
@@ -75,7 +74,7 @@ fn check_lets_pass_what_magnifies_rounding() {
     let right = sum("s = f32[64] add(y, z) ROOT r = f32[64] add(x, s)");
     let found = check(&left, &right, &CheckOptions::default()).unwrap();
     assert!(found.equal(), "{found:?}");
-    let exact = CheckOptions { exact: true, ..CheckOptions::default() };
+    let exact = CheckOptions::default().with_exact(true);
     assert!(!check(&left, &right, &exact).unwrap().equal());
     let wrong = sum("s = f32[64] subtract(y, z) ROOT r = f32[64] add(x, s)");
     assert!(!check(&left, &wrong, &CheckOptions::default()).unwrap().equal());
@@ -294,6 +293,25 @@ ENTRY e {
     let mut options = Options::new(target("tpu-like").unwrap());
     options.passes = PassSelection::List(vec!["constant-fold".into(), "dce".into()]);
     let optimized = tilewright::optimize(module, &options).unwrap();
-    let text = tilewright::print(&optimized.module).unwrap();
+    let text = tilewright::print(&optimized.module, &PrintOptions::default()).unwrap();
     assert!(text.contains("f32[] constant(0.375)"), "{text}");
+}
+
+/// An observer sees the module after every pass that the report counts, and last the result.
+#[test]
+fn observers_see_the_module_after_each_pass() {
+    let (send, seen) = std::sync::mpsc::channel();
+    let form = PrintOptions::default();
+    let options = Options::new(target("tpu-like").unwrap()).with_observer(move |pass, module| {
+        send.send((pass, tilewright::print(module, &form).unwrap())).unwrap();
+    });
+    let module = tilewright::load(model("group_norm_nhwc.hlo")).unwrap();
+    let optimized = tilewright::optimize(module, &options).unwrap();
+    let seen: Vec<(&str, String)> = seen.try_iter().collect();
+    for pass in &optimized.report.passes {
+        let shown = seen.iter().any(|(name, _)| *name == pass.name);
+        assert_eq!(shown, pass.changes > 0, "{}", pass.name);
+    }
+    let (_, last) = seen.last().unwrap();
+    assert_eq!(*last, tilewright::print(&optimized.module, &form).unwrap());
 }

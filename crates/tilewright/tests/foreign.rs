@@ -28,12 +28,13 @@ fn rewritten(module: &Verified, name: &str) -> Verified {
 /// What is printed of what is rewritten is read and verified again.
 #[test]
 fn real_sizes_are_rewritten_and_read_back() {
+    let form = PrintOptions::default();
     for path in files("_real") {
         let module = load(&path).unwrap();
         for name in TARGETS {
-            let printed = print(&rewritten(&module, name)).unwrap();
+            let printed = print(&rewritten(&module, name), &form).unwrap();
             let again = parse(&printed).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            assert_eq!(print(&again).unwrap(), printed, "{} on {name}", path.display());
+            assert_eq!(print(&again, &form).unwrap(), printed, "{} on {name}", path.display());
         }
     }
 }

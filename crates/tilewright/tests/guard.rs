@@ -13,7 +13,7 @@ fn model(name: &str) -> Verified {
 
 fn guarded(module: &Verified, how: &CheckOptions<'_>) -> Guarded {
     let options = Options::new(Target::builtin("tpu-like").unwrap());
-    tilewright::optimize_guarded(module, &options, how, &mut |_, _| {}).unwrap()
+    tilewright::optimize_guarded(module, &options, how).unwrap()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn what_agrees_is_kept() {
 #[test]
 fn rewrites_that_change_results_are_left_out() {
     let module = model("group_norm_nhwc_grad");
-    let exact = CheckOptions { exact: true, seeds: 1, ..CheckOptions::default() };
+    let exact = CheckOptions::default().with_exact(true).with_seeds(1);
     let Guarded { optimized, blamed, .. } = guarded(&module, &exact);
     let remedies: Vec<Remedy> = blamed.iter().map(|blame| blame.left_out).collect();
     assert_eq!(remedies.first(), Some(&Remedy::Rewrite), "{blamed:?}");

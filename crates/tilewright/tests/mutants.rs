@@ -140,8 +140,9 @@ fn noticeable(a: &Literal, b: &Literal) -> bool {
 /// Whether a change shows on inputs that `check` does not try.
 fn changes_results(a: &Verified, b: &Verified) -> bool {
     let kinds = [InputKind::Normal, InputKind::Offset, InputKind::Uniform];
-    let result =
-        |module: &Verified, inputs: &[Literal]| tilewright::run(module, inputs, &LIMITS).ok();
+    let result = |module: &Verified, inputs: &[Literal]| {
+        tilewright::interp::evaluate(module, inputs, &LIMITS).ok()
+    };
     kinds.into_iter().any(|kind| {
         let inputs = inputs_for(a, 1_000, kind).unwrap();
         let both = result(a, &inputs).zip(result(b, &inputs));
@@ -153,7 +154,7 @@ fn programs() -> Vec<(String, String, Verified)> {
     let all = fixtures("models").unwrap().into_iter().step_by(2);
     let load = |fixture: tilewright_testkit::fixture::Fixture| {
         let module = tilewright::parse(&fixture.text().unwrap()).ok()?;
-        let text = tilewright::print(&module).ok()?;
+        let text = tilewright::print(&module, &tilewright::PrintOptions::default()).ok()?;
         // Those that take long are for the checks by hand.
         let short = text.lines().count() < 400 && elements(&module) < 40_000;
         short.then_some((fixture.name, text, module))
@@ -175,7 +176,7 @@ const LIMITS: Limits = Limits { max_steps: 400_000, max_bytes: 1 << 30 };
 
 #[test]
 fn mistakes_are_found() {
-    let how = CheckOptions { limits: LIMITS, ..CheckOptions::default() };
+    let how = CheckOptions::default().with_limits(LIMITS);
     let (mut planted, mut missed) = (0, Vec::new());
     for (name, text, module) in programs() {
         for (what, change) in MISTAKES {
@@ -199,7 +200,7 @@ fn mistakes_are_found() {
 
 #[test]
 fn other_words_are_no_mistakes() {
-    let how = CheckOptions { seeds: 1, ..CheckOptions::default() };
+    let how = CheckOptions::default().with_seeds(1);
     let target = tilewright::target("tpu-like").unwrap();
     let mut tried = 0;
     for (name, text, module) in programs() {

@@ -1,16 +1,19 @@
 //! `tilewright opt`: rewrite a module so that it costs less.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 use tilewright::ir::Module;
-use tilewright::report::{LeftOut, OptReport, caveat};
-use tilewright::{CheckOptions, Error, FloatMode, Loaded, Options};
+use tilewright::report::{LeftOut, OptReport};
+use tilewright::{
+    CheckOptions, Error, FloatMode, Guarded, Loaded, Options, PrintOptions, Recording, Verified,
+};
 
 use crate::args::Opt;
-use crate::{io, report};
+use crate::io;
 
 pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let output = io::Output::of(args.output.clone());
@@ -18,53 +21,58 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let mut options = options(&args.optimisation)?;
     options.stop_after = args.stop_after;
     let Loaded { module: before, recording, .. } = io::load(&args.input.path)?;
-    let mut dump = args.dump_dir.as_deref().map(Dump::new).transpose()?;
-    if let Some(dump) = &mut dump {
+    let dump = args.dump_dir.as_deref().map(Dump::new).transpose()?.map(Arc::new);
+    if let Some(dump) = &dump {
         dump.write("before", &before);
+        let dump = Arc::clone(dump);
+        options = options.with_observer(move |pass, module| dump.write(pass, module));
     }
-    let mut observe = |pass: &'static str, module: &Module| {
-        if let Some(dump) = &mut dump {
-            dump.write(pass, module);
-        }
-    };
     let (optimized, blamed, doubts) = if args.check {
-        let recorded = recording.map(|recording| vec![recording.arguments]);
-        let how = CheckOptions {
-            exact: options.float_mode == FloatMode::Exact,
-            inputs: recorded.as_deref(),
-            limits: args.bounds.limits(),
-            ..CheckOptions::default()
-        };
-        let guarded = tilewright::optimize_guarded(&before, &options, &how, &mut observe)?;
+        let guarded = guarded(&args, &before, recording, &options)?;
         let doubts = guarded.agreement.differ_by_algebra();
         let doubts = doubts.map(|(index, verdict)| format!("out{index} {verdict} over the reals"));
         let doubts: Vec<String> = doubts.collect();
         (guarded.optimized, guarded.blamed, doubts)
     } else {
-        let optimized = tilewright::optimize_observed(before, &options, &mut observe)?;
-        (optimized, Vec::new(), Vec::new())
+        (tilewright::optimize(before, &options)?, Vec::new(), Vec::new())
     };
-    dump.map_or(Ok(()), |dump| dump.failed)?;
+    dump.map_or(Ok(()), |dump| dump.finish())?;
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
     output.write(&bytes)?;
-    let left_out = blamed.iter().map(LeftOut::from).collect();
-    let caveat = caveat(&optimized.module);
-    let summary = OptReport { left_out, caveat, ..OptReport::from(&optimized.report) };
+    let report = &optimized.report;
     if args.json {
-        io::to_stderr(&io::json(&summary)?);
+        let left_out = blamed.iter().map(LeftOut::from).collect();
+        io::to_stderr(&io::json(&OptReport { left_out, ..OptReport::from(report) })?);
         return Ok(ExitCode::SUCCESS);
     }
     io::warn(&tilewright::losses(&optimized.module, emit));
     io::warn(&doubts);
     io::warn(&blamed.iter().map(ToString::to_string).collect::<Vec<_>>());
     if args.explain {
-        io::to_stderr(&report::explanation(&summary));
+        io::to_stderr(&format!("{}\n", report.explanation()));
     }
     if args.stats {
         let gap = if args.explain { "\n" } else { "" };
-        io::to_stderr(&format!("{gap}{}", report::statistics(&summary, &options.target.name)));
+        io::to_stderr(&format!("{gap}{report}\n"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Optimises with a check, on the inputs of the recording if there is one.
+fn guarded(
+    args: &Opt,
+    module: &Verified,
+    recording: Option<Recording>,
+    options: &Options,
+) -> Result<Guarded, Error> {
+    let mut how = CheckOptions::default()
+        .with_exact(options.float_mode == FloatMode::Exact)
+        .with_limits(args.bounds.limits());
+    let recorded = recording.map(|recording| [recording.arguments]);
+    if let Some(recorded) = &recorded {
+        how = how.with_inputs(recorded);
+    }
+    tilewright::optimize_guarded(module, options, &how)
 }
 
 /// The options of the library, from those of the command.
@@ -85,29 +93,45 @@ pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error
 }
 
 /// A folder that gets the module as it was after each pass.
-struct Dump<'a> {
-    folder: &'a Path,
+struct Dump {
+    folder: PathBuf,
+    state: Mutex<Dumped>,
+}
+
+struct Dumped {
+    /// The number of the next file.
     next: usize,
-    /// The first thing that went wrong.
+    /// The first error.
     failed: Result<()>,
 }
 
-impl<'a> Dump<'a> {
-    fn new(folder: &'a Path) -> Result<Self> {
+impl Dump {
+    fn new(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Self { folder, next: 0, failed: Ok(()) })
+        let state = Mutex::new(Dumped { next: 0, failed: Ok(()) });
+        Ok(Self { folder: folder.to_owned(), state })
     }
 
-    fn write(&mut self, stage: &str, module: &Module) {
-        if self.failed.is_ok() {
-            self.failed = self.try_write(stage, module);
-            self.next += 1;
+    fn state(&self) -> MutexGuard<'_, Dumped> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, stage: &str, module: &Module) {
+        let mut state = self.state();
+        if state.failed.is_ok() {
+            state.failed = self.try_write(state.next, stage, module);
+            state.next += 1;
         }
     }
 
-    fn try_write(&self, stage: &str, module: &Module) -> Result<()> {
-        let path = self.folder.join(format!("{:03}-{stage}.hlo", self.next));
-        let text = tilewright::print(module)?;
+    fn try_write(&self, number: usize, stage: &str, module: &Module) -> Result<()> {
+        let path = self.folder.join(format!("{number:03}-{stage}.hlo"));
+        let text = tilewright::print(module, &PrintOptions::default())?;
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The first error, if there was one.
+    fn finish(&self) -> Result<()> {
+        std::mem::replace(&mut self.state().failed, Ok(()))
     }
 }

@@ -4,11 +4,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use tilewright::interp::{Devices, Observer, Outputs, Progress};
 use tilewright::ir::Literal;
 use tilewright::report::RunReport;
 use tilewright::simulate::{self, Trace};
-use tilewright::{Loaded, Profile, Profiler, RunOptions, Verified};
+use tilewright::{Devices, Loaded, Outputs, Profile, Profiler, Progress, RunOptions, Verified};
 
 use crate::args::{Backend, Run};
 use crate::progress::{self, Watched};
@@ -60,32 +59,23 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
 /// Runs a module in the interpreter.
 fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     let module = &loaded.module;
-    let limits = args.bounds.limits();
-    let devices = devices(args, module);
-    let seed = args.seed.unwrap_or(0);
+    let options =
+        RunOptions::default().with_limits(args.bounds.limits()).with_devices(devices(args, module));
     let inputs = match (&args.inputs, recorded(args, loaded)) {
-        (Some(path), _) => tilewright::read_inputs_on(module, path, devices)?,
+        (Some(path), _) => options.read_inputs(module, path)?,
         (None, Some(recorded)) => vec![recorded],
-        (None, None) => tilewright::random_inputs_on(module, seed, devices, &limits)?,
+        (None, None) => options.random_inputs(module, args.seed.unwrap_or(0))?,
     };
-    let infeed = match &args.infeed {
-        Some(path) => tilewright::read_infeed(path)?,
-        None => Vec::new(),
-    };
+    let infeed = io::infeed(args.infeed.as_deref())?;
     let profiler = args.profile.then(Profiler::default);
-    let observer = profiler.as_ref().map(|profiler| profiler as &dyn Observer);
     let progress = Progress::new();
     let watched = [Watched { module, progress: &progress }];
-    let options = RunOptions {
-        limits,
-        devices,
-        infeed: &infeed,
-        observer,
-        progress: Some(&progress),
-        ..RunOptions::default()
-    };
+    let mut options = options.with_infeed(&infeed).with_progress(&progress);
+    if let Some(profiler) = &profiler {
+        options = options.with_observer(profiler);
+    }
     let start = Instant::now();
-    let result = progress::shown(&watched, || tilewright::run_on(module, &inputs, &options))?;
+    let result = progress::shown(&watched, || tilewright::run(module, &inputs, &options))?;
     let time = start.elapsed();
     write(args, &result)?;
     let profile = profiler.map(|profiler| Profile::new(module, &profiler));
@@ -105,10 +95,10 @@ fn told(args: &Run, summary: &RunReport) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(profile) = &summary.profile {
-        io::to_stderr(&report::profile(profile));
+        io::to_stderr(&format!("{profile}\n"));
     }
     if args.stats {
-        io::to_stderr(&report::run(summary));
+        io::to_stderr(&format!("{summary}\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

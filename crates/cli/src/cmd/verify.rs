@@ -4,11 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use tilewright::Loaded;
-use tilewright::report::{VerifyReport, VerifySummary};
+use tilewright::report::{VerifyReport, VerifySummary, counted};
 
 use crate::args::Verify;
 use crate::io;
-use crate::report::counted;
 
 pub(crate) fn run(args: Verify) -> Result<ExitCode> {
     io::stdin_once(&args.paths);

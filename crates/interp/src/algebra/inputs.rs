@@ -4,7 +4,7 @@ use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
 
 use super::field::{hash, random};
 use super::function::ELEMENT;
-use crate::inputs::{InputKind, inputs_within};
+use crate::inputs::{InputKind, RandomInputs};
 use crate::limits::Limits;
 
 /// The parameters' values; of two modules with the same parameters the same.
@@ -14,7 +14,8 @@ pub(super) fn inputs(
     kind: InputKind,
     limits: &Limits,
 ) -> Result<Vec<Literal>, String> {
-    let inputs = inputs_within(module, seed, kind, limits).map_err(|error| error.to_string())?;
+    let inputs = RandomInputs::new(seed, kind).limits(*limits).generate(module);
+    let inputs = inputs.map_err(|error| error.to_string())?.pop().unwrap_or_default();
     let numbers = (0..).map(|number: u64| hash([seed, number]));
     let elements = inputs.iter().zip(numbers);
     elements.map(|(input, key)| over_field(input, key).map_err(|e| e.to_string())).collect()

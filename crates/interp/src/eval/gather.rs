@@ -53,22 +53,27 @@ fn malformed() -> crate::error::Fault {
     unsupported("its dimension numbers do not fit its operands")
 }
 
-impl WindowPlaces {
-    /// The windows that `indices` choose; `moved` are the dims of the result of
-    /// a gather or the updates of a scatter.
-    pub(super) fn new(
-        cx: &Cx<'_, '_>,
-        indexing: &Indexing<'_>,
-        indices: &Array,
-        moved: &[i64],
-    ) -> Outcome<Self> {
+/// The dims of an [`Indexing`], checked against the indices and the moved array.
+struct WalkDims {
+    /// The dim of the indices that holds the entries of one index.
+    vector_dim: usize,
+    /// The dims that walk over windows, in the indices.
+    over: SmallVec<[usize; 6]>,
+    /// The same dims in the moved array.
+    moved_over: SmallVec<[usize; 6]>,
+    /// The dims of the moved array that walk within a window.
+    window_dims: SmallVec<[usize; 6]>,
+    /// For each entry of an index, the operand dim it indexes.
+    map: SmallVec<[usize; 6]>,
+    /// The batching dims of the operand, each with that of the indices.
+    batching: SmallVec<[[usize; 2]; 6]>,
+}
+
+impl WalkDims {
+    fn of(indexing: &Indexing<'_>, indices: &Array, moved: &[i64]) -> Outcome<Self> {
         let vector_dim = extent(indexing.vector_dim);
         let vector_size = indices.dims().get(vector_dim).map_or(1, |&d| extent(d));
-        let index_strides = row_major(indices.dims());
-        let vector_stride = index_strides.get(vector_dim).copied().unwrap_or(1);
         let window_dims = dim_numbers(indexing.window_dims);
-        let moved_strides = row_major(moved);
-        // The dims that walk over windows, in the indices and in the moved array.
         let over: SmallVec<[usize; 6]> = (0..indices.rank()).filter(|&d| d != vector_dim).collect();
         let moved_over: SmallVec<[usize; 6]> =
             (0..moved.len()).filter(|d| !window_dims.contains(d)).collect();
@@ -95,31 +100,61 @@ impl WindowPlaces {
         {
             return Err(unsupported("its batching dims do not run along with the indices"));
         }
-        let levels = over.iter().zip(&moved_over).map(|(&i, &m)| Level {
+        let batching = batching.iter().zip(&batching_from).map(|(&a, &i)| [a, i]).collect();
+        Ok(Self { vector_dim, over, moved_over, window_dims, map, batching })
+    }
+
+    /// The position of each window in the moved array, and its indices in the operand, one per
+    /// dim. There are `windows` of them in an operand of `rank` dims.
+    fn starts(
+        &self,
+        indices: &Array,
+        moved_strides: &[isize],
+        [windows, rank]: [usize; 2],
+    ) -> Outcome<(Vec<isize>, Vec<i64>)> {
+        let index_strides = row_major(indices.dims());
+        let vector_stride = index_strides.get(self.vector_dim).copied().unwrap_or(1);
+        let levels = self.over.iter().zip(&self.moved_over).map(|(&i, &m)| Level {
             size: extent(indices.dims()[i]),
             strides: [index_strides[i], moved_strides[m]],
         });
-        let windows = over.iter().map(|&d| extent(indices.dims()[d]));
-        let windows = windows.fold(1, usize::saturating_mul);
-        let charge = charge(cx, windows, rank, indices.len())?;
         let values = index_values(indices)?;
         let mut starts = Vec::with_capacity(windows.saturating_mul(rank));
         let mut begins = Vec::with_capacity(windows);
-        let walk = Nest::single_steps(levels);
-        walk.for_each([0, 0], |[index, moved]| {
+        Nest::single_steps(levels).for_each([0, 0], |[index, moved]| {
             let first = starts.len();
             starts.resize(first + rank, 0);
-            for (entry, &dim) in map.iter().enumerate() {
+            for (entry, &dim) in self.map.iter().enumerate() {
                 let at = index + entry.cast_signed() * vector_stride;
                 starts[first + dim] = values[at.cast_unsigned()];
             }
-            for (&dim, &from) in batching.iter().zip(&batching_from) {
+            for &[dim, from] in &self.batching {
                 let position = index / index_strides[from] % indices.dims()[from] as isize;
                 starts[first + dim] = position as i64;
             }
             begins.push(moved);
         });
-        let (nest, len) = window_walk(indexing, &window_dims, moved, &moved_strides)?;
+        Ok((begins, starts))
+    }
+}
+
+impl WindowPlaces {
+    /// The windows that `indices` choose; `moved` are the dims of the result of
+    /// a gather or the updates of a scatter.
+    pub(super) fn new(
+        cx: &Cx<'_, '_>,
+        indexing: &Indexing<'_>,
+        indices: &Array,
+        moved: &[i64],
+    ) -> Outcome<Self> {
+        let dims = WalkDims::of(indexing, indices, moved)?;
+        let windows = dims.over.iter().map(|&d| extent(indices.dims()[d]));
+        let windows = windows.fold(1, usize::saturating_mul);
+        let rank = indexing.operand.len();
+        let charge = charge(cx, windows, rank, indices.len())?;
+        let moved_strides = row_major(moved);
+        let (begins, starts) = dims.starts(indices, &moved_strides, [windows, rank])?;
+        let (nest, len) = window_walk(indexing, &dims.window_dims, moved, &moved_strides)?;
         Ok(Self {
             nest,
             len,

@@ -1,5 +1,5 @@
-//! Checks buffers that are shared: by the entry's parameters and result, and by operands and
-//! results of fusions and custom calls.
+//! Checks aliases: values that share one buffer. Parameters and results of the entry may share
+//! buffers, and so may operands and results of fusions and custom calls.
 
 use rustc_hash::FxHashSet;
 
@@ -48,7 +48,8 @@ pub(super) fn check_header(module: &Module, report: &mut Report) {
     }
 }
 
-/// The shapes of the entry with their layouts in memory, if these are given.
+/// The part of a parameter's shape at an index. The shape is that of the entry layout, if the
+/// module has one.
 fn parameter_part<'m>(
     module: &'m Module,
     entry: CompId,
@@ -201,8 +202,8 @@ fn wrong_async_alias(
     (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
 }
 
-/// Whether it is one of the two custom calls that convert arrays to buffers, `b(f32[8])`, and
-/// back.
+/// Whether an op is one of the two custom calls that convert an array to a buffer, `b(f32[8])`, or
+/// a buffer to an array.
 pub(super) fn is_pin(op: &Op) -> bool {
     matches!(op, Op::CustomCall(attrs) if matches!(attrs.custom_call_target.as_str(), "Pin" | "Unpin"))
 }

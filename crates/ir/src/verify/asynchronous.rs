@@ -64,7 +64,7 @@ fn check_user(module: &Module, id: InstId, ends: &[Opcode], report: &mut Report)
         // An op wrapped by an asynchronous op ends where that op ends.
         [] if is_transfer && module.is_root(id) => return,
         &[user] if ends.contains(&module.opcode(user)) => return,
-        // It ends another op, which a different check reports.
+        // The user ends another op; `check_end` reports that.
         &[user] if starts_of(module.opcode(user)).is_some() => return,
         &[user] => format!(
             "`{opcode}` is taken by {}, but `{}` is `{}`",
@@ -132,7 +132,8 @@ fn unlike_transfers(start: &TransferAttrs, done: &TransferAttrs) -> Unlike {
     (hosts.0 != hosts.1).then(|| ("is_host_transfer", hosts.0.to_string(), hosts.1.to_string()))
 }
 
-/// If both name their computation and thread, these must be equal.
+/// The difference between two ops that should name the same computation and the same thread. An op
+/// that names none differs from no other.
 fn unlike_async(module: &Module, start: &AsyncAttrs, next: &AsyncAttrs) -> Unlike {
     if let (Some(first), Some(second)) = (start.calls, next.calls)
         && first != second

@@ -135,7 +135,7 @@ fn group_size(module: &Module, groups: &ReplicaGroups, numbers: Numbers) -> Opti
         })?,
     };
     let partitions = match numbers {
-        // The number is optional, and proto does not contain it.
+        // The number of partitions is optional in the header, and proto does not contain it.
         Numbers::ReplicasWithPartitions => module.header.num_partitions?,
         Numbers::Replicas | Numbers::Partitions | Numbers::Devices => 1,
     };
@@ -169,8 +169,8 @@ fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups, numbers: Num
     Err((super::GROUPS, message))
 }
 
-/// For the first array: the dim that is split or joined, its whole size, and the size of a part
-/// if a shape contains it.
+/// The sizes that an op relates for its first array: the dim that is split or joined, the whole
+/// size of that dim, and the size of a part if a shape contains it.
 fn whole_and_part(module: &Module, id: InstId) -> Option<(i64, i64, Option<i64>)> {
     let first = |shape: &Shape| match shape {
         Shape::Tuple(elements) => elements.first()?.as_array().cloned(),

@@ -52,7 +52,8 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// XLA requires layouts in all of them or in none.
+/// Checks `constrain_layout`: XLA requires that either all `all-reduce` instructions of a module
+/// have it or none.
 pub(super) fn check_constrained(module: &Module, report: &mut Report) {
     let all =
         module.computations().iter().flat_map(|&computation| module.instructions(computation));
@@ -161,7 +162,8 @@ fn judge_groups(opcode: Opcode, groups: &ReplicaGroups) -> Verdict {
     }
 }
 
-/// Checks for groups of equal size, with that many parts if the op splits by groups.
+/// Checks that groups have the same size if the op splits data by groups, and that it then has as
+/// many operands as a group has devices, if each device gets one.
 fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups) -> Verdict {
     let ReplicaGroups::Lists(lists) = groups else { return Ok(()) };
     let opcode = module.opcode(id);
@@ -280,7 +282,8 @@ pub(super) fn judge_mesh(mesh: &Mesh) -> Verdict {
     judge_mesh_ids(mesh)
 }
 
-/// Distinct ids below their count are exactly the numbers below the count.
+/// Checks that the devices of a mesh are numbered from 0 without gaps: distinct ids below their
+/// count are all the numbers below it.
 fn judge_mesh_ids(mesh: &Mesh) -> Verdict {
     let MeshDevices::List(ids) = &mesh.devices else { return Ok(()) };
     match unlike_ids(ids.iter()).or_else(|| id_beyond(ids.iter())) {
@@ -289,7 +292,7 @@ fn judge_mesh_ids(mesh: &Mesh) -> Verdict {
     }
 }
 
-/// Axes of a mesh that must not overlap.
+/// Checks that axes of a mesh, or parts of axes, do not overlap.
 pub(super) fn judge_axes<'a>(mesh: &Mesh, axes: impl Iterator<Item = &'a AxisRef>) -> Verdict {
     let wrong = |message| Err((super::MESH, message));
     // The number of the axis, and the products of the sizes before and after the end of a part.

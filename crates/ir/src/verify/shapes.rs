@@ -45,8 +45,8 @@ pub(super) fn check(module: &Module, report: &mut Report) {
     check_entry_layout(module, report);
 }
 
-/// The computations of asynchronous ops that continue or end another, if only the start names
-/// them.
+/// The attributes of each asynchronous start, by the instructions that continue it. Ops that
+/// continue or end another may leave out the computation, which only the start then names.
 #[derive(Default)]
 struct Chains(FxHashMap<InstId, AsyncAttrs>);
 

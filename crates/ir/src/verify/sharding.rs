@@ -142,8 +142,8 @@ fn judge_devices(module: &Module, sharding: &Sharding, shape: &Shape) -> Verdict
     Ok(())
 }
 
-/// The number of devices that a placement divides an array among, if it does, and the devices
-/// that it lists.
+/// The number of devices among which a placement divides an array, and the devices that it lists.
+/// The number is `None` if the placement does not divide the array.
 fn devices_of(placement: &Placement) -> (Option<i64>, &[i64]) {
     match placement {
         Placement::Maximal(device) => (None, std::slice::from_ref(device)),

@@ -10,7 +10,8 @@ use crate::module::Module;
 use crate::ops::Op;
 use crate::types::shape::{ArrayShape, Shape};
 
-/// The host identifies transfers only by their channels.
+/// Checks that transfers with one host channel agree, because the host identifies transfers only by
+/// their channels.
 pub(super) fn check(module: &Module, report: &mut Report) {
     let mut first_of: BTreeMap<i64, InstId> = BTreeMap::new();
     let all = module.computations().iter().flat_map(|&c| module.instructions(c));

@@ -1,11 +1,10 @@
 //! Chooses the instructions that become one kernel.
 //!
-//! The choice follows the cost model. Elementwise ops, broadcasts, moves that move no element
-//! and small arrays are computed in each kernel that uses them, possibly several times. Large
-//! arrays that are reduced, transposed, padded or the like are stored, and so are arrays that
-//! the host reads. Each stored array becomes a kernel with all its operands down to other stored
-//! arrays. Two kernels of the same dims that read the same array are merged, and so are two
-//! kernels of small arrays only.
+//! Elementwise ops, broadcasts, small arrays, and reshapes and transposes that do not realign are
+//! computed in each kernel that uses them, possibly several times. Large arrays that are reduced,
+//! transposed, padded or the like are stored, and so are arrays that the host reads. Each stored
+//! array becomes a kernel with all its operands down to other stored arrays. Two kernels of the
+//! same dims that read the same array are merged, and so are two kernels of small arrays only.
 
 use std::collections::VecDeque;
 
@@ -95,10 +94,10 @@ struct Partition<'a> {
 /// How far a group extends from a stored value to its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// Includes reductions of large arrays with other dims than the image, if their results are
-    /// small and have no other users.
+    /// Includes reductions of large arrays with other dims than the stored value, if their
+    /// results are small and have no other users.
     Passes,
-    /// Includes reductions along rows of the image.
+    /// Includes reductions along rows of arrays with the dims of the stored value.
     Rows,
     /// Stops at large values that are not computed at each use.
     Stored,
@@ -135,8 +134,11 @@ impl Partition<'_> {
             && self.module.array_shape(id).is_some_and(|shape| shape.rank() == 0)
     }
 
-    /// Whether a value is computed at each use.
-    fn is_inlined(&self, id: InstId, image: &[i64], reach: Reach) -> bool {
+    /// Whether the kernel of a stored value with these dims computes another value at each use, if
+    /// it extends as far as `reach`. The cost model's `Residency` answers another question, once for
+    /// each value: this answer depends on the kernel, and a value that one kernel computes may be
+    /// stored for another. `docs/decisions/0018-residency-and-inlining.md` compares the two.
+    fn is_inlined(&self, id: InstId, dims: &[i64], reach: Reach) -> bool {
         if reach == Reach::Alone || !self.is_computed(id) {
             return false;
         }
@@ -151,7 +153,7 @@ impl Partition<'_> {
                 let rows = matches!(reach, Reach::Rows | Reach::Passes);
                 let pass = reach == Reach::Passes && stays(self.target, shape);
                 let small = stays(self.target, source);
-                known && (small || pass || (rows && source.dims() == image))
+                known && (small || pass || (rows && source.dims() == dims))
             }
             Op::Broadcast(_) | Op::Iota(_) => true,
             op if op.opcode().is_elementwise() => true,
@@ -173,7 +175,7 @@ impl Partition<'_> {
     /// A stored value with the operands that are computed for it.
     fn group(&self, id: InstId, reach: Reach) -> Option<Group> {
         let module = self.module;
-        let image = module.array_shape(id)?.dims();
+        let dims = module.array_shape(id)?.dims();
         let mut seen = FxHashSet::default();
         let (mut inputs, mut open) = (Vec::new(), VecDeque::from([id]));
         let mut fused = 0usize;
@@ -184,7 +186,7 @@ impl Partition<'_> {
                 continue;
             }
             let fits = fused < MOST_FUSED / 2;
-            if next == id || (fits && self.is_inlined(next, image, reach)) {
+            if next == id || (fits && self.is_inlined(next, dims, reach)) {
                 fused += 1;
                 open.extend(module.operands(next).iter().copied());
             } else if !self.is_scalar_constant(next) {

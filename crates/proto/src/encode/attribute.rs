@@ -1,6 +1,7 @@
 //! The attributes of ops, by the names they have in text: the other way of
 //! `decode/attribute.rs`.
 
+use smol_str::SmolStr;
 use tilewright_ir::Opcode;
 use tilewright_ir::ops::attr::{AttrValue, Real64};
 use tilewright_ir::ops::contract::{Sparsity, SparsityConfig};
@@ -35,44 +36,32 @@ pub(super) fn set(
         AttrValue::Float(value) => p.epsilon = value.0,
         AttrValue::Str(text) => return set_text(name, text.to_string(), p),
         AttrValue::Word(word) => return set_word(opcode, name, &word, p),
-        AttrValue::Words(list) => {
-            let wanted = each("operand_precision", &list, |word| words::PRECISIONS.number(word))?;
-            p.precision_config.get_or_insert_default().operand_precision = wanted;
-        }
+        AttrValue::Words(list) => set_precisions(&list, p)?,
         AttrValue::Dims(dims) => return set_dims(opcode, name, dims.to_vec(), p),
         // Of a collective permute: a size for each part.
         AttrValue::DimsLists(lists) => {
             p.dynamic_slice_sizes = lists.iter().flat_map(|list| list.iter().copied()).collect();
         }
         AttrValue::Pairs(pairs) => {
-            let pairs = pairs.iter();
-            p.source_target_pairs =
-                pairs.map(|&(source, target)| xla::SourceTarget { source, target }).collect();
+            let pair = |&(source, target): &(i64, i64)| xla::SourceTarget { source, target };
+            p.source_target_pairs = pairs.iter().map(pair).collect();
         }
-        AttrValue::Computation(id) => match (opcode, name) {
-            // The start says what the others do.
-            (Opcode::AsyncUpdate | Opcode::AsyncDone, _) => {}
-            // In text the condition stands first.
-            (_, "body") => p.called_computation_ids.insert(0, ids.computation(id)),
-            _ => p.called_computation_ids.push(ids.computation(id)),
-        },
+        AttrValue::Computation(id) => add_computation(opcode, name, ids.computation(id), p),
         AttrValue::Computations(list) => {
             p.called_computation_ids.extend(list.iter().map(|&id| ids.computation(id)));
         }
         AttrValue::Slices(dims) => p.slice_dimensions = dims.iter().map(slice).collect(),
         AttrValue::Padding(dims) => {
-            let dimensions = dims.iter().map(pad).collect();
-            p.padding_config = Some(xla::PaddingConfig { dimensions });
+            p.padding_config =
+                Some(xla::PaddingConfig { dimensions: dims.iter().map(pad).collect() });
         }
         AttrValue::Window(dims) => {
-            let dimensions = dims.iter().map(window).collect();
-            p.window = Some(xla::Window { dimensions });
+            p.window = Some(xla::Window { dimensions: dims.iter().map(window).collect() });
         }
         AttrValue::ConvDims(dims) => p.convolution_dimension_numbers = Some(conv_dims(&dims)),
         AttrValue::Sparsity(config) => p.sparsity_config = Some(sparsity(&config)),
         AttrValue::Accuracy(accuracy) => {
-            let specs = Some(specs(&accuracy));
-            p.result_accuracy = Some(xla::ResultAccuracy { specs });
+            p.result_accuracy = Some(xla::ResultAccuracy { specs: Some(specs(&accuracy)) });
         }
         AttrValue::Shape(outfed) => {
             p.outfeed_shape = Some(shape::encode(&outfed).within("outfeed_shape")?);
@@ -83,8 +72,7 @@ pub(super) fn set(
                 each("operand_shapes_with_layout", &shapes, shape::encode)?;
         }
         AttrValue::Literal(value) => {
-            let encoded = literal::encode(&value, &value.shape()).within("literal")?;
-            p.literal = Some(encoded);
+            p.literal = Some(literal::encode(&value, &value.shape()).within("literal")?);
         }
         AttrValue::Aliasing(list) => p.output_operand_aliasing = list.iter().map(alias).collect(),
         AttrValue::ReplicaGroups(groups) => {
@@ -93,6 +81,23 @@ pub(super) fn set(
         AttrValue::Domain(domain) => set_domain(&domain, p)?,
     }
     Ok(())
+}
+
+fn set_precisions(list: &[SmolStr], p: &mut HloInstructionProto) -> Written {
+    let wanted = each("operand_precision", list, |word| words::PRECISIONS.number(word))?;
+    p.precision_config.get_or_insert_default().operand_precision = wanted;
+    Ok(())
+}
+
+/// Adds a called computation by its id in the proto.
+fn add_computation(opcode: Opcode, name: &str, id: i64, p: &mut HloInstructionProto) {
+    match (opcode, name) {
+        // Only the start of an asynchronous operation names its computation in proto.
+        (Opcode::AsyncUpdate | Opcode::AsyncDone, _) => {}
+        // In text the condition stands first.
+        (_, "body") => p.called_computation_ids.insert(0, id),
+        _ => p.called_computation_ids.push(id),
+    }
 }
 
 fn no_place(name: &str) -> ProtoError {

@@ -1,7 +1,7 @@
 //! Instructions.
 
 use prost::Message as _;
-use tilewright_ir::{InstId, Module, Op};
+use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
 use super::ids::Ids;
 use super::{attribute, extras};
@@ -74,12 +74,23 @@ fn set_op(
     done
 }
 
-/// What XLA writes where the ir, as text, says nothing.
+/// The order of a comparison of elements of this type, as XLA writes it. Readers that know only
+/// `comparison_type` infer it from the type of the elements where the order is the usual one.
+fn comparison_order(array: &ArrayShape) -> &'static str {
+    match usual_order(array.element_type) {
+        FLOAT => "PARTIAL",
+        _ => "TOTAL",
+    }
+}
+
+fn precision(operands: usize) -> Option<PrecisionConfig> {
+    Some(PrecisionConfig { operand_precision: vec![0; operands], algorithm: 0 })
+}
+
+/// Sets the fields that XLA writes where the ir, as text, says nothing.
 fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
     let operands = module.operands(id);
-    let precision =
-        |count| Some(PrecisionConfig { operand_precision: vec![0; count], algorithm: 0 });
-    // Sizes of groups and scales have none.
+    // Sizes of groups and scales have no precision.
     let of_factors = || precision(2);
     match module.op(id) {
         Op::Dot(_) | Op::ScaledDot(_) => {
@@ -90,10 +101,11 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
             proto.precision_config = of_factors();
         }
         Op::RaggedDot(_) => {
-            proto.ragged_dot_dimension_numbers = Some(RaggedDotDimensionNumbers {
+            let dims = RaggedDotDimensionNumbers {
                 dot_dimension_numbers: Some(xla::DotDimensionNumbers::default()),
-                ..RaggedDotDimensionNumbers::default()
-            });
+                ..Default::default()
+            };
+            proto.ragged_dot_dimension_numbers = Some(dims);
             proto.precision_config = of_factors();
         }
         Op::Convolution(_) => {
@@ -113,14 +125,8 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
             proto.window = Some(xla::Window::default());
         }
         Op::Compare(_) => {
-            let element = operands.first().and_then(|&operand| module.array_shape(operand));
-            // Readers that know `comparison_type` alone infer it where it is the usual one.
-            proto.comparison_order = element
-                .map_or("", |array| match usual_order(array.element_type) {
-                    FLOAT => "PARTIAL",
-                    _ => "TOTAL",
-                })
-                .to_owned();
+            let array = operands.first().and_then(|&operand| module.array_shape(operand));
+            proto.comparison_order = array.map_or("", comparison_order).to_owned();
         }
         Op::Cholesky(_) => proto.cholesky_options = Some(xla::CholeskyOptions::default()),
         Op::TriangularSolve(_) => {
@@ -135,8 +141,8 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
             proto.scatter_dimension_numbers = Some(xla::ScatterDimensionNumbers::default());
         }
         Op::TopK(_) => (proto.largest, proto.is_stable) = (true, true),
-        // Where text does not say so, XLA takes it for certain that it is not;
-        // a proto may leave it open.
+        // Text without this attribute says that the scan is not associative; a proto without it
+        // leaves that open.
         Op::Scan(_) if module.unique_id(id).is_none() => proto.is_associative = FALSE,
         _ => {}
     }

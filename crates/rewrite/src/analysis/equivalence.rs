@@ -1,4 +1,4 @@
-//! Computations that are equal but for names.
+//! Finds computations of a module that are equal except for names.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -6,17 +6,19 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Op, ShapeId};
 
-/// Larger computations count as unlike all others: those that repeat are reducers and comparators.
+/// The most instructions of a computation that is compared with others. Larger computations are
+/// not compared: those that occur several times are reducers and comparators, which are small.
 const LARGEST: usize = 64;
 
-/// A computation without its names.
+/// The content of a computation without names. Operands and the root are numbered by their
+/// positions in the computation.
 #[derive(PartialEq, Eq, Hash)]
 struct Body {
     instructions: Vec<(Op, ShapeId, SmallVec<[usize; 2]>)>,
     root: usize,
 }
 
-/// For each computation the first one that is equal but for names.
+/// For each computation, the first computation of the module that is equal except for names.
 pub fn representatives(module: &Module) -> FxHashMap<CompId, CompId> {
     let mut representatives: FxHashMap<CompId, CompId> = FxHashMap::default();
     let mut bodies: FxHashMap<u64, Vec<(Body, CompId)>> = FxHashMap::default();
@@ -38,6 +40,7 @@ pub fn representatives(module: &Module) -> FxHashMap<CompId, CompId> {
     representatives
 }
 
+/// The content of a computation; `None` if it must not be compared with others.
 fn body_of(
     module: &Module,
     id: CompId,
@@ -50,8 +53,8 @@ fn body_of(
     let mut numbers: FxHashMap<InstId, usize> = FxHashMap::default();
     let mut instructions = Vec::with_capacity(computation.len());
     for (number, inst) in module.instructions(id).enumerate() {
-        // A sharding or the like is part of what a computation does, and the elements of an elided
-        // constant are not known.
+        // Two instructions with attributes such as shardings are not compared, and the elements of
+        // an elided constant are not known.
         let elided = matches!(module.op(inst), Op::Constant(value) if value.is_elided());
         if elided || module.extras(inst).is_some() {
             return None;

@@ -8,10 +8,10 @@ use petgraph::visit::EdgeRef as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node(NodeIndex);
 
-/// Nodes that are each moved or left, with the costs of both.
+/// A set of nodes, each of which is either moved or left, with the costs of both choices.
 ///
-/// Costs are cycles in multiples of 1/1024, so that sums are exact and every machine chooses the
-/// same.
+/// Costs are kept in multiples of 1/1024 cycle, so that their sums are exact and the choice is the
+/// same on every machine.
 #[derive(Debug)]
 pub struct Cut {
     /// An edge is cut, and its weight paid, if its tail is moved and its head is left.
@@ -24,8 +24,10 @@ pub struct Cut {
 
 /// Cost units in a cycle.
 const STEPS: f64 = 1024.0;
-/// More than any sum of costs: 2^20 times the largest single one.
+/// The weight of an edge that must not be cut: 2^20 times the largest cost, and thus more than any
+/// sum of costs.
 const NEVER: u64 = 1 << 62;
+/// The largest cost, in units.
 const GREATEST: f64 = (1u64 << 42) as f64;
 
 impl Default for Cut {
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_is() {
+    fn forced_nodes_are_moved() {
         let mut cut = Cut::default();
         let (a, b, c) = (cut.node(), cut.node(), cut.node());
         cut.costs(a, 10.0, 0.0);

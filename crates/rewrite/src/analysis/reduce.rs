@@ -1,4 +1,5 @@
-//! Plans a reduce of a reshape as reduce, small reshape, small reduce, or as a window.
+//! Plans a reduce of a reshape in another way: as a reduce, a reshape of its smaller result and a
+//! second reduce, or as a window.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::control::GetTupleElementAttrs;
@@ -13,19 +14,18 @@ use tilewright_ir::{
 use super::digits::{Digits, ReducePlan, WindowPlan};
 use crate::driver::numbers::{Class, FloatMode};
 
-/// A reduce whose operands can be regrouped.
+/// A reduce whose elements may be combined in another order.
 #[derive(Clone, Debug)]
 pub struct MonoidReduce {
     /// The reduce.
     pub id: InstId,
-    /// The monoids or the extremum that its computation is.
+    /// What its computation does: monoids side by side, or an extremum of pairs.
     pub reducer: Reducer,
 }
 
 impl MonoidReduce {
-    /// The reduce `id`, if its computation is a [`Reducer`] and it has nothing attached that a
-    /// rewrite could not carry over. If floats must keep every bit, only a reduce that regroups
-    /// exactly.
+    /// The reduce `id`, if its computation is a [`Reducer`] and it has no attributes that a rewrite
+    /// would lose. If floats must keep every bit, `None` unless another order keeps every bit.
     pub fn of(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         Self::or_why_not(module, id, float_mode).ok()
     }
@@ -33,7 +33,7 @@ impl MonoidReduce {
     /// As [`Self::of`].
     ///
     /// # Errors
-    /// The reason why not, in words that follow `it`.
+    /// If `id` is no such reduce: the reason, in words that follow "it".
     pub fn or_why_not(
         module: &Module,
         id: InstId,
@@ -171,7 +171,7 @@ impl MonoidReduce {
     }
 }
 
-/// Plans the parts of a staged reduce.
+/// The plan of a reduce in stages, under construction.
 struct Stages<'a> {
     /// The reduce that the stages replace.
     id: InstId,
@@ -261,12 +261,14 @@ pub fn reduced_arrays(module: &Module, id: InstId) -> &[InstId] {
     operands.split_at(operands.len() / 2).0
 }
 
-/// How a reduction of these dims of a reshape is partly done before it.
+/// The plan that reduces as much as possible on the operand of a reshape, for a reduce of these
+/// dims of the reshape; see [`Digits::reduce_first`].
 pub fn first_stage(digits: &Digits, dims: &[i64]) -> Option<ReducePlan> {
     digits.reduce_first(&places(dims)?)
 }
 
-/// How a reduction of these dims of a reshape is a window over the reshape's operand.
+/// The plan that moves a window over the operand of a reshape, for a reduce of these dims of the
+/// reshape; see [`Digits::windows`].
 pub fn window_plan(digits: &Digits, dims: &[i64]) -> Option<WindowPlan> {
     digits.windows(&places(dims)?)
 }

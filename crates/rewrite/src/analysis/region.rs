@@ -83,18 +83,17 @@ pub struct Blocked {
     pub reason: &'static str,
 }
 
-/// The region around a value: an elementwise instruction, or a reshape that one reads. A broadcast
-/// or iota is a region by itself, so that the reshapes and reduces that read it can move; `None`
-/// around anything else.
+/// The region around an elementwise instruction or a reshape. A broadcast or iota is a region by
+/// itself, so that the reshapes and reduces that read it can move. `None` for any other instruction.
 ///
 /// Linear in the instructions of the region and their uses.
 pub fn region_around(module: &Module, start: InstId) -> Option<Region> {
     unseen_region_around(module, start, &mut FxHashSet::default())
 }
 
-/// As [`region_around`], for a sweep over many starts: `None` also if the region reaches an
-/// instruction of `seen`. Visited instructions are added to `seen`, so that a sweep visits each
-/// once even if regions meet.
+/// As [`region_around`], for a search from many starts. Visited instructions are added to `seen`,
+/// and the result is also `None` if the region contains an instruction of `seen`. So the whole
+/// search visits each instruction once, even if regions meet.
 pub fn unseen_region_around(
     module: &Module,
     start: InstId,
@@ -136,20 +135,20 @@ impl Region {
                     // Scalar operands (of select and clamp) fit any dims.
                     let is_interior =
                         members.contains(&operand) && is_interior(module, operand, &region.dims);
-                    let is_leaf = has_dims(module, operand, &region.dims) && !is_interior;
-                    if is_leaf && live_ins.insert(operand) {
+                    let is_live_in = has_dims(module, operand, &region.dims) && !is_interior;
+                    if is_live_in && live_ins.insert(operand) {
                         region
                             .live_ins
-                            .push(LiveIn { id: operand, kind: leaf_kind(module, operand) });
+                            .push(LiveIn { id: operand, kind: live_in_kind(module, operand) });
                         // A dynamic live-in may meet static ones of the same bound.
                         let dynamic = is_dynamic(module, operand).then_some(operand);
                         region.dynamic = region.dynamic.or(dynamic);
                     }
                 }
             } else if live_ins.insert(id) {
-                region.live_ins.push(LiveIn { id, kind: leaf_kind(module, id) });
+                region.live_ins.push(LiveIn { id, kind: live_in_kind(module, id) });
             }
-            region.live_outs.extend(exits_of(module, id, &members));
+            region.live_outs.extend(live_outs_of(module, id, &members));
         }
         // Ids do not follow the order of the computation, but operands must precede users.
         region.interior = in_order(module, &region.interior);
@@ -169,7 +168,8 @@ impl Region {
     }
 }
 
-/// The members of a region, in order of discovery; `None` if one of `seen` is met.
+/// The members of the region around `start`, in order of discovery; `None` if one of them is in
+/// `seen`.
 fn explore(
     module: &Module,
     start: InstId,
@@ -223,7 +223,8 @@ fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
     module.array_shape(id).is_some_and(|shape| shape.dims() == dims)
 }
 
-fn leaf_kind(module: &Module, id: InstId) -> LiveInKind {
+/// How a live-in is computed.
+fn live_in_kind(module: &Module, id: InstId) -> LiveInKind {
     match (module.op(id), module.operands(id)) {
         // A live-in with something attached has to stay unchanged.
         _ if module.extras(id).is_some() => LiveInKind::Other,
@@ -236,7 +237,8 @@ fn leaf_kind(module: &Module, id: InstId) -> LiveInKind {
     }
 }
 
-fn exits_of<'a>(
+/// The uses of a member's value outside the region; `members` are all members.
+fn live_outs_of<'a>(
     module: &'a Module,
     value: InstId,
     members: &'a FxHashSet<InstId>,
@@ -260,7 +262,7 @@ fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
     let operands = module.operands(reduce);
     let (arrays, inits) = operands.split_at(operands.len() / 2);
     let anywhere = |&id: &InstId| {
-        matches!(leaf_kind(module, id), LiveInKind::Iota | LiveInKind::Broadcast(_))
+        matches!(live_in_kind(module, id), LiveInKind::Iota | LiveInKind::Broadcast(_))
             && module.array_shape(id).is_some_and(is_plain)
     };
     arrays.contains(&value)
@@ -268,6 +270,7 @@ fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
         && arrays.iter().filter(|&&id| id != value).all(anywhere)
 }
 
+/// The member as a blocked one, if it must keep its dims.
 fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
     let reason = if !module.array_shape(id).is_some_and(is_plain) {
         "it has a layout that is not row major"

@@ -4,8 +4,8 @@ use tilewright_ir::ElementType;
 use tilewright_ir::element::NumberClass;
 
 /// Whether `wide` represents every value of `narrow`, including zeros of both signs, infinities and
-/// NaN. Floats of 8 bits and fewer never count as wide: hardly two of them have the same special
-/// values.
+/// NaN. Floats of 8 bits and fewer never count as wide, because almost any two of these types differ
+/// in their special values.
 pub fn holds(wide: ElementType, narrow: ElementType) -> bool {
     if wide == narrow {
         return true;
@@ -38,7 +38,7 @@ fn significant_bits(integer: ElementType) -> u32 {
     }
 }
 
-/// As [`holds`], for two floats that differ.
+/// As [`holds`], for two different float types.
 fn holds_float(wide: ElementType, narrow: ElementType) -> bool {
     match wide {
         ElementType::F64 => true,

@@ -10,8 +10,8 @@
 //!                  d" = f(x, b')         sum q*d"     from x, which is there anyway
 //! ```
 //!
-//! A target that fuses only single-user values into a reduction stores every centred image,
-//! converted image and broadcast that two reductions read, and reads it again at once. Plain copies
+//! A target that fuses only single-user values into a reduction stores every centred array,
+//! converted array and broadcast that two reductions read, and reads it again at once. Plain copies
 //! would be merged by the compiler's CSE; it does not look through barriers, and removes them after
 //! its last CSE (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!

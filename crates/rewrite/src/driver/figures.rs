@@ -2,7 +2,7 @@
 
 use tilewright_ir::Module;
 
-use super::report::{Note, PassReport, Report, StopReason};
+use super::report::{Note, PassReport, Report, StopReason, caveat};
 use crate::cost::{Cost, CostModel, Ledger};
 
 /// What is modelled of a module.
@@ -11,10 +11,13 @@ pub(super) struct Figures {
     pub(super) cost: Cost,
     peak_live_bytes: u64,
     memory_sweeps: usize,
+    caveat: Option<&'static str>,
 }
 
 /// What a run did.
 pub(super) struct Done {
+    /// The name of the target.
+    pub(super) target: String,
     pub(super) notes: Vec<Note>,
     pub(super) stopped: StopReason,
     pub(super) passes: Vec<PassReport>,
@@ -30,6 +33,7 @@ impl Figures {
             cost: module.entry().map(|entry| ledger.total(entry)).unwrap_or_default(),
             peak_live_bytes: ledger.peak_live_bytes(module),
             memory_sweeps: ledger.memory_sweeps(module),
+            caveat: caveat(module),
         }
     }
 
@@ -37,6 +41,7 @@ impl Figures {
     /// was.
     pub(super) fn report(&self, after: &Self, done: Done) -> Report {
         Report {
+            target: done.target,
             before: self.cost,
             after: after.cost,
             peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],
@@ -45,6 +50,7 @@ impl Figures {
             stopped: done.stopped,
             notes: done.notes,
             unchanged: true,
+            caveat: after.caveat,
         }
     }
 }

@@ -29,10 +29,10 @@ pub(crate) mod simplify;
 
 pub use error::OptimizeError;
 pub use evaluate::Evaluate;
-pub use optimize::{Optimized, optimize, optimize_observed};
-pub use options::{AddedPass, Options, PassSelection};
+pub use optimize::{Optimized, optimize};
+pub use options::{AddedPass, Options, PassObserver, PassSelection};
 pub(crate) use pass::byte_size;
 pub use pass::{Context, Pass, Skipped};
 pub use pipelines::{PIPELINES, Pipeline, pipeline};
 pub(crate) use report::place_of;
-pub use report::{Note, PassReport, Report, StopReason, Verdict};
+pub use report::{Explanation, Note, PassReport, Report, StopReason, Verdict, table};

@@ -30,26 +30,14 @@ pub struct Optimized {
 /// # Errors
 /// If a pass or pipeline does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
-    optimize_observed(module, options, &mut |_, _| {})
-}
-
-/// Optimises a module, showing it to `observe` after every pass that changed
-/// it, and, as `put-back`, once the parts that gained nothing are as they were.
-///
-/// # Errors
-/// If a pass or pipeline does not exist, or a pass has a bug.
-pub fn optimize_observed(
-    module: Verified,
-    options: &Options,
-    observe: &mut dyn FnMut(&'static str, &Module),
-) -> Result<Optimized, OptimizeError> {
     let plan = Plan::of(options)?;
     let memo = Memo::default();
     let model = CostModel::new(&options.target, &memo);
     if let Some(mixed) = module.mixes_precision() {
         let notes = vec![mixed_left(&module, mixed)];
-        return Ok(left_alone(module, notes, model));
+        return Ok(left_alone(module, notes, model, options));
     }
+    let observe = &mut |pass: &'static str, module: &Module| options.show(pass, module);
     let mut run = Run::new(&module, &plan, options, &memo, observe);
     for pass in &plan.first {
         run.pass(*pass)?;
@@ -68,6 +56,7 @@ pub fn optimize_observed(
     let Run { module: changed, passes, mut notes, rolled_back, cost_gated, .. } = run;
     notes.extend(rolled_back);
     let mut notes = relevant(notes);
+    let target = options.target.name.clone();
     if plan.cost_gated.is_empty() || gains {
         let around = match simplest {
             Some((simplest, _)) if gains => around_gains(
@@ -80,13 +69,13 @@ pub fn optimize_observed(
             _ => None,
         };
         if let Some((module, _)) = &around {
-            observe("put-back", module);
+            options.show("put-back", module);
         }
         let (module, after) = match around {
             Some(around) => around,
             None => (verified(changed)?, after),
         };
-        let done = Done { notes, stopped, passes };
+        let done = Done { target, notes, stopped, passes };
         let report = Report { unchanged: false, ..before.report(&after, done) };
         return Ok(Optimized { module, report });
     }
@@ -94,13 +83,20 @@ pub fn optimize_observed(
     if cost_gated > 0 {
         notes.push(whole_left(least, reached, options));
     }
-    Ok(Optimized { module, report: before.report(&before, Done { notes, stopped, passes }) })
+    let done = Done { target, notes, stopped, passes };
+    Ok(Optimized { module, report: before.report(&before, done) })
 }
 
 /// A module that no pass may touch, with the reasons.
-fn left_alone(module: Verified, notes: Vec<Note>, model: CostModel<'_>) -> Optimized {
+fn left_alone(
+    module: Verified,
+    notes: Vec<Note>,
+    model: CostModel<'_>,
+    options: &Options,
+) -> Optimized {
     let figures = Figures::of(&module, model);
-    let done = Done { notes, stopped: StopReason::Fixpoint, passes: Vec::new() };
+    let target = options.target.name.clone();
+    let done = Done { target, notes, stopped: StopReason::Fixpoint, passes: Vec::new() };
     let report = figures.report(&figures, done);
     Optimized { module, report }
 }

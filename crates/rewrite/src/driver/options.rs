@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tilewright_ir::Module;
 use tilewright_target::Target;
 
 use super::evaluate::Evaluate;
@@ -43,6 +44,8 @@ pub struct Options {
     pub least_saving: f64,
     /// What computes constants; without it, none are folded.
     pub evaluator: Option<&'static dyn Evaluate>,
+    /// The observer of the passes, if there is one: see [`Options::with_observer`].
+    pub observer: Option<PassObserver>,
     /// Passes besides the built-in ones: see [`Options::with_pass`].
     pub added: Vec<AddedPass>,
 }
@@ -54,6 +57,18 @@ pub struct AddedPass(pub(super) Arc<dyn Pass>);
 impl fmt::Debug for AddedPass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AddedPass({})", self.0.name())
+    }
+}
+
+/// A function that is called with the name of a pass and the module after it.
+#[derive(Clone)]
+pub struct PassObserver(Arc<Observe>);
+
+type Observe = dyn Fn(&'static str, &Module) + Send + Sync;
+
+impl fmt::Debug for PassObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PassObserver")
     }
 }
 
@@ -87,6 +102,7 @@ impl Options {
             max_rounds: 100,
             least_saving: 0.02,
             evaluator: None,
+            observer: None,
             added: Vec::new(),
         }
     }
@@ -134,6 +150,24 @@ impl Options {
     #[must_use]
     pub fn with_least_saving(self, least_saving: f64) -> Self {
         Self { least_saving, ..self }
+    }
+
+    /// With an observer. It is called after every pass that changed the module, with the name of
+    /// the pass and the module, and, with `put-back` as the name, after the parts that gained
+    /// nothing were put back as they were.
+    #[must_use]
+    pub fn with_observer(
+        self,
+        observer: impl Fn(&'static str, &Module) + Send + Sync + 'static,
+    ) -> Self {
+        Self { observer: Some(PassObserver(Arc::new(observer))), ..self }
+    }
+
+    /// Calls the observer, if there is one.
+    pub(super) fn show(&self, pass: &'static str, module: &Module) {
+        if let Some(PassObserver(observer)) = &self.observer {
+            observer(pass, module);
+        }
     }
 
     /// With something that computes constants.

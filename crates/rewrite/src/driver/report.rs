@@ -1,15 +1,24 @@
 //! What an optimisation did: counts, times, costs, explanations.
 
+#[doc(hidden)]
+pub mod table;
+mod text;
+
 use std::fmt;
 use std::time::Duration;
 
-use tilewright_ir::{InstId, Module};
+use tilewright_ir::{InstId, Module, Op};
 
 use crate::cost::Cost;
 
-/// What was done to a module.
+pub use text::Explanation;
+
+/// What was done to a module. `Display` writes the costs before and after and what each pass did;
+/// [`Report::explanation`] has the notes.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// The name of the target.
+    pub target: String,
     /// The modelled cost before: of the module in its simplest form, which a backend finds
     /// by itself. So are the figures below.
     pub before: Cost,
@@ -28,6 +37,17 @@ pub struct Report {
     /// Whether the module was given back untouched, because nothing that
     /// pays was found.
     pub unchanged: bool,
+    /// Why the ratio of the costs may differ from the ratio of the times, if there is a reason:
+    /// the module has loops, whose trip counts the cost model does not know, or branches, of
+    /// which only one runs.
+    pub caveat: Option<&'static str>,
+}
+
+/// The [`Report::caveat`] of a module.
+pub(super) fn caveat(module: &Module) -> Option<&'static str> {
+    let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
+    let repeats = all.any(|id| matches!(module.op(id), Op::While(_) | Op::Conditional(_)));
+    repeats.then_some("bodies of loops count once, and so does every branch of a conditional")
 }
 
 /// What one pass did, over all its runs.

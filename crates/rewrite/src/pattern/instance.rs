@@ -1,4 +1,4 @@
-//! Random modules that a pattern matches, to try rules on.
+//! Makes random modules that a pattern matches, to test rules on.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -15,17 +15,17 @@ use super::{Operands, Pattern, Rule};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::numbers::FloatMode;
 
-/// So many modules are made for one to which a rule applies.
+/// The most random modules that are made in search of one to which a rule applies.
 const MOST_TRIES: u64 = 64;
 
 /// The greatest size of a dim.
 const MOST: u64 = 5;
 
 impl Rule {
-    /// A small random module whose result is an expression to which the rule applies: the same
-    /// for a seed on every machine. `None` where none was found: the conditions of the rule
-    /// are too special for random values, or its pattern has ops for which no random operands
-    /// are made here (those with more attributes than a reduce has).
+    /// A small random module whose result is an expression to which the rule applies. The same seed
+    /// gives the same module on every machine. `None` if no such module was found, because random
+    /// values seldom satisfy the conditions of the rule, or because its pattern has ops that this
+    /// search cannot make (ops with more attributes than a reduce).
     pub fn instance(&self, seed: u64) -> Option<Verified> {
         (0..MOST_TRIES).find_map(|turn| {
             let seed = seed.wrapping_mul(MOST_TRIES).wrapping_add(turn);
@@ -36,7 +36,7 @@ impl Rule {
     }
 }
 
-/// Grows the operands of an expression from its result.
+/// Builds an expression that a pattern matches, from the shape of its result down to parameters.
 struct Grower {
     builder: Builder,
     random: ChaCha8Rng,
@@ -61,14 +61,14 @@ impl Grower {
         grower.builder.finish(root).ok()
     }
 
-    /// A value of a shape that a pattern matches, conditions aside.
+    /// Adds a value of this shape that the pattern matches. Conditions are not considered.
     fn grow(&mut self, pattern: &Pattern, shape: &ArrayShape) -> Option<InstId> {
         if let Some(&bound) = pattern.name.and_then(|name| self.bound.get(name)) {
             return (self.builder.module().array_shape(bound) == Some(shape)).then_some(bound);
         }
         let opcode = self.pick(&pattern.opcodes).copied();
         let value = match opcode {
-            None => self.leaf(shape)?,
+            None => self.parameter_or_number(shape)?,
             Some(Opcode::Constant) => self.number(shape)?,
             Some(opcode) => self.op(opcode, &pattern.operands, shape)?,
         };
@@ -78,8 +78,8 @@ impl Grower {
         Some(value)
     }
 
-    /// A parameter, or a number in every place.
-    fn leaf(&mut self, shape: &ArrayShape) -> Option<InstId> {
+    /// Adds a parameter, or a constant with the same number in every element.
+    fn parameter_or_number(&mut self, shape: &ArrayShape) -> Option<InstId> {
         if self.below(3) == 0 {
             return self.number(shape);
         }
@@ -103,7 +103,7 @@ impl Grower {
         self.builder.broadcast(number, shape.dims(), []).ok()
     }
 
-    /// An op of grown operands; `shape` is that of its result.
+    /// Adds an op with a result of this shape, and its operands.
     fn op(&mut self, opcode: Opcode, operands: &Operands, shape: &ArrayShape) -> Option<InstId> {
         let patterns: &[Pattern] = match operands {
             Operands::Any => &[],
@@ -193,7 +193,8 @@ impl Grower {
         self.builder.reduce(of, init, &reduced, by).ok()
     }
 
-    /// Dims with as many elements: the same, neighbours merged, one split, or one of size 1 added.
+    /// Dims with the same number of elements: the same dims, with two neighbours merged, with one dim
+    /// split, or with a dim of size 1 added.
     fn regrouped(&mut self, dims: &[i64]) -> Option<Dims> {
         let mut dims = Dims::from_slice(dims);
         match self.below(4) {

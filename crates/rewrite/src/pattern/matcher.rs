@@ -1,4 +1,4 @@
-//! Matches patterns against instructions, and says where they differ.
+//! Matches patterns against instructions, and says where an instruction differs from a pattern.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Shape, Value};
 
 use super::{Condition, Operands, Pattern};
 
-/// So many instructions are looked at for one match: each commutative op of a pattern doubles
-/// the ways to match what is left.
+/// The most instructions visited for one match. The limit is needed because each commutative op of
+/// a pattern doubles the number of ways to match the rest of the pattern.
 const MOST_STEPS: u32 = 4096;
 
-/// An expression that matches a pattern, and what the names of the pattern stand for.
+/// An expression that matches a pattern, with the value of each name in the pattern.
 #[derive(Clone, Debug)]
 pub struct Match<'m> {
     module: &'m Module,
@@ -32,38 +32,40 @@ impl<'m> Match<'m> {
         self.root
     }
 
-    /// The value with a name; `None` if the pattern has no such name.
+    /// The instruction that computes the value with a name; `None` if the pattern has no such name.
     pub fn get(&self, name: &str) -> Option<InstId> {
         self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id)
     }
 
-    /// The value with a name, to be put in a replacement.
+    /// The value with a name, for use in a [`Replacement`](super::Replacement); `None` if the
+    /// pattern has no such name.
     pub fn value(&self, name: &str) -> Option<Value> {
         self.get(name).map(Value::Old)
     }
 
-    /// The op of the value with a name.
+    /// The op that computes the value with a name; `None` if the pattern has no such name.
     pub fn op(&self, name: &str) -> Option<&'m Op> {
         Some(self.module.op(self.get(name)?))
     }
 
-    /// The shape of the value with a name.
+    /// The shape of the value with a name; `None` if the pattern has no such name.
     pub fn shape(&self, name: &str) -> Option<&'m Shape> {
         Some(self.module.shape(self.get(name)?))
     }
 
-    /// The shape of the value with a name, which is an array.
+    /// The shape of the array with a name; `None` if the pattern has no such name, or its value is
+    /// no array.
     pub fn array(&self, name: &str) -> Option<&'m ArrayShape> {
         self.module.array_shape(self.get(name)?)
     }
 }
 
-/// Where an expression differs from a pattern.
+/// The first difference that was found between an expression and a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The name of the instruction that differs.
     pub instruction: String,
-    /// How it differs.
+    /// The difference, as a sentence about the instruction: `it is ...`.
     pub why: String,
 }
 
@@ -73,15 +75,20 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What is wrong with an instruction.
+/// The reason why an instruction does not match a pattern.
 #[derive(Clone, Copy)]
 enum Reason<'p> {
+    /// Its op is none of these.
     Opcode(&'p [Opcode]),
+    /// It has another number of operands than this.
     OperandCount(usize),
+    /// It carries attributes that a replacement would lose.
     Extras,
+    /// It does not satisfy this condition.
     Condition(&'p Condition),
-    /// Another value has the name already.
+    /// The name already stands for this other value.
     Name(&'static str, InstId),
+    /// The search was given up after [`MOST_STEPS`].
     Steps,
 }
 
@@ -105,14 +112,17 @@ pub(super) fn matched_or_why<'m>(
     Err(Mismatch { instruction: module.name_of(at).to_owned(), why: reason.text(module, at) })
 }
 
-/// A search for what the names of a pattern stand for.
+/// A search for the values that the names of a pattern stand for. A *goal* is a pattern and the
+/// instruction that it has to match.
 struct Search<'p, 'm> {
     module: &'m Module,
-    /// What is left to be matched, the next last.
+    /// The goals that are not reached yet; the last one is tried next.
     goals: SmallVec<[(&'p Pattern, InstId); 8]>,
+    /// The names that have a value so far.
     bound: Bound,
+    /// The number of instructions visited.
     steps: u32,
-    /// The failure before which most goals were reached.
+    /// The failed goal before which the most goals were reached, with that number of goals.
     furthest: Option<(u32, InstId, Reason<'p>)>,
 }
 
@@ -121,7 +131,7 @@ impl<'p, 'm> Search<'p, 'm> {
         Self { module, goals: SmallVec::new(), bound: Bound::new(), steps: 0, furthest: None }
     }
 
-    /// Whether all goals can be reached, in some order of the operands of commutative ops.
+    /// Whether all goals can be reached if commutative ops may take their operands in any order.
     fn is_solved(&mut self) -> bool {
         let mut reached = 0;
         while let Some((pattern, id)) = self.goals.pop() {
@@ -151,7 +161,7 @@ impl<'p, 'm> Search<'p, 'm> {
         true
     }
 
-    /// Whether the goals can be reached with two operands in one order, or else in the other.
+    /// Whether the goals can be reached if the two patterns match these operands in either order.
     fn is_either(&mut self, pair: &'p [Pattern; 2], [a, b]: [InstId; 2]) -> bool {
         let (goals, bound) = (self.goals.clone(), self.bound.clone());
         let [first, second] = pair;
@@ -171,7 +181,8 @@ impl<'p, 'm> Search<'p, 'm> {
         self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id)
     }
 
-    /// How an instruction differs from a pattern, operands aside.
+    /// The reason why an instruction does not match a pattern; `None` if it does. The patterns of
+    /// its operands are not compared here.
     fn differs(&self, pattern: &'p Pattern, id: InstId) -> Option<Reason<'p>> {
         let module = self.module;
         let opcodes = pattern.opcodes();

@@ -1,7 +1,7 @@
-//! Patterns and rules: rewrites in a dozen lines, from inside this crate or outside it.
+//! Patterns and rules: a rewrite of one expression in a dozen lines, in this crate or another one.
 //!
-//! A [`Pattern`] is written as the expression that it matches. It names values, and asks of
-//! them what the rewrite needs to hold:
+//! A [`Pattern`] is written as the expression that it matches. It gives names to values and states
+//! conditions on them:
 //!
 //! ```
 //! use tilewright_rewrite::pattern::{any, reduce, reshape};
@@ -11,10 +11,10 @@
 //! assert_eq!(pattern.to_string(), "reduce(r: reshape(x), init)");
 //! ```
 //!
-//! A [`Rule`] is a pattern, a condition, a replacement and the law that makes them equal. It is a
-//! [`Pass`](crate::Pass): [`Options::with_pass`](crate::Options::with_pass) adds it to a pipeline.
-//! A [`RuleSet`] is a pass of several rules. The idea is that of XLA's `pattern_matcher.h` and of
-//! MLIR's declarative rewrite rules.
+//! A [`Rule`] consists of a pattern, a condition, a replacement, and the law that makes the matched
+//! expression and the replacement equal. A rule is a [`Pass`](crate::Pass): [`Options::with_pass`](crate::Options::with_pass) adds it to a pipeline.
+//! A [`RuleSet`] is one pass that consists of several rules. Patterns follow XLA's
+//! `pattern_matcher.h`, rules follow MLIR's declarative rewrite rules.
 
 mod instance;
 mod matcher;
@@ -34,33 +34,37 @@ pub use rule_set::RuleSet;
 
 use crate::analysis::reduce::is_plain;
 
-/// A shape of expressions, with names for their parts.
+/// A description of the expressions that a rewrite applies to, with names for their parts.
 ///
-/// An op in a pattern matches only instructions that carry no sharding, control dependencies or
-/// frontend attributes, which a replacement would lose; see [`Pattern::with_extras`].
+/// A pattern of an op matches only instructions without a sharding, control dependencies and
+/// frontend attributes, because a replacement would lose these; see [`Pattern::with_extras`].
 #[derive(Clone, Debug)]
 pub struct Pattern {
     name: Option<&'static str>,
-    /// The ops that match; any where there are none.
+    /// The ops that match; if the list is empty, every op matches.
     opcodes: Vec<Opcode>,
     operands: Operands,
     may_have_extras: bool,
     conditions: Vec<Condition>,
 }
 
-/// What the operands of an instruction must be.
+/// The patterns that the operands of an instruction must match.
 #[derive(Clone, Debug)]
 enum Operands {
+    /// Any operands match.
     Any,
+    /// As many operands as patterns, each of which matches its own.
     InOrder(Vec<Pattern>),
+    /// Two operands, which may match the two patterns in either order.
     EitherOrder(Box<[Pattern; 2]>),
 }
 
 type Holds = dyn Fn(&Module, InstId) -> bool + Send + Sync;
 
-/// What must hold of an instruction, and how to say it.
+/// A condition on an instruction.
 #[derive(Clone)]
 struct Condition {
+    /// The condition in words that follow "it must".
     says: &'static str,
     holds: Arc<Holds>,
 }
@@ -71,14 +75,14 @@ impl fmt::Debug for Condition {
     }
 }
 
-/// Matches any value, and gives it a name. Where one name stands in several places, these must
-/// be one value: `subtract(any("x"), any("x"))`.
+/// Matches any value, and gives it a name. If a name occurs more than once in a pattern, all its
+/// occurrences must match the same value: `subtract(any("x"), any("x"))` matches `x - x`.
 pub fn any(name: &'static str) -> Pattern {
     Pattern { name: Some(name), ..Pattern::of(Vec::new(), Operands::Any) }
 }
 
-/// Matches an instruction of an op whose operands match these patterns, in either order if the op
-/// is commutative.
+/// Matches an instruction of this op whose operands match these patterns. The operands of a
+/// commutative op may match in either order.
 pub fn op<const N: usize>(opcode: Opcode, operands: [Pattern; N]) -> Pattern {
     let operands = Vec::from(operands);
     let operands = match <[Pattern; 2]>::try_from(operands) {
@@ -89,17 +93,18 @@ pub fn op<const N: usize>(opcode: Opcode, operands: [Pattern; N]) -> Pattern {
     Pattern::of(vec![opcode], operands)
 }
 
-/// Matches an instruction of any of these commutative ops of two operands, in either order.
+/// Matches an instruction of one of these commutative ops; its two operands may match the patterns
+/// in either order.
 pub fn either_order(opcodes: impl IntoIterator<Item = Opcode>, a: Pattern, b: Pattern) -> Pattern {
     Pattern::of(opcodes.into_iter().collect(), Operands::EitherOrder(Box::new([a, b])))
 }
 
-/// Matches an instruction of any of these ops, whatever its operands are.
+/// Matches an instruction of one of these ops with any operands.
 pub fn any_of(opcodes: impl IntoIterator<Item = Opcode>) -> Pattern {
     Pattern::of(opcodes.into_iter().collect(), Operands::Any)
 }
 
-/// Matches a constant.
+/// Matches a constant, and gives it a name.
 pub fn constant(name: &'static str) -> Pattern {
     any_of([Opcode::Constant]).named(name)
 }
@@ -118,8 +123,8 @@ macro_rules! one_operand {
 macro_rules! two_operands {
     ($($name:ident $opcode:ident)*) => {
         $(
-            #[doc = concat!("Matches `", stringify!($name), "` of two values; in either order, ")]
-            #[doc = "if it is commutative."]
+            #[doc = concat!("Matches `", stringify!($name), "` of two values. The operands of a ")]
+            #[doc = "commutative op may match in either order."]
             pub fn $name(a: Pattern, b: Pattern) -> Pattern {
                 op(Opcode::$opcode, [a, b])
             }
@@ -138,7 +143,7 @@ two_operands! {
     power Power reduce Reduce subtract Subtract xor Xor
 }
 
-/// Matches `select` by a truth value between two values.
+/// Matches `select`, which takes a truth value and the two values to choose from.
 pub fn select(which: Pattern, on_true: Pattern, on_false: Pattern) -> Pattern {
     op(Opcode::Select, [which, on_true, on_false])
 }
@@ -154,7 +159,8 @@ impl Pattern {
         Self { name: Some(name), ..self }
     }
 
-    /// With a condition on the matched instruction; `says` completes "it must ...".
+    /// Adds a condition on the matched instruction. `says` is the condition in words that follow
+    /// "it must".
     #[must_use]
     pub fn when(
         mut self,
@@ -165,7 +171,7 @@ impl Pattern {
         self
     }
 
-    /// Used once: by the pattern around it alone.
+    /// Requires that the value has one use, the one in the pattern around it.
     #[must_use]
     pub fn used_once(self) -> Self {
         self.when("have no other use", |module, id| {
@@ -173,7 +179,7 @@ impl Pattern {
         })
     }
 
-    /// An array with static dims in row-major order.
+    /// Requires an array with static dims in row-major order.
     #[must_use]
     pub fn row_major(self) -> Self {
         self.when("be an array with static dims in row-major order", |module, id| {
@@ -181,7 +187,7 @@ impl Pattern {
         })
     }
 
-    /// An array with static dims, in any layout.
+    /// Requires an array with static dims, in any layout.
     #[must_use]
     pub fn static_dims(self) -> Self {
         self.when("be an array with static dims", |module, id| {
@@ -189,7 +195,7 @@ impl Pattern {
         })
     }
 
-    /// An array without dims.
+    /// Requires an array without dims.
     #[must_use]
     pub fn scalar(self) -> Self {
         self.when("be a scalar", |module, id| {
@@ -197,7 +203,7 @@ impl Pattern {
         })
     }
 
-    /// An array of elements of a type.
+    /// Requires an array of this element type.
     #[must_use]
     pub fn element_type(self, element_type: ElementType) -> Self {
         self.when("be an array of the rule's element type", move |module, id| {
@@ -205,7 +211,8 @@ impl Pattern {
         })
     }
 
-    /// An instruction whose op and attributes satisfy a condition; `says` completes "it must ...".
+    /// Adds a condition on the op of the matched instruction and its attributes. `says` is the
+    /// condition in words that follow "it must".
     #[must_use]
     pub fn attributes(
         self,
@@ -215,22 +222,22 @@ impl Pattern {
         self.when(says, move |module, id| holds(module.op(id)))
     }
 
-    /// Matches instructions that carry a sharding, control dependencies or frontend attributes,
-    /// too: the replacement has to take care of them.
+    /// Also matches instructions that carry a sharding, control dependencies or frontend
+    /// attributes. The replacement must then preserve them where they matter.
     #[must_use]
     pub fn with_extras(self) -> Self {
         Self { may_have_extras: true, ..self }
     }
 
-    /// Matches the value of an instruction against the pattern.
+    /// Matches an instruction, with its operands, against the pattern; `None` if they differ.
     pub fn matches<'m>(&self, module: &'m Module, id: InstId) -> Option<Match<'m>> {
         matcher::matched(self, module, id)
     }
 
-    /// As [`Self::matches`].
+    /// As [`Self::matches`], with the reason if they differ.
     ///
     /// # Errors
-    /// Says at which instruction the expression differs from the pattern, and how.
+    /// If the expression differs from the pattern: the instruction at which it does, and how.
     pub fn matches_or_why<'m>(
         &self,
         module: &'m Module,
@@ -239,7 +246,7 @@ impl Pattern {
         matcher::matched_or_why(self, module, id)
     }
 
-    /// The ops that an instruction may have that matches; any where there are none.
+    /// The ops that match; if the list is empty, every op matches.
     fn opcodes(&self) -> &[Opcode] {
         &self.opcodes
     }

@@ -1,4 +1,4 @@
-//! What a rule puts in the place of an expression.
+//! Builds the instructions that a rule puts in the place of a matched expression.
 
 use tilewright_ir::ops::attr::AttrValues;
 use tilewright_ir::ops::reduce::ReduceAttrs;
@@ -11,9 +11,12 @@ use tilewright_ir::{
 use super::matcher::Match;
 use crate::analysis::reduce::reshape_op;
 
-/// The instructions that replace a matched expression, as they are planned. They go before the
-/// instruction that the whole pattern matches and take its metadata. Shapes are inferred; what
-/// does not fit is `None`, and the rule is not applied.
+/// The instructions that replace a matched expression, under construction.
+///
+/// The instructions are inserted before the instruction that the whole pattern matches (the *root*)
+/// and take its metadata. Their shapes are inferred. Each method that adds an instruction returns
+/// its value, or `None` if the operands do not fit the op; a rule that returns this `None` is not
+/// applied.
 #[derive(Debug)]
 pub struct Replacement<'m> {
     module: &'m Module,
@@ -26,8 +29,8 @@ impl<'m> Replacement<'m> {
         Self { module: found.module(), root: found.root(), patch: Patch::new() }
     }
 
-    /// The edits that put a value in the place of the matched expression; `None` where its
-    /// shape is another.
+    /// The edits that put a value in the place of the matched expression; `None` if the value has
+    /// another shape.
     pub(super) fn replaced_by(mut self, value: Value) -> Option<Patch> {
         let (old, new) = (self.module.shape(self.root), self.patch.shape(self.module, value));
         let fits = old == new || (old.compatible(new) && same_layouts(old, new));
@@ -40,7 +43,7 @@ impl<'m> Replacement<'m> {
         self.patch.shape(self.module, value)
     }
 
-    /// The shape of a value that is an array.
+    /// The shape of a value, if it is an array.
     pub fn array(&self, value: Value) -> Option<&ArrayShape> {
         self.shape(value).as_array()
     }
@@ -58,8 +61,7 @@ impl<'m> Replacement<'m> {
         Some(self.patch.add(self.root, op, shape, operands))
     }
 
-    /// A shape as the module writes it: with its row-major layout, if the matched expression
-    /// has one.
+    /// The shape with an explicit row-major layout if the root has an explicit layout.
     fn laid_out(&self, shape: Shape) -> Shape {
         let says_layouts = self.module.array_shape(self.root).is_some_and(|a| a.layout.is_some());
         match shape {
@@ -71,7 +73,7 @@ impl<'m> Replacement<'m> {
         }
     }
 
-    /// Adds an instruction with the shape of the whole expression, layout included.
+    /// Adds an instruction with the shape of the root, layout included.
     pub fn op_like_root<V: Into<Value>>(
         &mut self,
         op: Op,
@@ -109,7 +111,7 @@ impl<'m> Replacement<'m> {
         self.op(Op::Constant(Box::new(value)), [] as [Value; 0])
     }
 
-    /// Adds a reshape to these dims.
+    /// Adds a row-major reshape to these dims.
     pub fn reshape(&mut self, value: impl Into<Value>, dims: &[i64]) -> Option<Value> {
         let value = value.into();
         let element_type = self.array(value)?.element_type;
@@ -118,13 +120,13 @@ impl<'m> Replacement<'m> {
         self.op_with_shape(reshape_op(), shape, [value])
     }
 
-    /// Adds a transpose; dim `d` of its result is dim `order[d]` of the value.
+    /// Adds a transpose. Dim `d` of its result is dim `order[d]` of the value.
     pub fn transpose(&mut self, value: impl Into<Value>, order: &[i64]) -> Option<Value> {
         let attrs = TransposeAttrs { dimensions: Dims::from_slice(order) };
         self.op(Op::Transpose(Box::new(attrs)), [value])
     }
 
-    /// Adds a broadcast to a shape; dim `d` of the value becomes dim `places[d]` of the result.
+    /// Adds a broadcast to a shape. Dim `d` of the value becomes dim `places[d]` of the result.
     pub fn broadcast(
         &mut self,
         value: impl Into<Value>,
@@ -143,7 +145,8 @@ impl<'m> Replacement<'m> {
         self.op_with_shape(Op::Convert, Shape::from(array), [value])
     }
 
-    /// Adds a reduce of an array from `init` along these dims by a computation of the module.
+    /// Adds a reduce of an array along these dims that starts from `init`. The computation `by` of
+    /// the module combines the elements.
     pub fn reduce(
         &mut self,
         array: impl Into<Value>,
@@ -158,7 +161,7 @@ impl<'m> Replacement<'m> {
     }
 }
 
-/// Whether arrays of one shape lie in memory in one order.
+/// Whether two arrays of the same dims have the same order of elements in memory.
 fn same_layouts(one: &Shape, other: &Shape) -> bool {
     match (one.as_array(), other.as_array()) {
         (Some(one), Some(other)) => one.layout_or_default() == other.layout_or_default(),

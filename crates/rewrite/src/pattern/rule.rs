@@ -1,4 +1,4 @@
-//! A rewrite as a pattern, a condition, a replacement and the law that makes them equal.
+//! Rules: rewrites that consist of a pattern, a condition, a replacement and a law.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ type Say = dyn Fn(&Match<'_>) -> Option<[String; 2]> + Send + Sync;
 /// use tilewright_rewrite::numbers::Class;
 /// use tilewright_rewrite::pattern::{Rule, any, exp, log};
 ///
-/// // log(exp(x)) = x, but for the rounding of both and for what overflows.
+/// // log(exp(x)) = x, except for rounding and for an exp(x) that overflows.
 /// let rule = Rule::new("log-of-exp", log(exp(any("x"))))
 ///     .with_law("log(exp(x)) = x")
 ///     .with_class(Class::FastMath)
@@ -54,8 +54,8 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// A rule that replaces nothing yet. It is [`Class::FastMath`] and gated by cost, unless it
-    /// says otherwise.
+    /// A rule for expressions that match `pattern`. It changes nothing until [`Self::replace`] is
+    /// called. By default its class is [`Class::FastMath`], and it is cost-gated.
     pub fn new(name: &'static str, pattern: Pattern) -> Self {
         Self {
             name,
@@ -71,26 +71,27 @@ impl Rule {
         }
     }
 
-    /// One line on what it does, for lists of passes. Without it, these show the law.
+    /// Sets the line that lists of passes show for the rule. By default they show the law.
     #[must_use]
     pub fn with_summary(self, summary: &'static str) -> Self {
         Self { summary, ..self }
     }
 
-    /// The equation that it applies, in one line.
+    /// Sets the law: the equation that the rule applies, in one line.
     #[must_use]
     pub fn with_law(self, law: &'static str) -> Self {
         Self { law, ..self }
     }
 
-    /// The most that it does to floats.
+    /// Sets the class: the most that the rule may do to floats.
     #[must_use]
     pub fn with_class(self, class: Class) -> Self {
         Self { class, ..self }
     }
 
-    /// What it does to floats at a place, where that may be less than at most: what adds up
-    /// integers in another order is exact. Where that is `None`, the rule does not apply.
+    /// Sets the class for each matched expression, if it depends on the expression: for example, a
+    /// rule that adds in another order is exact on integers. The rule does not apply to an
+    /// expression for which `class_of` returns `None`.
     #[must_use]
     pub fn with_class_of(
         self,
@@ -99,8 +100,9 @@ impl Rule {
         Self { class_of: Some(Arc::new(class_of)), ..self }
     }
 
-    /// What to say of it at a place: what was done (`reduced f32[8] first`) and what would be
-    /// (`reducing f32[8] first`). Without it, notes tell the law.
+    /// Sets the texts of notes about a matched expression: one for a rewrite that was made
+    /// (`reduced f32[8] first`) and one for a rewrite that was not (`reducing f32[8] first`). By
+    /// default notes state the law.
     #[must_use]
     pub fn say(
         self,
@@ -109,14 +111,15 @@ impl Rule {
         Self { say: Some(Arc::new(say)), ..self }
     }
 
-    /// Applied wherever it matches, whatever it costs, and without notes: for simpler forms of
-    /// what other rules look for.
+    /// Applies the rule wherever it matches, without regard to costs and without notes. This is for
+    /// rules that canonicalize.
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
     }
 
-    /// With a condition on what matches; `says` completes "the expression must ...".
+    /// Adds a condition on the matched expression. `says` is the condition in words that follow
+    /// "the expression must".
     #[must_use]
     pub fn when(
         mut self,
@@ -127,7 +130,8 @@ impl Rule {
         self
     }
 
-    /// What the matched expression is replaced by. Where that is `None`, nothing changes.
+    /// Sets the function that builds the replacement of a matched expression. If it returns `None`,
+    /// the rule does not apply to this expression.
     #[must_use]
     pub fn replace(
         self,
@@ -136,20 +140,20 @@ impl Rule {
         Self { replace: Arc::new(replace), ..self }
     }
 
-    /// What it looks for.
+    /// The pattern of the expressions that the rule replaces.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// The edits that it makes at an instruction, if it applies there.
+    /// The edits that the rule makes at an instruction; `None` if it does not apply there.
     pub fn patch(&self, module: &Module, id: InstId, float_mode: FloatMode) -> Option<Patch> {
         self.applied(&self.pattern.matches(module, id)?, float_mode).ok()
     }
 
-    /// The edits that it makes at an instruction.
+    /// As [`Self::patch`], with the reason if the rule does not apply.
     ///
     /// # Errors
-    /// Why it does not apply there, in words for a person.
+    /// If the rule does not apply: the instruction that does not fit, and why.
     pub fn patch_or_why(
         &self,
         module: &Module,
@@ -174,17 +178,17 @@ impl Rule {
         new.replaced_by(value).ok_or_else(|| "the replacement has another shape".into())
     }
 
-    /// The ops that it begins with.
+    /// The ops of the root of its pattern; if the list is empty, every op is possible.
     pub(super) fn opcodes(&self) -> &[Opcode] {
         self.pattern.opcodes()
     }
 
-    /// Whether it is gated by what it costs.
+    /// Whether the rule is cost-gated.
     pub(super) fn is_gated(&self) -> bool {
         !self.always
     }
 
-    /// As one that may be made, for the driver.
+    /// The rewrite at an instruction, for the driver to judge; `None` if the rule does not apply.
     pub(super) fn attempt(
         &self,
         module: &Module,
@@ -203,8 +207,8 @@ impl Rule {
 }
 
 impl Pattern {
-    /// The operands of a matched instruction that are part of the expression, each once: they
-    /// go with it, unless others use them.
+    /// The operands of a matched instruction that are part of the expression, each once. They are
+    /// removed with it unless other instructions use them.
     fn freed(&self, module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
         let patterns: &[Pattern] = match &self.operands {
             Operands::Any => &[],

@@ -1,4 +1,4 @@
-//! Several rules as one pass.
+//! Rule sets: several rules as one pass.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use crate::driver::numbers::Class;
 use crate::driver::simplify::simplify;
 use crate::driver::{Context, Pass};
 
-/// Rules to simpler forms, applied together wherever they match and whatever they cost: at each
-/// instruction the first that matches.
+/// Rules that canonicalize, as one pass. At each instruction, the first rule that applies is
+/// applied, without regard to costs.
 #[derive(Clone)]
 pub struct RuleSet {
     name: &'static str,
     summary: &'static str,
     class: Class,
     rules: Vec<Rule>,
-    /// For each op, the rules that begin with it.
+    /// For each op, by its number, the rules whose pattern may have it at the root.
     by_opcode: Vec<SmallVec<[usize; 4]>>,
 }
 
@@ -29,7 +29,8 @@ impl fmt::Debug for RuleSet {
 }
 
 impl RuleSet {
-    /// A pass of these rules, which are tried in order.
+    /// A pass of these rules, which are tried in this order. Its class is that
+    /// of the rule that may change floats the most.
     pub fn new(
         name: &'static str,
         summary: &'static str,
@@ -38,7 +39,7 @@ impl RuleSet {
         let rules: Vec<Rule> = rules.into_iter().collect();
         let class = rules.iter().map(Pass::class).max().unwrap_or(Class::Exact);
         let mut by_opcode = vec![SmallVec::new(); Opcode::ALL.len()];
-        // An opcode is its place among all of them.
+        // The number of an opcode is its position in `Opcode::ALL`.
         for (&opcode, of) in Opcode::ALL.iter().zip(&mut by_opcode) {
             let begins =
                 |rule: &Rule| rule.opcodes().is_empty() || rule.opcodes().contains(&opcode);
@@ -47,7 +48,7 @@ impl RuleSet {
         Self { name, summary, class, rules, by_opcode }
     }
 
-    /// The rules, in order.
+    /// The rules, in the order in which they are tried.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }

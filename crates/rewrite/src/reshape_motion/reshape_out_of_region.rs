@@ -29,7 +29,7 @@
 //!
 //! The pass is cost-gated: a minimum cut chooses the cheapest part of the region to move, for each
 //! of the dims that the region's reshapes offer. So a patch norm, whose inner broadcast would be as
-//! large as the image, stays unchanged.
+//! large as the normalised array, stays unchanged.
 //!
 //! Source: the patent application "Reshape and broadcast optimizations to avoid
 //! unnecessary data movement" (B. A. Hechtman, filed 2020-04-30), the pattern

@@ -1,4 +1,4 @@
-//! Degenerate dims: compute a region with or without dims of size 1, whichever costs less.
+//! Unit dims: compute a region with or without dims of size 1, whichever costs less.
 //!
 //! `reshape(f(reshape(X), broadcast(Y))) = f(X, broadcast(Y))` where the
 //! reshapes only add and drop dims of size 1. JAX's `keepdims=True` leaves

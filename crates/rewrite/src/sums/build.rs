@@ -1,4 +1,4 @@
-//! Writes sums in the stages chosen for them.
+//! Builds the instructions that compute sums in the stages chosen for them.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ops::reduce::ReduceAttrs;
@@ -12,10 +12,11 @@ use super::product::{Factor, Law, Tree};
 use crate::analysis::index_range::{Cuts, IndexRange, sizes};
 use crate::analysis::reduce::{reshape_op, shape_like};
 
-/// Replaced values, each with its replacement.
+/// Values that were replaced, each with its replacement.
 pub(super) type Replaced = FxHashMap<InstId, InstId>;
 
-/// The replacements of a patch, whose planned instructions became `made`.
+/// The replacements that a patch made; `made` are the instructions that it added, in the order of
+/// the plan.
 pub(super) fn replaced_by(patch: &Patch, made: &[InstId]) -> Replaced {
     let by = |&(old, new): &(InstId, Value)| match new {
         Value::Old(new) => Some((old, new)),
@@ -38,14 +39,15 @@ pub(super) struct Build<'a> {
     cores: FxHashMap<Core, (Value, Vec<IndexRange>)>,
 }
 
-/// The stage of a sum that is being built.
+/// One of the two stages of a sum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     First,
     Second,
 }
 
-/// The sum that instructions are built for; they go before it and have the type of `like`.
+/// The place of new instructions: before the sum that they compute, with the element type and
+/// layout of `like`, the sum's own shape.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     sum: &'a Sum,
@@ -63,8 +65,8 @@ impl<'a> Build<'a> {
         Self { module, patch: Patch::new(), cores: FxHashMap::default() }
     }
 
-    /// Replaces a sum by a form of it. Sums come in the order of the computation, so that the first
-    /// stage built for one stands before the others that share it.
+    /// Replaces a sum by a form of it. Sums must be added in the order of the computation, so that a
+    /// first stage stands before every sum that shares it.
     pub(super) fn add(&mut self, sum: &Sum, form: &Form) -> Option<()> {
         let at = At::new(self.module, sum)?;
         let first = self.core(at, &form.core, &form.tree)?;
@@ -82,7 +84,7 @@ impl<'a> Build<'a> {
         Some(())
     }
 
-    /// Replaces a sum by a value, with the sign and dims of the sum's result.
+    /// Replaces a sum by a value, which is negated and reshaped to the sum's dims where necessary.
     pub(super) fn finish(&mut self, at: At<'_>, placed: Placed) {
         let mut value = placed.value;
         if at.sum.product.negative {
@@ -103,34 +105,34 @@ impl<'a> Build<'a> {
         }
         let ends = core.factors.iter().flat_map(|factor| &factor.ranges).chain(&core.along);
         let digits = Cuts::of(core.elements, ends.copied())?.digits();
-        let leaf =
+        let factor =
             |build: &mut Self, place: usize| build.spread(at, core.factors.get(place)?, &digits);
-        let value = self.product(at, tree, &leaf, &digits)?;
+        let value = self.product(at, tree, &factor, &digits)?;
         let whole = Placed { value, digits };
         let placed = self.summed(at, whole, &core.along, Stage::First)?;
         self.cores.insert(core.clone(), (placed.value, placed.digits.clone()));
         Some(placed)
     }
 
-    /// The factors of a tree, combined.
+    /// The product of the factors in a tree.
     fn product(
         &mut self,
         at: At<'_>,
         tree: &Tree,
-        leaf: &dyn Fn(&mut Self, usize) -> Option<Value>,
+        factor: &dyn Fn(&mut Self, usize) -> Option<Value>,
         digits: &[IndexRange],
     ) -> Option<Value> {
         let (pair, divides) = match tree {
-            Tree::Factor(place) => return leaf(self, *place),
+            Tree::Factor(place) => return factor(self, *place),
             Tree::Times(pair) => (pair, false),
             Tree::Over(pair) => (pair, true),
         };
-        let first = self.product(at, &pair[0], leaf, digits)?;
-        let second = self.product(at, &pair[1], leaf, digits)?;
+        let first = self.product(at, &pair[0], factor, digits)?;
+        let second = self.product(at, &pair[1], factor, digits)?;
         Some(self.op(at, at.sum.law.operation(divides), digits, [first, second]))
     }
 
-    /// The same elements in finer dims.
+    /// A value reshaped to finer dims.
     pub(super) fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<IndexRange>) -> Placed {
         if placed.digits == digits {
             return placed;
@@ -156,11 +158,11 @@ impl<'a> Build<'a> {
 
     /// A sum times the factors that were pulled out of it.
     fn times(&mut self, at: At<'_>, sum: &Placed, rest: &Rest) -> Option<Value> {
-        let leaf = |build: &mut Self, place: usize| match place.checked_sub(1) {
+        let factor = |build: &mut Self, place: usize| match place.checked_sub(1) {
             None => Some(sum.value),
             Some(place) => build.spread(at, rest.factors.get(place)?, &sum.digits),
         };
-        self.product(at, &rest.tree, &leaf, &sum.digits)
+        self.product(at, &rest.tree, &factor, &sum.digits)
     }
 
     /// A factor broadcast to these dims.
@@ -190,9 +192,10 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [value]))
     }
 
-    /// The init of a stage: the sum's own init for the first stage, the identity for the second,
-    /// which is `-0.0` for float sums. XLA merges two sums with the same init into one, which reads
-    /// the whole operand of the first once more if that is needed elsewhere, too
+    /// The init of a stage: the sum's own init for the first stage, the identity for the second.
+    /// The identity of a float sum is `-0.0`, so the inits differ and XLA does not merge the two
+    /// stages into one sum. The merged sum would read the whole operand of the first stage again if
+    /// another instruction uses that stage's result
     /// (`xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`).
     fn init(&mut self, at: At<'_>, stage: Stage) -> Option<Value> {
         let &[_, init] = self.module.operands(at.sum.id) else { return None };

@@ -1,11 +1,12 @@
-//! Sums of products, and the ways to pull them apart.
+//! Sums of products, and the choice of factors to pull out of them.
 //!
 //! Law: `sum_{D1 u D2} p*q = sum_{D2} p * sum_{D1} q`, p constant along D1. The word *sum* here
 //! also covers a maximum of sums and the other reductions that have a [`Law`].
 //!
-//! A float sum only gives up factors that cause no new overflow (`scale.rs`). It gives up any
-//! factor if the rest is a single bounded value (`bound.rs`), or if the program already sums the
-//! rest, less factors that may be pulled out of that sum.
+//! A factor is pulled out of a float sum only if that causes no new overflow (`scale.rs`). Any
+//! factor may be pulled out if the remaining product is a single bounded value (`bound.rs`), or if
+//! the program already sums the remaining product, times factors that may be pulled out of that
+//! sum.
 
 use std::cmp::Reverse;
 
@@ -234,7 +235,8 @@ impl Sum {
         Cuts::of(self.elements, ends.chain(&self.kept).chain(along).copied())?;
         let varies = |factor: &Factor| self.summed.iter().any(|&range| factor.varies_along(range));
         let last = factors.iter().rposition(varies);
-        // A factor applied after one that waits for the second stage waits, too.
+        // If the law keeps order, a factor that is applied before one that stays inside the second
+        // stage stays inside, too.
         let waits = |place: usize, factor: &Factor| {
             if self.law.keeps_order() { Some(place) <= last } else { varies(factor) }
         };
@@ -251,7 +253,9 @@ impl Sum {
         let above = core.iter().filter(|(_, factor)| !factor.divides).map(|&(place, _)| place);
         let deepest = above.max_by_key(|&place| (tree.depth_of(place), Reverse(place)))?;
         if self.law == Law::Times && self.monoid.element_type.is_float() {
-            // `(q*tiny)*huge` is not `sum(q*huge) * tiny`: earlier factors wait for later ones.
+            // `sum (q*tiny)*huge` must not become `sum(q*huge) * tiny`, which may overflow. So a
+            // factor that the product applied before one of those between the stages is applied
+            // between the stages, too.
             let met = |place: &usize| tree.meeting(deepest, *place);
             let last = between.iter().filter_map(met).min();
             let waits = |place: &usize| last.is_some() && met(place) >= last;
@@ -271,7 +275,8 @@ impl Sum {
         Some(Form { core, tree, between, after })
     }
 
-    /// Some of the factors, combined with the sum in the place of the factor `sum`.
+    /// The factors at these places, to be multiplied with the sum. The sum takes the place of the
+    /// factor `sum` in the tree of the product.
     fn rest(&self, sum: usize, places: &[usize]) -> Option<Rest> {
         let place = |old| match places.iter().position(|&place| place == old) {
             Some(place) => place.checked_add(1),
@@ -293,7 +298,7 @@ impl Form {
     }
 }
 
-/// For each sum the form to give it, so that there are few different cores; `None` leaves a sum
+/// Chooses a form for each sum, so that there are few different cores. `None` leaves a sum
 /// unchanged. A sum that shares its core with no other gets a form only if `alone` is set and
 /// something is pulled out of it.
 ///
@@ -342,8 +347,8 @@ fn offered(sums: &[Sum]) -> Vec<Takers> {
     offered
 }
 
-/// Adds the sums that can have this core only because another sum has it: more factors must be
-/// pulled out of them than may be pulled out of any sum.
+/// Adds the sums that can have this core only because another sum has it. From these sums, factors
+/// must be pulled out that may not be pulled out of a sum by themselves.
 fn add_like(takers: &mut Takers, sums: &[Sum]) {
     let Some((_, first)) = takers.first().cloned() else { return };
     let wild = |sum: &Sum| sum.tame.iter().any(|tame| !tame);

@@ -10,11 +10,11 @@
 //! any(x and c) = any(x) and c  all(x or c) = all(x) or c
 //! ```
 //!
-//! The gradient of a normalisation sums an image several times, each time multiplied by other small
+//! The gradient of a normalisation sums an array several times, each time multiplied by other small
 //! arrays. A factor that is constant along some summed dims is pulled out of the sum along these.
 //! The remaining factors are sorted, so that equal cores are found, and summed once. A factor
 //! pulled out need not be computed before the sum, which may then share a memory sweep over the
-//! image with others.
+//! array with others.
 //!
 //! Preconditions: sums with a neutral init, in one type; static row-major shapes; nothing attached.
 //! Quotients and signs are pulled out likewise, and exact conversions are seen through. Floats only

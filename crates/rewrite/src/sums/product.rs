@@ -11,9 +11,9 @@
 //! the maximum: `(y_j + c) + b_j` stays whole.
 //!
 //! A broadcast varies along the dims of its operand only. A reshape is read through its digits, so
-//! a scale per channel is known to be constant over an image even after a reshape of the image into
-//! groups. Signs are pulled out; the right side of a quotient gives factors that divide; an exact
-//! conversion is applied to the factor.
+//! a scale per channel is known to be constant over the other dims of an array even after a reshape
+//! of the array into groups. Signs are pulled out. The right side of a quotient gives factors that
+//! divide. An exact conversion is applied to the factor.
 
 use smallvec::SmallVec;
 use tilewright_ir::reducer::Monoid;
@@ -58,8 +58,8 @@ impl Law {
         }
     }
 
-    /// Whether only the operation applied last can be pulled out, then the one before it: so for
-    /// laws that rely on monotone rounding.
+    /// Whether operations can be pulled out only one after the other, beginning with the one that is
+    /// applied last. This holds for the laws that rely on monotone rounding.
     pub fn keeps_order(self) -> bool {
         matches!(self, Self::Plus | Self::Scale)
     }
@@ -242,6 +242,7 @@ impl Product {
     }
 }
 
+/// A walk from an array to its factors.
 struct Walk<'a> {
     module: &'a Module,
     law: Law,
@@ -253,7 +254,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Adds the factors of a factor that has the dims of a whole array.
+    /// Adds the factors of a factor that has the dims of a whole array, and returns their tree.
     fn take_apart(&mut self, factor: Factor) -> Tree {
         self.steps += 1;
         let module = self.module;
@@ -303,8 +304,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The operands of a monotone operation: the one that varies, and the one combined with it, if
-    /// that is broadcast along some dims, so that it may be pulled out of a maximum.
+    /// The operands of a monotone operation that may be pulled out of a maximum: the operand that
+    /// varies, and the one that is combined with it. The latter is broadcast along some dims.
     fn applied_last(&self, factor: &Factor, a: InstId, b: InstId) -> Option<(Factor, Factor)> {
         let (module, op) = (self.module, self.module.op(factor.value));
         let (both_ways, divides) = match (self.law, op) {
@@ -350,7 +351,7 @@ impl Walk<'_> {
         self.broadcast(&factor).unwrap_or(factor)
     }
 
-    /// Adds the operand of a broadcast, or else the factor itself.
+    /// Adds the operand of a broadcast as a factor; if the factor is no broadcast, the factor itself.
     fn push_source(&mut self, factor: Factor) -> Tree {
         let source = self.broadcast(&factor);
         self.push(source.unwrap_or(factor))

@@ -1,10 +1,10 @@
 //! Which factors may be pulled out of a sum of products without new overflow.
 //!
 //! `sum p*q = p * sum q` holds to within rounding on all data, since the errors of both sides are
-//! bounded by the same multiple of `sum |p*q|`. It fails where `q` or a partial sum of it overflows
-//! and `p*q` does not, or where `q` underflows. Two kinds of factors cause neither:
+//! bounded by the same multiple of `sum |p*q|`. The exception is data on which `q`, or a partial sum
+//! of `q`, overflows or underflows while `p*q` does not. Two kinds of factors `p` cause neither:
 //!
-//! - Constants near 1: they move a limit by only a few binary orders.
+//! - Constants near 1: they change the magnitude at which overflow begins by a few binary orders.
 //! - The scale of a normalisation, which is computed from the summed values themselves:
 //!   `r = 1/sqrt(mean(d*d) + eps)` and a factor `d`. The program computes the mean of the squares,
 //!   so where `d` itself is too large, that mean overflows; and `r` is at most `eps^(-1/2)`.

@@ -6,8 +6,8 @@
 //! sum x         = sum (x-k) + n*k
 //! ```
 //!
-//! A normalisation sums an image for its mean, then sums the squares of the centred image, and its
-//! gradient sums products with the centred image: one memory sweep after the other, each waiting
+//! A normalisation sums an array for its mean, then sums the squares of the centred array, and its
+//! gradient sums products with the centred array: one memory sweep after the other, each waiting
 //! for the previous one. With a *shift* k, the mean of a small sample (`shift.rs`), in place of the
 //! mean, one sweep yields the mean, the variance and all sums of the gradient. Because k lies among
 //! the data, the sums about k are hardly larger than those about c, so the differences above lose
@@ -25,7 +25,7 @@ use tilewright_ir::{EditError, Module, Op, Value};
 
 use super::build::{At, Build, Placed, Replaced, replaced_by};
 use super::factor::{Core, Sum};
-use super::product::Tree;
+use super::product::{Factor, Tree};
 use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::numbers::Class;
@@ -154,7 +154,7 @@ fn about(
     for power in 0..=moment.power.max(1) {
         powers.push(match (power, moment.others.is_empty()) {
             (0, true) => None,
-            _ => Some(about_pilot(build, at, &core(moment, group, shift, power))?),
+            _ => Some(about_shift(build, at, &core(moment, group, shift, power))?),
         });
     }
     let ends = powers.iter().flatten().flat_map(|placed| placed.digits.clone());
@@ -174,39 +174,46 @@ fn about(
             }
         });
     }
-    let shift = build.spread(at, &shift.shift, &digits)?;
-    let value = match values.as_slice() {
-        [count, one] if moment.power == 0 => {
-            let shifts = build.op(at, Op::Multiply, &digits, [*count, shift]);
-            build.op(at, Op::Add, &digits, [*one, shifts])
-        }
-        values => {
-            let centre = build.spread(at, &group.c, &digits)?;
-            let offset = build.op(at, Op::Subtract, &digits, [centre, shift]);
-            let mut times = |value| build.op(at, Op::Multiply, &digits, [offset, value]);
-            match *values {
-                [none, one] => {
-                    let less = times(none);
-                    build.op(at, Op::Subtract, &digits, [one, less])
-                }
-                [none, one, two] => {
-                    // ((x-k) - s)^2 = (x-k)^2 - s*(2*(x-k) - s)
-                    let less = times(none);
-                    let twice = build.op(at, Op::Add, &digits, [one, one]);
-                    let inner = build.op(at, Op::Subtract, &digits, [twice, less]);
-                    let less = build.op(at, Op::Multiply, &digits, [offset, inner]);
-                    build.op(at, Op::Subtract, &digits, [two, less])
-                }
-                _ => return None,
-            }
-        }
-    };
+    let value = recentred(build, at, moment, [&group.c, &shift.shift], &values, &digits)?;
     build.finish(at, Placed { value, digits });
     Some(())
 }
 
+/// The moment about `centre`, computed from the sums about `shift` of each power up to its own.
+fn recentred(
+    build: &mut Build<'_>,
+    at: At<'_>,
+    moment: &Moment,
+    [centre, shift]: [&Factor; 2],
+    sums: &[Value],
+    digits: &[IndexRange],
+) -> Option<Value> {
+    let shift = build.spread(at, shift, digits)?;
+    if let (0, [count, one]) = (moment.power, sums) {
+        let shifts = build.op(at, Op::Multiply, digits, [*count, shift]);
+        return Some(build.op(at, Op::Add, digits, [*one, shifts]));
+    }
+    let centre = build.spread(at, centre, digits)?;
+    let offset = build.op(at, Op::Subtract, digits, [centre, shift]);
+    match *sums {
+        [none, one] => {
+            let less = build.op(at, Op::Multiply, digits, [offset, none]);
+            Some(build.op(at, Op::Subtract, digits, [one, less]))
+        }
+        [none, one, two] => {
+            // ((x-k) - s)^2 = (x-k)^2 - s*(2*(x-k) - s)
+            let less = build.op(at, Op::Multiply, digits, [offset, none]);
+            let twice = build.op(at, Op::Add, digits, [one, one]);
+            let inner = build.op(at, Op::Subtract, digits, [twice, less]);
+            let less = build.op(at, Op::Multiply, digits, [offset, inner]);
+            Some(build.op(at, Op::Subtract, digits, [two, less]))
+        }
+        _ => None,
+    }
+}
+
 /// The sum of a product whose factors are combined one after the other.
-fn about_pilot(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed> {
+fn about_shift(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed> {
     let tree = Tree::chain(core.factors.iter().map(|factor| factor.divides))?;
     build.core(at, core, &tree)
 }

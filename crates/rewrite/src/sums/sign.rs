@@ -30,7 +30,7 @@ impl Known<'_> {
         match (module.op(id), module.operands(id)) {
             (Op::Constant(_), _) => number(module, id).is_some_and(f64::is_sign_positive),
             (Op::Abs | Op::Exp(_) | Op::Logistic(_), _) => true,
-            // Both keep the sign of a zero; other negative operands give NaN.
+            // A root of -0.0 is negative, and so is its reciprocal; other negative numbers give NaN.
             (Op::Sqrt(_) | Op::Rsqrt(_), &[a]) => self.not_minus_zero(a),
             (Op::Multiply, &[a, b]) => a == b || all(&[a, b]),
             (Op::Add | Op::Divide | Op::Minimum, operands) => all(operands),
@@ -43,7 +43,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether no element is `-0.0`; negative ones may be among them.
+    /// Whether no element is `-0.0`; other negative numbers are allowed.
     fn not_minus_zero(&mut self, id: InstId) -> bool {
         if !self.step() {
             return false;

@@ -185,7 +185,7 @@ impl<'m> Run<'m> {
         len: usize,
     ) -> Result<Values, Fault> {
         let function = self.function(id)?;
-        // Lent to the function, which sets no register.
+        // The function reads the registers and sets none; they are put back after the call.
         let registers = std::mem::take(&mut self.registers);
         let arguments = operands.iter().map(|id| registers.get(id.0)?.as_ref());
         let called = match arguments.collect::<Option<SmallVec<[&Data; 4]>>>() {

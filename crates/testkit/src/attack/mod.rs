@@ -8,7 +8,7 @@
 //! mutants ── wrong rewrites that the judge must find
 //! ```
 //!
-//! Nothing here knows of passes: what rewrites a module is lent by the caller.
+//! Nothing here knows of passes: the caller passes in what rewrites a module.
 
 mod ad;
 mod data;

@@ -130,7 +130,7 @@ impl Sketch {
     }
 
     fn finish(mut self, seed: u64) -> Made<Program> {
-        let leaves: Vec<InstId> =
+        let parameters: Vec<InstId> =
             self.images.iter().copied().chain(self.vectors.iter().map(|&(v, _)| v)).collect();
         let branches = if self.rng.chance(65) { 1 } else { 2 };
         let mut outputs = Vec::new();
@@ -139,7 +139,7 @@ impl Sketch {
         }
         let mut results = outputs.clone();
         if self.element.is_float() {
-            results.extend(self.derivatives(&outputs, &leaves)?);
+            results.extend(self.derivatives(&outputs, &parameters)?);
         }
         let results = results.into_iter().map(|r| self.narrowed(r)).collect::<Made<Vec<_>>>()?;
         let root = self.d.b.op(Op::Tuple, &results)?;
@@ -336,12 +336,12 @@ impl Sketch {
     }
 
     /// Derivatives of the outputs, of some kind, or none.
-    fn derivatives(&mut self, outputs: &[InstId], leaves: &[InstId]) -> Made<Vec<InstId>> {
+    fn derivatives(&mut self, outputs: &[InstId], parameters: &[InstId]) -> Made<Vec<InstId>> {
         let kind = self.rng.below(10);
         if kind < 4 {
             return Ok(Vec::new());
         }
-        let of = if self.rng.chance(50) { &leaves[..1] } else { leaves };
+        let of = if self.rng.chance(50) { &parameters[..1] } else { parameters };
         if kind == 8 {
             self.say("tangents");
             return self.tangents(outputs);

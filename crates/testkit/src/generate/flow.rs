@@ -94,19 +94,7 @@ impl Graph<'_, '_> {
             false => first.clone(),
         };
         let state = State { zero, carried, dims: first.dims, stays };
-        let shape = state.shape();
-        let turns = [-1.0, 1.0, 2.0, 3.0][self.rng.below(4)];
-        let never = self.rng.chance(10);
-        let (condition, _) = self.computation("goes_on", |inner| {
-            let parameter = inner.b.parameter("state", shape.clone())?;
-            if never {
-                return inner.scalar(ElementType::Pred, 0.0);
-            }
-            let turn = inner.element(parameter, 0, &state.zero)?;
-            let end = inner.scalar(ElementType::S32, turns)?;
-            let id = inner.b.compare(Direction::Lt, turn.id, end.id)?;
-            inner.value(id, 1.0, true)
-        })?;
+        let condition = self.loop_condition(&state)?;
         let name = self.fresh("turn");
         let mut made = None;
         let Graph { b, rng, shared, .. } = self;
@@ -141,6 +129,23 @@ impl Graph<'_, '_> {
         let stayed = self.element(result, 2, stays)?;
         self.keep(stayed);
         Ok(())
+    }
+
+    /// The condition of a loop of a few turns, or none.
+    fn loop_condition(&mut self, state: &State) -> Made<CompId> {
+        let turns = [-1.0, 1.0, 2.0, 3.0][self.rng.below(4)];
+        let never = self.rng.chance(10);
+        let (condition, _) = self.computation("goes_on", |inner| {
+            let parameter = inner.b.parameter("state", state.shape())?;
+            if never {
+                return inner.scalar(ElementType::Pred, 0.0);
+            }
+            let turn = inner.element(parameter, 0, &state.zero)?;
+            let end = inner.scalar(ElementType::S32, turns)?;
+            let id = inner.b.compare(Direction::Lt, turn.id, end.id)?;
+            inner.value(id, 1.0, true)
+        })?;
+        Ok(condition)
     }
 
     /// One turn of a loop: its state afterwards, and the arrays that it changes.

@@ -12,7 +12,7 @@ impl Graph<'_, '_> {
     /// One step of a random kind.
     pub(super) fn step(&mut self) -> Made<()> {
         match self.rng.weighted(&self.options().weights.list()) {
-            0 => self.leaf(),
+            0 => self.input(),
             1 => self.elementwise(),
             2 => self.choose(),
             3 => self.some_reshape(),
@@ -29,7 +29,7 @@ impl Graph<'_, '_> {
     }
 
     /// A parameter, constant or iota.
-    pub(super) fn leaf(&mut self) -> Made<()> {
+    pub(super) fn input(&mut self) -> Made<()> {
         let options = self.options();
         let types = &options.element_types;
         let element = self.rng.pick(types).copied().unwrap_or(ElementType::F32);
@@ -64,7 +64,7 @@ impl Graph<'_, '_> {
     }
 
     pub(super) fn elementwise(&mut self) -> Made<()> {
-        let Some(value) = self.pick(|_| true) else { return self.leaf() };
+        let Some(value) = self.pick(|_| true) else { return self.input() };
         let result = if self.rng.chance(30) {
             self.some_unary(&value)?
         } else if value.element == ElementType::F32 && self.has_complex() && self.rng.chance(8) {
@@ -154,7 +154,7 @@ impl Graph<'_, '_> {
 
     /// A comparison and what it chooses, or a clamp.
     fn choose(&mut self) -> Made<()> {
-        let Some(value) = self.pick(|_| true) else { return self.leaf() };
+        let Some(value) = self.pick(|_| true) else { return self.input() };
         let ordered = value.element != ElementType::Pred && !value.is_complex();
         if ordered && self.rng.chance(30) {
             let low = if value.class() == NumberClass::Unsigned { 0.0 } else { -1.0 };
@@ -195,7 +195,7 @@ impl Graph<'_, '_> {
     }
 
     fn some_reshape(&mut self) -> Made<()> {
-        let Some(value) = self.pick(|_| true) else { return self.leaf() };
+        let Some(value) = self.pick(|_| true) else { return self.input() };
         let dims = regrouped(self.rng, &value.dims);
         let result = self.reshape(&value, &dims)?;
         self.keep(result);
@@ -204,7 +204,7 @@ impl Graph<'_, '_> {
 
     fn some_broadcast(&mut self) -> Made<()> {
         let most = self.options().max_elements;
-        let Some(value) = self.pick(|v| count(&v.dims) * 2 <= most) else { return self.leaf() };
+        let Some(value) = self.pick(|v| count(&v.dims) * 2 <= most) else { return self.input() };
         let result = self.spread_out(&value)?;
         self.keep(result);
         Ok(())
@@ -232,7 +232,7 @@ impl Graph<'_, '_> {
     }
 
     fn some_transpose(&mut self) -> Made<()> {
-        let Some(value) = self.pick(|v| v.dims.len() > 1) else { return self.leaf() };
+        let Some(value) = self.pick(|v| v.dims.len() > 1) else { return self.input() };
         let result = self.transposed(&value)?;
         self.keep(result);
         Ok(())
@@ -249,7 +249,7 @@ impl Graph<'_, '_> {
     fn some_convert(&mut self) -> Made<()> {
         let types = &self.options().element_types;
         let element = self.rng.pick(types).copied().unwrap_or(ElementType::F32);
-        let Some(value) = self.pick(|v| converts(v, element)) else { return self.leaf() };
+        let Some(value) = self.pick(|v| converts(v, element)) else { return self.input() };
         let result = self.convert(&value, element)?;
         let next = if self.rng.chance(50) { Some(&value.element) } else { self.rng.pick(types) };
         self.keep(result.clone());
@@ -265,7 +265,7 @@ impl Graph<'_, '_> {
 
     /// A reduce of some dims, often of a reshape made for it.
     fn some_reduce(&mut self) -> Made<()> {
-        let Some(mut value) = self.pick(|v| !v.dims.is_empty()) else { return self.leaf() };
+        let Some(mut value) = self.pick(|v| !v.dims.is_empty()) else { return self.input() };
         value = match self.rng.below(20) {
             0..=11 => {
                 let dims = regrouped(self.rng, &value.dims);
@@ -312,7 +312,7 @@ impl Graph<'_, '_> {
     /// An instruction that is there already, once more; or a value by way of a
     /// tuple.
     fn duplicate(&mut self) -> Made<()> {
-        let Some(value) = self.pick(|_| true) else { return self.leaf() };
+        let Some(value) = self.pick(|_| true) else { return self.input() };
         if self.rng.chance(20) {
             return self.through_tuple(&value);
         }

@@ -22,6 +22,9 @@ pub(super) enum Extent {
     Field,
 }
 
+/// The open brackets with their positions.
+type Open = SmallVec<[(u8, usize); 16]>;
+
 impl Parser<'_> {
     /// ```text
     /// verbatim := (word | number | string | "{" ... "}" | "[" ... "]" | "(" ... ")")+
@@ -39,7 +42,7 @@ impl Parser<'_> {
 
     /// Moves over a value whose brackets match; returns where it ends.
     fn balanced(&mut self, extent: Extent) -> Parse<usize> {
-        let mut open: SmallVec<[(u8, usize); 16]> = SmallVec::new();
+        let mut open = Open::new();
         loop {
             let at = self.cursor.pos();
             match self.cursor.peek() {
@@ -61,26 +64,15 @@ impl Parser<'_> {
                     open.push((bracket, at));
                     self.cursor.bump();
                 }
-                bracket @ (b'}' | b']' | b')') => match open.pop() {
-                    None => return Ok(at),
-                    Some((opened, from)) if !closes(bracket, opened) => {
-                        return self.mismatched(opened, from);
+                bracket @ (b'}' | b']' | b')') => {
+                    if let Some(end) = self.close(bracket, &mut open, extent)? {
+                        return Ok(end);
                     }
-                    Some(_) => {
-                        self.cursor.bump();
-                        // `{...}ROOT` and the like: the next thing, glued on.
-                        if open.is_empty() && self.at_name() && !self.goes_on(extent) {
-                            return Ok(self.cursor.pos());
-                        }
-                    }
-                },
+                }
                 b',' if open.is_empty() => return Ok(at),
                 // JSON has no comments.
                 b'/' if extent != Extent::Json || open.is_empty() => {
-                    self.cursor.skip_space();
-                    if self.cursor.pos() == at {
-                        self.cursor.bump();
-                    } else if open.is_empty() && !self.goes_on(extent) {
+                    if self.skip_comment() && open.is_empty() && !self.goes_on(extent) {
                         return Ok(at);
                     }
                 }
@@ -106,6 +98,31 @@ impl Parser<'_> {
                 _ => self.cursor.bump(),
             }
         }
+    }
+
+    /// Moves over a comment, or over a slash that begins none; returns whether it is a comment.
+    fn skip_comment(&mut self) -> bool {
+        let at = self.cursor.pos();
+        self.cursor.skip_space();
+        let is_comment = self.cursor.pos() != at;
+        if !is_comment {
+            self.cursor.bump();
+        }
+        is_comment
+    }
+
+    /// Moves over a closing bracket; returns where the value ends, if it ends there.
+    fn close(&mut self, bracket: u8, open: &mut Open, extent: Extent) -> Parse<Option<usize>> {
+        match open.pop() {
+            None => return Ok(Some(self.cursor.pos())),
+            Some((opened, from)) if !closes(bracket, opened) => {
+                return self.mismatched(opened, from).map(Some);
+            }
+            Some(_) => self.cursor.bump(),
+        }
+        // In `{...}ROOT` the next word follows the bracket without a space.
+        let ends = open.is_empty() && self.at_name() && !self.goes_on(extent);
+        Ok(ends.then(|| self.cursor.pos()))
     }
 
     fn at_name(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{BuildError, Builder, InstId};
 
-use super::norm::{Norm, Split};
+use super::norm::{Groups, Norm, Split};
 use super::operand::Operand;
 use super::statistics::Normal;
 
@@ -39,23 +39,22 @@ pub fn batch_norm(
     Ok(BatchNorm { y, mean, variance })
 }
 
-/// A [`batch_norm`] of each of `groups` equal runs of the batch separately. Mean and variance
-/// have a dim for the groups and one for the channels, in the order of `batch` and `channel` in
-/// `x`.
+/// A [`batch_norm`] of each group of the batch separately. Mean and variance have a dim for the
+/// groups and one for the channels, in the order of the dim of `batch` and `channel` in `x`.
 ///
 /// # Errors
-/// The errors of [`batch_norm`], or if `batch` is not another dim of `x` or cannot be divided
+/// The errors of [`batch_norm`], or if the dim of `batch` is not another dim of `x` or cannot be divided
 /// into the groups.
 pub fn ghost_batch_norm(
     b: &mut Builder,
     x: InstId,
-    batch: i64,
+    batch: Groups,
     channel: i64,
-    groups: i64,
     norm: &Norm,
 ) -> Result<BatchNorm, BuildError> {
     let operand = Operand::of_floats(b, "ghost_batch_norm", x)?;
-    let [batch, channel] = [operand.dim(batch)?, operand.dim(channel)?];
+    let groups = batch.count;
+    let [batch, channel] = [operand.dim(batch.dim)?, operand.dim(channel)?];
     let kept = operand.dims(&[batch, channel])?;
     let split = Split::new(&operand, batch, groups)?;
     let grouped = split.apply(b, &operand)?;

@@ -13,7 +13,7 @@
 //!   users.
 //!
 //! ```
-//! use tilewright::composite::{Norm, group_norm};
+//! use tilewright::composite::{Groups, Norm, group_norm};
 //! use tilewright::prelude::*;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +21,7 @@
 //! let x = b.parameter("x", Shape::array(ElementType::BF16, [2, 8, 8, 320]))?;
 //! let scale = b.parameter("scale", Shape::array(ElementType::F32, [320]))?;
 //! let norm = Norm { scale: Some(scale), ..Norm::default() };
-//! let y = group_norm(&mut b, x, &[0], -1, 32, &norm)?;
+//! let y = group_norm(&mut b, x, &[0], Groups { dim: -1, count: 32 }, &norm)?;
 //! let module = b.finish(y)?;
 //! # assert_eq!(tilewright::random_inputs(&module, 0)?.len(), 2);
 //! # Ok(())
@@ -39,6 +39,6 @@ mod statistics;
 pub use batch_norm::{BatchNorm, batch_norm, ghost_batch_norm};
 pub use choice::{argmax, argmin, top_k};
 pub use diagonal::diagonal;
-pub use norm::{Norm, group_norm, instance_norm, layer_norm, rms_norm, weight_norm};
+pub use norm::{Groups, Norm, group_norm, instance_norm, layer_norm, rms_norm, weight_norm};
 pub use softmax::{log_softmax, softmax};
 pub use statistics::{Variance, mean, variance};

@@ -91,8 +91,17 @@ pub fn instance_norm(
     norm.finish(b, &operand, y, &[channel])
 }
 
-/// Mean 0 and variance 1 over each of `groups` equal runs of channels and all dims
-/// but `batch` and `channel`, with the shape of `x`. Scale and bias have one element
+/// A dim of an operand, cut into groups: `count` equal runs of neighbouring elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// The dim; negative dims count from the end.
+    pub dim: i64,
+    /// The number of groups.
+    pub count: i64,
+}
+
+/// Mean 0 and variance 1 over each group of channels and all dims but `batch` and the dim of
+/// `channels`, with the shape of `x`. Scale and bias have one element
 /// for each channel.
 ///
 /// # Errors
@@ -101,14 +110,13 @@ pub fn group_norm(
     b: &mut Builder,
     x: InstId,
     batch: &[i64],
-    channel: i64,
-    groups: i64,
+    channels: Groups,
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
     let operand = Operand::of_floats(b, "group_norm", x)?;
-    let channel = operand.dim(channel)?;
+    let channel = operand.dim(channels.dim)?;
     let kept = operand.dims(&[batch, &[channel]].concat())?;
-    let split = Split::new(&operand, channel, groups)?;
+    let split = Split::new(&operand, channel, channels.count)?;
     let grouped = split.apply(b, &operand)?;
     let (dims, kept) = (split.moved(&operand.other_dims(&kept), true), split.moved(&kept, false));
     let Normal { y, .. } = norm.normalize(b, &operand, grouped, &dims, &kept)?;

@@ -1,7 +1,7 @@
 //! What the hunt rewrites with: the passes, on every target and some with tiny memories.
 
 use tilewright::ir::Verified;
-use tilewright::pipeline::Verdict;
+use tilewright::rewrite::Verdict;
 use tilewright::rewrite::numbers::{MOST_GROWTH, SLACK_ULPS};
 use tilewright::{FloatMode, Options, Target, optimize};
 use tilewright_testkit::attack::{Contract, Hunt, Mode, Rewritten};

@@ -16,12 +16,13 @@ mod small;
 mod texts;
 
 use tilewright::interp::compare::{Tolerance, compare};
+use tilewright::interp::evaluate;
 use tilewright::ir::{Literal, Verified};
 use tilewright::lower::{HostReason, Lowered, Strategy, kernel};
 use tilewright::lowering::fuse;
 use tilewright::simulate::{Simulated, run as simulate};
 use tilewright::targets::Alignment;
-use tilewright::{Limits, Target, random_inputs, run};
+use tilewright::{Limits, PrintOptions, Target, random_inputs};
 
 pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).unwrap()
@@ -69,7 +70,7 @@ pub(crate) fn differs(near: Near, expected: &Literal, found: &Literal) -> Option
 
 /// That the module made of kernels holds what must hold of it, and computes the same.
 pub(crate) fn fused_as_it_should(module: &Verified, target: &Target) -> Lowered {
-    let text = tilewright::print(module).unwrap();
+    let text = tilewright::print(module, &PrintOptions::default()).unwrap();
     let kernels = fuse(module, target, Strategy::Fused)
         .unwrap_or_else(|e| panic!("{e} on {}\n{text}", target.name));
     for kernel in kernels.kernels.values() {
@@ -79,19 +80,20 @@ pub(crate) fn fused_as_it_should(module: &Verified, target: &Target) -> Lowered 
         let read = kernel::parse(&printed).unwrap_or_else(|e| panic!("{e}\n{printed}"));
         assert_eq!(read.to_string(), printed);
     }
-    let outlined = tilewright::print(&kernels.module).unwrap();
+    let outlined = tilewright::print(&kernels.module, &PrintOptions::default()).unwrap();
     let read = parsed(&outlined);
-    assert_eq!(tilewright::print(&read).unwrap(), outlined);
+    assert_eq!(tilewright::print(&read, &PrintOptions::default()).unwrap(), outlined);
     kernels
 }
 
 /// Runs a module on a machine.
 pub(crate) fn ran(near: Near, module: &Verified, target: &Target, inputs: &[Literal]) -> Simulated {
-    let text = || format!("on {}\n{}", target.name, tilewright::print(module).unwrap());
+    let printed = || tilewright::print(module, &PrintOptions::default()).unwrap();
+    let text = || format!("on {}\n{}", target.name, printed());
     let limits = Limits::default();
-    let expected = run(module, inputs, &limits).unwrap();
+    let expected = evaluate(module, inputs, &limits).unwrap();
     let kernels = fused_as_it_should(module, target);
-    let outlined = run(&kernels.module, inputs, &limits).unwrap();
+    let outlined = evaluate(&kernels.module, inputs, &limits).unwrap();
     assert_eq!(outlined, expected, "outlined {}", text());
     let (outputs, ran) = simulate(module, inputs, target, Strategy::Fused, &limits)
         .unwrap_or_else(|e| panic!("{e} {}", text()));

@@ -1,8 +1,9 @@
 //! Random modules of all that kernels do, against the interpreter.
 
 use proptest::prelude::*;
+use tilewright::interp::evaluate;
 use tilewright::targets::Alignment;
-use tilewright::{Limits, Target, random_inputs, run, simulate};
+use tilewright::{Limits, Target, random_inputs, simulate};
 
 use super::{Near, differs, fused_as_it_should, machines, parsed};
 
@@ -390,10 +391,10 @@ proptest! {
         let module = parsed(&text);
         let inputs = random_inputs(&module, seed).unwrap();
         let limits = Limits::default();
-        let expected = run(&module, &inputs, &limits).unwrap();
+        let expected = evaluate(&module, &inputs, &limits).unwrap();
         for target in machines().iter().chain([&any_target]) {
             let kernels = fused_as_it_should(&module, target);
-            let outlined = run(&kernels.module, &inputs, &limits).unwrap();
+            let outlined = evaluate(&kernels.module, &inputs, &limits).unwrap();
             prop_assert_eq!(&outlined, &expected, "outlined on {:?}\n{}", target, text);
             match simulate::run(&module, &inputs, target, tilewright::lower::Strategy::Fused, &limits) {
                 Err(why) => prop_assert!(false, "{} on {:?}\n{}", why, target, text),

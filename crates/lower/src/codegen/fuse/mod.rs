@@ -1,15 +1,14 @@
 //! Lowers a group of instructions to one kernel.
 //!
 //! A kernel reads each input once for every block. Small arrays are copied to vector memory as a
-//! whole, and their reductions are computed there in *stages*, before the image is walked. The
-//! image is the largest result: its vectors are computed one by one, from blocks that are copied
-//! while other blocks are processed. A block that holds whole rows can be reduced along them
-//! before it is written, so softmax is one kernel.
-//! kernel.
+//! whole, and their reductions are computed there in *stages*, before the outputs. The vectors of
+//! the outputs are computed one by one, from blocks that are copied while other blocks are
+//! processed. A block that holds whole rows can be reduced along them before it is written, so
+//! softmax is one kernel.
 
 mod emit;
-mod image;
 mod load;
+mod outputs;
 mod reduced;
 mod scope;
 mod stage;
@@ -107,14 +106,16 @@ struct Fusion<'a> {
     target: &'a Target,
     /// Reductions computed before the outputs, in order.
     stages: Vec<Stage>,
-    /// The reductions along rows of the image, operands before users.
+    /// The reductions of arrays with the dims of the outputs along their rows, operands before
+    /// users.
     rows: Vec<(InstId, Reduction)>,
 }
 
-/// Which reductions are computed along rows of the image.
+/// Which reductions of arrays with the dims of the outputs are computed row by row, as the
+/// outputs are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
-    /// All reductions of arrays with the dims of the image.
+    /// All of them.
     All,
     /// Only those whose arrays do not stay in vector memory.
     Large,
@@ -123,8 +124,8 @@ enum Rows {
 /// How a reduction is computed.
 enum Role {
     /// In the one pass over a large array.
-    Image,
-    /// Along the rows of the image that is written.
+    Pass,
+    /// Along the rows of the outputs, as they are written.
     Row,
     /// In a stage, before its users.
     Stage,
@@ -148,14 +149,14 @@ impl<'a> Fusion<'a> {
     ) -> Result<Self, LowerError> {
         let shape = |id: &InstId| array(module, *id);
         let outputs = group.outputs.iter().map(shape).collect::<Result<Vec<_>, _>>()?;
-        let image = outputs.first().ok_or_else(|| internal("a group without outputs"))?.dims();
-        let one_image = outputs.iter().all(|output| output.dims() == image);
-        if !one_image && !outputs.iter().all(|output| stays(target, output)) {
+        let dims = outputs.first().ok_or_else(|| internal("a group without outputs"))?.dims();
+        let alike = outputs.iter().all(|output| output.dims() == dims);
+        if !alike && !outputs.iter().all(|output| stays(target, output)) {
             return Err(Unsupported::Unlike.into());
         }
         let mut fusion = Self { module, group, target, stages: Vec::new(), rows: Vec::new() };
-        // Reductions of images share one pass; their users come after it.
-        let mut images: Vec<(InstId, Reduction)> = Vec::new();
+        // Reductions of large arrays share one pass; their users come after it.
+        let mut passed: Vec<(InstId, Reduction)> = Vec::new();
         let mut after: FxHashSet<InstId> = FxHashSet::default();
         let mut later = Vec::new();
         for id in members(module, group)? {
@@ -169,11 +170,11 @@ impl<'a> Fusion<'a> {
             let named = |error: LowerError| error.at(module.name_of(id));
             let reduction = reductions.get(&id).cloned();
             let reduction = reduction.ok_or_else(|| named(Unsupported::Computation.into()))?;
-            match fusion.role(id, &reduction, (image, one_image), rows).map_err(named)? {
-                Role::Image if waits => return Err(Unsupported::Unlike.into()),
-                Role::Image => {
+            match fusion.role(id, &reduction, (dims, alike), rows).map_err(named)? {
+                Role::Pass if waits => return Err(Unsupported::Unlike.into()),
+                Role::Pass => {
                     after.insert(id);
-                    images.push((id, reduction));
+                    passed.push((id, reduction));
                 }
                 Role::Row => fusion.rows.push((id, reduction)),
                 Role::Stage => {
@@ -186,42 +187,42 @@ impl<'a> Fusion<'a> {
                 }
             }
         }
-        if !images.is_empty() {
-            // An image is walked only once.
+        if !passed.is_empty() {
+            // A kernel walks large arrays only once.
             let alone = outputs.iter().all(|output| stays(target, output));
-            let written = group.outputs.iter().eq(images.iter().map(|(id, _)| id));
+            let written = group.outputs.iter().eq(passed.iter().map(|(id, _)| id));
             if !fusion.rows.is_empty() || !(alone || written) {
                 return Err(Unsupported::Unlike.into());
             }
-            fusion.stages.push(Stage::Pass(images));
+            fusion.stages.push(Stage::Pass(passed));
             fusion.stages.extend(later);
         }
         Ok(fusion)
     }
 
-    /// Chooses how a reduction is computed beside an image. `one_image` says that this is the
-    /// only image.
+    /// Chooses how a reduction is computed beside outputs whose first has these `dims`. `alike`
+    /// says that all outputs have them.
     fn role(
         &self,
         id: InstId,
         reduction: &Reduction,
-        (image, one_image): (&[i64], bool),
+        (dims, alike): (&[i64], bool),
         rows: Rows,
     ) -> Result<Role, LowerError> {
         let [source] = reduction.arrays.as_slice() else {
             return Err(Unsupported::SeveralArrays.into());
         };
-        let (is_output, of_image) =
-            (self.group.outputs.contains(&id), source.shape.dims() == image);
+        let is_output = self.group.outputs.contains(&id);
+        let has_dims = source.shape.dims() == dims;
         let stays = stays(self.target, &source.shape);
-        if !stays && (is_output || !of_image) {
-            return Ok(Role::Image);
+        if !stays && (is_output || !has_dims) {
+            return Ok(Role::Pass);
         }
         if reduction.neutral.is_none() {
             return Err(Unsupported::NoIdentity.into());
         }
-        let is_row = of_image && (rows == Rows::All || !stays);
-        Ok(if one_image && !is_output && is_row { Role::Row } else { Role::Stage })
+        let is_row = has_dims && (rows == Rows::All || !stays);
+        Ok(if alike && !is_output && is_row { Role::Row } else { Role::Stage })
     }
 
     fn kernel(&self) -> Result<Kernel, LowerError> {
@@ -239,7 +240,7 @@ impl<'a> Fusion<'a> {
                 let written = Ends::Written;
                 reduced::passed(self, &mut build, &homes, totals, written)?.statements
             }
-            None => image::written(self, &mut build, &homes)?,
+            None => outputs::written(self, &mut build, &homes)?,
         });
         Ok(build.finish(body))
     }

@@ -16,7 +16,7 @@ use crate::error::{LowerError, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{Expr, Function, FunctionStep, Place, Value};
 
-/// Emits one pass over an image that feeds one or several reductions.
+/// Emits one pass over large arrays that feeds one or several reductions.
 pub(super) fn passed(
     fusion: &Fusion<'_>,
     build: &mut Build,

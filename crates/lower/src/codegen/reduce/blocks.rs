@@ -3,7 +3,6 @@
 //! A block is a run of memory: the minor-most loops over vectors and a part of the next loop.
 //! The other loops are the grid, kept ones outside of reduced ones. So all results of one kept
 //! step are finished before the next begins, and only one block's results are held.
-//! one begins, and nothing but one block's results is ever held.
 
 use tilewright_target::Target;
 
@@ -70,52 +69,33 @@ impl Blocks {
         mut index: impl FnMut(&Outer, bool) -> IndexId,
     ) -> Result<Self, LowerError> {
         let cut = Cut::of(walk, elements);
-        let Cut { whole, part } = cut;
-        let over = cut.over(walk)?;
         let is_reduced = |outer: &Outer| reduced.contains(&outer.dim);
         let (over_reduced, over_kept): (Vec<Grid>, Vec<Grid>) =
-            over.into_iter().partition(|grid| is_reduced(&grid.outer));
+            cut.over(walk)?.into_iter().partition(|grid| is_reduced(&grid.outer));
         let Arranged { outer, group, inner } = arrange(over_kept);
-        let windowed = outer.len();
         let mut blocks = Self {
             grid: Vec::new(),
-            windowed,
+            windowed: outer.len(),
             group,
             within: Vec::new(),
             start: Expr::ZERO,
             len: Expr::ZERO,
             most: walk.vector,
         };
-        // The steps of the cut loop that come before a block, and before the last block.
-        let (mut before, mut most_before) = (Expr::ZERO, 0u64);
-        let mut last_start = 0u64;
-        for Grid { place, outer } in outer.into_iter().chain(inner).chain(over_reduced) {
-            let id = index(&outer, true);
-            blocks.start = blocks.start + Expr::from(id) * signed(outer.stride)?;
-            let last = outer.count.saturating_sub(1);
-            last_start = last_start.saturating_add(outer.stride.saturating_mul(last));
-            if place + 1 == whole {
-                let steps = outer.stride / walk.outer[place].stride.max(1);
-                before = before + Expr::from(id) * signed(steps)?;
-                most_before = most_before.saturating_add(steps.saturating_mul(last));
-            }
-            let (reduced, count) = (is_reduced(&outer), signed(outer.count)?.into());
-            blocks.grid.push(Loop { outer, reduced, count, index: id });
+        let mut before = Before::default();
+        for grid in outer.into_iter().chain(inner).chain(over_reduced) {
+            let id = index(&grid.outer, true);
+            before.add(walk, &cut, &grid, id)?;
+            blocks.push_grid(grid.outer, is_reduced(&grid.outer), id)?;
         }
         let mut last_len = None;
-        let halved = whole.checked_sub(1).and_then(|place| walk.outer.get(place));
-        if let Some(&outer) = halved.filter(|_| part > 1) {
-            let steps: Expr = signed(part)?.into();
-            let left = Expr::from(signed(outer.count)?) + before * -1;
-            let even = outer.count.is_multiple_of(part);
-            let count = if even { steps } else { steps.least(left) };
-            blocks.len = count.clone() * signed(outer.stride)?;
-            last_len = Some(outer.stride.saturating_mul(outer.count.saturating_sub(most_before)));
-            let index = index(&outer, false);
-            let outer = Outer { count: part, ..outer };
-            blocks.push_within(Loop { outer, reduced: is_reduced(&outer), count, index })?;
+        let halved = cut.whole.checked_sub(1).and_then(|place| walk.outer.get(place));
+        if let Some(&outer) = halved.filter(|_| cut.part > 1) {
+            let id = index(&outer, false);
+            last_len = Some(before.last_len(&outer));
+            blocks.push_part(outer, cut.part, before.steps, is_reduced(&outer), id)?;
         }
-        for &outer in walk.outer.iter().skip(whole) {
+        for &outer in walk.outer.iter().skip(cut.whole) {
             let (reduced, count) = (is_reduced(&outer), signed(outer.count)?.into());
             let index = index(&outer, false);
             blocks.push_within(Loop { outer, reduced, count, index })?;
@@ -125,11 +105,37 @@ impl Blocks {
             blocks.len = signed(blocks.most)?.into();
         }
         // On a linear memory the last vector of an array can be partial.
-        if last_start.saturating_add(last_len.unwrap_or(blocks.most)) > walk.len {
+        if before.last_start.saturating_add(last_len.unwrap_or(blocks.most)) > walk.len {
             blocks.len =
                 blocks.len.least(Expr::from(signed(walk.len)?) + blocks.start.clone() * -1);
         }
         Ok(blocks)
+    }
+
+    /// Adds a loop over blocks.
+    fn push_grid(&mut self, outer: Outer, reduced: bool, index: IndexId) -> Result<(), LowerError> {
+        self.start = self.start.clone() + Expr::from(index) * signed(outer.stride)?;
+        let count = signed(outer.count)?.into();
+        self.grid.push(Loop { outer, reduced, count, index });
+        Ok(())
+    }
+
+    /// Adds the part of the cut loop that lies inside a block: `part` steps, or fewer if the loop
+    /// ends before. `before` are its steps before the block.
+    fn push_part(
+        &mut self,
+        outer: Outer,
+        part: u64,
+        before: Expr,
+        reduced: bool,
+        index: IndexId,
+    ) -> Result<(), LowerError> {
+        let steps: Expr = signed(part)?.into();
+        let left = Expr::from(signed(outer.count)?) + before * -1;
+        let even = outer.count.is_multiple_of(part);
+        let count = if even { steps } else { steps.least(left) };
+        self.len = count.clone() * signed(outer.stride)?;
+        self.push_within(Loop { outer: Outer { count: part, ..outer }, reduced, count, index })
     }
 
     /// Adds a loop inside a block and extends the block to the length of the loop.
@@ -192,6 +198,42 @@ impl Cut {
         let mut tried = (most.div_ceil(2)..=most).rev().take(MOST_TRIED);
         let even = tried.find(|&steps| next.count.is_multiple_of(steps));
         Self { whole, part: even.unwrap_or(most) }
+    }
+}
+
+/// The part of a walk that comes before a block.
+struct Before {
+    /// The steps of the cut loop before the block.
+    steps: Expr,
+    /// The steps of the cut loop before the last block.
+    most_steps: u64,
+    /// The address at which the last block begins.
+    last_start: u64,
+}
+
+impl Default for Before {
+    fn default() -> Self {
+        Self { steps: Expr::ZERO, most_steps: 0, last_start: 0 }
+    }
+}
+
+impl Before {
+    /// Adds the steps of a loop over blocks.
+    fn add(&mut self, walk: &Walk, cut: &Cut, grid: &Grid, id: IndexId) -> Result<(), LowerError> {
+        let Grid { place, outer } = grid;
+        let last = outer.count.saturating_sub(1);
+        self.last_start = self.last_start.saturating_add(outer.stride.saturating_mul(last));
+        if place + 1 == cut.whole {
+            let steps = outer.stride / walk.outer[*place].stride.max(1);
+            self.steps = self.steps.clone() + Expr::from(id) * signed(steps)?;
+            self.most_steps = self.most_steps.saturating_add(steps.saturating_mul(last));
+        }
+        Ok(())
+    }
+
+    /// The elements of the last block, if the cut loop is this one.
+    fn last_len(&self, cut: &Outer) -> u64 {
+        cut.stride.saturating_mul(cut.count.saturating_sub(self.most_steps))
     }
 }
 

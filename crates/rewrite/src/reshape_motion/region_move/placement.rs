@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Value};
 
-use super::plan::{ExitPiece, LiveInPiece, Planner};
+use super::plan::{LiveInPiece, LiveOutPiece, Planner};
 use crate::analysis::min_cut::{Cut, Node};
 use crate::analysis::reduce::reshape_op;
 use crate::analysis::region::{LiveIn, LiveOut};
@@ -146,7 +146,7 @@ impl Network<'_> {
     /// Adds the costs of a live-in, which is made on each side that reads it.
     fn live_in(&mut self, live_in: &LiveIn, piece: &LiveInPiece) {
         let mut readers = self.readers(live_in.id);
-        let mut stays = piece.needs_leaf;
+        let mut stays = piece.reads_live_in;
         match self.nodes.get(&live_in.id).copied() {
             // Uses outside the region are live-outs, on the side of the node.
             Some(node) if self.used_outside(live_in.id) => {
@@ -225,7 +225,7 @@ impl Network<'_> {
         Crossing { cost: self.model.instruction(&op, to, &operand).cycles, load, fused }
     }
 
-    fn live_out(&mut self, live_out: &LiveOut, piece: &ExitPiece) -> Option<()> {
+    fn live_out(&mut self, live_out: &LiveOut, piece: &LiveOutPiece) -> Option<()> {
         let node = *self.nodes.get(&live_out.value)?;
         match (piece.result, live_out.user) {
             (Some(result), Some(user)) => {

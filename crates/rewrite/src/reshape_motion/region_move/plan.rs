@@ -46,7 +46,7 @@ pub(super) struct Pieces {
     /// The interior instructions.
     pub(super) interior: Vec<usize>,
     /// The instructions for each live-out.
-    pub(super) live_outs: Vec<ExitPiece>,
+    pub(super) live_outs: Vec<LiveOutPiece>,
 }
 
 /// The instructions that bring a live-in to the new dims.
@@ -54,7 +54,7 @@ pub(super) struct LiveInPiece {
     /// The indices of the instructions for it alone.
     pub(super) planned: Range<usize>,
     /// Whether they read the live-in itself, which then stays.
-    pub(super) needs_leaf: bool,
+    pub(super) reads_live_in: bool,
     /// The cycles that they would cost less if the live-in stayed.
     pub(super) spared: f64,
     /// The cycles of an existing reshape that they also replace.
@@ -62,7 +62,7 @@ pub(super) struct LiveInPiece {
 }
 
 /// The instructions for a live-out.
-pub(super) struct ExitPiece {
+pub(super) struct LiveOutPiece {
     /// The indices of the instructions for it alone.
     pub(super) planned: Range<usize>,
     /// The value that replaces the user; `None` if the use needs the old dims.
@@ -123,9 +123,9 @@ impl<'a> Planner<'a> {
             let start = planner.patch.planned().len();
             let result = planner.live_out(live_out);
             let planned = start..planner.patch.planned().len();
-            planner.pieces.live_outs.push(ExitPiece { planned, result });
+            planner.pieces.live_outs.push(LiveOutPiece { planned, result });
         }
-        planner.leaves_gone();
+        planner.mark_unread_live_ins();
         Some(planner)
     }
 
@@ -167,8 +167,8 @@ impl<'a> Planner<'a> {
     fn live_out(&mut self, live_out: &LiveOut) -> Option<Value> {
         let value = *self.moved.get(&live_out.value)?;
         let result = match (live_out.kind, live_out.user) {
-            (LiveOutKind::Reshape, Some(user)) => self.reshape_exit(user, value),
-            (LiveOutKind::Reduce, Some(user)) => self.reduce_exit(user, live_out.value, value),
+            (LiveOutKind::Reshape, Some(user)) => self.reshaped_live_out(user, value),
+            (LiveOutKind::Reduce, Some(user)) => self.reduced_live_out(user, live_out.value, value),
             (LiveOutKind::Other | LiveOutKind::Reshape | LiveOutKind::Reduce, _) => None,
         };
         match (result, live_out.user) {
@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A reduce of a moved value; its other arrays are planned anew in the new dims.
-    fn reduce_exit(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
+    fn reduced_live_out(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
         let reduce = MonoidReduce::of(self.module, user, self.float_mode)?;
         if !reduce.goes_through(self.module, &self.digits) {
             return None;
@@ -196,7 +196,7 @@ impl<'a> Planner<'a> {
         reduce.through(module, digits, &arrays?, &mut self.patch)
     }
 
-    fn reshape_exit(&mut self, user: InstId, value: Value) -> Option<Value> {
+    fn reshaped_live_out(&mut self, user: InstId, value: Value) -> Option<Value> {
         let shape = self.array(user)?;
         if self.module.extras(user).is_some() || !shape.is_static() {
             return None;
@@ -224,9 +224,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Marks the live-ins as gone that only gone instructions use.
-    fn leaves_gone(&mut self) {
+    fn mark_unread_live_ins(&mut self) {
         for (live_in, piece) in self.region.live_ins.iter().zip(&self.pieces.live_ins) {
-            if !piece.needs_leaf && self.only_gone_use(live_in.id) {
+            if !piece.reads_live_in && self.only_gone_use(live_in.id) {
                 self.gone.insert(live_in.id);
             }
         }

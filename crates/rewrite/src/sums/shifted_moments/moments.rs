@@ -1,4 +1,4 @@
-//! Finds the sums that are moments of one array about one centre.
+//! Finds moments: sums of powers of an array less its mean, possibly times other factors.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
@@ -11,7 +11,8 @@ use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
 use crate::sums::product::{Factor, Law};
 
-/// The most instructions visited in all to find the values that wait for the means of arrays.
+/// The most instructions visited, over all computations, to find the values that are computed from
+/// the means of arrays.
 pub(super) const MOST_GONE_OVER: usize = 1 << 24;
 
 /// A sum of powers of an array less its mean, times other factors.
@@ -86,7 +87,8 @@ pub(super) fn groups(
     groups
 }
 
-/// A summand with a factor `x - c` where c waits for a reduction of x and no other factor does.
+/// A summand with a factor `x - c`, where c is computed from a reduction of x and no other factor
+/// is.
 struct Centred {
     x: Factor,
     c: Factor,
@@ -94,6 +96,7 @@ struct Centred {
     others: Vec<Factor>,
 }
 
+/// The summand of a sum as a [`Centred`], if it is one.
 fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Centred> {
     let factors = &sum.product.factors;
     factors.iter().find_map(|centred| {
@@ -109,7 +112,8 @@ fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Cent
     })
 }
 
-/// Finds the values that wait for reductions of an array; reductions of a sample do not count.
+/// Finds the values that wait for reductions of an array: they are computed from the result of one.
+/// Reductions of a sample of the array do not count.
 struct Waiting<'a> {
     module: &'a Module,
     computation: CompId,

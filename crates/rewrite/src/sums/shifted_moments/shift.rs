@@ -21,7 +21,7 @@ const ONE_IN: i64 = 16;
 /// The longest step along one dim while other dims can be thinned out.
 const LONGEST_STEP: i64 = 4;
 
-/// The fewest values worth a memory sweep of their own.
+/// The fewest summed values for which a shift is worth its cost.
 const LEAST_VALUES: i64 = 64;
 
 /// The shift of an array, and the array less its shift.
@@ -51,7 +51,8 @@ pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<S
     }))
 }
 
-/// The edits and the value that is the shift; the last planned value is the array less the shift.
+/// The edits that compute the shift, and its value. The last instruction of the edits computes the
+/// array less the shift.
 fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;

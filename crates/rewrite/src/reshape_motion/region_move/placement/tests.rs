@@ -135,14 +135,30 @@ fn gain(
 
 /// The members whose side affects the cost; the others follow at no cost.
 fn deciding(module: &Module, region: &Region) -> Vec<InstId> {
-    let has_exit = |id: InstId| {
+    let has_movable_use = |id: InstId| {
         region
             .live_outs
             .iter()
             .any(|live_out| live_out.value == id && live_out.kind != LiveOutKind::Other)
     };
     let members = region.members.iter().copied();
-    members.filter(|&id| module.opcode(id) != Opcode::Reshape || has_exit(id)).collect()
+    members.filter(|&id| module.opcode(id) != Opcode::Reshape || has_movable_use(id)).collect()
+}
+
+/// The least cost of any subset of the members, and the subset as bits; `cost` is given whether a
+/// member is in it.
+fn cheapest(members: &[InstId], cost: impl Fn(&dyn Fn(InstId) -> bool) -> f64) -> (f64, u32) {
+    let mut best = (0.0, 0u32);
+    for choice in 0..1u32 << members.len() {
+        let keep = |id: InstId| {
+            members.iter().position(|&m| m == id).is_none_or(|at| choice & (1 << at) != 0)
+        };
+        let cost = cost(&keep);
+        if cost < best.0 {
+            best = (cost, choice);
+        }
+    }
+    best
 }
 
 #[test]
@@ -179,16 +195,7 @@ fn no_part_is_better_than_the_one_chosen() {
             None => whole,
         };
         let members = deciding(&module, &region);
-        let mut best = (0.0, 0u32);
-        for choice in 0..1u32 << members.len() {
-            let keep = |id: InstId| {
-                members.iter().position(|&m| m == id).is_none_or(|at| choice & (1 << at) != 0)
-            };
-            let cost = gain(&module, &region, &dims, &model, &keep);
-            if cost < best.0 {
-                best = (cost, choice);
-            }
-        }
+        let best = cheapest(&members, |keep| gain(&module, &region, &dims, &model, keep));
         // A reshape with reduces only is left to another pass.
         let moves = |id: &InstId| {
             members.iter().position(|m| m == id).is_some_and(|at| best.1 & (1 << at) != 0)

@@ -21,14 +21,14 @@ impl Planner<'_> {
         let start = patch.planned().len();
         let planned = match live_in.kind {
             LiveInKind::Transpose(source) => self.transposed([live_in.id, source], &mut patch),
-            _ => self.leaf_value(live_in, &mut patch).map(|value| (value, 0.0)),
+            _ => self.live_in_value(live_in, &mut patch).map(|value| (value, 0.0)),
         };
         self.patch = patch;
         let (value, spared) = planned?;
         let planned = start..self.patch.planned().len();
-        let needs_leaf = self.reads(planned.clone(), live_in.id);
+        let reads_live_in = self.reads(planned.clone(), live_in.id);
         let also = self.stand_in(value, planned.clone());
-        Some((value, LiveInPiece { planned, needs_leaf, spared, also }))
+        Some((value, LiveInPiece { planned, reads_live_in, spared, also }))
     }
 
     fn reads(&self, planned: Range<usize>, id: InstId) -> bool {
@@ -62,7 +62,7 @@ impl Planner<'_> {
         })
     }
 
-    fn leaf_value(&self, live_in: &LiveIn, patch: &mut Patch) -> Option<Value> {
+    fn live_in_value(&self, live_in: &LiveIn, patch: &mut Patch) -> Option<Value> {
         let id = live_in.id;
         match live_in.kind {
             LiveInKind::Reshape(source) if self.has_new_dims(source) => Some(Value::Old(source)),

@@ -1,4 +1,4 @@
-//! Computes the image, the largest result of a kernel, vector by vector and block by block.
+//! Computes the outputs of a kernel, vector by vector and block by block.
 
 use tilewright_ir::{ElementType, InstId};
 use tilewright_target::Alignment;
@@ -29,7 +29,7 @@ pub(super) fn written(
     homes: &Homes,
 ) -> Result<Statements, LowerError> {
     let Fusion { module, target, group, .. } = fusion;
-    let mut images: Vec<Image<'_>> = Vec::new();
+    let mut walks: Vec<OutputWalk<'_>> = Vec::new();
     for &id in &group.outputs {
         let shape = array(module, id)?;
         if shape.dims().contains(&0) {
@@ -38,18 +38,18 @@ pub(super) fn written(
         }
         let walk = Walk::in_vectors(target, shape)?;
         let to = build.buffer("y", Space::Out, shape.element_type, walk.len);
-        match images.iter_mut().find(|image| image.walk == walk) {
-            Some(image) => image.outputs.push((id, to)),
-            None => images.push(Image { fusion, walk, outputs: vec![(id, to)], homes }),
+        match walks.iter_mut().find(|shared| shared.walk == walk) {
+            Some(shared) => shared.outputs.push((id, to)),
+            None => walks.push(OutputWalk { fusion, walk, outputs: vec![(id, to)], homes }),
         }
     }
-    if images.len() > 1 && !fusion.rows.is_empty() {
+    if walks.len() > 1 && !fusion.rows.is_empty() {
         return Err(Unsupported::Unlike.into());
     }
     let mut body = Statements::new();
-    for image in &images {
-        let made = image.sized(build)?;
-        if images.len() > 1 && made.is_streamed {
+    for walk in &walks {
+        let made = walk.sized(build)?;
+        if walks.len() > 1 && made.is_streamed {
             return Err(Unsupported::Unlike.into());
         }
         body.extend(made.body);
@@ -57,8 +57,8 @@ pub(super) fn written(
     Ok(body)
 }
 
-/// Outputs with the same layout.
-struct Image<'a> {
+/// Outputs with the same layout, which share one walk.
+struct OutputWalk<'a> {
     fusion: &'a Fusion<'a>,
     walk: Walk,
     /// Each output with the buffer that it is written to.
@@ -77,7 +77,7 @@ struct Made {
     read: u64,
 }
 
-impl Image<'_> {
+impl OutputWalk<'_> {
     /// Tries several block sizes and returns the statements that read the fewest bytes; among
     /// equals, those with the smallest block.
     fn sized(&self, build: &mut Build) -> Result<Made, LowerError> {
@@ -193,7 +193,7 @@ impl Image<'_> {
         Ok((kept, reduced))
     }
 
-    /// Reduces the rows of the image inside the first `depth` loops.
+    /// Reduces rows that lie along those of the outputs, inside the first `depth` loops.
     fn reduce_rows(
         &self,
         build: &mut Build,

@@ -1,0 +1,181 @@
+//! Reports as text.
+
+use std::fmt;
+
+use super::table::{aligned, count, cycles};
+use super::{Note, Report, StopReason, Verdict};
+
+/// The costs before and after, and the changes of each pass.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { target, caveat, .. } = self;
+        write!(f, "on {target}. Costs are a model, not a measurement.\n\n{}", self.costs())?;
+        if let Some(caveat) = caveat {
+            write!(f, "\nThe ratio of times may be another one: {caveat}.\n")?;
+        }
+        if self.unchanged {
+            return f.write_str(
+                "\nThe module was left as it is: nothing was found that pays on this target.",
+            );
+        }
+        let header = ["pass", "changes", "ms"].map(str::to_owned);
+        let passes = self.passes.iter().map(|pass| {
+            let ms = format!("{:.2}", pass.time.as_secs_f64() * 1e3);
+            [pass.name.to_owned(), pass.changes.to_string(), ms]
+        });
+        let rows: Vec<[String; 3]> = std::iter::once(header).chain(passes).collect();
+        let stopped = match self.stopped {
+            StopReason::Fixpoint => "no pass finds anything more to do",
+            StopReason::Budget => "the limit on rounds was reached",
+            StopReason::StopAfter => "the number of rewrites asked for was made",
+        };
+        write!(f, "\n{}\nstopped: {stopped}", aligned(&rows, |column| column > 0))
+    }
+}
+
+impl Report {
+    /// The notes as text: the rewrites, then what was left as it is with the reason.
+    pub fn explanation(&self) -> Explanation<'_> {
+        Explanation(&self.notes)
+    }
+
+    /// The table of costs.
+    fn costs(&self) -> String {
+        let Self { before, after, .. } = self;
+        let mut rows = vec![["", "before", "after", "before / after"].map(str::to_owned)];
+        let mut counted = |name: &str, [before, after]: [u64; 2]| {
+            let quotient = ratio(as_f64(before), as_f64(after));
+            rows.push([name.to_owned(), count(before), count(after), quotient]);
+        };
+        counted("vectors", [before.vectors, after.vectors]);
+        counted("realigned vectors", [before.realigned_vectors, after.realigned_vectors]);
+        counted("bytes", [before.bytes, after.bytes]);
+        counted("padded bytes", [before.padded_bytes, after.padded_bytes]);
+        counted("flops", [before.flops, after.flops]);
+        counted("peak live bytes", self.peak_live_bytes);
+        let sweeps = self.memory_sweeps.map(|sweeps| u64::try_from(sweeps).unwrap_or(u64::MAX));
+        counted("memory sweeps", sweeps);
+        let quotient = ratio(before.cycles, after.cycles);
+        rows.push(["cycles".to_owned(), cycles(before.cycles), cycles(after.cycles), quotient]);
+        aligned(&rows, |column| column > 0)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a ratio of two digits")]
+fn as_f64(n: u64) -> f64 {
+    n as f64
+}
+
+fn ratio(before: f64, after: f64) -> String {
+    if before == after {
+        "1.00x".to_owned()
+    } else if after == 0.0 {
+        "all gone".to_owned()
+    } else {
+        format!("{:.2}x", before / after)
+    }
+}
+
+/// The notes of a [`Report`] as numbered text; see [`Report::explanation`].
+#[derive(Clone, Copy, Debug)]
+pub struct Explanation<'a>(&'a [Note]);
+
+impl fmt::Display for Explanation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sections = [(Verdict::Done, "Rewritten"), (Verdict::Left, "Left as it is")];
+        let mut gap = "";
+        for (verdict, heading) in sections {
+            let notes = self.0.iter().filter(|note| note.verdict == verdict);
+            for (number, note) in (1..).zip(notes) {
+                if number == 1 {
+                    write!(f, "{gap}{heading}:")?;
+                    gap = "\n";
+                }
+                write!(f, "\n  {number}. at {} [{}]", note.place, note.pass)?;
+                for line in note.text.lines() {
+                    write!(f, "\n     {line}")?;
+                }
+            }
+        }
+        if gap.is_empty() { f.write_str("Nothing was found to rewrite.") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Note, Report, StopReason, Verdict};
+    use crate::cost::Cost;
+    use crate::driver::PassReport;
+
+    fn note(verdict: Verdict, place: &str, text: &str) -> Note {
+        Note { pass: "reshape", verdict, place: place.to_owned(), text: text.to_owned() }
+    }
+
+    fn report() -> Report {
+        let before = Cost { cycles: 3000.0, vectors: 1000, bytes: 64, ..Cost::default() };
+        let after = Cost { cycles: 1200.0, vectors: 0, bytes: 128, ..Cost::default() };
+        let pass = PassReport { name: "reshape", changes: 2, time: Duration::from_micros(1250) };
+        Report {
+            target: "linear".to_owned(),
+            before,
+            after,
+            peak_live_bytes: [10, 8],
+            memory_sweeps: [3, 1],
+            passes: vec![pass],
+            stopped: StopReason::Fixpoint,
+            notes: vec![
+                note(Verdict::Left, "`b`", "too small"),
+                note(Verdict::Done, "`a`", "moved it\nby 1"),
+            ],
+            unchanged: false,
+            caveat: Some("bodies of loops count once"),
+        }
+    }
+
+    #[test]
+    fn costs_and_passes_are_tables() {
+        let expected = "on linear. Costs are a model, not a measurement.
+
+                   before  after  before / after
+vectors             1_000      0        all gone
+realigned vectors       0      0           1.00x
+bytes                  64    128           0.50x
+padded bytes            0      0           1.00x
+flops                   0      0           1.00x
+peak live bytes        10      8           1.25x
+memory sweeps           3      1           3.00x
+cycles              3_000  1_200           2.50x
+
+The ratio of times may be another one: bodies of loops count once.
+
+pass     changes    ms
+reshape        2  1.25
+
+stopped: no pass finds anything more to do";
+        assert_eq!(report().to_string(), expected);
+    }
+
+    #[test]
+    fn an_unchanged_module_has_no_passes_to_show() {
+        let text = Report { unchanged: true, caveat: None, ..report() }.to_string();
+        let end = "2.50x\n\nThe module was left as it is: \
+                   nothing was found that pays on this target.";
+        assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn rewrites_are_explained_before_what_was_left() {
+        let expected = "Rewritten:
+  1. at `a` [reshape]
+     moved it
+     by 1
+Left as it is:
+  1. at `b` [reshape]
+     too small";
+        assert_eq!(report().explanation().to_string(), expected);
+        let none = Report { notes: Vec::new(), ..report() };
+        assert_eq!(none.explanation().to_string(), "Nothing was found to rewrite.");
+    }
+}
