@@ -11,7 +11,7 @@ use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::sums::factor::{Sum, share};
 use tilewright_rewrite::sums::product::{Law, Product};
 use tilewright_rewrite::sums::sign::is_not_negative;
-use tilewright_rewrite::{Context, module_cost, optimize, registry};
+use tilewright_rewrite::{Context, Options, module_cost, optimize, registry};
 
 fn range(low: i64, high: i64) -> IndexRange {
     IndexRange { low, high }
