@@ -329,7 +329,7 @@ ENTRY main {
     }
 }
 
-/// PassSelection take the type of a result from its operands.
+/// Passes take the type of a result from its operands.
 #[test]
 fn modules_of_several_precisions_are_left_alone() {
     let lines = |text: &str| text.replace("f32[2,3] add(p.0, p.1)", "bf16[2,3] add(p.0, p.1)");

@@ -68,9 +68,9 @@ pub fn optimize_observed(
     let Run { module: changed, passes, mut notes, rolled_back, cost_gated, .. } = run;
     notes.extend(rolled_back);
     let mut notes = relevant(notes);
-    if plan.cost_gated.is_empty() || gains {
+    if plan.keeps_result || gains {
         let around = match simplest {
-            Some((simplest, _)) if gains => around_gains(
+            Some((simplest, _)) if gains && !plan.keeps_result => around_gains(
                 (&module, &given),
                 &simplest,
                 (&changed, reached),

@@ -9,6 +9,8 @@ use tilewright_ir::{
 };
 
 use super::matcher::Match;
+use super::refused::Refused;
+use super::rule::reads;
 use crate::analysis::reduce::reshape_op;
 
 /// The instructions that replace a matched expression, as they are planned. They go before the
@@ -26,36 +28,92 @@ impl<'m> Replacement<'m> {
         Self { module: found.module(), root: found.root(), patch: Patch::new() }
     }
 
-    /// The edits that put a value in the place of the matched expression; `None` where its
-    /// shape is another.
-    pub(super) fn replaced_by(mut self, value: Value) -> Option<Patch> {
-        let (old, new) = (self.module.shape(self.root), self.patch.shape(self.module, value));
-        let fits = old == new || (old.compatible(new) && same_layouts(old, new));
+    /// The edits that put a value in the place of the matched expression.
+    ///
+    /// # Errors
+    /// If the value is none of the patch, is the expression itself or has another shape, or if
+    /// what a matched instruction carries would be lost.
+    pub(super) fn replaced_by(mut self, value: Value, found: &Match<'_>) -> Result<Patch, Refused> {
+        if value == Value::Old(self.root) {
+            return Err(Refused::Itself);
+        }
+        let (old, new) =
+            (self.module.shape(self.root), self.shape(value).ok_or(Refused::NotPlanned)?);
+        if !(old == new || (old.compatible(new) && same_layouts(old, new))) {
+            return Err(Refused::OtherShape);
+        }
         self.patch.replace(self.root, value);
-        fits.then_some(self.patch)
+        match self.loses(value, found) {
+            Some(id) => Err(Refused::Lost(id)),
+            None => Ok(self.patch),
+        }
     }
 
-    /// The shape of a value.
-    pub fn shape(&self, value: Value) -> &Shape {
-        self.patch.shape(self.module, value)
+    /// A matched instruction whose extras would be lost: the root, unless the new value has them, or
+    /// one below it that nothing new reads.
+    fn loses(&self, value: Value, found: &Match<'_>) -> Option<InstId> {
+        let carries = |id: InstId| self.module.extras(id).is_some();
+        let kept = match value {
+            Value::New(place) => self.patch.planned().get(place)?.extras.is_some(),
+            Value::Old(_) => false,
+        };
+        if carries(self.root) && !kept {
+            return Some(self.root);
+        }
+        let is_constant = |id: InstId| self.module.opcode(id) == Opcode::Constant;
+        let mut below = found.ops().iter().copied();
+        below.find(|&id| carries(id) && !is_constant(id) && !reads(&self.patch, id))
+    }
+
+    /// Gives a new value what the matched expression carries: its sharding, its frontend
+    /// attributes and the values of the original program that it computes. `None` if it carries
+    /// anything else, such as control dependencies, or if the value is not new.
+    pub fn keep_extras(&mut self, value: Value) -> Option<Value> {
+        let Value::New(_) = value else { return None };
+        let Some(extras) = self.module.extras(self.root) else { return Some(value) };
+        let mut others = extras.clone();
+        (others.sharding, others.origin) = (None, None);
+        others.frontend_attributes.clear();
+        (others.is_empty() && self.patch.set_extras(value, extras.clone())).then_some(value)
+    }
+
+    /// The shape of a value; `None` if the value was not planned here.
+    pub fn shape(&self, value: Value) -> Option<&Shape> {
+        match value {
+            Value::Old(id) => Some(self.module.shape(id)),
+            Value::New(place) => self.patch.planned().get(place).map(|planned| &planned.shape),
+        }
     }
 
     /// The shape of a value that is an array.
     pub fn array(&self, value: Value) -> Option<&ArrayShape> {
-        self.shape(value).as_array()
+        self.shape(value)?.as_array()
     }
 
-    /// Adds an instruction whose shape follows from its operands.
+    /// Adds an instruction whose shape follows from its operands. An elementwise op has the layout
+    /// of its operands, which must have one; `None` if another op reads an array that does not lie
+    /// in row-major order.
     pub fn op<V: Into<Value>>(
         &mut self,
         op: Op,
         operands: impl IntoIterator<Item = V>,
     ) -> Option<Value> {
         let operands: Vec<Value> = operands.into_iter().map(Into::into).collect();
-        let shapes: Vec<&Shape> = operands.iter().map(|&value| self.shape(value)).collect();
+        let shapes = self.shapes(&operands)?;
         let shape = infer_shape(self.module, &op, &shapes, None).ok()?;
+        let shape = match shape {
+            Shape::Array(array) if op.opcode().is_elementwise() => {
+                elementwise_layout(array, &shapes)?
+            }
+            other if shapes.iter().all(|shape| lies_row_major(shape)) => other,
+            _ => return None,
+        };
         let shape = self.laid_out(shape);
         Some(self.patch.add(self.root, op, shape, operands))
+    }
+
+    fn shapes(&self, values: &[Value]) -> Option<Vec<&Shape>> {
+        values.iter().map(|&value| self.shape(value)).collect()
     }
 
     /// A shape as the module writes it: with its row-major layout, if the matched expression
@@ -89,8 +147,7 @@ impl<'m> Replacement<'m> {
         operands: impl IntoIterator<Item = V>,
     ) -> Option<Value> {
         let operands: Vec<Value> = operands.into_iter().map(Into::into).collect();
-        let shapes: Vec<&Shape> = operands.iter().map(|&value| self.shape(value)).collect();
-        infer_shape(self.module, &op, &shapes, Some(&shape)).ok()?;
+        infer_shape(self.module, &op, &self.shapes(&operands)?, Some(&shape)).ok()?;
         Some(self.patch.add(self.root, op, shape, operands))
     }
 
@@ -109,10 +166,11 @@ impl<'m> Replacement<'m> {
         self.op(Op::Constant(Box::new(value)), [] as [Value; 0])
     }
 
-    /// Adds a reshape to these dims.
+    /// Adds a reshape to these dims; `None` if the value does not lie in row-major order.
     pub fn reshape(&mut self, value: impl Into<Value>, dims: &[i64]) -> Option<Value> {
         let value = value.into();
-        let element_type = self.array(value)?.element_type;
+        let array = self.array(value).filter(|array| array.has_default_layout())?;
+        let element_type = array.element_type;
         let shape = ArrayShape::new(element_type, dims.iter().copied()).into();
         let shape = self.laid_out(shape);
         self.op_with_shape(reshape_op(), shape, [value])
@@ -156,6 +214,23 @@ impl<'m> Replacement<'m> {
         let attrs = ReduceAttrs { dimensions, to_apply: by };
         self.op(Op::Reduce(Box::new(attrs)), [array.into(), init.into()])
     }
+}
+
+/// The result of an elementwise op in the layout of those operands that have its rank; `None` if
+/// these differ.
+fn elementwise_layout(result: ArrayShape, operands: &[&Shape]) -> Option<Shape> {
+    let arrays = operands.iter().filter_map(|shape| shape.as_array());
+    let mut alike = arrays.filter(|array| array.rank() == result.rank());
+    let Some(first) = alike.next() else { return Some(result.into()) };
+    let layout = first.layout_or_default();
+    let same = alike.all(|array| array.layout_or_default() == layout);
+    same.then(|| result.with_layout(first.layout.clone()).into())
+}
+
+/// Whether the arrays of a value lie in row-major order.
+fn lies_row_major(shape: &Shape) -> bool {
+    let mut arrays = shape.leaves().into_iter().filter_map(Shape::as_array);
+    arrays.all(ArrayShape::has_default_layout)
 }
 
 /// Whether arrays of one shape lie in memory in one order.
