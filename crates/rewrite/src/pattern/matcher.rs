@@ -128,7 +128,8 @@ pub(super) fn search<'p, 'm, T>(
         steps: 0,
         furthest: None,
     };
-    search.solved().ok_or_else(|| match search.furthest {
+    let solved = search.solved();
+    solved.ok_or(match search.furthest {
         Some((_, at, reason)) => Unmatched { at, reason },
         None => Unmatched { at: id, reason: Reason::Steps },
     })
