@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::edit::{EditError, Position};
 use crate::entity::{CompId, InstId};
+use crate::metadata::Extras;
 use crate::module::Module;
 use crate::ops::Op;
 use crate::types::shape::Shape;
@@ -39,6 +40,8 @@ pub struct Planned {
     pub before: InstId,
     /// The instruction whose metadata it copies.
     pub like: InstId,
+    /// What it carries besides.
+    pub extras: Option<Box<Extras>>,
 }
 
 /// Instructions to create, and instructions whose users are then redirected.
@@ -76,8 +79,15 @@ impl Patch {
         operands: impl IntoIterator<Item = Value>,
     ) -> Value {
         let operands = operands.into_iter().collect();
-        self.planned.push(Planned { op, shape, operands, before, like });
+        self.planned.push(Planned { op, shape, operands, before, like, extras: None });
         Value::New(self.planned.len() - 1)
+    }
+
+    /// Plans that a new instruction carries these extras; `false` if it is not planned.
+    pub fn set_extras(&mut self, value: Value, extras: Extras) -> bool {
+        let Value::New(index) = value else { return false };
+        let planned = self.planned.get_mut(index);
+        planned.map(|planned| planned.extras = Some(Box::new(extras))).is_some()
     }
 
     /// Plans to redirect all users of `old` to `new`.
@@ -131,6 +141,9 @@ impl Patch {
             let op = planned.op.clone();
             let id = module.insert(position, op, planned.shape.clone(), &operands, name)?;
             module.copy_metadata(planned.like, id);
+            if let Some(extras) = &planned.extras {
+                module.set_extras(id, (**extras).clone());
+            }
             made.push(id);
         }
         for &(old, new) in &self.replaced {

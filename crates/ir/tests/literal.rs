@@ -4,6 +4,7 @@
 mod common;
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::time::Instant;
 
 use common::{dims, shape};
 use half::{bf16, f16};
@@ -159,6 +160,26 @@ fn tuples_and_what_the_text_left_out() {
     assert_eq!(elided.leaves().len(), 1);
     assert!(elided.as_array().is_none());
     assert_eq!(Literal::Token.shape().to_string(), "token[]");
+}
+
+#[test]
+fn elements_are_compared_once_however_often_a_splat_is_asked_for() {
+    let mut elements = vec![2i8; 1_000_000];
+    for equal in [true, false] {
+        let literal = ArrayLiteral::new(ElementType::S8, [1_000_000], Data::S8(elements.clone()));
+        let literal = literal.expect("a literal");
+        let start = Instant::now();
+        assert_eq!(literal.splat().is_some(), equal);
+        let first = start.elapsed();
+        let start = Instant::now();
+        assert!((0..1000).all(|_| literal.clone().splat().is_some() == equal));
+        let others = start.elapsed();
+        assert!(others < 100 * first, "{first:?}, then {others:?} for a thousand");
+        // What was found out is no part of the value.
+        let other = ArrayLiteral::new(ElementType::S8, [1_000_000], Data::S8(elements.clone()));
+        assert_eq!(literal, other.expect("a literal"));
+        elements[500_000] = 3;
+    }
 }
 
 #[test]

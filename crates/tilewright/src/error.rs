@@ -136,10 +136,10 @@ impl Error {
     /// Whether the request names something that does not exist, rather than the input being
     /// invalid.
     pub fn is_usage(&self) -> bool {
-        use OptimizeError::{UnknownPass, UnknownPipeline};
+        use OptimizeError::{DuplicatePass, UnknownPass, UnknownPipeline};
         matches!(
             self,
-            Self::Optimize(UnknownPass(_) | UnknownPipeline(_))
+            Self::Optimize(DuplicatePass(_) | UnknownPass(_) | UnknownPipeline(_))
                 | Self::Target(TargetError::Unknown { .. })
         )
     }

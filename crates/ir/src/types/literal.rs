@@ -1,8 +1,9 @@
 //! Constant values: typed data in logical (row-major) order.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -28,12 +29,40 @@ pub enum Literal {
 }
 
 /// Elements of one type with their dims.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 pub struct ArrayLiteral {
     element_type: ElementType,
     dims: Dims,
     /// Shared, so that copies of a literal are cheap.
     data: Arc<Data>,
+    /// Whether all elements are one, once somebody asked.
+    is_splat: OnceLock<bool>,
+}
+
+impl fmt::Debug for ArrayLiteral {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { element_type, dims, data, is_splat: _ } = self;
+        f.debug_struct("ArrayLiteral")
+            .field("element_type", element_type)
+            .field("dims", dims)
+            .field("data", data)
+            .finish()
+    }
+}
+
+impl PartialEq for ArrayLiteral {
+    fn eq(&self, other: &Self) -> bool {
+        (self.element_type, &self.dims, &self.data)
+            == (other.element_type, &other.dims, &other.data)
+    }
+}
+
+impl Eq for ArrayLiteral {}
+
+impl Hash for ArrayLiteral {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.element_type, &self.dims, &self.data).hash(state);
+    }
 }
 
 macro_rules! data {
@@ -195,30 +224,36 @@ impl Data {
         T::view(self)
     }
 
-    /// Calls `f` with the bits of every element: two words for `c128`, one for other types.
-    fn for_each_word(&self, mut f: impl FnMut(u64)) {
+    /// Whether `f` is true of the bits of every element: two words for `c128`, one for other
+    /// types. Stops at the first word of which it is not.
+    fn all_words(&self, mut f: impl FnMut(u64) -> bool) -> bool {
         match self {
-            Self::Pred(v) => v.iter().for_each(|&x| f(u64::from(x))),
-            Self::S8(v) => v.iter().for_each(|&x| f(u64::from(x.cast_unsigned()))),
-            Self::S16(v) => v.iter().for_each(|&x| f(u64::from(x.cast_unsigned()))),
-            Self::S32(v) => v.iter().for_each(|&x| f(u64::from(x.cast_unsigned()))),
-            Self::S64(v) => v.iter().for_each(|&x| f(x.cast_unsigned())),
-            Self::U8(v) => v.iter().for_each(|&x| f(u64::from(x))),
-            Self::U16(v) => v.iter().for_each(|&x| f(u64::from(x))),
-            Self::U32(v) => v.iter().for_each(|&x| f(u64::from(x))),
-            Self::U64(v) => v.iter().for_each(|&x| f(x)),
-            Self::F16(v) => v.iter().for_each(|&x| f(u64::from(x.to_bits()))),
-            Self::BF16(v) => v.iter().for_each(|&x| f(u64::from(x.to_bits()))),
-            Self::F32(v) => v.iter().for_each(|&x| f(u64::from(x.to_bits()))),
-            Self::F64(v) => v.iter().for_each(|&x| f(x.to_bits())),
-            Self::C64(v) => v.iter().for_each(|&x| {
-                f(u64::from(x.re.to_bits()) << 32 | u64::from(x.im.to_bits()));
-            }),
-            Self::C128(v) => v.iter().for_each(|&x| {
-                f(x.re.to_bits());
-                f(x.im.to_bits());
-            }),
+            Self::Pred(v) => v.iter().all(|&x| f(u64::from(x))),
+            Self::S8(v) => v.iter().all(|&x| f(u64::from(x.cast_unsigned()))),
+            Self::S16(v) => v.iter().all(|&x| f(u64::from(x.cast_unsigned()))),
+            Self::S32(v) => v.iter().all(|&x| f(u64::from(x.cast_unsigned()))),
+            Self::S64(v) => v.iter().all(|&x| f(x.cast_unsigned())),
+            Self::U8(v) => v.iter().all(|&x| f(u64::from(x))),
+            Self::U16(v) => v.iter().all(|&x| f(u64::from(x))),
+            Self::U32(v) => v.iter().all(|&x| f(u64::from(x))),
+            Self::U64(v) => v.iter().all(|&x| f(x)),
+            Self::F16(v) => v.iter().all(|&x| f(u64::from(x.to_bits()))),
+            Self::BF16(v) => v.iter().all(|&x| f(u64::from(x.to_bits()))),
+            Self::F32(v) => v.iter().all(|&x| f(u64::from(x.to_bits()))),
+            Self::F64(v) => v.iter().all(|&x| f(x.to_bits())),
+            Self::C64(v) => {
+                v.iter().all(|&x| f(u64::from(x.re.to_bits()) << 32 | u64::from(x.im.to_bits())))
+            }
+            Self::C128(v) => v.iter().all(|&x| f(x.re.to_bits()) && f(x.im.to_bits())),
         }
+    }
+
+    /// Calls `f` with the words of [`Self::all_words`].
+    fn for_each_word(&self, mut f: impl FnMut(u64)) {
+        self.all_words(|word| {
+            f(word);
+            true
+        });
     }
 
     fn words(&self) -> Vec<u64> {
@@ -283,7 +318,7 @@ impl ArrayLiteral {
         if usize::try_from(count) != Ok(data.len()) {
             return Err(LiteralError::Count { elements: data.len(), dims });
         }
-        Ok(Self { element_type, dims, data })
+        Ok(Self { element_type, dims, data, is_splat: OnceLock::new() })
     }
 
     /// The type of the elements.
@@ -340,22 +375,26 @@ impl ArrayLiteral {
     }
 
     /// The scalar that every element equals, bit for bit; `None` if elements differ or there are
-    /// none.
+    /// none. The elements are compared at the first call alone.
     pub fn splat(&self) -> Option<Self> {
-        let last = self.len().checked_sub(1)?;
-        let first = self.data.gather(std::iter::once(0));
-        let words = first.words();
-        // In most arrays the first and the last element already differ.
-        if words != self.data.gather(std::iter::once(last)).words() {
+        if !*self.is_splat.get_or_init(|| self.has_equal_elements()) {
             return None;
         }
-        let (mut expected, mut same) = (words.iter().cycle(), true);
-        self.data.for_each_word(|word| same &= expected.next() == Some(&word));
-        same.then(|| Self {
-            element_type: self.element_type,
-            dims: Dims::new(),
-            data: first.into(),
-        })
+        let data = self.data.gather(std::iter::once(0)).into();
+        let is_splat = OnceLock::from(true);
+        Some(Self { element_type: self.element_type, dims: Dims::new(), data, is_splat })
+    }
+
+    /// Whether there are elements, all of the same bits.
+    fn has_equal_elements(&self) -> bool {
+        let Some(last) = self.len().checked_sub(1) else { return false };
+        let first = self.data.gather(std::iter::once(0)).words();
+        // In most arrays the first and the last element already differ.
+        if first != self.data.gather(std::iter::once(last)).words() {
+            return false;
+        }
+        let mut expected = first.iter().cycle();
+        self.data.all_words(|word| expected.next() == Some(&word))
     }
 
     /// The only element as `f64`, if this is one real number or truth value; small floats are

@@ -26,19 +26,23 @@ use crate::pattern::{
     subtract,
 };
 
-/// The ops that may have a neutral element.
-const MONOIDS: [Opcode; 7] = [
-    Opcode::Add,
-    Opcode::And,
-    Opcode::Maximum,
-    Opcode::Minimum,
-    Opcode::Multiply,
-    Opcode::Or,
-    Opcode::Xor,
+/// The ops that may have a neutral element, with the names of their rules.
+const MONOIDS: [(Opcode, &str); 7] = [
+    (Opcode::Add, "neutral-of-add"),
+    (Opcode::And, "neutral-of-and"),
+    (Opcode::Maximum, "neutral-of-maximum"),
+    (Opcode::Minimum, "neutral-of-minimum"),
+    (Opcode::Multiply, "neutral-of-multiply"),
+    (Opcode::Or, "neutral-of-or"),
+    (Opcode::Xor, "neutral-of-xor"),
 ];
 
-/// The ops that may have an absorbing element.
-const ABSORBING: [Opcode; 3] = [Opcode::And, Opcode::Multiply, Opcode::Or];
+/// The ops that may have an absorbing element, with the names of their rules.
+const ABSORBING: [(Opcode, &str); 3] = [
+    (Opcode::And, "absorbing-in-and"),
+    (Opcode::Multiply, "absorbing-in-multiply"),
+    (Opcode::Or, "absorbing-in-or"),
+];
 
 /// The ops for which `x ∘ x = x`.
 const IDEMPOTENT: [Opcode; 4] = [Opcode::And, Opcode::Maximum, Opcode::Minimum, Opcode::Or];
@@ -51,7 +55,7 @@ pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
     let (x, y) = (|| any("x").static_dims(), || any("y").static_dims());
     let number = || any("n").static_dims();
     let is = |name, pattern: Pattern, law, value: &'static str| {
-        let rule = Rule::new(name, pattern).with_law(law).with_class(Class::Exact);
+        let rule = Rule::new(name, pattern).with_law(law).with_class(Class::Exact).always();
         rule.replace(move |found, _| found.value(value))
     };
     let truth = |truth: bool| {
@@ -100,8 +104,9 @@ pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
         });
         op(opcode, [number, x()])
     };
-    let neutral = MONOIDS.map(|op| is("neutral", with_number(op, is_neutral), "x ∘ e = x", "x"));
-    let absorbing = ABSORBING.map(|op| is("absorbing", with_number(op, absorbs), "x ∘ a = a", "n"));
+    let neutral = MONOIDS.map(|(op, name)| is(name, with_number(op, is_neutral), "x ∘ e = x", "x"));
+    let absorbing =
+        ABSORBING.map(|(op, name)| is(name, with_number(op, absorbs), "x ∘ a = a", "n"));
     let rules = rules.into_iter().chain(neutral).chain(absorbing);
     RuleSet::new(
         "algebra",
@@ -124,7 +129,7 @@ fn number_of(found: &Match<'_>) -> Option<ArrayLiteral> {
 /// The number that all elements of an array equal, if the array is a constant or a broadcast or
 /// reshape of one.
 fn splat(module: &Module, mut id: InstId) -> Option<ArrayLiteral> {
-    for _ in 0..MOST_LOOKED_THROUGH {
+    for _ in 0..=MOST_LOOKED_THROUGH {
         match (module.op(id), module.operands(id)) {
             (Op::Constant(value), _) => return value.as_array()?.splat(),
             (Op::Broadcast(_) | Op::Reshape(_), &[source]) => id = source,

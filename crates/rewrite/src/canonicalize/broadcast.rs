@@ -37,7 +37,7 @@ pub static BROADCAST: LazyLock<RuleSet> = LazyLock::new(|| {
                 merged(found, new, through_added_ones(from, to, places(found, "root")?)?)
             }),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("broadcast", "merge broadcasts and drop those that change nothing", rules)
 });
 

@@ -27,16 +27,16 @@ pub static CONVERT: LazyLock<RuleSet> = LazyLock::new(|| {
             .when("lose nothing on the way", |found| merges(found).unwrap_or(false))
             .replace(|found, new| {
                 let x = found.get("x")?;
-                if found.array("x")?.element_type == found.array("root")?.element_type {
+                let (from, to) = (found.array("x")?, found.array("root")?);
+                let same_layout = from.layout_or_default() == to.layout_or_default();
+                (from.same_dims(to) && same_layout).then_some(())?;
+                if from.element_type == to.element_type {
                     return Some(x.into());
                 }
-                let layouts =
-                    ["x", "root"].map(|name| Some(found.array(name)?.layout_or_default()));
-                (layouts[0] == layouts[1]).then_some(())?;
                 new.op_like_root(Op::Convert, [x])
             }),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("convert", "merge conversions and drop those that change nothing", rules)
 });
 

@@ -7,7 +7,8 @@
 //! Preconditions: both reduces combine by the same monoid; nothing else reads the first one; the
 //! first init changes nothing, because it is neutral or because it equals the second init of an
 //! idempotent monoid. In a float sum, `0.0` changes nothing but `-0.0`, so if the first init is
-//! `0.0`, the second must be known: if it is `-0.0`, the merged sum begins with the first init.
+//! `0.0`, the second must be known: if it is `-0.0`, the merged sum begins with the first init,
+//! provided that the second reduce has elements: without any, its result is `-0.0`.
 //! Float sums and products are regrouped, as HLO allows, unless `--exact` is given.
 //!
 //! The pass does not undo [`crate::reshape_motion::reduce_through_reshape`], which leaves two
@@ -38,7 +39,7 @@ pub static REDUCE_OF_REDUCE: LazyLock<Rule> = LazyLock::new(|| {
         .replace(|found, new| {
             let [first, last] = both(found)?;
             let monoid = first.reducer.monoid().filter(|_| first.reducer == last.reducer)?;
-            let init = init(found, monoid)?;
+            let init = init(found, &last, monoid)?;
             let Op::Reduce(attrs) = found.op("last")? else { return None };
             let dimensions = dims(found, &first, &last)?;
             let op = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
@@ -52,7 +53,7 @@ fn both(found: &Match<'_>) -> Option<[MonoidReduce; 2]> {
 }
 
 /// The init of the merged reduce, if the first init changes nothing.
-fn init(found: &Match<'_>, monoid: Monoid) -> Option<InstId> {
+fn init(found: &Match<'_>, last: &MonoidReduce, monoid: Monoid) -> Option<InstId> {
     let module = found.module();
     let (first_init, last_init) = (found.get("first_init")?, found.get("last_init")?);
     let constant = module.constant(first_init);
@@ -66,8 +67,13 @@ fn init(found: &Match<'_>, monoid: Monoid) -> Option<InstId> {
     if constant == Some(&identity) || monoid.is_idempotent() {
         return Some(last_init);
     }
-    let is_identity = *module.constant(last_init)? == identity;
-    Some(if is_identity { first_init } else { last_init })
+    if *module.constant(last_init)? != identity {
+        return Some(last_init);
+    }
+    let sizes = found.array("first")?.dims();
+    let has_elements =
+        |&dim: &i64| usize::try_from(dim).is_ok_and(|dim| sizes.get(dim).is_some_and(|&s| s > 0));
+    last.dims(module).iter().all(has_elements).then_some(first_init)
 }
 
 /// The dims of the array that the two reduces remove together.

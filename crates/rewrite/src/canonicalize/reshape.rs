@@ -25,7 +25,7 @@ pub static RESHAPE: LazyLock<RuleSet> = LazyLock::new(|| {
                 new.op_like_root(op, [found.get("x")?])
             }),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("reshape", "merge reshapes and drop those that change nothing", rules)
 });
 

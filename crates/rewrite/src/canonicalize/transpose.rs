@@ -59,7 +59,7 @@ pub static TRANSPOSE: LazyLock<RuleSet> = LazyLock::new(|| {
             })
             .replace(|found, new| new.op_like_root(reshape_op(), [found.get("x")?])),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("transpose", "merge transposes and drop those that move nothing", rules)
 });
 

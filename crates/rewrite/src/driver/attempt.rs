@@ -1,6 +1,5 @@
 //! Rewrites of single instructions, made where they pay.
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 
@@ -14,7 +13,7 @@ pub(crate) struct Attempt {
     /// The edits.
     pub(crate) patch: Patch,
     /// What is unused then, besides the instruction itself, unless others use
-    /// it: operands of the instruction, each once.
+    /// it: what the patch does not read, each once.
     pub(crate) frees: SmallVec<[InstId; 2]>,
     /// What was done: `reduced f32[8] before it is transposed`.
     pub(crate) done: String,
@@ -76,17 +75,33 @@ pub(crate) fn weigh(
     let Attempt { patch, frees, done, would } = attempt;
     let model = cx.model();
     let mut before = model.of(module, id);
-    let mut uses: FxHashMap<InstId, usize> = FxHashMap::default();
-    for &operand in module.operands(id) {
-        *uses.entry(operand).or_default() += 1;
-    }
-    for &operand in &frees {
-        let only = uses.get(&operand) == Some(&module.instruction(operand).use_count());
-        if only && !module.is_root(operand) {
-            before += model.of(module, operand);
-        }
+    for freed in unused_without(module, id, frees) {
+        before += model.of(module, freed);
     }
     let after = model.patch(module, &patch).cycles;
     let cycles = Cycles { before: before.cycles, after, of: Scope::Instructions };
     (Candidate { place, done, would, also: String::new(), cycles }, patch)
+}
+
+/// Those of these instructions that go with `id`: only it and others of them that go use them.
+fn unused_without(
+    module: &Module,
+    id: InstId,
+    mut left: SmallVec<[InstId; 2]>,
+) -> SmallVec<[InstId; 2]> {
+    let mut gone: SmallVec<[InstId; 2]> = SmallVec::new();
+    // Users stand after what they use, but `left` may have them in any order.
+    loop {
+        let is_used = |&mut other: &mut InstId| {
+            let goes = |user: InstId| user == id || gone.contains(&user);
+            module.is_root(other) || !module.uses(other).all(|one| goes(one.user))
+        };
+        let mut still = left.clone();
+        still.retain(is_used);
+        if still.len() == left.len() {
+            return gone;
+        }
+        gone.extend(left.iter().copied().filter(|other| !still.contains(other)));
+        left = still;
+    }
 }

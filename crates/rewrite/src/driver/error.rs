@@ -14,6 +14,12 @@ pub enum OptimizeError {
     /// There is no pipeline of this name.
     #[error("there is no pipeline `{0}`; there are: {names}", names = pipeline_names())]
     UnknownPipeline(String),
+    /// A pass was added that has the name of another.
+    #[error(
+        "there are two passes `{0}`; give the added one another name (`Options::without` leaves a \
+         built-in pass out)"
+    )]
+    DuplicatePass(&'static str),
     /// A pass asked for an edit that cannot be made.
     #[error("pass `{pass}` failed, which is a bug of it: {error}")]
     Edit {

@@ -57,9 +57,9 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
     notes.extend(rolled_back);
     let mut notes = relevant(notes);
     let target = options.target.name.clone();
-    if plan.cost_gated.is_empty() || gains {
+    if plan.keeps_result || gains {
         let around = match simplest {
-            Some((simplest, _)) if gains => around_gains(
+            Some((simplest, _)) if gains && !plan.keeps_result => around_gains(
                 (&module, &given),
                 &simplest,
                 (&changed, reached),

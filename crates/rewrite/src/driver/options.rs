@@ -78,7 +78,8 @@ pub enum PassSelection {
     /// A pipeline by name: a module where its cost-gated passes find nothing that pays
     /// comes back untouched.
     Pipeline(String),
-    /// These passes, by name, in this order, until none changes anything.
+    /// These passes, by name, in this order, until none changes anything. The result is kept
+    /// whatever it costs as a whole; a cost-gated pass still makes only those rewrites that pay.
     List(Vec<String>),
 }
 
@@ -107,9 +108,15 @@ impl Options {
         }
     }
 
-    /// With another pass, for example a [`Rule`](crate::pattern::Rule). In a pipeline it runs
-    /// before the built-in cost-gated passes, in a group of its own, if it is cost-gated, and
-    /// else with those that simplify. In a list of passes it runs where its name stands.
+    /// With another pass, for example a [`Rule`](crate::pattern::Rule), whose name no other pass
+    /// has. In a pipeline it runs before the built-in cost-gated passes, in a group of its own, if
+    /// it is cost-gated, and else with those that simplify. In a list of passes it runs where its
+    /// name stands.
+    ///
+    /// A pass that is not cost-gated prepares the module for those that are: a pipeline that has
+    /// built-in cost-gated passes, as the default one, undoes its changes wherever no cost-gated
+    /// pass had a part in them, and returns the module as given if these gain nothing. Where its
+    /// changes are wanted for themselves, name it in a list, or use the pipeline `cleanup`.
     #[must_use]
     pub fn with_pass(mut self, pass: impl Pass + 'static) -> Self {
         self.added.push(AddedPass(Arc::new(pass)));

@@ -2,7 +2,7 @@
 
 use tilewright_target::Target;
 
-/// PassSelection by what they are for.
+/// Passes by what they are for.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
     /// What `--pipeline` calls it.

@@ -15,10 +15,12 @@ const LEAST_PART: u64 = 64;
 
 pub(super) type PassList<'a> = Vec<&'a dyn Pass>;
 
-/// The passes of a pipeline, found. A list of passes is all cleanup: it runs
-/// to its fixpoint, and the result is kept whatever it costs.
+/// The passes of a pipeline, found. A list of passes is all cleanup.
 #[derive(Default)]
 pub(super) struct Plan<'a> {
+    /// Whether the result is kept whatever it costs: that of a list of passes, and that of a
+    /// pipeline without built-in cost-gated passes, whichever are added.
+    pub(super) keeps_result: bool,
     pub(super) first: PassList<'a>,
     pub(super) cleanup: PassList<'a>,
     pub(super) cost_gated: Vec<PassList<'a>>,
@@ -28,6 +30,11 @@ pub(super) struct Plan<'a> {
 impl<'a> Plan<'a> {
     pub(super) fn of(options: &'a Options) -> Result<Self, OptimizeError> {
         let added = || options.added.iter().map(|added| &*added.0);
+        for (place, name) in added().map(Pass::name).enumerate() {
+            if registry::pass(name).is_some() || added().take(place).any(|one| one.name() == name) {
+                return Err(OptimizeError::DuplicatePass(name));
+            }
+        }
         let find = |name: &str| {
             let named = added().find(|pass| pass.name() == name);
             let found = named.or_else(|| registry::pass(name).map(|pass| pass as &dyn Pass));
@@ -37,7 +44,7 @@ impl<'a> Plan<'a> {
         match &options.passes {
             PassSelection::List(names) => {
                 let cleanup = names.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
-                Ok(Self { cleanup, ..Self::default() })
+                Ok(Self { keeps_result: true, cleanup, ..Self::default() })
             }
             PassSelection::Pipeline(name) => {
                 let pipeline =
@@ -47,6 +54,7 @@ impl<'a> Plan<'a> {
                 let gated = added().filter(|pass| pass.is_cost_gated()).map(|pass| Ok(vec![pass]));
                 let built_in = pipeline.cost_gated.iter().map(|group| all(group));
                 Ok(Self {
+                    keeps_result: pipeline.cost_gated.is_empty(),
                     first: all(pipeline.first)?,
                     cleanup,
                     cost_gated: gated.chain(built_in).collect::<Result<_, _>>()?,

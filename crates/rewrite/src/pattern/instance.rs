@@ -19,13 +19,19 @@ use crate::driver::numbers::FloatMode;
 const MOST_TRIES: u64 = 64;
 
 /// The greatest size of a dim.
-const MOST: u64 = 5;
+const MOST: usize = 5;
+
+/// One dim in so many has no elements.
+const EMPTY: usize = 16;
 
 impl Rule {
-    /// A small random module whose result is an expression to which the rule applies. The same seed
-    /// gives the same module on every machine. `None` if no such module was found, because random
-    /// values seldom satisfy the conditions of the rule, or because its pattern has ops that this
-    /// search cannot make (ops with more attributes than a reduce).
+    /// A small random module whose result is an expression to which the rule applies: the same
+    /// for a seed on every machine. `None` where none was found: the conditions of the rule
+    /// are too special for random values, or its pattern has ops for which no random operands
+    /// are made here (those with more attributes than a reduce has).
+    ///
+    /// Dims have sizes from 0 to 5. All arrays lie in row-major order, no dim is dynamic, and
+    /// nothing but the expression reads its parts: test by example what a rule does about these.
     pub fn instance(&self, seed: u64) -> Option<Verified> {
         (0..MOST_TRIES).find_map(|turn| {
             let seed = seed.wrapping_mul(MOST_TRIES).wrapping_add(turn);
@@ -144,6 +150,12 @@ impl Grower {
                 let operands = [which, self.grow(a, shape)?, self.grow(b, shape)?];
                 self.builder.op(Op::Select, operands).ok()
             }
+            (_, []) if matches!(operands, Operands::Any) => {
+                let op = Op::from_attrs(opcode, &mut AttrValues::default()).ok()?;
+                let count = opcode.arity().min;
+                let operands: Option<Vec<InstId>> = (0..count).map(|_| self.parameter_or_number(shape)).collect();
+                self.builder.op_with_shape(op, result, &operands?).ok()
+            }
             (_, patterns) if !patterns.is_empty() => {
                 // Elementwise ops; the builder refuses all others.
                 let op = Op::from_attrs(opcode, &mut AttrValues::default()).ok()?;
@@ -229,7 +241,8 @@ impl Grower {
     }
 
     fn size(&mut self) -> i64 {
-        i64::try_from(1 + u64::from(self.random.next_u32()) % MOST).unwrap_or(1)
+        let size = if self.below(EMPTY) == 0 { 0 } else { 1 + self.below(MOST) };
+        i64::try_from(size).unwrap_or(1)
     }
 
     fn below(&mut self, end: usize) -> usize {

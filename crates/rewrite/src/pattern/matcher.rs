@@ -1,14 +1,16 @@
 //! Matches patterns against instructions, and says where an instruction differs from a pattern.
 
+use std::cell::OnceCell;
 use std::fmt;
 
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Shape, Value};
 
+use super::refused::Refused;
 use super::{Condition, Operands, Pattern};
 
-/// The most instructions visited for one match. The limit is needed because each commutative op of
-/// a pattern doubles the number of ways to match the rest of the pattern.
+/// So many steps are taken for one match, each of which looks at an instruction or tries a whole
+/// match: each commutative op of a pattern doubles the ways to match what is left.
 const MOST_STEPS: u32 = 4096;
 
 /// An expression that matches a pattern, with the value of each name in the pattern.
@@ -17,9 +19,13 @@ pub struct Match<'m> {
     module: &'m Module,
     root: InstId,
     bound: Bound,
+    ops: Ops,
+    /// The first name that was asked for and is not in the pattern.
+    unknown: OnceCell<String>,
 }
 
 type Bound = SmallVec<[(&'static str, InstId); 6]>;
+type Ops = SmallVec<[InstId; 6]>;
 
 impl<'m> Match<'m> {
     /// The module of the expression.
@@ -32,9 +38,14 @@ impl<'m> Match<'m> {
         self.root
     }
 
-    /// The instruction that computes the value with a name; `None` if the pattern has no such name.
+    /// The value with a name; `None` if the pattern has no such name, and then the rule does not
+    /// apply: [`Rule::patch_or_why`](super::Rule::patch_or_why) names it.
     pub fn get(&self, name: &str) -> Option<InstId> {
-        self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id)
+        let found = self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id);
+        if found.is_none() {
+            self.unknown.get_or_init(|| name.to_owned());
+        }
+        found
     }
 
     /// The value with a name, for use in a [`Replacement`](super::Replacement); `None` if the
@@ -58,6 +69,16 @@ impl<'m> Match<'m> {
     pub fn array(&self, name: &str) -> Option<&'m ArrayShape> {
         self.module.array_shape(self.get(name)?)
     }
+
+    /// The instructions below the root that ops of the pattern matched, in its order, each once.
+    pub(super) fn ops(&self) -> &[InstId] {
+        &self.ops
+    }
+
+    /// The first name that was asked for and is not in the pattern.
+    pub(super) fn unknown(&self) -> Option<&str> {
+        self.unknown.get().map(String::as_str)
+    }
 }
 
 /// The first difference that was found between an expression and a pattern.
@@ -75,8 +96,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// The reason why an instruction does not match a pattern.
-#[derive(Clone, Copy)]
+/// What is wrong with an instruction.
 enum Reason<'p> {
     /// Its op is none of these.
     Opcode(&'p [Opcode]),
@@ -90,63 +110,95 @@ enum Reason<'p> {
     Name(&'static str, InstId),
     /// The search was given up after [`MOST_STEPS`].
     Steps,
+    /// The pattern matches, and was refused for this.
+    Refused(Refused),
 }
 
-pub(super) fn matched<'m>(pattern: &Pattern, module: &'m Module, id: InstId) -> Option<Match<'m>> {
-    let mut search = Search::new(module);
-    search.goals.push((pattern, id));
-    search.is_solved().then_some(Match { module, root: id, bound: search.bound })
-}
-
-pub(super) fn matched_or_why<'m>(
-    pattern: &Pattern,
+/// The first match that `accept` takes, and what it makes of it.
+///
+/// # Errors
+/// The mismatch before which most of the pattern was matched.
+pub(super) fn search<'p, 'm, T>(
+    pattern: &'p Pattern,
     module: &'m Module,
     id: InstId,
-) -> Result<Match<'m>, Mismatch> {
-    let mut search = Search::new(module);
-    search.goals.push((pattern, id));
-    if search.is_solved() {
-        return Ok(Match { module, root: id, bound: search.bound });
-    }
-    let (at, reason) = search.furthest.map_or((id, Reason::Steps), |(_, at, reason)| (at, reason));
-    Err(Mismatch { instruction: module.name_of(at).to_owned(), why: reason.text(module, at) })
+    accept: &dyn Fn(&Match<'m>) -> Result<T, Refused>,
+) -> Result<(Match<'m>, T), Unmatched<'p>> {
+    let mut search = Search {
+        module,
+        root: id,
+        accept,
+        goals: SmallVec::from_iter([(pattern, id)]),
+        bound: Bound::new(),
+        ops: Ops::new(),
+        reached: 0,
+        steps: 0,
+        furthest: None,
+    };
+    let solved = search.solved();
+    solved.ok_or(match search.furthest {
+        Some((_, at, reason)) => Unmatched { at, reason },
+        None => Unmatched { at: id, reason: Reason::Steps },
+    })
 }
 
-/// A search for the values that the names of a pattern stand for. A *goal* is a pattern and the
-/// instruction that it has to match.
-struct Search<'p, 'm> {
+/// A failed search.
+pub(super) struct Unmatched<'p> {
+    at: InstId,
+    reason: Reason<'p>,
+}
+
+impl Unmatched<'_> {
+    /// Why a match was refused, if the pattern matches.
+    pub(super) fn refusal(&self) -> Option<&Refused> {
+        match &self.reason {
+            Reason::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// In words for a person.
+    pub(super) fn mismatch(&self, module: &Module) -> Mismatch {
+        let at = self.refusal().and_then(Refused::place).unwrap_or(self.at);
+        let why = self.reason.text(module, at);
+        Mismatch { instruction: module.name_of(at).to_owned(), why }
+    }
+}
+
+/// A search for what the names of a pattern stand for.
+struct Search<'p, 'm, 'a, T> {
     module: &'m Module,
-    /// The goals that are not reached yet; the last one is tried next.
+    root: InstId,
+    /// The last goal.
+    accept: &'a dyn Fn(&Match<'m>) -> Result<T, Refused>,
+    /// What is left to be matched, the next last.
     goals: SmallVec<[(&'p Pattern, InstId); 8]>,
     /// The names that have a value so far.
     bound: Bound,
-    /// The number of instructions visited.
+    ops: Ops,
+    /// How many goals were reached.
+    reached: u32,
     steps: u32,
-    /// The failed goal before which the most goals were reached, with that number of goals.
+    /// The first of the failures before which most goals were reached.
     furthest: Option<(u32, InstId, Reason<'p>)>,
 }
 
-impl<'p, 'm> Search<'p, 'm> {
-    fn new(module: &'m Module) -> Self {
-        Self { module, goals: SmallVec::new(), bound: Bound::new(), steps: 0, furthest: None }
-    }
-
-    /// Whether all goals can be reached if commutative ops may take their operands in any order.
-    fn is_solved(&mut self) -> bool {
-        let mut reached = 0;
+impl<'p, 'm, T> Search<'p, 'm, '_, T> {
+    /// The match that reaches all goals, in some order of the operands of commutative ops.
+    fn solved(&mut self) -> Option<(Match<'m>, T)> {
         while let Some((pattern, id)) = self.goals.pop() {
             self.steps += 1;
             if let Some(reason) = self.differs(pattern, id) {
-                if self.furthest.as_ref().is_none_or(|&(best, ..)| best < reached) {
-                    self.furthest = Some((reached, id, reason));
-                }
-                return false;
+                return self.fail(id, reason);
             }
-            reached += 1;
+            self.reached += 1;
             if let Some(name) = pattern.name
                 && self.named(name).is_none()
             {
                 self.bound.push((name, id));
+            }
+            if id != self.root && !pattern.opcodes().is_empty() && !self.ops.contains(&id) {
+                self.ops.push(id);
             }
             let operands = self.module.operands(id);
             match (&pattern.operands, operands) {
@@ -154,27 +206,55 @@ impl<'p, 'm> Search<'p, 'm> {
                 (Operands::InOrder(patterns), _) => {
                     self.goals.extend(patterns.iter().zip(operands.iter().copied()).rev());
                 }
-                (Operands::EitherOrder(pair), &[a, b]) => return self.is_either(pair, [a, b]),
-                (Operands::EitherOrder(_), _) => return false,
+                (Operands::EitherOrder(pair), &[a, b]) => return self.either(pair, [a, b]),
+                (Operands::EitherOrder(_), _) => return None,
             }
         }
-        true
+        self.accepted()
     }
 
-    /// Whether the goals can be reached if the two patterns match these operands in either order.
-    fn is_either(&mut self, pair: &'p [Pattern; 2], [a, b]: [InstId; 2]) -> bool {
-        let (goals, bound) = (self.goals.clone(), self.bound.clone());
+    /// The match that reaches the goals with two operands in one order, or else in the other.
+    fn either(&mut self, pair: &'p [Pattern; 2], [a, b]: [InstId; 2]) -> Option<(Match<'m>, T)> {
+        let before = (self.goals.clone(), self.bound.clone(), self.ops.clone(), self.reached);
         let [first, second] = pair;
-        for (one, other) in [(a, b), (b, a)] {
+        let orders = [(a, b), (b, a)];
+        // Two operands that are one value have one order.
+        for &(one, other) in &orders[..if a == b { 1 } else { 2 }] {
             self.goals.push((second, other));
             self.goals.push((first, one));
-            if self.is_solved() {
-                return true;
+            let solved = self.solved();
+            if solved.is_some() {
+                return solved;
             }
-            self.goals.clone_from(&goals);
-            self.bound.clone_from(&bound);
+            (self.goals, self.bound, self.ops, self.reached) = before.clone();
         }
-        false
+        None
+    }
+
+    /// The match in which all of the pattern is matched, if it is accepted.
+    fn accepted(&mut self) -> Option<(Match<'m>, T)> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return self.fail(self.root, Reason::Steps);
+        }
+        let found = Match {
+            module: self.module,
+            root: self.root,
+            bound: self.bound.clone(),
+            ops: self.ops.clone(),
+            unknown: OnceCell::new(),
+        };
+        match (self.accept)(&found) {
+            Ok(made) => Some((found, made)),
+            Err(refusal) => self.fail(self.root, Reason::Refused(refusal)),
+        }
+    }
+
+    fn fail<S>(&mut self, at: InstId, reason: Reason<'p>) -> Option<S> {
+        if self.furthest.as_ref().is_none_or(|&(best, ..)| best < self.reached) {
+            self.furthest = Some((self.reached, at, reason));
+        }
+        None
     }
 
     fn named(&self, name: &str) -> Option<InstId> {
@@ -197,7 +277,10 @@ impl<'p, 'm> Search<'p, 'm> {
         if let Some(count) = count.filter(|&count| count != module.operands(id).len()) {
             return Some(Reason::OperandCount(count));
         }
-        if !opcodes.is_empty() && !pattern.may_have_extras && module.extras(id).is_some() {
+        // A constant below the root is only read.
+        let goes = id == self.root
+            || !(opcodes.is_empty() || matches!(module.opcode(id), Opcode::Constant));
+        if goes && !pattern.may_have_extras && module.extras(id).is_some() {
             return Some(Reason::Extras);
         }
         if self.steps > MOST_STEPS {
@@ -213,7 +296,7 @@ impl<'p, 'm> Search<'p, 'm> {
 }
 
 impl Reason<'_> {
-    fn text(self, module: &Module, at: InstId) -> String {
+    fn text(&self, module: &Module, at: InstId) -> String {
         match self {
             Self::Opcode(opcodes) => {
                 let names: Vec<&str> = opcodes.iter().map(|opcode| opcode.name()).collect();
@@ -222,14 +305,16 @@ impl Reason<'_> {
             Self::OperandCount(count) => {
                 format!("it has {} operands, not {count}", module.operands(at).len())
             }
-            Self::Extras => "it carries a sharding, control dependencies or other attributes that \
-                             a rewrite would lose"
-                .into(),
+            Self::Extras => Refused::Lost(at).to_string(),
             Self::Condition(condition) => format!("it must {}", condition.says),
             Self::Name(name, other) => {
-                format!("it is not the value that `{name}` stands for, `{}`", module.name_of(other))
+                format!(
+                    "it is not the value that `{name}` stands for, `{}`",
+                    module.name_of(*other)
+                )
             }
-            Self::Steps => format!("there are more than {MOST_STEPS} ways to match it"),
+            Self::Steps => format!("no match was found in {MOST_STEPS} steps"),
+            Self::Refused(refused) => refused.to_string(),
         }
     }
 }

@@ -18,6 +18,7 @@
 
 mod instance;
 mod matcher;
+mod refused;
 mod replacement;
 mod rule;
 mod rule_set;
@@ -36,8 +37,9 @@ use crate::analysis::reduce::is_plain;
 
 /// A description of the expressions that a rewrite applies to, with names for their parts.
 ///
-/// A pattern of an op matches only instructions without a sharding, control dependencies and
-/// frontend attributes, because a replacement would lose these; see [`Pattern::with_extras`].
+/// The instruction that the whole pattern matches must carry no sharding, control dependencies or
+/// frontend attributes, which a replacement would lose, and neither must those below it that an op
+/// of the pattern matches, constants aside; see [`Pattern::with_extras`].
 #[derive(Clone, Debug)]
 pub struct Pattern {
     name: Option<&'static str>,
@@ -93,15 +95,26 @@ pub fn op<const N: usize>(opcode: Opcode, operands: [Pattern; N]) -> Pattern {
     Pattern::of(vec![opcode], operands)
 }
 
-/// Matches an instruction of one of these commutative ops; its two operands may match the patterns
-/// in either order.
-pub fn either_order(opcodes: impl IntoIterator<Item = Opcode>, a: Pattern, b: Pattern) -> Pattern {
-    Pattern::of(opcodes.into_iter().collect(), Operands::EitherOrder(Box::new([a, b])))
+/// Matches an instruction of any of these commutative ops of two operands, in either order. At
+/// least one op; all are commutative, which a build with debug assertions checks.
+pub fn either_order<const N: usize>(opcodes: [Opcode; N], a: Pattern, b: Pattern) -> Pattern {
+    const { assert!(N > 0, "`either_order` takes at least one op") };
+    debug_assert!(
+        opcodes.iter().all(|opcode| opcode.is_commutative()),
+        "`either_order` takes commutative ops, not all of {opcodes:?}"
+    );
+    Pattern::of(opcodes.into(), Operands::EitherOrder(Box::new([a, b])))
 }
 
-/// Matches an instruction of one of these ops with any operands.
-pub fn any_of(opcodes: impl IntoIterator<Item = Opcode>) -> Pattern {
-    Pattern::of(opcodes.into_iter().collect(), Operands::Any)
+/// Matches an instruction of any of these ops, of which there is at least one, whatever its
+/// operands are.
+///
+/// ```compile_fail
+/// let nothing = tilewright_rewrite::pattern::any_of([]);
+/// ```
+pub fn any_of<const N: usize>(opcodes: [Opcode; N]) -> Pattern {
+    const { assert!(N > 0, "`any_of` takes at least one op; `any` matches any value") };
+    Pattern::of(opcodes.into(), Operands::Any)
 }
 
 /// Matches a constant, and gives it a name.
@@ -222,8 +235,9 @@ impl Pattern {
         self.when(says, move |module, id| holds(module.op(id)))
     }
 
-    /// Also matches instructions that carry a sharding, control dependencies or frontend
-    /// attributes. The replacement must then preserve them where they matter.
+    /// Matches instructions that carry a sharding, control dependencies or frontend attributes,
+    /// too. The replacement has to take care of them, or else the rule does not apply: at the root
+    /// by [`Replacement::keep_extras`], and below it by reading the instruction, which then stays.
     #[must_use]
     pub fn with_extras(self) -> Self {
         Self { may_have_extras: true, ..self }
@@ -231,7 +245,8 @@ impl Pattern {
 
     /// Matches an instruction, with its operands, against the pattern; `None` if they differ.
     pub fn matches<'m>(&self, module: &'m Module, id: InstId) -> Option<Match<'m>> {
-        matcher::matched(self, module, id)
+        let (found, ()) = matcher::search(self, module, id, &|_| Ok(())).ok()?;
+        Some(found)
     }
 
     /// As [`Self::matches`], with the reason if they differ.
@@ -243,7 +258,8 @@ impl Pattern {
         module: &'m Module,
         id: InstId,
     ) -> Result<Match<'m>, Mismatch> {
-        matcher::matched_or_why(self, module, id)
+        let found = matcher::search(self, module, id, &|_| Ok(()));
+        found.map(|(found, ())| found).map_err(|unmatched| unmatched.mismatch(module))
     }
 
     /// The ops that match; if the list is empty, every op matches.

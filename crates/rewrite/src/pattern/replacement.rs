@@ -9,6 +9,8 @@ use tilewright_ir::{
 };
 
 use super::matcher::Match;
+use super::refused::Refused;
+use super::rule::reads;
 use crate::analysis::reduce::reshape_op;
 
 /// The instructions that replace a matched expression, under construction.
@@ -29,39 +31,96 @@ impl<'m> Replacement<'m> {
         Self { module: found.module(), root: found.root(), patch: Patch::new() }
     }
 
-    /// The edits that put a value in the place of the matched expression; `None` if the value has
-    /// another shape.
-    pub(super) fn replaced_by(mut self, value: Value) -> Option<Patch> {
-        let (old, new) = (self.module.shape(self.root), self.patch.shape(self.module, value));
-        let fits = old == new || (old.compatible(new) && same_layouts(old, new));
+    /// The edits that put a value in the place of the matched expression.
+    ///
+    /// # Errors
+    /// If the value is none of the patch, is the expression itself or has another shape, or if
+    /// what a matched instruction carries would be lost.
+    pub(super) fn replaced_by(mut self, value: Value, found: &Match<'_>) -> Result<Patch, Refused> {
+        if value == Value::Old(self.root) {
+            return Err(Refused::Itself);
+        }
+        let (old, new) =
+            (self.module.shape(self.root), self.shape(value).ok_or(Refused::NotPlanned)?);
+        if !(old == new || (old.compatible(new) && same_layouts(old, new))) {
+            return Err(Refused::OtherShape);
+        }
         self.patch.replace(self.root, value);
-        fits.then_some(self.patch)
+        match self.loses(value, found) {
+            Some(id) => Err(Refused::Lost(id)),
+            None => Ok(self.patch),
+        }
     }
 
-    /// The shape of a value.
-    pub fn shape(&self, value: Value) -> &Shape {
-        self.patch.shape(self.module, value)
+    /// A matched instruction whose extras would be lost: the root, unless the new value has them, or
+    /// one below it that nothing new reads.
+    fn loses(&self, value: Value, found: &Match<'_>) -> Option<InstId> {
+        let carries = |id: InstId| self.module.extras(id).is_some();
+        let kept = match value {
+            Value::New(place) => self.patch.planned().get(place)?.extras.is_some(),
+            Value::Old(_) => false,
+        };
+        if carries(self.root) && !kept {
+            return Some(self.root);
+        }
+        let is_constant = |id: InstId| self.module.opcode(id) == Opcode::Constant;
+        let mut below = found.ops().iter().copied();
+        below.find(|&id| carries(id) && !is_constant(id) && !reads(&self.patch, id))
+    }
+
+    /// Gives a new value what the matched expression carries: its sharding, its frontend
+    /// attributes and the values of the original program that it computes. `None` if it carries
+    /// anything else, such as control dependencies, or if the value is not new.
+    pub fn keep_extras(&mut self, value: Value) -> Option<Value> {
+        let Value::New(_) = value else { return None };
+        let Some(extras) = self.module.extras(self.root) else { return Some(value) };
+        let mut others = extras.clone();
+        (others.sharding, others.origin) = (None, None);
+        others.frontend_attributes.clear();
+        (others.is_empty() && self.patch.set_extras(value, extras.clone())).then_some(value)
+    }
+
+    /// The shape of a value; `None` if the value was not planned here.
+    pub fn shape(&self, value: Value) -> Option<&Shape> {
+        match value {
+            Value::Old(id) => Some(self.module.shape(id)),
+            Value::New(place) => self.patch.planned().get(place).map(|planned| &planned.shape),
+        }
     }
 
     /// The shape of a value, if it is an array.
     pub fn array(&self, value: Value) -> Option<&ArrayShape> {
-        self.shape(value).as_array()
+        self.shape(value)?.as_array()
     }
 
-    /// Adds an instruction whose shape follows from its operands.
+    /// Adds an instruction whose shape follows from its operands. An elementwise op has the layout
+    /// of its operands, which must have one; `None` if another op reads an array that does not lie
+    /// in row-major order.
     pub fn op<V: Into<Value>>(
         &mut self,
         op: Op,
         operands: impl IntoIterator<Item = V>,
     ) -> Option<Value> {
         let operands: Vec<Value> = operands.into_iter().map(Into::into).collect();
-        let shapes: Vec<&Shape> = operands.iter().map(|&value| self.shape(value)).collect();
+        let shapes = self.shapes(&operands)?;
         let shape = infer_shape(self.module, &op, &shapes, None).ok()?;
+        let shape = match shape {
+            Shape::Array(array) if op.opcode().is_elementwise() => {
+                elementwise_layout(array, &shapes)?
+            }
+            other if shapes.iter().all(|shape| lies_row_major(shape)) => other,
+            _ => return None,
+        };
         let shape = self.laid_out(shape);
         Some(self.patch.add(self.root, op, shape, operands))
     }
 
-    /// The shape with an explicit row-major layout if the root has an explicit layout.
+    fn shapes(&self, values: &[Value]) -> Option<Vec<&Shape>> {
+        values.iter().map(|&value| self.shape(value)).collect()
+    }
+
+    /// A shape as the module writes it: with its row-major layout, if the matched expression
+    /// has one.
     fn laid_out(&self, shape: Shape) -> Shape {
         let says_layouts = self.module.array_shape(self.root).is_some_and(|a| a.layout.is_some());
         match shape {
@@ -91,8 +150,7 @@ impl<'m> Replacement<'m> {
         operands: impl IntoIterator<Item = V>,
     ) -> Option<Value> {
         let operands: Vec<Value> = operands.into_iter().map(Into::into).collect();
-        let shapes: Vec<&Shape> = operands.iter().map(|&value| self.shape(value)).collect();
-        infer_shape(self.module, &op, &shapes, Some(&shape)).ok()?;
+        infer_shape(self.module, &op, &self.shapes(&operands)?, Some(&shape)).ok()?;
         Some(self.patch.add(self.root, op, shape, operands))
     }
 
@@ -111,10 +169,11 @@ impl<'m> Replacement<'m> {
         self.op(Op::Constant(Box::new(value)), [] as [Value; 0])
     }
 
-    /// Adds a row-major reshape to these dims.
+    /// Adds a reshape to these dims; `None` if the value does not lie in row-major order.
     pub fn reshape(&mut self, value: impl Into<Value>, dims: &[i64]) -> Option<Value> {
         let value = value.into();
-        let element_type = self.array(value)?.element_type;
+        let array = self.array(value).filter(|array| array.has_default_layout())?;
+        let element_type = array.element_type;
         let shape = ArrayShape::new(element_type, dims.iter().copied()).into();
         let shape = self.laid_out(shape);
         self.op_with_shape(reshape_op(), shape, [value])
@@ -161,7 +220,24 @@ impl<'m> Replacement<'m> {
     }
 }
 
-/// Whether two arrays of the same dims have the same order of elements in memory.
+/// The result of an elementwise op in the layout of those operands that have its rank; `None` if
+/// these differ.
+fn elementwise_layout(result: ArrayShape, operands: &[&Shape]) -> Option<Shape> {
+    let arrays = operands.iter().filter_map(|shape| shape.as_array());
+    let mut alike = arrays.filter(|array| array.rank() == result.rank());
+    let Some(first) = alike.next() else { return Some(result.into()) };
+    let layout = first.layout_or_default();
+    let same = alike.all(|array| array.layout_or_default() == layout);
+    same.then(|| result.with_layout(first.layout.clone()).into())
+}
+
+/// Whether the arrays of a value lie in row-major order.
+fn lies_row_major(shape: &Shape) -> bool {
+    let mut arrays = shape.leaves().into_iter().filter_map(Shape::as_array);
+    arrays.all(ArrayShape::has_default_layout)
+}
+
+/// Whether arrays of one shape lie in memory in one order.
 fn same_layouts(one: &Shape, other: &Shape) -> bool {
     match (one.as_array(), other.as_array()) {
         (Some(one), Some(other)) => one.layout_or_default() == other.layout_or_default(),

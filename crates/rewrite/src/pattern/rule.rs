@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch, Value};
 
-use super::matcher::{Match, Mismatch};
+use super::Pattern;
+use super::matcher::{Match, Mismatch, Unmatched, search};
+use super::refused::Refused;
 use super::replacement::Replacement;
-use super::{Operands, Pattern};
 use crate::driver::attempt::{Attempt, attempt_each};
 use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::simplify::simplify;
@@ -89,9 +89,9 @@ impl Rule {
         Self { class, ..self }
     }
 
-    /// Sets the class for each matched expression, if it depends on the expression: for example, a
-    /// rule that adds in another order is exact on integers. The rule does not apply to an
-    /// expression for which `class_of` returns `None`.
+    /// What it does to floats at a place, where that may be less than at most: what adds up
+    /// integers in another order is exact. Where that is `None`, or more than at most, the rule
+    /// does not apply.
     #[must_use]
     pub fn with_class_of(
         self,
@@ -111,8 +111,9 @@ impl Rule {
         Self { say: Some(Arc::new(say)), ..self }
     }
 
-    /// Applies the rule wherever it matches, without regard to costs and without notes. This is for
-    /// rules that canonicalize.
+    /// Applied wherever it matches, whatever it costs, and without notes: for simpler forms of
+    /// what other rules look for. A pipeline with cost-gated passes keeps what it does only where
+    /// one of these had a part in it: see [`Options::with_pass`](crate::Options::with_pass).
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
@@ -130,8 +131,9 @@ impl Rule {
         self
     }
 
-    /// Sets the function that builds the replacement of a matched expression. If it returns `None`,
-    /// the rule does not apply to this expression.
+    /// What the matched expression is replaced by. Where that is `None`, or a condition does not
+    /// hold, the operands of commutative ops are tried in the other order; if no order is left,
+    /// nothing changes.
     #[must_use]
     pub fn replace(
         self,
@@ -140,14 +142,20 @@ impl Rule {
         Self { replace: Arc::new(replace), ..self }
     }
 
-    /// The pattern of the expressions that the rule replaces.
+    /// The equation that it applies; empty if it states none.
+    pub fn law(&self) -> &'static str {
+        self.law
+    }
+
+    /// What it looks for.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
     /// The edits that the rule makes at an instruction; `None` if it does not apply there.
     pub fn patch(&self, module: &Module, id: InstId, float_mode: FloatMode) -> Option<Patch> {
-        self.applied(&self.pattern.matches(module, id)?, float_mode).ok()
+        let (_, Applied { patch, .. }) = self.search(module, id, float_mode).ok()?;
+        Some(patch)
     }
 
     /// As [`Self::patch`], with the reason if the rule does not apply.
@@ -160,22 +168,48 @@ impl Rule {
         id: InstId,
         float_mode: FloatMode,
     ) -> Result<Patch, Mismatch> {
-        let why = |why: String| Mismatch { instruction: module.name_of(id).to_owned(), why };
-        self.applied(&self.pattern.matches_or_why(module, id)?, float_mode).map_err(why)
+        let found = self.search(module, id, float_mode);
+        found
+            .map(|(_, Applied { patch, .. })| patch)
+            .map_err(|unmatched| unmatched.mismatch(module))
     }
 
-    fn applied(&self, found: &Match<'_>, float_mode: FloatMode) -> Result<Patch, String> {
+    /// What it does to floats at an instruction, if it applies there.
+    pub fn class_at(&self, module: &Module, id: InstId) -> Option<Class> {
+        let (_, Applied { class, .. }) = self.search(module, id, FloatMode::Fast).ok()?;
+        Some(class)
+    }
+
+    /// The first way to match an instruction to which the rule applies.
+    fn search<'m>(
+        &self,
+        module: &'m Module,
+        id: InstId,
+        float_mode: FloatMode,
+    ) -> Result<(Match<'m>, Applied), Unmatched<'_>> {
+        search(&self.pattern, module, id, &|found| {
+            self.applied(found, float_mode).map_err(|refused| match found.unknown() {
+                Some(name) => Refused::UnknownName(name.to_owned()),
+                None => refused,
+            })
+        })
+    }
+
+    fn applied(&self, found: &Match<'_>, float_mode: FloatMode) -> Result<Applied, Refused> {
         let class = self.class_of.as_ref().map_or(Some(self.class), |class_of| class_of(found));
-        let class = class.ok_or("nothing is known of what it does to floats here")?;
+        let class = class.ok_or(Refused::NoClass)?;
+        if class > self.class {
+            return Err(Refused::Exceeds(class));
+        }
         if !float_mode.allow(class) {
-            return Err(format!("a rewrite of class `{}` is not allowed", class.name()));
+            return Err(Refused::NotAllowed(class));
         }
         if let Some((says, _)) = self.conditions.iter().find(|(_, each)| !each(found)) {
-            return Err(format!("the expression must {says}"));
+            return Err(Refused::Condition(says));
         }
         let mut new = Replacement::of(found);
-        let value = (self.replace)(found, &mut new).ok_or("it has no replacement here")?;
-        new.replaced_by(value).ok_or_else(|| "the replacement has another shape".into())
+        let value = (self.replace)(found, &mut new).ok_or(Refused::NoReplacement)?;
+        Ok(Applied { patch: new.replaced_by(value, found)?, class })
     }
 
     /// The ops of the root of its pattern; if the list is empty, every op is possible.
@@ -188,44 +222,43 @@ impl Rule {
         !self.always
     }
 
-    /// The rewrite at an instruction, for the driver to judge; `None` if the rule does not apply.
+    /// As one that may be made, for the driver; an error if the rule itself is at fault.
     pub(super) fn attempt(
         &self,
         module: &Module,
         id: InstId,
         float_mode: FloatMode,
-    ) -> Option<Attempt> {
-        let found = self.pattern.matches(module, id)?;
-        let patch = self.applied(&found, float_mode).ok()?;
+    ) -> Option<Result<Attempt, String>> {
+        let (found, Applied { patch, .. }) = match self.search(module, id, float_mode) {
+            Ok(found) => found,
+            Err(unmatched) => {
+                let refused = unmatched.refusal()?;
+                let at_fault = matches!(refused, Refused::UnknownName(_) | Refused::Exceeds(_));
+                return at_fault.then(|| Err(refused.to_string()));
+            }
+        };
         let said = self.say.as_ref().and_then(|say| say(&found));
         let [done, would] = said.unwrap_or_else(|| {
             let what = if self.law.is_empty() { self.name } else { self.law };
             [format!("applied {what}"), format!("applying {what}")]
         });
-        Some(Attempt { patch, frees: self.pattern.freed(module, id), done, would })
+        let is_read = |id: &InstId| reads(&patch, *id);
+        let frees = found.ops().iter().copied().filter(|id| !is_read(id)).collect();
+        Some(Ok(Attempt { patch, frees, done, would }))
     }
 }
 
-impl Pattern {
-    /// The operands of a matched instruction that are part of the expression, each once. They are
-    /// removed with it unless other instructions use them.
-    fn freed(&self, module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
-        let patterns: &[Pattern] = match &self.operands {
-            Operands::Any => &[],
-            Operands::InOrder(patterns) => patterns,
-            Operands::EitherOrder(pair) => &**pair,
-        };
-        let parts: Vec<&Pattern> =
-            patterns.iter().filter(|pattern| !pattern.opcodes().is_empty()).collect();
-        let mut freed: SmallVec<[InstId; 2]> = SmallVec::new();
-        for &operand in module.operands(id) {
-            let is_part = |part: &&Pattern| part.opcodes().contains(&module.opcode(operand));
-            if parts.iter().any(is_part) && !freed.contains(&operand) {
-                freed.push(operand);
-            }
-        }
-        freed
-    }
+/// What a rule makes of a match.
+struct Applied {
+    patch: Patch,
+    class: Class,
+}
+
+/// Whether an instruction of the module stays because new ones read it, or it is the replacement.
+pub(super) fn reads(patch: &Patch, id: InstId) -> bool {
+    let operands = patch.planned().iter().flat_map(|planned| &planned.operands);
+    let results = patch.replaced().iter().map(|(_, result)| result);
+    operands.chain(results).any(|&value| value == Value::Old(id))
 }
 
 impl Pass for Rule {
@@ -251,7 +284,7 @@ impl Pass for Rule {
             return simplify(module, |module, id| self.patch(module, id, float_mode));
         }
         attempt_each(self, self.opcodes(), module, cx, |module, id, float_mode| {
-            self.attempt(module, id, float_mode).map(Ok)
+            self.attempt(module, id, float_mode)
         })
     }
 }

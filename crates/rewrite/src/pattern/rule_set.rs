@@ -3,15 +3,18 @@
 use std::fmt;
 
 use smallvec::SmallVec;
-use tilewright_ir::{EditError, Module, Opcode};
+use tilewright_ir::{EditError, InstId, Module, Opcode};
 
 use super::rule::Rule;
+use crate::driver::attempt::attempt_each;
 use crate::driver::numbers::Class;
 use crate::driver::simplify::simplify;
 use crate::driver::{Context, Pass};
 
-/// Rules that canonicalize, as one pass. At each instruction, the first rule that applies is
-/// applied, without regard to costs.
+/// Rules that are one pass: at each instruction the first that matches is applied.
+///
+/// The set is gated by cost if one of its rules is: see [`Rule::always`]. Rules that are not gated
+/// go first then, over the whole module.
 #[derive(Clone)]
 pub struct RuleSet {
     name: &'static str,
@@ -52,6 +55,12 @@ impl RuleSet {
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
+
+    /// The rules that may match an instruction, in order.
+    fn rules_at(&self, module: &Module, id: InstId) -> impl Iterator<Item = &Rule> {
+        let places = self.by_opcode.get(module.opcode(id) as usize);
+        places.into_iter().flatten().filter_map(|&rule| self.rules.get(rule))
+    }
 }
 
 impl Pass for RuleSet {
@@ -67,13 +76,22 @@ impl Pass for RuleSet {
         self.class
     }
 
+    fn is_cost_gated(&self) -> bool {
+        self.rules.iter().any(Rule::is_gated)
+    }
+
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let float_mode = cx.float_mode;
-        simplify(module, |module, id| {
-            let rules = self.by_opcode.get(module.opcode(id) as usize)?.iter();
-            rules
-                .filter_map(|&rule| self.rules.get(rule))
-                .find_map(|rule| rule.patch(module, id, float_mode))
-        })
+        let mut changes = simplify(module, |module, id| {
+            let mut rules = self.rules_at(module, id).filter(|rule| !rule.is_gated());
+            rules.find_map(|rule| rule.patch(module, id, float_mode))
+        })?;
+        if self.is_cost_gated() {
+            changes += attempt_each(self, &[], module, cx, |module, id, float_mode| {
+                let mut rules = self.rules_at(module, id).filter(|rule| rule.is_gated());
+                rules.find_map(|rule| rule.attempt(module, id, float_mode))
+            })?;
+        }
+        Ok(changes)
     }
 }

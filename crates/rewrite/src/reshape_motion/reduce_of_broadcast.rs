@@ -9,13 +9,18 @@
 //! lacks. For a sum the type must represent `n` exactly, which bf16 does not always. Products and
 //! exclusive ors are not rewritten. `n * x` rounds once where the sum of copies rounds often, so
 //! float sums stay unchanged under `--exact`.
+//!
+//! `n * x` may overflow where a sum that begins with a large init of the other sign does not. So the
+//! init of a float sum must be a constant so small that adding it to the largest number changes
+//! nothing: then `n * x` overflows only where the sum of copies does, with the init or without.
 
 use std::sync::LazyLock;
 
+use half::{bf16, f16};
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{ArrayLiteral, Dims, InstId, Literal, Op, Opcode, Value};
+use tilewright_ir::{ArrayLiteral, Dims, ElementType, InstId, Literal, Op, Opcode, Value};
 
 use super::class_of_reduce;
 use crate::analysis::whole_number::whole_number;
@@ -30,6 +35,9 @@ pub static REDUCE_OF_BROADCAST: LazyLock<Rule> = LazyLock::new(|| {
         .with_law("sum of n copies of x = n * x")
         .with_class(Class::Bounded)
         .with_class_of(|found| class_of_reduce(found, Class::Bounded))
+        .when("have an init that cannot keep the sum finite", |found| {
+            Parts::of(found).is_some_and(|parts| parts.has_harmless_init())
+        })
         .replace(|found, new| Parts::of(found)?.replacement(new))
         .say(|found| {
             let (shape, copies) = (found.shape("x")?.without_layout(), Parts::of(found)?.copies);
@@ -70,6 +78,18 @@ impl<'m> Parts<'m> {
         })
     }
 
+    /// Whether the copies overflow without the init only where they do with it.
+    fn has_harmless_init(&self) -> bool {
+        let Monoid { opcode, element_type } = self.monoid;
+        if opcode != Opcode::Add || self.monoid.regroups_exactly() {
+            return true;
+        }
+        let Some(init) = self.found.module().constant(self.init) else { return false };
+        let size = || init.as_array()?.scalar_as_f64().map(f64::abs);
+        let is_lost = || Some(size()? <= half_ulp_of_largest(element_type)?);
+        self.monoid.is_neutral(init) || is_lost().unwrap_or(false)
+    }
+
     fn replacement(&self, new: &mut Replacement<'_>) -> Option<Value> {
         let places = (0i64..).zip(self.places);
         let (reduced, kept): (Vec<_>, Vec<_>) =
@@ -103,7 +123,7 @@ impl<'m> Parts<'m> {
                 let count = whole_number(element_type, self.copies)?;
                 let count = ArrayLiteral::new(element_type, [], count).ok()?;
                 let count = new.constant(Literal::Array(count))?;
-                let shape = new.shape(value).clone();
+                let shape = new.shape(value)?.clone();
                 let count = new.op_with_shape(everywhere(), shape.clone(), [count])?;
                 new.op_with_shape(Op::Multiply, shape, [value, count])
             }
@@ -131,6 +151,18 @@ impl<'m> Parts<'m> {
         let init = new.op_like_root(everywhere(), [self.init])?;
         new.op_like_root(self.monoid.op()?, [init, value])
     }
+}
+
+/// Half the distance between the two largest numbers of a type.
+fn half_ulp_of_largest(element_type: ElementType) -> Option<f64> {
+    let (largest_exponent, digits) = match element_type {
+        ElementType::F16 => (f16::MAX_EXP, f16::MANTISSA_DIGITS.cast_signed()),
+        ElementType::BF16 => (bf16::MAX_EXP, bf16::MANTISSA_DIGITS.cast_signed()),
+        ElementType::F32 => (f32::MAX_EXP, f32::MANTISSA_DIGITS.cast_signed()),
+        ElementType::F64 => (f64::MAX_EXP, f64::MANTISSA_DIGITS.cast_signed()),
+        _ => return None,
+    };
+    Some(2.0f64.powi(largest_exponent - digits - 1))
 }
 
 fn everywhere() -> Op {

@@ -3,7 +3,7 @@
 //!
 //! A run brings all of a module into its simplest form first, so that the cost-gated passes find what
 //! pays. Backends do so themselves, and some know what they fuse by the form in which it is
-//! usually written. PassSelection put equal values in each other's place, so that an instruction
+//! usually written. Passes put equal values in each other's place, so that an instruction
 //! that is still there computes what it did; where its operands differ, the old one and the
 //! new one are equal. So each such difference can be undone, whatever becomes of the others.
 

@@ -1,4 +1,4 @@
-//! PassSelection that go round in circles.
+//! Passes that go round in circles.
 
 use tilewright_ir::{
     Builder, EditError, ElementType, InstId, Op, Opcode, Patch, Shape, Value, Verified,
