@@ -1,7 +1,8 @@
-//! A line on stderr that tells how far a long evaluation is.
+//! A line on stderr that tells how far long work is.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,28 +18,37 @@ pub(crate) struct Watched<'a> {
     pub(crate) progress: &'a Progress,
 }
 
-/// What is shorter than this goes unremarked.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a line on a terminal is written anew.
+/// Shorter work is not reported.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often the line on a terminal is rewritten.
 const REFRESH: Duration = Duration::from_secs(1);
 /// How often a line is added where stderr is no terminal.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// Does something, and tells how far the evaluations in it are where it takes
-/// long: the one that made the most steps since the last time.
-pub(crate) fn shown<T>(watched: &[Watched<'_>], work: impl FnOnce() -> T) -> T {
+/// Does work, and meanwhile writes what `line` says of its progress, if it says anything.
+pub(crate) fn shown<T>(
+    mut line: impl FnMut() -> Option<String> + Send,
+    work: impl FnOnce() -> T,
+) -> T {
     let terminal = std::io::stderr().is_terminal();
     thread::scope(|scope| {
         let (done, ended) = channel::<()>();
-        // Without a thread for it, nothing is told.
+        // If the thread cannot be started, nothing is written.
         let teller = thread::Builder::new().spawn_scoped(scope, move || {
             let mut wait = if terminal { PATIENCE } else { REPORT };
-            let mut before = vec![0; watched.len()];
+            let mut is_written = false;
             while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = if terminal { REFRESH } else { REPORT };
-                tell(watched, &mut before, terminal);
+                if let Some(line) = line() {
+                    is_written = true;
+                    io::to_stderr(&if terminal {
+                        format!("{ERASE}{}", shortened(&line))
+                    } else {
+                        line + "\n"
+                    });
+                }
             }
-            if terminal && before.iter().any(|&steps| steps > 0) {
+            if terminal && is_written {
                 io::to_stderr(ERASE);
             }
         });
@@ -59,26 +69,54 @@ struct End(#[expect(dead_code, reason = "to be dropped")] Sender<()>);
 /// Goes back to the beginning of the line and clears it.
 const ERASE: &str = "\r\x1b[2K";
 
-fn tell(watched: &[Watched<'_>], before: &mut [u64], terminal: bool) {
-    let mut busiest: Option<(u64, &Watched<'_>)> = None;
-    for (watched, before) in watched.iter().zip(before) {
-        let steps = watched.progress.steps();
-        let made = steps.abs_diff(*before);
-        *before = steps;
-        if busiest.as_ref().is_none_or(|(most, _)| made > *most) {
-            busiest = Some((made, watched));
+/// The progress of the evaluation that made the most steps since the last time.
+pub(crate) fn of_evaluations<'a>(
+    watched: &'a [Watched<'a>],
+) -> impl FnMut() -> Option<String> + Send + 'a {
+    let mut before = vec![0; watched.len()];
+    move || {
+        let mut busiest: Option<(u64, &Watched<'_>)> = None;
+        for (watched, before) in watched.iter().zip(&mut before) {
+            let steps = watched.progress.steps();
+            let made = steps.abs_diff(*before);
+            *before = steps;
+            if busiest.as_ref().is_none_or(|(most, _)| made > *most) {
+                busiest = Some((made, watched));
+            }
         }
-    }
-    if let Some((_, watched)) = busiest {
-        io::to_stderr(&line(watched, terminal));
+        busiest.map(|(_, watched)| of_evaluation(watched))
     }
 }
 
-fn line(watched: &Watched<'_>, terminal: bool) -> String {
+fn of_evaluation(watched: &Watched<'_>) -> String {
     let Watched { module, progress } = watched;
     let bound = module.instruction_bound();
     let at = progress.instruction().filter(|id| tilewright::ir::Entity::index(*id) < bound);
     let at = at.map(|id| format!(", at `{}`", module.name_of(id))).unwrap_or_default();
-    let text = format!("{}: {} steps{at}", module.name, count(progress.steps()));
-    if terminal { format!("{ERASE}{}", shortened(&text)) } else { text + "\n" }
+    format!("{}: {} steps{at}", module.name, count(progress.steps()))
+}
+
+/// The progress of an optimisation.
+#[derive(Default)]
+pub(crate) struct Passes {
+    /// How many passes changed the module, and the last of these.
+    changed: Mutex<(u64, &'static str)>,
+}
+
+impl Passes {
+    /// Tells of a pass that changed the module.
+    pub(crate) fn pass(&self, name: &'static str) {
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        *changed = (changed.0.saturating_add(1), name);
+    }
+
+    /// What has been done so far.
+    pub(crate) fn line(&self) -> String {
+        match *self.changed.lock().unwrap_or_else(PoisonError::into_inner) {
+            (0, _) => "optimising".to_owned(),
+            (passes, last) => {
+                format!("optimising: {} runs of passes, the last `{last}`", count(passes))
+            }
+        }
+    }
 }

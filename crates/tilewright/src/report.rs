@@ -107,8 +107,8 @@ pub struct OptReport {
     pub after: Costs,
     /// The most bytes in use at once, before and after.
     pub peak_live_bytes: [u64; 2],
-    /// Number of passes over images before and after; images are arrays of at least half as many
-    /// elements as the largest.
+    /// Number of memory sweeps over the largest arrays before and after: those of at least half as
+    /// many elements as the largest one has.
     pub memory_sweeps: [usize; 2],
     /// Each pass, in order of first run.
     pub passes: Vec<PassSummary>,

@@ -70,7 +70,7 @@ fn compared(a: &Verified, b: &Verified, how: &CheckOptions<'_>) -> Result<Agreem
     let [of_a, of_b] = &[Progress::new(), Progress::new()];
     let watched = [Watched { module: a, progress: of_a }, Watched { module: b, progress: of_b }];
     let how = how.with_progress([of_a, of_b]);
-    Ok(progress::shown(&watched, || tilewright::check(a, b, &how))?)
+    Ok(progress::shown(progress::of_evaluations(&watched), || tilewright::check(a, b, &how))?)
 }
 
 /// What was found.

@@ -9,11 +9,13 @@ use anyhow::{Context as _, Result};
 use tilewright::ir::Module;
 use tilewright::report::{LeftOut, OptReport};
 use tilewright::{
-    CheckOptions, Error, FloatMode, Guarded, Loaded, Options, PrintOptions, Recording, Verified,
+    Blame, CheckOptions, Error, FloatMode, Guarded, Loaded, Optimized, Options, PrintOptions,
+    Recording, Verified,
 };
 
 use crate::args::Opt;
 use crate::io;
+use crate::progress::{self, Passes};
 
 pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let output = io::Output::of(args.output.clone());
@@ -24,18 +26,18 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let dump = args.dump_dir.as_deref().map(Dump::new).transpose()?.map(Arc::new);
     if let Some(dump) = &dump {
         dump.write("before", &before);
-        let dump = Arc::clone(dump);
-        options = options.with_observer(move |pass, module| dump.write(pass, module));
     }
-    let (optimized, blamed, doubts) = if args.check {
-        let guarded = guarded(&args, &before, recording, &options)?;
-        let doubts = guarded.agreement.differ_by_algebra();
-        let doubts = doubts.map(|(index, verdict)| format!("out{index} {verdict} over the reals"));
-        let doubts: Vec<String> = doubts.collect();
-        (guarded.optimized, guarded.blamed, doubts)
-    } else {
-        (tilewright::optimize(before, &options)?, Vec::new(), Vec::new())
-    };
+    let passes = Arc::new(Passes::default());
+    let observers = (Arc::clone(&passes), dump.clone());
+    options = options.with_observer(move |pass, module| {
+        observers.0.pass(pass);
+        if let Some(dump) = &observers.1 {
+            dump.write(pass, module);
+        }
+    });
+    let work = || optimized(&args, before, recording, &options);
+    let (optimized, blamed, doubts) = progress::shown(|| Some(passes.line()), work)?;
+    drop(options);
     dump.map_or(Ok(()), |dump| dump.finish())?;
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
     output.write(&bytes)?;
@@ -56,6 +58,24 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
         io::to_stderr(&format!("{gap}{report}\n"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Optimises a module, with a check if that is asked for: the result, the rewrites that were left
+/// out since they changed it, and the outputs that differ over the reals.
+fn optimized(
+    args: &Opt,
+    module: Verified,
+    recording: Option<Recording>,
+    options: &Options,
+) -> Result<(Optimized, Vec<Blame>, Vec<String>), Error> {
+    if !args.check {
+        return Ok((tilewright::optimize(module, options)?, Vec::new(), Vec::new()));
+    }
+    let guarded = guarded(args, &module, recording, options)?;
+    let doubts = guarded.agreement.differ_by_algebra();
+    let doubts = doubts.map(|(index, verdict)| format!("out{index} {verdict} over the reals"));
+    let doubts: Vec<String> = doubts.collect();
+    Ok((guarded.optimized, guarded.blamed, doubts))
 }
 
 /// Optimises with a check, on the inputs of the recording if there is one.

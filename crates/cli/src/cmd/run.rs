@@ -75,7 +75,9 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
         options = options.with_observer(profiler);
     }
     let start = Instant::now();
-    let result = progress::shown(&watched, || tilewright::run(module, &inputs, &options))?;
+    let result = progress::shown(progress::of_evaluations(&watched), || {
+        tilewright::run(module, &inputs, &options)
+    })?;
     let time = start.elapsed();
     write(args, &result)?;
     let profile = profiler.map(|profiler| Profile::new(module, &profiler));

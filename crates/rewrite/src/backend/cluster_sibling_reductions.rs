@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, EditError, InstId, Module, Opcode, SecondaryMap};
 
 use crate::analysis::reduce::reduced_arrays;
-use crate::cost::CostModel;
+use crate::cost::{Ledger, Residency};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 
@@ -46,12 +46,11 @@ impl Pass for ClusterSiblingReductions {
         if !cx.target.shares_sweeps {
             return Ok(0);
         }
-        let model = cx.model();
         let effectful = module.effectful_computations();
         let mut changes = 0;
         for computation in module.computations().to_vec() {
             let order: Vec<InstId> = module.instructions(computation).collect();
-            let siblings = siblings(module, &order, &model);
+            let siblings = siblings(module, &order, cx.ledger(module));
             if siblings.is_empty() {
                 continue;
             }
@@ -69,15 +68,15 @@ impl Pass for ClusterSiblingReductions {
 fn siblings(
     module: &Module,
     order: &[InstId],
-    model: &CostModel<'_>,
+    ledger: &Ledger<'_>,
 ) -> FxHashMap<InstId, Vec<InstId>> {
-    let steps = steps(module, order, model);
+    let steps = steps(module, order, ledger);
     let reductions: Vec<InstId> =
         order.iter().copied().filter(|&id| module.opcode(id) == Opcode::Reduce).collect();
     let mut joined = UnionFind::<usize>::new(reductions.len());
     let mut first: FxHashMap<(InstId, u32), usize> = FxHashMap::default();
     for (place, &reduction) in reductions.iter().enumerate() {
-        for source in sources(module, reduction, model) {
+        for source in sources(module, reduction, ledger) {
             joined.union(*first.entry((source, steps[reduction])).or_insert(place), place);
         }
     }
@@ -91,12 +90,12 @@ fn siblings(
 
 /// The step of each instruction: the longest chain of reductions of arrays in main memory that it
 /// waits for.
-fn steps(module: &Module, order: &[InstId], model: &CostModel<'_>) -> SecondaryMap<InstId, u32> {
+fn steps(module: &Module, order: &[InstId], ledger: &Ledger<'_>) -> SecondaryMap<InstId, u32> {
     let mut steps: SecondaryMap<InstId, u32> = SecondaryMap::new();
     for &id in order {
         let of = |&operand: &InstId| {
             let reduces = module.opcode(operand) == Opcode::Reduce
-                && reduced_arrays(module, operand).iter().any(|&a| is_large(module, a, model));
+                && reduced_arrays(module, operand).iter().any(|&a| ledger.is_large(a));
             steps[operand].saturating_add(u32::from(reduces))
         };
         let step = module.operands(id).iter().map(of).max().unwrap_or(0);
@@ -105,26 +104,22 @@ fn steps(module: &Module, order: &[InstId], model: &CostModel<'_>) -> SecondaryM
     steps
 }
 
-fn is_large(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
-    !model.stays_on_chip(model.weigh(module.shape(id)))
-}
-
 /// The most instructions visited to find the arrays that one reduction reads.
 const MOST_STEPS: usize = 256;
 
 /// The arrays in main memory that a reduction reads.
-fn sources(module: &Module, reduction: InstId, model: &CostModel<'_>) -> Vec<InstId> {
+fn sources(module: &Module, reduction: InstId, ledger: &Ledger<'_>) -> Vec<InstId> {
     let mut next = reduced_arrays(module, reduction).to_vec();
     let mut met: Vec<InstId> = Vec::new();
     let mut sources = Vec::new();
     while let Some(id) = next.pop().filter(|_| met.len() < MOST_STEPS) {
-        if met.contains(&id) || !is_large(module, id, model) {
+        if met.contains(&id) || !ledger.is_large(id) {
             continue;
         }
         met.push(id);
-        match model.is_fused(module, id) {
-            true => next.extend(module.operands(id)),
-            false => sources.push(id),
+        match ledger.residency(id) {
+            Residency::Inlined => next.extend(module.operands(id)),
+            Residency::Alias | Residency::Stored => sources.push(id),
         }
     }
     sources

@@ -38,7 +38,7 @@ use tilewright_target::Target;
 
 use crate::analysis::reduce::is_plain;
 use crate::cost::shared::{Shared, fused_computations, shared_values};
-use crate::cost::takes_minor;
+use crate::cost::{Residency, takes_minor};
 use crate::driver::numbers::Class;
 use crate::driver::place_of;
 use crate::driver::scales::{Scales, Words, together};
@@ -68,23 +68,24 @@ impl Pass for Rematerialize {
         if cx.target.fuses_shared {
             return Ok(0);
         }
-        let model = cx.model();
+        let (model, target) = (cx.model(), cx.target);
         let mut found = Vec::new();
         let fusions = fused_computations(module);
         for &computation in module.computations() {
             if fusions.contains(&computation) {
                 continue;
             }
-            let fused = |id: InstId| model.is_fused(module, id);
+            let ledger = cx.ledger(module);
+            let fused = |id: InstId| ledger.residency(id) == Residency::Inlined;
             let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
             let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));
-            for one in shared_values(module, computation, cx.target.library_elements, &fused) {
+            for one in shared_values(module, computation, target.library_elements, &fused) {
                 if !is_small(one.value) {
                     shared.entry(one.value).or_default().push(one);
                 }
             }
             found.extend(
-                shared.into_values().filter_map(|by| Copies::of(module, by, cx.target, &fused)),
+                shared.into_values().filter_map(|by| Copies::of(module, by, target, &fused)),
             );
         }
         if found.is_empty() {

@@ -23,28 +23,55 @@ pub(super) fn beside_contractions(
     computation: CompId,
     facts: &AllFacts,
 ) -> Vec<InstId> {
-    let len = module.computation(computation).len();
-    let mut inputs: SecondaryMap<InstId, bool> = filled(module, len);
+    let mut nodes: SecondaryMap<InstId, Node> =
+        filled(module, module.computation(computation).len());
     for id in module.instructions(computation).rev() {
-        let goes_in = |user: InstId| is_contraction(module, user) || inputs[user];
-        let is_used = module.instruction(id).use_count() > 0 && !module.is_root(id);
-        let is_input =
-            facts[id].is_inlined() && is_used && module.uses(id).all(|one| goes_in(one.user));
-        inputs.set(id, is_input);
+        let (role, node) = (facts.role(id), nodes.get_mut(id));
+        node.is_input =
+            role.is_inlined() && node.is_used && !node.leads_elsewhere && !module.is_root(id);
+        let goes_in = role.is_contraction || node.is_input;
+        for &operand in module.operands(id) {
+            let operand = nodes.get_mut(operand);
+            operand.is_used = true;
+            operand.leads_elsewhere |= !goes_in;
+        }
     }
-    let mut outputs: SecondaryMap<InstId, bool> = filled(module, len);
+    let mut found = Vec::new();
     for id in module.instructions(computation) {
         let comes_out = |&operand: &InstId| {
-            let is_made = is_contraction(module, operand) || outputs[operand];
+            let is_made = facts.role(operand).is_contraction || nodes[operand].is_output;
             is_made && module.uses(operand).all(|one| one.user == id)
         };
-        // A broadcast makes more elements than the contraction does.
-        let opcode = module.opcode(id);
-        let keeps_size = opcode.is_elementwise() || opcode == Opcode::Reshape;
-        let is_inlined = facts[id].is_inlined() && keeps_size;
-        outputs.set(id, is_inlined && module.operands(id).iter().any(comes_out));
+        let is_inlined = facts.role(id).is_inlined();
+        let is_output = is_inlined
+            && module.operands(id).iter().any(comes_out)
+            && keeps_size(module.opcode(id));
+        if is_output {
+            nodes.get_mut(id).is_output = true;
+        }
+        if is_output || nodes[id].is_input {
+            found.push(id);
+        }
     }
-    module.instructions(computation).filter(|&id| inputs[id] || outputs[id]).collect()
+    found
+}
+
+/// What is known of an instruction beside contractions.
+#[derive(Clone, Copy, Default)]
+struct Node {
+    is_used: bool,
+    /// Whether any user is no part of a contraction's kernel.
+    leads_elsewhere: bool,
+    /// Whether only contractions read it, directly or through such instructions.
+    is_input: bool,
+    /// Whether it computes on the result of a contraction which nothing else reads.
+    is_output: bool,
+}
+
+/// Whether an inlined op makes as many elements as it reads; a broadcast makes more than the
+/// contraction does.
+fn keeps_size(opcode: Opcode) -> bool {
+    opcode.is_elementwise() || opcode == Opcode::Reshape
 }
 
 /// Two operations for each product that is summed.

@@ -11,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap};
 
 use super::alone::{self, LoneReaders};
-use super::contraction::{beside_contractions, is_contraction};
+use super::contraction::beside_contractions;
 use super::memory::{is_made, peak};
-use super::residency::{AllFacts, Facts};
+use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
 use super::stores::{self, SharedStores};
@@ -207,6 +207,16 @@ impl<'a> Ledger<'a> {
         module.entry().map_or(0.0, |entry| self.total(entry).cycles)
     }
 
+    /// Where the result of an instruction lives.
+    pub fn residency(&self, id: InstId) -> Residency {
+        self.facts.role(id).residency
+    }
+
+    /// Whether the result of an instruction is an array too large for vector memory.
+    pub(crate) fn is_large(&self, id: InstId) -> bool {
+        self.facts.role(id).is_large
+    }
+
     /// What an instruction of the entry costs, with what it calls, when it was counted last:
     /// it is not rolled back.
     pub(super) fn instruction(&self, id: InstId) -> Cost {
@@ -231,19 +241,19 @@ impl<'a> Ledger<'a> {
         module.entry().and_then(|entry| peaks.get(&entry).copied()).unwrap_or(0)
     }
 
-    /// In how many passes the entry computation reads images: its arrays of at least
-    /// half as many elements as its largest one has.
+    /// In how many sweeps the entry computation reads its largest arrays: those of at least
+    /// half as many elements as the largest one has.
     pub fn memory_sweeps(&self, module: &Module) -> usize {
         let Some(entry) = module.entry() else { return 0 };
         let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements).unwrap_or(0);
         let largest = module.instructions(entry).map(elements).max().unwrap_or(0);
-        let is_image = |id: InstId| elements(id) > largest / 2;
+        let is_large = |id: InstId| elements(id) > largest / 2;
         if self.model.target.shares_sweeps {
             let scratch = &mut Scratch::default();
-            MemorySweeps::of((module, entry), &self.model, &self.facts, &is_image, scratch).count()
+            MemorySweeps::of((module, entry), &self.model, &self.facts, &is_large, scratch).count()
         } else {
             let mut lone = LoneReaders::default();
-            lone.enter(entry, alone::View { module, facts: &self.facts, is_large: &is_image });
+            lone.enter(entry, alone::View { module, facts: &self.facts, is_large: &is_large });
             lone.count(entry)
         }
     }
@@ -352,7 +362,7 @@ impl<'a> Ledger<'a> {
             cost,
             is_large: facts.is_large,
             is_alone: facts.is_small_contraction,
-            is_contraction: is_contraction(module, id),
+            is_contraction: self.facts.role(id).is_contraction,
             works: facts.cost.cycles > 0.0,
         }
     }

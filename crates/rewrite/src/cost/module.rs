@@ -32,8 +32,8 @@ pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCo
     })
 }
 
-/// In how many passes the entry computation reads images: its arrays of at least
-/// half as many elements as its largest one has.
+/// In how many sweeps the entry computation reads its largest arrays: those of at least
+/// half as many elements as the largest one has.
 pub fn memory_sweeps(module: &Module, target: &Target) -> usize {
     with_ledger(module, target, |ledger| ledger.memory_sweeps(module))
 }

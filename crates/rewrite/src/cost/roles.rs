@@ -19,6 +19,8 @@ pub(super) struct Role {
     pub(super) stores_operands: bool,
     /// Whether it reads all of its operands if it is not inlined.
     pub(super) reads: bool,
+    /// Whether it is a product of matrices or a convolution.
+    pub(super) is_contraction: bool,
 }
 
 /// When the result of an instruction is there, given when its operands are.
@@ -57,6 +59,7 @@ impl CostModel<'_> {
             is_large: facts.is_large,
             stores_operands: self.stores_operands(module, id, facts.residency),
             reads: !opcode.hands_on_its_operands() && opcode != Opcode::Slice,
+            is_contraction: is_contraction(module, id),
         }
     }
 

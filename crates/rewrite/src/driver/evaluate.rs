@@ -1,5 +1,4 @@
-//! What can compute constants. The rewrites know of no interpreter: whoever
-//! runs them may lend one.
+//! What can compute constants. This crate has no interpreter; its caller may pass one in.
 
 use std::fmt;
 

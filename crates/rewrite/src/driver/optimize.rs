@@ -44,12 +44,12 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
     }
     let stopped = run.rounds(&plan)?;
     // A backend finds simpler forms by itself: only what is saved beyond them counts.
-    let given = Figures::of(&module, model);
+    let after = run.figures();
+    let given = if run.is_unchanged() { after } else { Figures::of(&module, model) };
     let simplest = run.simplest.take();
     let before = simplest.as_ref().map(|(_, simplest)| *simplest);
     let before = before.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
     let before = before.unwrap_or(given);
-    let after = Figures::of(&run.module, model);
     let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
     let enough = least * (1.0 - options.least_saving);
     let gains = run.cost_gated > 0 && pays(enough, reached);
@@ -127,7 +127,7 @@ fn around_gains(
             break;
         }
     }
-    let figures = Figures::of(&run.module, model);
+    let figures = run.figures();
     let as_it_is = Ledger::of(&around, model).cycles(&around);
     let costs_more = figures.cost.cycles > reached * (1.0 + SAME);
     if costs_more || pays(as_it_is, given.cost.cycles) {

@@ -123,6 +123,12 @@ impl<'a> Context<'a> {
         CostModel::new(self.target, self.memo)
     }
 
+    /// The costs of the module as it is.
+    pub(crate) fn ledger(&mut self, module: &Module) -> &Ledger<'a> {
+        let model = self.model();
+        self.ledger.get_or_insert_with(|| Ledger::of(module, model))
+    }
+
     /// Whether a patch reads or makes an array of at least [`Self::least_bytes`].
     pub fn is_worthwhile(&self, module: &Module, patch: &Patch) -> bool {
         let values = patch.planned().iter().flat_map(|planned| planned.operands.iter().copied());

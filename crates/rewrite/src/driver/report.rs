@@ -26,7 +26,8 @@ pub struct Report {
     pub after: Cost,
     /// The most bytes in use at once, before and after.
     pub peak_live_bytes: [u64; 2],
-    /// In how many passes the entry computation reads images, before and after.
+    /// The memory sweeps of the entry computation over its largest arrays, before and after: see
+    /// [`crate::cost::memory_sweeps`].
     pub memory_sweeps: [usize; 2],
     /// Each pass of the pipeline, in order of first run.
     pub passes: Vec<PassReport>,

@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
             } else {
                 let now = self.snapshot();
                 if self.simplest.is_none() {
-                    let figures = Figures::of(&self.module, self.model());
+                    let figures = self.figures();
                     self.simplest = Some((self.module.clone(), figures));
                 }
                 // Roll back an unprofitable group and continue with the next.
@@ -145,12 +145,24 @@ impl<'a> Run<'a> {
         CostModel::new(&self.options.target, self.memo)
     }
 
+    /// Whether no pass has changed the module.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.version == 0
+    }
+
+    /// What is modelled of the module as it is.
+    pub(super) fn figures(&mut self) -> Figures {
+        let (module, model) = (&self.module, self.model());
+        let ledger = self.ledger.get_or_insert_with(|| Ledger::of(module, model));
+        Figures::from_ledger(module, ledger)
+    }
+
     fn snapshot(&mut self) -> Snapshot {
-        let model = self.model();
-        let ledger = self.ledger.get_or_insert_with(|| Ledger::of(&self.module, model));
+        let (module, model) = (&self.module, self.model());
+        let ledger = self.ledger.get_or_insert_with(|| Ledger::of(module, model));
         Snapshot {
-            module: self.module.clone(),
-            cycles: ledger.cycles(&self.module),
+            cycles: ledger.cycles(module),
+            module: module.clone(),
             notes: self.notes.clone(),
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             cost_gated: self.cost_gated,

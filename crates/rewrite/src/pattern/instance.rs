@@ -153,7 +153,8 @@ impl Grower {
             (_, []) if matches!(operands, Operands::Any) => {
                 let op = Op::from_attrs(opcode, &mut AttrValues::default()).ok()?;
                 let count = opcode.arity().min;
-                let operands: Option<Vec<InstId>> = (0..count).map(|_| self.parameter_or_number(shape)).collect();
+                let operands: Option<Vec<InstId>> =
+                    (0..count).map(|_| self.parameter_or_number(shape)).collect();
                 self.builder.op_with_shape(op, result, &operands?).ok()
             }
             (_, patterns) if !patterns.is_empty() => {

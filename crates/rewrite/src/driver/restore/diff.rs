@@ -26,7 +26,7 @@ pub(super) fn has(module: &Module, id: InstId) -> bool {
 /// In what a module differs from the one that it was made of, by way of its simplest form,
 /// as far as a cost-gated pass had a part in it; in the order of the old module. `None` where an
 /// instruction that both have is another one in each, or takes values of another shape.
-pub(super) fn edges_of_heart(old: &Module, simplest: &Module, new: &Module) -> Option<Vec<Edge>> {
+pub(super) fn edges_of_gains(old: &Module, simplest: &Module, new: &Module) -> Option<Vec<Edge>> {
     if old.entry() != new.entry() {
         return None;
     }
@@ -37,7 +37,7 @@ pub(super) fn edges_of_heart(old: &Module, simplest: &Module, new: &Module) -> O
             add_edges(old, new, computation, &mut edges)?;
         }
     }
-    Some(Groups::of(old, simplest, new).edges_of_heart(edges))
+    Some(Groups::of(old, simplest, new).edges_of_gains(edges))
 }
 
 fn add_edges(old: &Module, new: &Module, computation: CompId, edges: &mut Vec<Edge>) -> Option<()> {
@@ -90,7 +90,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The edges of groups of which not all was in the simplest form already.
-    fn edges_of_heart(mut self, mut edges: Vec<Edge>) -> Vec<Edge> {
+    fn edges_of_gains(mut self, mut edges: Vec<Edge>) -> Vec<Edge> {
         let (old, new) = (self.old, self.new);
         self.join_operands(old, new);
         self.join_operands(new, old);
@@ -99,15 +99,15 @@ impl<'a> Groups<'a> {
                 self.joined.union(edge.from.index(), edge.to.index());
             }
         }
-        let mut of_heart: FxHashSet<usize> = FxHashSet::default();
+        let mut of_gains: FxHashSet<usize> = FxHashSet::default();
         for (one, other) in [(old, new), (new, old)] {
             let late = |id: &InstId| has(self.simplest, *id) != has(new, *id);
             let moved = all(one).filter(|&id| comes_or_goes(one, other, id));
-            of_heart.extend(moved.filter(late).map(|id| self.joined.find(id.index())));
+            of_gains.extend(moved.filter(late).map(|id| self.joined.find(id.index())));
         }
         let late = edges.iter().filter(|edge| !self.is_in_simplest(edge));
-        of_heart.extend(late.map(|edge| self.group_of(edge)));
-        edges.retain(|edge| of_heart.contains(&self.group_of(edge)));
+        of_gains.extend(late.map(|edge| self.group_of(edge)));
+        edges.retain(|edge| of_gains.contains(&self.group_of(edge)));
         edges
     }
 

@@ -14,11 +14,11 @@ use tilewright_ir::Module;
 use tilewright_ir::verify::{Verified, verify};
 
 use build::build;
-use diff::edges_of_heart;
+use diff::edges_of_gains;
 
 /// The original module with those changes alone in which a cost-gated pass had a part; `simplest` is
 /// the module that the cost-gated passes began with. `None` where changes cannot be told apart.
 pub(super) fn restored(original: &Module, simplest: &Module, changed: &Module) -> Option<Verified> {
-    let edges = edges_of_heart(original, simplest, changed)?;
+    let edges = edges_of_gains(original, simplest, changed)?;
     verify(build(original, changed, &edges).ok()??).ok()
 }
