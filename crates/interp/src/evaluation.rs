@@ -266,8 +266,12 @@ fn first_failure(results: Vec<Result<Outputs, EvalError>>) -> Result<Vec<Outputs
     }
 }
 
-/// Nobody says in which precision floats of several are computed.
-fn check_precision(module: &Verified) -> Result<(), EvalError> {
+/// Checks that no op computes with floats of different precision: nobody says in which precision
+/// it would. [`Evaluation::run`] checks this first.
+///
+/// # Errors
+/// If an op does; the error names it.
+pub fn check_precision(module: &Verified) -> Result<(), EvalError> {
     match module.mixes_precision() {
         None => Ok(()),
         Some(id) => Err(EvalError::Unsupported {

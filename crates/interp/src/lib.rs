@@ -80,7 +80,7 @@ pub use devices::{
 };
 pub use elementwise::Elementwise;
 pub use error::EvalError;
-pub use evaluation::{Evaluation, Outputs};
+pub use evaluation::{Evaluation, Outputs, check_precision};
 pub use inputs::{InputError, InputKind, RandomInputs, inputs_for};
 pub use limits::{Limits, WORK_PER_STEP};
 pub use nearness::{Coverage, Growth, as_near, float_elements};

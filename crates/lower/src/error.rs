@@ -119,6 +119,7 @@ pub enum Unsupported {
 
 /// A size or number beyond a limit of lowering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TooLarge {
     /// A size does not fit in 64 bits.
     #[error("it has more than 2^64 elements, padding included")]
@@ -129,10 +130,14 @@ pub enum TooLarge {
     /// A kernel would have more instructions than the limit.
     #[error("it is more than {0} instructions as one kernel")]
     Instructions(usize),
+    /// A kernel would compute values at more indices than the limit, or at longer ones.
+    #[error("its elements depend on too many others, or on others in too many steps of indices")]
+    Indices,
 }
 
 /// The resource that the target has too little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum NoRoom {
     /// The results held for a block do not fit in vector memory.
     #[error("the results that are worked on at one time do not fit the vector memory")]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use tilewright_interp::npz::NpzError;
 use tilewright_interp::{EvalError, InputError};
-use tilewright_ir::Diagnostic;
 use tilewright_ir::verify::Rejected;
+use tilewright_ir::{BuildError, Diagnostic};
 #[cfg(feature = "simulate")]
 use tilewright_lower::LowerError;
 use tilewright_proto::ProtoError;
@@ -92,6 +92,9 @@ pub enum Error {
         /// The module with its errors.
         rejected: Box<Rejected>,
     },
+    /// A module could not be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
     /// The module cannot be written as text.
     #[error(transparent)]
     Print(#[from] PrintError),
@@ -203,6 +206,9 @@ impl Error {
                 let source = (!text.is_empty()).then_some((&**text, &**spans));
                 renderer.rejected(name, source, rejected)
             }
+            Self::Build(BuildError::Rejected(rejected)) => {
+                renderer.rejected(&rejected.module.name, None, rejected)
+            }
             _ => format!("error: {self}\n"),
         }
     }
@@ -213,10 +219,11 @@ impl Error {
             Self::Syntax { errors, .. } => errors.errors().iter().map(syntax_problem).collect(),
             Self::Rejected { source_text, spans, rejected } => {
                 let lines = LineIndex::new(&source_text.text);
-                let problem = |found| verifier_problem(found, &lines, spans);
-                let note = rejected.note().map(unplaced);
-                rejected.diagnostics.iter().map(problem).chain(note).collect()
+                verifier_problems(rejected, |found| {
+                    spans.place(found.place).map(|span| lines.at(span.range().start))
+                })
             }
+            Self::Build(BuildError::Rejected(rejected)) => verifier_problems(rejected, |_| None),
             _ => vec![unplaced(self.to_string())],
         }
     }
@@ -236,16 +243,19 @@ fn unplaced(message: String) -> ProblemSummary {
     ProblemSummary { code: None, line: None, column: None, message }
 }
 
-fn verifier_problem(
-    found: &Diagnostic,
-    lines: &LineIndex<'_>,
-    spans: &SourceMap,
-) -> ProblemSummary {
-    let at = spans.place(found.place).map(|span| lines.at(span.range().start));
-    ProblemSummary {
-        code: Some(found.code.to_string()),
-        line: at.map(|at| at.line),
-        column: at.map(|at| at.column),
-        message: found.message.clone(),
-    }
+fn verifier_problems(
+    rejected: &Rejected,
+    place: impl Fn(&Diagnostic) -> Option<LineColumn>,
+) -> Vec<ProblemSummary> {
+    let problem = |found: &Diagnostic| {
+        let at = place(found);
+        ProblemSummary {
+            code: Some(found.code.to_string()),
+            line: at.map(|at| at.line),
+            column: at.map(|at| at.column),
+            message: found.message.clone(),
+        }
+    };
+    let note = rejected.note().map(unplaced);
+    rejected.diagnostics.iter().map(problem).chain(note).collect()
 }

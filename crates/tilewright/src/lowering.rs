@@ -4,18 +4,25 @@ use std::fmt;
 
 use serde::Serialize;
 use tilewright_ir::Verified;
-use tilewright_lower::{LowerError, Lowered, Planned, Sequence, Strategy};
+use tilewright_lower::Planned;
 use tilewright_target::Target;
 
 use crate::error::Error;
+use crate::interp::check_precision;
 use crate::pipeline::{FloatMode, Options, PassSelection, optimize};
+
+pub use tilewright_lower::kernel::Kernel;
+pub use tilewright_lower::{HostCall, HostReason, LowerError, Lowered, Sequence, Strategy};
 
 /// Simplifies a module and lowers it. The optimiser alone keeps parts in their original form if
 /// changing them gains nothing.
 ///
 /// # Errors
-/// If the module cannot be simplified or edited, which is a bug.
+/// If floats of different precision meet in an op, or the module cannot be simplified or edited,
+/// which is a bug.
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Lowered, Error> {
+    // The fused module would be refused by names that the program does not have.
+    check_precision(module)?;
     let passes = PassSelection::Pipeline("cleanup".to_owned());
     let options =
         Options::new(target.clone()).with_float_mode(FloatMode::Exact).with_passes(passes);
@@ -81,8 +88,8 @@ impl fmt::Display for PlannedReduce {
     }
 }
 
-/// The plan of every reduce of a module in the order of its text, in the entry and in all called
-/// computations. Only the workspace depends on the target and the strategy.
+/// The plan of every reduce of a module as it stands, in the order of its text, in the entry and in
+/// all called computations. Only the workspace depends on the target and the strategy.
 ///
 /// # Errors
 /// If a reduce has no plan: its array is too large to address, or its layout
@@ -118,7 +125,7 @@ fn reported(module: &Verified, strategy: Strategy, planned: Planned) -> PlannedR
 
 /// The kernels of one instruction of a module, or of several fused ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LoweredReduce {
+pub struct LoweredInstruction {
     /// The instruction.
     pub name: String,
     /// The texts of its kernels, in the order in which they run.
@@ -128,7 +135,7 @@ pub struct LoweredReduce {
 }
 
 /// The texts of the kernels, or the reason why there is none.
-impl fmt::Display for LoweredReduce {
+impl fmt::Display for LoweredInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why_not {
             Some(why) => write!(f, "no kernel: {why}"),
@@ -137,7 +144,7 @@ impl fmt::Display for LoweredReduce {
     }
 }
 
-impl LoweredReduce {
+impl LoweredInstruction {
     fn alone(name: &str, lowered: &Result<Sequence, LowerError>) -> Self {
         let stages = lowered.as_ref().map(|lowered| lowered.stages.as_slice()).unwrap_or_default();
         Self {
@@ -148,18 +155,18 @@ impl LoweredReduce {
     }
 }
 
-/// The kernels of every reduce and top-k of a module, in the order of its text, or the reason
-/// why it has none.
-pub fn kernels(module: &Verified, target: &Target, strategy: Strategy) -> Vec<LoweredReduce> {
+/// The kernels of every reduce and top-k of a module as it stands, in the order of its text, or the
+/// reason why it has none.
+pub fn kernels(module: &Verified, target: &Target, strategy: Strategy) -> Vec<LoweredInstruction> {
     tilewright_lower::lowerable(module)
         .map(|id| {
             let lowered = tilewright_lower::lowered(module, id, target, strategy);
-            LoweredReduce::alone(module.name_of(id), &lowered)
+            LoweredInstruction::alone(module.name_of(id), &lowered)
         })
         .collect()
 }
 
-/// The kernels that a module runs as: those of [`fuse`]; for every reduce and top-k outside of
+/// The kernels that a module runs as, once it is simplified: those of [`fuse`]; for every reduce and top-k outside of
 /// them a kernel or the reason why it has none; and every other instruction without a kernel,
 /// with the reason.
 ///
@@ -169,21 +176,21 @@ pub fn module_kernels(
     module: &Verified,
     target: &Target,
     strategy: Strategy,
-) -> Result<Vec<LoweredReduce>, Error> {
+) -> Result<Vec<LoweredInstruction>, Error> {
     let Lowered { module, kernels, alone, host_calls } = fuse(module, target, strategy)?;
     let computations = module.computations().iter();
     let fusions = computations.flat_map(|&computation| module.instructions(computation));
     let fusions = fusions.filter_map(|id| {
         let name = module.name_of(id).to_owned();
         let kernels = vec![kernels.get(&id)?.to_string()];
-        Some(LoweredReduce { name, kernels, why_not: None })
+        Some(LoweredInstruction { name, kernels, why_not: None })
     });
     let reductions =
-        alone.iter().map(|(id, lowered)| LoweredReduce::alone(module.name_of(*id), lowered));
+        alone.iter().map(|(id, lowered)| LoweredInstruction::alone(module.name_of(*id), lowered));
     let others = host_calls.iter().filter(|call| alone.iter().all(|(id, _)| *id != call.id));
     let others = others.map(|call| {
         let (name, why_not) = (call.name.clone(), Some(call.to_string()));
-        LoweredReduce { name, kernels: Vec::new(), why_not }
+        LoweredInstruction { name, kernels: Vec::new(), why_not }
     });
     Ok(fusions.chain(reductions).chain(others).collect())
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs};
 use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
 use tilewright_lower::{ErrorKind, LowerError, Lowered, Sequence, Strategy};
-use tilewright_sim::{Arithmetic, Counters, Event, Lanes, Memory, memory_of};
+use tilewright_sim::{Arithmetic, Lanes, Memory, memory_of};
 use tilewright_target::Target;
 
 use crate::error::Error;
@@ -19,6 +19,7 @@ use crate::lowering;
 use crate::report::RunReport;
 
 pub use crate::report::Refused;
+pub use tilewright_sim::{Counters, Event};
 pub use trace::Trace;
 
 /// Applies ops to elements with the interpreter.
@@ -101,7 +102,7 @@ impl RunReport {
     }
 }
 
-/// Runs a module on the machine that a target describes. Reduces for which the strategy has no
+/// Simplifies a module and runs it on the machine that a target describes. Reduces for which the strategy has no
 /// kernels run in one pass.
 ///
 /// # Errors

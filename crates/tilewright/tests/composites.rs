@@ -230,11 +230,11 @@ fn dims_that_do_not_fit_are_refused() {
     }
     assert_eq!(
         refusal(shape(), |b, x| softmax(b, x, &[1, -1])),
-        "`softmax`: dim 1 is named twice in [1, -1]"
+        "`softmax`: dim 1 of f32[2,6] is named twice"
     );
     assert_eq!(
         refusal(shape(), |b, x| softmax(b, x, &[0, 1, 0])),
-        "`softmax`: dim 0 is named twice in [0, 1, 0]"
+        "`softmax`: dim 0 of f32[2,6] is named twice"
     );
     assert_eq!(
         refusal(Shape::scalar(F32), |b, x| argmax(b, x, -1)),
@@ -242,11 +242,11 @@ fn dims_that_do_not_fit_are_refused() {
     );
     assert_eq!(
         refusal(shape(), |b, x| diagonal(b, x, 0, 1, -1)),
-        "`diagonal`: dim 1 is named twice in [1, 1]"
+        "`diagonal`: dim 1 of f32[2,6] is named twice"
     );
     assert_eq!(
         refusal(shape(), |b, x| group_norm(b, x, &[-1], Groups { dim: 1, count: 2 }, &EXACT)),
-        "`group_norm`: dim 1 is named twice in [-1, 1]"
+        "`group_norm`: dim 1 of f32[2,6] is named twice"
     );
     assert_eq!(
         refusal(shape(), |b, x| Ok(ghost_batch_norm(
@@ -257,8 +257,32 @@ fn dims_that_do_not_fit_are_refused() {
             &EXACT
         )?
         .y)),
-        "`ghost_batch_norm`: dim 1 is named twice in [1, 1]"
+        "`ghost_batch_norm`: dim 1 of f32[2,6] is named twice"
     );
+}
+
+/// The argument of an error is a parameter of the composite that was called.
+#[test]
+fn errors_name_the_argument() {
+    let argument = |shape: Shape, f: fn(&mut Builder, InstId) -> Built| {
+        let mut b = Builder::new("refused");
+        let x = b.parameter("x", shape).unwrap();
+        match f(&mut b, x) {
+            Err(BuildError::Argument { argument, .. }) => argument,
+            other => panic!("{other:?}"),
+        }
+    };
+    let shape = || Shape::array(F32, [2, 6]);
+    assert_eq!(argument(Shape::array(S32, [2]), |b, x| mean(b, x, &[0])), "x");
+    assert_eq!(argument(Shape::array(S32, [2]), |b, v| weight_norm(b, v, &[0], 0.0, None)), "v");
+    assert_eq!(argument(shape(), |b, x| mean(b, x, &[2])), "dims");
+    assert_eq!(argument(shape(), |b, x| argmax(b, x, 2)), "dim");
+    assert_eq!(argument(shape(), |b, x| diagonal(b, x, 0, 0, 2)), "dim2");
+    assert_eq!(argument(shape(), |b, x| weight_norm(b, x, &[2], 0.0, None)), "kept");
+    let instance = |b: &mut Builder, x| instance_norm(b, x, &[0], 2, &EXACT);
+    assert_eq!(argument(shape(), instance), "channel");
+    let instance = |b: &mut Builder, x| instance_norm(b, x, &[2], 1, &EXACT);
+    assert_eq!(argument(shape(), instance), "batch");
 }
 
 #[test]
@@ -268,7 +292,7 @@ fn operands_that_do_not_fit_are_refused() {
         "`mean`: it takes elements of f16, bf16, f32 or f64, not s32; convert them first"
     );
     let pair = Shape::Tuple(vec![Shape::scalar(F32); 2]);
-    assert_eq!(refusal(pair, |b, x| diagonal(b, x, 0, 0, 1)), "`x` is not an array");
+    assert_eq!(refusal(pair, |b, x| diagonal(b, x, 0, 0, 1)), "`diagonal`: `x` is not an array");
     let dynamic = ArrayShape::new(F32, [8]).with_dynamic(&[true]);
     assert_eq!(
         refusal(dynamic.into(), |b, x| layer_norm(b, x, &[0], &EXACT)),

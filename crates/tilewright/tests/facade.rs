@@ -272,6 +272,27 @@ fn errors_say_where_and_what_to_do() {
 }
 
 #[test]
+fn errors_of_the_builder_are_errors() {
+    fn built(name: &str) -> Result<Verified, tilewright::Error> {
+        let mut b = Builder::new("m");
+        let x = b.parameter("x", Shape::scalar(ElementType::F32))?;
+        b.computation(name, |b| b.parameter("p", Shape::scalar(ElementType::F32)))?;
+        Ok(b.finish(x)?)
+    }
+    assert!(built("uncalled").is_ok());
+    let error = built("main").unwrap_err();
+    assert_eq!((error.code(), error.problems().len()), ("input", 1));
+    assert!(error.render(false).starts_with("error: `computation`: there is a computation `main`"));
+    // What the verifier says keeps its codes.
+    let rejected = tilewright::ir::verify(Module::new("empty")).unwrap_err();
+    let codes: Vec<String> = rejected.diagnostics.iter().map(|d| d.code.to_string()).collect();
+    let error = tilewright::Error::from(BuildError::from(rejected));
+    let found: Vec<Option<String>> = error.problems().into_iter().map(|p| p.code).collect();
+    assert_eq!(found, codes.iter().cloned().map(Some).collect::<Vec<_>>());
+    assert!(error.render(false).contains(&codes[0]));
+}
+
+#[test]
 fn binary_modules_are_told_from_text() {
     let load = |bytes: &[u8]| tilewright::load_bytes("m", bytes.to_vec()).map(|_| ());
     assert!(matches!(load(b"\x0a\x05jit_f\x12\x01e"), Err(Error::Proto { .. })));

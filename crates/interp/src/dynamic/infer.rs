@@ -171,13 +171,13 @@ impl<'a> Given<'a> {
         Ok(parts.map(count).collect())
     }
 
-    /// A whole dynamic dim, or a part of the given size.
+    /// A whole dynamic dim, or a part of the given size; one element is always one.
     fn dynamic_slice(&self, sizes: &[i64]) -> Outcome<Dims> {
         let declared = self.declared(0)?;
         let mut dims = Dims::from(sizes);
         let bounds = declared.dims().iter().zip(self.array(0)?.dims());
         for (dim, (slot, (&bound, &actual))) in dims.iter_mut().zip(bounds).enumerate() {
-            if declared.dim_is_dynamic(dim) && *slot == bound {
+            if declared.dim_is_dynamic(dim) && *slot == bound && bound != 1 {
                 *slot = actual;
             }
             if *slot > actual {

@@ -15,6 +15,7 @@ const MOST_LISTED: usize = 4;
 
 /// Why a front end's program could not be built.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// Operands, attributes and result do not fit.
     #[error("`{method}`{operands}: {error}")]
@@ -27,14 +28,24 @@ pub enum BuildError {
         error: ShapeError,
     },
     /// An operand belongs to another computation.
-    #[error(transparent)]
-    Edit(#[from] EditError),
+    #[error("`{method}`: {error}")]
+    Edit {
+        /// The builder's method that was called.
+        method: &'static str,
+        /// What is wrong with the operand.
+        error: EditError,
+    },
     /// The finished module does not verify.
     #[error(transparent)]
     Rejected(#[from] Box<Rejected>),
     /// An array was expected.
-    #[error("`{0}` is not an array")]
-    NotAnArray(String),
+    #[error("`{method}`: `{name}` is not an array")]
+    NotAnArray {
+        /// The builder's method, or the composite, that was called.
+        method: &'static str,
+        /// The name of the value.
+        name: String,
+    },
     /// An argument does not fit, whatever the op's shape rule says.
     #[error("`{method}`: {why}")]
     Argument {

@@ -1,6 +1,6 @@
 //! Indexing by run-time values.
 
-use super::error::{check_dims, check_sizes};
+use super::error::{check_dims, check_sizes, misfit};
 use super::{BuildError, Builder};
 use crate::entity::InstId;
 use crate::ops::Op;
@@ -108,7 +108,12 @@ impl Builder {
         updates: impl AsRef<[InstId]>,
         attrs: ScatterAttrs,
     ) -> Result<InstId, BuildError> {
-        let (method, operands) = ("scatter", operands.as_ref());
+        let (method, operands, updates) = ("scatter", operands.as_ref(), updates.as_ref());
+        if operands.len() != updates.len() {
+            let (arrays, given) = (operands.len(), updates.len());
+            let why = format!("it takes an update for each operand, and has {given} for {arrays}");
+            return Err(misfit(method, "updates", why));
+        }
         if let Some(&first) = operands.first() {
             let lists = [
                 ("inserted_window_dims", &attrs.inserted_window_dims, first),
@@ -124,7 +129,7 @@ impl Builder {
                 check_dims(method, argument, dims, self.array(method, of)?)?;
             }
         }
-        let all = [operands, &[scatter_indices], updates.as_ref()].concat();
+        let all = [operands, &[scatter_indices], updates].concat();
         self.made(method, Op::Scatter(Box::new(attrs)), None, &all)
     }
 }

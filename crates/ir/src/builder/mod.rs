@@ -18,7 +18,7 @@ mod shaping;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
-use crate::edit::{EditError, Position};
+use crate::edit::Position;
 use crate::entity::{CompId, Entity as _, InstId};
 use crate::infer::infer_shape;
 use crate::metadata::Header;
@@ -112,9 +112,10 @@ impl Builder {
     /// # Errors
     /// If it is none.
     pub fn array_shape(&self, id: InstId) -> Result<&ArrayShape, BuildError> {
-        self.check_ids("array_shape", &[id])?;
-        let name = || BuildError::NotAnArray(self.module.name_of(id).into());
-        self.module.array_shape(id).ok_or_else(name)
+        let method = "array_shape";
+        self.check_ids(method, &[id])?;
+        let none = || BuildError::NotAnArray { method, name: self.module.name_of(id).into() };
+        self.module.array_shape(id).ok_or_else(none)
     }
 
     /// Adds a computation that `body` fills and whose root it returns; back
@@ -123,15 +124,20 @@ impl Builder {
     /// frontend attributes of its caller.
     ///
     /// # Errors
-    /// What `body` returns, or if the root lies in another computation; the
-    /// computation is not in the module then.
+    /// If a computation has the name, what `body` returns, or if the root lies in
+    /// another computation; the computation is not in the module then.
+    /// [`Builder::free_computation_name`] makes names that none has.
     pub fn computation(
         &mut self,
         name: &str,
         body: impl FnOnce(&mut Self) -> Result<InstId, BuildError>,
     ) -> Result<CompId, BuildError> {
+        let method = "computation";
+        if !self.computation_names.insert(name.into()) {
+            let why = format!("there is a computation `{name}`; take a name that none has");
+            return Err(misfit(method, "name", why));
+        }
         let id = self.module.add_computation(name);
-        self.computation_names.insert(name.into());
         let caller = std::mem::replace(&mut self.current, id);
         let scope = self.enter_computation();
         let root = body(self);
@@ -139,9 +145,14 @@ impl Builder {
         self.current = caller;
         // It is the last in the order: those it contains have left.
         self.module.order.pop();
-        let root = root?;
-        self.check_ids("computation", &[root])?;
-        self.set_root(id, root)?;
+        let ended = root.and_then(|root| {
+            self.check_ids(method, &[root])?;
+            self.set_root(method, id, root)
+        });
+        if let Err(error) = ended {
+            self.computation_names.remove(name);
+            return Err(error);
+        }
         self.module.order.insert(self.finished, id);
         self.finished += 1;
         Ok(id)
@@ -171,7 +182,7 @@ impl Builder {
         let number = self.module.computation(self.current).parameters().len();
         let number = i64::try_from(number).unwrap_or(i64::MAX);
         let op = Op::Parameter(Box::new(ParameterAttrs { number }));
-        self.add(op, shape, &[], name)
+        self.add("parameter", op, shape, &[], name)
     }
 
     /// Adds any op whose shape can be inferred.
@@ -202,7 +213,7 @@ impl Builder {
     /// the verifier.
     pub fn finish(mut self, root: InstId) -> Result<Verified, BuildError> {
         self.check_ids("finish", &[root])?;
-        self.set_root(self.entry, root)?;
+        self.set_root("finish", self.entry, root)?;
         Ok(verify(self.module)?)
     }
 
@@ -217,7 +228,7 @@ impl Builder {
     ) -> Result<InstId, BuildError> {
         let inferred = self.inferred(method, &op, declared.as_ref(), operands)?;
         let name = op.opcode().name();
-        self.add(op, declared.unwrap_or(inferred), operands, name)
+        self.add(method, op, declared.unwrap_or(inferred), operands, name)
     }
 
     fn inferred(
@@ -248,13 +259,15 @@ impl Builder {
 
     fn add(
         &mut self,
+        method: &'static str,
         op: Op,
         shape: Shape,
         operands: &[InstId],
         name: &str,
     ) -> Result<InstId, BuildError> {
         let name = self.module.fresh_name(name);
-        let id = self.module.insert(Position::End(self.current), op, shape, operands, name)?;
+        let inserted = self.module.insert(Position::End(self.current), op, shape, operands, name);
+        let id = inserted.map_err(|error| BuildError::Edit { method, error })?;
         self.annotate(id);
         Ok(id)
     }
@@ -280,8 +293,14 @@ impl Builder {
         })
     }
 
-    fn set_root(&mut self, computation: CompId, root: InstId) -> Result<(), EditError> {
-        self.module.check_operands(computation, &[root])?;
-        self.module.set_root(root)
+    fn set_root(
+        &mut self,
+        method: &'static str,
+        computation: CompId,
+        root: InstId,
+    ) -> Result<(), BuildError> {
+        let checked = self.module.check_operands(computation, &[root]);
+        let set = checked.and_then(|()| self.module.set_root(root));
+        set.map_err(|error| BuildError::Edit { method, error })
     }
 }

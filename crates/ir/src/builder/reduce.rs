@@ -1,6 +1,6 @@
 //! Reductions, windows and sorts.
 
-use super::error::check_dims;
+use super::error::{check_dims, misfit};
 use super::{BuildError, Builder};
 use crate::entity::{CompId, InstId};
 use crate::ops::Op;
@@ -55,6 +55,11 @@ impl Builder {
         dimensions: &[i64],
         to_apply: CompId,
     ) -> Result<InstId, BuildError> {
+        if operands.len() != inits.len() {
+            let (arrays, given) = (operands.len(), inits.len());
+            let why = format!("it takes an init for each array, and has {given} for {arrays}");
+            return Err(misfit(method, "inits", why));
+        }
         for &operand in operands {
             check_dims(method, "dimensions", dimensions, self.array(method, operand)?)?;
         }

@@ -153,8 +153,16 @@ pub(super) fn convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     Ok(without_layout(q.array(0)?).with_element_type(result).into())
 }
 
+/// Operands: floats, and for each as many random bits as it has.
 pub(super) fn stochastic_convert(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     let result = q.declared_array()?.element_type;
+    let (from, random) = (q.array(0)?.element_type, q.array(1)?.element_type);
+    let is_unsigned = random.class() == NumberClass::Unsigned;
+    if !from.is_float() || !is_unsigned || from.bits() != random.bits() {
+        return Err(ShapeError::operand(format!(
+            "`stochastic-convert` takes floats and unsigned integers of as many bits, not {from} and {random}"
+        )));
+    }
     Ok(common_dims(q)?.with_element_type(result).into())
 }
 

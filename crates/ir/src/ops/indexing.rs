@@ -81,6 +81,11 @@ fn check_start_indices(q: &ShapeQuery<'_>, from: usize, rank: usize) -> Result<(
     for index in from..q.operands.len() {
         check_integers(q, q.array(index)?)?;
     }
+    let first = q.array(from).ok().map(|index| index.element_type);
+    if (from..q.operands.len()).any(|i| q.array(i).ok().map(|s| s.element_type) != first) {
+        let opcode = q.op.opcode();
+        return Err(ShapeError::operand(format!("the indices of `{opcode}` differ in type")));
+    }
     let vector = given == 1 && q.array(from)?.rank() == 1;
     if vector && q.array(from)?.dims() == [i64::try_from(rank).unwrap_or(-1)] {
         return Ok(());
@@ -107,8 +112,9 @@ pub(super) fn dynamic_slice(
             "dynamic_slice_sizes {sizes:?} do not fit {from}"
         )));
     }
-    let dynamic: SmallVec<[bool; 6]> =
-        sizes.iter().enumerate().map(|(dim, &size)| is_dynamic_part(from, dim, size)).collect();
+    // One element of a dynamic dim is static, as in `slice`.
+    let is_dynamic = |(dim, &size): (_, &i64)| size != 1 && is_dynamic_part(from, dim, size);
+    let dynamic: SmallVec<[bool; 6]> = sizes.iter().enumerate().map(is_dynamic).collect();
     Ok(ArrayShape::new(from.element_type, sizes.iter().copied()).with_dynamic(&dynamic).into())
 }
 
@@ -193,16 +199,17 @@ impl Indexing<'_> {
     }
 
     fn check_batching(&self, q: &ShapeQuery<'_>, vector_dim: usize) -> Result<(), ShapeError> {
-        let [of_array, of_indices] = self.batching;
+        let Self { array, indices, batching: [of_array, of_indices], .. } = *self;
         let what = format!("the batching dims of `{}`", q.op.opcode());
-        check_dims(&what, of_array, self.array.rank())?;
-        check_dims(&what, of_indices, self.indices.rank())?;
+        check_sorted_dims(&what, of_array, array.rank())?;
+        check_dims(&what, of_indices, indices.rank())?;
+        // As XLA does, the rule asks neither whether paired dims have one size nor whether they are
+        // indexed, too.
         if of_array.len() == of_indices.len() && !contains(of_indices, vector_dim) {
             return Ok(());
         }
         Err(ShapeError::attribute(format!(
-            "{what} must pair dims of {} with dims of {} other than its index_vector_dim",
-            self.array, self.indices
+            "{what} must pair dims of {array} with dims of {indices} other than its index_vector_dim"
         )))
     }
 }
@@ -221,6 +228,8 @@ pub(super) fn gather(q: &ShapeQuery<'_>, attrs: &GatherAttrs) -> Result<Shape, S
     let gone: Dims =
         attrs.collapsed_slice_dims.iter().chain(&attrs.operand_batching_dims).copied().collect();
     check_dims("collapsed and batching dims of `gather`", &gone, from.rank())?;
+    let collapsed = &attrs.collapsed_slice_dims;
+    check_sorted_dims("collapsed_slice_dims of `gather`", collapsed, from.rank())?;
     let sizes = &attrs.slice_sizes;
     let fits = are_parts(sizes, from)
         && sizes.iter().enumerate().all(|(dim, &size)| size <= 1 || !contains(&gone, dim));
@@ -295,6 +304,8 @@ fn window_of(attrs: &ScatterAttrs, array: &ArrayShape) -> Result<Dims, ShapeErro
     let without: Dims =
         attrs.inserted_window_dims.iter().chain(&attrs.input_batching_dims).copied().collect();
     check_dims("inserted and batching dims of `scatter`", &without, array.rank())?;
+    let inserted = &attrs.inserted_window_dims;
+    check_sorted_dims("inserted_window_dims of `scatter`", inserted, array.rank())?;
     let window: Dims =
         (0..array.rank()).filter(|&d| !contains(&without, d)).map(|d| array.dims()[d]).collect();
     if window.len() == attrs.update_window_dims.len() {

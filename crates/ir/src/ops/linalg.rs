@@ -29,15 +29,28 @@ attributes! {
     }
 
     /// Attributes of `triangular-solve`.
-    pub struct TriangularSolveAttrs: Default {
+    pub struct TriangularSolveAttrs {
         /// Whether the matrix is on the left of the unknown.
         left_side: bool = "left_side" or false,
         /// Whether it is lower triangular.
         lower: bool = "lower" or false,
         /// Whether its diagonal is assumed to be all ones.
         unit_diagonal: bool = "unit_diagonal" or false,
-        /// How the matrix is transposed; not at all if absent.
+        /// How the matrix is transposed. XLA's text and proto can leave it out; the shape rule
+        /// then refuses the op, as XLA does.
         transpose_a: Option<TransposeA> = "transpose_a",
+    }
+}
+
+impl Default for TriangularSolveAttrs {
+    /// An upper triangular matrix on the right of the unknown, not transposed.
+    fn default() -> Self {
+        Self {
+            left_side: false,
+            lower: false,
+            unit_diagonal: false,
+            transpose_a: Some(TransposeA::No),
+        }
     }
 }
 
@@ -69,6 +82,10 @@ words! {
 /// inference returns the result.
 pub(super) fn batch_norm(q: &ShapeQuery<'_>, attrs: &BatchNormAttrs) -> Result<Shape, ShapeError> {
     let operand = q.array(0)?;
+    if !operand.element_type.is_float() {
+        let opcode = q.op.opcode();
+        return Err(ShapeError::operand(format!("`{opcode}` takes float arrays, not {operand}")));
+    }
     check_dims("`batch-norm` feature_index", &[attrs.feature_index], operand.rank())?;
     let feature = usize::try_from(attrs.feature_index).unwrap_or(0);
     let per_feature = Shape::array(operand.element_type, [operand.dims()[feature]]);
@@ -194,6 +211,11 @@ pub(super) fn triangular_solve(
 ) -> Result<Shape, ShapeError> {
     let (matrix, right) = (q.array(0)?, q.array(1)?);
     check_field(q, matrix)?;
+    if attrs.transpose_a.is_none() {
+        return Err(ShapeError::attribute(
+            "`triangular-solve` needs transpose_a: NO_TRANSPOSE, TRANSPOSE or ADJOINT",
+        ));
+    }
     let fits = match (matrix.dims(), right.dims()) {
         ([batch @ .., rows, columns], [same @ .., left, minor]) => {
             let meets = if attrs.left_side { left } else { minor };

@@ -339,9 +339,10 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
         let length = s.limit - s.start;
         dims.push(length / s.stride + i64::from(length % s.stride != 0));
     }
-    // A slice of an unbounded dim has a static length.
+    // A slice of an unbounded dim has a static length, and so has one element of a dynamic dim.
+    let is_dynamic = |d: usize| from.dim_is_dynamic(d) && from.dims()[d] != UNBOUNDED;
     let dynamic: SmallVec<[bool; 6]> =
-        (0..from.rank()).map(|d| from.dim_is_dynamic(d) && from.dims()[d] != UNBOUNDED).collect();
+        dims.iter().enumerate().map(|(d, &size)| size != 1 && is_dynamic(d)).collect();
     Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
 }
 

@@ -87,10 +87,11 @@ pub(super) fn select_and_scatter(
     let positions = windowed(&attrs.window, base)?;
     if !source.dims_agree(&positions)
         || !q.same_type(source.element_type, base.element_type)
+        || !q.same_type(init.element_type, base.element_type)
         || init.rank() != 0
     {
         return Err(ShapeError::operand(format!(
-            "`select-and-scatter` over {base} takes one value for each window position {:?} and a scalar, not {source} and {init}",
+            "`select-and-scatter` over {base} takes one value for each window position {:?} and a scalar, all of one type, not {source} and {init}",
             positions.dims()
         )));
     }

@@ -87,6 +87,19 @@ fn misfit<T>(
     }
 }
 
+/// One init for two arrays would be taken for the init of one and an array more.
+#[test]
+fn as_many_of_each() {
+    let inits = "`reduce_together`: it takes an init for each array, and has 3 for 1";
+    argument(("reduce_together", "inits"), inits, |v| {
+        v.b.reduce_together([v.x], [v.x, v.zero, v.zero], [0], v.add)
+    });
+    let updates = "`scatter`: it takes an update for each operand, and has 0 for 2";
+    argument(("scatter", "updates"), updates, |v| {
+        v.b.scatter([v.y, v.indices], v.y, [], ScatterAttrs::new(v.add))
+    });
+}
+
 #[test]
 fn dims_that_there_are_not() {
     let two = "f32[2,3] does not exist; dims are 0 to 1";
@@ -290,8 +303,8 @@ fn values_that_are_no_arrays() {
     let nothing = "`map`: operands: it takes one operand at least";
     argument(("map", "operands"), nothing, |v| v.b.map([], v.add));
     let error = refusal(&mut values(), |v| v.b.array_shape(v.t).map(drop));
-    assert!(matches!(&error, BuildError::NotAnArray(name) if name == "t"));
-    assert_eq!(error.to_string(), "`t` is not an array");
+    assert!(matches!(&error, BuildError::NotAnArray { name, .. } if name == "t"));
+    assert_eq!(error.to_string(), "`array_shape`: `t` is not an array");
 }
 
 /// What only the rule of the op knows begins with the call: method, operands and

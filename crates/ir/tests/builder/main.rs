@@ -137,7 +137,8 @@ fn values_of_another_computation_are_refused() -> std::result::Result<(), BuildE
     let x = b.parameter("x", shape("f32[]"))?;
     let used = b.computation("uses_outer", |b| b.unary(Opcode::Negate, x));
     assert!(
-        matches!(used, Err(BuildError::Edit(EditError::ForeignOperand(ref n))) if n == "x"),
+        matches!(used, Err(BuildError::Edit { method: "unary", error: EditError::ForeignOperand(ref n) })
+            if n == "x"),
         "{used:?}"
     );
     let returned = b.computation("returns_outer", |b| {
@@ -145,7 +146,8 @@ fn values_of_another_computation_are_refused() -> std::result::Result<(), BuildE
         Ok(x)
     });
     assert!(
-        matches!(returned, Err(BuildError::Edit(EditError::ForeignOperand(ref n))) if n == "x"),
+        matches!(returned, Err(BuildError::Edit { method: "computation", error: EditError::ForeignOperand(ref n) })
+            if n == "x"),
         "{returned:?}"
     );
     assert_eq!(b.module().computations().len(), 1, "neither is in the module");
@@ -158,7 +160,10 @@ fn values_of_another_computation_are_refused() -> std::result::Result<(), BuildE
     let result = b.unary(Opcode::Negate, x)?;
     assert_eq!(b.module().computation(b.module().entry().unwrap()).root(), Some(result));
     let error = b.finish(inner).unwrap_err();
-    assert!(matches!(error, BuildError::Edit(EditError::ForeignOperand(_))), "{error}");
+    assert!(
+        matches!(error, BuildError::Edit { method: "finish", error: EditError::ForeignOperand(_) }),
+        "{error}"
+    );
     Ok(())
 }
 
@@ -179,6 +184,26 @@ fn many_reducers_have_names_of_their_own() -> Result<(), BuildError> {
         module.computations().iter().map(|&c| module.computation(c).name()).collect();
     assert_eq!(order[..4], ["add.1", "add", "add.2", "add.3"]);
     assert_eq!(order.last(), Some(&"main"));
+    Ok(())
+}
+
+/// Two computations of a name would be found out only by whoever reads the text. That of one that
+/// failed is free again.
+#[test]
+fn a_name_is_that_of_one_computation() -> Result<(), BuildError> {
+    let mut b = Builder::new("names");
+    let x = b.parameter("x", shape("f32[]"))?;
+    let made = |b: &mut Builder| b.computation("c", |b| b.parameter("p", Shape::scalar(F32)));
+    assert!(b.computation("c", |_| Ok(x)).is_err());
+    made(&mut b)?;
+    let count = b.module().computations().len();
+    for name in ["c", "main"] {
+        let error = b.computation(name, |b| b.parameter("p", Shape::scalar(F32))).unwrap_err();
+        let message =
+            format!("`computation`: there is a computation `{name}`; take a name that none has");
+        assert_eq!(error.to_string(), message);
+    }
+    assert_eq!(b.module().computations().len(), count);
     Ok(())
 }
 

@@ -114,6 +114,11 @@ fn the_type_changes_where_it_must() {
     of(Op::StochasticConvert, &["f32[2]", "u32[3]"])
         .declared("bf16[2]")
         .fails(Operand, "differ in dims");
+    for wrong in [["s32[2]", "u32[2]"], ["f32[2]", "s32[2]"], ["f32[2]", "u16[2]"]] {
+        of(Op::StochasticConvert, &wrong)
+            .declared("s8[2]")
+            .fails(Operand, "takes floats and unsigned integers of as many bits");
+    }
 }
 
 #[test]

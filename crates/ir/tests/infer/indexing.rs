@@ -20,6 +20,7 @@ fn dynamic_slice_takes_one_index_per_dim() {
     of(dynamic_slice(&[2, 3]), &["f32[4,5]", "s32[3]"]).fails(Operand, "takes 2 scalar indices");
     of(dynamic_slice(&[2]), &["f32[4]", "f32[]"]).fails(Operand, "integer");
     of(dynamic_slice(&[2]), &["f32[4]", "pred[]"]).fails(Operand, "integer");
+    of(dynamic_slice(&[2, 3]), &["f32[4,5]", "s32[]", "s64[]"]).fails(Operand, "differ in type");
     of(dynamic_slice(&[5]), &["f32[4]", "s32[]"]).fails(Attribute, "do not fit f32[4]");
     of(dynamic_slice(&[-1]), &["f32[4]", "s32[]"]).fails(Attribute, "do not fit f32[4]");
     of(dynamic_slice(&[1, 1]), &["f32[4]", "s32[]"]).fails(Attribute, "do not fit f32[4]");
@@ -28,6 +29,7 @@ fn dynamic_slice_takes_one_index_per_dim() {
 #[test]
 fn dynamic_update_slice_keeps_the_array() {
     let of = |operands: &[&str]| of(Op::DynamicUpdateSlice, operands);
+    of(&["f32[4,5]", "f32[1,1]", "s32[]", "u32[]"]).fails(Operand, "differ in type");
     of(&["f32[4,5]", "f32[2,5]", "s32[]", "s32[]"]).gives("f32[4,5]");
     of(&["f32[4,5]", "f32[2,5]", "s32[2]"]).gives("f32[4,5]");
     of(&["f32[4]", "f32[5]", "s32[]"]).fails(Operand, "f32[5] does not fit into f32[4]");
@@ -44,6 +46,17 @@ fn parts_of_dynamic_dims() {
     slice(&[4, 5], "f32[<=4,5]").gives("f32[<=4,5]");
     slice(&[4, 5], "f32[<=4,5]").declared("f32[4,5]").gives("f32[<=4,5]");
     slice(&[2, 5], "f32[<=4,5]").gives("f32[2,5]");
+    // One element is static, even where it is the whole dim; not so of a gather.
+    slice(&[1, 5], "f32[<=1,5]").gives("f32[1,5]");
+    slice(&[1, 5], "f32[<=1,5]").declared("f32[<=1,5]").gives("f32[1,5]");
+    let whole = GatherAttrs {
+        offset_dims: dims(&[1, 2]),
+        collapsed_slice_dims: dims(&[]),
+        start_index_map: dims(&[0]),
+        slice_sizes: dims(&[1, 5]),
+        ..rows()
+    };
+    gather(whole, "f32[<=1,5]", "s32[7,1]").gives("f32[7,<=1,5]");
     slice(&[2, 5], "f32[<=4,5]").declared("f32[<=2,5]").gives("f32[2,5]");
     slice(&[2, 5], "f32[?,5]").gives("f32[2,5]");
     slice(&[5, 5], "f32[<=4,5]").fails(Attribute, "do not fit");
@@ -149,6 +162,21 @@ fn wrong_gathers() {
         ..rows()
     };
     fails(unsorted, "in order, not [1, 0]");
+    let unsorted = GatherAttrs { collapsed_slice_dims: dims(&[1, 0]), ..rows() };
+    fails(unsorted, "collapsed_slice_dims of `gather` must name dims in order, not [1, 0]");
+    let pairs = |of_array: &[i64], of_indices: &[i64]| GatherAttrs {
+        offset_dims: dims(&[2]),
+        collapsed_slice_dims: dims(&[]),
+        start_index_map: dims(&[2]),
+        operand_batching_dims: dims(of_array),
+        start_indices_batching_dims: dims(of_indices),
+        index_vector_dim: 2,
+        ..rows()
+    };
+    let square = |attrs| gather(attrs, "f32[4,4,30]", "s32[4,4,1]");
+    square(pairs(&[1, 0], &[0, 1])).fails(Attribute, "in order, not [1, 0]");
+    // The dims of the indices may have any order.
+    square(pairs(&[0, 1], &[1, 0])).gives("f32[4,4,30]");
     let unpaired = GatherAttrs { start_indices_batching_dims: dims(&[0]), ..rows() };
     fails(unpaired, "batching dims");
     gather(rows(), array, "f32[5,2]").fails(Operand, "integer");
@@ -231,6 +259,20 @@ fn wrong_scatters() {
         .fails(Attribute, "names dim 2");
     of(&ScatterAttrs { inserted_window_dims: dims(&[0]), ..rows.clone() }, &right)
         .fails(Attribute, "window dims");
+    of(&ScatterAttrs { inserted_window_dims: dims(&[1, 0]), ..rows.clone() }, &right)
+        .fails(Attribute, "inserted_window_dims of `scatter` must name dims in order");
+    let paired = |of_array: &[i64]| ScatterAttrs {
+        inserted_window_dims: dims(&[]),
+        scatter_dims_to_operand_dims: dims(&[2]),
+        update_window_dims: dims(&[2]),
+        input_batching_dims: dims(of_array),
+        scatter_indices_batching_dims: dims(&[1, 0]),
+        index_vector_dim: 2,
+        ..rows.clone()
+    };
+    let square = ["f32[4,4,30]", "s32[4,4,1]", "f32[4,4,30]"];
+    of(&paired(&[0, 1]), &square).gives("f32[4,4,30]");
+    of(&paired(&[1, 0]), &square).fails(Attribute, "in order, not [1, 0]");
     of(&ScatterAttrs { scatter_dims_to_operand_dims: dims(&[0]), ..rows.clone() }, &right)
         .fails(Attribute, "scatter_dims_to_operand_dims");
     of(&ScatterAttrs { scatter_dims_to_operand_dims: dims(&[0, 3]), ..rows.clone() }, &right)

@@ -2,7 +2,7 @@
 
 use tilewright_ir::ops::attr::Real;
 use tilewright_ir::ops::linalg::{
-    BatchNormAttrs, CholeskyAttrs, FftAttrs, FftType, TriangularSolveAttrs,
+    BatchNormAttrs, CholeskyAttrs, FftAttrs, FftType, TransposeA, TriangularSolveAttrs,
 };
 use tilewright_ir::ops::random::{
     Distribution, RngAlgorithm, RngAttrs, RngBitGeneratorAttrs, RngStateAttrs,
@@ -29,6 +29,12 @@ fn batch_norms() {
     of(Op::BatchNormGrad(attrs(3)), &inference)
         .fails(Operand, "operand 4 of `batch-norm-grad` must be f32[2,4,4,3], not f32[3]");
     of(Op::BatchNormInference(attrs(3)), &grad).fails(Operand, "operand 4");
+    for element in ["s32", "u8", "pred", "c64"] {
+        let [image, one] = [format!("{element}[4,3]"), format!("{element}[3]")];
+        let operands = [image.as_str(), &one, &one, &one, &image];
+        of(Op::BatchNormTraining(attrs(1)), &operands[..3]).fails(Operand, "takes float arrays");
+        of(Op::BatchNormGrad(attrs(1)), &operands).fails(Operand, "takes float arrays");
+    }
 }
 
 #[test]
@@ -42,7 +48,7 @@ fn square_matrices() {
             left_side,
             lower: true,
             unit_diagonal: false,
-            transpose_a: None,
+            transpose_a: Some(TransposeA::No),
         }))
     };
     of(solve(true), &["f32[5,3,3]", "f32[5,3,2]"]).gives("f32[5,3,2]");
@@ -54,6 +60,11 @@ fn square_matrices() {
     of(solve(true), &["f32[5,3,3]", "f32[4,3,2]"]).fails(Operand, "f32[4,3,2]");
     of(solve(true), &["f32[3,3]", "f64[3,2]"]).fails(Operand, "f64[3,2]");
     of(solve(true), &["f32[]", "f32[]"]).fails(Operand, "square matrices");
+    let default = TriangularSolveAttrs::default();
+    let unsaid = TriangularSolveAttrs { transpose_a: None, ..default.clone() };
+    let solve = |attrs| of(Op::TriangularSolve(Box::new(attrs)), &["f32[3,3]", "f32[2,3]"]);
+    solve(default).gives("f32[2,3]");
+    solve(unsaid).fails(Attribute, "needs transpose_a");
 }
 
 #[test]
@@ -66,7 +77,7 @@ fn linear_algebra_is_of_floats() {
         left_side: true,
         lower: true,
         unit_diagonal: false,
-        transpose_a: None,
+        transpose_a: Some(TransposeA::No),
     }));
     of(solve.clone(), &["f32[2,?,4]", "f32[2,4,3]"]).gives("f32[2,4,3]");
     of(solve, &["s32[4,4]", "s32[4,3]"]).fails(Operand, "takes float or complex arrays");

@@ -124,6 +124,11 @@ fn slice_rounds_up() {
         of(slice(&[wrong]), &["f32[5]"]).fails(Attribute, "does not fit dim 0 of f32[5]");
     }
     of(slice(&[(0, 1, 1)]), &["f32[5,5]"]).fails(Attribute, "needs 2 ranges, not 1");
+    // One element of a dynamic dim is static.
+    of(slice(&[(0, 2, 1)]), &["f32[<=5]"]).gives("f32[<=2]");
+    of(slice(&[(0, 4, 4)]), &["f32[<=5]"]).gives("f32[1]");
+    of(slice(&[(0, 1, 1)]), &["f32[<=1]"]).gives("f32[1]");
+    of(slice(&[(1, 1, 1)]), &["f32[<=5]"]).gives("f32[<=0]");
 }
 
 #[test]

@@ -85,11 +85,13 @@ fn select_and_scatter_has_a_value_for_each_position() {
     };
     let right = ["f32[8]", "f32[4]", "f32[]"];
     rules.of(op(select, scatter), &right).gives("f32[8]");
-    rules
-        .of(op(select, scatter), &["f32[8]", "f32[3]", "f32[]"])
-        .fails(Operand, "one value for each window position [4] and a scalar, not f32[3]");
+    rules.of(op(select, scatter), &["f32[8]", "f32[3]", "f32[]"]).fails(
+        Operand,
+        "one value for each window position [4] and a scalar, all of one type, not f32[3]",
+    );
     rules.of(op(scatter, scatter), &right).fails(Callee, "`select` of");
     rules.of(op(select, select), &right).fails(Callee, "yields pred[]");
     rules.of(op(select, scatter), &["f32[8]", "s32[4]", "f32[]"]).fails(Operand, "s32[4]");
     rules.of(op(select, scatter), &["f32[8]", "f32[4]", "f32[1]"]).fails(Operand, "takes one");
+    rules.of(op(select, scatter), &["f32[8]", "f32[4]", "s32[]"]).fails(Operand, "of one type");
 }

@@ -5,7 +5,6 @@
 //! accesses are whole vectors on vector boundaries as far as the text shows it; the machine
 //! checks the rest at run time. Buffers fit in vector memory, and live values fit in the
 //! registers.
-//! registers.
 
 mod live;
 mod types;

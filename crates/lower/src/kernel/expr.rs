@@ -153,6 +153,19 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
+    /// The number of constants, indices and operations that it consists of.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Self::Constant(_) | Self::Index(_) | Self::Position => 1,
+            Self::Sum(both) | Self::Least(both) => {
+                both.iter().map(Self::nodes).fold(1, usize::saturating_add)
+            }
+            Self::Times(of, _) | Self::Over(of, _) | Self::Modulo(of, _) => {
+                of.nodes().saturating_add(1)
+            }
+        }
+    }
+
     /// Whether it depends on the position.
     pub fn has_position(&self) -> bool {
         match self {

@@ -7,7 +7,7 @@ use tilewright_ir::{CompId, InstId, Module, Op};
 use crate::kernel::{Function, FunctionStep, FunctionValue};
 
 /// Largest number of instructions of a computation, calls included, that is converted.
-const MOST_STEPS: usize = 256;
+const MOST_INSTRUCTIONS: usize = 256;
 
 /// Converts a computation of elementwise ops, constants and calls whose result is a scalar or a
 /// tuple of scalars. `None` for all other computations.
@@ -25,7 +25,8 @@ pub(super) fn function(module: &Module, computation: CompId, name: &str) -> Opti
     }
     function.parameters = parameters.len();
     let arguments: Vec<usize> = (0..parameters.len()).collect();
-    function.results = inline(module, computation, &arguments, &mut function)?;
+    let mut left = MOST_INSTRUCTIONS;
+    function.results = inline(module, computation, &arguments, &mut function, &mut left)?;
     Some(function)
 }
 
@@ -38,12 +39,14 @@ fn push(module: &Module, id: InstId, function: &mut Function) -> Option<usize> {
     Some(place)
 }
 
-/// Adds the steps of a computation and returns the numbers of its results.
+/// Adds the steps of a computation and returns the numbers of its results. `left` is how many
+/// more instructions may be visited; every call takes one, so it bounds the depth of calls, too.
 fn inline(
     module: &Module,
     computation: CompId,
     arguments: &[usize],
     function: &mut Function,
+    left: &mut usize,
 ) -> Option<Vec<usize>> {
     let mut known: FxHashMap<InstId, usize> = FxHashMap::default();
     let parameters = module.computation(computation).parameters();
@@ -53,9 +56,7 @@ fn inline(
         if known.contains_key(&id) || (id == root && matches!(module.op(id), Op::Tuple)) {
             continue;
         }
-        if function.steps.len() >= MOST_STEPS {
-            return None;
-        }
+        *left = left.checked_sub(1)?;
         let operands: Option<SmallVec<[usize; 3]>> =
             module.operands(id).iter().map(|operand| known.get(operand).copied()).collect();
         let operands = operands?;
@@ -66,7 +67,8 @@ fn inline(
                 place
             }
             Op::Copy => *operands.first()?,
-            Op::Call(attrs) => match inline(module, attrs.to_apply, &operands, function)?[..] {
+            Op::Call(attrs) => match inline(module, attrs.to_apply, &operands, function, left)?[..]
+            {
                 [only] => only,
                 _ => return None,
             },

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{InstId, Module, Op, Opcode, Shape, Verified};
 
 use super::executed;
+use super::indices::indices;
 use crate::error::LowerError;
 use crate::kernel::Kernel;
 use crate::strategy::Sequence;
@@ -38,7 +39,7 @@ pub enum HostReason {
     Waits,
     /// Its elements follow from their indices, so reductions do not read it.
     Counts,
-    /// Its result has no users; a control successor may keep it beside a kernel.
+    /// Nothing that is used reads its result; a control successor may keep it beside a kernel.
     Unused,
     /// Lowering supports its op, but not this instruction or not on this target.
     Refused(LowerError),
@@ -60,9 +61,9 @@ impl fmt::Display for HostReason {
             Self::Dynamic => f.write_str("it has dims that are only known at run time"),
             Self::Waits => f.write_str("it waits for its control predecessors"),
             Self::Counts => f.write_str("it only counts, which kernels do without reading it"),
-            Self::Unused => {
-                f.write_str("nothing reads its result, though something may wait for it")
-            }
+            Self::Unused => f.write_str(
+                "nothing that is used reads its result, though something may wait for it",
+            ),
             Self::Refused(error) => error.fmt(f),
         }
     }
@@ -127,14 +128,15 @@ pub(super) fn calls(
     let computations = executed(module).into_iter();
     let instructions = computations.flat_map(|computation| module.instructions(computation));
     let called = instructions.filter(|id| !kernels.contains_key(id) && is_work(module, *id));
+    let counting = counting(module, |id| alone.contains_key(&id));
     let reason = |id: InstId| match (alone.get(&id), refused.get(&id)) {
         (Some(Ok(_)), _) => None,
         (Some(Err(error)), _) => Some(HostReason::Refused((*error).clone())),
         (None, Some(error)) => Some(HostReason::Refused(error.clone())),
         (None, None) => Some(match computed(module, id, true) {
             Err(reason) => reason,
-            Ok(()) if module.users(id).is_empty() => HostReason::Unused,
-            Ok(()) => HostReason::Counts,
+            Ok(()) if counting.contains(&id) => HostReason::Counts,
+            Ok(()) => HostReason::Unused,
         }),
     };
     let call = |id| {
@@ -142,6 +144,26 @@ pub(super) fn calls(
         reason(id).map(|reason| HostCall { id, name, reason })
     };
     called.filter_map(call).collect()
+}
+
+/// The arrays of indices that reduces outside of fusions take without reading them, and what these
+/// arrays are made from.
+fn counting(module: &Verified, is_alone: impl Fn(InstId) -> bool) -> FxHashSet<InstId> {
+    let mut counting = FxHashSet::default();
+    for computation in executed(module) {
+        let order: Vec<InstId> = module.instructions(computation).collect();
+        // Users come before operands.
+        for id in order.into_iter().rev() {
+            let taken = |user: &InstId| {
+                let is_reduce = matches!(module.op(*user), Op::Reduce(_));
+                (is_reduce && is_alone(*user)) || counting.contains(user)
+            };
+            if indices(module, id).is_some() && module.users(id).iter().any(taken) {
+                counting.insert(id);
+            }
+        }
+    }
+    counting
 }
 
 /// Whether an instruction is work for the host. Ops that move no element are not; calls,

@@ -7,6 +7,7 @@
 mod function;
 mod host;
 mod indices;
+mod members;
 mod outline;
 mod partition;
 mod plans;

@@ -13,10 +13,11 @@ use tilewright_ir::{CompId, InstId, Module, Op, Verified};
 use tilewright_target::{MoveKind, Target};
 
 use super::host;
+use super::members::members;
 use super::reduction;
 use crate::codegen::fuse::{Group, MOST_FUSED, Reductions, fused, stays};
 use crate::codegen::reduce::Elements;
-use crate::error::{LowerError, internal};
+use crate::error::{ErrorKind, LowerError, TooLarge, internal};
 use crate::kernel::Kernel;
 
 /// A group with its kernel.
@@ -172,49 +173,54 @@ impl Partition<'_> {
         }
     }
 
-    /// A stored value with the operands that are computed for it.
-    fn group(&self, id: InstId, reach: Reach) -> Option<Group> {
+    /// A stored value with the operands that are computed for it, at most `most` instructions,
+    /// and how many they are.
+    fn group(&self, id: InstId, reach: Reach, most: usize) -> Option<(Group, usize)> {
         let module = self.module;
         let dims = module.array_shape(id)?.dims();
-        let mut seen = FxHashSet::default();
-        let (mut inputs, mut open) = (Vec::new(), VecDeque::from([id]));
-        let mut fused = 0usize;
+        let mut candidates = FxHashSet::default();
+        let mut open = VecDeque::from([id]);
         // Visits the nearest operands first, so that the farthest are stored if the limit is
         // reached.
         while let Some(next) = open.pop_front() {
-            if !seen.insert(next) {
-                continue;
-            }
-            let fits = fused < MOST_FUSED / 2;
-            if next == id || (fits && self.is_inlined(next, dims, reach)) {
-                fused += 1;
+            let fits = candidates.len() < most && self.is_inlined(next, dims, reach);
+            if (next == id || fits) && candidates.insert(next) {
                 open.extend(module.operands(next).iter().copied());
-            } else if !self.is_scalar_constant(next) {
-                inputs.push(next);
             }
         }
+        let (computed, read) = members(module, id, &candidates, &self.places);
+        let mut inputs: Vec<InstId> =
+            read.into_iter().filter(|&id| !self.is_scalar_constant(id)).collect();
         let alone = |&member: &InstId| {
             let source = module.operands(member).first().and_then(|&o| module.array_shape(o));
             let large = source.is_some_and(|source| !stays(self.target, source));
             let pass = matches!(module.op(member), Op::Reduce(_)) && large && member != id;
-            !pass || module.users(member).iter().all(|user| seen.contains(user))
+            !pass || module.users(member).iter().all(|user| computed.contains(user))
         };
-        if reach == Reach::Passes && !seen.iter().all(alone) {
+        if reach == Reach::Passes && !computed.iter().all(alone) {
             return None;
         }
         inputs.sort_by_key(|input| self.places.get(input));
-        Some(Group { name: module.name_of(id).to_owned(), inputs, outputs: vec![id] })
+        let group = Group { name: module.name_of(id).to_owned(), inputs, outputs: vec![id] };
+        Some((group, computed.len()))
     }
 
-    /// The kernel of a stored value with the longest reach that works. If none works, the error
-    /// of the instruction alone.
+    /// The kernel of a stored value with the longest reach that works; a kernel that is wanted at
+    /// too many indices is tried with half of its instructions. If none works, the error of the
+    /// instruction alone.
     fn kernel_of(&self, id: InstId) -> Result<Made, LowerError> {
         let mut why = internal("a stored value that is no array").at(self.module.name_of(id));
         for reach in [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone] {
-            let Some(group) = self.group(id, reach) else { continue };
-            match fused(self.module, &group, self.reductions, self.target) {
-                Ok(kernel) => return Ok((group, kernel)),
-                Err(error) => why = error,
+            let mut most = MOST_FUSED / 2;
+            while let Some((group, count)) = self.group(id, reach, most) {
+                match fused(self.module, &group, self.reductions, self.target) {
+                    Ok(kernel) => return Ok((group, kernel)),
+                    Err(error) => why = error,
+                }
+                if count < 2 || !matches!(why.kind, ErrorKind::TooLarge(TooLarge::Indices)) {
+                    break;
+                }
+                most = count / 2;
             }
         }
         Err(why)

@@ -89,6 +89,7 @@ pub struct ReductionPlan {
 
 /// The reason why there is no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The array does not have a named axis.
     #[error("the array has no such axis: name dims from 0 up to its rank")]

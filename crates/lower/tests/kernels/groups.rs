@@ -5,9 +5,9 @@ use tilewright_lower::error::{NoRoom, TooLarge, Unsupported};
 use tilewright_lower::{Group, LowerError, fused};
 use tilewright_target::Target;
 
-use super::harness::parsed;
+use super::harness::{parsed, the_lowered};
 
-fn target(name: &str) -> Target {
+pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).unwrap()
 }
 
@@ -19,14 +19,14 @@ fn cramped() -> Target {
 }
 
 /// One op of parameters `x0`, `x1` ... as a module.
-fn op(shapes: &[&str], root: &str) -> String {
+pub(crate) fn op(shapes: &[&str], root: &str) -> String {
     let parameters = shapes.iter().enumerate();
     let parameters = parameters.map(|(n, shape)| format!("  x{n} = {shape} parameter({n})\n"));
     format!("HloModule m\nENTRY e {{\n{}  {root}\n}}", parameters.collect::<String>())
 }
 
 /// A group of instructions by name.
-fn group(module: &Verified, inputs: &[&str], outputs: &[&str]) -> Group {
+pub(crate) fn group(module: &Verified, inputs: &[&str], outputs: &[&str]) -> Group {
     let entry = module.entry().unwrap();
     let named =
         |name: &&str| module.instructions(entry).find(|&id| module.name_of(id) == *name).unwrap();
@@ -126,4 +126,31 @@ fn too_many_instructions() {
     let text = op(&["f32[64]"], &format!("{body}  ROOT r = f32[64] abs(v600)"));
     let found = error(&text, &["x0"], &["r"], &target("tpu-like"));
     assert_eq!(found.kind, TooLarge::Instructions(256).into());
+}
+
+/// A call of a computation that calls another twice, and so on, has no function; nor has a chain
+/// of calls, however deep.
+#[test]
+fn computations_that_call_others() {
+    let calls = |count: usize, body: &str| {
+        let mut text = "HloModule m\nc0 { ROOT x = f32[] parameter(0) }\n".to_owned();
+        for n in 1..=count {
+            let callee = n - 1;
+            let body = body.replace("CALLEE", &format!("to_apply=c{callee}"));
+            text += &format!("c{n} {{ x = f32[] parameter(0) {body} }}\n");
+        }
+        text + &format!(
+            "add {{ a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] add(a, b) \
+             ROOT d = f32[] call(c), to_apply=c{count} }}
+ENTRY e {{ x = f32[8] parameter(0) z = f32[] constant(0) \
+             ROOT r = f32[] reduce(x, z), dimensions={{0}}, to_apply=add }}"
+        )
+    };
+    let twice = "a = f32[] call(x), CALLEE ROOT b = f32[] call(a), CALLEE";
+    for (count, body) in [(40, twice), (20_000, "ROOT a = f32[] call(x), CALLEE")] {
+        let module = parsed(&calls(count, body));
+        assert!(tilewright_lower::reduction(&module, the_lowered(&module)).is_none());
+    }
+    let module = parsed(&calls(3, twice));
+    assert!(tilewright_lower::reduction(&module, the_lowered(&module)).is_some());
 }

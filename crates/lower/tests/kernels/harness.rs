@@ -11,7 +11,7 @@ use tilewright_text::{PrintOptions, parse_and_verify};
 
 /// What the interpreter does to elements.
 #[derive(Debug)]
-struct InterpreterArithmetic;
+pub(crate) struct InterpreterArithmetic;
 
 struct Prepared(Elementwise);
 

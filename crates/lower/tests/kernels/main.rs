@@ -6,6 +6,7 @@
 mod accuracy;
 mod groups;
 mod harness;
+mod indices;
 mod large;
 mod patterns;
 mod random;

@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap};
 
-use super::alone::{self, LoneReaders};
 use super::contraction::beside_contractions;
+use super::lone_readers::{self, LoneReaders};
 use super::memory::{is_made, peak};
 use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
-use super::stores::{self, SharedStores};
+use super::shared_stores::{self, SharedStores};
 use super::sweeps::{MemorySweeps, Scratch};
 use super::total::Total;
 use super::{Cost, CostModel, Weighed, as_f64};
@@ -253,20 +253,23 @@ impl<'a> Ledger<'a> {
             MemorySweeps::of((module, entry), &self.model, &self.facts, &is_large, scratch).count()
         } else {
             let mut lone = LoneReaders::default();
-            lone.enter(entry, alone::View { module, facts: &self.facts, is_large: &is_large });
+            lone.enter(
+                entry,
+                lone_readers::View { module, facts: &self.facts, is_large: &is_large },
+            );
             lone.count(entry)
         }
     }
 
-    fn stores_view<'m>(&'m self, module: &'m Module) -> stores::View<'m> {
+    fn stores_view<'m>(&'m self, module: &'m Module) -> shared_stores::View<'m> {
         let (many, fusions) = (self.model.target.library_elements, &self.fusions);
-        stores::View { module, facts: &self.facts, many, fusions }
+        shared_stores::View { module, facts: &self.facts, many, fusions }
     }
 
     /// The readers of the large arrays of all computations.
     fn lone_readers(&self, module: &Module) -> LoneReaders {
         let is_large = |id: InstId| self.facts.role(id).is_large;
-        let view = alone::View { module, facts: &self.facts, is_large: &is_large };
+        let view = lone_readers::View { module, facts: &self.facts, is_large: &is_large };
         let mut lone = LoneReaders::default();
         module.computations().iter().for_each(|&computation| lone.enter(computation, view));
         lone
@@ -318,12 +321,12 @@ impl<'a> Ledger<'a> {
         let edited = met.len();
         if let Some(lone) = &mut self.lone {
             let is_large = |id: InstId| facts.role(id).is_large;
-            lone.update(&met[..edited], alone::View { module, facts, is_large: &is_large });
+            lone.update(&met[..edited], lone_readers::View { module, facts, is_large: &is_large });
             met.extend(lone.changed());
         }
         if let Some(stores) = &mut self.stores {
             let (many, fusions) = (self.model.target.library_elements, &self.fusions);
-            stores.update(&met[..edited], stores::View { module, facts, many, fusions });
+            stores.update(&met[..edited], shared_stores::View { module, facts, many, fusions });
             met.extend(stores.changed());
         }
     }

@@ -11,10 +11,10 @@
 //! before it is made. What only a whole module shows is in `ledger.rs`: what is read
 //! again, results that nothing reads, and how often kernels wait for main memory.
 
-mod alone;
 mod amount;
 mod contraction;
 mod ledger;
+mod lone_readers;
 mod memo;
 mod memory;
 mod module;
@@ -23,7 +23,7 @@ mod ready;
 mod residency;
 mod roles;
 pub(crate) mod shared;
-mod stores;
+mod shared_stores;
 mod sweeps;
 mod total;
 mod window;

@@ -4,11 +4,10 @@
 //! run at the earliest (`ready.rs`): an elementwise op in the same sweep as its
 //! operands, an op that needs a whole sum in the sweep after it. Sums of rows that vector
 //! memory holds are there as soon as the row is, so that a computation on a row and its own
-//! sum needs no second sweep. On a target that shares sweeps, all readers of an array
-//! in one sweep read it once, and a sum that nothing needs yet waits for a sweep that
-//! reads its array anyway; on others, each reduction and each result reads it for
-//! itself. [`CostModel`] counts the first reading of an array where it is made; this file
-//! counts the others.
+//! sum needs no second sweep. All readers of an array in one sweep read it once, and a sum
+//! that nothing needs yet waits for a sweep that reads its array anyway. [`CostModel`] counts
+//! the first reading of an array where it is made; this file counts the others, on targets
+//! that share sweeps. For other targets see `lone_readers.rs`.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;

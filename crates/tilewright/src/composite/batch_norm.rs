@@ -1,6 +1,6 @@
 //! Batch norms, as in training.
 
-use tilewright_ir::{BuildError, Builder, InstId};
+use tilewright_ir::{BuildError, Builder, Dims, InstId};
 
 use super::norm::{Groups, Norm, Split};
 use super::operand::Operand;
@@ -30,8 +30,8 @@ pub fn batch_norm(
     channel: i64,
     norm: &Norm,
 ) -> Result<BatchNorm, BuildError> {
-    let operand = Operand::of_floats(b, "batch_norm", x)?;
-    let channel = operand.dim(channel)?;
+    let operand = Operand::of_floats(b, "batch_norm", "x", x)?;
+    let channel = operand.dim("channel", channel)?;
     let dims = operand.other_dims(&[channel]);
     let wide = operand.widened(b)?;
     let Normal { y, mean, variance } = norm.normalize(b, &operand, wide, &dims, &[channel])?;
@@ -52,10 +52,10 @@ pub fn ghost_batch_norm(
     channel: i64,
     norm: &Norm,
 ) -> Result<BatchNorm, BuildError> {
-    let operand = Operand::of_floats(b, "ghost_batch_norm", x)?;
+    let operand = Operand::of_floats(b, "ghost_batch_norm", "x", x)?;
     let groups = batch.count;
-    let [batch, channel] = [operand.dim(batch.dim)?, operand.dim(channel)?];
-    let kept = operand.dims(&[batch, channel])?;
+    let [batch, channel] = [operand.dim("batch", batch.dim)?, operand.dim("channel", channel)?];
+    let kept = operand.distinct("channel", Dims::from_slice(&[batch, channel]))?;
     let split = Split::new(&operand, batch, groups)?;
     let grouped = split.apply(b, &operand)?;
     let (dims, kept) = (split.moved(&operand.other_dims(&kept), true), split.moved(&kept, false));

@@ -19,7 +19,7 @@ const PLACE: ElementType = ElementType::S32;
 /// If `x` is not an array of integers, truth values, f16, bf16, f32 or f64, the dim does not
 /// exist or is empty, or s32 cannot count its elements.
 pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
-    place_of(b, Operand::of(b, "argmax", x)?, dim, Direction::Gt)
+    place_of(b, Operand::of(b, "argmax", "x", x)?, dim, Direction::Gt)
 }
 
 /// The index (s32) of the least element along `dim`, which is removed; of equal elements the
@@ -30,7 +30,7 @@ pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
 /// # Errors
 /// The errors of [`argmax`].
 pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
-    place_of(b, Operand::of(b, "argmin", x)?, dim, Direction::Lt)
+    place_of(b, Operand::of(b, "argmin", "x", x)?, dim, Direction::Lt)
 }
 
 /// The `k` greatest elements along `dim` in descending order, and their indices as s32; both
@@ -43,7 +43,7 @@ pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
 /// If `x` is not an array of real numbers, the dim does not exist or has fewer than `k`
 /// elements, or s32 cannot count them.
 pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, InstId), BuildError> {
-    let operand = Operand::of(b, "top_k", x)?;
+    let operand = Operand::of(b, "top_k", "x", x)?;
     let dim = placed_dim(&operand, dim)?;
     let (element_type, size) = (operand.element_type(), operand.size(dim));
     if element_type.is_complex() || element_type == ElementType::Pred {
@@ -117,7 +117,7 @@ fn chooser(b: &mut Builder, operand: &Operand, direction: Direction) -> Result<C
 
 /// Checks for a dim whose indices fit in s32.
 fn placed_dim(operand: &Operand, dim: i64) -> Result<i64, BuildError> {
-    let dim = operand.dim(dim)?;
+    let dim = operand.dim("dim", dim)?;
     let size = operand.size(dim);
     if i32::try_from(size).is_err() {
         return Err(

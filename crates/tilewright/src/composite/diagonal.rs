@@ -2,7 +2,7 @@
 
 use tilewright_ir::ops::indexing::GatherAttrs;
 use tilewright_ir::types::literal::{ArrayLiteral, Data};
-use tilewright_ir::{BuildError, Builder, ElementType, InstId, Opcode, Shape};
+use tilewright_ir::{BuildError, Builder, Dims, ElementType, InstId, Opcode, Shape};
 
 use super::operand::Operand;
 
@@ -22,9 +22,9 @@ pub fn diagonal(
     dim1: i64,
     dim2: i64,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of(b, "diagonal", x)?;
-    let [dim1, dim2] = [operand.dim(dim1)?, operand.dim(dim2)?];
-    let gone = operand.dims(&[dim1, dim2])?;
+    let operand = Operand::of(b, "diagonal", "x", x)?;
+    let [dim1, dim2] = [operand.dim("dim1", dim1)?, operand.dim("dim2", dim2)?];
+    let gone = operand.distinct("dim2", Dims::from_slice(&[dim1, dim2]))?;
     // A negative start belongs to the other dim.
     let start = [offset.checked_neg().unwrap_or(i64::MAX).max(0), offset.max(0)];
     let left = |dim, start| operand.size(dim).saturating_sub(start).max(0);

@@ -39,8 +39,8 @@ pub fn layer_norm(
     dims: &[i64],
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "layer_norm", x)?;
-    let dims = operand.dims(dims)?;
+    let operand = Operand::of_floats(b, "layer_norm", "x", x)?;
+    let dims = operand.dims("dims", dims)?;
     let kept = operand.other_dims(&dims);
     let wide = operand.widened(b)?;
     let Normal { y, .. } = norm.normalize(b, &operand, wide, &dims, &kept)?;
@@ -58,8 +58,8 @@ pub fn rms_norm(
     dims: &[i64],
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "rms_norm", x)?;
-    let dims = operand.dims(dims)?;
+    let operand = Operand::of_floats(b, "rms_norm", "x", x)?;
+    let dims = operand.dims("dims", dims)?;
     check_epsilon(&operand, norm.epsilon)?;
     let wide = operand.widened(b)?;
     let square = mean_of_squares(b, wide, &dims)?;
@@ -82,9 +82,11 @@ pub fn instance_norm(
     channel: i64,
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "instance_norm", x)?;
-    let channel = operand.dim(channel)?;
-    let kept = operand.dims(&[batch, &[channel]].concat())?;
+    let operand = Operand::of_floats(b, "instance_norm", "x", x)?;
+    let mut kept = operand.dims("batch", batch)?;
+    let channel = operand.dim("channel", channel)?;
+    kept.push(channel);
+    let kept = operand.distinct("channel", kept)?;
     let dims = operand.other_dims(&kept);
     let wide = operand.widened(b)?;
     let Normal { y, .. } = norm.normalize(b, &operand, wide, &dims, &kept)?;
@@ -113,9 +115,11 @@ pub fn group_norm(
     channels: Groups,
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "group_norm", x)?;
-    let channel = operand.dim(channels.dim)?;
-    let kept = operand.dims(&[batch, &[channel]].concat())?;
+    let operand = Operand::of_floats(b, "group_norm", "x", x)?;
+    let mut kept = operand.dims("batch", batch)?;
+    let channel = operand.dim("channels", channels.dim)?;
+    kept.push(channel);
+    let kept = operand.distinct("channels", kept)?;
     let split = Split::new(&operand, channel, channels.count)?;
     let grouped = split.apply(b, &operand)?;
     let (dims, kept) = (split.moved(&operand.other_dims(&kept), true), split.moved(&kept, false));
@@ -138,8 +142,8 @@ pub fn weight_norm(
     epsilon: f64,
     scale: Option<InstId>,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "weight_norm", v)?;
-    let kept = operand.dims(kept)?;
+    let operand = Operand::of_floats(b, "weight_norm", "v", v)?;
+    let kept = operand.dims("kept", kept)?;
     check_epsilon(&operand, epsilon)?;
     let wide = operand.widened(b)?;
     let squares = b.binary(Opcode::Multiply, wide, wide)?;
@@ -257,6 +261,6 @@ fn parameter(
             operand.error(name, format!("the {name} is {shape}, and must have dims {sizes:?}"))
         );
     }
-    Operand::of_floats(b, operand.composite, id)?;
+    Operand::of_floats(b, operand.composite, name, id)?;
     convert(b, id, operand.moment_type())
 }

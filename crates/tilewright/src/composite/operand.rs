@@ -4,21 +4,32 @@
 use tilewright_ir::shape::{Dims, checked_product};
 use tilewright_ir::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Opcode};
 
-/// An array, with the name of the composite.
+/// An array, with the name of the composite and of its argument.
 pub(super) struct Operand {
     pub(super) composite: &'static str,
+    argument: &'static str,
     pub(super) id: InstId,
     pub(super) shape: ArrayShape,
 }
 
 impl Operand {
     /// Checks for an array of static dims.
-    pub(super) fn of(b: &Builder, composite: &'static str, id: InstId) -> Result<Self, BuildError> {
-        let shape = b.array_shape(id)?;
-        let operand = Self { composite, id, shape: shape.without_layout() };
+    pub(super) fn of(
+        b: &Builder,
+        composite: &'static str,
+        argument: &'static str,
+        id: InstId,
+    ) -> Result<Self, BuildError> {
+        let shape = b.array_shape(id).map_err(|error| match error {
+            BuildError::NotAnArray { name, .. } => {
+                BuildError::NotAnArray { method: composite, name }
+            }
+            other => other,
+        })?;
+        let operand = Self { composite, argument, id, shape: shape.without_layout() };
         if !shape.is_static() || checked_product(shape.dims()).is_none() {
             return Err(
-                operand.error("operand", format!("it takes an array of static dims, not {shape}"))
+                operand.error(argument, format!("it takes an array of static dims, not {shape}"))
             );
         }
         Ok(operand)
@@ -28,9 +39,10 @@ impl Operand {
     pub(super) fn of_floats(
         b: &Builder,
         composite: &'static str,
+        argument: &'static str,
         id: InstId,
     ) -> Result<Self, BuildError> {
-        let operand = Self::of(b, composite, id)?;
+        let operand = Self::of(b, composite, argument, id)?;
         match operand.element_type() {
             ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => {
                 Ok(operand)
@@ -38,7 +50,7 @@ impl Operand {
             other => {
                 let types = "f16, bf16, f32 or f64";
                 let why = format!("it takes elements of {types}, not {other}; convert them first");
-                Err(operand.error("operand", why))
+                Err(operand.error(operand.argument, why))
             }
         }
     }
@@ -60,22 +72,35 @@ impl Operand {
         }
     }
 
-    /// Converts a dim number, which may be negative, to one of HLO.
-    pub(super) fn dim(&self, dim: i64) -> Result<i64, BuildError> {
+    /// Converts a dim number that an argument says, which may be negative, to one of HLO.
+    pub(super) fn dim(&self, argument: &'static str, dim: i64) -> Result<i64, BuildError> {
         let rank = i64::try_from(self.shape.rank()).unwrap_or(i64::MAX);
         let from_start = if dim < 0 { dim.checked_add(rank) } else { Some(dim) };
         from_start.filter(|d| (0..rank).contains(d)).ok_or_else(|| {
-            self.error("dims", format!("there is no dim {dim} in {}, which has {rank}", self.shape))
+            self.error(
+                argument,
+                format!("there is no dim {dim} in {}, which has {rank}", self.shape),
+            )
         })
     }
 
-    /// Converts dim numbers to those of HLO, ascending.
-    pub(super) fn dims(&self, dims: &[i64]) -> Result<Dims, BuildError> {
-        let mut found: Dims = dims.iter().map(|&d| self.dim(d)).collect::<Result<_, _>>()?;
+    /// Converts dim numbers that an argument says to those of HLO, ascending.
+    pub(super) fn dims(&self, argument: &'static str, dims: &[i64]) -> Result<Dims, BuildError> {
+        let found: Result<Dims, _> = dims.iter().map(|&d| self.dim(argument, d)).collect();
+        self.distinct(argument, found?)
+    }
+
+    /// Sorts dims of HLO, the last of which an argument says; no two may be equal.
+    pub(super) fn distinct(
+        &self,
+        argument: &'static str,
+        mut found: Dims,
+    ) -> Result<Dims, BuildError> {
         found.sort_unstable();
         match found.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => {
-                Err(self.error("dims", format!("dim {} is named twice in {dims:?}", pair[0])))
+                Err(self
+                    .error(argument, format!("dim {} of {} is named twice", pair[0], self.shape)))
             }
             None => Ok(found),
         }

@@ -45,8 +45,8 @@ fn parts(
     x: InstId,
     dims: &[i64],
 ) -> Result<Parts, BuildError> {
-    let operand = Operand::of_floats(b, composite, x)?;
-    let dims = operand.dims(dims)?;
+    let operand = Operand::of_floats(b, composite, "x", x)?;
+    let dims = operand.dims("dims", dims)?;
     let kept = operand.other_dims(&dims);
     let greatest = greatest(b, &operand, &dims)?;
     let shifted = with_spread(b, Opcode::Subtract, x, greatest, &kept)?;

@@ -22,8 +22,8 @@ pub enum Variance {
 /// # Errors
 /// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct dims of it.
 pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "mean", x)?;
-    let dims = operand.dims(dims)?;
+    let operand = Operand::of_floats(b, "mean", "x", x)?;
+    let dims = operand.dims("dims", dims)?;
     let x = operand.widened(b)?;
     let mean = mean_of(b, x, &dims)?;
     operand.narrowed(b, mean)
@@ -44,8 +44,8 @@ pub fn variance(
     correction: f64,
     form: Variance,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "variance", x)?;
-    let dims = operand.dims(dims)?;
+    let operand = Operand::of_floats(b, "variance", "x", x)?;
+    let dims = operand.dims("dims", dims)?;
     if !correction.is_finite() {
         return Err(
             operand.error("correction", format!("the correction {correction} is not finite"))

@@ -28,3 +28,30 @@ ENTRY e {{
         agrees(Near::Same, &text);
     }
 }
+
+/// Values at many indices, which took exponential time.
+#[test]
+fn sums_of_shifts_and_chains_of_reshapes() {
+    let steps = (0..6).map(|n| {
+        let (by, left) = (1 << n, 64 - (1 << n));
+        format!(
+            "cut{n} = s32[{left}] slice(x{n}), slice={{[0:{left}]}}
+  p{n} = s32[64] pad(cut{n}, z), padding={by}_0
+  x{} = s32[64] add(x{n}, p{n})\n  ",
+            n + 1
+        )
+    });
+    let sums: String = steps.collect();
+    let root = format!("z = s32[] constant(0)\n  {sums}ROOT r = s32[64] negate(x6)");
+    agrees(Near::Same, &op(&["s32[64]"], &root));
+    let steps = (0..12).map(|n| {
+        format!(
+            "t{n} = f32[7,5,3] transpose(x{n}), dimensions={{2,1,0}}
+  x{} = f32[3,5,7] reshape(t{n})\n  ",
+            n + 1
+        )
+    });
+    let turns: String = steps.collect();
+    let root = format!("{turns}ROOT r = f32[3,5,7] negate(x12)");
+    agrees(Near::Same, &op(&["f32[3,5,7]"], &root));
+}

@@ -34,6 +34,28 @@ ENTRY e {
     }
 }
 
+/// Nobody says in which precision the sum is computed, so there is no kernel; the error names the
+/// instruction of the program.
+#[test]
+fn floats_of_different_precision() {
+    let text = "HloModule mixed
+ENTRY e {
+  p = f32[8,128] parameter(0)
+  q = bf16[8,128] parameter(1)
+  ROOT r = f32[8,128] add(p, q)
+}";
+    let module = parsed(text);
+    let inputs = random_inputs(&module, 0).unwrap();
+    let target = target("tpu-like");
+    let limits = Limits::default();
+    let ran = simulate::run(&module, &inputs, &target, Strategy::Fused, &limits).map(drop);
+    let kernels = lowering::module_kernels(&module, &target, Strategy::Fused).map(drop);
+    for error in [ran.unwrap_err(), kernels.unwrap_err()] {
+        assert_eq!(error.place().as_deref(), Some("r"), "{error}");
+        assert!(error.to_string().contains("different precision"), "{error}");
+    }
+}
+
 /// Of what is combined axis by axis, something must be known that changes nothing.
 #[test]
 fn what_has_no_identity_is_done_in_one_pass() {

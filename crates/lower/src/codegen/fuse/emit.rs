@@ -1,6 +1,8 @@
 //! Computes values of instructions in registers. Each is set in the outermost loop in which all
 //! its operands are known.
 
+use std::ops::RangeInclusive;
+
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::element::NumberClass;
@@ -11,10 +13,10 @@ use tilewright_ir::{
 };
 use tilewright_target::Target;
 
-use super::array;
 use super::load::Region;
 use super::scope::{DimExpr, Scope};
-use super::view::operand_index;
+use super::view::{MOST_NODES, operand_index};
+use super::{MOST_FUSED, array};
 use crate::codegen::reduce::blocks::Loop;
 use crate::codegen::reduce::state::{Statements, apply, convert, set};
 use crate::error::{LowerError, TooLarge, Unsupported, internal};
@@ -61,6 +63,8 @@ pub(super) struct Emitter<'a> {
     pub(super) regions: Vec<Region>,
     /// The addresses that gathers read from.
     pub(super) gathers: Vec<Expr>,
+    /// The values computed so far, and the nodes of their indices.
+    spent: usize,
 }
 
 impl<'a> Emitter<'a> {
@@ -83,7 +87,18 @@ impl<'a> Emitter<'a> {
             rows: FxHashMap::default(),
             regions: Vec::new(),
             gathers: Vec::new(),
+            spent: 0,
         }
+    }
+
+    /// Counts a value at an index.
+    fn spend(&mut self, index: &[DimExpr]) -> Result<(), LowerError> {
+        let nodes = index.iter().map(DimExpr::nodes).fold(0, usize::saturating_add);
+        self.spent = self.spent.saturating_add(nodes).saturating_add(1);
+        if nodes > MOST_NODES || self.spent > MOST_SPENT {
+            return Err(TooLarge::Indices.into());
+        }
+        Ok(())
     }
 
     /// Returns a register with the elements of an instruction at the given indices.
@@ -100,6 +115,7 @@ impl<'a> Emitter<'a> {
         if let Some((at, register)) = self.rows.get(&id) {
             return if at == index { Ok(*register) } else { Err(Unsupported::Unlike.into()) };
         }
+        self.spend(index)?;
         let module = self.module;
         let register = match (self.homes.get(&id), module.op(id)) {
             (Some(&home), _) => self.load(build, (id, home), index, None)?,
@@ -230,12 +246,33 @@ impl<'a> Emitter<'a> {
         element_type: ElementType,
     ) -> Result<RegisterId, LowerError> {
         let along = self.scope.placed(along);
-        let level = self.scope.level(&along);
         let is_integer =
             matches!(element_type.class(), NumberClass::Signed | NumberClass::Unsigned);
-        let counted = if is_integer { element_type } else { ElementType::S32 };
+        let counted = if is_integer { element_type } else { self.counting_type(&along) };
+        self.positions(build, along, counted, element_type)
+    }
+
+    /// The type that holds an index at every position: `s32` where it is large enough.
+    fn counting_type(&self, along: &Expr) -> ElementType {
+        let scope = &self.scope;
+        let range = along.range_at(scope.positions(), &|index| scope.range(index));
+        let fits = |range: RangeInclusive<i64>| {
+            i32::try_from(*range.start()).is_ok() && i32::try_from(*range.end()).is_ok()
+        };
+        if range.is_some_and(fits) { ElementType::S32 } else { ElementType::S64 }
+    }
+
+    /// An index as integers of one type, converted to another.
+    fn positions(
+        &mut self,
+        build: &mut Build,
+        along: Expr,
+        counted: ElementType,
+        element_type: ElementType,
+    ) -> Result<RegisterId, LowerError> {
+        let level = self.scope.level(&along);
         let register = self.set_at(build, "i", counted, Value::Positions(along), level);
-        if is_integer {
+        if counted == element_type {
             return Ok(register);
         }
         Ok(self.set(build, "i", element_type, convert(register)?))
@@ -249,11 +286,15 @@ impl<'a> Emitter<'a> {
         direction: Direction,
         bound: i64,
     ) -> Result<RegisterId, LowerError> {
-        let counted = self.counted(build, along, ElementType::S32)?;
-        let bound = i32::try_from(bound).map_err(|_| TooLarge::Elements)?;
-        let bound = ArrayLiteral::new(ElementType::S32, [], Data::S32(vec![bound]));
+        let along = self.scope.placed(along);
+        let (counting, bound) = match (self.counting_type(&along), i32::try_from(bound)) {
+            (ElementType::S32, Ok(bound)) => (ElementType::S32, Data::S32(vec![bound])),
+            _ => (ElementType::S64, Data::S64(vec![bound])),
+        };
+        let counted = self.positions(build, along, counting, counting)?;
+        let bound = ArrayLiteral::new(counting, [], bound);
         let bound = Literal::Array(bound.map_err(|_| internal("a number that is no literal"))?);
-        let bound = self.set(build, "c", ElementType::S32, Value::Splat(bound));
+        let bound = self.set(build, "c", counting, Value::Splat(bound));
         let op = Op::Compare(Box::new(CompareAttrs { direction, order: None }));
         let value = Value::Apply(op, smallvec![counted, bound]);
         Ok(self.set(build, "is", ElementType::Pred, value))
@@ -423,6 +464,10 @@ impl<'a> Emitter<'a> {
         before
     }
 }
+
+/// Largest number of values, and nodes of their indices, that an emitter computes. A kernel of as
+/// many instructions as there may be has 64 for each.
+const MOST_SPENT: usize = 64 * MOST_FUSED;
 
 /// Largest number of moves that the search for a constant follows.
 const MOST_LOOKED_THROUGH: usize = 8;

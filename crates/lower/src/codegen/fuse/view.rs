@@ -5,7 +5,11 @@ use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
 use super::array;
 use super::scope::{DimExpr, Scope};
-use crate::error::{LowerError, Unsupported, internal};
+use crate::error::{LowerError, TooLarge, Unsupported, internal};
+
+/// Largest number of nodes of an index. Each reshape whose dims do not nest in those of its
+/// operand multiplies them.
+pub(super) const MOST_NODES: usize = 256;
 
 /// The index in the operand of the element at an index of the result; `None` for ops that
 /// compute or have several operands.
@@ -73,6 +77,9 @@ fn reshaped(
         place = place + along.clone() * low;
     }
     let place = scope.simple(place);
+    if place.nodes() > MOST_NODES {
+        return Err(TooLarge::Indices.into());
+    }
     let digit = |(&size, low): (&i64, i64)| {
         let above = place.clone().quotient(low.max(1));
         scope.simple(if size > 0 { above.remainder(size) } else { above })
