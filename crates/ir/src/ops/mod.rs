@@ -154,6 +154,16 @@ macro_rules! define_ops {
                 }
             }
 
+            /// Whether the op has attributes.
+            pub const fn has_attributes(self) -> bool {
+                match self {
+                    $(Self::$variant => {
+                        let payload: &[&str] = &[$(stringify!($payload))?];
+                        !payload.is_empty()
+                    })*
+                }
+            }
+
             const fn flags(self) -> u16 {
                 match self {
                     $(Self::$variant => 0 $(| $flag)*,)*

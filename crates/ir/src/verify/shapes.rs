@@ -1,23 +1,28 @@
 //! Checks that every declared shape is its op's result shape, and that entry layouts match.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::Report;
 use crate::diag::{Code, Place};
-use crate::entity::InstId;
+use crate::entity::{InstId, ShapeId};
 use crate::infer::{ShapeErrorKind, infer_mixed};
 use crate::module::Module;
-use crate::ops::Op;
 use crate::ops::control::AsyncAttrs;
+use crate::ops::{Op, Opcode};
 use crate::types::shape::Shape;
 
 pub(super) fn check(module: &Module, report: &mut Report) {
     let mut chains = Chains::default();
+    let mut known: FxHashSet<Plain> = FxHashSet::default();
     for &computation in module.computations() {
         for id in module.instructions(computation) {
             if report.is_exhausted() {
                 return;
+            }
+            let plain = Plain::of(module, id);
+            if plain.is_some_and(|plain| known.contains(&plain)) {
+                continue;
             }
             let operands: SmallVec<[&Shape; 4]> =
                 module.operands(id).iter().map(|&o| module.shape(o)).collect();
@@ -34,6 +39,8 @@ pub(super) fn check(module: &Module, report: &mut Report) {
                     chains.follow(module, id);
                     if inferred.mixes_precision {
                         report.mixes_precision.get_or_insert(id);
+                    } else {
+                        known.extend(plain);
                     }
                 }
                 Err(error) => {
@@ -43,6 +50,31 @@ pub(super) fn check(module: &Module, report: &mut Report) {
         }
     }
     check_entry_layout(module, report);
+}
+
+/// An elementwise op without attributes, and its shapes: all that its shape rule depends on. Most
+/// instructions of a module are like another one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Plain {
+    opcode: Opcode,
+    operands: [Option<ShapeId>; 3],
+    result: ShapeId,
+}
+
+impl Plain {
+    fn of(module: &Module, id: InstId) -> Option<Self> {
+        let opcode = module.opcode(id);
+        let shape = |id: InstId| module.instruction(id).shape_id();
+        let mut operands = [None; 3];
+        let all = module.operands(id);
+        if !opcode.is_elementwise() || opcode.has_attributes() || all.len() > operands.len() {
+            return None;
+        }
+        for (place, &operand) in operands.iter_mut().zip(all) {
+            *place = Some(shape(operand));
+        }
+        Some(Self { opcode, operands, result: shape(id) })
+    }
 }
 
 /// The attributes of each asynchronous start, by the instructions that continue it. Ops that
