@@ -6,21 +6,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::{InstId, Module, Op};
 
-/// Largest number of indices at which a kernel computes one instruction. Further ones would
-/// multiply the instructions before it.
-const MOST_INDICES: usize = 4;
-
 /// The number of an index; 0 is that of the stored value.
 type IndexNumber = usize;
 
 /// The instructions among `candidates` that are computed for a stored value, and the values that
-/// they read. Candidates that are wanted at many indices are read, too: if each were computed at
-/// all its indices, a chain of slices would have exponentially many values.
+/// they read. Candidates that may be wanted at more than `most` indices are read, too, if `most` is
+/// given: if each were computed at all its indices, a chain of slices would have exponentially many
+/// values.
 pub(super) fn members(
     module: &Module,
     stored: InstId,
     candidates: &FxHashSet<InstId>,
     places: &FxHashMap<InstId, usize>,
+    most: Option<usize>,
 ) -> (FxHashSet<InstId>, Vec<InstId>) {
     let (mut computed, mut read) = (FxHashSet::default(), Vec::new());
     let mut wanted: FxHashMap<InstId, SmallVec<[IndexNumber; 4]>> = FxHashMap::default();
@@ -31,7 +29,7 @@ pub(super) fn members(
     let mut next: IndexNumber = 1;
     while let Some((_, id)) = open.pop_last() {
         let indices = wanted.get(&id).cloned().unwrap_or_default();
-        let few = indices.len() <= MOST_INDICES || is_free(module.op(id));
+        let few = most.is_none_or(|most| indices.len() <= most) || is_free(module.op(id));
         if !(id == stored || (few && candidates.contains(&id))) {
             read.push(id);
             continue;
@@ -54,7 +52,7 @@ pub(super) fn members(
             let of = wanted.entry(operand).or_default();
             for index in indices {
                 // One more than the most says that there are too many.
-                if of.len() <= MOST_INDICES && !of.contains(&index) {
+                if of.len() <= most.unwrap_or(0) && !of.contains(&index) {
                     of.push(index);
                 }
             }

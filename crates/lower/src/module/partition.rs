@@ -106,6 +106,15 @@ enum Reach {
     Alone,
 }
 
+/// What bounds a group.
+#[derive(Clone, Copy)]
+struct GroupLimits {
+    /// Largest number of instructions.
+    instructions: usize,
+    /// Largest number of indices at which one instruction may be wanted, if there is one.
+    indices: Option<usize>,
+}
+
 impl Partition<'_> {
     /// Whether kernels can compute an instruction.
     fn is_computed(&self, id: InstId) -> bool {
@@ -173,9 +182,9 @@ impl Partition<'_> {
         }
     }
 
-    /// A stored value with the operands that are computed for it, at most `most` instructions,
-    /// and how many they are.
-    fn group(&self, id: InstId, reach: Reach, most: usize) -> Option<(Group, usize)> {
+    /// A stored value with the operands that are computed for it, and how many instructions these
+    /// are.
+    fn group(&self, id: InstId, reach: Reach, limits: GroupLimits) -> Option<(Group, usize)> {
         let module = self.module;
         let dims = module.array_shape(id)?.dims();
         let mut candidates = FxHashSet::default();
@@ -183,12 +192,12 @@ impl Partition<'_> {
         // Visits the nearest operands first, so that the farthest are stored if the limit is
         // reached.
         while let Some(next) = open.pop_front() {
-            let fits = candidates.len() < most && self.is_inlined(next, dims, reach);
+            let fits = candidates.len() < limits.instructions && self.is_inlined(next, dims, reach);
             if (next == id || fits) && candidates.insert(next) {
                 open.extend(module.operands(next).iter().copied());
             }
         }
-        let (computed, read) = members(module, id, &candidates, &self.places);
+        let (computed, read) = members(module, id, &candidates, &self.places, limits.indices);
         let mut inputs: Vec<InstId> =
             read.into_iter().filter(|&id| !self.is_scalar_constant(id)).collect();
         let alone = |&member: &InstId| {
@@ -205,14 +214,14 @@ impl Partition<'_> {
         Some((group, computed.len()))
     }
 
-    /// The kernel of a stored value with the longest reach that works; a kernel that is wanted at
-    /// too many indices is tried with half of its instructions. If none works, the error of the
+    /// The kernel of a stored value with the longest reach that works. If its values are wanted at
+    /// too many indices, those that are wanted at several are stored, then half of them. If none works, the error of the
     /// instruction alone.
     fn kernel_of(&self, id: InstId) -> Result<Made, LowerError> {
         let mut why = internal("a stored value that is no array").at(self.module.name_of(id));
         for reach in [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone] {
-            let mut most = MOST_FUSED / 2;
-            while let Some((group, count)) = self.group(id, reach, most) {
+            let mut limits = GroupLimits { instructions: MOST_FUSED / 2, indices: None };
+            while let Some((group, count)) = self.group(id, reach, limits) {
                 match fused(self.module, &group, self.reductions, self.target) {
                     Ok(kernel) => return Ok((group, kernel)),
                     Err(error) => why = error,
@@ -220,7 +229,10 @@ impl Partition<'_> {
                 if count < 2 || !matches!(why.kind, ErrorKind::TooLarge(TooLarge::Indices)) {
                     break;
                 }
-                most = count / 2;
+                if limits.indices.is_some() {
+                    limits.instructions = count / 2;
+                }
+                limits.indices = Some(MOST_INDICES);
             }
         }
         Err(why)
@@ -391,6 +403,10 @@ fn in_order(module: &Module, made: Vec<Made>) -> Vec<Made> {
     let mut made: Vec<Option<Made>> = made.into_iter().map(Some).collect();
     order.into_iter().filter_map(|place| made.get_mut(place)?.take()).collect()
 }
+
+/// Largest number of indices at which a kernel computes one instruction, where it would compute too
+/// many values otherwise.
+const MOST_INDICES: usize = 4;
 
 /// Largest number of groups that are tried as a partner for a merge.
 const MOST_TRIED: usize = 4;

@@ -16,7 +16,7 @@ use tilewright_target::Target;
 use super::load::Region;
 use super::scope::{DimExpr, Scope};
 use super::view::{MOST_NODES, operand_index};
-use super::{MOST_FUSED, array};
+use super::{Fusion, MOST_FUSED, array};
 use crate::codegen::reduce::blocks::Loop;
 use crate::codegen::reduce::state::{Statements, apply, convert, set};
 use crate::error::{LowerError, TooLarge, Unsupported, internal};
@@ -63,17 +63,15 @@ pub(super) struct Emitter<'a> {
     pub(super) regions: Vec<Region>,
     /// The addresses that gathers read from.
     pub(super) gathers: Vec<Expr>,
-    /// The values computed so far, and the nodes of their indices.
-    spent: usize,
+    /// How many more values may be computed.
+    values_left: usize,
+    /// How many more nodes their indices may have.
+    nodes_left: usize,
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(
-        module: &'a Module,
-        target: &'a Target,
-        homes: FxHashMap<InstId, Home>,
-        scope: Scope,
-    ) -> Self {
+    pub(super) fn new(fusion: &Fusion<'a>, homes: FxHashMap<InstId, Home>, scope: Scope) -> Self {
+        let Fusion { module, target, size, .. } = *fusion;
         let mut levels = Vec::new();
         levels.resize_with(scope.depth() + 1, Level::default);
         Self {
@@ -87,17 +85,19 @@ impl<'a> Emitter<'a> {
             rows: FxHashMap::default(),
             regions: Vec::new(),
             gathers: Vec::new(),
-            spent: 0,
+            values_left: size.saturating_mul(MOST_TIMES).saturating_add(FREE_VALUES),
+            nodes_left: MOST_NODES_IN_ALL,
         }
     }
 
     /// Counts a value at an index.
     fn spend(&mut self, index: &[DimExpr]) -> Result<(), LowerError> {
         let nodes = index.iter().map(DimExpr::nodes).fold(0, usize::saturating_add);
-        self.spent = self.spent.saturating_add(nodes).saturating_add(1);
-        if nodes > MOST_NODES || self.spent > MOST_SPENT {
+        let left = (self.values_left.checked_sub(1), self.nodes_left.checked_sub(nodes));
+        let (Some(values), Some(nodes), true) = (left.0, left.1, nodes <= MOST_NODES) else {
             return Err(TooLarge::Indices.into());
-        }
+        };
+        (self.values_left, self.nodes_left) = (values, nodes);
         Ok(())
     }
 
@@ -465,9 +465,15 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Largest number of values, and nodes of their indices, that an emitter computes. A kernel of as
-/// many instructions as there may be has 64 for each.
-const MOST_SPENT: usize = 64 * MOST_FUSED;
+/// How often an emitter computes each instruction at most, on average, for different indices and
+/// again for each reduction along rows.
+const MOST_TIMES: usize = 8;
+
+/// Values beside these, however small the group is.
+const FREE_VALUES: usize = 64;
+
+/// Largest number of nodes of all indices.
+const MOST_NODES_IN_ALL: usize = 64 * MOST_FUSED;
 
 /// Largest number of moves that the search for a constant follows.
 const MOST_LOOKED_THROUGH: usize = 8;

@@ -104,6 +104,8 @@ struct Fusion<'a> {
     module: &'a Module,
     group: &'a Group,
     target: &'a Target,
+    /// The number of instructions.
+    size: usize,
     /// Reductions computed before the outputs, in order.
     stages: Vec<Stage>,
     /// The reductions of arrays with the dims of the outputs along their rows, operands before
@@ -154,12 +156,20 @@ impl<'a> Fusion<'a> {
         if !alike && !outputs.iter().all(|output| stays(target, output)) {
             return Err(Unsupported::Unlike.into());
         }
-        let mut fusion = Self { module, group, target, stages: Vec::new(), rows: Vec::new() };
+        let members = members(module, group)?;
+        let mut fusion = Self {
+            module,
+            group,
+            target,
+            size: members.len(),
+            stages: Vec::new(),
+            rows: Vec::new(),
+        };
         // Reductions of large arrays share one pass; their users come after it.
         let mut passed: Vec<(InstId, Reduction)> = Vec::new();
         let mut after: FxHashSet<InstId> = FxHashSet::default();
         let mut later = Vec::new();
-        for id in members(module, group)? {
+        for id in members {
             let waits = module.operands(id).iter().any(|operand| after.contains(operand));
             if waits {
                 after.insert(id);

@@ -128,7 +128,7 @@ impl OutputWalk<'_> {
     }
 
     fn made(&self, build: &mut Build, elements: u64, first: &[usize]) -> Result<Made, LowerError> {
-        let Fusion { module, target, .. } = self.fusion;
+        let Fusion { target, .. } = self.fusion;
         let axes = self.axes()?;
         let blocks = self.blocks(build, &axes, elements)?;
         let (mut kept, reduced) = self.within(build, &blocks)?;
@@ -139,7 +139,7 @@ impl OutputWalk<'_> {
         let all: Vec<&Loop> = kept.iter().chain(&reduced).copied().collect();
         let scope = Scope::of(&self.walk, &blocks.grid, &all)?;
         let dims = scope.dims();
-        let mut emitter = Emitter::new(module, target, self.homes.clone(), scope);
+        let mut emitter = Emitter::new(self.fusion, self.homes.clone(), scope);
         let depth = kept.len();
         self.reduce_rows(build, &mut emitter, &reduced, depth, &axes)?;
         let mut results = Vec::new();

@@ -55,7 +55,7 @@ fn produced(
     let loops: Vec<&Loop> = kept.chain(blocks.within.iter().filter(|l| l.reduced)).collect();
     let scope = Scope::of(walk, &blocks.grid, &loops)?;
     let dims = scope.dims();
-    let mut emitter = Emitter::new(fusion.module, fusion.target, homes.clone(), scope);
+    let mut emitter = Emitter::new(fusion, homes.clone(), scope);
     for (place, (id, _)) in totals.iter().enumerate() {
         let &[operand, init] = fusion.module.operands(*id) else {
             return Err(internal("a reduce of other operands than an array and an init"));

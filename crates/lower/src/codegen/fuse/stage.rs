@@ -75,7 +75,7 @@ pub(super) fn reduced(
     let (reduced, index) = loops_within(build, &mut scope, source, reduction)?;
     let reduced: Vec<&Loop> = reduced.iter().collect();
     let depth = kept.len();
-    let mut emitter = Emitter::new(module, target, homes.clone(), scope);
+    let mut emitter = Emitter::new(fusion, homes.clone(), scope);
     let total = Total::begin(&mut emitter, build, reduction, depth)?;
     // An empty operand leaves only the init.
     if !source.dims().contains(&0) {
