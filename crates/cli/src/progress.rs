@@ -110,12 +110,12 @@ impl Passes {
         *changed = (changed.0.saturating_add(1), name);
     }
 
-    /// What has been done so far.
+    /// How often passes changed the module so far.
     pub(crate) fn line(&self) -> String {
         match *self.changed.lock().unwrap_or_else(PoisonError::into_inner) {
             (0, _) => "optimising".to_owned(),
             (passes, last) => {
-                format!("optimising: {} runs of passes, the last `{last}`", count(passes))
+                format!("optimising: runs of passes so far: {}, the last `{last}`", count(passes))
             }
         }
     }

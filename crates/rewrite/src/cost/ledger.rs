@@ -1,9 +1,10 @@
 //! The cost of a module as a whole, kept up to date while it is edited.
 //!
 //! The cost of an instruction depends on itself and its operands. The ledger stores it, and
-//! computes it anew for edited instructions. Other costs show in a whole computation only:
-//! arrays that are read again, values that reductions share, kernels that wait for main
-//! memory. The ledger finds them by going once over each edited computation.
+//! computes it anew for edited instructions. Other costs depend on more: arrays that are read
+//! again (`lone_readers.rs`, `sweeps.rs`) and values that reductions share
+//! (`shared_stores.rs`). The ledger follows these from the edited instructions, too, except on
+//! targets that share sweeps, where it goes once over each edited computation.
 
 use std::collections::VecDeque;
 

@@ -77,25 +77,49 @@ impl LoneReaders {
         // Operands mostly have smaller ids than their users.
         met.sort_unstable_by_key(|&id| std::cmp::Reverse(id));
         let mut next = VecDeque::from(met);
+        // Where an edit concerns much of a module, or ids are in another order, all of the
+        // module takes less time than one instruction again and again.
+        let mut budget = module.instruction_count() / 4;
         while let Some(id) = next.pop_front() {
-            waiting.remove(&id);
-            let node = if module.instruction(id).parent().is_some() {
-                self.seen_from_users(id, view)
-            } else {
-                Node::default()
+            let Some(left) = budget.checked_sub(1) else {
+                next.push_front(id);
+                return self.visit_all(next, view);
             };
-            let old = &self.nodes[id];
-            if *old == node {
-                continue;
-            }
-            let is_seen = old.reads != node.reads || old.readers != node.readers;
-            self.before.push((id, old.clone()));
-            self.set(id, node);
-            if is_seen {
+            budget = left;
+            waiting.remove(&id);
+            if self.visit(id, view) {
                 let operands = module.operands(id).iter().copied();
                 next.extend(operands.filter(|&operand| waiting.insert(operand)));
             }
         }
+    }
+
+    /// Finds anew what reads for every instruction, users before operands; `left` has the edited
+    /// instructions that were not visited yet, removed ones among them.
+    fn visit_all(&mut self, left: VecDeque<InstId>, view: View<'_>) {
+        let module = view.module;
+        for id in left.into_iter().filter(|&id| module.instruction(id).parent().is_none()) {
+            self.visit(id, view);
+        }
+        for &computation in module.computations() {
+            for id in module.instructions(computation).rev() {
+                self.visit(id, view);
+            }
+        }
+    }
+
+    /// Finds anew what reads for an instruction; whether its operands see a difference.
+    fn visit(&mut self, id: InstId, view: View<'_>) -> bool {
+        let is_there = view.module.instruction(id).parent().is_some();
+        let node = if is_there { self.seen_from_users(id, view) } else { Node::default() };
+        let old = &self.nodes[id];
+        if *old == node {
+            return false;
+        }
+        let is_seen = old.reads != node.reads || old.readers != node.readers;
+        self.before.push((id, old.clone()));
+        self.set(id, node);
+        is_seen
     }
 
     /// Finds anew what is large or leads to large arrays; the edited instructions and all others

@@ -14,9 +14,9 @@ pub(super) struct SharedStores {
     /// What was found of each reduction.
     reductions: FxHashMap<InstId, Found>,
     /// The reductions that each instruction was looked at for.
-    looked_at_for: FxHashMap<InstId, SmallVec<[InstId; 2]>>,
+    looked_at_for: ReductionsOf,
     /// The reductions that each value is computed for, among others.
-    sharers: FxHashMap<InstId, SmallVec<[InstId; 2]>>,
+    sharers: ReductionsOf,
     /// The values that are stored.
     stored: FxHashSet<InstId>,
     /// What the last update replaced, unless that was kept or rolled back.
@@ -30,7 +30,7 @@ struct Before {
 }
 
 /// What was found of one reduction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     /// The values that it shares with others.
     shared: Vec<InstId>,
@@ -129,7 +129,7 @@ impl SharedStores {
             met.dedup();
             Found { shared, met }
         });
-        if found.is_some() || self.reductions.contains_key(&id) {
+        if found.as_ref() != self.reductions.get(&id) {
             let old = self.replace(id, found);
             self.before.reductions.push((id, old));
         }
@@ -144,10 +144,10 @@ impl SharedStores {
         }
         if let Some(found) = found {
             for &id in &found.met {
-                self.looked_at_for.entry(id).or_default().push(reduction);
+                add(&mut self.looked_at_for, id, reduction);
             }
             for &id in &found.shared {
-                self.sharers.entry(id).or_default().push(reduction);
+                add(&mut self.sharers, id, reduction);
             }
             self.reductions.insert(reduction, found);
         }
@@ -178,9 +178,21 @@ impl SharedStores {
     }
 }
 
-fn remove(map: &mut FxHashMap<InstId, SmallVec<[InstId; 2]>>, id: &InstId, reduction: InstId) {
+/// Sorted lists of reductions, so that one among very many is found.
+type ReductionsOf = FxHashMap<InstId, SmallVec<[InstId; 2]>>;
+
+fn add(map: &mut ReductionsOf, id: InstId, reduction: InstId) {
+    let reductions = map.entry(id).or_default();
+    if let Err(place) = reductions.binary_search(&reduction) {
+        reductions.insert(place, reduction);
+    }
+}
+
+fn remove(map: &mut ReductionsOf, id: &InstId, reduction: InstId) {
     if let Some(reductions) = map.get_mut(id) {
-        reductions.retain(|&mut other| other != reduction);
+        if let Ok(place) = reductions.binary_search(&reduction) {
+            reductions.remove(place);
+        }
         if reductions.is_empty() {
             map.remove(id);
         }

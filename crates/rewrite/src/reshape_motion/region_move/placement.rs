@@ -272,16 +272,24 @@ impl Network<'_> {
         })
     }
 
+    /// The additional cycles of a user that reads `then` instead of an operand.
     fn user_pays(&self, user: InstId, old: InstId, then: Operand<'_>) -> f64 {
-        let module = self.module();
+        let (module, model) = (self.module(), self.model);
+        let op: &Op = module.op(user);
+        if op.opcode() == Opcode::Tuple {
+            // It can have thousands of operands, and pays for each by itself.
+            let paid = |one| model.instruction(op, then.value, &[one]).cycles;
+            let times: f64 =
+                module.operands(user).iter().filter(|&&id| id == old).map(|_| 1.0).sum();
+            return times * (paid(then) - paid(model.operand(module, old)));
+        }
         let operands: SmallVec<[Operand<'_>; 4]> = module
             .operands(user)
             .iter()
-            .map(|&id| if id == old { then } else { self.model.operand(module, id) })
+            .map(|&id| if id == old { then } else { model.operand(module, id) })
             .collect();
-        let op: &Op = module.op(user);
-        let result = self.model.weigh(module.shape(user));
-        self.model.in_module(module, op, result, &operands).cycles - self.of(user)
+        let result = model.weigh(module.shape(user));
+        model.in_module(module, op, result, &operands).cycles - self.of(user)
     }
 
     /// Whether it is the result of the module.
