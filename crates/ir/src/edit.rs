@@ -163,7 +163,7 @@ impl Module {
         let root = self.computations[computation].root();
         for &id in order {
             self.unlink(id, computation);
-            self.instructions[id].parent = computation.into();
+            self.edited(id).parent = computation.into();
             self.link(id, computation, Position::End(computation));
         }
         self.computations[computation].root = root.map_or(Packed::NONE, Packed::from);
@@ -234,6 +234,7 @@ impl Module {
             last_use: Packed::NONE,
             use_count: 0,
         });
+        self.history.note(id);
         self.names.set(id, name.into());
         self.append_operands(id, operands);
         self.link(id, parent, position);
@@ -310,6 +311,7 @@ impl Module {
         self.unlink_use(use_id, self.operands[use_id]);
         self.operands[use_id] = value;
         self.link_use(use_id, value);
+        self.edited(user);
         Ok(())
     }
 
@@ -327,6 +329,7 @@ impl Module {
             self.unlink_use(use_id, old);
             self.operands[use_id] = new;
             self.link_use(use_id, new);
+            self.edited(self.uses[use_id].user);
         }
         if self.computations[parent].root() == Some(old) {
             self.record_root(parent, new);
@@ -350,7 +353,7 @@ impl Module {
             let use_id = UseId::from_index(slot);
             self.unlink_use(use_id, self.operands[use_id]);
         }
-        self.instructions[id].operands = OperandRange::default();
+        self.edited(id).operands = OperandRange::default();
         self.unlink(id, parent);
         Ok(())
     }
@@ -376,7 +379,7 @@ impl Module {
         if old != new {
             return Err(EditError::OpcodeChange { name: self.name_of(id).into(), old, new });
         }
-        self.instructions[id].op = op;
+        self.edited(id).op = op;
         Ok(())
     }
 
@@ -389,7 +392,12 @@ impl Module {
         if !matches!(self.op(id), Op::Parameter(_)) {
             return Err(EditError::NoParameter(self.name_of(id).into()));
         }
-        self.instructions[id].shape = self.intern_shape(shape);
+        let shape = self.intern_shape(shape);
+        self.edited(id).shape = shape;
+        // The rules of their ops have another operand now.
+        for user in self.users(id) {
+            self.edited(user);
+        }
         Ok(())
     }
 
@@ -482,6 +490,12 @@ impl Module {
         })
     }
 
+    /// An instruction that is about to change.
+    pub(crate) fn edited(&mut self, id: InstId) -> &mut Instruction {
+        self.history.note(id);
+        &mut self.instructions[id]
+    }
+
     pub(crate) fn parent_of(&self, id: InstId) -> Result<CompId, EditError> {
         self.instructions[id].parent.get().ok_or(EditError::Removed(id))
     }
@@ -520,7 +534,7 @@ impl Module {
         // The conversion cannot fail: `check_operands` leaves room for all operands.
         let first = u32::try_from(first).unwrap_or(u32::MAX);
         let count = u32::try_from(operands.len()).unwrap_or(u32::MAX);
-        self.instructions[id].operands = OperandRange { first, count };
+        self.edited(id).operands = OperandRange { first, count };
     }
 
     fn link(&mut self, id: InstId, parent: CompId, position: Position) {
@@ -528,14 +542,14 @@ impl Module {
             Position::End(_) => (self.computations[parent].last, Packed::NONE),
             Position::Before(next) => (self.instructions[next].previous, next.into()),
         };
-        self.instructions[id].previous = previous;
-        self.instructions[id].next = next;
+        self.edited(id).previous = previous;
+        self.edited(id).next = next;
         match previous.get() {
-            Some(previous) => self.instructions[previous].next = id.into(),
+            Some(previous) => self.edited(previous).next = id.into(),
             None => self.computations[parent].first = id.into(),
         }
         match next.get() {
-            Some(next) => self.instructions[next].previous = id.into(),
+            Some(next) => self.edited(next).previous = id.into(),
             None => self.computations[parent].last = id.into(),
         }
         self.computations[parent].len += 1;
@@ -544,15 +558,15 @@ impl Module {
     fn unlink(&mut self, id: InstId, parent: CompId) {
         let Instruction { previous, next, .. } = self.instructions[id];
         match previous.get() {
-            Some(previous) => self.instructions[previous].next = next,
+            Some(previous) => self.edited(previous).next = next,
             None => self.computations[parent].first = next,
         }
         match next.get() {
-            Some(next) => self.instructions[next].previous = previous,
+            Some(next) => self.edited(next).previous = previous,
             None => self.computations[parent].last = previous,
         }
         self.computations[parent].len -= 1;
-        let instruction = &mut self.instructions[id];
+        let instruction = self.edited(id);
         instruction.parent = Packed::NONE;
         instruction.previous = Packed::NONE;
         instruction.next = Packed::NONE;
@@ -565,22 +579,22 @@ impl Module {
         link.next = Packed::NONE;
         match last.get() {
             Some(last) => self.uses[last].next = use_id.into(),
-            None => self.instructions[value].first_use = use_id.into(),
+            None => self.edited(value).first_use = use_id.into(),
         }
-        self.instructions[value].last_use = use_id.into();
-        self.instructions[value].use_count += 1;
+        self.edited(value).last_use = use_id.into();
+        self.edited(value).use_count += 1;
     }
 
     fn unlink_use(&mut self, use_id: UseId, value: InstId) {
         let UseLink { previous, next, .. } = self.uses[use_id];
         match previous.get() {
             Some(previous) => self.uses[previous].next = next,
-            None => self.instructions[value].first_use = next,
+            None => self.edited(value).first_use = next,
         }
         match next.get() {
             Some(next) => self.uses[next].previous = previous,
-            None => self.instructions[value].last_use = previous,
+            None => self.edited(value).last_use = previous,
         }
-        self.instructions[value].use_count -= 1;
+        self.edited(value).use_count -= 1;
     }
 }

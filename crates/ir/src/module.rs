@@ -8,6 +8,7 @@ use smol_str::SmolStr;
 use crate::computation::Computation;
 use crate::entity::{CompId, InstId, MetadataId, Packed, PrimaryMap, SecondaryMap, ShapeId};
 use crate::entity::{Entity as _, UseId};
+use crate::history::History;
 use crate::instruction::{Instruction, Use, UseLink};
 use crate::metadata::{Extras, Header, OpMetadata};
 use crate::names::Names;
@@ -43,6 +44,7 @@ pub struct Module {
     pub(crate) metadata_of: SecondaryMap<InstId, Packed<MetadataId>>,
     /// Only looked up by id and never iterated, so the map's order is not observable.
     pub(crate) extras: FxHashMap<InstId, Box<Extras>>,
+    pub(crate) history: History,
     /// The record of the trial under way, for its rollback.
     pub(crate) trial: Option<Box<Trial>>,
 }

@@ -17,8 +17,6 @@ pub(crate) struct Trial {
     entry: Packed<CompId>,
     instructions: usize,
     shapes: usize,
-    /// The old and new roots of computations whose root changed.
-    roots: Vec<InstId>,
     extras: FxHashMap<InstId, Option<Box<Extras>>>,
     metadata: FxHashMap<InstId, Packed<MetadataId>>,
     unique_ids: FxHashMap<InstId, Option<i64>>,
@@ -47,14 +45,7 @@ impl Module {
     /// The instructions that were created or edited in the trial under way, or whose uses,
     /// control edges or neighbours changed, and old and new roots, in order of their ids.
     pub fn tried(&self) -> Vec<InstId> {
-        let mut tried = self.instructions.recorded();
-        tried.extend(self.operands.recorded().into_iter().map(|slot| self.uses[slot].user));
-        if let Some(trial) = &self.trial {
-            tried.extend(trial.extras.keys().chain(&trial.roots));
-        }
-        tried.sort_unstable();
-        tried.dedup();
-        tried
+        self.instructions.recorded()
     }
 
     /// Ends the trial under way and keeps its edits.
@@ -72,6 +63,8 @@ impl Module {
     /// except that the old names of renamed instructions stay reserved.
     pub fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else { return };
+        self.instructions.recorded().into_iter().for_each(|id| self.history.note(id));
+        self.history.truncate(trial.instructions);
         self.computations.roll_back();
         self.instructions.roll_back();
         self.operands.roll_back();
@@ -98,14 +91,15 @@ impl Module {
 
     /// Records that the root of a computation will change.
     pub(crate) fn record_root(&mut self, computation: CompId, new: InstId) {
-        let old = self.computations[computation].root();
-        if let Some(trial) = &mut self.trial {
-            trial.roots.extend(old.into_iter().chain([new]));
+        if let Some(old) = self.computations[computation].root() {
+            self.edited(old);
         }
+        self.edited(new);
     }
 
     /// Records the extras of an instruction for the trial under way.
     pub(crate) fn record_extras(&mut self, id: InstId) {
+        self.edited(id);
         if let Some(trial) = &mut self.trial {
             trial.extras.entry(id).or_insert_with(|| self.extras.get(&id).cloned());
         }

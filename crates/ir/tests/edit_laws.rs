@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use common::{add, custom_call, parameter, picture, shape};
 use proptest::prelude::*;
 use tilewright_ir::{
-    CompId, EditError, InstId, Module, OpMetadata, Patch, Position, Use, Value, verify::check,
+    CompId, EditError, Entity as _, InstId, Module, Moment, OpMetadata, Patch, Position, Use,
+    Value, verify::check,
 };
 
 /// An edit of a computation; numbers pick instructions, modulo what there is.
@@ -200,6 +201,20 @@ impl World {
         self.order().into_iter().map(|id| (id, links(id))).collect()
     }
 
+    /// What differs from an earlier state is edited since.
+    fn assert_edited(&self, moment: Moment, before: &Self) {
+        let edited = self.module.edited_since(moment);
+        let (links, earlier) = (self.links(), before.links());
+        for id in links.keys().chain(earlier.keys()).filter(|id| links.get(id) != earlier.get(id)) {
+            let is_there = id.index() < self.module.instruction_bound();
+            assert!(!is_there || edited.contains(id), "{id:?} of {edited:?}");
+        }
+        let [root, old] = [self, before].map(|world| world.module.computation(world.main).root());
+        if root != old {
+            assert!(root.is_none_or(|root| edited.contains(&root)), "{root:?} of {edited:?}");
+        }
+    }
+
     /// Edits all that is beside the graph.
     fn apply_beside(&mut self) {
         let (_, id) = self.pick(0);
@@ -277,6 +292,30 @@ proptest! {
         }
         // Names, order, uses, control edges, shapes: nothing is out of joint.
         prop_assert_eq!(check(&world.module), vec![]);
+    }
+
+    #[test]
+    fn what_differs_was_edited(
+        [first, later] in prop::array::uniform2(prop::collection::vec(edit(), 0..30)),
+        is_undone: bool,
+    ) {
+        let mut world = World::new();
+        world.apply_all(&first);
+        let (moment, before) = (world.module.moment(), world.clone());
+        if is_undone {
+            world.module.begin_trial();
+            world.apply_all(&first);
+            // Who asks now must hear of the edits, and later that they were undone.
+            world.assert_edited(moment, &before);
+            let (moment, before) = (world.module.moment(), world.clone());
+            world.module.roll_back();
+            world.assert_edited(moment, &before);
+        }
+        world.apply_all(&later);
+        world.assert_edited(moment, &before);
+        // What is known of the one says nothing of the other.
+        let all = before.module.edited_since(moment);
+        prop_assert_eq!(all.len(), before.module.instruction_bound());
     }
 
     #[test]

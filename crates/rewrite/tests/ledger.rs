@@ -121,6 +121,8 @@ fn what_follows_edits_is_what_is_found_anew() {
             let model = CostModel::new(&target, &memo);
             let mut module = original.clone();
             let mut ledger = Ledger::of(&module, model);
+            // It follows what was done since it was asked last, undone or not.
+            let mut late = (Ledger::of(&module, model), module.moment());
             for trial in 0..TRIALS {
                 let what = format!("{} on {name}, trial {trial}", file.name);
                 let before = figures(&ledger, &module);
@@ -138,6 +140,13 @@ fn what_follows_edits_is_what_is_found_anew() {
                     module.roll_back();
                     ledger.roll_back();
                     assert_same(&figures(&ledger, &module), &before, &what);
+                }
+                if below(&mut random, 3) == 0 {
+                    late.0.update(&module, &module.edited_since(late.1));
+                    late.0.keep();
+                    late.1 = module.moment();
+                    let anew = figures(&Ledger::of(&module, model), &module);
+                    assert_same(&figures(&late.0, &module), &anew, &what);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! The layout of an array in memory.
 
+use std::hash::{Hash, Hasher};
+
 use smallvec::SmallVec;
 
 use super::element::ElementType;
@@ -10,7 +12,7 @@ use super::shape::{Dims, Shape};
 /// `minor_to_major` orders the dims from the fastest-varying to the slowest:
 /// for `f32[2,3]` holding `a b c / d e f`, `{1,0}` stores `a b c d e f` and
 /// `{0,1}` stores `a d b e c f`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Layout {
     /// Dim numbers, the fastest-varying first; a permutation of `0..rank`.
     pub minor_to_major: SmallVec<[u32; 6]>,
@@ -27,6 +29,23 @@ pub struct Layout {
     pub tail_padding_alignment: i64,
     /// Parts that few layouts have.
     pub rare: Option<Box<RareLayout>>,
+}
+
+impl Hash for Layout {
+    /// Hashes parts that most layouts leave out only where they are: shapes are looked up very
+    /// often.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let order = self.minor_to_major.iter().fold(1, |hash: u64, &dim| {
+            hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(dim.into())
+        });
+        (order, self.memory_space, self.element_size_in_bits).hash(state);
+        if !self.tiles.is_empty() {
+            self.tiles.hash(state);
+        }
+        if self.padding.is_some() || self.rare.is_some() || self.tail_padding_alignment != 1 {
+            (&self.padding, &self.rare, self.tail_padding_alignment).hash(state);
+        }
+    }
 }
 
 /// The sizes of one tile, major to minor. It cuts the last `dims.len()` dims of the layout's

@@ -146,9 +146,12 @@ impl std::error::Error for Rejected {}
 ///
 /// # Errors
 /// All errors, together with the module.
-pub fn verify(module: Module) -> Result<Verified, Box<Rejected>> {
+pub fn verify(mut module: Module) -> Result<Verified, Box<Rejected>> {
     let Report { diagnostics, more, mixes_precision, .. } = report(&module);
     if diagnostics.is_empty() {
+        if mixes_precision.is_none() {
+            module.set_verified();
+        }
         Ok(Verified { module, mixes_precision })
     } else {
         Err(Box::new(Rejected { module, diagnostics, more }))

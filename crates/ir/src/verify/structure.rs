@@ -1,12 +1,21 @@
 //! Checks names, order, parameters, use lists and control edges.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::Report;
 use crate::diag::Place;
-use crate::entity::{CompId, InstId};
+use crate::entity::{CompId, InstId, SecondaryMap};
 use crate::module::Module;
 use crate::ops::Op;
+
+/// An instruction, as far as the walk over the module has come.
+#[derive(Clone, Copy, Default)]
+struct Met {
+    /// The computation in which the walk came past it.
+    computation: Option<CompId>,
+    /// The operands met so far that are this instruction.
+    uses: usize,
+}
 
 pub(super) fn check(module: &Module, report: &mut Report) {
     if !module.entry().is_some_and(|entry| module.computations().contains(&entry)) {
@@ -14,6 +23,8 @@ pub(super) fn check(module: &Module, report: &mut Report) {
     }
     let mut names = FxHashSet::default();
     let mut seen = FxHashSet::default();
+    let mut met = SecondaryMap::new();
+    met.fill(module.instruction_bound());
     for &id in module.computations() {
         let computation = module.computation(id);
         if !names.insert(computation.name()) {
@@ -25,7 +36,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
             report.add(super::EMPTY_COMPUTATION, Place::Computation(id), message);
         }
         check_parameters(module, id, report);
-        check_instructions(module, id, &seen, report);
+        check_instructions(module, id, &seen, &mut met, report);
         seen.insert(id);
     }
 }
@@ -60,11 +71,10 @@ fn check_instructions(
     module: &Module,
     computation: CompId,
     earlier: &FxHashSet<CompId>,
+    met: &mut SecondaryMap<InstId, Met>,
     report: &mut Report,
 ) {
     let mut names = FxHashSet::default();
-    let mut before: FxHashSet<InstId> = FxHashSet::default();
-    let mut uses: FxHashMap<InstId, usize> = FxHashMap::default();
     for id in module.instructions(computation) {
         let place = Place::Instruction(id);
         if !names.insert(module.name_of(id)) {
@@ -72,8 +82,8 @@ fn check_instructions(
             report.add(super::DUPLICATE_INSTRUCTION, place, message);
         }
         for &operand in module.operands(id) {
-            *uses.entry(operand).or_default() += 1;
-            if !before.contains(&operand) {
+            met.get_mut(operand).uses += 1;
+            if met[operand].computation != Some(computation) {
                 let message = format!(
                     "operand `{}` does not stand before it in this computation",
                     module.name_of(operand)
@@ -81,7 +91,7 @@ fn check_instructions(
                 report.add(super::OPERAND_ORDER, place, message);
             }
         }
-        check_control(module, id, &before, report);
+        check_control(module, id, &|other| met[other].computation == Some(computation), report);
         module.op(id).for_each_computation(&mut |callee| {
             if !earlier.contains(&callee) {
                 let message = format!(
@@ -91,10 +101,10 @@ fn check_instructions(
                 report.add(super::CALL_ORDER, place, message);
             }
         });
-        before.insert(id);
+        met.get_mut(id).computation = Some(computation);
     }
     for id in module.instructions(computation) {
-        let expected = uses.get(&id).copied().unwrap_or(0);
+        let expected = met[id].uses;
         let exact = module.instruction(id).use_count() == expected
             && module.uses(id).all(|u| module.operands(u.user).get(u.operand) == Some(&id));
         if !exact {
@@ -104,13 +114,18 @@ fn check_instructions(
     }
 }
 
-fn check_control(module: &Module, id: InstId, before: &FxHashSet<InstId>, report: &mut Report) {
+fn check_control(
+    module: &Module,
+    id: InstId,
+    is_before: &dyn Fn(InstId) -> bool,
+    report: &mut Report,
+) {
     let Some(extras) = module.extras(id) else { return };
-    for predecessor in &extras.control_predecessors {
-        if !before.contains(predecessor) {
+    for &predecessor in &extras.control_predecessors {
+        if !is_before(predecessor) {
             let message = format!(
                 "control predecessor `{}` does not stand before it in this computation",
-                module.name_of(*predecessor)
+                module.name_of(predecessor)
             );
             report.add(super::CONTROL_ORDER, Place::Instruction(id), message);
         }

@@ -47,10 +47,11 @@ impl Pass for ClusterSiblingReductions {
             return Ok(0);
         }
         let effectful = module.effectful_computations();
+        let ledger = cx.ledger(module);
         let mut changes = 0;
         for computation in module.computations().to_vec() {
             let order: Vec<InstId> = module.instructions(computation).collect();
-            let siblings = siblings(module, &order, cx.ledger(module));
+            let siblings = siblings(module, &order, ledger);
             if siblings.is_empty() {
                 continue;
             }

@@ -71,11 +71,11 @@ impl Pass for Rematerialize {
         let (model, target) = (cx.model(), cx.target);
         let mut found = Vec::new();
         let fusions = fused_computations(module);
+        let ledger = cx.ledger(module);
         for &computation in module.computations() {
             if fusions.contains(&computation) {
                 continue;
             }
-            let ledger = cx.ledger(module);
             let fused = |id: InstId| ledger.residency(id) == Residency::Inlined;
             let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
             let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));

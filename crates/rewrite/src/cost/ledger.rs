@@ -13,7 +13,7 @@ use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap};
 
 use super::contraction::beside_contractions;
 use super::lone_readers::{self, LoneReaders};
-use super::memory::{is_made, peak};
+use super::memory::{computations_run, peak};
 use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
@@ -26,6 +26,7 @@ use super::{Cost, CostModel, Weighed, as_f64};
 #[derive(Debug)]
 pub struct Ledger<'a> {
     model: CostModel<'a>,
+    entry: Option<CompId>,
     facts: AllFacts,
     /// What each instruction costs by itself, and where it is counted.
     items: SecondaryMap<InstId, Item>,
@@ -106,6 +107,7 @@ impl<'a> Ledger<'a> {
         let stores_shared = !model.target.fuses_shared;
         let mut ledger = Self {
             model,
+            entry: module.entry(),
             facts: AllFacts::for_all(module),
             items: SecondaryMap::new(),
             sums: FxHashMap::default(),
@@ -169,6 +171,20 @@ impl<'a> Ledger<'a> {
             }
         }
         self.before = Some(before);
+    }
+
+    /// The ledger of the module after these edits, whatever they are.
+    pub(crate) fn caught_up(mut self, module: &Module, edited: &[InstId]) -> Self {
+        let is_same_frame = self.entry == module.entry()
+            && (self.stores.is_none() || fused_computations(module) == self.fusions);
+        if !is_same_frame || edited.len() > module.instruction_count() / 4 {
+            return Self::of(module, self.model);
+        }
+        if !edited.is_empty() {
+            self.update(module, edited);
+            self.keep();
+        }
+        self
     }
 
     /// Goes back to what was known of the module before the last update.
@@ -235,7 +251,7 @@ impl<'a> Ledger<'a> {
     pub fn peak_live_bytes(&self, module: &Module) -> u64 {
         let mut peaks: FxHashMap<CompId, u64> = FxHashMap::default();
         // A computation stands after those that it calls.
-        for &computation in module.computations() {
+        for computation in computations_run(module) {
             let peak = peak(module, computation, &self.facts, &peaks);
             peaks.insert(computation, peak);
         }
@@ -492,7 +508,9 @@ fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, Ins
         let is_new = !matches!(module.opcode(result), Opcode::Parameter | Opcode::Constant);
         match facts[result].is_inlined() {
             true => Some((root, result)),
-            false if is_new && !is_read && is_made(module, result, facts) => Some((result, result)),
+            false if is_new && !is_read && facts.role(result).is_made(false) => {
+                Some((result, result))
+            }
             false => None,
         }
     });

@@ -210,8 +210,7 @@ impl LoneReaders {
                 .filter(|&user| !(role.is_inlined() && facts.role(user).stores_operands))
                 .for_each(|user| self.add_readers(user, facts, &mut readers));
         }
-        let is_array = !role.is_inlined() && !role.is_alias() && is_large(id);
-        let is_read = is_array && !readers.is_empty();
+        let is_read = !readers.is_empty() && !role.is_inlined() && !role.is_alias() && is_large(id);
         let parent = module.instruction(id).parent();
         Node { reads, array_of: parent.filter(|_| is_read), readers, ..*old }
     }

@@ -1,11 +1,11 @@
 //! How much memory is in use at once.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module, Op, SecondaryMap};
 
 use super::ledger::runs_its_callees;
-use super::residency::{AllFacts, Residency};
+use super::residency::AllFacts;
 use super::sweeps::filled;
 
 /// What one computation needs, with those that it calls; its parameters are the
@@ -46,7 +46,7 @@ pub(super) fn peak(
 struct Life {
     /// The place of the last instruction that needs it.
     last: usize,
-    /// Whether memory is taken for it: see [`is_made`].
+    /// Whether memory is taken for it: see [`Role::is_made`](super::roles::Role::is_made).
     is_made: bool,
     /// Whether a user reads it from memory.
     is_stored: bool,
@@ -59,11 +59,7 @@ fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<In
         let (role, is_root) = (facts.role(id), module.is_root(id));
         let mut life = lives[id];
         life.last = if is_root { order.len() - 1 } else { life.last.max(place) };
-        life.is_made = match role.residency {
-            Residency::Inlined => is_root || life.is_stored,
-            Residency::Alias => false,
-            Residency::Stored => role.reads,
-        };
+        life.is_made = role.is_made(is_root || life.is_stored);
         lives.set(id, life);
         let until = if life.is_made { place } else { life.last };
         for &operand in module.operands(id) {
@@ -75,13 +71,21 @@ fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<In
     lives
 }
 
-/// Whether memory is taken for what an instruction makes: it is neither computed
-/// where it is used nor another name for what is there, or for a part of it.
-pub(super) fn is_made(module: &Module, id: InstId, facts: &AllFacts) -> bool {
-    let role = facts.role(id);
-    match role.residency {
-        Residency::Inlined => module.is_root(id) || facts.is_stored(module, id),
-        Residency::Alias => false,
-        Residency::Stored => role.reads,
+/// The computations that the entry runs on whole arrays, and the entry, callees first.
+pub(super) fn computations_run(module: &Module) -> Vec<CompId> {
+    let mut is_run: FxHashSet<CompId> = module.entry().into_iter().collect();
+    let mut run = Vec::new();
+    for &computation in module.computations().iter().rev() {
+        if !is_run.contains(&computation) {
+            continue;
+        }
+        run.push(computation);
+        for id in module.instructions(computation) {
+            if runs_its_callees(module.opcode(id)) {
+                is_run.extend(module.called(id));
+            }
+        }
     }
+    run.reverse();
+    run
 }

@@ -47,6 +47,15 @@ impl Role {
     pub(super) fn is_alias(self) -> bool {
         self.residency == Residency::Alias
     }
+
+    /// Whether memory is taken for the result; an inlined one needs some only if it is stored.
+    pub(super) fn is_made(self, is_stored: bool) -> bool {
+        match self.residency {
+            Residency::Inlined => is_stored,
+            Residency::Alias => false,
+            Residency::Stored => self.reads,
+        }
+    }
 }
 
 impl CostModel<'_> {

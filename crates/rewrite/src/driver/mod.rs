@@ -10,6 +10,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod candidate;
+pub(crate) mod costs;
 mod cycle_guard;
 mod error;
 mod evaluate;

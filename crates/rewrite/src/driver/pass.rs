@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use tilewright_ir::{ArrayShape, EditError, Module, Patch, Shape};
 use tilewright_target::Target;
 
+use super::costs::Costs;
 use super::evaluate::Evaluate;
 use super::numbers::{Class, FloatMode};
 use super::options::Options;
@@ -93,10 +94,8 @@ pub struct Context<'a> {
     pub fuel: u64,
     /// What was found and done, in plain words.
     pub notes: Vec<Note>,
-    /// The costs of the module as it is, if they are known.
-    pub(super) ledger: Option<Ledger<'a>>,
-    /// Whether the ledger followed what the pass did.
-    pub(super) is_followed: bool,
+    /// The costs of the module.
+    pub(super) costs: Costs<'a>,
 }
 
 impl<'a> Context<'a> {
@@ -113,8 +112,7 @@ impl<'a> Context<'a> {
             skipped: &options.skipped,
             fuel: options.stop_after.unwrap_or(u64::MAX),
             notes: Vec::new(),
-            ledger: None,
-            is_followed: false,
+            costs: Costs::default(),
         }
     }
 
@@ -124,9 +122,9 @@ impl<'a> Context<'a> {
     }
 
     /// The costs of the module as it is.
-    pub(crate) fn ledger(&mut self, module: &Module) -> &Ledger<'a> {
+    pub(crate) fn ledger(&mut self, module: &mut Module) -> &Ledger<'a> {
         let model = self.model();
-        self.ledger.get_or_insert_with(|| Ledger::of(module, model))
+        self.costs.ledger(module, model)
     }
 
     /// Whether a patch reads or makes an array of at least [`Self::least_bytes`].

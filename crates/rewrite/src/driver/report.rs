@@ -85,7 +85,7 @@ impl StopReason {
 }
 
 /// Whether something was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It was rewritten.
     Done,
@@ -94,7 +94,7 @@ pub enum Verdict {
 }
 
 /// One thing that was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
     /// The pass that found it.
     pub pass: &'static str,

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::Module;
 use tilewright_ir::verify::verify;
 
+use super::costs::Costs;
 use super::cycle_guard::Trail;
 use super::error::OptimizeError;
 use super::figures::Figures;
@@ -13,7 +14,7 @@ use super::options::Options;
 use super::pass::{Context, Pass};
 use super::plan::{PassList, Plan};
 use super::report::{Note, PassReport, StopReason, Verdict};
-use crate::cost::{CostModel, Ledger, Memo, pays};
+use crate::cost::{CostModel, Memo, pays};
 
 /// Past this many times the instructions that it began with, no calls are
 /// inlined.
@@ -33,6 +34,16 @@ pub(super) struct Snapshot {
     cost_gated: usize,
 }
 
+/// What the passes of a cost-gated group did when they ran once.
+#[derive(Default, PartialEq, Eq, Hash)]
+struct Turn {
+    /// The place of the group.
+    group: usize,
+    changes: usize,
+    /// The rewrites, as far as the passes tell of them.
+    made: Vec<Note>,
+}
+
 /// An optimisation under way.
 pub(super) struct Run<'a> {
     pub(super) module: Module,
@@ -48,8 +59,8 @@ pub(super) struct Run<'a> {
     pub(super) cost_gated: usize,
     /// The module in its simplest form, before any cost-gated rewrite.
     pub(super) simplest: Option<(Module, Figures)>,
-    /// The costs of the module as it is, if they are known.
-    ledger: Option<Ledger<'a>>,
+    /// The costs of the module.
+    costs: Costs<'a>,
     /// How often the module was changed.
     version: usize,
     /// The version that each pass last left as it was, without a word.
@@ -77,7 +88,7 @@ impl<'a> Run<'a> {
             rolled_back: Vec::new(),
             cost_gated: 0,
             simplest: None,
-            ledger: None,
+            costs: Costs::default(),
             version: 0,
             settled: FxHashMap::default(),
             observe,
@@ -90,8 +101,8 @@ impl<'a> Run<'a> {
     pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot> = None;
         let mut trail = Trail::default();
-        // The cost-gated group that had its turn.
-        let mut turn = 0;
+        // The cost-gated group that had its turn, and the rewrites of groups that were rolled back.
+        let (mut turn, mut refused) = (Turn::default(), FxHashSet::default());
         if plan.cleanup.iter().any(|pass| pass.is_cost_gated()) {
             trail.leads_back_to(self.snapshot());
         }
@@ -121,14 +132,15 @@ impl<'a> Run<'a> {
                 let (kept, first) = match best.take() {
                     Some(best) if !pays(best.cycles, now.cycles) => {
                         self.roll_back(best.clone(), now.cycles);
-                        (best, turn + 1)
+                        let next = turn.group + 1;
+                        refused.insert(turn);
+                        (best, next)
                     }
                     _ => (now, 0),
                 };
+                turn = self.next_turn(&plan.cost_gated, first, &kept, &refused)?;
                 best = Some(kept);
-                let changes;
-                (turn, changes) = self.first_that_changes(&plan.cost_gated, first)?;
-                changes
+                turn.changes
             };
             if self.fuel == 0 {
                 self.all(&plan.cleanup)?;
@@ -152,33 +164,38 @@ impl<'a> Run<'a> {
 
     /// What is modelled of the module as it is.
     pub(super) fn figures(&mut self) -> Figures {
-        let (module, model) = (&self.module, self.model());
-        let ledger = self.ledger.get_or_insert_with(|| Ledger::of(module, model));
-        Figures::from_ledger(module, ledger)
+        let model = self.model();
+        let ledger = self.costs.ledger(&mut self.module, model);
+        Figures::from_ledger(&self.module, ledger)
     }
 
     fn snapshot(&mut self) -> Snapshot {
-        let (module, model) = (&self.module, self.model());
-        let ledger = self.ledger.get_or_insert_with(|| Ledger::of(module, model));
+        let model = self.model();
+        let ledger = self.costs.ledger(&mut self.module, model);
         Snapshot {
-            cycles: ledger.cycles(module),
-            module: module.clone(),
+            cycles: ledger.cycles(&self.module),
+            module: self.module.clone(),
             notes: self.notes.clone(),
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             cost_gated: self.cost_gated,
         }
     }
 
-    /// Undoes what was done since, and says so; what was left stays said.
+    /// Undoes what was done since, and says so.
     fn roll_back(&mut self, best: Snapshot, cycles: f64) {
+        self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
+        self.restore(best);
+    }
+
+    /// Undoes what was done since; what was left stays said.
+    fn restore(&mut self, best: Snapshot) {
         let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
         let mut notes = best.notes;
         notes.extend(left);
-        self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
         self.notes = notes;
         self.module = best.module;
         self.version += 1;
-        self.ledger = None;
+        self.costs.forget();
         self.cost_gated = best.cost_gated;
         for report in &mut self.passes {
             let before = best.changes.iter().find(|(name, _)| *name == report.name);
@@ -190,20 +207,29 @@ impl<'a> Run<'a> {
         passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
     }
 
-    /// Which of these groups, from the `first` on, was the first to change anything,
-    /// and how much.
-    fn first_that_changes(
+    /// The turn of the first of these groups, from the `first` on, that changes the module as it
+    /// is `now`. A group that makes the rewrites of a refused one is not judged again: each
+    /// saves as many cycles by itself as it did then.
+    fn next_turn(
         &mut self,
         groups: &[PassList<'_>],
         first: usize,
-    ) -> Result<(usize, usize), OptimizeError> {
-        for (turn, group) in groups.iter().enumerate().skip(first) {
-            let changes = self.all(group)?;
+        now: &Snapshot,
+        refused: &FxHashSet<Turn>,
+    ) -> Result<Turn, OptimizeError> {
+        for (group, passes) in groups.iter().enumerate().skip(first) {
+            let noted = self.notes.len();
+            let changes = self.all(passes)?;
+            let made = self.notes.iter().skip(noted).filter(|note| note.verdict == Verdict::Done);
+            let turn = Turn { group, changes, made: made.cloned().collect() };
+            if changes > 0 && (turn.made.is_empty() || !refused.contains(&turn)) {
+                return Ok(turn);
+            }
             if changes > 0 {
-                return Ok((turn, changes));
+                self.restore(now.clone());
             }
         }
-        Ok((groups.len(), 0))
+        Ok(Turn { group: groups.len(), ..Turn::default() })
     }
 
     pub(super) fn pass(&mut self, pass: &dyn Pass) -> Result<usize, OptimizeError> {
@@ -219,13 +245,13 @@ impl<'a> Run<'a> {
             most_instructions: self.most_instructions,
             fuel: self.fuel,
             notes: std::mem::take(&mut self.notes),
-            ledger: self.ledger.take(),
+            costs: std::mem::take(&mut self.costs),
             ..Context::new(self.options, self.memo)
         };
         let changes = pass
             .run(&mut self.module, &mut cx)
             .map_err(|error| OptimizeError::Edit { pass: pass.name(), error })?;
-        self.ledger = cx.ledger.filter(|_| changes == 0 || cx.is_followed);
+        self.costs = cx.costs;
         self.fuel = cx.fuel;
         self.notes = cx.notes;
         let time = start.elapsed();

@@ -2,7 +2,7 @@
 //! for.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::{CompId, EditError, InstId, Module};
+use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
 
 use super::candidate::{Candidate, Cycles, Scope};
 use super::pass::{Context, Pass};
@@ -35,6 +35,8 @@ pub(crate) type Edited<T> = (Words, T);
 /// through these alone; with the first rewrite that is kept, the dead code goes.
 pub(crate) struct Scales<'a> {
     ledger: Ledger<'a>,
+    /// The moment when the module was put on the scales.
+    since: Moment,
     effectful: FxHashSet<CompId>,
     /// Dead code that is still there.
     dead: Vec<InstId>,
@@ -47,15 +49,13 @@ impl<'a> Scales<'a> {
     /// Puts a module on the scales.
     pub(crate) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
         let effectful = module.effectful_computations();
+        let model = cx.model();
+        let (mut ledger, since) = cx.costs.take(module, model);
         module.begin_trial();
         let scales = remove_unused(module, &effectful).map(|_| {
             let tried = module.tried();
-            let known = cx.ledger.take().map(|mut ledger| {
-                ledger.update(module, &tried);
-                ledger.keep();
-                ledger
-            });
-            let ledger = known.unwrap_or_else(|| Ledger::of(module, cx.model()));
+            ledger.update(module, &tried);
+            ledger.keep();
             let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
             Self {
                 cycles: ledger.cycles(module),
@@ -64,6 +64,7 @@ impl<'a> Scales<'a> {
                 dead: tried.into_iter().filter(is_gone).collect(),
                 effectful,
                 ledger,
+                since,
             }
         });
         module.roll_back();
@@ -72,11 +73,8 @@ impl<'a> Scales<'a> {
 
     /// Takes the module off the scales.
     pub(crate) fn leave(self, cx: &mut Context<'a>) {
-        // With dead code, the module costs more.
-        if self.dead.is_empty() {
-            cx.ledger = Some(self.ledger);
-            cx.is_followed = true;
-        }
+        // Dead code that is still there was removed and put back since.
+        cx.costs.give_back((self.ledger, self.since));
     }
 
     /// The cycles that the module would take after an edit.

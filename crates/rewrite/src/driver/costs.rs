@@ -1,0 +1,41 @@
+//! The costs of a module, handed from pass to pass.
+
+use tilewright_ir::{Module, Moment};
+
+use crate::cost::{CostModel, Ledger};
+
+/// The ledger of a module as it was at a moment, if one was made; what was edited since is
+/// counted when the ledger is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Costs<'a>(Option<(Ledger<'a>, Moment)>);
+
+impl<'a> Costs<'a> {
+    /// The ledger of the module as it is.
+    pub(crate) fn ledger(&mut self, module: &mut Module, model: CostModel<'a>) -> &Ledger<'a> {
+        let now = self.take(module, model);
+        &self.0.insert(now).0
+    }
+
+    /// The ledger of the module as it is, to be followed by the caller; and the present moment.
+    pub(crate) fn take(
+        &mut self,
+        module: &mut Module,
+        model: CostModel<'a>,
+    ) -> (Ledger<'a>, Moment) {
+        let ledger = match self.0.take() {
+            Some((ledger, at)) => ledger.caught_up(module, &module.edited_since(at)),
+            None => Ledger::of(module, model),
+        };
+        (ledger, module.moment())
+    }
+
+    /// Gives a ledger back. It may have followed edits that were made after the moment.
+    pub(crate) fn give_back(&mut self, (ledger, at): (Ledger<'a>, Moment)) {
+        self.0 = Some((ledger, at));
+    }
+
+    /// Forgets the ledger: the module becomes another one.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
+    }
+}
