@@ -1,4 +1,4 @@
-//! Rewrites of single instructions, made where they pay.
+//! Makes rewrites of single instructions where they pay.
 
 use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
@@ -8,22 +8,22 @@ use super::numbers::FloatMode;
 use super::pass::{Context, Pass};
 use super::report::place_of;
 
-/// A rewrite that could be made, and how to speak of it.
+/// A rewrite that could be made, with the words for its note.
 pub(crate) struct Attempt {
     /// The edits.
     pub(crate) patch: Patch,
-    /// What is unused then, besides the instruction itself, unless others use
-    /// it: what the patch does not read, each once.
+    /// The values that the patch does not read, each once. They become unused with the instruction
+    /// itself, unless others use them.
     pub(crate) frees: SmallVec<[InstId; 2]>,
-    /// What was done: `reduced f32[8] before it is transposed`.
+    /// The words for the rewrite that was made: `reduced f32[8] before it is transposed`.
     pub(crate) done: String,
-    /// What would be: `reducing f32[8] before it is transposed`.
+    /// The words for the rewrite that is not made: `reducing f32[8] before it is transposed`.
     pub(crate) would: String,
 }
 
-/// Goes once over the used instructions of these ops, all if there are none, and makes the rewrites
-/// found that cost less than what they replace; says what was done, and what was
-/// not and why. The number of rewrites.
+/// Visits each used instruction with one of these opcodes (any opcode if the list is empty) once,
+/// and makes the rewrites found that cost less than the code that they replace. Notes each rewrite
+/// made, and each refused one with the reason. Returns the number of rewrites.
 pub(crate) fn attempt_each(
     pass: &dyn Pass,
     opcodes: &[Opcode],
@@ -64,7 +64,7 @@ pub(crate) fn attempt_each(
     Ok(changes)
 }
 
-/// A rewrite of an instruction with what it saves, and its edits.
+/// Returns a rewrite of an instruction with its savings, and its edits.
 pub(crate) fn weigh(
     module: &Module,
     id: InstId,
@@ -83,14 +83,15 @@ pub(crate) fn weigh(
     (Candidate { place, done, would, also: String::new(), cycles }, patch)
 }
 
-/// Those of these instructions that go with `id`: only it and others of them that go use them.
+/// Returns the instructions in `left` that become unused with `id`: only `id` and other such
+/// instructions use them.
 fn unused_without(
     module: &Module,
     id: InstId,
     mut left: SmallVec<[InstId; 2]>,
 ) -> SmallVec<[InstId; 2]> {
     let mut gone: SmallVec<[InstId; 2]> = SmallVec::new();
-    // Users stand after what they use, but `left` may have them in any order.
+    // Users stand after their operands, but `left` may hold them in any order.
     loop {
         let is_used = |&mut other: &mut InstId| {
             let goes = |user: InstId| user == id || gone.contains(&user);

@@ -1,22 +1,23 @@
-//! The costs of a module, handed from pass to pass.
+//! The costs of a module, which one pass hands to the next.
 
 use tilewright_ir::{Module, Moment};
 
 use crate::cost::{CostModel, Ledger};
 
-/// The ledger of a module as it was at a moment, if one was made; what was edited since is
-/// counted when the ledger is asked for.
+/// The ledger of a module at a given moment, if one was made. Later edits are counted when the
+/// ledger is asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Costs<'a>(Option<(Ledger<'a>, Moment)>);
 
 impl<'a> Costs<'a> {
-    /// The ledger of the module as it is.
+    /// Returns the ledger of the module in its present state.
     pub(crate) fn ledger(&mut self, module: &mut Module, model: CostModel<'a>) -> &Ledger<'a> {
         let now = self.take(module, model);
         &self.0.insert(now).0
     }
 
-    /// The ledger of the module as it is, to be followed by the caller; and the present moment.
+    /// Returns the ledger of the module in its present state, which the caller keeps up to date,
+    /// and the present moment.
     pub(crate) fn take(
         &mut self,
         module: &mut Module,

@@ -1,4 +1,4 @@
-//! Notices where passes go round in circles.
+//! Notices when passes repeat an earlier state of a module.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -8,18 +8,18 @@ use tilewright_ir::{InstId, Module, SecondaryMap};
 use super::run::Snapshot;
 use crate::cost::pays;
 
-/// Where a list with cost-gated passes has been: it has no cleanup between
-/// them after which costs could be compared, and may come back to where it was.
+/// The states that a list with cost-gated passes has reached. Such a list has no cleanup between
+/// these passes after which costs could be compared, so it may return to an earlier state.
 #[derive(Default)]
 pub(super) struct Trail {
-    /// The [`fingerprint`]s of modules.
+    /// The [`fingerprint`]s of the modules reached.
     seen: FxHashSet<u64>,
-    /// The best module on the way.
+    /// The cheapest module reached.
     best: Option<Snapshot>,
 }
 
 impl Trail {
-    /// Goes on to a module. The best one on the way, if it has been there.
+    /// Records a module. Returns the cheapest one reached if this module was reached before.
     pub(super) fn leads_back_to(&mut self, now: Snapshot) -> Option<Snapshot> {
         if !self.seen.insert(fingerprint(&now.module)) {
             return self.best.take();
@@ -31,8 +31,7 @@ impl Trail {
     }
 }
 
-/// A hash of a module without its names. Two forms of one module that have it in
-/// common are the same.
+/// Returns a hash of a module without its names. Two modules with the same hash count as the same.
 fn fingerprint(module: &Module) -> u64 {
     let mut hasher = FxHasher::default();
     let mut places: SecondaryMap<InstId, usize> = SecondaryMap::new();

@@ -1,11 +1,11 @@
-//! Why an optimisation fails.
+//! The reasons for which an optimisation fails.
 
 use tilewright_ir::EditError;
 use tilewright_ir::verify::Rejected;
 
 use super::pipelines::PIPELINES;
 
-/// Why a module could not be optimised.
+/// The reason for which a module could not be optimised.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OptimizeError {
     /// There is no pass of this name.
@@ -14,7 +14,7 @@ pub enum OptimizeError {
     /// There is no pipeline of this name.
     #[error("there is no pipeline `{0}`; there are: {names}", names = pipeline_names())]
     UnknownPipeline(String),
-    /// A pass was added that has the name of another.
+    /// A pass was added under the name of another.
     #[error(
         "there are two passes `{0}`; give the added one another name (`Options::without` leaves a \
          built-in pass out)"
@@ -28,7 +28,7 @@ pub enum OptimizeError {
         /// The edit.
         error: EditError,
     },
-    /// A pass made floats of different precision meet.
+    /// A pass made an instruction with operands of different float precision.
     #[error("pass `{pass}` mixed precisions in `{instruction}`, which is a bug of it")]
     Mixed {
         /// The pass.
@@ -39,7 +39,7 @@ pub enum OptimizeError {
     /// A pass left a module that does not verify.
     #[error("pass `{pass}` broke the module, which is a bug of it: {rejected}")]
     Broken {
-        /// The pass.
+        /// The module with its errors.
         pass: &'static str,
         /// The module with what is wrong.
         rejected: Box<Rejected>,

@@ -1,4 +1,4 @@
-//! What can compute constants. This crate has no interpreter; its caller may pass one in.
+//! The evaluator of constants. This crate has no interpreter; its caller may pass one in.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tilewright_ir::{Literal, Verified};
 
 /// Something that evaluates modules.
 pub trait Evaluate: fmt::Debug + Send + Sync {
-    /// The result of a module without parameters, correctly rounded; `None`
-    /// where it has none, or none within reach.
+    /// Returns the result of a module without parameters, correctly rounded; `None` if it has none,
+    /// or none within the evaluator's limits.
     fn evaluate(&self, module: &Verified) -> Option<Literal>;
 }

@@ -1,11 +1,11 @@
-//! What is modelled of a module, and the report on a run.
+//! The modelled figures of a module, and the report on a run.
 
 use tilewright_ir::Module;
 
 use super::report::{Note, PassReport, Report, StopReason, caveat};
 use crate::cost::{Cost, CostModel, Ledger};
 
-/// What is modelled of a module.
+/// The modelled figures of a module.
 #[derive(Clone, Copy)]
 pub(super) struct Figures {
     pub(super) cost: Cost,
@@ -14,7 +14,7 @@ pub(super) struct Figures {
     caveat: Option<&'static str>,
 }
 
-/// What a run did.
+/// The notes and results of a run.
 pub(super) struct Done {
     /// The name of the target.
     pub(super) target: String,
@@ -37,8 +37,8 @@ impl Figures {
         }
     }
 
-    /// The report on a module that had these figures and has others now, given back as it
-    /// was.
+    /// Returns the report on a module that is given back as it was: `self` has its figures before
+    /// the passes, `after` those after them.
     pub(super) fn report(&self, after: &Self, done: Done) -> Report {
         Report {
             target: done.target,

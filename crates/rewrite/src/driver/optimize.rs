@@ -1,4 +1,4 @@
-//! Which passes run, in which order, and when a result is kept.
+//! Runs the passes of a pipeline or list in order and decides whether the result is kept.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::verify::{Verified, verify};
@@ -13,15 +13,15 @@ use super::restore::restored;
 use super::run::{Run, whole_left};
 use crate::cost::{CostModel, Ledger, Memo, pays};
 
-/// Costs that differ by no more than this part are the same.
+/// Costs that differ by no more than this fraction count as equal.
 const SAME: f64 = 1e-3;
 
-/// An optimised module and what was done to it.
+/// An optimised module and the report on its optimisation.
 #[derive(Clone, Debug)]
 pub struct Optimized {
     /// The module.
     pub module: Verified,
-    /// What was done.
+    /// The changes, costs and notes.
     pub report: Report,
 }
 
@@ -43,7 +43,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
         run.pass(*pass)?;
     }
     let stopped = run.rounds(&plan)?;
-    // A backend finds simpler forms by itself: only what is saved beyond them counts.
+    // A backend simplifies by itself, so only savings beyond the simplest form count.
     let after = run.figures();
     let given = if run.is_unchanged() { after } else { Figures::of(&module, model) };
     let simplest = run.simplest.take();
@@ -87,7 +87,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
     Ok(Optimized { module, report: before.report(&before, done) })
 }
 
-/// A module that no pass may touch, with the reasons.
+/// Returns a module that no pass may touch, with the reasons.
 fn left_alone(
     module: Verified,
     notes: Vec<Note>,
@@ -105,10 +105,10 @@ fn verified(module: Module) -> Result<Verified, OptimizeError> {
     verify(module).map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })
 }
 
-/// The original module with those changes alone in which a cost-gated pass had a part, and the
-/// figures of it in its simplest form. `None` if that form costs more cycles than the changed
-/// module, or if the result as it is costs more than the original: instructions that are put
-/// back may undo what such a pass did.
+/// Returns the original module with only those changes in which a cost-gated pass had a part, and
+/// the figures of its simplest form. Returns `None` if that form costs more cycles than the changed
+/// module, or if the result itself costs more than the original: instructions that are put back may
+/// undo a rewrite of such a pass.
 fn around_gains(
     (original, given): (&Module, &Figures),
     simplest: &Module,
@@ -136,8 +136,8 @@ fn around_gains(
     Ok(verify(around).ok().map(|module| (module, figures)))
 }
 
-/// Says why a module is left alone whose floats differ in precision: passes
-/// take the type of a result from its operands.
+/// Explains why a module with operands of different float precision is left alone: passes take the
+/// type of a result from its operands.
 fn mixed_left(module: &Module, mixed: InstId) -> Note {
     Note {
         pass: "pipeline",
@@ -151,7 +151,7 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
     }
 }
 
-/// Each note once.
+/// Returns the notes without duplicates.
 fn relevant(notes: Vec<Note>) -> Vec<Note> {
     let mut kept: Vec<Note> = Vec::with_capacity(notes.len());
     let mut seen = FxHashSet::default();

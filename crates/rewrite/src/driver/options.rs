@@ -1,4 +1,4 @@
-//! What an optimisation is asked to do.
+//! The options of an optimisation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::evaluate::Evaluate;
 use super::numbers::FloatMode;
 use super::pass::{Pass, Skipped};
 
-/// How a module is optimised. Begin with [`Options::new`] and set what differs:
+/// The way in which a module is optimised. Begin with [`Options::new`] and set what differs:
 ///
 /// ```
 /// use tilewright_rewrite::{Options, PassSelection, numbers::FloatMode};
@@ -25,24 +25,25 @@ use super::pass::{Pass, Skipped};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The machine that costs are weighed on.
+    /// The machine that costs are modelled for.
     pub target: Target,
-    /// How far floats may change.
+    /// The amount by which floats may change.
     pub float_mode: FloatMode,
-    /// Which passes run.
+    /// The passes to run.
     pub passes: PassSelection,
-    /// Stops after this many cost-gated rewrites.
+    /// The number of cost-gated rewrites after which to stop.
     pub stop_after: Option<u64>,
-    /// These passes do not run, whatever list or pipeline names them.
+    /// Passes that do not run, whichever list or pipeline names them.
     pub without: Vec<&'static str>,
-    /// These cost-gated rewrites are not made.
+    /// Cost-gated rewrites that are not made.
     pub skipped: Vec<Skipped>,
-    /// How often the passes are gone through at most.
+    /// The largest number of rounds through the passes.
     pub max_rounds: usize,
-    /// A module that would save less than this part of its modelled cycles is left as it
-    /// is: the model is not as exact as that, and the backend fuses what it recognises.
+    /// The smallest fraction of its modelled cycles that a module must save; else it is left as it
+    /// is. The model is no more exact than that, and the backend fuses the forms that it
+    /// recognises.
     pub least_saving: f64,
-    /// What computes constants; without it, none are folded.
+    /// The evaluator of constants; without one, none are folded.
     pub evaluator: Option<&'static dyn Evaluate>,
     /// The observer of the passes, if there is one: see [`Options::with_observer`].
     pub observer: Option<PassObserver>,
@@ -72,26 +73,26 @@ impl fmt::Debug for PassObserver {
     }
 }
 
-/// Which passes run.
+/// The passes to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PassSelection {
-    /// A pipeline by name: a module where its cost-gated passes find nothing that pays
-    /// comes back untouched.
+    /// A pipeline by name. A module comes back untouched if the cost-gated passes find no rewrite
+    /// that pays.
     Pipeline(String),
     /// These passes, by name, in this order, until none changes anything. The result is kept
-    /// whatever it costs as a whole; a cost-gated pass still makes only those rewrites that pay.
+    /// whatever it costs as a whole; a cost-gated pass still makes only rewrites that pay.
     List(Vec<String>),
 }
 
 impl PassSelection {
-    /// These passes, by name.
+    /// Returns the selection of these passes, by name.
     pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self::List(names.into_iter().map(str::to_owned).collect())
     }
 }
 
 impl Options {
-    /// The default pipeline for a target.
+    /// Returns the default options for a target.
     pub fn new(target: Target) -> Self {
         Self {
             target,
@@ -108,59 +109,59 @@ impl Options {
         }
     }
 
-    /// With another pass, for example a [`Rule`](crate::pattern::Rule), whose name no other pass
-    /// has. In a pipeline it runs before the built-in cost-gated passes, in a group of its own, if
-    /// it is cost-gated, and else with those that simplify. In a list of passes it runs where its
-    /// name stands.
+    /// Adds a pass, for example a [`Rule`](crate::pattern::Rule), whose name no other pass has. In
+    /// a pipeline, a cost-gated pass runs in a group of its own before the built-in cost-gated
+    /// passes, and any other pass runs with those that simplify. In a list of passes, it runs at
+    /// the place of its name.
     ///
-    /// A pass that is not cost-gated prepares the module for those that are: a pipeline that has
-    /// built-in cost-gated passes, as the default one, undoes its changes wherever no cost-gated
-    /// pass had a part in them, and returns the module as given if these gain nothing. Where its
-    /// changes are wanted for themselves, name it in a list, or use the pipeline `cleanup`.
+    /// A pass that is not cost-gated prepares the module for those that are. A pipeline that has
+    /// built-in cost-gated passes, such as the default one, undoes its changes wherever no
+    /// cost-gated pass had a part in them, and returns the module as given if these gain nothing.
+    /// To keep its changes for their own sake, name it in a list, or use the pipeline `cleanup`.
     #[must_use]
     pub fn with_pass(mut self, pass: impl Pass + 'static) -> Self {
         self.added.push(AddedPass(Arc::new(pass)));
         self
     }
 
-    /// With another target.
+    /// Sets the target.
     #[must_use]
     pub fn with_target(self, target: Target) -> Self {
         Self { target, ..self }
     }
 
-    /// With floats that may change so far.
+    /// Sets the amount by which floats may change.
     #[must_use]
     pub fn with_float_mode(self, float_mode: FloatMode) -> Self {
         Self { float_mode, ..self }
     }
 
-    /// With another selection of passes.
+    /// Sets the selection of passes.
     #[must_use]
     pub fn with_passes(self, passes: PassSelection) -> Self {
         Self { passes, ..self }
     }
 
-    /// With at most so many cost-gated rewrites.
+    /// Sets the number of cost-gated rewrites after which to stop.
     #[must_use]
     pub fn with_stop_after(self, rewrites: u64) -> Self {
         Self { stop_after: Some(rewrites), ..self }
     }
 
-    /// With at most so many rounds through the passes.
+    /// Sets the largest number of rounds through the passes.
     #[must_use]
     pub fn with_max_rounds(self, max_rounds: usize) -> Self {
         Self { max_rounds, ..self }
     }
 
-    /// With modules left as they are that would save less than this part of their cycles.
+    /// Sets the smallest fraction of its cycles that a module must save; else it is left as it is.
     #[must_use]
     pub fn with_least_saving(self, least_saving: f64) -> Self {
         Self { least_saving, ..self }
     }
 
-    /// With an observer. It is called after every pass that changed the module, with the name of
-    /// the pass and the module, and, with `put-back` as the name, after the parts that gained
+    /// Sets the observer. It is called after every pass that changed the module, with the name of
+    /// the pass and the module. It is called with the name `put-back` after the parts that gained
     /// nothing were put back as they were.
     #[must_use]
     pub fn with_observer(
@@ -177,7 +178,7 @@ impl Options {
         }
     }
 
-    /// With something that computes constants.
+    /// Sets the evaluator of constants.
     #[must_use]
     pub fn with_evaluator(self, evaluator: &'static dyn Evaluate) -> Self {
         Self { evaluator: Some(evaluator), ..self }

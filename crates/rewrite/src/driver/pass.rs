@@ -1,4 +1,4 @@
-//! What a pass is.
+//! The interface of passes.
 
 use std::sync::LazyLock;
 
@@ -14,19 +14,19 @@ use crate::cost::{CostModel, Ledger, Memo};
 
 /// A transformation of a module that keeps its meaning.
 pub trait Pass: Send + Sync {
-    /// The name for `--passes` and reports.
+    /// Returns the name for `--passes` and reports.
     fn name(&self) -> &'static str;
 
-    /// One line on what it does.
+    /// Describes the pass in one line.
     fn summary(&self) -> &'static str;
 
-    /// The most that it does to floats. Where less is allowed, it keeps to those of its
-    /// rewrites that do no more.
+    /// Returns the most that the pass changes floats. Where less is allowed, it makes only those of
+    /// its rewrites that change floats no more than allowed.
     fn class(&self) -> Class;
 
-    /// Whether this is one of the rewrites that the project exists for,
-    /// wherever a pipeline has it. The default one gives a module back
-    /// untouched where none of these found anything to do.
+    /// Checks whether this is one of the rewrites that the project exists for, in whichever
+    /// pipeline it runs. The default pipeline returns a module untouched if none of these changed
+    /// it.
     fn is_cost_gated(&self) -> bool {
         false
     }
@@ -62,45 +62,45 @@ impl<P: Pass> Pass for LazyLock<P> {
     }
 }
 
-/// A rewrite that is not to be made.
+/// A rewrite that is to be skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// The pass.
     pub pass: &'static str,
-    /// Where: the place in its note.
+    /// The place as in the rewrite's note.
     pub place: String,
 }
 
-/// What a pass may look at, and where it reports.
+/// The inputs and the notes of a pass.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// The machine that costs are weighed on.
+    /// The machine that costs are modelled for.
     pub target: &'a Target,
-    /// What was computed of it so far.
+    /// The figures of the target that were computed so far.
     pub memo: &'a Memo,
-    /// How far floats may change.
+    /// The amount by which floats may change.
     pub float_mode: FloatMode,
-    /// A rewrite of arrays that are all smaller than this, in bytes, is not worth what it
-    /// changes: the backend fuses what it recognises.
+    /// The size in bytes that at least one array of a rewrite must have. A rewrite of smaller
+    /// arrays alone is not worth its changes: the backend fuses the forms that it recognises.
     pub least_bytes: u64,
-    /// What computes constants, if there is anything.
+    /// The evaluator of constants, if there is one.
     pub evaluator: Option<&'a dyn Evaluate>,
-    /// No pass lets the module grow beyond so many instructions by copying
-    /// what is called.
+    /// The number of instructions beyond which no pass lets the module grow by copying called
+    /// computations.
     pub most_instructions: usize,
-    /// These rewrites are not made.
+    /// Rewrites that are not made.
     pub skipped: &'a [Skipped],
-    /// How many more cost-gated rewrites may be made.
+    /// The number of cost-gated rewrites that may still be made.
     pub fuel: u64,
-    /// What was found and done, in plain words.
+    /// The findings and changes, in plain words.
     pub notes: Vec<Note>,
     /// The costs of the module.
     pub(super) costs: Costs<'a>,
 }
 
 impl<'a> Context<'a> {
-    /// The context of a pass that may do all that these options allow, for any array and with
-    /// calls inlined however large the module grows.
+    /// Returns the context of a pass that may do all that these options allow, for arrays of any
+    /// size and with calls inlined however large the module grows.
     pub fn new(options: &'a Options, memo: &'a Memo) -> Self {
         Self {
             target: &options.target,
@@ -116,18 +116,18 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Costs on the target.
+    /// Returns the cost model of the target.
     pub fn model(&self) -> CostModel<'a> {
         CostModel::new(self.target, self.memo)
     }
 
-    /// The costs of the module as it is.
+    /// Returns the costs of the module in its present state.
     pub(crate) fn ledger(&mut self, module: &mut Module) -> &Ledger<'a> {
         let model = self.model();
         self.costs.ledger(module, model)
     }
 
-    /// Whether a patch reads or makes an array of at least [`Self::least_bytes`].
+    /// Checks whether a patch reads or makes an array of at least [`Self::least_bytes`].
     pub fn is_worthwhile(&self, module: &Module, patch: &Patch) -> bool {
         let values = patch.planned().iter().flat_map(|planned| planned.operands.iter().copied());
         let read = values.map(|value| byte_size(patch.shape(module, value)));
@@ -137,7 +137,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The bytes of a value of a shape, without padding.
+/// Returns the number of bytes of a value of a shape, without padding.
 pub(crate) fn byte_size(shape: &Shape) -> u64 {
     let bytes = |array: &ArrayShape| {
         let elements = array.num_elements().map_or(u64::MAX, i64::unsigned_abs);

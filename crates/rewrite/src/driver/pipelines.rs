@@ -1,35 +1,36 @@
-//! The pipelines that have names.
+//! The named pipelines.
 
 use tilewright_target::Target;
 
-/// Passes by what they are for.
+/// The passes of a pipeline, by their purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
-    /// What `--pipeline` calls it.
+    /// The name of the pipeline for `--pipeline`.
     pub name: &'static str,
-    /// One line on what it is for.
+    /// One line on its purpose.
     pub summary: &'static str,
-    /// The built-in target that it is for, where none is named.
+    /// The built-in target to use if none is named.
     pub target: &'static str,
-    /// These run first, once.
+    /// The passes that run first, once.
     pub first: &'static [&'static str],
-    /// These run until none changes anything, so that the cost-gated passes see modules
+    /// The passes that run until none changes anything, so that the cost-gated passes see modules
     /// in their simplest form.
     pub cleanup: &'static [&'static str],
-    /// Then the passes of the first of these groups that changes anything, once
-    /// each; and all begins again until none does.
+    /// The groups of cost-gated passes. After the cleanup, the passes of the first group that
+    /// changes anything run once each; then the cleanup begins again, until no group changes
+    /// anything.
     pub cost_gated: &'static [&'static [&'static str]],
-    /// These run once at the end, after the pipeline has put back, as it was written, all
-    /// that no cost-gated pass had a part in.
+    /// The passes that run once at the end, after the pipeline has put back all changes that no
+    /// cost-gated pass had a part in.
     pub last: &'static [&'static str],
 }
 
-/// What every pipeline begins with: the less there is, the less there is to do.
+/// The first passes of every pipeline: they remove code, so that later passes have less to do.
 const FIRST: &[&str] = &["control-flow", "inline", "tuple", "dce"];
 
-/// Everything in its simplest form. What is folded may decide a branch, which is
-/// called then; so whatever one of these makes, another finds in the same round
-/// or the next.
+/// The passes that bring a module into its simplest form. A folded constant may decide a branch,
+/// which then becomes a call; so the result of one pass reaches the others in the same round or the
+/// next.
 const CLEANUP: &[&str] = &[
     "constant-fold",
     "control-flow",
@@ -48,8 +49,8 @@ const CLEANUP: &[&str] = &[
     "cluster-sibling-reductions",
 ];
 
-/// Small values first, in their cheapest form, then what is weighed beside them.
-/// Whether any of it pays is for the target to say.
+/// The cost-gated groups: those that make values small come first, in their cheapest form, then
+/// those whose gain depends on these values. The target's costs decide whether a rewrite pays.
 const COST_GATED: &[&[&str]] = &[
     &["reduce-of-broadcast", "reduce-through-transpose"],
     &["unit-dims"],
@@ -87,7 +88,7 @@ pub const PIPELINES: &[Pipeline] = &[
     },
 ];
 
-/// The pipeline of this name.
+/// Returns the pipeline of this name.
 pub fn pipeline(name: &str) -> Option<&'static Pipeline> {
     PIPELINES.iter().find(|pipeline| pipeline.name == name)
 }

@@ -9,17 +9,17 @@ use super::pipelines::pipeline;
 use super::registry;
 use crate::cost::CostModel;
 
-/// Arrays of less than this part of the largest one that the entry takes or returns do not
-/// count, unless they are too large to stay in vector memory.
+/// Arrays smaller than this part of the largest array that the entry takes or returns do not count,
+/// unless they are too large to stay in vector memory.
 const LEAST_PART: u64 = 64;
 
 pub(super) type PassList<'a> = Vec<&'a dyn Pass>;
 
-/// The passes of a pipeline, found. A list of passes is all cleanup.
+/// The passes of a pipeline, found by name. A list of passes is all cleanup.
 #[derive(Default)]
 pub(super) struct Plan<'a> {
-    /// Whether the result is kept whatever it costs: that of a list of passes, and that of a
-    /// pipeline without built-in cost-gated passes, whichever are added.
+    /// Whether the result is kept whatever it costs. This is so for a list of passes, and for a
+    /// pipeline without built-in cost-gated passes, whichever passes are added.
     pub(super) keeps_result: bool,
     pub(super) first: PassList<'a>,
     pub(super) cleanup: PassList<'a>,
@@ -64,9 +64,9 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// How large an array must be for a rewrite of it to be worthwhile; any is where passes
-    /// were named one by one. What the entry takes and returns decides, which no rewrite
-    /// changes.
+    /// Returns the size in bytes that an array must have for a rewrite of it to be worthwhile; any
+    /// size will do where passes were named one by one. The size depends on the parameters and the
+    /// result of the entry, which no rewrite changes.
     pub(super) fn least_bytes(&self, module: &Module, model: CostModel<'_>) -> u64 {
         let Some(entry) = module.entry().filter(|_| !self.cost_gated.is_empty()) else { return 0 };
         let taken = module.computation(entry).parameters().iter().copied();

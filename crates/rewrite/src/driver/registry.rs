@@ -60,7 +60,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &WidenAccumulation,
 ];
 
-/// The pass of this name.
+/// Returns the pass of this name.
 pub fn pass(name: &str) -> Option<&'static dyn Pass> {
     PASSES.iter().copied().find(|pass| pass.name() == name)
 }

@@ -1,4 +1,4 @@
-//! A module on its way through the passes of a plan.
+//! Runs the passes of a plan on a module.
 
 use std::time::Instant;
 
@@ -16,8 +16,8 @@ use super::plan::{PassList, Plan};
 use super::report::{Note, PassReport, StopReason, Verdict};
 use crate::cost::{CostModel, Memo, pays};
 
-/// Past this many times the instructions that it began with, no calls are
-/// inlined.
+/// No calls are inlined once the module has grown to this many times its first size in
+/// instructions.
 const GROWTH: usize = 4;
 
 /// Small modules may always grow to this many instructions.
@@ -29,18 +29,18 @@ pub(super) struct Snapshot {
     pub(super) module: Module,
     pub(super) cycles: f64,
     notes: Vec<Note>,
-    /// What each pass had done.
+    /// The number of changes that each pass had made.
     changes: Vec<(&'static str, usize)>,
     cost_gated: usize,
 }
 
-/// What the passes of a cost-gated group did when they ran once.
+/// The rewrites that the passes of a cost-gated group made in one run.
 #[derive(Default, PartialEq, Eq, Hash)]
 struct Turn {
-    /// The place of the group.
+    /// The index of the group.
     group: usize,
     changes: usize,
-    /// The rewrites, as far as the passes tell of them.
+    /// The rewrites that the passes noted.
     made: Vec<Note>,
 }
 
@@ -54,16 +54,16 @@ pub(super) struct Run<'a> {
     fuel: u64,
     pub(super) passes: Vec<PassReport>,
     pub(super) notes: Vec<Note>,
-    /// What was done and undone.
+    /// The notes on rewrites that were made and rolled back.
     pub(super) rolled_back: Vec<Note>,
     pub(super) cost_gated: usize,
     /// The module in its simplest form, before any cost-gated rewrite.
     pub(super) simplest: Option<(Module, Figures)>,
     /// The costs of the module.
     costs: Costs<'a>,
-    /// How often the module was changed.
+    /// The number of times that the module was changed.
     version: usize,
-    /// The version that each pass last left as it was, without a word.
+    /// The last version at which each pass neither changed the module nor added a note.
     settled: FxHashMap<&'static str, usize>,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
@@ -96,18 +96,19 @@ impl<'a> Run<'a> {
     }
 
     /// Cleans up and runs the cost-gated passes, until neither changes anything. A round of
-    /// theirs is rolled back where the module does not cost less for it, so that rewrites
-    /// which pay one by one cannot go round in circles.
+    /// cost-gated passes is rolled back if the module does not cost less after it, so that rewrites
+    /// which pay one by one cannot repeat forever.
     pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot> = None;
         let mut trail = Trail::default();
-        // The cost-gated group that had its turn, and the rewrites of groups that were rolled back.
+        // The last cost-gated group that ran, and the rewrites of groups that were rolled back.
         let (mut turn, mut refused) = (Turn::default(), FxHashSet::default());
         if plan.cleanup.iter().any(|pass| pass.is_cost_gated()) {
             trail.leads_back_to(self.snapshot());
         }
         for _ in 0..self.options.max_rounds {
-            // What was left may have become possible: only the last word counts.
+            // A rewrite that was left out may have become possible, so only the last round's
+            // reasons stay.
             self.notes.retain(|note| note.verdict == Verdict::Done);
             let made = self.cost_gated;
             let cleaned = self.all(&plan.cleanup)?;
@@ -157,12 +158,12 @@ impl<'a> Run<'a> {
         CostModel::new(&self.options.target, self.memo)
     }
 
-    /// Whether no pass has changed the module.
+    /// Checks whether no pass has changed the module.
     pub(super) fn is_unchanged(&self) -> bool {
         self.version == 0
     }
 
-    /// What is modelled of the module as it is.
+    /// Returns the modelled figures of the module in its present state.
     pub(super) fn figures(&mut self) -> Figures {
         let model = self.model();
         let ledger = self.costs.ledger(&mut self.module, model);
@@ -181,13 +182,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Undoes what was done since, and says so.
+    /// Undoes the changes since a snapshot, and notes that.
     fn roll_back(&mut self, best: Snapshot, cycles: f64) {
         self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
         self.restore(best);
     }
 
-    /// Undoes what was done since; what was left stays said.
+    /// Undoes the changes since a snapshot, but keeps the notes on rewrites left out.
     fn restore(&mut self, best: Snapshot) {
         let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
         let mut notes = best.notes;
@@ -207,9 +208,9 @@ impl<'a> Run<'a> {
         passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
     }
 
-    /// The turn of the first of these groups, from the `first` on, that changes the module as it
-    /// is `now`. A group that makes the rewrites of a refused one is not judged again: each
-    /// saves as many cycles by itself as it did then.
+    /// Runs the groups from `first` on, up to the first one that changes the module from its state
+    /// in `now`, and returns its turn. A group that repeats the rewrites of a refused turn is not
+    /// judged again: each rewrite saves as many cycles by itself as it did then.
     fn next_turn(
         &mut self,
         groups: &[PassList<'_>],
@@ -276,7 +277,7 @@ impl<'a> Run<'a> {
         Ok(changes)
     }
 
-    /// Every pass is held to the verifier.
+    /// Verifies the module that a pass left.
     fn check(&mut self, pass: &dyn Pass) -> Result<(), OptimizeError> {
         let module = std::mem::take(&mut self.module);
         match verify(module) {
@@ -293,7 +294,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Says that rewrites which paid one by one did not pay together.
+/// Notes that rewrites which paid one by one did not pay together.
 pub(super) fn whole_left(before: f64, after: f64, options: &Options) -> Note {
     let target = &options.target.name;
     let why = if pays(after, before) {

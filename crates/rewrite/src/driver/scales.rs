@@ -1,5 +1,4 @@
-//! Weighs a module as a whole, for rewrites that change what many instructions wait
-//! for.
+//! Weighs a module as a whole, for rewrites that change when many instructions can run.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
@@ -9,33 +8,33 @@ use super::pass::{Context, Pass};
 use crate::canonicalize::dce::remove_unused;
 use crate::cost::{Ledger, pays};
 
-/// For so many instructions, all in all, a module is weighed to decide on groups.
+/// The number of instructions that may be weighed in all to decide on groups.
 const MOST_WEIGHED: usize = 1 << 20;
 
-/// How many of so many groups are decided on at once: one, unless the module is large.
+/// Returns the number of groups that are decided on at once: one, unless the module is large.
 pub(crate) fn together(module: &Module, groups: usize) -> usize {
     let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
     groups.div_ceil(asked).max(1)
 }
 
-/// A rewrite may make a module hold so much more at once, in percent, besides what
+/// The percentage by which a rewrite may raise the bytes that a module holds at once, beyond what
 /// stays in vector memory.
 const MORE_MEMORY: u64 = 5;
 
-/// What to say of a rewrite: where it is, and what it does.
+/// The words for the note of a rewrite: its place and its action.
 pub(crate) struct Words {
     pub(crate) place: String,
     pub(crate) what: String,
 }
 
-/// What to say of an edit, and what it gives back.
+/// The words for an edit, and the value that it returns.
 pub(crate) type Edited<T> = (Words, T);
 
-/// A module on the scales, which weighs what it is without its dead code. It is rewritten
-/// through these alone; with the first rewrite that is kept, the dead code goes.
+/// A module whose costs are weighed without its dead code. While it is weighed, only these scales
+/// rewrite it; the first rewrite that is kept removes the dead code.
 pub(crate) struct Scales<'a> {
     ledger: Ledger<'a>,
-    /// The moment when the module was put on the scales.
+    /// The moment when the weighing began.
     since: Moment,
     effectful: FxHashSet<CompId>,
     /// Dead code that is still there.
@@ -46,7 +45,7 @@ pub(crate) struct Scales<'a> {
 }
 
 impl<'a> Scales<'a> {
-    /// Puts a module on the scales.
+    /// Begins to weigh a module.
     pub(crate) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
         let effectful = module.effectful_computations();
         let model = cx.model();
@@ -71,13 +70,13 @@ impl<'a> Scales<'a> {
         scales
     }
 
-    /// Takes the module off the scales.
+    /// Ends the weighing.
     pub(crate) fn leave(self, cx: &mut Context<'a>) {
         // Dead code that is still there was removed and put back since.
         cx.costs.give_back((self.ledger, self.since));
     }
 
-    /// The cycles that the module would take after an edit.
+    /// Computes the cycles that the module would take after an edit.
     pub(crate) fn cycles_after(
         &mut self,
         module: &mut Module,
@@ -89,8 +88,8 @@ impl<'a> Scales<'a> {
         done
     }
 
-    /// Makes an edit if that pays, and says so, and what it does, or why not. What the edit
-    /// gives back if it was made; nothing if there was nothing to edit, either.
+    /// Makes an edit if it pays. Notes the edit, or why it was not made. Returns the edit's value
+    /// if it was made, and nothing if not, or if there was nothing to edit.
     pub(crate) fn attempt<T>(
         &mut self,
         pass: &dyn Pass,
@@ -115,12 +114,12 @@ impl<'a> Scales<'a> {
         made
     }
 
-    /// Notes that a rewrite would cost more than it saves, which was found before.
+    /// Notes that a rewrite would cost more than it saves, as an earlier trial found.
     pub(crate) fn refuse(&self, pass: &dyn Pass, words: Words, cycles: f64, cx: &mut Context<'_>) {
         cx.accept(pass.name(), self.candidate(words, cycles));
     }
 
-    /// Whether a rewrite pays after which the module takes so many cycles.
+    /// Checks whether a rewrite pays after which the module takes this many cycles.
     pub(crate) fn would_pay(&self, cycles: f64) -> bool {
         pays(self.cycles, cycles)
     }
@@ -130,8 +129,8 @@ impl<'a> Scales<'a> {
         Candidate { place, done: what.clone(), would: what, also: String::new(), cycles }
     }
 
-    /// Whether the module on trial is to be kept: it takes fewer cycles, and holds no more at
-    /// once than it may. If so, its weight is that of the module.
+    /// Decides whether the module on trial is kept: it must take fewer cycles, and hold no more
+    /// bytes at once than allowed. If it is kept, its figures become those of the module.
     fn is_taken(
         &mut self,
         pass: &dyn Pass,
@@ -172,7 +171,8 @@ impl<'a> Scales<'a> {
         is_taken
     }
 
-    /// Removes what nothing uses after the edits on trial; the cycles that the module takes.
+    /// Removes the instructions left unused by the edits on trial, and returns the cycles that the
+    /// module takes.
     fn weigh(&mut self, module: &mut Module) -> Result<f64, EditError> {
         let mut next: Vec<InstId> = self.dead.clone();
         next.extend(module.tried());

@@ -1,9 +1,9 @@
-//! Sweeps of rewrites that are made wherever they apply.
+//! Makes rewrites wherever they apply, in one sweep.
 
 use tilewright_ir::{EditError, InstId, Module, Patch};
 
-/// Goes once over all that is used, and does what `simpler` finds; the number
-/// of changes.
+/// Visits each live instruction once, and applies the patch that `simpler` finds for it. Returns
+/// the number of changes.
 pub(crate) fn simplify(
     module: &mut Module,
     simpler: impl Fn(&Module, InstId) -> Option<Patch>,

@@ -1,12 +1,12 @@
-//! A module with some of the changes that were made to it.
+//! Builds a module with some of the changes that were made to it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
 
 use super::diff::{Edge, has, is_free, waits_for};
 
-/// The old module with the new values of these edges. `None` where a new value acts outside
-/// of the module: what it was made of, which stays, does so already.
+/// Builds the old module with the new values of these edges. Returns `None` if a new value has side
+/// effects: the value that it was made from stays and has them already.
 pub(super) fn build(
     old: &Module,
     new: &Module,
@@ -49,15 +49,15 @@ struct Import<'a> {
     old: &'a Module,
     new: &'a Module,
     module: Module,
-    /// The copies of new instructions that may be used behind them all.
+    /// The copies of new instructions that users after the copies may share.
     made: FxHashMap<InstId, InstId>,
     /// The computations of the old module, and the copies of new ones.
     computations: FxHashMap<CompId, CompId>,
     /// The place of each instruction of the old module in its computation.
     places: FxHashMap<InstId, usize>,
-    /// The first of equal constants in each computation of the old module.
+    /// The first of several equal constants in each computation of the old module.
     constants: FxHashMap<(CompId, &'a Op), InstId>,
-    /// The copy of each new constant that stands first, and the place before which it does.
+    /// The foremost copy of each new constant, and the place of the instruction after it.
     copies: FxHashMap<InstId, (usize, InstId)>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Import<'a> {
 }
 
 impl Import<'_> {
-    /// All that the values of edges are made of, as far as it is new.
+    /// Collects the new instructions and computations that the values of edges are made from.
     fn wanted(&self, edges: &[Edge]) -> Wanted {
         let new = self.new;
         let mut wanted = Wanted::default();
@@ -110,7 +110,7 @@ impl Import<'_> {
         let new = self.new;
         let old = |id: &CompId| self.computations.contains_key(id);
         let is_old: Vec<bool> = new.computations().iter().map(old).collect();
-        // A computation stands before those that call it, here as in the new module.
+        // A computation stands before its callers, here as in the new module.
         for (place, &id) in new.computations().iter().enumerate() {
             if wanted.computations.contains(&id) {
                 let later = new.computations().iter().zip(&is_old).skip(place);
@@ -123,7 +123,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A computation that is new, before one that is not.
+    /// Adds a new computation before `next`, a computation of the old module.
     fn computation(&mut self, id: CompId, next: Option<CompId>) -> Result<(), EditError> {
         let name = self.new.computation(id).name();
         let made = match next {
@@ -140,7 +140,7 @@ impl Import<'_> {
         }
     }
 
-    /// The instructions that are new in a computation, each before the next one that stays.
+    /// Adds the new instructions of a computation, each before the next old one.
     fn instructions(
         &mut self,
         computation: CompId,
@@ -162,8 +162,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A value of the new module, for a user at a position. A constant that is new is
-    /// copied to just before its user, unless an equal one stands before already.
+    /// Returns a value of the new module for a user at a position. A new constant is copied to just
+    /// before its user, unless an equal one already stands before.
     fn value(&mut self, id: InstId, position: Position) -> Result<InstId, EditError> {
         if has(self.old, id) {
             return Ok(id);
@@ -185,8 +185,8 @@ impl Import<'_> {
         }
     }
 
-    /// Before which instruction of the old module a position is, in the order of its
-    /// computation.
+    /// Returns the place of the old module's instruction that follows a position, in the order of
+    /// its computation.
     fn place(&self, position: Position) -> usize {
         let place = match position {
             Position::Before(next) => self.places.get(&next).copied(),
@@ -195,7 +195,7 @@ impl Import<'_> {
         place.unwrap_or(usize::MAX)
     }
 
-    /// A constant of the old module that is equal, and stands before a position.
+    /// Returns an equal constant of the old module that stands before a position.
     fn constant_before(&self, id: InstId, position: Position) -> Option<InstId> {
         let computation = match position {
             Position::Before(next) => self.module.instruction(next).parent()?,
@@ -236,7 +236,7 @@ impl Import<'_> {
     }
 }
 
-/// Removes the instructions and computations that were used before and are no more.
+/// Removes the instructions and computations that were used before and no longer are.
 fn drop_unused(old: &Module, module: &mut Module) -> Result<(), EditError> {
     let effectful = module.effectful_computations();
     for computation in old.computations() {
@@ -257,7 +257,7 @@ fn drop_unused(old: &Module, module: &mut Module) -> Result<(), EditError> {
 }
 
 /// Puts operands before their users: a rewrite may rely on a pass that moved instructions.
-/// Instructions that stand in order stay in their order.
+/// Instructions that stand in a valid order keep it.
 fn put_in_order(module: &mut Module, computation: CompId) -> Result<(), EditError> {
     let before: Vec<InstId> = module.instructions(computation).collect();
     let mut order: Vec<InstId> = Vec::with_capacity(before.len());

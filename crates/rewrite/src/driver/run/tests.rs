@@ -1,4 +1,4 @@
-//! Passes that go round in circles.
+//! Tests of passes that repeat earlier states of a module.
 
 use tilewright_ir::{
     Builder, EditError, ElementType, InstId, Op, Opcode, Patch, Shape, Value, Verified,
@@ -8,7 +8,7 @@ use tilewright_target::Target;
 use super::*;
 use crate::driver::numbers::Class;
 
-/// Makes the next instruction the root, after the last the first.
+/// Makes the next instruction the root, and the first one after the last.
 struct Round;
 
 impl Pass for Round {
@@ -38,7 +38,7 @@ impl Pass for Round {
     }
 }
 
-/// Three values, of which the last is the result.
+/// Builds a module of three values; the last is the result.
 fn three() -> Verified {
     let mut b = Builder::new("three");
     let x = b.parameter("x", Shape::array(ElementType::F32, [8, 128])).expect("a parameter");
@@ -47,7 +47,7 @@ fn three() -> Verified {
     b.finish(z).expect("a module")
 }
 
-/// A run of three instructions at most that has not begun.
+/// Returns a run that has not begun, on at most three instructions.
 fn run_of<'a>(
     before: &Module,
     options: &'a Options,
@@ -66,7 +66,7 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     let mut run = run_of(&before, &options, &memo, &mut observe);
     let plan = Plan { cleanup: vec![&Round], ..Plan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
-    // A parameter as the result need not be stored.
+    // A result that is a parameter need not be stored.
     let entry = run.module.entry().expect("an entry");
     let root = run.module.computation(entry).root().expect("a root");
     assert_eq!(run.module.opcode(root), Opcode::Parameter);
@@ -75,7 +75,7 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     assert!(run.notes.is_empty(), "{:?}", run.notes);
 }
 
-/// Adds an instruction that nothing needs, whenever it is asked.
+/// Adds an instruction that nothing uses, on every call.
 struct Worse;
 
 impl Pass for Worse {
@@ -159,6 +159,6 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
         run.passes.iter().map(|report| (report.name, report.changes)).collect();
     assert_eq!(done, [("worse", 0), ("better", 1)]);
     assert_eq!(run.cost_gated, 1);
-    // Twice before the one that pays, three times after it.
+    // The group is rolled back twice before the one that pays, three times after it.
     assert_eq!(run.rolled_back.len(), 5, "{:?}", run.rolled_back);
 }
