@@ -1,9 +1,9 @@
-//! Costs: cycles, and the counts that they come from.
+//! Defines costs: cycles, and the counts that they come from.
 
 /// The cost of an instruction, a computation or a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Cycles, as the target's numbers have it.
+    /// Cycles by the target's numbers.
     pub cycles: f64,
     /// Vectors loaded and stored.
     pub vectors: u64,

@@ -1,4 +1,4 @@
-//! How much memory is in use at once.
+//! Computes how much memory is in use at once.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -8,8 +8,8 @@ use super::ledger::runs_its_callees;
 use super::residency::AllFacts;
 use super::sweeps::filled;
 
-/// What one computation needs, with those that it calls; its parameters are the
-/// caller's unless it is the entry.
+/// Computes the most bytes that a computation and its callees hold at once. Its parameters belong
+/// to the caller unless it is the entry.
 pub(super) fn peak(
     module: &Module,
     computation: CompId,
@@ -41,7 +41,7 @@ pub(super) fn peak(
     most
 }
 
-/// How long the value of an instruction is kept.
+/// The period for which the value of an instruction is kept.
 #[derive(Clone, Copy, Default)]
 struct Life {
     /// The place of the last instruction that needs it.
@@ -52,7 +52,7 @@ struct Life {
     is_stored: bool,
 }
 
-/// How long the value of each instruction is kept.
+/// Computes how long the value of each instruction is kept.
 fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<InstId, Life> {
     let mut lives: SecondaryMap<InstId, Life> = filled(module, order.len());
     for (place, &id) in order.iter().enumerate().rev() {
@@ -71,7 +71,7 @@ fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<In
     lives
 }
 
-/// The computations that the entry runs on whole arrays, and the entry, callees first.
+/// Returns the computations that the entry runs on whole arrays, and the entry, callees first.
 pub(super) fn computations_run(module: &Module) -> Vec<CompId> {
     let mut is_run: FxHashSet<CompId> = module.entry().into_iter().collect();
     let mut run = Vec::new();

@@ -1,17 +1,17 @@
-//! Who reads an array from main memory.
+//! Stores the readers of an array in main memory.
 
 use smallvec::SmallVec;
 use tilewright_ir::InstId;
 
-/// More readers of an array are not told apart, nor more sums that may wait.
+/// The largest number of readers of an array that are told apart, and of sums that may wait.
 pub(super) const MOST_READERS: usize = 64;
 
-/// Who reads an array: all in a sweep, or one for itself.
+/// A reader of an array: all instructions in a sweep, or a single one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Reader {
-    /// All that read it in this sweep.
+    /// All instructions that read it in this sweep.
     Sweep(u32),
-    /// One that reads it for itself.
+    /// An instruction that reads it for itself.
     Alone(InstId),
 }
 
@@ -19,7 +19,7 @@ pub(super) enum Reader {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers {
     known: SmallVec<[Reader; 2]>,
-    /// Sums that may wait for a later sweep, by their places among all of these.
+    /// Sums that may wait for a later sweep, as indices into the list of all such sums.
     waiting: SmallVec<[u32; 2]>,
 }
 
@@ -32,12 +32,12 @@ impl Readers {
         self.known.len() + self.waiting.len()
     }
 
-    /// Those that wait for nothing.
+    /// Returns the readers that wait for nothing.
     pub(super) fn known(&self) -> &[Reader] {
         &self.known
     }
 
-    /// The sums that may wait.
+    /// Returns the sums that may wait.
     pub(super) fn waiting(&self) -> &[u32] {
         &self.waiting
     }
@@ -50,13 +50,13 @@ impl Readers {
         insert(&mut self.waiting, sum);
     }
 
-    /// Has a sum that may wait wait no longer.
+    /// Replaces a waiting sum by its reader.
     pub(super) fn decide(&mut self, sum: u32, reader: Reader) {
         self.waiting.retain(|&mut other| other != sum);
         self.insert(reader);
     }
 
-    /// Adds all of others.
+    /// Adds all readers of `others`.
     pub(super) fn extend(&mut self, others: &Self) {
         merge(&mut self.known, &others.known);
         merge(&mut self.waiting, &others.waiting);
@@ -71,7 +71,7 @@ fn insert<T: Ord>(all: &mut SmallVec<[T; 2]>, one: T) {
     }
 }
 
-/// Merges one ordered list into another; readers of one array mostly have the same.
+/// Merges one ordered list into another; the lists mostly have the same readers.
 fn merge<T: Ord + Copy>(all: &mut SmallVec<[T; 2]>, others: &[T]) {
     if others.is_empty() || all[..] == *others {
         return;

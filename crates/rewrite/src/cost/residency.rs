@@ -1,4 +1,4 @@
-//! Where values live, and what else costs know of each instruction.
+//! Finds where values live, and the other facts about each instruction that costs need.
 
 use std::ops::Index;
 
@@ -10,33 +10,32 @@ use super::contraction::is_contraction;
 use super::roles::Role;
 use super::{Cost, CostModel, Operand, Weighed, regroups};
 
-/// Where the result of an instruction lives.
+/// The place where the result of an instruction lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Residency {
-    /// Nowhere: it is computed where it is used.
+    /// No place: the result is computed where it is used.
     Inlined,
-    /// Where its operand does: it is another name for it, in other dims.
+    /// The place of its operand: the result is another name for it, with other dims.
     Alias,
-    /// In memory of its own.
+    /// Memory of its own.
     #[default]
     Stored,
 }
 
-/// What costs know of an instruction, from itself and its operands.
+/// The facts about an instruction that costs need, found from itself and its operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Facts {
     pub(super) residency: Residency,
-    /// Whether it takes the indices of each element apart where it is used: see
-    /// [`Operand::regrouped`].
+    /// Whether its users must split the indices of each element: see [`Operand::regrouped`].
     pub(super) regrouped: bool,
     /// Whether it is an array too large for vector memory.
     pub(super) is_large: bool,
     /// Whether it is a contraction of arrays that stay in vector memory: a kernel by itself.
     pub(super) is_small_contraction: bool,
-    /// The shape of the result, and what that occupies.
+    /// The shape of the result; `footprint` is the memory that it occupies.
     shape: Option<ShapeId>,
     pub(super) footprint: Footprint,
-    /// What it costs, computations that it calls aside.
+    /// The cost of the instruction, without the computations that it calls.
     pub(super) cost: Cost,
 }
 
@@ -45,7 +44,7 @@ impl Facts {
         self.residency == Residency::Inlined
     }
 
-    /// Whether the users of an instruction cost the same with these facts as with others.
+    /// Checks whether the users of an instruction cost the same with these facts as with `other`.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
         let seen = |facts: &Self| (facts.residency, facts.regrouped, facts.shape, facts.footprint);
         seen(self) == seen(other)
@@ -60,7 +59,7 @@ pub(super) struct AllFacts {
 }
 
 impl AllFacts {
-    /// Facts for all instructions of a module, which are set later.
+    /// Makes room for the facts of all instructions of a module, which are set later.
     pub(super) fn for_all(module: &Module) -> Self {
         let mut all = Self::default();
         all.facts.fill(module.instruction_bound());
@@ -77,7 +76,7 @@ impl AllFacts {
         self.roles.set(id, role);
     }
 
-    /// Whether any user of an inlined value reads it from memory.
+    /// Checks whether any user of an inlined value reads it from memory.
     pub(super) fn is_stored(&self, module: &Module, id: InstId) -> bool {
         module.uses(id).any(|one| self.roles[one.user].stores_operands)
     }
@@ -92,7 +91,7 @@ impl Index<InstId> for AllFacts {
 }
 
 impl CostModel<'_> {
-    /// The facts of an instruction, those of its operands being known.
+    /// Finds the facts of an instruction from those of its operands.
     pub(super) fn facts(&self, module: &Module, id: InstId, known: &AllFacts) -> Facts {
         let operands: SmallVec<[Operand<'_>; 4]> = module
             .operands(id)
@@ -133,7 +132,7 @@ impl CostModel<'_> {
         }
     }
 
-    /// Whether an instruction moves nothing and only gives its operand another name.
+    /// Checks whether an instruction moves nothing and only gives its operand another name.
     fn is_alias(&self, module: &Module, id: InstId) -> bool {
         let &[operand] = module.operands(id) else { return false };
         match module.op(id) {

@@ -1,5 +1,6 @@
-//! What the search for readers asks of an instruction, without a look at the instruction itself:
-//! the search visits all of a computation for every rewrite that is weighed.
+//! Stores the facts that the search for readers needs about each instruction, so that it need not
+//! look at the instruction itself: it visits the whole computation for every rewrite that is
+//! weighed.
 
 use tilewright_ir::{InstId, Module, Op, Opcode};
 
@@ -8,7 +9,7 @@ use super::contraction::is_contraction;
 use super::residency::{Facts, Residency};
 use super::sweeps::same_but_ones;
 
-/// How an instruction takes part in memory sweeps.
+/// The part of an instruction in memory sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Role {
     pub(super) residency: Residency,
@@ -23,16 +24,16 @@ pub(super) struct Role {
     pub(super) is_contraction: bool,
 }
 
-/// When the result of an instruction is there, given when its operands are.
+/// The time at which the result of an instruction is ready, given the time of its operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Timing {
-    /// As soon as the operands are.
+    /// As soon as the operands are ready.
     AsOperands,
-    /// When all rows of the operands are there.
+    /// When all rows of the operands are ready.
     WholeOperands,
     /// A reduction: it depends on the rows that it takes.
     Reduce,
-    /// A reshape that is not inlined: of small operands, rows keep their order.
+    /// A reshape that is not inlined: if its operand is small, rows keep their order.
     Reshape,
     /// After the sweep in which a large operand is read.
     #[default]
@@ -48,7 +49,7 @@ impl Role {
         self.residency == Residency::Alias
     }
 
-    /// Whether memory is taken for the result; an inlined one needs some only if it is stored.
+    /// Checks whether memory is taken for the result; an inlined one needs memory only if stored.
     pub(super) fn is_made(self, is_stored: bool) -> bool {
         match self.residency {
             Residency::Inlined => is_stored,
@@ -59,7 +60,7 @@ impl Role {
 }
 
 impl CostModel<'_> {
-    /// The role of an instruction with these facts.
+    /// Returns the role of an instruction with these facts.
     pub(super) fn role(&self, module: &Module, id: InstId, facts: &Facts) -> Role {
         let opcode = module.opcode(id);
         Role {
@@ -72,7 +73,7 @@ impl CostModel<'_> {
         }
     }
 
-    /// Whether an instruction has inlined operands stored first, to read them from memory.
+    /// Checks whether an instruction has inlined operands stored first, to read them from memory.
     fn stores_operands(&self, module: &Module, id: InstId, residency: Residency) -> bool {
         let computes_them = module.opcode(id) == Opcode::Reduce
             || self.target.fuses_contractions && is_contraction(module, id);

@@ -1,11 +1,11 @@
-//! What reductions share with others.
+//! Finds the values that reductions share with other users.
 //!
-//! A compiler that fuses what computes a reduction's operand into the reduction only
-//! where nothing else uses it stores what others use, too, so that the reduction can
-//! read it. XLA:CPU does so for the reductions that it leaves to a library
-//! (`xla/backends/cpu/transforms/library_rewriter.cc`); unless the others are left to it
-//! as well, and are one with the reduction: so it is with what is computed of many
-//! numbers, for one reduction.
+//! Some compilers fuse the computation of a reduction's operand into the reduction only if it has
+//! no other user. If it has others, they store the operand, so that the reduction can read it.
+//! XLA:CPU does so for the reductions that it leaves to a library
+//! (`xla/backends/cpu/transforms/library_rewriter.cc`), unless the other users are left to the
+//! library as well and fuse with the reduction. This is so for a value that is computed from many
+//! numbers and that one reduction shares.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -18,14 +18,14 @@ use crate::analysis::reduce::reduced_arrays;
 pub(crate) struct Shared {
     /// The value, which could be computed where it is used.
     pub(crate) value: InstId,
-    /// The reduction.
+    /// The reduction that needs the value.
     pub(crate) reduction: InstId,
-    /// What reads the value within the reduction: the reduction itself, or what is
-    /// computed for it alone.
+    /// The readers of the value within the reduction: the reduction itself, or instructions that
+    /// are computed for it alone.
     pub(crate) readers: SmallVec<[InstId; 2]>,
 }
 
-/// The computations that are the bodies of fusions, within which nothing is stored.
+/// Returns the computations that are the bodies of fusions; nothing is stored in them.
 pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
     let mut fused = FxHashSet::default();
     for &computation in module.computations() {
@@ -37,10 +37,10 @@ pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
     fused
 }
 
-/// The values of a computation that reductions share, reduction by reduction in the
-/// order in which these stand; `fused` says what is computed where it is used. XLA:CPU leaves
-/// elementwise operations on `many` elements to the library, too (`IsInstructionPreferredByYnn`
-/// in `xla/backends/cpu/ynn_support.cc`).
+/// Returns the values of a computation that reductions share, in the order of the reductions;
+/// `fused` says which values are computed where they are used. XLA:CPU leaves elementwise
+/// operations on `many` elements to the library, too (`IsInstructionPreferredByYnn` in
+/// `xla/backends/cpu/ynn_support.cc`).
 pub(crate) fn shared_values(
     module: &Module,
     computation: CompId,
@@ -66,7 +66,7 @@ pub(crate) fn shared_values(
     shared
 }
 
-/// Whether a reduction has fewer than so many results.
+/// Checks whether a reduction has fewer than `many` results.
 pub(super) fn is_of_few(module: &Module, reduction: InstId, many: u64) -> bool {
     elements(module, reduction).is_some_and(|count| count < many)
 }
@@ -79,18 +79,18 @@ pub(super) fn is_reduction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Reduce | Opcode::ReduceWindow)
 }
 
-/// What is computed for a reduction where it is used.
+/// The values that are fused into a reduction.
 #[derive(Debug, Default)]
 pub(super) struct Cone {
-    /// What is computed so for others, too.
+    /// The values that are also fused into other users.
     pub(super) shared: Vec<Shared>,
-    /// All instructions that were looked at.
+    /// All instructions that were visited.
     pub(super) met: Vec<InstId>,
 }
 
 impl Cone {
     pub(super) fn of(module: &Module, reduction: InstId, fused: &dyn Fn(InstId) -> bool) -> Self {
-        // For each value the uses that were met, and what reads it.
+        // For each value, the number of uses that were met, and its readers.
         let mut uses: FxHashMap<InstId, (usize, SmallVec<[InstId; 2]>)> = FxHashMap::default();
         let mut met = vec![reduction];
         let mut next = vec![reduction];
@@ -102,7 +102,7 @@ impl Cone {
                 if operands[..place].contains(&operand) {
                     continue;
                 }
-                // A constant is never shared, however many read it.
+                // A constant is never shared, even if it has many readers.
                 if module.opcode(operand) == Opcode::Constant {
                     continue;
                 }
@@ -119,7 +119,8 @@ impl Cone {
                 }
             }
         }
-        // A value that is not the reduction's own is shared; each once, where it was met first.
+        // A value that is not the reduction's own is shared. Each is listed once, at its first
+        // visit.
         let shared = met.iter().filter_map(|&value| {
             let (count, readers) = uses.remove(&value)?;
             let is_own = count == module.instruction(value).use_count() && !module.is_root(value);
@@ -129,11 +130,11 @@ impl Cone {
     }
 }
 
-/// No more reshapes and broadcasts are looked through for one value.
+/// The largest number of reshapes and broadcasts that are looked through for one value.
 const MOST_STEPS: usize = 32;
 
-/// Whether a value is computed of few numbers, spread out, so that nothing that computes
-/// these and the value is one with it.
+/// Checks whether a value is computed from few numbers that are broadcast: then the computation of
+/// these numbers and of the value do not fuse.
 pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     module.operands(value).iter().any(|&operand| {
         let source = spread_along(module, operand).last().unwrap_or(operand);
@@ -142,7 +143,7 @@ pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     })
 }
 
-/// A value, what it is a reshape or broadcast of, and so on.
+/// Returns a value, the operand that it is a reshape or broadcast of, and so on.
 pub(super) fn spread_along(module: &Module, value: InstId) -> impl Iterator<Item = InstId> + '_ {
     let source = |&id: &InstId| match (module.opcode(id), module.operands(id)) {
         (Opcode::Broadcast | Opcode::Reshape, &[of]) => Some(of),
@@ -151,7 +152,7 @@ pub(super) fn spread_along(module: &Module, value: InstId) -> impl Iterator<Item
     std::iter::successors(Some(value), source).take(MOST_STEPS + 1)
 }
 
-/// Whether a value is stored whether or not reductions need it.
+/// Checks whether a value is stored whether or not reductions need it.
 pub(super) fn is_stored_anyway(
     module: &Module,
     value: InstId,

@@ -1,5 +1,5 @@
-//! The values that are stored because reductions share them, kept up to date while a module is
-//! edited. What they are is in `shared.rs`.
+//! Keeps the set of values that are stored because reductions share them up to date while a module
+//! is edited. `shared.rs` defines these values.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -11,15 +11,15 @@ use super::shared::{Cone, is_of_few, is_reduction, is_stored_anyway, spread_alon
 /// The values of a module that reductions share.
 #[derive(Debug, Default)]
 pub(super) struct SharedStores {
-    /// What was found of each reduction.
+    /// The findings for each reduction.
     reductions: FxHashMap<InstId, Found>,
-    /// The reductions that each instruction was looked at for.
+    /// The reductions for which each instruction was visited.
     looked_at_for: ReductionsOf,
-    /// The reductions that each value is computed for, among others.
+    /// The reductions that share each value.
     sharers: ReductionsOf,
     /// The values that are stored.
     stored: FxHashSet<InstId>,
-    /// What the last update replaced, unless that was kept or rolled back.
+    /// The state that the last update replaced, unless it was kept or rolled back.
     before: Before,
 }
 
@@ -29,21 +29,21 @@ struct Before {
     stored: Vec<(InstId, bool)>,
 }
 
-/// What was found of one reduction.
+/// The findings for one reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     /// The values that it shares with others.
     shared: Vec<InstId>,
-    /// The instructions that were looked at for it.
+    /// The instructions that were visited for it.
     met: Vec<InstId>,
 }
 
-/// A module, and what decides which values are stored.
+/// A module, and the facts that decide which values are stored.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) module: &'a Module,
     pub(super) facts: &'a AllFacts,
-    /// So many elements are many: see `shared_values`.
+    /// The number of elements from which the library computes an op: see `shared_values`.
     pub(super) many: u64,
     /// The computations in which nothing is stored.
     pub(super) fusions: &'a FxHashSet<CompId>,
@@ -64,10 +64,10 @@ impl SharedStores {
         stores
     }
 
-    /// Follows edits: these instructions, or what is known of them, may have changed.
+    /// Follows edits: these instructions, or the facts about them, may have changed.
     pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
         self.before = Before::default();
-        // A value is stored or not for what its users are.
+        // Whether a value is stored depends on its users.
         let operands = edited.iter().flat_map(|&id| view.module.operands(id).iter().copied());
         let near: FxHashSet<InstId> = edited.iter().copied().chain(operands).collect();
         let mut reductions: FxHashSet<InstId> = FxHashSet::default();
@@ -100,12 +100,12 @@ impl SharedStores {
         self.before = Before::default();
     }
 
-    /// Whether a value is stored because reductions share it.
+    /// Checks whether a value is stored because reductions share it.
     pub(super) fn holds(&self, value: InstId) -> bool {
         self.stored.contains(&value)
     }
 
-    /// The values of which the last update changed whether they are stored.
+    /// Returns the values that the last update began or ceased to store.
     pub(super) fn changed(&self) -> impl Iterator<Item = InstId> + '_ {
         self.before.stored.iter().map(|&(value, _)| value)
     }
@@ -114,7 +114,7 @@ impl SharedStores {
         self.reductions.get(&reduction).into_iter().flat_map(|found| found.shared.iter().copied())
     }
 
-    /// Finds what a reduction shares with others; nothing if it is none, or no more.
+    /// Finds the values that a reduction shares; none if `id` is not a reduction, or was removed.
     fn look_at(&mut self, id: InstId, view: View<'_>) {
         let module = view.module;
         let parent = module.instruction(id).parent();
@@ -135,7 +135,7 @@ impl SharedStores {
         }
     }
 
-    /// Replaces what was found of a reduction, and gives that back.
+    /// Replaces the findings for a reduction, and returns the old ones.
     fn replace(&mut self, reduction: InstId, found: Option<Found>) -> Option<Found> {
         let old = self.reductions.remove(&reduction);
         if let Some(old) = &old {
@@ -178,7 +178,7 @@ impl SharedStores {
     }
 }
 
-/// Sorted lists of reductions, so that one among very many is found.
+/// Sorted lists of reductions, in which one of very many is found quickly.
 type ReductionsOf = FxHashMap<InstId, SmallVec<[InstId; 2]>>;
 
 fn add(map: &mut ReductionsOf, id: InstId, reduction: InstId) {

@@ -1,13 +1,13 @@
-//! How often arrays that stay in main memory are read.
+//! Counts how often arrays in main memory are read.
 //!
-//! The operands of an instruction decide in which *sweep* over main memory it can
-//! run at the earliest (`ready.rs`): an elementwise op in the same sweep as its
-//! operands, an op that needs a whole sum in the sweep after it. Sums of rows that vector
-//! memory holds are there as soon as the row is, so that a computation on a row and its own
-//! sum needs no second sweep. All readers of an array in one sweep read it once, and a sum
-//! that nothing needs yet waits for a sweep that reads its array anyway. [`CostModel`] counts
-//! the first reading of an array where it is made; this file counts the others, on targets
-//! that share sweeps. For other targets see `lone_readers.rs`.
+//! The operands of an instruction decide in which *sweep* over main memory it can run at the
+//! earliest (`ready.rs`): an elementwise op in the same sweep as its operands, an op that needs a
+//! whole sum in the sweep after it. The sum of a row that fits vector memory is ready with the row,
+//! so a computation on a row and its own sum needs no second sweep. All readers of an array in one
+//! sweep read it once, and a sum that nothing needs yet waits for a sweep that reads its array
+//! anyway. [`CostModel`] counts the first read of an array with the instruction that makes it; this
+//! file counts the other reads, on targets that share sweeps. For other targets see
+//! `lone_readers.rs`.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -19,20 +19,21 @@ use super::ready::{Ready, Rows, readiness};
 use super::residency::AllFacts;
 use super::roles::Role;
 
-/// A sum that may be added up in any of these sweeps, from the first one to the last.
+/// A sum that may be computed in any sweep from the first to the last of these.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     first: u32,
     last: u32,
 }
 
-/// Who reads which array of a computation from main memory, in order.
+/// The arrays of a computation that are read from main memory, in order, with their readers.
 pub(super) struct MemorySweeps {
     readers: Vec<(InstId, Readers)>,
 }
 
 impl MemorySweeps {
-    /// The readers of all large arrays of a computation; `is_large` says which these are.
+    /// Finds the readers of all large arrays of a computation; `is_large` says which arrays are
+    /// large.
     pub(super) fn of(
         (module, computation): (&Module, CompId),
         model: &CostModel<'_>,
@@ -50,36 +51,36 @@ impl MemorySweeps {
         Self { readers: std::mem::take(found) }
     }
 
-    /// How often each array that is read is read beyond the first time.
+    /// Returns the arrays that are read, and how often beyond the first time.
     pub(super) fn rereads(&self) -> impl Iterator<Item = (InstId, usize)> + '_ {
         self.readers.iter().map(|(id, readers)| (*id, readers.len().saturating_sub(1)))
     }
 
-    /// How many sweeps there are in which anything is read.
+    /// Counts the sweeps that read anything.
     pub(super) fn count(&self) -> usize {
         let readers = self.readers.iter().flat_map(|(_, readers)| readers.known());
         readers.collect::<FxHashSet<_>>().len()
     }
 }
 
-/// Memory that one search leaves for the next.
+/// Memory that one search leaves to the next.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// What is known of each instruction of the computation; those of others are left over.
+    /// The nodes of the computation's instructions; nodes of other instructions are stale.
     nodes: SecondaryMap<InstId, Node>,
     /// The instructions of the computation, in order.
     order: Vec<InstId>,
-    /// Those that main memory or the time of a sum matters to, in order.
+    /// The instructions that affect reads of main memory or the time of a sum, in order.
     relevant: Vec<InstId>,
     /// The readers of values; see [`Node::readers`].
     readers: Vec<Readers>,
-    /// The large arrays that are read, last ones first.
+    /// The large arrays that are read, the last one first.
     found: Vec<(InstId, Readers)>,
-    /// The sums that may be added up in one of several sweeps.
+    /// The sums that may be computed in one of several sweeps.
     waiting: Vec<Waiting>,
 }
 
-/// What a search knows of one instruction.
+/// The facts that a search finds about one instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     ready: Ready,
@@ -87,20 +88,20 @@ struct Node {
     sweep: Option<u32>,
     /// The sweep before which its value is needed, if anything reads it.
     due: Option<u32>,
-    /// One more than the place of its readers that were met so far, or 0.
+    /// One more than the index in [`Scratch::readers`] of the readers met so far, or 0.
     readers: u32,
     is_large: bool,
     /// Whether a user, or the caller, reads it from memory.
     is_stored: bool,
-    /// Whether it is large, or computed in place of what is.
+    /// Whether it is large, or inlined with an operand for which this holds.
     is_from_large: bool,
-    /// Whether it is large, or computed in place or another name of what leads to a large array:
-    /// who reads others from memory is of no interest.
+    /// Whether it is large, or inlined or an alias with an operand for which this holds. The
+    /// readers of other values do not matter.
     leads_to_large: bool,
 }
 
-/// A search for the readers of large arrays: first from operands to users, to see in which sweep
-/// each instruction runs, then from users to operands.
+/// A search for the readers of large arrays. It goes from operands to users, to find the sweep in
+/// which each instruction runs, then from users to operands.
 struct Search<'a> {
     module: &'a Module,
     facts: &'a AllFacts,
@@ -110,7 +111,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Begins with the instructions of a computation; the bytes of the largest array.
+    /// Begins with the instructions of a computation. Returns the size of its largest array in
+    /// bytes.
     fn enter(&mut self, computation: CompId, is_large: &dyn Fn(InstId) -> bool) -> u64 {
         let Self { module, facts, scratch, .. } = self;
         let Scratch { nodes, order, relevant, readers, found, waiting } = &mut **scratch;
@@ -137,7 +139,7 @@ impl Search<'_> {
         largest
     }
 
-    /// Meets all instructions after their operands.
+    /// Visits each instruction after its operands.
     fn go_down(&mut self, rows: &Rows<'_>) {
         let Scratch { nodes, order, relevant, .. } = &mut *self.scratch;
         for &id in &*order {
@@ -165,14 +167,14 @@ impl Search<'_> {
         }
     }
 
-    /// Meets all instructions that matter after their users.
+    /// Visits each relevant instruction after its users.
     fn go_up(&mut self) {
         let relevant = std::mem::take(&mut self.scratch.relevant);
         relevant.iter().rev().for_each(|&id| self.meet(id));
         self.scratch.relevant = relevant;
     }
 
-    /// Meets an instruction after all of its users.
+    /// Visits an instruction after all of its users.
     fn meet(&mut self, id: InstId) {
         let (node, role) = (self.scratch.nodes[id], self.facts.role(id));
         let mut readers = self.scratch.take(node.readers);
@@ -195,7 +197,7 @@ impl Search<'_> {
         self.hand_up(id, role, needs, &readers);
     }
 
-    /// Hands what reads the result of an instruction, and when, to its operands.
+    /// Passes the readers of an instruction's result, and the time of reading, to its operands.
     fn hand_up(&mut self, id: InstId, role: Role, needs: Option<u32>, readers: &Readers) {
         for &operand in self.module.operands(id) {
             let node = self.scratch.nodes.get_mut(operand);
@@ -209,8 +211,8 @@ impl Search<'_> {
         }
     }
 
-    /// Adds an instruction that is not inlined, and reads main memory in `sweep` at the
-    /// earliest, to the readers of its operands. A sum that nothing needs yet may wait.
+    /// Adds an instruction to the readers of its operands. It is not inlined, and reads main memory
+    /// in `sweep` at the earliest. A sum that nothing needs yet may wait.
     fn read_by(&mut self, id: InstId, sweep: u32, needs: Option<u32>, readers: &mut Readers) {
         let last = needs.map_or(self.last, |due| due.saturating_sub(1));
         match (self.module.opcode(id) == Opcode::Reduce, last > sweep) {
@@ -226,7 +228,7 @@ impl Search<'_> {
 }
 
 impl Scratch {
-    /// Takes the readers in a place, counted from 1.
+    /// Takes the readers at a place, counted from 1.
     fn take(&mut self, place: u32) -> Readers {
         at(&mut self.readers, place).map(std::mem::take).unwrap_or_default()
     }
@@ -244,13 +246,13 @@ impl Scratch {
     }
 }
 
-/// What is in a place, counted from 1.
+/// Returns the readers at a place, counted from 1.
 fn at(readers: &mut [Readers], place: u32) -> Option<&mut Readers> {
     readers.get_mut(usize::try_from(place).ok()?.checked_sub(1)?)
 }
 
-/// A map for so many instructions: where these are a good part of all, it has their places at
-/// once, which is faster than to make them one by one.
+/// Makes a map for this many instructions. If these are a large part of the module, the map has
+/// room for all of them at once, which is faster than adding them one by one.
 pub(super) fn filled<V: Clone + Default>(
     module: &Module,
     instructions: usize,
@@ -262,17 +264,17 @@ pub(super) fn filled<V: Clone + Default>(
     map
 }
 
-/// The earlier one of two sweeps.
+/// Returns the earlier of two sweeps.
 fn earlier(sweep: Option<u32>, other: u32) -> Option<u32> {
     Some(sweep.map_or(other, |sweep| sweep.min(other)))
 }
 
-/// No more sweeps are looked at for one sum, the last ones.
+/// The largest number of sweeps that are tried for one sum: the last ones it may wait for.
 const MOST_SWEEPS: u32 = 16;
 
-/// Has each sum that may wait added up in a sweep in which it reads nothing more, if there
-/// is one, or else least; the last of these. Those that can wait least are first: for one
-/// array that leaves as few sweeps as can be.
+/// Computes each waiting sum in the sweep in which it reads the fewest additional bytes, and in the
+/// last of several such sweeps. The sums with the earliest deadline come first: for a single array
+/// that leaves as few sweeps as possible.
 fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
     let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
     for (array, (_, readers)) in found.iter().enumerate() {
@@ -287,7 +289,7 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     for sum in sums {
         let Waiting { first, last } = waiting[sum];
         let first = first.max(last.saturating_sub(MOST_SWEEPS));
-        // Of each array, the sweeps from the first one on in which it is read anyway.
+        // For each array, the sweeps from the first one on in which it is read anyway.
         let read: SmallVec<[(u64, u32); 2]> = arrays[sum]
             .iter()
             .map(|&array| {
@@ -309,7 +311,7 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     }
 }
 
-/// The bit of a sweep, counted from the first one looked at; none of other readers.
+/// Returns the bit of a sweep, counted from the first one tried; zero for other readers.
 fn bit(reader: Reader, first: u32) -> u32 {
     match reader {
         Reader::Sweep(sweep) => {
@@ -319,7 +321,7 @@ fn bit(reader: Reader, first: u32) -> u32 {
     }
 }
 
-/// Whether a reshape only adds and drops dims of size 1.
+/// Checks whether a reshape only adds and drops dims of size 1.
 pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
     let large = |id: InstId| -> Option<SmallVec<[i64; 6]>> {
         Some(module.array_shape(id)?.dims().iter().copied().filter(|&dim| dim != 1).collect())
