@@ -5,6 +5,7 @@
 //! they cross main memory once each way unless they are small. A reader loads stored operands
 //! vector by vector. A reader that cannot fuse (a tuple, and a contraction on most targets) first
 //! has its fused operands stored.
+//!
 //! The cost of an instruction therefore depends only on itself, the computation that it reduces by
 //! and its direct operands, and the cost of a rewrite can be weighed before it is made. `ledger.rs`
 //! adds the costs that depend on the whole module: arrays that are read again, results that nothing
