@@ -9,8 +9,8 @@ use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Shape, Value};
 use super::refused::Refused;
 use super::{Condition, Operands, Pattern};
 
-/// So many steps are taken for one match, each of which looks at an instruction or tries a whole
-/// match: each commutative op of a pattern doubles the ways to match what is left.
+/// The most steps that are taken for one match. Each step looks at an instruction or tries a whole
+/// match: each commutative op of a pattern doubles the ways to match the rest.
 const MOST_STEPS: u32 = 4096;
 
 /// An expression that matches a pattern, with the value of each name in the pattern.
@@ -96,7 +96,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What is wrong with an instruction.
+/// The reason why an instruction does not match.
 enum Reason<'p> {
     /// Its op is none of these.
     Opcode(&'p [Opcode]),
@@ -110,14 +110,14 @@ enum Reason<'p> {
     Name(&'static str, InstId),
     /// The search was given up after [`MOST_STEPS`].
     Steps,
-    /// The pattern matches, and was refused for this.
+    /// The pattern matches, and the match was refused for this reason.
     Refused(Refused),
 }
 
-/// The first match that `accept` takes, and what it makes of it.
+/// Returns the first match that `accept` takes, and the value that `accept` returns for it.
 ///
 /// # Errors
-/// The mismatch before which most of the pattern was matched.
+/// Returns the mismatch before which most of the pattern was matched.
 pub(super) fn search<'p, 'm, T>(
     pattern: &'p Pattern,
     module: &'m Module,
@@ -149,7 +149,7 @@ pub(super) struct Unmatched<'p> {
 }
 
 impl Unmatched<'_> {
-    /// Why a match was refused, if the pattern matches.
+    /// The reason why a match was refused, if the pattern matches.
     pub(super) fn refusal(&self) -> Option<&Refused> {
         match &self.reason {
             Reason::Refused(refusal) => Some(refusal),
@@ -157,7 +157,7 @@ impl Unmatched<'_> {
         }
     }
 
-    /// In words for a person.
+    /// Returns the mismatch in words for a person.
     pub(super) fn mismatch(&self, module: &Module) -> Mismatch {
         let at = self.refusal().and_then(Refused::place).unwrap_or(self.at);
         let why = self.reason.text(module, at);
@@ -165,18 +165,18 @@ impl Unmatched<'_> {
     }
 }
 
-/// A search for what the names of a pattern stand for.
+/// A search for the values that the names of a pattern stand for.
 struct Search<'p, 'm, 'a, T> {
     module: &'m Module,
     root: InstId,
     /// The last goal.
     accept: &'a dyn Fn(&Match<'m>) -> Result<T, Refused>,
-    /// What is left to be matched, the next last.
+    /// The goals that are still to be matched, the next one last.
     goals: SmallVec<[(&'p Pattern, InstId); 8]>,
     /// The names that have a value so far.
     bound: Bound,
     ops: Ops,
-    /// How many goals were reached.
+    /// The number of goals reached.
     reached: u32,
     steps: u32,
     /// The first of the failures before which most goals were reached.
@@ -184,7 +184,7 @@ struct Search<'p, 'm, 'a, T> {
 }
 
 impl<'p, 'm, T> Search<'p, 'm, '_, T> {
-    /// The match that reaches all goals, in some order of the operands of commutative ops.
+    /// Finds a match that reaches all goals, in some order of the operands of commutative ops.
     fn solved(&mut self) -> Option<(Match<'m>, T)> {
         while let Some((pattern, id)) = self.goals.pop() {
             self.steps += 1;
@@ -213,12 +213,12 @@ impl<'p, 'm, T> Search<'p, 'm, '_, T> {
         self.accepted()
     }
 
-    /// The match that reaches the goals with two operands in one order, or else in the other.
+    /// Finds a match that reaches the goals with two operands in one order, or else in the other.
     fn either(&mut self, pair: &'p [Pattern; 2], [a, b]: [InstId; 2]) -> Option<(Match<'m>, T)> {
         let before = (self.goals.clone(), self.bound.clone(), self.ops.clone(), self.reached);
         let [first, second] = pair;
         let orders = [(a, b), (b, a)];
-        // Two operands that are one value have one order.
+        // Two operands with the same value have only one order.
         for &(one, other) in &orders[..if a == b { 1 } else { 2 }] {
             self.goals.push((second, other));
             self.goals.push((first, one));
@@ -231,7 +231,7 @@ impl<'p, 'm, T> Search<'p, 'm, '_, T> {
         None
     }
 
-    /// The match in which all of the pattern is matched, if it is accepted.
+    /// Returns the match of the whole pattern, if it is accepted.
     fn accepted(&mut self) -> Option<(Match<'m>, T)> {
         self.steps += 1;
         if self.steps > MOST_STEPS {

@@ -1,4 +1,4 @@
-//! Why a rule does not apply where its pattern matches.
+//! The reasons why a rule does not apply where its pattern matches.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use tilewright_ir::InstId;
 
 use crate::driver::numbers::Class;
 
-/// Why a rule does not apply to a match.
+/// The reason why a rule does not apply to a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The rule does not say what it does to floats here.
+    /// The rule does not state how it changes floats here.
     NoClass,
-    /// It says that it does more to them here than it does at most.
+    /// The rule states a larger change of floats here than its class allows.
     Exceeds(Class),
-    /// It does more to them than is allowed.
+    /// The rule changes floats more than is allowed.
     NotAllowed(Class),
-    /// This does not hold of the expression.
+    /// The expression does not satisfy this condition.
     Condition(&'static str),
-    /// It asked the match for this name.
+    /// The rule asked the match for this name.
     UnknownName(String),
     NoReplacement,
     /// The replacement is a value that was not planned.
@@ -25,12 +25,12 @@ pub(super) enum Refused {
     OtherShape,
     /// The replacement is the expression.
     Itself,
-    /// What this instruction carries would be lost.
+    /// The extras of this instruction would be lost.
     Lost(InstId),
 }
 
 impl Refused {
-    /// The instruction that it is about, if that is not the root.
+    /// The instruction that the reason is about, if it is not the root.
     pub(super) fn place(&self) -> Option<InstId> {
         match *self {
             Self::Lost(id) => Some(id),

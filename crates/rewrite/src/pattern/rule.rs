@@ -89,9 +89,9 @@ impl Rule {
         Self { class, ..self }
     }
 
-    /// What it does to floats at a place, where that may be less than at most: what adds up
-    /// integers in another order is exact. Where that is `None`, or more than at most, the rule
-    /// does not apply.
+    /// Sets a function that finds how the rule changes floats at a place, if that may be less than
+    /// its class: regrouping a sum of integers is exact. If the function returns `None`, or more
+    /// than the class, the rule does not apply.
     #[must_use]
     pub fn with_class_of(
         self,
@@ -111,9 +111,10 @@ impl Rule {
         Self { say: Some(Arc::new(say)), ..self }
     }
 
-    /// Applied wherever it matches, whatever it costs, and without notes: for simpler forms of
-    /// what other rules look for. A pipeline with cost-gated passes keeps what it does only where
-    /// one of these had a part in it: see [`Options::with_pass`](crate::Options::with_pass).
+    /// Applies the rule wherever it matches, whatever it costs, and without notes: for rules that
+    /// simplify expressions so that other rules match. A pipeline with cost-gated passes keeps its
+    /// changes only where one of these passes had a part in them: see
+    /// [`Options::with_pass`](crate::Options::with_pass).
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
@@ -131,7 +132,7 @@ impl Rule {
         self
     }
 
-    /// What the matched expression is replaced by. Where that is `None`, or a condition does not
+    /// Sets the function that builds the replacement. If it returns `None`, or a condition does not
     /// hold, the operands of commutative ops are tried in the other order; if no order is left,
     /// nothing changes.
     #[must_use]
@@ -142,17 +143,17 @@ impl Rule {
         Self { replace: Arc::new(replace), ..self }
     }
 
-    /// The equation that it applies; empty if it states none.
+    /// Returns the equation that the rule applies; empty if it states none.
     pub fn law(&self) -> &'static str {
         self.law
     }
 
-    /// What it looks for.
+    /// Returns the pattern that the rule looks for.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// The edits that the rule makes at an instruction; `None` if it does not apply there.
+    /// Returns the edits that the rule makes at an instruction; `None` if it does not apply there.
     pub fn patch(&self, module: &Module, id: InstId, float_mode: FloatMode) -> Option<Patch> {
         let (_, Applied { patch, .. }) = self.search(module, id, float_mode).ok()?;
         Some(patch)
@@ -174,13 +175,13 @@ impl Rule {
             .map_err(|unmatched| unmatched.mismatch(module))
     }
 
-    /// What it does to floats at an instruction, if it applies there.
+    /// Returns how the rule changes floats at an instruction, if it applies there.
     pub fn class_at(&self, module: &Module, id: InstId) -> Option<Class> {
         let (_, Applied { class, .. }) = self.search(module, id, FloatMode::Fast).ok()?;
         Some(class)
     }
 
-    /// The first way to match an instruction to which the rule applies.
+    /// Finds the first way to match an instruction to which the rule applies.
     fn search<'m>(
         &self,
         module: &'m Module,
@@ -222,7 +223,7 @@ impl Rule {
         !self.always
     }
 
-    /// As one that may be made, for the driver; an error if the rule itself is at fault.
+    /// Returns the rewrite as an attempt for the driver; an error if the rule itself is at fault.
     pub(super) fn attempt(
         &self,
         module: &Module,
@@ -248,13 +249,14 @@ impl Rule {
     }
 }
 
-/// What a rule makes of a match.
+/// The edits that a rule makes for a match.
 struct Applied {
     patch: Patch,
     class: Class,
 }
 
-/// Whether an instruction of the module stays because new ones read it, or it is the replacement.
+/// Checks whether an instruction of the module stays, because new instructions read it or it is the
+/// replacement.
 pub(super) fn reads(patch: &Patch, id: InstId) -> bool {
     let operands = patch.planned().iter().flat_map(|planned| &planned.operands);
     let results = patch.replaced().iter().map(|(_, result)| result);

@@ -11,7 +11,7 @@ use crate::driver::numbers::Class;
 use crate::driver::simplify::simplify;
 use crate::driver::{Context, Pass};
 
-/// Rules that are one pass: at each instruction the first that matches is applied.
+/// Rules that form one pass: at each instruction the first that matches is applied.
 ///
 /// The set is gated by cost if one of its rules is: see [`Rule::always`]. Rules that are not gated
 /// go first then, over the whole module.
@@ -32,8 +32,8 @@ impl fmt::Debug for RuleSet {
 }
 
 impl RuleSet {
-    /// A pass of these rules, which are tried in this order. Its class is that
-    /// of the rule that may change floats the most.
+    /// Makes a pass of these rules, which are tried in this order. Its class is that of the rule
+    /// that may change floats the most.
     pub fn new(
         name: &'static str,
         summary: &'static str,
