@@ -5,10 +5,10 @@
 //! reduce(broadcast(X, d), D, init) = f(init, repeat_n(reduce(X, D within X)))
 //! ```
 //!
-//! `n` is how often the reduce reads each element of X: the product of the reduced dims that X
-//! lacks. For a sum the type must represent `n` exactly, which bf16 does not always. Products and
-//! exclusive ors are not rewritten. `n * x` rounds once where the sum of copies rounds often, so
-//! float sums stay unchanged under `--exact`.
+//! `n` is the number of times that the reduce reads each element of X: the product of the reduced
+//! dims that X lacks. For a sum the type must represent `n` exactly, which bf16 does not always.
+//! Products and exclusive ors are not rewritten. `n * x` rounds once where the sum of copies rounds
+//! often, so float sums stay unchanged under `--exact`.
 //!
 //! `n * x` may overflow where a sum that begins with a large init of the other sign does not. So the
 //! init of a float sum must be a constant so small that adding it to the largest number changes
