@@ -1,4 +1,4 @@
-//! What a pipeline gives differs from what it took around what was gained alone.
+//! The result of a pipeline differs from its input only around the gains.
 
 mod common;
 
@@ -43,7 +43,7 @@ ENTRY main {{
     ))
 }
 
-/// What every cleanup would make simpler.
+/// Code that every cleanup would simplify.
 const UNTIDY: &str = "  one = f32[] constant(1)
   ones = f32[512,512] broadcast(one), dimensions={}
   same = f32[512,512] multiply(u, ones)
@@ -60,7 +60,7 @@ fn what_gains_nothing_stays_as_it_was_written() {
     let before = beside_sums(UNTIDY, "d");
     let after = optimized(&before, &pipeline("default", "tpu-like"));
     assert!(!after.report.unchanged);
-    // The passes found something there, but no more than a backend does.
+    // The passes found rewrites there, but a backend makes them by itself.
     assert!(after.report.passes.iter().any(|pass| pass.name == "cse" && pass.changes > 0));
     let text = short(&after.module);
     let clip = short(&before);
@@ -72,7 +72,7 @@ fn what_gains_nothing_stays_as_it_was_written() {
 
 #[test]
 fn what_acts_outside_acts_once() {
-    // The call is inlined, and what it reads is part of what is moved.
+    // The call is inlined, and its operand is part of the moved region.
     let before = module(
         "HloModule reads
 
@@ -146,7 +146,7 @@ ENTRY main {
 
 #[test]
 fn what_was_gained_is_kept_whole() {
-    // But for names, which the untidy part may have taken.
+    // Equal except for names, which the untidy part may have taken.
     let alone = beside_sums("", "u");
     let tidy = optimized(&alone, &pipeline("default", "tpu-like"));
     let beside = optimized(&beside_sums(UNTIDY, "d"), &pipeline("default", "tpu-like"));
@@ -161,8 +161,8 @@ fn what_was_gained_is_kept_whole() {
 
 #[test]
 fn what_comes_out_cannot_be_improved_again() {
-    // The simplest form of the result is what was reached: nothing that was put back stood
-    // in the way of a gain.
+    // The simplest form of the result equals what the passes reached: no part that was put back
+    // prevented a gain.
     let files = fixtures("real").unwrap();
     let mut tried = 0;
     for file in files.iter().filter(|file| file.name.contains("group_norm")).take(12) {

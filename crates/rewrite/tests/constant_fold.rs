@@ -1,4 +1,4 @@
-//! Constant folding: by whom, and how much at once.
+//! Constant folding: the evaluators that may fold, and the amount folded at once.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{changes, module, optimized, passes, short};
 use tilewright_ir::{Literal, Module, Opcode, Verified};
 use tilewright_rewrite::{Evaluate, PassSelection};
 
-/// FloatMode added to each other.
+/// A module that adds integers to each other.
 const SUM: &str = "HloModule m
 ENTRY e {
   a = s32[] constant(20)
@@ -40,7 +40,7 @@ impl Evaluate for Helpless {
     }
 }
 
-/// Says that everything is a truth value.
+/// Claims that every result is a truth value.
 #[derive(Debug)]
 struct Confused;
 
@@ -77,7 +77,7 @@ fn long_chains_are_folded_at_once() {
     assert!(short(&after.module).contains("constant(-1)"), "{}", short(&after.module));
 }
 
-/// Many readers of a table: what each makes of it would take room of its own.
+/// A table has many readers: the folded result of each reader would take room of its own.
 #[test]
 fn constants_do_not_multiply() {
     let mut text = String::from("HloModule m\nENTRY e {\n  t = s32[4] constant({1, 2, 3, 4})\n");

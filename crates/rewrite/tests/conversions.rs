@@ -1,6 +1,5 @@
-//! Every conversion by way of another type, on every value of the types of up
-//! to 16 bits and on the edges of the wider ones: where two conversions become
-//! one, they yield the same.
+//! Every conversion by way of another type, on every value of the types of up to 16 bits and on the
+//! edges of the wider ones: if two conversions are merged into one, the values stay the same.
 
 mod common;
 
@@ -17,7 +16,7 @@ fn by_way_of(a: ElementType, b: ElementType, c: ElementType, len: usize) -> Stri
     )
 }
 
-/// All values of a small type; of others those near powers of two.
+/// Returns all values of a small type; of larger types, those near powers of two.
 fn values(element_type: ElementType) -> ArrayLiteral {
     let data = match Data::zeros(element_type, 0) {
         Data::Pred(_) => Data::Pred(vec![false, true]),
@@ -58,8 +57,8 @@ fn edges() -> Vec<i128> {
     all.iter().flat_map(|&x| [x, -x]).collect()
 }
 
-/// FloatMode around powers of two, halves between the neighbours of narrow types
-/// among them, of both signs; zeros, infinities and NaN.
+/// Returns numbers around powers of two, including halves between the neighbours of narrow types,
+/// of both signs; zeros, infinities and NaN.
 fn reals() -> Vec<f64> {
     let steps = [1.0, 1.5, 1.0 + 1.0 / 256.0, 1.0 + 3.0 / 512.0, 1.0 + 1.0 / 2048.0];
     let finer = [1.0 + f64::from(f32::EPSILON) * 0.5, 1.0 + f64::from(f32::EPSILON), 1.999_999_99];

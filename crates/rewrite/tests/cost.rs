@@ -22,16 +22,16 @@ fn assert_cost(actual: Cost, expected: Cost) {
     assert_eq!(Cost { cycles: 0.0, ..actual }, Cost { cycles: 0.0, ..expected });
 }
 
-/// Vectors loaded and stored on `tpu-like`, and the bytes that are no padding.
+/// Vectors loaded and stored on `tpu-like`, and the bytes without padding.
 fn tpu(cycles: f64, vectors: u64, bytes: u64) -> Cost {
     Cost { cycles, vectors, bytes, padded_bytes: vectors * 4096, ..Cost::default() }
 }
 
-/// One vector's way to main memory or back.
+/// The cycles to move one vector to main memory or back.
 const CROSSING: f64 = 4096.0 / 546.0;
-/// A kernel's wait for its first bytes, and for its last ones.
+/// The cycles that a kernel waits for its first bytes, and for its last ones.
 const LATENCY: f64 = 2.0 * 600.0;
-/// A vector stored in vector memory.
+/// The cycles to store a vector in vector memory.
 const STORED: f64 = 1.0;
 
 const ADD: &str = "HloModule add
@@ -46,7 +46,7 @@ fn an_add_loads_two_vectors_and_stores_one() {
     let add = cost(ADD, Opcode::Add, "tpu-like");
     let expected = tpu(2.0 * 0.5 + 0.25 + STORED, 3, 3 * 4096);
     assert_cost(add, Cost { flops: 1024, ..expected });
-    // Parameters come from main memory; their loads are their reader's.
+    // Parameters come from main memory; their loads are counted with their readers.
     let parameter = cost(ADD, Opcode::Parameter, "tpu-like");
     assert_cost(parameter, Cost { cycles: CROSSING, ..Cost::default() });
     let total = module_cost(&module(ADD), &target("tpu-like"));
@@ -72,7 +72,7 @@ fn an_add_on_linear_memory() {
 
 #[test]
 fn what_is_large_crosses_main_memory_once_each_way() {
-    // 512 vectors are 2 MiB, 513 are more. What nothing reads again crosses once.
+    // 512 vectors are 2 MiB, 513 are more. A value that nothing reads again crosses once.
     for (rows, crossings) in [(4096u32, 0.0), (4104, 1.0)] {
         let text = ADD.replace("[8,128]", &format!("[{rows},128]"));
         let vectors = f64::from(rows / 8);
@@ -293,7 +293,7 @@ fn a_reshape_within_a_loop_takes_indices_apart_on_a_cpu() {
 fn a_reshape_of_what_is_stored_is_free_on_a_cpu() {
     let stored = SPREAD.replace("f32[16,8] broadcast(x), dimensions={0}", "f32[16,8] parameter(1)");
     assert_cost(cost(&stored, Opcode::Reshape, "cpu"), Cost::default());
-    // As is one by dims of size 1, which changes no index.
+    // A reshape that only adds dims of size 1 changes no index.
     let ones = SPREAD.replace("f32[128] reshape", "f32[16,1,8] reshape");
     let ones = ones.replace("broadcast(z), dimensions={1}", "broadcast(x), dimensions={}");
     let ones = ones.replace("x = f32[16] parameter(0)", "x = f32[] parameter(0)");
@@ -361,7 +361,7 @@ fn a_window_along_rows_shifts_them_and_gathers_what_is_left() {
     let pool = window_cost("16,16,128", "16,8,128", "size=1x2x1 stride=1x2x1", "tpu-like");
     let cycles = 32.0 * 0.5 + 32.0 * 0.25 + 32.0 * (0.25 + 0.25) + 128.0 + 16.0 * STORED;
     assert_cost(pool, Cost { flops: 32 * 1024, ..tpu(cycles, 48, 48 * 4096) });
-    // Of 16 rows to a window, those of two vectors are combined before any is shifted.
+    // For windows of 16 rows, the rows of two vectors are combined before any is shifted.
     let pool = window_cost("16,64,128", "16,4,128", "size=1x16x1 stride=1x16x1", "tpu-like");
     let shifts = 64.0 * 3.0 * (0.25 + 0.25);
     let cycles = 128.0 * 0.5 + 128.0 * 0.25 + shifts + 64.0 + 16.0 * STORED;

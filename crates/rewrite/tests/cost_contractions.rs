@@ -1,4 +1,4 @@
-//! What is computed beside contractions, on `tpu-like`: see `cost.rs` for its numbers.
+//! The costs of instructions beside contractions, on `tpu-like`: see `cost.rs` for its numbers.
 
 mod common;
 
@@ -40,17 +40,17 @@ fn what_a_contraction_alone_reads_is_computed_beside_it() {
     for opcode in [Opcode::Exp, Opcode::Tanh] {
         assert_eq!(cost(&alone, opcode, "tpu-like").cycles, 0.0);
     }
-    // Its reader is no contraction: computed for that reader, too.
+    // Its reader is no contraction, so it is computed for that reader, too.
     let shared = product(
         "r = f32[1024,1024] copy(e)\nROOT both = (f32[1024,1024], f32[1024,1024]) tuple(r, t)",
     );
     assert!(cost(&shared, Opcode::Exp, "tpu-like").cycles > 0.0);
-    // The product is read by two: it is stored, and the tanh computed of what is stored.
+    // The product has two readers, so it is stored, and the tanh computed from the stored value.
     let twice = product(
         "n = f32[1024,1024] negate(d)\nROOT both = (f32[1024,1024], f32[1024,1024]) tuple(n, t)",
     );
     assert!(cost(&twice, Opcode::Tanh, "tpu-like").cycles > 0.0);
-    // Where libraries multiply, all is stored for them.
+    // If libraries multiply, all operands are stored for them.
     let library = cost(&alone, Opcode::Dot, "cpu");
     assert!(library.bytes > dot.bytes && cost(&alone, Opcode::Exp, "cpu").cycles > 0.0);
 }
@@ -78,7 +78,7 @@ fn what_is_spread_from_a_contraction_is_not_computed_beside_it() {
     for opcode in [Opcode::Broadcast, Opcode::Multiply, Opcode::Tanh] {
         assert!(cost(&tuple, opcode, "tpu-like").cycles > 0.0, "{opcode}");
     }
-    // A result is stored, whoever computes it.
+    // A result is stored whichever kernel computes it.
     let [bare, tuple] =
         [bare, tuple].map(|text| module_cost(&module(&text), &target("tpu-like")).cycles);
     assert!((bare - tuple).abs() < 1e-9 * bare, "{bare} {tuple}");

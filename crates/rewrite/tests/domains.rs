@@ -1,6 +1,5 @@
-//! Regions that three lists of dims are on offer for: how far what repeated cuts
-//! make of them is from the best of all choices, which are made one by one and
-//! weighed as whole modules.
+//! Regions that can be computed in three lists of dims. Compares the result of repeated cuts with
+//! the best of all choices, each of which is built and weighed as a whole module.
 
 mod common;
 
@@ -30,7 +29,7 @@ impl Random {
     }
 }
 
-/// What an op reads.
+/// The source of an op's operand.
 #[derive(Clone, Copy)]
 enum Source {
     LiveIn(usize),
@@ -106,7 +105,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// A value in these dims: reshaped once for all that read it there.
+    /// Returns a value in these dims: reshaped once for all ops that read it there.
     fn value(&mut self, source: Source, domain: usize, domains: &[usize]) -> InstId {
         let (number, home) = match source {
             Source::LiveIn(live_in) => (live_in, self.recipe.live_ins[live_in]),
@@ -144,7 +143,7 @@ fn repeated_cuts_come_close_to_the_best_of_three() {
             let cost = |domains: Vec<usize>| module_cost(&recipe.module(&domains), &target).cycles;
             choices(among, ops).map(cost).fold(f64::INFINITY, f64::min)
         };
-        // Dims that no reshape leads to are not on offer.
+        // Dims that no reshape leads to are not available.
         let offered = |domain: &usize| {
             recipe.live_ins.contains(domain)
                 || recipe.live_outs.iter().any(|live_out| live_out.1 == *domain)

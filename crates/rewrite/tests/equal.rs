@@ -1,4 +1,4 @@
-//! Which computations count as the same.
+//! The computations that count as equal.
 
 mod common;
 

@@ -118,7 +118,7 @@ fn factors_of_products_and_quotients() {
          n = f32[2,3] negate(b)
          ROOT p = f32[2,3] multiply(n, ws)",
     );
-    // x / (2 / y) * s: what divides what divides stands above the line again.
+    // x / (2 / y) * s: a divisor of a divisor is back in the numerator.
     assert_eq!(of, "-x[3-6,1-3] /c[] y[3-6,1-3] s[1-3]");
 }
 
@@ -261,7 +261,7 @@ fn a_way_that_cuts_a_factor_spoils_no_other() {
 
 #[test]
 fn dead_code_is_not_what_is_saved() {
-    // So small that pulling `s` out costs more than it saves.
+    // `s` is so small that pulling it out costs more than it saves.
     let text = |dead: &str| {
         format!(
             "HloModule m\n{ADD}\nENTRY main {{
@@ -288,7 +288,7 @@ fn dead_code_is_not_what_is_saved() {
     }
 }
 
-/// Runs the pass once; what a module costs before and after, and how many changes.
+/// Runs the pass once; returns the costs before and after, and the number of changes.
 fn run_once(module: &mut Module, target_name: &str) -> (f64, f64, usize) {
     let target = target(target_name);
     let (options, memo) = (Options::new(target.clone()), Memo::default());

@@ -1,11 +1,11 @@
-//! Random modules with several sums of products of large arrays and what is broadcast, in
-//! several types, some through reshapes: pulled apart, they compute the same.
+//! Random modules with several sums of products of large arrays and broadcast values, in several
+//! types, some through reshapes. They compute the same once factors are pulled out.
 //!
-//! Integers to the bit. Floats within a bound that follows from what is computed: a
-//! result is a sum of terms that are products, each op rounds once, and there are
-//! fewer than [`ROUNDINGS`] ops between any input and a result on both sides
-//! together. Signs aside every term is positive, so that a result may be off by that
-//! many units of the sum of the terms' magnitudes, which is computed as well.
+//! Integers agree to the bit. Floats agree within a bound that follows from the program: a result
+//! is a sum of terms that are products, each op rounds once, and there are fewer than [`ROUNDINGS`]
+//! ops between any input and a result on both sides together. Without signs every term is positive,
+//! so a result may be off by that many units of the sum of the terms' magnitudes, which is computed
+//! as well.
 //!
 //! `TILEWRIGHT_RANDOM=50 cargo test --release -p tilewright-rewrite --test factored_random`
 //! tries fifty times as many.
@@ -41,7 +41,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// Some of so many dims, in order.
+    /// Picks some of `rank` dims, in order.
     fn some(&mut self, rank: usize, percent: usize) -> Vec<usize> {
         (0..rank).filter(|_| self.chance(percent)).collect()
     }
@@ -56,8 +56,8 @@ const TYPES: [(&str, bool, f64); 5] = [
     ("u8", false, 0.0),
 ];
 
-/// A module as it is written, and with the magnitudes of all that it reads in place of
-/// values and no signs.
+/// A module as it is written, and the same module without signs, which reads magnitudes in place of
+/// values.
 struct Text {
     random: Random,
     of: &'static str,
@@ -85,7 +85,7 @@ impl Text {
     fn parameter(&mut self, dims: &[i64]) -> String {
         let op = format!("parameter({})", self.parameters);
         self.parameters += 1;
-        // An exact conversion now and then.
+        // Adds an exact conversion now and then.
         let narrow = self.of == "f32" && self.random.chance(30);
         let name = if narrow {
             self.named += 1;
@@ -98,7 +98,7 @@ impl Text {
         if self.magnitudes { self.line("m", dims, &format!("abs({name})")) } else { name }
     }
 
-    /// What is broadcast to these dims: a scalar, or an array of some of them.
+    /// Returns a value broadcast to these dims: a scalar, or an array of some of them.
     fn small(&mut self, dims: &[i64], pool: &mut Vec<(Vec<usize>, String)>) -> String {
         let places = self.random.some(dims.len(), 40);
         let known = pool.iter().filter(|(known, _)| *known == places);
@@ -115,7 +115,7 @@ impl Text {
         self.line("b", dims, &op)
     }
 
-    /// A product of at least one large array, in any order.
+    /// Returns a product of at least one large array, in any order.
     fn product(&mut self, dims: &[i64], arrays: &[String], small: &mut Pool) -> String {
         let mut value = arrays[self.random.below(arrays.len())].clone();
         for _ in 0..self.random.below(5) {
@@ -177,7 +177,7 @@ impl Text {
 
 type Pool = Vec<(Vec<usize>, String)>;
 
-/// A module from a seed; the same with `magnitudes`, but for signs.
+/// Builds the module of a seed; with `magnitudes`, the same without signs.
 fn random_sums(seed: u64, magnitudes: bool) -> (String, &'static str, f64) {
     let mut random = Random(seed);
     let (of, is_float, unit) = TYPES[random.below(TYPES.len())];
@@ -244,7 +244,7 @@ fn elements(literal: &Literal) -> Vec<f64> {
     arrays.flat_map(|array| array.expect("an array of f64").to_vec()).collect()
 }
 
-/// What is further off than the bound allows, if anything is.
+/// Returns a value that is further off than the bound allows, if there is one.
 fn further_off(
     expected: &Literal,
     actual: &Literal,

@@ -1,6 +1,6 @@
-//! Every fixture in `fixtures/rewrite/<pass>/`: what the pass makes of it is a
-//! snapshot, or nothing changes to the byte; what it computes stays the same;
-//! what has been rewritten is not rewritten again.
+//! Tests every fixture in `fixtures/rewrite/<pass>/`: the pass's output is a snapshot, or nothing
+//! changes to the byte; the computed values stay the same; a rewritten module is not rewritten
+//! again.
 
 mod common;
 
@@ -126,14 +126,14 @@ fn check_unchanged(before: &Verified, after: &Optimized) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The module computes what it did; where it cannot be run, it says why.
+/// Checks that the module computes the same values; if it cannot be run, it must say why.
 fn check_values(
     fixture: &Fixture,
     before: &Verified,
     after: &Verified,
     exact: bool,
 ) -> Result<(), Failed> {
-    // Where no bit may change, none may of zeros, NaN and infinities either.
+    // Where no bit may change, none may change in zeros, NaN and infinities either.
     let kinds = if exact { InputKind::ALL } else { &KINDS };
     for &kind in kinds {
         let expected = match (evaluated(before, 1, kind), &fixture.not_run) {
@@ -167,8 +167,8 @@ fn check_idempotent(module: &Verified, options: &Options) -> Result<(), Failed> 
     }
 }
 
-/// What every other pass, alone, makes of the fixture is right as well, and
-/// done once.
+/// Checks that every other pass, run alone, keeps the fixture's values and changes nothing when it
+/// runs again.
 fn check_other_passes(fixture: &Fixture, before: &Verified) -> Result<(), Failed> {
     for pass in registry::PASSES {
         for exact in [false, true] {

@@ -1,4 +1,4 @@
-//! A ledger that followed edits says what one made afterwards says.
+//! A ledger that followed edits agrees with one that is made after them.
 
 mod common;
 
@@ -9,7 +9,7 @@ use tilewright_ir::{InstId, Module, Op, Opcode, Position};
 use tilewright_rewrite::cost::{CostModel, Ledger, Memo};
 use tilewright_testkit::fixture::fixtures;
 
-/// So many trials for each model and target.
+/// The number of trials for each model and target.
 const TRIALS: usize = 24;
 
 /// The costs of a module.
@@ -39,7 +39,7 @@ fn assert_same(followed: &Figures, anew: &Figures, what: &str) {
     assert!(same, "{what}: {followed:?} {anew:?}");
 }
 
-/// A number below another.
+/// Picks a number below another.
 fn below(random: &mut ChaCha8Rng, end: usize) -> usize {
     random.next_u32() as usize % end.max(1)
 }
@@ -49,9 +49,9 @@ fn pick(random: &mut ChaCha8Rng, of: &[InstId]) -> InstId {
     of[below(random, of.len())]
 }
 
-/// Makes an edit that verifiers would accept: another value of the shape for an operand, a
-/// value computed anew, a value behind a barrier, another root of the same shape, or nothing
-/// more to do with dead code.
+/// Makes an edit that verifiers would accept: another value of the same shape for an operand, a
+/// copy of a value, a value behind a barrier, another root of the same shape, or the removal of
+/// dead code.
 fn edit(module: &mut Module, random: &mut ChaCha8Rng) {
     let computation = module.computations()[below(random, module.computations().len())];
     let order: Vec<InstId> = module.instructions(computation).collect();
@@ -115,13 +115,13 @@ fn what_follows_edits_is_what_is_found_anew() {
         let original = module(&file.text().expect("a text")).into_inner();
         for name in ["tpu-like", "cpu"] {
             let mut target = target(name);
-            // Nearly everything is large, as in a module of real sizes.
+            // Nearly every array is large, as in a module of real sizes.
             target.vector_memory_bytes = 1 << 12;
             let memo = Memo::default();
             let model = CostModel::new(&target, &memo);
             let mut module = original.clone();
             let mut ledger = Ledger::of(&module, model);
-            // It follows what was done since it was asked last, undone or not.
+            // The ledger follows all edits since it was last asked, including those undone.
             let mut late = (Ledger::of(&module, model), module.moment());
             for trial in 0..TRIALS {
                 let what = format!("{} on {name}, trial {trial}", file.name);

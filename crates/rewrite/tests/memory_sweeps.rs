@@ -102,9 +102,9 @@ fn batch_norm_waits_for_its_mean_and_then_for_its_variance() {
     assert_eq!(counted(&norm), [3, 3]);
 }
 
-/// The output and the gradients of a batch norm with a scale, as JAX writes them:
-/// what is multiplied by the deviation's inverse waits for it, and the gradient of the
-/// mean for that of the variance.
+/// The output and the gradients of a batch norm with a scale, as JAX writes them. Values multiplied
+/// by the deviation's inverse wait for it, and the gradient of the mean waits for that of the
+/// variance.
 fn batch_norm_vjp() -> Verified {
     let large = "f32[32,32,32,128]";
     let wide = |name: &str, of: &str| format!("{name} = {large} broadcast({of}), dimensions={{3}}");
@@ -166,7 +166,7 @@ fn gradients_of_batch_norm_wait_for_less_once_their_sums_are_pulled_apart() {
     }
 }
 
-/// What the first parameter costs.
+/// Returns the cycles of the first parameter.
 fn parameter_cost(module: &Verified, target_name: &str) -> f64 {
     let (costs, _) = instruction_costs(module, &target(target_name));
     let mut parameters = costs.iter().filter(|cost| module.opcode(cost.id) == Opcode::Parameter);
@@ -188,7 +188,7 @@ fn an_array_in_main_memory_is_read_once_for_each_pass_or_reader() {
   ROOT r = (f32[1024], f32[1024]) tuple(m, q)",
     );
     let bytes = 4.0 * 1024.0 * 1024.0;
-    // Both sums at once, then what waits for one of them.
+    // Both sums share a sweep, before the value that waits for one of them.
     assert_eq!(parameter_cost(&module, "tpu-like"), 2.0 * bytes / 546.0);
     assert_eq!(parameter_cost(&module, "cpu"), 3.0 * (bytes / 6.0));
 }
@@ -208,8 +208,8 @@ fn a_small_array_is_read_once() {
 
 #[test]
 fn what_is_stored_for_a_reader_is_read_there_and_not_where_it_comes_from() {
-    // A product cannot compute its operand in place: `n` is stored, which reads `x`
-    // once, and the product reads `n`.
+    // A product cannot compute its operand in place, so `n` is stored, which reads `x` once, and
+    // the product reads `n`.
     let module = module(
         "HloModule m
 ENTRY main {

@@ -1,6 +1,5 @@
-//! Random sums about means: `shifted-moments` alone, on a machine
-//! without room for arrays, keep what they are, as far as rounding lets them, and
-//! `rematerialize` to the bit.
+//! Random sums about means. `shifted-moments`, run alone on a machine without room for arrays,
+//! keeps their values up to rounding, and `rematerialize` keeps every bit.
 
 mod common;
 
@@ -17,17 +16,17 @@ use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
 use tilewright_rewrite::Options;
 use tilewright_rewrite::numbers::FloatMode;
 
-/// What an element is weighed with.
+/// The weight of an element in a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
     None,
-    /// Each has its own.
+    /// Each element has its own weight.
     Each,
-    /// All along the sum have the same.
+    /// The weight is the same for all elements of one sum.
     Kept,
-    /// It is the same along the kept dims.
+    /// The weight is the same along the kept dims.
     Summed,
-    /// Each is divided by its own, which is at least 1.
+    /// Each element is divided by its own weight, which is at least 1.
     Divisor,
 }
 
@@ -47,7 +46,7 @@ struct Program {
 }
 
 impl Program {
-    /// How many values each sum adds.
+    /// The number of values that each sum adds.
     fn values(&self) -> i64 {
         self.dims.iter().filter(|(_, summed)| *summed).map(|(size, _)| size).product()
     }
@@ -162,8 +161,7 @@ fn programs() -> impl Strategy<Value = Program> {
     (dims, prop::collection::vec(term, 1..4)).prop_map(|(dims, terms)| Program { dims, terms })
 }
 
-/// No array of 64 elements stays on chip, what does not is all that costs, and nothing
-/// is padded.
+/// No array of 64 elements stays on chip, only main memory costs cycles, and nothing is padded.
 fn options(pass: &str) -> Options {
     let mut options = passes(&[pass, "cse", "dce"], "linear", false);
     options.float_mode = FloatMode::Fast;
@@ -214,13 +212,13 @@ fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     })
 }
 
-/// What the bounds are made of.
+/// The quantities in the error bounds.
 struct Sizes {
-    /// How many values a sum adds.
+    /// The number of values that a sum adds.
     count: f64,
     /// The largest `|x|`.
     size: f64,
-    /// How far apart values are; no mean is further from any of them.
+    /// The distance between the largest and the smallest value; no mean is further from any value.
     spread: f64,
     /// The largest weight of each sum, 1 for the sum of the array.
     weights: Vec<f64>,
@@ -233,7 +231,7 @@ impl Sizes {
         let mut parameters = inputs[1..].iter();
         let weights = program.terms.iter().map(|term| match term.weight {
             Weight::None => 1.0,
-            // What divides is at least 1.
+            // A divisor is at least 1.
             Weight::Divisor => parameters.next().map_or(1.0, |_| 1.0),
             Weight::Each | Weight::Kept | Weight::Summed => {
                 largest(floats(parameters.next().expect("a parameter")))
@@ -246,7 +244,7 @@ impl Sizes {
     }
 }
 
-/// Random programs with what they became, where a pass fired, as it should on some.
+/// The random programs that a pass changed, with their new form; a pass must change some of them.
 fn rewritten(pass: &str, element_type: &str, count: usize) -> Vec<(Program, Verified, Verified)> {
     let mut runner = TestRunner::deterministic();
     let mut fired = Vec::new();

@@ -1,7 +1,6 @@
-//! What is promised of norms, on the programs as JAX writes them: after
-//! the default pipeline no reshape of the image's size is left in the entry
-//! computation, and no tensor of that size has other dims than the image. What
-//! is reshaped is `[B,C]`-sized.
+//! The promise for norms, tested on the programs as JAX writes them: after the default pipeline no
+//! reshape of the image's size is left in the entry computation, and no tensor of that size has
+//! other dims than the image. Only `[B,C]`-sized arrays are reshaped.
 
 mod common;
 
@@ -34,8 +33,8 @@ fn image_dims(module: &Module) -> Vec<i64> {
     module.array_shape(image).expect("an array").dims().to_vec()
 }
 
-/// What in the entry contradicts the promise: reshapes of the image's size,
-/// and tensors of that size in other dims.
+/// Returns the parts of the entry that break the promise: reshapes of the image's size, and tensors
+/// of that size in other dims.
 fn offenders(module: &Module) -> Vec<String> {
     let image = image_dims(module);
     let size: i64 = image.iter().product();
@@ -78,9 +77,9 @@ fn group_norm_works_on_the_image_as_it_is() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Other dims of the image may be left in a gradient only where a use forces
-/// them or where they cost less, as small images do whose minor dims fill few
-/// lanes; and then a note says so of those dims.
+/// Other dims of the image may be left in a gradient only where a use forces them or where they
+/// cost less, as for small images whose minor dims fill few lanes. A note must then say so about
+/// those dims.
 #[test]
 fn gradients_too_unless_a_note_says_why_not() {
     let mut failed = Vec::new();
@@ -98,8 +97,8 @@ fn gradients_too_unless_a_note_says_why_not() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Whether a note says why something works on its dims, or why those of a
-/// reshape's operand stay.
+/// Checks whether a note explains why an instruction works on its dims, or why those of a reshape's
+/// operand stay.
 fn is_explained(offender: &str, after: &Optimized) -> bool {
     let dims = offender.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let Some((dims, _)) = dims else { return false };
@@ -125,7 +124,7 @@ fn ghost_batch_norm_works_on_the_image_as_it_is() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Where nothing would shrink, the region stays.
+/// If nothing would shrink, the region stays.
 #[test]
 fn patch_norm_keeps_its_patches() {
     let models: Vec<_> = models(&["patch_norm"])

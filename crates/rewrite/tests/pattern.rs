@@ -1,4 +1,4 @@
-//! Patterns: what they match, in which order, and what they say where they do not.
+//! Patterns: which expressions they match, in which order, and the reasons why others do not match.
 
 mod common;
 
@@ -40,7 +40,7 @@ fn named(module: &Verified, name: &str) -> InstId {
     module.instructions(entry).find(|&id| module.name_of(id) == name).expect("an instruction")
 }
 
-/// What the names of a pattern stand for at an instruction.
+/// Returns the values that the names of a pattern stand for at an instruction.
 fn bound(pattern: &Pattern, at: &str, names: &[&str]) -> Option<Vec<String>> {
     let module = module(TEXT);
     let found = pattern.matches(&module, named(&module, at))?;
@@ -102,7 +102,7 @@ fn a_mismatch_says_where_and_how() {
     assert_eq!(why(&three, "first"), "`first`: it is `add`, not `select`");
 }
 
-/// Of the mismatches in all orders, the one before which most was matched is told.
+/// Among the mismatches in all orders, the one reported is that before which most was matched.
 #[test]
 fn a_mismatch_behind_two_commutative_ops_is_the_farthest() {
     let text = "HloModule m
@@ -113,7 +113,7 @@ ENTRY main {
   m = f32[] multiply(p, q)
   ROOT r = f32[] multiply(m, e)
 }";
-    // `m` is no exponential, but the other way round all matches up to its operands.
+    // `m` is no exponential, but in the other order everything matches up to its operands.
     let pattern = multiply(exp(any("x")), multiply(negate(any("y")), any("z")));
     let module = module(text);
     let why = pattern.matches_or_why(&module, named(&module, "r")).expect_err("a mismatch");
@@ -138,7 +138,7 @@ fn a_search_ends_after_so_many_steps() {
     let deep = module(&text(14));
     let why = tree(15).matches_or_why(&deep, named(&deep, "r")).expect_err("a mismatch");
     assert_eq!(why.why, "it is `parameter`, not `negate`");
-    // A rule that refuses every match is asked for so many at most.
+    // A rule that refuses every match is asked only a limited number of times.
     fn all(depth: usize, names: &mut impl Iterator<Item = &'static str>) -> Pattern {
         if depth == 0 {
             return any(names.next().expect("a name"));

@@ -23,7 +23,7 @@ fn what_is_computed_in_place_takes_nothing_but_its_result() {
   e = f32[1024] exponential(t)";
     // The parameter and the result.
     assert_eq!(peak(&format!("{chain}\n  ROOT r = f32[1024] negate(e)")), 8 * KIB);
-    // Another name for a result that is computed in place.
+    // An alias of a result that is computed in place.
     assert_eq!(peak(&format!("{chain}\n  ROOT r = f32[32,32] reshape(e)")), 8 * KIB);
     let both = "ROOT r = (f32[1024], f32[32,32]) tuple(t, s)";
     assert_eq!(peak(&format!("{chain}\n  s = f32[32,32] reshape(e)\n  {both}")), 12 * KIB);
@@ -85,8 +85,8 @@ fn rewritten_models_hold_no_more_than_they_did() {
             let report = optimized(&before, &pipeline("default", name)).report;
             let [was, is] = report.peak_live_bytes;
             let on_chip = CostModel::new(&target(name), &Memo::default()).on_chip_bytes();
-            // `merged-dims` computes for reduces what is stored besides for a convolution, so
-            // that what it is computed of is kept for longer: 5.8 % in a ResNet block.
+            // `merged-dims` computes values for reduces that are also stored for a convolution, so
+            // their operands are kept for longer: 5.8 % in a ResNet block.
             let most = was + was / 16 + on_chip;
             assert!(is <= most, "{} on {name}: {was}, then {is}", file.name);
         }

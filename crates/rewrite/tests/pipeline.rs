@@ -1,4 +1,4 @@
-//! Pipelines: why they stop, what they leave alone, that they never do harm.
+//! Pipelines: why they stop, which modules they leave alone, and that they never do harm.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn stops_at_the_budget() {
         let after = optimized(&before, &options);
         assert_eq!(after.report.stopped, StopReason::Budget, "{rounds} rounds");
     }
-    // What has nothing to do is done in one round.
+    // A module without anything to rewrite is done in one round.
     let done = optimized_by_default(&before).module;
     let options = pipeline("default", "tpu-like").with_max_rounds(1);
     assert_eq!(optimized(&done, &options).report.stopped, StopReason::Fixpoint);
@@ -67,7 +67,7 @@ fn a_budget_of_nothing_changes_nothing() {
     assert_eq!(text(&before), text(&after.module));
 }
 
-/// How many cost-gated rewrites were made, and how many notes say so.
+/// Counts the cost-gated rewrites that were made, and the notes that report them.
 fn cost_gated(after: &tilewright_rewrite::Optimized) -> (usize, usize) {
     let passes = registry::PASSES.iter().filter(|pass| pass.is_cost_gated());
     let names: Vec<&str> = passes.map(|pass| pass.name()).collect();
@@ -170,8 +170,8 @@ fn modules_without_the_patterns_come_back_as_they_are() {
     for (name, before) in models {
         for target in ["cpu", "linear", "tpu-like"] {
             let after = optimized(&before, &pipeline("default", target));
-            // There sums along three dims are sums along one, and a large array is
-            // centred anew for its variance.
+            // In these models, sums along three dims become sums along one, and a large array is
+            // centred again for its variance.
             if target == "cpu" && name.contains("batch_norm") {
                 let mut made = cost_gated_changes(&after);
                 made.retain(|&pass| !name.starts_with("real/") || pass != "rematerialize");
@@ -184,7 +184,7 @@ fn modules_without_the_patterns_come_back_as_they_are() {
     }
 }
 
-/// Which cost-gated passes changed anything.
+/// Returns the cost-gated passes that changed anything.
 fn cost_gated_changes(after: &Optimized) -> Vec<&'static str> {
     let passes =
         registry::PASSES.iter().filter(|pass| pass.is_cost_gated()).map(|pass| pass.name());
@@ -247,7 +247,7 @@ fn no_model_costs_more_than_before() {
                 let (old, new) =
                     (module_cost(&before, &target), module_cost(&after.module, &target));
                 assert!(new.cycles <= old.cycles, "{name} on {target_name}: {old:?}, now {new:?}");
-                // The report says what is true: of modules in their simplest form.
+                // The report gives true figures: those of modules in their simplest form.
                 let simplest = |module: &Verified| {
                     let tidy = optimized(module, &pipeline("cleanup", target_name)).module;
                     module_cost(&tidy, &target)

@@ -1,6 +1,5 @@
-//! Random modules: every pass alone and every pipeline, with and without
-//! `exact`, on both targets. What comes out verifies, computes the same, is the
-//! same every time, and is not rewritten again.
+//! Random modules: every pass alone and every pipeline, with and without `exact`, on both targets.
+//! The result verifies, computes the same, is the same every time, and is not rewritten again.
 //!
 //! `TILEWRIGHT_RANDOM=50 cargo test --release -p tilewright-rewrite --test random`
 //! tries fifty times as many.
@@ -19,19 +18,19 @@ use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::{Optimized, Options, PIPELINES, StopReason, registry};
 use tilewright_testkit::generate::{Options as Recipe, random_module};
 
-/// How many modules there were, and on how many of them passes fired.
+/// The number of modules, and of those on which passes fired.
 #[derive(Debug, Default)]
 struct Tally {
     modules: usize,
-    /// On how many each pass fired, alone.
+    /// For each pass, the number of modules on which it fired alone.
     fired: BTreeMap<&'static str, usize>,
-    /// How many came out of the default pipeline changed.
+    /// The number of modules that the default pipeline changed.
     rewritten: usize,
-    /// How many of those under `exact`.
+    /// The number of modules that it changed under `exact`.
     rewritten_exactly: usize,
 }
 
-/// So many seeds from the first on, or as many more as the environment asks for.
+/// Returns `count` seeds from `first` on, times the factor that the environment asks for.
 fn seeds(first: u64, count: u64) -> Range<u64> {
     let times = std::env::var("TILEWRIGHT_RANDOM").map_or(1, |times| {
         times.parse().expect("TILEWRIGHT_RANDOM says how many times as many modules to try")
@@ -57,7 +56,7 @@ fn check_all(recipe: &Recipe, seeds: Range<u64>) -> Tally {
     tally.into_inner().expect("a tally")
 }
 
-/// A module, what it computes, and what to say where something is wrong.
+/// A module, its values, and the words for a failure.
 struct Case {
     module: Verified,
     printed: String,
@@ -70,9 +69,9 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let module = random_module(seed, recipe);
     // Every kind of input with and without `exact`, whatever passes there are.
     let kinds: Vec<_> = InputKind::ALL.iter().filter(|kind| **kind != InputKind::Far).collect();
-    // What random modules compute of numbers far from zero is mostly rounding.
+    // The results of random modules on numbers far from zero are mostly rounding errors.
     let (turn, kind) = (seed as usize / kinds.len(), *kinds[seed as usize % kinds.len()]);
-    // Sums in another order may rightly overflow where the first did not.
+    // A sum in another order may rightly overflow where the first did not.
     let always_exact = matches!(kind, InputKind::Edges | InputKind::NonFinite);
     let expected = match evaluated(&module, seed, kind) {
         Ok(expected) => expected,
@@ -172,8 +171,8 @@ impl Case {
         after
     }
 
-    /// A pipeline with cost-gated passes never makes a module cost more, and finds nothing
-    /// to do in what it made.
+    /// Checks that a pipeline with cost-gated passes never makes a module cost more, and does not
+    /// change its own result.
     fn check_weighed(&self, after: &Optimized, options: &Options) {
         let (seed, report) = (self.seed, &after.report);
         assert!(report.after.cycles <= report.before.cycles, "seed {seed}: {report:?}");
@@ -199,8 +198,8 @@ fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(0, 1500));
-    // What is about means (`moments.rs`), narrow sums (`widen_accumulation.rs`) or large arrays (below)
-    // has its own test.
+    // The passes for means (`moments.rs`), narrow sums (`widen_accumulation.rs`) and large arrays
+    // (below) have tests of their own.
     let others =
         ["shifted-moments", "rematerialize", "cluster-sibling-reductions", "widen-accumulation"];
     let names = registry::PASSES.iter().map(|pass| pass.name());

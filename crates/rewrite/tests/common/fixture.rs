@@ -20,14 +20,14 @@ use tilewright_testkit::fixture::{Header, Language};
 
 use super::passes;
 
-/// What a header says.
+/// The keys of a header.
 const LANGUAGE: Language = Language {
     flags: &["exact", "fast-math"],
     once: &["pass", "target", "vector-memory", "expect", "not-run"],
     many: &["note"],
 };
 
-/// What a fixture expects of the pass whose folder it is in.
+/// The effect that a fixture expects from the pass of its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     /// The pass changes the module, as the snapshot says.
@@ -39,7 +39,7 @@ pub(crate) enum Expect {
 /// A fixture.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixture {
-    /// What it tests.
+    /// The sentence that says what the fixture tests.
     pub(crate) sentence: String,
     /// The passes to run until nothing changes.
     pub(crate) passes: Vec<String>,
@@ -49,15 +49,15 @@ pub(crate) struct Fixture {
     pub(crate) fast_math: bool,
     /// The target's name.
     pub(crate) target: String,
-    /// Its vector memory, if not as it is.
+    /// Its vector memory, if it differs from the target's own.
     pub(crate) vector_memory: Option<u64>,
-    /// What should happen.
+    /// The effect expected.
     pub(crate) expect: Expect,
     /// Parts of notes that must be made.
     pub(crate) notes: Vec<String>,
-    /// Why the module cannot be evaluated.
+    /// The reason why the module cannot be evaluated.
     pub(crate) not_run: Option<String>,
-    /// All of the file.
+    /// The text of the file.
     pub(crate) source: String,
 }
 

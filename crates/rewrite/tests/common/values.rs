@@ -1,4 +1,4 @@
-//! What a module computes, before and after.
+//! Compares the values that a module computes before and after a rewrite.
 
 use tilewright_interp::algebra::{self, AlgebraOptions, Verdict};
 use tilewright_interp::compare::{Tolerance, compare};
@@ -41,8 +41,8 @@ fn of_narrowest(module: &Module) -> f64 {
     leaves.filter_map(Shape::as_array).map(|a| relative(a.element_type)).fold(0.0, f64::max)
 }
 
-/// What differs between a module's result and that of its rewritten form, if
-/// anything does: more than rounding in floats, anything in other types.
+/// Returns a difference between the results of a module and of its rewritten form, if there is one:
+/// more than rounding in floats, any difference in other types.
 pub(crate) fn difference(
     module: &Module,
     kind: InputKind,
@@ -50,7 +50,7 @@ pub(crate) fn difference(
     actual: &Literal,
 ) -> Option<String> {
     let narrowest = of_narrowest(module);
-    // Of the order of the inputs is also what cancels to less.
+    // Results that nearly cancel are compared on the scale of the inputs.
     let floor = if kind == InputKind::Offset { 10.0 } else { 1.0 };
     difference_within(expected, actual, |element_type| match relative(element_type) {
         0.0 => Tolerance { signed_zeros: true, ..Tolerance::EXACT },
@@ -58,7 +58,7 @@ pub(crate) fn difference(
     })
 }
 
-/// Which bit differs between two results, NaNs aside, which are all one.
+/// Returns a bit that differs between two results, if there is one; all NaNs are equal.
 pub(crate) fn bit_difference(expected: &Literal, actual: &Literal) -> Option<String> {
     difference_within(expected, actual, |_| Tolerance { signed_zeros: true, ..Tolerance::EXACT })
 }
@@ -86,7 +86,7 @@ pub(crate) fn real_difference(before: &Verified, after: &Verified) -> Option<Str
     let limits = Limits { max_steps: MOST_STEPS, ..usual.limits };
     let verdicts = algebra::compare(before, after, &AlgebraOptions { limits, ..usual });
     let mut verdicts = verdicts.iter().enumerate();
-    // A constant that was folded is rounded, and of a function a law may be missing.
+    // A folded constant is rounded, and the law of a function may be missing.
     let (index, verdict) = verdicts.find(
         |(_, verdict)| matches!(verdict, Verdict::Differs { unless, .. } if unless.is_empty()),
     )?;
@@ -101,9 +101,9 @@ const WORSE: f64 = 4.0;
 /// magnitude; inputs are of the order of one, and cancel.
 const LUCK: f64 = 16.0 * f32::EPSILON as f64;
 
-/// What of a rewritten module's result is further from the `f64` result than
-/// [`WORSE`] times that of the module itself, if anything is. All inputs are those of
-/// the module, all in between in `f32` is in `f64` there.
+/// Returns an output of the rewritten module that is further from the `f64` result than [`WORSE`]
+/// times the error of the module itself, if there is one. The `f64` result has the same inputs as
+/// the module, and computes in `f64` wherever the module computes in `f32`.
 pub(crate) fn error_difference(
     source: &str,
     seed: u64,
@@ -121,7 +121,7 @@ pub(crate) fn error_difference(
         let [before, after] = results.map(|result| {
             let values = &arrays(result)[output];
             let errors = values.iter().zip(exact).map(|(value, exact)| (value - exact).abs());
-            // What is no number is as wrong as can be.
+            // A NaN is the worst possible error.
             errors.fold(0.0f64, |worst, e| if e.is_nan() { f64::INFINITY } else { worst.max(e) })
         });
         if after > WORSE * before + LUCK * largest {
