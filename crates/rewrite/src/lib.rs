@@ -1,10 +1,10 @@
-//! Modules to better modules.
+//! Rewrites modules into equal ones that cost less.
 //!
 //! - [`driver`]: passes, pipelines, [`optimize`].
 //! - [`cost`]: modelled cycles, and where values live.
 //! - [`analysis`]: reshapes as digits, elementwise regions, equal computations.
 //! - [`pattern`]: rules, which rewrite one expression into another.
-//! - The passes, a family a room: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
+//! - The passes, one module per family: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
 //!   (T3, T4), [`loops`], [`backend`].
 
 pub mod analysis;

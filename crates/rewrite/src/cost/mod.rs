@@ -355,8 +355,8 @@ impl<'m> CostModel<'m> {
         by_rows.map_or(whole, |cycles| cycles.min(whole))
     }
 
-    /// An operand whose indices are split is computed again for each vector of the result, unless
-    /// it is constant along each row: then once per row is enough.
+    /// Computes the cost of a broadcast. Indices are split for each element of the result, unless
+    /// the operand is constant along each row: then once per row is enough.
     fn broadcast(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
         let mut cost = self.loads(operands);
         cost += Cost { flops: 0, ..self.compute(result, 1.0) };

@@ -133,8 +133,8 @@ impl Cone {
 /// The largest number of reshapes and broadcasts that are looked through for one value.
 const MOST_STEPS: usize = 32;
 
-/// Checks whether a value is computed from few numbers that are broadcast: then the computation of
-/// these numbers and of the value do not fuse.
+/// Checks whether a value is computed from few numbers that are broadcast, so that no fusion
+/// computes both these numbers and the value.
 pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     module.operands(value).iter().any(|&operand| {
         let source = spread_along(module, operand).last().unwrap_or(operand);

@@ -93,12 +93,12 @@ pub(crate) fn real_difference(before: &Verified, after: &Verified) -> Option<Str
     Some(format!("output {index} {verdict} over the reals"))
 }
 
-/// How much further than what a module makes of rounding its rewritten form may be
-/// from what it would compute in `f64`, on the worst element.
+/// The factor by which the error of a rewritten module against the `f64` result may exceed that of
+/// the module itself, on the worst element.
 const WORSE: f64 = 4.0;
 
-/// Between good and bad luck lie as many units in the last place of the largest
-/// magnitude; inputs are of the order of one, and cancel.
+/// The error that luck alone may explain, relative to the largest magnitude: some units in the last
+/// place. Inputs are of the order of one, and cancel.
 const LUCK: f64 = 16.0 * f32::EPSILON as f64;
 
 /// Returns an output of the rewritten module that is further from the `f64` result than [`WORSE`]
