@@ -3,7 +3,7 @@
 /// The cost of an instruction, a computation or a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Cycles, as the target's numbers have it.
+    /// The cycles, as the target's numbers give them.
     pub cycles: f64,
     /// Vectors loaded and stored.
     pub vectors: u64,

@@ -1,8 +1,8 @@
-//! What is computed beside contractions, while the matrix unit works.
+//! Finds the work that the vector units do while the matrix unit computes contractions.
 //!
-//! XLA's compiler for such machines makes one kernel of a product or convolution, what is
-//! computed elementwise for it alone and what is computed elementwise of its result. The
-//! vector units have time for that: it costs nothing besides (`fuses_contractions`).
+//! XLA's compiler for these machines makes one kernel of a product or convolution, the
+//! elementwise ops that only it reads, and the elementwise ops that compute on its result. The
+//! vector units have time for these ops, so they cost nothing extra (`fuses_contractions`).
 
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap, Shape};
 
@@ -15,9 +15,9 @@ pub(super) fn is_contraction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Dot | Opcode::Convolution)
 }
 
-/// The inlined instructions that are part of a contraction's kernel: those that only
-/// contractions read, directly or through such instructions, and the elementwise ones that
-/// compute on the result of a contraction which nothing else reads.
+/// Returns the inlined instructions that are part of a contraction's kernel. An instruction is
+/// part of it if only contractions read it, directly or through other such inputs, or if it is
+/// elementwise and computes on the result of a contraction that nothing else reads.
 pub(super) fn beside_contractions(
     module: &Module,
     computation: CompId,
@@ -56,13 +56,13 @@ pub(super) fn beside_contractions(
     found
 }
 
-/// What is known of an instruction beside contractions.
+/// The facts that the search for these instructions keeps of each one.
 #[derive(Clone, Copy, Default)]
 struct Node {
     is_used: bool,
-    /// Whether any user is no part of a contraction's kernel.
+    /// Whether any user is outside every contraction's kernel.
     leads_elsewhere: bool,
-    /// Whether only contractions read it, directly or through such instructions.
+    /// Whether only contractions read it, directly or through other inputs of their kernels.
     is_input: bool,
     /// Whether it computes on the result of a contraction which nothing else reads.
     is_output: bool,
@@ -74,7 +74,7 @@ fn keeps_size(opcode: Opcode) -> bool {
     opcode.is_elementwise() || opcode == Opcode::Reshape
 }
 
-/// Two operations for each product that is summed.
+/// Counts two operations for each product that is summed.
 pub(super) fn contraction_flops(op: &Op, result: &Shape, operands: &[Operand<'_>]) -> u64 {
     let elements = |shape: &Shape| shape.as_array().and_then(ArrayShape::num_elements);
     let summed = match op {

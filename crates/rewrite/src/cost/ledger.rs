@@ -1,10 +1,10 @@
 //! The cost of a module as a whole, kept up to date while it is edited.
 //!
-//! The cost of an instruction depends on itself and its operands. The ledger stores it, and
-//! computes it anew for edited instructions. Other costs depend on more: arrays that are read
+//! The cost of an instruction depends on itself and its operands. The ledger stores it and
+//! recomputes it for edited instructions. Other costs depend on more: arrays that are read
 //! again (`lone_readers.rs`, `sweeps.rs`) and values that reductions share
-//! (`shared_stores.rs`). The ledger follows these from the edited instructions, too, except on
-//! targets that share sweeps, where it goes once over each edited computation.
+//! (`shared_stores.rs`). The ledger follows these from the edited instructions, too. On targets
+//! that share sweeps, it walks each edited computation once instead.
 
 use std::collections::VecDeque;
 
@@ -28,22 +28,22 @@ pub struct Ledger<'a> {
     model: CostModel<'a>,
     entry: Option<CompId>,
     facts: AllFacts,
-    /// What each instruction costs by itself, and where it is counted.
+    /// The own cost of each instruction, and the computation that counts it.
     items: SecondaryMap<InstId, Item>,
     sums: FxHashMap<CompId, Sum>,
     totals: FxHashMap<CompId, Cost>,
-    /// What instructions of the entry cost besides, when they were counted last.
+    /// The extra charges of the entry's instructions, as last counted.
     charges: Charges,
     /// Cycles in which the entry's kernels wait for main memory.
     latency: f64,
-    /// The bodies of fusions, where it matters what these are.
+    /// The bodies of fusions, on targets whose costs depend on them.
     fusions: FxHashSet<CompId>,
-    /// The state before the last update, unless that was kept or rolled back.
+    /// The state before the last update, until the update is kept or rolled back.
     before: Option<Before>,
     scratch: Scratch,
-    /// Who reads large arrays, on a target that shares no sweeps.
+    /// The readers of large arrays, on a target that shares no sweeps.
     lone: Option<LoneReaders>,
-    /// What reductions share, on a target that stores that.
+    /// The values that reductions share, on a target that stores them.
     stores: Option<SharedStores>,
 }
 
@@ -51,29 +51,29 @@ pub struct Ledger<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Item {
     computation: Option<CompId>,
-    /// What it costs, computations that it calls included.
+    /// The cost, with that of the computations it calls.
     cost: Cost,
     /// Whether it is an array too large for vector memory.
     is_large: bool,
     /// Whether it is a contraction of small arrays, which is a kernel of its own.
     is_alone: bool,
     is_contraction: bool,
-    /// Whether it takes cycles itself.
+    /// Whether the instruction itself takes cycles.
     works: bool,
 }
 
-/// The instructions of a computation, each by itself.
+/// The summed costs and counts of a computation's instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     total: Total,
     large: usize,
     alone: usize,
     contractions: usize,
-    /// How many take cycles.
+    /// The number of instructions that take cycles.
     working: usize,
 }
 
-/// What an update replaced.
+/// The facts that an update replaced.
 #[derive(Debug, Default)]
 struct Before {
     facts: Vec<(InstId, Facts, Role)>,
@@ -82,7 +82,7 @@ struct Before {
     latency: f64,
 }
 
-/// What instructions cost besides what each costs by itself.
+/// The charges of instructions on top of their own costs.
 #[derive(Debug, Default)]
 struct Charges {
     of: FxHashMap<InstId, Cost>,
@@ -102,7 +102,7 @@ impl Charges {
 }
 
 impl<'a> Ledger<'a> {
-    /// The ledger of a module.
+    /// Builds the ledger of a module.
     pub fn of(module: &Module, model: CostModel<'a>) -> Self {
         let stores_shared = !model.target.fuses_shared;
         let mut ledger = Self {
@@ -143,9 +143,9 @@ impl<'a> Ledger<'a> {
         ledger
     }
 
-    /// Follows the edits of a module: these instructions were made, removed or edited, or
-    /// their uses changed. [`Self::roll_back`] undoes it until [`Self::keep`]. Which computation
-    /// is the entry, and which are the bodies of fusions, must not change.
+    /// Follows the edits of a module. `edited` are the instructions that were made, removed or
+    /// edited, or whose uses changed. Until [`Self::keep`], [`Self::roll_back`] undoes the
+    /// update. The entry and the set of fusion bodies must not change.
     pub fn update(&mut self, module: &Module, edited: &[InstId]) {
         let mut before = Before { latency: self.latency, ..Before::default() };
         let mut changed: FxHashSet<CompId> = FxHashSet::default();
@@ -159,7 +159,7 @@ impl<'a> Ledger<'a> {
         for &computation in module.computations() {
             for id in callers(module, computation, &changed) {
                 changed.insert(computation);
-                // What a reduction costs depends on what it reduces by.
+                // The cost of a reduction depends on the computation that it calls.
                 self.find_again(module, id, &mut before);
                 self.count_again(module, id, &mut before);
             }
@@ -173,7 +173,7 @@ impl<'a> Ledger<'a> {
         self.before = Some(before);
     }
 
-    /// The ledger of the module after these edits, whatever they are.
+    /// Returns the ledger of the module after any edits of these instructions.
     pub(crate) fn caught_up(mut self, module: &Module, edited: &[InstId]) -> Self {
         let is_same_frame = self.entry == module.entry()
             && (self.stores.is_none() || fused_computations(module) == self.fusions);
@@ -187,7 +187,7 @@ impl<'a> Ledger<'a> {
         self
     }
 
-    /// Goes back to what was known of the module before the last update.
+    /// Restores the ledger's state before the last update.
     pub fn roll_back(&mut self) {
         let Some(before) = self.before.take() else { return };
         for (id, facts, role) in before.facts.into_iter().rev() {
@@ -207,24 +207,25 @@ impl<'a> Ledger<'a> {
         self.stores.iter_mut().for_each(SharedStores::roll_back);
     }
 
-    /// Holds on to what the last update found.
+    /// Makes the last update permanent.
     pub fn keep(&mut self) {
         self.before = None;
         self.lone.iter_mut().for_each(LoneReaders::keep);
         self.stores.iter_mut().for_each(SharedStores::keep);
     }
 
-    /// What running a computation once costs, and the computations that it calls.
+    /// Returns the cost of running a computation once, including the computations that it
+    /// calls.
     pub fn total(&self, computation: CompId) -> Cost {
         self.totals.get(&computation).copied().unwrap_or_default()
     }
 
-    /// The cycles of running the module once.
+    /// Returns the cycles of running the module once.
     pub fn cycles(&self, module: &Module) -> f64 {
         module.entry().map_or(0.0, |entry| self.total(entry).cycles)
     }
 
-    /// Where the result of an instruction lives.
+    /// Returns where the result of an instruction lives.
     pub fn residency(&self, id: InstId) -> Residency {
         self.facts.role(id).residency
     }
@@ -234,8 +235,8 @@ impl<'a> Ledger<'a> {
         self.facts.role(id).is_large
     }
 
-    /// What an instruction of the entry costs, with what it calls, when it was counted last:
-    /// it is not rolled back.
+    /// Returns the cost of an instruction of the entry with the computations it calls, as last
+    /// counted; a roll-back does not restore it.
     pub(super) fn instruction(&self, id: InstId) -> Cost {
         let mut cost = self.items[id].cost;
         cost += self.charges.of(id);
@@ -247,7 +248,7 @@ impl<'a> Ledger<'a> {
         self.latency
     }
 
-    /// The most bytes that hold values at once: see [`super::peak_live_bytes`].
+    /// Returns the peak number of bytes that hold values: see [`super::peak_live_bytes`].
     pub fn peak_live_bytes(&self, module: &Module) -> u64 {
         let mut peaks: FxHashMap<CompId, u64> = FxHashMap::default();
         // A computation stands after those that it calls.
@@ -258,8 +259,8 @@ impl<'a> Ledger<'a> {
         module.entry().and_then(|entry| peaks.get(&entry).copied()).unwrap_or(0)
     }
 
-    /// In how many sweeps the entry computation reads its largest arrays: those of at least
-    /// half as many elements as the largest one has.
+    /// Returns the number of sweeps in which the entry computation reads its largest arrays:
+    /// those with at least half as many elements as the largest one.
     pub fn memory_sweeps(&self, module: &Module) -> usize {
         let Some(entry) = module.entry() else { return 0 };
         let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements).unwrap_or(0);
@@ -283,7 +284,7 @@ impl<'a> Ledger<'a> {
         shared_stores::View { module, facts: &self.facts, many, fusions }
     }
 
-    /// The readers of the large arrays of all computations.
+    /// Finds the readers of the large arrays of all computations.
     fn lone_readers(&self, module: &Module) -> LoneReaders {
         let is_large = |id: InstId| self.facts.role(id).is_large;
         let view = lone_readers::View { module, facts: &self.facts, is_large: &is_large };
@@ -292,10 +293,11 @@ impl<'a> Ledger<'a> {
         lone
     }
 
-    /// Follows edits from operands to users, as far as users see a difference. All instructions
-    /// that were looked at, each once.
+    /// Follows edits from operands to users for as long as the users' costs can change. Returns
+    /// each visited instruction once.
     fn follow(&mut self, module: &Module, edited: &[InstId], before: &mut Before) -> Vec<InstId> {
-        // First in, first out, and each once at a time: what has many operands waits for all.
+        // A queue without duplicates visits a user after all of its changed operands in most
+        // cases.
         let mut next: VecDeque<InstId> = edited.iter().copied().collect();
         let mut waiting: FxHashSet<InstId> = edited.iter().copied().collect();
         let mut met: Vec<InstId> = edited.to_vec();
@@ -319,7 +321,7 @@ impl<'a> Ledger<'a> {
         met
     }
 
-    /// Finds the facts of an instruction anew; whether its users see a difference.
+    /// Recomputes the facts of an instruction. Returns whether its users' costs can change.
     fn find_again(&mut self, module: &Module, id: InstId, before: &mut Before) -> bool {
         let (facts, role) = self.found(module, id);
         let (old, old_role) = (self.facts[id], self.facts.role(id));
@@ -331,8 +333,8 @@ impl<'a> Ledger<'a> {
         !facts.looks_like(&old)
     }
 
-    /// Follows edits of these instructions for what costs besides, and adds those that cost
-    /// something else for it.
+    /// Updates the readers of large arrays and the shared stores for these instructions, and
+    /// adds the instructions whose charges changed to the list.
     fn follow_besides(&mut self, module: &Module, met: &mut Vec<InstId>) {
         let facts = &self.facts;
         let edited = met.len();
@@ -348,13 +350,13 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The facts of an instruction and its role, those of its operands being known.
+    /// Computes the facts and the role of an instruction from the known facts of its operands.
     fn found(&self, module: &Module, id: InstId) -> (Facts, Role) {
         let facts = self.model.facts(module, id, &self.facts);
         (facts, self.model.role(module, id, &facts))
     }
 
-    /// An instruction's part in the sum of its computation, by itself.
+    /// Computes an instruction's own part in the sum of its computation.
     fn item(&self, module: &Module, id: InstId) -> Item {
         let Some(computation) = module.instruction(id).parent() else { return Item::default() };
         let (model, facts) = (&self.model, &self.facts[id]);
@@ -395,7 +397,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Counts an instruction as this one, instead of what it was.
+    /// Replaces an instruction's part in the sum of its computation.
     fn count(&mut self, id: InstId, item: Item) {
         let old = std::mem::replace(self.items.get_mut(id), item);
         for (item, is_there) in [(old, false), (item, true)] {
@@ -417,15 +419,15 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Goes over a computation whose instructions were counted, for what only all of it shows;
-    /// the cost of all of it.
+    /// Computes the cost of a computation from the counted instructions and the charges that
+    /// only the whole computation determines.
     fn recount(&mut self, module: &Module, computation: CompId) -> Cost {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
         let sum = self.sums.get(&computation).copied().unwrap_or_default();
         let mut charges = Charges::default();
         let mut kernels = usize::from(sum.working > 0);
         if sum.large > 0 {
-            // Small arrays share one kernel, but for contractions: each is a kernel of its own.
+            // Small arrays share one kernel; each contraction is a kernel of its own.
             let sweeps = match &self.lone {
                 Some(lone) => lone.count(computation),
                 None => self.read_again(module, computation, &mut charges),
@@ -434,7 +436,7 @@ impl<'a> Ledger<'a> {
         }
         if is_entry {
             for (payer, output) in outputs(module, computation, &self.facts) {
-                // A result that costs nothing is not stored, but there already.
+                // A result without a cost exists already, so it is not stored.
                 let stored = self.cycles_with(&charges, payer);
                 let unread = model.written_only(self.weighed(module, output)).min(stored);
                 charges.add_cycles(payer, -unread);
@@ -442,13 +444,13 @@ impl<'a> Ledger<'a> {
         }
         if model.target.fuses_contractions && sum.contractions > 0 {
             for id in beside_contractions(module, computation, &self.facts) {
-                // Storing a result is not free.
+                // Only the computation is free; storing a result still costs cycles.
                 let computed = self.facts[id].cost.cycles.min(self.cycles_with(&charges, id));
                 charges.add_cycles(id, -computed);
             }
         }
         let kernels = u64::try_from(kernels.saturating_add(sum.alone)).unwrap_or(u64::MAX);
-        // Until the first bytes are there, and until the last ones have arrived.
+        // A kernel waits for its first bytes, and for its last ones.
         let latency = 2.0 * as_f64(kernels) * model.target.hbm_latency_cycles;
         let mut total = sum.total.cost();
         total.cycles += charges.total.cost().cycles;
@@ -460,12 +462,13 @@ impl<'a> Ledger<'a> {
         total
     }
 
-    /// What an instruction takes with what it was charged for.
+    /// Returns the cycles of an instruction with its charges.
     fn cycles_with(&self, charges: &Charges, id: InstId) -> f64 {
         self.items[id].cost.cycles + charges.of(id).cycles
     }
 
-    /// Charges arrays for being read again; in how many sweeps anything is read.
+    /// Charges arrays for repeated reads. Returns the number of sweeps in which anything is
+    /// read.
     fn read_again(&mut self, module: &Module, computation: CompId, charges: &mut Charges) -> usize {
         let (model, mut scratch) = (self.model, std::mem::take(&mut self.scratch));
         let facts = &self.facts;
@@ -485,9 +488,9 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// The instructions of a computation that call any of others.
+/// Returns the instructions of a computation that call any of these computations.
 fn callers(module: &Module, computation: CompId, of: &FxHashSet<CompId>) -> Vec<InstId> {
-    // Nothing calls the entry, where most edits are.
+    // Most edits are in the entry, which nothing calls.
     if of.iter().all(|&callee| module.entry() == Some(callee)) {
         return Vec::new();
     }
@@ -495,8 +498,8 @@ fn callers(module: &Module, computation: CompId, of: &FxHashSet<CompId>) -> Vec<
     module.instructions(computation).filter(calls).collect()
 }
 
-/// The results of the entry that nothing reads again, and whose cost has what storing each
-/// of them takes.
+/// Returns the results of the entry that nothing reads again, each after the instruction whose
+/// cost includes the store of the result.
 fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, InstId)> {
     let Some(root) = module.computation(entry).root() else { return Vec::new() };
     let is_tuple = module.opcode(root) == Opcode::Tuple;
@@ -517,8 +520,8 @@ fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, Ins
     pairs.collect()
 }
 
-/// Whether called computations work on whole arrays; those of reduces, sorts
-/// and the like work on elements and are counted with their caller.
+/// Checks whether the computations that an op calls work on whole arrays. Those of reduces and
+/// sorts work on elements and are counted with their caller.
 pub(super) fn runs_its_callees(opcode: Opcode) -> bool {
     matches!(
         opcode,

@@ -1,9 +1,9 @@
-//! How often arrays that stay in main memory are read on a target that shares no sweeps.
+//! Counts the reads of arrays that stay in main memory on a target that shares no sweeps.
 //!
-//! There each reduction and each result reads its arrays for itself, so that who reads an array
-//! is a local matter: it depends on the users of the array, and on theirs as far as these are
-//! inlined or aliases. [`LoneReaders`] follows the edits of a module. For targets that share
-//! sweeps see `sweeps.rs`.
+//! On these targets each reduction and each result reads its arrays for itself. The readers of
+//! an array then depend only on the users of the array and, through inlined users and aliases,
+//! on their users. [`LoneReaders`] follows the edits of a module. For targets that share sweeps
+//! see `sweeps.rs`.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -19,28 +19,29 @@ use super::residency::AllFacts;
 #[derive(Debug, Default)]
 pub(super) struct LoneReaders {
     nodes: SecondaryMap<InstId, Node>,
-    /// How many large arrays each reader of a computation reads.
+    /// The number of large arrays that each reader of a computation reads.
     arrays: FxHashMap<CompId, FxHashMap<InstId, usize>>,
-    /// What the last update replaced, unless that was kept or rolled back.
+    /// The nodes that the last update replaced, until the update is kept or rolled back.
     before: Vec<(InstId, Node)>,
 }
 
-/// What is known of one instruction.
+/// The facts about one instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Node {
-    /// Whether it is large, or computed in place of what is.
+    /// Whether it is a large array, or is computed in place from one.
     is_from_large: bool,
-    /// Whether it is large, or computed in place or another name of what leads to a large array.
+    /// Whether it is a large array, or is computed in place from (or is another name of) a
+    /// value that leads to a large array.
     leads_to_large: bool,
     /// Whether it reads main memory.
     reads: bool,
-    /// The first of those that read main memory for its value, in order of their ids.
+    /// The first instructions that read main memory for its value, in order of their ids.
     readers: SmallVec<[InstId; 2]>,
-    /// The computation where it is a large array that is read.
+    /// The computation that contains it, if it is a large array that is read.
     array_of: Option<CompId>,
 }
 
-/// A module, what is known of it, and which arrays are large.
+/// A module, the facts about it, and the predicate for large arrays.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) module: &'a Module,
@@ -65,7 +66,7 @@ impl LoneReaders {
         }
     }
 
-    /// Follows edits: these instructions, or what is known of them, may have changed.
+    /// Follows edits of these instructions or of the facts about them.
     pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
         self.before.clear();
         let module = view.module;
@@ -77,8 +78,8 @@ impl LoneReaders {
         // Operands mostly have smaller ids than their users.
         met.sort_unstable_by_key(|&id| std::cmp::Reverse(id));
         let mut next = VecDeque::from(met);
-        // Where an edit concerns much of a module, or ids are in another order, all of the
-        // module takes less time than one instruction again and again.
+        // An edit may concern much of a module, or the ids may be in another order. Then one
+        // pass over the whole module is faster than repeated visits of single instructions.
         let mut budget = module.instruction_count() / 4;
         while let Some(id) = next.pop_front() {
             let Some(left) = budget.checked_sub(1) else {
@@ -94,8 +95,8 @@ impl LoneReaders {
         }
     }
 
-    /// Finds anew what reads for every instruction, users before operands; `left` has the edited
-    /// instructions that were not visited yet, removed ones among them.
+    /// Recomputes the readers of every instruction, users before operands. `left` has the
+    /// edited instructions that were not visited yet, including removed ones.
     fn visit_all(&mut self, left: VecDeque<InstId>, view: View<'_>) {
         let module = view.module;
         for id in left.into_iter().filter(|&id| module.instruction(id).parent().is_none()) {
@@ -108,7 +109,8 @@ impl LoneReaders {
         }
     }
 
-    /// Finds anew what reads for an instruction; whether its operands see a difference.
+    /// Recomputes the readers of an instruction. Returns whether its operands' readers can
+    /// change.
     fn visit(&mut self, id: InstId, view: View<'_>) -> bool {
         let is_there = view.module.instruction(id).parent().is_some();
         let node = if is_there { self.seen_from_users(id, view) } else { Node::default() };
@@ -122,8 +124,8 @@ impl LoneReaders {
         is_seen
     }
 
-    /// Finds anew what is large or leads to large arrays; the edited instructions and all others
-    /// of which this changed, each once.
+    /// Recomputes from the edited instructions down whether a value is large or leads to a
+    /// large array. Returns each edited or changed instruction once.
     fn follow_down(&mut self, edited: &[InstId], view: View<'_>) -> Vec<InstId> {
         let mut met = edited.to_vec();
         let mut is_met: FxHashSet<InstId> = edited.iter().copied().collect();
@@ -139,7 +141,7 @@ impl LoneReaders {
                 continue;
             }
             self.before.push((id, old.clone()));
-            // What reads it is found later.
+            // The readers are found later.
             let node = self.nodes.get_mut(id);
             (node.is_from_large, node.leads_to_large) = found;
             for user in view.module.uses(id).map(|one| one.user) {
@@ -169,19 +171,19 @@ impl LoneReaders {
         self.before.iter().map(|&(id, _)| id)
     }
 
-    /// How often an array is read beyond the first time.
+    /// Returns how often an array is read after the first time.
     pub(super) fn rereads(&self, id: InstId) -> usize {
         let node = &self.nodes[id];
         if node.array_of.is_some() { node.readers.len().saturating_sub(1) } else { 0 }
     }
 
-    /// How many instructions of a computation read large arrays.
+    /// Returns the number of instructions of a computation that read large arrays.
     pub(super) fn count(&self, computation: CompId) -> usize {
         self.arrays.get(&computation).map_or(0, FxHashMap::len)
     }
 
-    /// Whether an instruction is large or computed in place of what is, and whether it leads to
-    /// a large array.
+    /// Returns whether an instruction is large or computed in place from a large array, and
+    /// whether it leads to a large array.
     fn seen_from_operands(&self, id: InstId, view: View<'_>) -> (bool, bool) {
         let role = view.facts.role(id);
         let is_large = (view.is_large)(id);
@@ -195,7 +197,7 @@ impl LoneReaders {
         (from_large, to_large)
     }
 
-    /// An instruction with what its users tell.
+    /// Computes the node of an instruction from the nodes of its users.
     fn seen_from_users(&self, id: InstId, view: View<'_>) -> Node {
         let View { module, facts, is_large } = view;
         let (old, role) = (&self.nodes[id], facts.role(id));
@@ -215,7 +217,7 @@ impl LoneReaders {
         Node { reads, array_of: parent.filter(|_| is_read), readers, ..*old }
     }
 
-    /// Adds those that read main memory for the operands of a user.
+    /// Adds the instructions that read main memory for the operands of a user.
     fn add_readers(&self, user: InstId, facts: &AllFacts, readers: &mut SmallVec<[InstId; 2]>) {
         let (node, role) = (&self.nodes[user], facts.role(user));
         let mut add = |reader: InstId| {
@@ -234,7 +236,7 @@ impl LoneReaders {
         }
     }
 
-    /// Replaces what is known of an instruction.
+    /// Replaces the node of an instruction.
     fn set(&mut self, id: InstId, node: Node) {
         let old = std::mem::replace(self.nodes.get_mut(id), node);
         if let Some(computation) = old.array_of {

@@ -1,7 +1,7 @@
-//! What arrays occupy and what moving them takes, looked up.
+//! Looks up the footprints of arrays and the costs of moving them.
 //!
-//! A module has few shapes and many instructions, and each is weighed again and again: each
-//! shape's footprint, and each reshape from one shape to another, is computed once.
+//! A module has few shapes and many instructions, and each instruction is weighed many times.
+//! The memo computes each shape's footprint, and each reshape from one shape to another, once.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::{ArrayShape, Dims};
 use tilewright_target::{Footprint, ReshapeCost, Target};
 
-/// What was computed so far for one target. For another, make another.
+/// The footprints and costs computed so far for one target. Use a separate memo for each
+/// target.
 #[derive(Debug, Default)]
 pub struct Memo {
     footprints: RefCell<FxHashMap<ArrayShape, Footprint>>,
@@ -17,11 +18,11 @@ pub struct Memo {
     transposes: RefCell<FxHashMap<ArrayShape, FxHashMap<ArrayShape, Transposes>>>,
 }
 
-/// Permutations that make one shape of another, and what each moves.
+/// The cost of each permutation that turns one shape into another.
 type Transposes = FxHashMap<Dims, ReshapeCost>;
 
 impl Memo {
-    /// What an array occupies.
+    /// Returns the footprint of an array.
     pub(super) fn footprint(&self, target: &Target, array: &ArrayShape) -> Footprint {
         if let Some(&found) = self.footprints.borrow().get(array) {
             return found;
@@ -31,7 +32,7 @@ impl Memo {
         footprint
     }
 
-    /// What a reshape moves.
+    /// Returns the cost of a reshape.
     pub(super) fn reshape(
         &self,
         target: &Target,
@@ -47,7 +48,7 @@ impl Memo {
         cost
     }
 
-    /// What a transpose moves.
+    /// Returns the cost of a transpose.
     pub(super) fn transpose(
         &self,
         target: &Target,

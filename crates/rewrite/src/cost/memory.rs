@@ -8,8 +8,8 @@ use super::ledger::runs_its_callees;
 use super::residency::AllFacts;
 use super::sweeps::filled;
 
-/// What one computation needs, with those that it calls; its parameters are the
-/// caller's unless it is the entry.
+/// Computes the peak bytes of one computation and the computations that it calls. The memory of
+/// its parameters is the caller's, unless it is the entry.
 pub(super) fn peak(
     module: &Module,
     computation: CompId,
@@ -41,7 +41,7 @@ pub(super) fn peak(
     most
 }
 
-/// How long the value of an instruction is kept.
+/// The time for which the value of an instruction is kept.
 #[derive(Clone, Copy, Default)]
 struct Life {
     /// The place of the last instruction that needs it.
@@ -52,7 +52,7 @@ struct Life {
     is_stored: bool,
 }
 
-/// How long the value of each instruction is kept.
+/// Computes for each instruction how long its value is kept.
 fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<InstId, Life> {
     let mut lives: SecondaryMap<InstId, Life> = filled(module, order.len());
     for (place, &id) in order.iter().enumerate().rev() {

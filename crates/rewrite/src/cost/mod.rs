@@ -1,15 +1,13 @@
-//! What an instruction costs on a target: a model, not a measurement.
+//! Models the cost of an instruction on a target; nothing is measured.
 //!
-//! The model is that of a backend that fuses: an elementwise op, broadcast,
-//! iota or scalar constant is computed where it is used and never stored; all
-//! other results are *stored*, which means that they cross main memory once
-//! each way unless they are small. A reader loads stored operands vector by vector. A
-//! reader that cannot fuse (a tuple, and a contraction on most targets) first has its fused
-//! operands stored.
-//! The cost of an instruction thus depends on itself, what it
-//! reduces by and its direct operands alone, and the cost of a rewrite can be weighed
-//! before it is made. What only a whole module shows is in `ledger.rs`: what is read
-//! again, results that nothing reads, and how often kernels wait for main memory.
+//! The model describes a backend that fuses. It computes an elementwise op, broadcast, iota or
+//! scalar constant where it is used and never stores it. All other results are *stored*: unless
+//! they are small, they cross main memory once each way. A reader loads stored operands vector
+//! by vector. A reader that cannot fuse (a tuple, and a contraction on most targets) first
+//! stores its fused operands. The cost of an instruction therefore depends only on itself, the
+//! computation that it reduces by, and its direct operands, so a rewrite can be weighed before
+//! it is made. `ledger.rs` adds the costs that only a whole module determines: repeated reads,
+//! results that nothing reads, and the number of times that kernels wait for main memory.
 
 mod amount;
 mod contraction;
@@ -42,33 +40,32 @@ pub use memo::Memo;
 pub use module::{InstructionCost, instruction_costs, memory_sweeps, module_cost, peak_live_bytes};
 pub use residency::Residency;
 
-/// So many instructions are looked at to see whether the first of them, a
-/// reshape, is computed where it is used: longer chains of reshapes are merged by
-/// canonicalisation.
+/// The longest chain of reshapes searched to decide whether its last one is computed where it
+/// is used. Canonicalisation merges longer chains.
 const LOOKED_THROUGH: usize = 4;
 
-/// A shape and what a value of it occupies.
+/// A shape with the footprint of its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighed<'a> {
     /// The shape.
     pub shape: &'a Shape,
-    /// What it occupies.
+    /// The memory that a value of the shape occupies.
     pub footprint: Footprint,
 }
 
-/// An operand, as far as costs depend on it.
+/// The facts about an operand that costs depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
     /// Its shape.
     pub value: Weighed<'a>,
     /// Whether it is computed where it is used, and not stored.
     pub fused: bool,
-    /// Whether that takes the indices of each element apart: it is a reshape, of
-    /// something fused, that changes the minor dim.
+    /// Whether computing it in place splits up the indices of each element: it is a reshape of
+    /// a fused value, and it changes the minor dim.
     pub regrouped: bool,
 }
 
-/// Costs on one target.
+/// A model of costs on one target.
 #[derive(Clone, Copy, Debug)]
 pub struct CostModel<'a> {
     /// The machine.
@@ -77,17 +74,17 @@ pub struct CostModel<'a> {
 }
 
 impl<'m> CostModel<'m> {
-    /// Costs on a target; what was computed for it before is looked up.
+    /// Creates the model of a target; costs that the memo has are looked up.
     pub fn new(target: &'m Target, memo: &'m Memo) -> Self {
         Self { target, memo }
     }
 
-    /// A shape with what it occupies on the target.
+    /// Pairs a shape with its footprint on the target.
     pub fn weigh<'a>(&self, shape: &'a Shape) -> Weighed<'a> {
         Weighed { shape, footprint: self.footprint(shape) }
     }
 
-    /// What a value of a shape occupies on the target.
+    /// Returns the footprint of a value of a shape on the target.
     pub fn footprint(&self, shape: &Shape) -> Footprint {
         match shape.as_array().and_then(|array| self.without_ones(array)) {
             Some(array) => self.memo.footprint(self.target, &array),
@@ -104,9 +101,9 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// A small array without its dims of size 1, if it has any: a backend gives it a layout
-    /// in which they take no room, and then a reshape that adds or drops them moves nothing.
-    /// Whether a large array has that layout depends on what else reads it.
+    /// Removes the dims of size 1 from a small array, if it has any. A backend gives a small
+    /// array a layout in which these dims take no room, so a reshape that adds or drops them
+    /// moves nothing. Whether a large array has this layout depends on its other readers.
     fn without_ones(&self, array: &ArrayShape) -> Option<ArrayShape> {
         if !array.dims().contains(&1) || !is_plain(array) {
             return None;
@@ -116,15 +113,15 @@ impl<'m> CostModel<'m> {
         self.holds_on_chip(self.memo.footprint(self.target, &large).padded_bytes).then_some(large)
     }
 
-    /// What a reshape from one array to the other moves, those of small arrays aside that
-    /// add or drop dims of size 1 alone.
+    /// Returns the cost of a reshape from one array to the other. A reshape of small arrays
+    /// that only adds or drops dims of size 1 moves nothing.
     fn reshape_cost(&self, from: &ArrayShape, to: &ArrayShape) -> ReshapeCost {
         let [small_from, small_to] = [from, to].map(|array| self.without_ones(array));
         let (from, to) = (small_from.as_ref().unwrap_or(from), small_to.as_ref().unwrap_or(to));
         self.memo.reshape(self.target, from, to)
     }
 
-    /// An instruction of a module as an operand.
+    /// Describes an instruction of a module as an operand.
     pub fn operand<'a>(&self, module: &'a Module, id: InstId) -> Operand<'a> {
         let shape = module.shape(id);
         let fused = self.is_fused(module, id);
@@ -133,7 +130,8 @@ impl<'m> CostModel<'m> {
         Operand { value: self.weigh(shape), fused, regrouped }
     }
 
-    /// A value of a patch as an operand; `fused` says which of those planned are.
+    /// Describes a value of a patch as an operand; `fused` tells for each planned instruction
+    /// whether it is fused.
     pub fn planned_operand<'a>(
         &self,
         module: &'a Module,
@@ -168,8 +166,8 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// What an instruction costs, computations that it calls or reduces by aside; see
-    /// [`Self::in_module`].
+    /// Computes the cost of an instruction without the computations that it calls or reduces
+    /// by; see [`Self::in_module`].
     pub fn instruction(&self, op: &Op, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         match op {
             Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast => {
@@ -193,7 +191,7 @@ impl<'m> CostModel<'m> {
                 cost
             }
             Op::Broadcast(attrs) => self.broadcast(result, operands, &attrs.dimensions),
-            // Rows that are left out are not loaded.
+            // A slice does not load the rows that it leaves out.
             Op::Slice(_) => {
                 let mut cost = self.fused_stored(operands);
                 cost += self.load(result);
@@ -215,13 +213,13 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// What all instructions that a patch would make cost together.
+    /// Computes the total cost of all instructions that a patch would make.
     pub fn patch(&self, module: &Module, patch: &Patch) -> Cost {
         self.planned(module, patch).0.into_iter().sum()
     }
 
-    /// What each instruction that a patch would make costs, and which of them
-    /// are computed where they are used.
+    /// Computes the cost of each instruction that a patch would make, and whether it is
+    /// computed where it is used.
     pub fn planned(&self, module: &Module, patch: &Patch) -> (Vec<Cost>, Vec<bool>) {
         let mut fused: Vec<bool> = Vec::with_capacity(patch.planned().len());
         let mut costs = Vec::with_capacity(patch.planned().len());
@@ -232,7 +230,7 @@ impl<'m> CostModel<'m> {
                 .map(|&value| self.planned_operand(module, patch, &fused, value))
                 .collect();
             fused.push(match planned.operands.as_slice() {
-                // As it will be seen once it is made.
+                // This is the result of `is_fused` after the patch is applied.
                 [Value::Old(source)] if planned.op.opcode() == Opcode::Reshape => {
                     let from = module.shape(*source);
                     !self.realigns(from, &planned.shape)
@@ -246,15 +244,15 @@ impl<'m> CostModel<'m> {
         (costs, fused)
     }
 
-    /// What an instruction of a module costs.
+    /// Computes the cost of an instruction of a module.
     pub fn of(&self, module: &Module, id: InstId) -> Cost {
         let operands: SmallVec<[Operand<'_>; 4]> =
             module.operands(id).iter().map(|&o| self.operand(module, o)).collect();
         self.in_module(module, module.op(id), self.weigh(module.shape(id)), &operands)
     }
 
-    /// As [`Self::instruction`], with what a sum takes longer for being added up in a
-    /// 16-bit type: its computation is one of the module's.
+    /// Computes the cost of an op like [`Self::instruction`], plus the extra time of a sum that
+    /// is accumulated in a 16-bit type. The computation of the sum must belong to the module.
     pub fn in_module(
         &self,
         module: &Module,
@@ -297,8 +295,8 @@ impl<'m> CostModel<'m> {
         };
         let Some(from) = operand.value.shape.as_array() else { return Cost::default() };
         let moved = self.reshape_cost(from, to);
-        // Where nothing moves, a stored value only gets another name; what is
-        // computed in place has its indices taken apart, or is stored for that.
+        // If nothing moves, a stored value only gets another name. A value computed in place
+        // has its indices split up, or is stored first.
         let regroups = large_minor(from) != large_minor(to);
         let breaks_loop = moved.kind == MoveKind::Free && operand.fused && regroups;
         let kind = if breaks_loop { MoveKind::KeepsTiles } else { moved.kind };
@@ -317,7 +315,7 @@ impl<'m> CostModel<'m> {
         };
         let moved = self.memo.transpose(self.target, [from, to], permutation);
         match moved.kind {
-            // Unlike a reshape it moves whole tiles about.
+            // Unlike a reshape, a transpose moves whole tiles.
             MoveKind::KeepsTiles => self.opaque(result, operands),
             kind => self.moved(kind, moved.realigned_vectors, result, operands),
         }
@@ -347,8 +345,8 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// Cycles to take so many vectors apart and put them together, of the wider of
-    /// these shapes.
+    /// Computes the cycles to take this many vectors apart and put them together. The wider
+    /// shape bounds the cycles.
     fn realignment<'a>(&self, vectors: u64, shapes: impl IntoIterator<Item = &'a Shape>) -> f64 {
         let whole = as_f64(vectors) * self.target.realign_cycles();
         let rows = shapes.into_iter().filter_map(|shape| self.occupied_rows(shape)).max();
@@ -356,8 +354,8 @@ impl<'m> CostModel<'m> {
         by_rows.map_or(whole, |cycles| cycles.min(whole))
     }
 
-    /// What takes its indices apart does so for each element of the result; only
-    /// where it is the same all along a row is once per row enough.
+    /// A regrouped operand splits up its indices for each element of the result. If the result
+    /// only repeats it along a row, once per row is enough.
     fn broadcast(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
         let mut cost = self.loads(operands);
         cost += Cost { flops: 0, ..self.compute(result, 1.0) };
@@ -397,8 +395,8 @@ impl<'m> CostModel<'m> {
         cost
     }
 
-    /// Rows of vectors that hold elements, where the array lies row major: a
-    /// realignment moves no others, which matters for small arrays.
+    /// Counts the rows of vectors that hold elements, if the array lies row major. A
+    /// realignment moves only these rows, which matters for small arrays.
     fn occupied_rows(&self, shape: &Shape) -> Option<u64> {
         let array = shape.as_array().filter(|array| array.has_default_layout())?;
         let small = self.without_ones(array);
@@ -409,7 +407,7 @@ impl<'m> CostModel<'m> {
         Some(rows.saturating_mul(minor.max(&0).unsigned_abs().div_ceil(lanes)))
     }
 
-    /// An op that reads stored operands and stores its result.
+    /// Computes the cost of an op that reads stored operands and stores its result.
     fn opaque(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         let mut cost = self.fused_stored(operands);
         for operand in operands {
@@ -419,31 +417,31 @@ impl<'m> CostModel<'m> {
         cost
     }
 
-    /// Loads of the operands that are stored, and the store of the result.
+    /// Computes the loads of the stored operands and the store of the result.
     fn load_and_store(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         let mut cost = self.loads(operands);
         cost += self.stored(result);
         cost
     }
 
-    /// Loads of the operands that are stored.
+    /// Computes the loads of the stored operands.
     fn loads(&self, operands: &[Operand<'_>]) -> Cost {
         operands.iter().filter(|o| !o.fused).map(|o| self.load(o.value)).sum()
     }
 
-    /// Stores of the operands that are not stored yet.
+    /// Computes the stores of the operands that are not stored yet.
     fn fused_stored(&self, operands: &[Operand<'_>]) -> Cost {
         operands.iter().filter(|o| o.fused).map(|o| self.stored(o.value)).sum()
     }
 
-    /// A load from vector memory.
+    /// Computes a load from vector memory.
     pub fn load(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
         let cycles = as_f64(footprint.vectors) / f64::from(self.target.load_slots.max(1));
         traffic(cycles, footprint)
     }
 
-    /// A store from registers and, unless it is small enough to stay in
-    /// vector memory, the way to main memory and back.
+    /// Computes a store from registers. Unless the value is small enough to stay in vector
+    /// memory, it also crosses to main memory and back.
     pub fn stored(&self, value: Weighed<'_>) -> Cost {
         let footprint = value.footprint;
         let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
@@ -452,7 +450,8 @@ impl<'m> CostModel<'m> {
         traffic(store + crossings, footprint)
     }
 
-    /// What [`Self::stored`] counts too much, in cycles, where nothing reads a value again.
+    /// Returns the excess cycles that [`Self::stored`] counts for a value that nothing reads
+    /// again.
     fn written_only(&self, value: Weighed<'_>) -> f64 {
         if self.stays_on_chip(value) { 0.0 } else { self.crossing(value.footprint) }
     }
@@ -479,7 +478,7 @@ impl<'m> CostModel<'m> {
         as_f64(footprint.padded_bytes) / self.target.hbm_bytes_per_cycle
     }
 
-    /// Vector operations on a whole array, `cycles` issue slots each.
+    /// Computes the cost of vector operations on a whole array, with `cycles` issue slots each.
     fn compute(&self, value: Weighed<'_>, cycles: f64) -> Cost {
         let elements = value.shape.as_array().and_then(ArrayShape::num_elements).unwrap_or(0);
         let vectors = as_f64(value.footprint.vectors);
@@ -519,8 +518,7 @@ fn regroups(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
     op.opcode() == Opcode::Reshape && from.and_then(minor) != minor(to)
 }
 
-/// The last dim that is not of size 1, as far as there is one: what a loop runs
-/// along.
+/// Returns the last dim that is not of size 1, if there is one. A backend's loop runs along it.
 pub fn large_minor(shape: &ArrayShape) -> Option<i64> {
     shape.dims().iter().rev().copied().find(|&dim| dim != 1)
 }
@@ -529,8 +527,8 @@ fn is_one(shape: &Shape) -> bool {
     shape.as_array().is_some_and(|array| array.num_elements() == Some(1))
 }
 
-/// How many runs of elements side by side a reduction of `dims` takes together:
-/// none where it keeps the minor-most dim.
+/// Counts the runs of adjacent elements that a reduction of `dims` combines: none if it keeps
+/// the minor-most dim.
 fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
     let elements = array.num_elements().unwrap_or(0).unsigned_abs();
     let layout = array.layout_or_default();
@@ -542,7 +540,7 @@ fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
     if run > 1 { elements / run } else { 0 }
 }
 
-/// Whether dims side by side are reduced that one dim could stand for.
+/// Checks whether several adjacent dims are reduced that one dim could replace.
 pub fn nested_dims(dims: &[i64], reduced: &[i64]) -> bool {
     let large = (0i64..).zip(dims).filter(|&(_, &size)| size != 1);
     let taken: SmallVec<[bool; 6]> = large.map(|(dim, _)| reduced.contains(&dim)).collect();
@@ -559,8 +557,8 @@ fn size(shape: &ArrayShape, dim: i64) -> i64 {
     usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
 }
 
-/// The opcode of what adds up one array in a 16-bit float type: a reduce or a window over
-/// it, if an op with this result is one.
+/// Returns the opcode of an op that adds up one array in a 16-bit float type: a reduce or a
+/// reduce-window.
 pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
     let to_apply = match op {
         Op::Reduce(attrs) => attrs.to_apply,

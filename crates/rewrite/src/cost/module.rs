@@ -1,4 +1,4 @@
-//! Costs of a module that is not edited meanwhile.
+//! Computes costs of a module that is not edited meanwhile.
 
 use tilewright_ir::{InstId, Module};
 use tilewright_target::Target;
@@ -11,19 +11,19 @@ use super::{Cost, CostModel, Memo};
 pub struct InstructionCost {
     /// The instruction.
     pub id: InstId,
-    /// Its cost; that of the computations it calls included.
+    /// Its cost, with that of the computations it calls.
     pub cost: Cost,
 }
 
-/// The modelled cost of running a module's entry once. Loop bodies count
-/// once, and every branch of a conditional counts.
+/// Returns the modelled cost of running a module's entry once. Loop bodies count once, and
+/// every branch of a conditional counts.
 pub fn module_cost(module: &Module, target: &Target) -> Cost {
     let total = |ledger: &Ledger<'_>| module.entry().map(|entry| ledger.total(entry));
     with_ledger(module, target, total).unwrap_or_default()
 }
 
-/// The modelled cost of each instruction of the entry computation, in order, and the cycles
-/// in which the entry's kernels wait for main memory; all together are [`module_cost`].
+/// Returns the modelled cost of each instruction of the entry computation, in order, and the
+/// cycles in which the entry's kernels wait for main memory. Their sum is [`module_cost`].
 pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCost>, f64) {
     let Some(entry) = module.entry() else { return Default::default() };
     with_ledger(module, target, |ledger| {
@@ -32,16 +32,16 @@ pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCo
     })
 }
 
-/// In how many sweeps the entry computation reads its largest arrays: those of at least
-/// half as many elements as the largest one has.
+/// Returns the number of sweeps in which the entry computation reads its largest arrays: those
+/// with at least half as many elements as the largest one.
 pub fn memory_sweeps(module: &Module, target: &Target) -> usize {
     with_ledger(module, target, |ledger| ledger.memory_sweeps(module))
 }
 
-/// The most bytes, padding included, that hold values at once while a module runs,
-/// instructions in the order in which they stand. What is computed where it is used
-/// takes none, but what it is computed from is kept for it; parameters are kept
-/// throughout, constants and what only gets another name are not counted.
+/// Returns the peak number of bytes, padding included, that hold values while a module runs its
+/// instructions in order. A value computed where it is used takes no bytes, but its operands
+/// are kept for it. Parameters are kept throughout. Constants and other names of values do not
+/// count.
 pub fn peak_live_bytes(module: &Module, target: &Target) -> u64 {
     with_ledger(module, target, |ledger| ledger.peak_live_bytes(module))
 }

@@ -1,17 +1,17 @@
-//! Who reads an array from main memory.
+//! Collects the readers of arrays in main memory.
 
 use smallvec::SmallVec;
 use tilewright_ir::InstId;
 
-/// More readers of an array are not told apart, nor more sums that may wait.
+/// The most readers of an array, and the most waiting sums, that are told apart.
 pub(super) const MOST_READERS: usize = 64;
 
-/// Who reads an array: all in a sweep, or one for itself.
+/// A reader of an array: a whole sweep, or one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Reader {
-    /// All that read it in this sweep.
+    /// All instructions that read the array in this sweep.
     Sweep(u32),
-    /// One that reads it for itself.
+    /// One instruction that reads the array for itself.
     Alone(InstId),
 }
 
@@ -19,7 +19,7 @@ pub(super) enum Reader {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers {
     known: SmallVec<[Reader; 2]>,
-    /// Sums that may wait for a later sweep, by their places among all of these.
+    /// The sums that may wait for a later sweep, by their places among all sums of this kind.
     waiting: SmallVec<[u32; 2]>,
 }
 
@@ -32,7 +32,7 @@ impl Readers {
         self.known.len() + self.waiting.len()
     }
 
-    /// Those that wait for nothing.
+    /// Returns the readers that wait for nothing.
     pub(super) fn known(&self) -> &[Reader] {
         &self.known
     }
@@ -50,13 +50,13 @@ impl Readers {
         insert(&mut self.waiting, sum);
     }
 
-    /// Has a sum that may wait wait no longer.
+    /// Fixes the sweep of a sum that may wait.
     pub(super) fn decide(&mut self, sum: u32, reader: Reader) {
         self.waiting.retain(|&mut other| other != sum);
         self.insert(reader);
     }
 
-    /// Adds all of others.
+    /// Adds all readers of another set.
     pub(super) fn extend(&mut self, others: &Self) {
         merge(&mut self.known, &others.known);
         merge(&mut self.waiting, &others.waiting);
@@ -71,7 +71,7 @@ fn insert<T: Ord>(all: &mut SmallVec<[T; 2]>, one: T) {
     }
 }
 
-/// Merges one ordered list into another; readers of one array mostly have the same.
+/// Merges one ordered list into another; the readers of one array are mostly the same.
 fn merge<T: Ord + Copy>(all: &mut SmallVec<[T; 2]>, others: &[T]) {
     if others.is_empty() || all[..] == *others {
         return;

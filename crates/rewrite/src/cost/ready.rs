@@ -1,5 +1,4 @@
-//! When values are there: in which sweep over main memory they can be computed at the
-//! earliest.
+//! Computes when values are ready: the earliest sweep over main memory that can compute them.
 
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
@@ -7,34 +6,36 @@ use super::CostModel;
 use super::roles::{Role, Timing};
 use crate::analysis::reduce::reduced_arrays;
 
-/// When a value is there; in order of time.
+/// The time at which a value is ready; ordered by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ready {
-    /// The sweep over main memory in which it can be read.
+    /// The sweep over main memory in which the value can be read.
     pub(super) sweep: u32,
-    /// Whether only its own row can read it in this sweep, all others in the next one.
+    /// Whether only the value's own row can read it in this sweep, and all others in the next
+    /// one.
     row_only: bool,
 }
 
 impl Ready {
-    /// When all rows can read it.
+    /// Returns the time at which all rows can read the value.
     fn whole(self) -> Self {
         if self.row_only { self.next() } else { self }
     }
 
-    /// After this sweep.
+    /// Returns the time after this sweep.
     fn next(self) -> Self {
         Self { sweep: self.sweep.saturating_add(1), row_only: false }
     }
 
-    /// In this sweep, for its own row only.
+    /// Returns this sweep, for the value's own row only.
     fn for_its_row(self) -> Self {
         Self { row_only: true, ..self }
     }
 }
 
-/// When the result of an instruction is there whose operands are there at `waits`; `of_large`
-/// says whether any of these is in main memory or computed in place of what is.
+/// Computes when the result of an instruction is ready. Its operands are ready at `waits`;
+/// `of_large` tells whether any operand is in main memory or computed in place from such an
+/// array.
 pub(super) fn readiness(
     module: &Module,
     id: InstId,
@@ -58,7 +59,7 @@ pub(super) fn readiness(
     }
 }
 
-/// When the result of a reduction is there.
+/// Computes when the result of a reduction is ready.
 fn reduced(module: &Module, id: InstId, waits: Ready, of_large: bool, rows: &Rows<'_>) -> Ready {
     let Op::Reduce(attrs) = module.op(id) else { return waits };
     let are_held = |holds: &dyn Fn(&ArrayShape, &[i64]) -> bool| {
@@ -69,13 +70,13 @@ fn reduced(module: &Module, id: InstId, waits: Ready, of_large: bool, rows: &Row
         let is_held = are_held(&|array, dims| rows.holds_row(array, dims));
         if is_held { waits.for_its_row() } else { waits.next() }
     } else {
-        // Rows side by side are a longer row.
+        // Adjacent rows form a longer row.
         let are_held = are_held(&|array, dims| rows.holds_rows(array, dims));
         if are_held { waits } else { waits.whole() }
     }
 }
 
-/// Which rows vector memory holds.
+/// The rule for the rows that vector memory can hold.
 pub(super) struct Rows<'a> {
     pub(super) model: &'a CostModel<'a>,
     /// The bytes of the largest array.
@@ -83,7 +84,8 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Whether it holds what is reduced of an array to one result.
+    /// Checks whether vector memory holds the elements of an array that are reduced to one
+    /// result.
     fn holds_row(&self, array: &ArrayShape, dims: &[i64]) -> bool {
         let rank = array.rank();
         let first = rank.saturating_sub(dims.len());
@@ -92,8 +94,8 @@ impl Rows<'_> {
         are_side_by_side(array, dims) && self.model.stays_on_chip(self.model.weigh(&row))
     }
 
-    /// Whether it holds all of the largest array that goes into one result, where an
-    /// array of results for rows is reduced.
+    /// Checks whether vector memory holds all elements of the largest array that go into one
+    /// result, when an array with one result per row is reduced.
     fn holds_rows(&self, array: &ArrayShape, dims: &[i64]) -> bool {
         let first = array.rank().saturating_sub(dims.len());
         let results = array
@@ -105,7 +107,7 @@ impl Rows<'_> {
     }
 }
 
-/// Whether what is reduced to one result lies side by side.
+/// Checks whether the elements that are reduced to one result are adjacent.
 fn are_side_by_side(array: &ArrayShape, dims: &[i64]) -> bool {
     let first = array.rank().saturating_sub(dims.len());
     array.has_default_layout()

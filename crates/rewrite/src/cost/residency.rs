@@ -1,4 +1,4 @@
-//! Where values live, and what else costs know of each instruction.
+//! Computes where values live, and the other facts of each instruction that costs use.
 
 use std::ops::Index;
 
@@ -15,28 +15,28 @@ use super::{Cost, CostModel, Operand, Weighed, regroups};
 pub enum Residency {
     /// Nowhere: it is computed where it is used.
     Inlined,
-    /// Where its operand does: it is another name for it, in other dims.
+    /// In the memory of its operand: it is another name for it, in other dims.
     Alias,
     /// In memory of its own.
     #[default]
     Stored,
 }
 
-/// What costs know of an instruction, from itself and its operands.
+/// The facts of an instruction that costs use; they follow from itself and its operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Facts {
     pub(super) residency: Residency,
-    /// Whether it takes the indices of each element apart where it is used: see
-    /// [`Operand::regrouped`].
+    /// Whether its users split up the indices of each element: see [`Operand::regrouped`].
     pub(super) regrouped: bool,
     /// Whether it is an array too large for vector memory.
     pub(super) is_large: bool,
-    /// Whether it is a contraction of arrays that stay in vector memory: a kernel by itself.
+    /// Whether it is a contraction of arrays that stay in vector memory, and so a kernel by
+    /// itself.
     pub(super) is_small_contraction: bool,
-    /// The shape of the result, and what that occupies.
+    /// The shape of the result. The footprint follows it.
     shape: Option<ShapeId>,
     pub(super) footprint: Footprint,
-    /// What it costs, computations that it calls aside.
+    /// The cost, without the computations that it calls.
     pub(super) cost: Cost,
 }
 
@@ -45,7 +45,8 @@ impl Facts {
         self.residency == Residency::Inlined
     }
 
-    /// Whether the users of an instruction cost the same with these facts as with others.
+    /// Checks whether the users of an instruction cost the same with these facts as with
+    /// others.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
         let seen = |facts: &Self| (facts.residency, facts.regrouped, facts.shape, facts.footprint);
         seen(self) == seen(other)
@@ -60,7 +61,7 @@ pub(super) struct AllFacts {
 }
 
 impl AllFacts {
-    /// Facts for all instructions of a module, which are set later.
+    /// Makes room for the facts of all instructions of a module, which are set later.
     pub(super) fn for_all(module: &Module) -> Self {
         let mut all = Self::default();
         all.facts.fill(module.instruction_bound());
@@ -92,7 +93,7 @@ impl Index<InstId> for AllFacts {
 }
 
 impl CostModel<'_> {
-    /// The facts of an instruction, those of its operands being known.
+    /// Computes the facts of an instruction from the known facts of its operands.
     pub(super) fn facts(&self, module: &Module, id: InstId, known: &AllFacts) -> Facts {
         let operands: SmallVec<[Operand<'_>; 4]> = module
             .operands(id)

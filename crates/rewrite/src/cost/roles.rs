@@ -1,5 +1,6 @@
-//! What the search for readers asks of an instruction, without a look at the instruction itself:
-//! the search visits all of a computation for every rewrite that is weighed.
+//! Records the properties of instructions that the search for readers needs. The search visits
+//! a whole computation for every weighed rewrite, so it must not look at the instructions
+//! themselves.
 
 use tilewright_ir::{InstId, Module, Op, Opcode};
 
@@ -23,18 +24,18 @@ pub(super) struct Role {
     pub(super) is_contraction: bool,
 }
 
-/// When the result of an instruction is there, given when its operands are.
+/// The rule for the time at which the result is ready, given the times of the operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Timing {
     /// As soon as the operands are.
     AsOperands,
-    /// When all rows of the operands are there.
+    /// As soon as all rows of the operands are ready.
     WholeOperands,
-    /// A reduction: it depends on the rows that it takes.
+    /// A reduction: the time depends on the rows that it reduces.
     Reduce,
-    /// A reshape that is not inlined: of small operands, rows keep their order.
+    /// A reshape that is not inlined: rows of small operands keep their order.
     Reshape,
-    /// After the sweep in which a large operand is read.
+    /// After the sweep that reads a large operand.
     #[default]
     AfterLarge,
 }
@@ -48,7 +49,8 @@ impl Role {
         self.residency == Residency::Alias
     }
 
-    /// Whether memory is taken for the result; an inlined one needs some only if it is stored.
+    /// Checks whether the result takes memory; an inlined result takes memory only if it is
+    /// stored.
     pub(super) fn is_made(self, is_stored: bool) -> bool {
         match self.residency {
             Residency::Inlined => is_stored,
@@ -59,7 +61,7 @@ impl Role {
 }
 
 impl CostModel<'_> {
-    /// The role of an instruction with these facts.
+    /// Computes the role of an instruction with these facts.
     pub(super) fn role(&self, module: &Module, id: InstId, facts: &Facts) -> Role {
         let opcode = module.opcode(id);
         Role {
@@ -72,7 +74,8 @@ impl CostModel<'_> {
         }
     }
 
-    /// Whether an instruction has inlined operands stored first, to read them from memory.
+    /// Checks whether an instruction stores its inlined operands first, to read them from
+    /// memory.
     fn stores_operands(&self, module: &Module, id: InstId, residency: Residency) -> bool {
         let computes_them = module.opcode(id) == Opcode::Reduce
             || self.target.fuses_contractions && is_contraction(module, id);

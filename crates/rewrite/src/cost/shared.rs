@@ -1,11 +1,11 @@
-//! What reductions share with others.
+//! Finds the values that a reduction shares with other users.
 //!
-//! A compiler that fuses what computes a reduction's operand into the reduction only
-//! where nothing else uses it stores what others use, too, so that the reduction can
+//! Some compilers fuse the producers of a reduction's operand into the reduction only if
+//! nothing else uses them. A producer with other users is stored, so that the reduction can
 //! read it. XLA:CPU does so for the reductions that it leaves to a library
-//! (`xla/backends/cpu/transforms/library_rewriter.cc`); unless the others are left to it
-//! as well, and are one with the reduction: so it is with what is computed of many
-//! numbers, for one reduction.
+//! (`xla/backends/cpu/transforms/library_rewriter.cc`). The exception is a value that is
+//! computed from many numbers and shared by a single reduction: the library then also gets its
+//! other users, and they form one unit with the reduction.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -20,12 +20,12 @@ pub(crate) struct Shared {
     pub(crate) value: InstId,
     /// The reduction.
     pub(crate) reduction: InstId,
-    /// What reads the value within the reduction: the reduction itself, or what is
-    /// computed for it alone.
+    /// The instructions that read the value within the reduction: the reduction itself, or
+    /// instructions that only it uses.
     pub(crate) readers: SmallVec<[InstId; 2]>,
 }
 
-/// The computations that are the bodies of fusions, within which nothing is stored.
+/// Returns the computations that are the bodies of fusions; nothing is stored within them.
 pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
     let mut fused = FxHashSet::default();
     for &computation in module.computations() {
@@ -37,8 +37,8 @@ pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
     fused
 }
 
-/// The values of a computation that reductions share, reduction by reduction in the
-/// order in which these stand; `fused` says what is computed where it is used. XLA:CPU leaves
+/// Returns the values of a computation that reductions share, in the order of the reductions.
+/// `fused` tells whether an instruction is computed where it is used. XLA:CPU leaves
 /// elementwise operations on `many` elements to the library, too (`IsInstructionPreferredByYnn`
 /// in `xla/backends/cpu/ynn_support.cc`).
 pub(crate) fn shared_values(
@@ -66,7 +66,7 @@ pub(crate) fn shared_values(
     shared
 }
 
-/// Whether a reduction has fewer than so many results.
+/// Checks whether a reduction has fewer than `many` results.
 pub(super) fn is_of_few(module: &Module, reduction: InstId, many: u64) -> bool {
     elements(module, reduction).is_some_and(|count| count < many)
 }
@@ -79,18 +79,18 @@ pub(super) fn is_reduction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Reduce | Opcode::ReduceWindow)
 }
 
-/// What is computed for a reduction where it is used.
+/// The instructions that a reduction computes where they are used.
 #[derive(Debug, Default)]
 pub(super) struct Cone {
-    /// What is computed so for others, too.
+    /// The values of the cone that others use, too.
     pub(super) shared: Vec<Shared>,
-    /// All instructions that were looked at.
+    /// All visited instructions.
     pub(super) met: Vec<InstId>,
 }
 
 impl Cone {
     pub(super) fn of(module: &Module, reduction: InstId, fused: &dyn Fn(InstId) -> bool) -> Self {
-        // For each value the uses that were met, and what reads it.
+        // Maps each value to the number of its visited uses and to its readers.
         let mut uses: FxHashMap<InstId, (usize, SmallVec<[InstId; 2]>)> = FxHashMap::default();
         let mut met = vec![reduction];
         let mut next = vec![reduction];
@@ -102,7 +102,7 @@ impl Cone {
                 if operands[..place].contains(&operand) {
                     continue;
                 }
-                // A constant is never shared, however many read it.
+                // A constant is never shared, however many instructions read it.
                 if module.opcode(operand) == Opcode::Constant {
                     continue;
                 }
@@ -119,7 +119,7 @@ impl Cone {
                 }
             }
         }
-        // A value that is not the reduction's own is shared; each once, where it was met first.
+        // A value with uses outside the cone is shared. It is listed once, at its first visit.
         let shared = met.iter().filter_map(|&value| {
             let (count, readers) = uses.remove(&value)?;
             let is_own = count == module.instruction(value).use_count() && !module.is_root(value);
@@ -129,11 +129,11 @@ impl Cone {
     }
 }
 
-/// No more reshapes and broadcasts are looked through for one value.
+/// The most reshapes and broadcasts that are looked through for one value.
 const MOST_STEPS: usize = 32;
 
-/// Whether a value is computed of few numbers, spread out, so that nothing that computes
-/// these and the value is one with it.
+/// Checks whether a value is computed from a spread-out array of fewer than `many` elements.
+/// The library cannot compute that array and the value as one unit.
 pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     module.operands(value).iter().any(|&operand| {
         let source = spread_along(module, operand).last().unwrap_or(operand);
@@ -142,7 +142,8 @@ pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     })
 }
 
-/// A value, what it is a reshape or broadcast of, and so on.
+/// Returns a value, the source that it reshapes or broadcasts, the source of that source, and
+/// so on.
 pub(super) fn spread_along(module: &Module, value: InstId) -> impl Iterator<Item = InstId> + '_ {
     let source = |&id: &InstId| match (module.opcode(id), module.operands(id)) {
         (Opcode::Broadcast | Opcode::Reshape, &[of]) => Some(of),
@@ -151,7 +152,7 @@ pub(super) fn spread_along(module: &Module, value: InstId) -> impl Iterator<Item
     std::iter::successors(Some(value), source).take(MOST_STEPS + 1)
 }
 
-/// Whether a value is stored whether or not reductions need it.
+/// Checks whether a value is stored even without the reductions that need it.
 pub(super) fn is_stored_anyway(
     module: &Module,
     value: InstId,

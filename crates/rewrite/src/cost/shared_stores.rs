@@ -1,5 +1,5 @@
-//! The values that are stored because reductions share them, kept up to date while a module is
-//! edited. What they are is in `shared.rs`.
+//! Keeps up to date which values are stored because reductions share them, while a module is
+//! edited. `shared.rs` defines these values.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -11,15 +11,15 @@ use super::shared::{Cone, is_of_few, is_reduction, is_stored_anyway, spread_alon
 /// The values of a module that reductions share.
 #[derive(Debug, Default)]
 pub(super) struct SharedStores {
-    /// What was found of each reduction.
+    /// The shared values and visited instructions of each reduction.
     reductions: FxHashMap<InstId, Found>,
-    /// The reductions that each instruction was looked at for.
+    /// For each instruction, the reductions whose search visited it.
     looked_at_for: ReductionsOf,
-    /// The reductions that each value is computed for, among others.
+    /// For each value, the reductions that share it with other users.
     sharers: ReductionsOf,
     /// The values that are stored.
     stored: FxHashSet<InstId>,
-    /// What the last update replaced, unless that was kept or rolled back.
+    /// The entries that the last update replaced, until the update is kept or rolled back.
     before: Before,
 }
 
@@ -29,21 +29,21 @@ struct Before {
     stored: Vec<(InstId, bool)>,
 }
 
-/// What was found of one reduction.
+/// The findings about one reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     /// The values that it shares with others.
     shared: Vec<InstId>,
-    /// The instructions that were looked at for it.
+    /// The instructions that its search visited.
     met: Vec<InstId>,
 }
 
-/// A module, and what decides which values are stored.
+/// A module, and the facts that decide which values are stored.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) module: &'a Module,
     pub(super) facts: &'a AllFacts,
-    /// So many elements are many: see `shared_values`.
+    /// The least number of elements that counts as many: see `shared_values`.
     pub(super) many: u64,
     /// The computations in which nothing is stored.
     pub(super) fusions: &'a FxHashSet<CompId>,
@@ -64,10 +64,10 @@ impl SharedStores {
         stores
     }
 
-    /// Follows edits: these instructions, or what is known of them, may have changed.
+    /// Follows edits of these instructions or of the facts about them.
     pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
         self.before = Before::default();
-        // A value is stored or not for what its users are.
+        // Whether a value is stored depends on its users.
         let operands = edited.iter().flat_map(|&id| view.module.operands(id).iter().copied());
         let near: FxHashSet<InstId> = edited.iter().copied().chain(operands).collect();
         let mut reductions: FxHashSet<InstId> = FxHashSet::default();
@@ -105,7 +105,7 @@ impl SharedStores {
         self.stored.contains(&value)
     }
 
-    /// The values of which the last update changed whether they are stored.
+    /// Returns the values that the last update started or stopped storing.
     pub(super) fn changed(&self) -> impl Iterator<Item = InstId> + '_ {
         self.before.stored.iter().map(|&(value, _)| value)
     }
@@ -114,7 +114,8 @@ impl SharedStores {
         self.reductions.get(&reduction).into_iter().flat_map(|found| found.shared.iter().copied())
     }
 
-    /// Finds what a reduction shares with others; nothing if it is none, or no more.
+    /// Finds the values that a reduction shares with other users; other instructions get no
+    /// entry.
     fn look_at(&mut self, id: InstId, view: View<'_>) {
         let module = view.module;
         let parent = module.instruction(id).parent();
@@ -135,7 +136,7 @@ impl SharedStores {
         }
     }
 
-    /// Replaces what was found of a reduction, and gives that back.
+    /// Replaces the findings about a reduction. Returns the old ones.
     fn replace(&mut self, reduction: InstId, found: Option<Found>) -> Option<Found> {
         let old = self.reductions.remove(&reduction);
         if let Some(old) = &old {
@@ -178,7 +179,7 @@ impl SharedStores {
     }
 }
 
-/// Sorted lists of reductions, so that one among very many is found.
+/// Sorted lists of reductions, for a fast search among very many.
 type ReductionsOf = FxHashMap<InstId, SmallVec<[InstId; 2]>>;
 
 fn add(map: &mut ReductionsOf, id: InstId, reduction: InstId) {

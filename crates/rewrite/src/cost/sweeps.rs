@@ -1,13 +1,13 @@
-//! How often arrays that stay in main memory are read.
+//! Counts the reads of arrays that stay in main memory.
 //!
-//! The operands of an instruction decide in which *sweep* over main memory it can
-//! run at the earliest (`ready.rs`): an elementwise op in the same sweep as its
-//! operands, an op that needs a whole sum in the sweep after it. Sums of rows that vector
-//! memory holds are there as soon as the row is, so that a computation on a row and its own
-//! sum needs no second sweep. All readers of an array in one sweep read it once, and a sum
-//! that nothing needs yet waits for a sweep that reads its array anyway. [`CostModel`] counts
-//! the first reading of an array where it is made; this file counts the others, on targets
-//! that share sweeps. For other targets see `lone_readers.rs`.
+//! The operands of an instruction decide the earliest *sweep* over main memory in which it can
+//! run (`ready.rs`). An elementwise op can run in the same sweep as its operands; an op that
+//! needs a whole sum runs in the sweep after it. If vector memory holds a row, its sum is ready
+//! as soon as the row is, so a computation on a row and its own sum needs no second sweep. All
+//! readers of an array in one sweep read it once. A sum that nothing needs yet waits for a
+//! sweep that reads its array anyway. [`CostModel`] counts the first read of an array where the
+//! array is made; this file counts the others, on targets that share sweeps. For other targets
+//! see `lone_readers.rs`.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -26,13 +26,14 @@ struct Waiting {
     last: u32,
 }
 
-/// Who reads which array of a computation from main memory, in order.
+/// The readers of each array of a computation in main memory, in order.
 pub(super) struct MemorySweeps {
     readers: Vec<(InstId, Readers)>,
 }
 
 impl MemorySweeps {
-    /// The readers of all large arrays of a computation; `is_large` says which these are.
+    /// Finds the readers of all large arrays of a computation; `is_large` tells which arrays
+    /// are large.
     pub(super) fn of(
         (module, computation): (&Module, CompId),
         model: &CostModel<'_>,
@@ -50,26 +51,26 @@ impl MemorySweeps {
         Self { readers: std::mem::take(found) }
     }
 
-    /// How often each array that is read is read beyond the first time.
+    /// Returns for each array how often it is read after the first time.
     pub(super) fn rereads(&self) -> impl Iterator<Item = (InstId, usize)> + '_ {
         self.readers.iter().map(|(id, readers)| (*id, readers.len().saturating_sub(1)))
     }
 
-    /// How many sweeps there are in which anything is read.
+    /// Returns the number of sweeps in which anything is read.
     pub(super) fn count(&self) -> usize {
         let readers = self.readers.iter().flat_map(|(_, readers)| readers.known());
         readers.collect::<FxHashSet<_>>().len()
     }
 }
 
-/// Memory that one search leaves for the next.
+/// Memory that each search reuses.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// What is known of each instruction of the computation; those of others are left over.
+    /// The nodes of the computation's instructions. Nodes of other computations may be stale.
     nodes: SecondaryMap<InstId, Node>,
     /// The instructions of the computation, in order.
     order: Vec<InstId>,
-    /// Those that main memory or the time of a sum matters to, in order.
+    /// The instructions that main memory or the time of a sum affects, in order.
     relevant: Vec<InstId>,
     /// The readers of values; see [`Node::readers`].
     readers: Vec<Readers>,
@@ -79,7 +80,7 @@ pub(super) struct Scratch {
     waiting: Vec<Waiting>,
 }
 
-/// What a search knows of one instruction.
+/// The facts of one instruction that a search finds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     ready: Ready,
@@ -87,20 +88,20 @@ struct Node {
     sweep: Option<u32>,
     /// The sweep before which its value is needed, if anything reads it.
     due: Option<u32>,
-    /// One more than the place of its readers that were met so far, or 0.
+    /// One more than the place of its readers found so far, or 0.
     readers: u32,
     is_large: bool,
     /// Whether a user, or the caller, reads it from memory.
     is_stored: bool,
-    /// Whether it is large, or computed in place of what is.
+    /// Whether it is a large array, or is computed in place from one.
     is_from_large: bool,
-    /// Whether it is large, or computed in place or another name of what leads to a large array:
-    /// who reads others from memory is of no interest.
+    /// Whether it is a large array, or is computed in place from (or is another name of) a
+    /// value that leads to a large array. The readers of other values are not needed.
     leads_to_large: bool,
 }
 
-/// A search for the readers of large arrays: first from operands to users, to see in which sweep
-/// each instruction runs, then from users to operands.
+/// A search for the readers of large arrays. It first goes from operands to users, to find the
+/// sweep of each instruction, then from users to operands.
 struct Search<'a> {
     module: &'a Module,
     facts: &'a AllFacts,
@@ -110,7 +111,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Begins with the instructions of a computation; the bytes of the largest array.
+    /// Begins with the instructions of a computation. Returns the bytes of the largest array.
     fn enter(&mut self, computation: CompId, is_large: &dyn Fn(InstId) -> bool) -> u64 {
         let Self { module, facts, scratch, .. } = self;
         let Scratch { nodes, order, relevant, readers, found, waiting } = &mut **scratch;
@@ -137,7 +138,7 @@ impl Search<'_> {
         largest
     }
 
-    /// Meets all instructions after their operands.
+    /// Visits all instructions after their operands.
     fn go_down(&mut self, rows: &Rows<'_>) {
         let Scratch { nodes, order, relevant, .. } = &mut *self.scratch;
         for &id in &*order {
@@ -165,14 +166,14 @@ impl Search<'_> {
         }
     }
 
-    /// Meets all instructions that matter after their users.
+    /// Visits all relevant instructions after their users.
     fn go_up(&mut self) {
         let relevant = std::mem::take(&mut self.scratch.relevant);
         relevant.iter().rev().for_each(|&id| self.meet(id));
         self.scratch.relevant = relevant;
     }
 
-    /// Meets an instruction after all of its users.
+    /// Visits an instruction after all of its users.
     fn meet(&mut self, id: InstId) {
         let (node, role) = (self.scratch.nodes[id], self.facts.role(id));
         let mut readers = self.scratch.take(node.readers);
@@ -195,7 +196,8 @@ impl Search<'_> {
         self.hand_up(id, role, needs, &readers);
     }
 
-    /// Hands what reads the result of an instruction, and when, to its operands.
+    /// Passes the readers of an instruction's result, and the time of their need, to its
+    /// operands.
     fn hand_up(&mut self, id: InstId, role: Role, needs: Option<u32>, readers: &Readers) {
         for &operand in self.module.operands(id) {
             let node = self.scratch.nodes.get_mut(operand);
@@ -226,12 +228,12 @@ impl Search<'_> {
 }
 
 impl Scratch {
-    /// Takes the readers in a place, counted from 1.
+    /// Takes the readers at a place, counted from 1.
     fn take(&mut self, place: u32) -> Readers {
         at(&mut self.readers, place).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Adds to the readers of a value.
+    /// Adds readers to a value.
     fn add(&mut self, id: InstId, others: &Readers) {
         let node = self.nodes.get_mut(id);
         match at(&mut self.readers, node.readers) {
@@ -244,13 +246,13 @@ impl Scratch {
     }
 }
 
-/// What is in a place, counted from 1.
+/// Returns the readers at a place, counted from 1.
 fn at(readers: &mut [Readers], place: u32) -> Option<&mut Readers> {
     readers.get_mut(usize::try_from(place).ok()?.checked_sub(1)?)
 }
 
-/// A map for so many instructions: where these are a good part of all, it has their places at
-/// once, which is faster than to make them one by one.
+/// Creates a map for this many instructions. If these are a good part of the module, it
+/// allocates all places at once, which is faster.
 pub(super) fn filled<V: Clone + Default>(
     module: &Module,
     instructions: usize,
@@ -262,17 +264,17 @@ pub(super) fn filled<V: Clone + Default>(
     map
 }
 
-/// The earlier one of two sweeps.
+/// Returns the earlier of two sweeps.
 fn earlier(sweep: Option<u32>, other: u32) -> Option<u32> {
     Some(sweep.map_or(other, |sweep| sweep.min(other)))
 }
 
-/// No more sweeps are looked at for one sum, the last ones.
+/// The most sweeps searched for one sum; the last ones count.
 const MOST_SWEEPS: u32 = 16;
 
-/// Has each sum that may wait added up in a sweep in which it reads nothing more, if there
-/// is one, or else least; the last of these. Those that can wait least are first: for one
-/// array that leaves as few sweeps as can be.
+/// Chooses a sweep for each sum that may wait: the last sweep in which its arrays add no bytes,
+/// or else the fewest. Sums with the shortest wait are chosen first. For one array this order
+/// gives the fewest sweeps.
 fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
     let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
     for (array, (_, readers)) in found.iter().enumerate() {
@@ -287,7 +289,7 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     for sum in sums {
         let Waiting { first, last } = waiting[sum];
         let first = first.max(last.saturating_sub(MOST_SWEEPS));
-        // Of each array, the sweeps from the first one on in which it is read anyway.
+        // For each array, the sweeps from the first one on that read it anyway.
         let read: SmallVec<[(u64, u32); 2]> = arrays[sum]
             .iter()
             .map(|&array| {
@@ -309,7 +311,7 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     }
 }
 
-/// The bit of a sweep, counted from the first one looked at; none of other readers.
+/// Returns the bit of a sweep, counted from the first searched one, or 0 for other readers.
 fn bit(reader: Reader, first: u32) -> u32 {
     match reader {
         Reader::Sweep(sweep) => {
@@ -319,7 +321,7 @@ fn bit(reader: Reader, first: u32) -> u32 {
     }
 }
 
-/// Whether a reshape only adds and drops dims of size 1.
+/// Checks whether a reshape only adds and drops dims of size 1.
 pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
     let large = |id: InstId| -> Option<SmallVec<[i64; 6]>> {
         Some(module.array_shape(id)?.dims().iter().copied().filter(|&dim| dim != 1).collect())

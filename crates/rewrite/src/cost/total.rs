@@ -1,9 +1,9 @@
-//! Sums of costs that are kept up to date: adding a cost and taking it away again leaves exactly
-//! what was there, in any order.
+//! Keeps sums of costs up to date: adding a cost and subtracting it again restores the exact
+//! sum, in any order.
 
 use super::Cost;
 
-/// A sum of costs, without rounding but that of its cycles to parts of 2^-20.
+/// A sum of costs. Only its cycles are rounded, to parts of 2^-20.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     cycles: i128,
@@ -14,11 +14,11 @@ pub(super) struct Total {
     flops: i128,
 }
 
-/// Parts of a cycle that are told apart.
+/// The number of parts of a cycle that are told apart.
 const PARTS: f64 = 1_048_576.0;
 
-/// The most cycles that one instruction counts for: so many instructions as a module can hold do
-/// not overflow the sum.
+/// The most cycles that one instruction counts for. As many instructions as a module can hold
+/// do not overflow the sum.
 const MOST_CYCLES: f64 = 1e24;
 
 impl Total {
@@ -42,7 +42,7 @@ impl Total {
         add(&mut self.flops, cost.flops.into());
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub(super) fn cost(&self) -> Cost {
         let count = |sum: i128| u64::try_from(sum.max(0)).unwrap_or(u64::MAX);
         Cost {

@@ -1,4 +1,4 @@
-//! What a `reduce-window` costs, by how arrays lie on the target.
+//! Models the cost of a `reduce-window` by the layout of its arrays on the target.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::dims::WindowDim;
@@ -7,34 +7,33 @@ use tilewright_target::Alignment;
 
 use super::{Cost, CostModel, Operand, Weighed, as_f64};
 
-/// A window that moves over an array.
+/// A window that slides over an array.
 struct Windows<'a> {
     array: &'a ArrayShape,
     window: &'a [WindowDim],
-    /// How many places it takes along each dim.
+    /// The number of the window's places along each dim.
     places: Dims,
-    /// Of how many elements of the array a result is made.
+    /// The number of elements of the array that make one result.
     taps: u64,
-    /// How many results there are.
+    /// The number of results.
     results: u64,
 }
 
-/// A dim along which vectors reach over several elements, so that their elements
-/// have to move for a window along it.
+/// A dim along which vectors extend over several elements, so that a window along it has to
+/// move their elements.
 struct Inner {
     dim: usize,
-    /// How far vectors reach.
+    /// The number of elements over which a vector extends.
     reach: u64,
     /// Cycles to move all elements of a vector along the dim.
     shift: f64,
-    /// In how many such moves the results that are left in a vector come to lie
-    /// side by side.
+    /// The number of these moves that brings the remaining results of a vector side by side.
     sifts: u64,
 }
 
 impl CostModel<'_> {
-    /// What is windowed is computed in place, as for a reduce, unless windows that
-    /// overlap read it again.
+    /// The windowed array is computed in place, as for a reduce, unless overlapping windows
+    /// read it again.
     pub(super) fn reduce_window(
         &self,
         result: Weighed<'_>,
@@ -78,8 +77,8 @@ impl CostModel<'_> {
             + runs * self.target.reduce_run_cycles
     }
 
-    /// Whole vectors are combined first, along the dims that lie across them;
-    /// what is left then is combined within vectors.
+    /// Whole vectors are combined first, along the dims across them. The rest is then combined
+    /// within vectors.
     fn windows_in_tiles(&self, windows: &Windows<'_>) -> f64 {
         let inner = self.inner(windows);
         let mut dims = Dims::from_slice(windows.array.dims());
@@ -100,7 +99,7 @@ impl CostModel<'_> {
         }
         for Inner { dim, reach, shift, sifts } in inner {
             let w = windows.window[dim];
-            // Taps a whole vector apart are combined before any are moved.
+            // Taps that are a whole vector apart are combined before any elements move.
             let size = w.size.max(1).unsigned_abs();
             let left = vectors.div_ceil((size.min(w.stride.max(1).unsigned_abs()) / reach).max(1));
             let step = shift + self.operations(1.0);
@@ -116,13 +115,13 @@ impl CostModel<'_> {
         cycles
     }
 
-    /// The dims along which elements of vectors have to move: the second-minor
-    /// one, then the minor one.
+    /// Returns the dims along which elements of vectors have to move: the second-minor one,
+    /// then the minor one.
     fn inner(&self, windows: &Windows<'_>) -> SmallVec<[Inner; 2]> {
         let bits = windows.array.element_type.bytes().saturating_mul(8);
         let [rows, lanes] = self.target.tile(bits);
         let rotation = self.target.cross_lane_reduce_cycles;
-        // Rows are shifted by one operation and come to their places whole.
+        // Rows shift by one operation and reach their places whole.
         let kinds = [(lanes, rotation, halvings(lanes)), (rows, self.operations(1.0), 0)];
         let inner = windows.inner_dims().into_iter().zip(kinds).filter_map(|(dim, kind)| {
             let (reach, shift, sifts) = kind;
@@ -139,7 +138,7 @@ impl CostModel<'_> {
         self.memo.footprint(self.target, &windows.resized(dims)).vectors
     }
 
-    /// Cycles of so many operations on vectors.
+    /// Computes the cycles of this many operations on vectors.
     fn operations(&self, vectors: f64) -> f64 {
         vectors / f64::from(self.target.vector_alu_slots.max(1))
     }
@@ -155,13 +154,13 @@ impl<'a> Windows<'a> {
         Some(Self { array, window, places, taps, results })
     }
 
-    /// Whether some elements are in several windows.
+    /// Checks whether some elements are in several windows.
     fn overlap(&self) -> bool {
         let elements = self.array.num_elements().unwrap_or(0).unsigned_abs();
         self.taps.saturating_mul(self.results) > elements
     }
 
-    /// The minor dim and the second-minor one.
+    /// Returns the minor dim and the second-minor one.
     fn inner_dims(&self) -> SmallVec<[usize; 2]> {
         let layout = self.array.layout_or_default();
         layout.minor_to_major.iter().take(2).filter_map(|&dim| usize::try_from(dim).ok()).collect()
@@ -173,7 +172,7 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// Whether a window along a dim takes vectors of that reach as they are.
+/// Checks whether a window along a dim combines vectors of this reach without moving elements.
 fn keeps_vectors(w: &WindowDim, size: i64, reach: u64) -> bool {
     let whole = |distance: i64| distance.unsigned_abs().is_multiple_of(reach.max(1));
     let alone = w.size == 1 && w.output_size(size) == Some(size);
@@ -186,7 +185,7 @@ fn scatters(w: &WindowDim) -> bool {
     w.stride > 1 || w.base_dilation > 1
 }
 
-/// In how many steps so many taps are combined, each step halving them.
+/// Returns the number of steps that combine this many taps, each step halving them.
 fn halvings(taps: u64) -> u64 {
     u64::from(u64::BITS - taps.saturating_sub(1).leading_zeros())
 }
