@@ -1,10 +1,10 @@
-//! Modules to better modules.
+//! Optimises modules.
 //!
 //! - [`driver`]: passes, pipelines, [`optimize`].
 //! - [`cost`]: modelled cycles, and where values live.
 //! - [`analysis`]: reshapes as digits, elementwise regions, equal computations.
-//! - [`pattern`]: rules, which rewrite one expression into another.
-//! - The passes, a family a room: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
+//! - [`pattern`]: rules that rewrite one expression into another.
+//! - The passes, one family per folder: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
 //!   (T3, T4), [`loops`], [`backend`].
 
 pub mod analysis;

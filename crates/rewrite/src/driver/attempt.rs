@@ -1,4 +1,4 @@
-//! Rewrites of single instructions, made where they pay.
+//! Tries rewrites of single instructions and makes those that pay.
 
 use smallvec::SmallVec;
 use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
@@ -8,22 +8,22 @@ use super::numbers::FloatMode;
 use super::pass::{Context, Pass};
 use super::report::place_of;
 
-/// A rewrite that could be made, and how to speak of it.
+/// A rewrite that could be made, and the words for its note.
 pub(crate) struct Attempt {
     /// The edits.
     pub(crate) patch: Patch,
-    /// What is unused then, besides the instruction itself, unless others use
-    /// it: what the patch does not read, each once.
+    /// The instructions that the rewrite leaves unused unless others use them, besides the
+    /// rewritten one. The patch does not read them; each is listed once.
     pub(crate) frees: SmallVec<[InstId; 2]>,
-    /// What was done: `reduced f32[8] before it is transposed`.
+    /// The rewrite as done: `reduced f32[8] before it is transposed`.
     pub(crate) done: String,
-    /// What would be: `reducing f32[8] before it is transposed`.
+    /// The rewrite as a subject: `reducing f32[8] before it is transposed`.
     pub(crate) would: String,
 }
 
-/// Goes once over the used instructions of these ops, all if there are none, and makes the rewrites
-/// found that cost less than what they replace; says what was done, and what was
-/// not and why. The number of rewrites.
+/// Visits once the used instructions with these opcodes (all used ones if the list is empty)
+/// and makes the found rewrites that cost less than what they replace. Notes each rewrite that
+/// it made, and why it did not make the others. Returns the number of rewrites.
 pub(crate) fn attempt_each(
     pass: &dyn Pass,
     opcodes: &[Opcode],
@@ -64,7 +64,8 @@ pub(crate) fn attempt_each(
     Ok(changes)
 }
 
-/// A rewrite of an instruction with what it saves, and its edits.
+/// Computes the cycles that a rewrite of an instruction saves. Returns the candidate and its
+/// edits.
 pub(crate) fn weigh(
     module: &Module,
     id: InstId,
@@ -83,14 +84,15 @@ pub(crate) fn weigh(
     (Candidate { place, done, would, also: String::new(), cycles }, patch)
 }
 
-/// Those of these instructions that go with `id`: only it and others of them that go use them.
+/// Returns the instructions among `left` that become unused together with `id`: only it and
+/// other returned instructions use them.
 fn unused_without(
     module: &Module,
     id: InstId,
     mut left: SmallVec<[InstId; 2]>,
 ) -> SmallVec<[InstId; 2]> {
     let mut gone: SmallVec<[InstId; 2]> = SmallVec::new();
-    // Users stand after what they use, but `left` may have them in any order.
+    // Users stand after their operands, but `left` may have another order.
     loop {
         let is_used = |&mut other: &mut InstId| {
             let goes = |user: InstId| user == id || gone.contains(&user);

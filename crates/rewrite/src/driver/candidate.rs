@@ -1,20 +1,20 @@
-//! Rewrites that passes propose: judged, paid for with fuel and reported in one place.
+//! Judges the rewrites that passes propose, spends fuel on them and notes them.
 
 use super::pass::Context;
 use super::report::{Note, Verdict};
 use crate::cost::pays;
 
-/// A rewrite that could be made, and what the target takes with and without it.
+/// A rewrite that could be made, and the cycles with and without it.
 pub(crate) struct Candidate {
-    /// Where it is, for its note.
+    /// The place of the rewrite, for its note.
     pub(crate) place: String,
-    /// What it does, in the past: `reduced f32[8] before it is transposed`.
+    /// The rewrite as done: `reduced f32[8] before it is transposed`.
     pub(crate) done: String,
-    /// What it would do, as a subject: `reducing f32[8] before it is transposed`.
+    /// The rewrite as a subject: `reducing f32[8] before it is transposed`.
     pub(crate) would: String,
-    /// What else its note says once it is made, each part after a semicolon.
+    /// Additions to the note of a made rewrite, each after a semicolon.
     pub(crate) also: String,
-    /// What it saves.
+    /// The cycles before and after.
     pub(crate) cycles: Cycles,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Cycles {
     pub(crate) of: Scope,
 }
 
-/// What takes the cycles of a candidate.
+/// The code whose cycles a candidate compares.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// The instructions that the rewrite replaces, and those that it makes.
@@ -40,22 +40,22 @@ impl Cycles {
         pays(self.before, self.after)
     }
 
-    /// Both figures, and what they are of: `10 cycles instead of 20 for the module on cpu`.
+    /// Writes both figures and their scope: `10 cycles instead of 20 for the module on cpu`.
     pub(crate) fn text(self, target: &str) -> String {
         let of = match self.of {
             Scope::Instructions => "these instructions",
             Scope::Module => "the module",
         };
         let Self { before, after, .. } = self;
-        // Figures that look the same are shown to a hundredth.
+        // Figures that round to the same number are shown to a hundredth.
         let digits = if before.round() == after.round() { 2 } else { 0 };
         format!("{after:.digits$} cycles instead of {before:.digits$} for {of} on {target}")
     }
 }
 
 impl Context<'_> {
-    /// Whether a candidate is to be made: where it pays, fuel is left, and it is not among
-    /// those to be skipped. Notes that it was made, or why it does not pay.
+    /// Decides whether to make a candidate: it must pay, fuel must be left, and the options
+    /// must not skip it. Notes that it is made, or why it does not pay.
     pub(crate) fn accept(&mut self, pass: &'static str, candidate: Candidate) -> bool {
         let Candidate { place, done, would, also, cycles } = candidate;
         let costs = cycles.text(&self.target.name);
@@ -76,8 +76,8 @@ impl Context<'_> {
         self.notes.push(Note { pass, verdict: Verdict::Left, place, text: why });
     }
 
-    /// Takes one unit of fuel for a rewrite of a pass at a place; `false` once it is spent,
-    /// and where that rewrite is to be skipped.
+    /// Takes one unit of fuel for a rewrite of a pass at a place. Returns `false` if none is
+    /// left or the rewrite is to be skipped.
     fn spend(&mut self, pass: &'static str, place: &str) -> bool {
         if self.skipped.iter().any(|one| one.pass == pass && one.place == place) {
             return false;

@@ -1,22 +1,23 @@
-//! The costs of a module, handed from pass to pass.
+//! Hands the costs of a module from pass to pass.
 
 use tilewright_ir::{Module, Moment};
 
 use crate::cost::{CostModel, Ledger};
 
-/// The ledger of a module as it was at a moment, if one was made; what was edited since is
-/// counted when the ledger is asked for.
+/// The ledger of a module at some earlier moment, if there is one. Later edits are counted when
+/// the ledger is next asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Costs<'a>(Option<(Ledger<'a>, Moment)>);
 
 impl<'a> Costs<'a> {
-    /// The ledger of the module as it is.
+    /// Returns the ledger of the current module.
     pub(crate) fn ledger(&mut self, module: &mut Module, model: CostModel<'a>) -> &Ledger<'a> {
         let now = self.take(module, model);
         &self.0.insert(now).0
     }
 
-    /// The ledger of the module as it is, to be followed by the caller; and the present moment.
+    /// Returns the ledger of the current module, which the caller then keeps up to date, and
+    /// the present moment.
     pub(crate) fn take(
         &mut self,
         module: &mut Module,
@@ -29,12 +30,12 @@ impl<'a> Costs<'a> {
         (ledger, module.moment())
     }
 
-    /// Gives a ledger back. It may have followed edits that were made after the moment.
+    /// Takes a ledger back. It may contain edits that were made after the moment.
     pub(crate) fn give_back(&mut self, (ledger, at): (Ledger<'a>, Moment)) {
         self.0 = Some((ledger, at));
     }
 
-    /// Forgets the ledger: the module becomes another one.
+    /// Forgets the ledger, because the module is replaced by another one.
     pub(crate) fn forget(&mut self) {
         self.0 = None;
     }

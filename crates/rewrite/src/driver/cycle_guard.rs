@@ -1,4 +1,4 @@
-//! Notices where passes go round in circles.
+//! Detects passes that go round in circles.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -8,8 +8,8 @@ use tilewright_ir::{InstId, Module, SecondaryMap};
 use super::run::Snapshot;
 use crate::cost::pays;
 
-/// Where a list with cost-gated passes has been: it has no cleanup between
-/// them after which costs could be compared, and may come back to where it was.
+/// The modules that a list with cost-gated passes has passed through. A list has no cleanup
+/// after which costs could be compared, so it may return to an earlier module.
 #[derive(Default)]
 pub(super) struct Trail {
     /// The [`fingerprint`]s of modules.
@@ -19,7 +19,7 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    /// Goes on to a module. The best one on the way, if it has been there.
+    /// Records a module. If it was recorded before, returns the best module since the start.
     pub(super) fn leads_back_to(&mut self, now: Snapshot) -> Option<Snapshot> {
         if !self.seen.insert(fingerprint(&now.module)) {
             return self.best.take();
@@ -31,8 +31,7 @@ impl Trail {
     }
 }
 
-/// A hash of a module without its names. Two forms of one module that have it in
-/// common are the same.
+/// Hashes a module without its names. Two forms of one module with the same hash are the same.
 fn fingerprint(module: &Module) -> u64 {
     let mut hasher = FxHasher::default();
     let mut places: SecondaryMap<InstId, usize> = SecondaryMap::new();

@@ -1,11 +1,11 @@
-//! Why an optimisation fails.
+//! Defines the errors of an optimisation.
 
 use tilewright_ir::EditError;
 use tilewright_ir::verify::Rejected;
 
 use super::pipelines::PIPELINES;
 
-/// Why a module could not be optimised.
+/// The reason why a module could not be optimised.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OptimizeError {
     /// There is no pass of this name.
@@ -28,7 +28,7 @@ pub enum OptimizeError {
         /// The edit.
         error: EditError,
     },
-    /// A pass made floats of different precision meet.
+    /// A pass combined floats of different precision.
     #[error("pass `{pass}` mixed precisions in `{instruction}`, which is a bug of it")]
     Mixed {
         /// The pass.
@@ -41,7 +41,7 @@ pub enum OptimizeError {
     Broken {
         /// The pass.
         pass: &'static str,
-        /// The module with what is wrong.
+        /// The module with its errors.
         rejected: Box<Rejected>,
     },
 }

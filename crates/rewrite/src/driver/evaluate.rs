@@ -1,12 +1,13 @@
-//! What can compute constants. This crate has no interpreter; its caller may pass one in.
+//! Defines the interface to an evaluator of constants. This crate has no interpreter; its
+//! caller may pass one in.
 
 use std::fmt;
 
 use tilewright_ir::{Literal, Verified};
 
-/// Something that evaluates modules.
+/// An evaluator of modules.
 pub trait Evaluate: fmt::Debug + Send + Sync {
-    /// The result of a module without parameters, correctly rounded; `None`
-    /// where it has none, or none within reach.
+    /// Returns the correctly rounded result of a module without parameters, or `None` if it has
+    /// no result or computing one is out of reach.
     fn evaluate(&self, module: &Verified) -> Option<Literal>;
 }

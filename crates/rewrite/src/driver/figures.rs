@@ -1,11 +1,11 @@
-//! What is modelled of a module, and the report on a run.
+//! Computes the modelled figures of a module and the report on a run.
 
 use tilewright_ir::Module;
 
 use super::report::{Note, PassReport, Report, StopReason, caveat};
 use crate::cost::{Cost, CostModel, Ledger};
 
-/// What is modelled of a module.
+/// The modelled figures of a module.
 #[derive(Clone, Copy)]
 pub(super) struct Figures {
     pub(super) cost: Cost,
@@ -14,7 +14,7 @@ pub(super) struct Figures {
     caveat: Option<&'static str>,
 }
 
-/// What a run did.
+/// The outcome of a run.
 pub(super) struct Done {
     /// The name of the target.
     pub(super) target: String,
@@ -37,8 +37,8 @@ impl Figures {
         }
     }
 
-    /// The report on a module that had these figures and has others now, given back as it
-    /// was.
+    /// Reports on a module whose figures changed from these to `after`, and that was returned
+    /// unchanged.
     pub(super) fn report(&self, after: &Self, done: Done) -> Report {
         Report {
             target: done.target,

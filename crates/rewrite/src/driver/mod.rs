@@ -1,12 +1,12 @@
-//! Which passes run on a module, in which order, and which of their changes are kept.
+//! Runs passes on a module and decides which of their changes are kept.
 //!
-//! - [`Pass`] and its [`Context`]; [`registry`] lists every pass, [`PIPELINES`] which of them
-//!   run when.
+//! - [`Pass`] and its [`Context`]; [`registry`] lists every pass, and [`PIPELINES`] tells which
+//!   passes run when.
 //! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
 //!   result where it pays on the target.
-//! - `simplify` makes a rewrite wherever it applies, `attempt` where the instructions around
-//!   it cost less, `scales` where the whole module does; `candidate` judges, spends fuel and
-//!   words notes for all of them.
+//! - `simplify` makes a rewrite wherever it applies; `attempt` makes it if the instructions
+//!   around it then cost less, `scales` if the whole module does. `candidate` judges, spends
+//!   fuel and words notes for all of them.
 
 pub(crate) mod attempt;
 pub(crate) mod candidate;

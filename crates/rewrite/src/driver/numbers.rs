@@ -1,10 +1,10 @@
-//! The contract for numbers: how far rewrites may change floats, and by how much.
+//! Defines the contract for numbers: how far rewrites may change floats.
 //!
 //! Every pass states its [`Class`]; [`FloatMode`] says which classes an optimisation
 //! allows. `check` judges by the same constants. The reasons are in `docs/numerics.md`.
 
-/// How far a pass changes floats, on inputs on which the program before it computes no
-/// infinity and no NaN. Integers and truth values always keep every bit.
+/// The degree to which a pass changes floats, on inputs for which the original program computes
+/// no infinity and no NaN. Integers and truth values always keep every bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Every bit stays.
@@ -12,33 +12,33 @@ pub enum Class {
     /// The terms of a sum or a product, or the operands of a maximum, come in another
     /// order, as HLO allows.
     Regrouping,
-    /// The error of an output against the exact result is at most [`MOST_GROWTH`] times
-    /// what it was, and [`SLACK_ULPS`] units in the last place of its largest value;
-    /// nothing overflows that did not.
+    /// The error of an output against the exact result is at most [`MOST_GROWTH`] times the
+    /// original error, plus [`SLACK_ULPS`] units in the last place of its largest value.
+    /// Nothing overflows that did not overflow before.
     Bounded,
-    /// No such bound is known; done on request alone.
+    /// No bound of this kind is known; the rewrite is made on request only.
     FastMath,
 }
 
-/// No output's error grows by more than this factor.
+/// The largest factor by which the error of an output may grow.
 pub const MOST_GROWTH: f64 = 4.0;
 
-/// An error of so many units in the last place of an output's largest value is not held
-/// against a rewrite: an original that is right by luck says nothing.
+/// The error, in units in the last place of an output's largest value, that does not count
+/// against a rewrite: an original that is exact by luck proves nothing.
 pub const SLACK_ULPS: f64 = 4.0;
 
-/// How far floats may change.
+/// The degree to which an optimisation may change floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FloatMode {
     /// Every bit stays: [`Class::Exact`] alone (`--exact`).
     Exact,
-    /// Sums may be regrouped, and errors grow by a bounded factor: all up to
+    /// Sums may be regrouped, and errors may grow by a bounded factor: all classes up to
     /// [`Class::Bounded`].
     #[default]
     Regroup,
-    /// Rewrites of floats whose error has no bound that holds for all data, too: sums of
-    /// differences as differences of sums, and factors out of sums that may overflow without
-    /// them (`--fast-math`).
+    /// Adds rewrites of floats whose error has no bound for all data: sums of differences
+    /// become differences of sums, and factors leave sums that may overflow without them
+    /// (`--fast-math`).
     Fast,
 }
 
@@ -55,7 +55,7 @@ impl FloatMode {
 }
 
 impl Class {
-    /// The word for it in listings.
+    /// Returns the word for the mode in listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",

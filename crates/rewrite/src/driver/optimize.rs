@@ -1,4 +1,4 @@
-//! Which passes run, in which order, and when a result is kept.
+//! Runs a pipeline and decides whether to keep its result.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::verify::{Verified, verify};
@@ -13,22 +13,22 @@ use super::restore::restored;
 use super::run::{Run, whole_left};
 use crate::cost::{CostModel, Ledger, Memo, pays};
 
-/// Costs that differ by no more than this part are the same.
+/// The relative difference up to which two costs count as the same.
 const SAME: f64 = 1e-3;
 
-/// An optimised module and what was done to it.
+/// An optimised module and the report on its optimisation.
 #[derive(Clone, Debug)]
 pub struct Optimized {
     /// The module.
     pub module: Verified,
-    /// What was done.
+    /// The report on the optimisation.
     pub report: Report,
 }
 
 /// Optimises a module.
 ///
 /// # Errors
-/// If a pass or pipeline does not exist, or a pass has a bug.
+/// Returns an error if a pass or pipeline does not exist, or if a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
     let plan = Plan::of(options)?;
     let memo = Memo::default();
@@ -43,7 +43,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
         run.pass(*pass)?;
     }
     let stopped = run.rounds(&plan)?;
-    // A backend finds simpler forms by itself: only what is saved beyond them counts.
+    // A backend finds simpler forms by itself, so only savings beyond them count.
     let after = run.figures();
     let given = if run.is_unchanged() { after } else { Figures::of(&module, model) };
     let simplest = run.simplest.take();
@@ -87,7 +87,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
     Ok(Optimized { module, report: before.report(&before, done) })
 }
 
-/// A module that no pass may touch, with the reasons.
+/// Returns a module that no pass may touch, with the reasons.
 fn left_alone(
     module: Verified,
     notes: Vec<Note>,
@@ -105,10 +105,10 @@ fn verified(module: Module) -> Result<Verified, OptimizeError> {
     verify(module).map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })
 }
 
-/// The original module with those changes alone in which a cost-gated pass had a part, and the
-/// figures of it in its simplest form. `None` if that form costs more cycles than the changed
-/// module, or if the result as it is costs more than the original: instructions that are put
-/// back may undo what such a pass did.
+/// Restores the original module except for the changes in which a cost-gated pass had a part.
+/// Also returns the figures of the restored module in its simplest form. Returns `None` if that
+/// form costs more cycles than the changed module, or if the restored module costs more than
+/// the original: restored instructions may undo what a cost-gated pass did.
 fn around_gains(
     (original, given): (&Module, &Figures),
     simplest: &Module,
@@ -136,8 +136,8 @@ fn around_gains(
     Ok(verify(around).ok().map(|module| (module, figures)))
 }
 
-/// Says why a module is left alone whose floats differ in precision: passes
-/// take the type of a result from its operands.
+/// Notes why a module whose floats differ in precision is left alone: passes take the type of a
+/// result from its operands.
 fn mixed_left(module: &Module, mixed: InstId) -> Note {
     Note {
         pass: "pipeline",
@@ -151,7 +151,7 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
     }
 }
 
-/// Each note once.
+/// Removes repeated notes.
 fn relevant(notes: Vec<Note>) -> Vec<Note> {
     let mut kept: Vec<Note> = Vec::with_capacity(notes.len());
     let mut seen = FxHashSet::default();

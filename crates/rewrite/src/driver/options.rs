@@ -1,4 +1,4 @@
-//! What an optimisation is asked to do.
+//! Defines the options of an optimisation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::evaluate::Evaluate;
 use super::numbers::FloatMode;
 use super::pass::{Pass, Skipped};
 
-/// How a module is optimised. Begin with [`Options::new`] and set what differs:
+/// The options of an optimisation. Begin with [`Options::new`] and set what differs:
 ///
 /// ```
 /// use tilewright_rewrite::{Options, PassSelection, numbers::FloatMode};
@@ -27,22 +27,23 @@ use super::pass::{Pass, Skipped};
 pub struct Options {
     /// The machine that costs are weighed on.
     pub target: Target,
-    /// How far floats may change.
+    /// The degree to which floats may change.
     pub float_mode: FloatMode,
-    /// Which passes run.
+    /// The passes that run.
     pub passes: PassSelection,
-    /// Stops after this many cost-gated rewrites.
+    /// The number of cost-gated rewrites after which the optimisation stops.
     pub stop_after: Option<u64>,
-    /// These passes do not run, whatever list or pipeline names them.
+    /// Passes that do not run, even if a list or pipeline names them.
     pub without: Vec<&'static str>,
-    /// These cost-gated rewrites are not made.
+    /// Cost-gated rewrites that are not made.
     pub skipped: Vec<Skipped>,
-    /// How often the passes are gone through at most.
+    /// The most rounds through the passes.
     pub max_rounds: usize,
-    /// A module that would save less than this part of its modelled cycles is left as it
-    /// is: the model is not as exact as that, and the backend fuses what it recognises.
+    /// The least part of its modelled cycles that a module must save; otherwise it is left as
+    /// it is. The model is not as exact as smaller savings, and the backend fuses the forms
+    /// that it recognises.
     pub least_saving: f64,
-    /// What computes constants; without it, none are folded.
+    /// The evaluator of constants; without one, no constants are folded.
     pub evaluator: Option<&'static dyn Evaluate>,
     /// The observer of the passes, if there is one: see [`Options::with_observer`].
     pub observer: Option<PassObserver>,
@@ -72,26 +73,27 @@ impl fmt::Debug for PassObserver {
     }
 }
 
-/// Which passes run.
+/// The selection of the passes that run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PassSelection {
-    /// A pipeline by name: a module where its cost-gated passes find nothing that pays
-    /// comes back untouched.
+    /// A pipeline by name. A module is returned unchanged if the pipeline's cost-gated passes
+    /// find nothing that pays.
     Pipeline(String),
-    /// These passes, by name, in this order, until none changes anything. The result is kept
-    /// whatever it costs as a whole; a cost-gated pass still makes only those rewrites that pay.
+    /// Passes by name, in the order in which they run, until none changes anything. The result
+    /// is kept whatever it costs as a whole; a cost-gated pass still makes only rewrites that
+    /// pay.
     List(Vec<String>),
 }
 
 impl PassSelection {
-    /// These passes, by name.
+    /// Selects passes by name.
     pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self::List(names.into_iter().map(str::to_owned).collect())
     }
 }
 
 impl Options {
-    /// The default pipeline for a target.
+    /// Selects the default pipeline for a target.
     pub fn new(target: Target) -> Self {
         Self {
             target,
@@ -108,60 +110,61 @@ impl Options {
         }
     }
 
-    /// With another pass, for example a [`Rule`](crate::pattern::Rule), whose name no other pass
-    /// has. In a pipeline it runs before the built-in cost-gated passes, in a group of its own, if
-    /// it is cost-gated, and else with those that simplify. In a list of passes it runs where its
-    /// name stands.
+    /// Adds a pass, for example a [`Rule`](crate::pattern::Rule), whose name no other pass has.
+    /// In a pipeline, a cost-gated pass runs before the built-in cost-gated passes, in a group
+    /// of its own; any other pass runs with the passes that simplify. In a list of passes, the
+    /// pass runs where its name stands.
     ///
-    /// A pass that is not cost-gated prepares the module for those that are: a pipeline that has
-    /// built-in cost-gated passes, as the default one, undoes its changes wherever no cost-gated
-    /// pass had a part in them, and returns the module as given if these gain nothing. Where its
-    /// changes are wanted for themselves, name it in a list, or use the pipeline `cleanup`.
+    /// A pass that is not cost-gated prepares the module for the cost-gated ones. A pipeline
+    /// with built-in cost-gated passes, such as the default one, undoes the pass's changes
+    /// wherever no cost-gated pass had a part in them, and returns the original module if those
+    /// gain nothing. To keep the changes of a pass for their own sake, name it in a list, or
+    /// use the pipeline `cleanup`.
     #[must_use]
     pub fn with_pass(mut self, pass: impl Pass + 'static) -> Self {
         self.added.push(AddedPass(Arc::new(pass)));
         self
     }
 
-    /// With another target.
+    /// Sets the target.
     #[must_use]
     pub fn with_target(self, target: Target) -> Self {
         Self { target, ..self }
     }
 
-    /// With floats that may change so far.
+    /// Sets how far floats may change.
     #[must_use]
     pub fn with_float_mode(self, float_mode: FloatMode) -> Self {
         Self { float_mode, ..self }
     }
 
-    /// With another selection of passes.
+    /// Sets the selection of passes.
     #[must_use]
     pub fn with_passes(self, passes: PassSelection) -> Self {
         Self { passes, ..self }
     }
 
-    /// With at most so many cost-gated rewrites.
+    /// Limits the number of cost-gated rewrites.
     #[must_use]
     pub fn with_stop_after(self, rewrites: u64) -> Self {
         Self { stop_after: Some(rewrites), ..self }
     }
 
-    /// With at most so many rounds through the passes.
+    /// Limits the number of rounds through the passes.
     #[must_use]
     pub fn with_max_rounds(self, max_rounds: usize) -> Self {
         Self { max_rounds, ..self }
     }
 
-    /// With modules left as they are that would save less than this part of their cycles.
+    /// Sets the least part of its cycles that a module must save to be changed.
     #[must_use]
     pub fn with_least_saving(self, least_saving: f64) -> Self {
         Self { least_saving, ..self }
     }
 
-    /// With an observer. It is called after every pass that changed the module, with the name of
-    /// the pass and the module, and, with `put-back` as the name, after the parts that gained
-    /// nothing were put back as they were.
+    /// Sets an observer. It is called after every pass that changed the module, with the name
+    /// of the pass and the module. It is also called, with the name `put-back`, after the parts
+    /// that gained nothing were restored.
     #[must_use]
     pub fn with_observer(
         self,
@@ -177,7 +180,7 @@ impl Options {
         }
     }
 
-    /// With something that computes constants.
+    /// Sets the evaluator of constants.
     #[must_use]
     pub fn with_evaluator(self, evaluator: &'static dyn Evaluate) -> Self {
         Self { evaluator: Some(evaluator), ..self }

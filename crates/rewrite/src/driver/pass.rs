@@ -1,4 +1,4 @@
-//! What a pass is.
+//! Defines passes and the context in which they run.
 
 use std::sync::LazyLock;
 
@@ -17,25 +17,25 @@ pub trait Pass: Send + Sync {
     /// The name for `--passes` and reports.
     fn name(&self) -> &'static str;
 
-    /// One line on what it does.
+    /// Describes the pass in one line.
     fn summary(&self) -> &'static str;
 
-    /// The most that it does to floats. Where less is allowed, it keeps to those of its
-    /// rewrites that do no more.
+    /// The largest change that the pass makes to floats. If the options allow less, the pass
+    /// makes only those of its rewrites that the options allow.
     fn class(&self) -> Class;
 
-    /// Whether this is one of the rewrites that the project exists for,
-    /// wherever a pipeline has it. The default one gives a module back
-    /// untouched where none of these found anything to do.
+    /// Whether the pass makes rewrites that must pay for themselves; they are the purpose of
+    /// the project. The default pipeline returns a module unchanged if no cost-gated pass found
+    /// anything to do.
     fn is_cost_gated(&self) -> bool {
         false
     }
 
-    /// Changes the module once, in one sweep, and returns how many changes
-    /// were made. It is called again until it makes none.
+    /// Changes the module once, in one sweep, and returns the number of changes. It is called
+    /// again until it makes none.
     ///
     /// # Errors
-    /// If an edit was refused, which is a bug of the pass.
+    /// Returns an error if an edit was refused, which is a bug of the pass.
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError>;
 }
 
@@ -67,40 +67,40 @@ impl<P: Pass> Pass for LazyLock<P> {
 pub struct Skipped {
     /// The pass.
     pub pass: &'static str,
-    /// Where: the place in its note.
+    /// The place in its note.
     pub place: String,
 }
 
-/// What a pass may look at, and where it reports.
+/// The data that a pass may read, and the place for its notes.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// The machine that costs are weighed on.
     pub target: &'a Target,
-    /// What was computed of it so far.
+    /// The costs computed for the target so far.
     pub memo: &'a Memo,
-    /// How far floats may change.
+    /// The degree to which floats may change.
     pub float_mode: FloatMode,
-    /// A rewrite of arrays that are all smaller than this, in bytes, is not worth what it
-    /// changes: the backend fuses what it recognises.
+    /// The least size in bytes of an array whose rewrite is worthwhile. If all arrays are
+    /// smaller, a rewrite might break a form that the backend recognises and fuses.
     pub least_bytes: u64,
-    /// What computes constants, if there is anything.
+    /// The evaluator of constants, if there is one.
     pub evaluator: Option<&'a dyn Evaluate>,
-    /// No pass lets the module grow beyond so many instructions by copying
-    /// what is called.
+    /// The most instructions to which a pass may grow the module by copying called
+    /// computations.
     pub most_instructions: usize,
-    /// These rewrites are not made.
+    /// Rewrites that are not made.
     pub skipped: &'a [Skipped],
-    /// How many more cost-gated rewrites may be made.
+    /// The number of cost-gated rewrites that may still be made.
     pub fuel: u64,
-    /// What was found and done, in plain words.
+    /// Notes on what the passes found and did, in plain words.
     pub notes: Vec<Note>,
     /// The costs of the module.
     pub(super) costs: Costs<'a>,
 }
 
 impl<'a> Context<'a> {
-    /// The context of a pass that may do all that these options allow, for any array and with
-    /// calls inlined however large the module grows.
+    /// Creates the context of a pass that may do everything the options allow, on arrays of any
+    /// size, and may inline calls however large the module grows.
     pub fn new(options: &'a Options, memo: &'a Memo) -> Self {
         Self {
             target: &options.target,
@@ -116,12 +116,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Costs on the target.
+    /// Returns the cost model of the target.
     pub fn model(&self) -> CostModel<'a> {
         CostModel::new(self.target, self.memo)
     }
 
-    /// The costs of the module as it is.
+    /// Returns the costs of the current module.
     pub(crate) fn ledger(&mut self, module: &mut Module) -> &Ledger<'a> {
         let model = self.model();
         self.costs.ledger(module, model)
@@ -137,7 +137,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The bytes of a value of a shape, without padding.
+/// Returns the bytes of a value of a shape, without padding.
 pub(crate) fn byte_size(shape: &Shape) -> u64 {
     let bytes = |array: &ArrayShape| {
         let elements = array.num_elements().map_or(u64::MAX, i64::unsigned_abs);

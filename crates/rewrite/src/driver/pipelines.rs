@@ -1,35 +1,34 @@
-//! The pipelines that have names.
+//! Defines the named pipelines.
 
 use tilewright_target::Target;
 
-/// Passes by what they are for.
+/// A list of passes, grouped by their purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
-    /// What `--pipeline` calls it.
+    /// The name for `--pipeline`.
     pub name: &'static str,
-    /// One line on what it is for.
+    /// Its purpose in one line.
     pub summary: &'static str,
-    /// The built-in target that it is for, where none is named.
+    /// The built-in target for which it is the default.
     pub target: &'static str,
-    /// These run first, once.
+    /// The passes that run once at the beginning.
     pub first: &'static [&'static str],
-    /// These run until none changes anything, so that the cost-gated passes see modules
-    /// in their simplest form.
+    /// The passes that run until none changes anything, so that the cost-gated passes see
+    /// modules in their simplest form.
     pub cleanup: &'static [&'static str],
-    /// Then the passes of the first of these groups that changes anything, once
-    /// each; and all begins again until none does.
+    /// Groups of cost-gated passes. After the cleanup, the passes of the first group that
+    /// changes anything run once each. Cleanup and groups repeat until none changes anything.
     pub cost_gated: &'static [&'static [&'static str]],
-    /// These run once at the end, after the pipeline has put back, as it was written, all
-    /// that no cost-gated pass had a part in.
+    /// The passes that run once at the end, after the pipeline has restored all code in whose
+    /// changes no cost-gated pass had a part.
     pub last: &'static [&'static str],
 }
 
-/// What every pipeline begins with: the less there is, the less there is to do.
+/// The beginning of every pipeline: a smaller module leaves less work for later passes.
 const FIRST: &[&str] = &["control-flow", "inline", "tuple", "dce"];
 
-/// Everything in its simplest form. What is folded may decide a branch, which is
-/// called then; so whatever one of these makes, another finds in the same round
-/// or the next.
+/// The passes that bring everything into its simplest form. A folded value may decide a branch,
+/// which then becomes a call; another pass handles it in the same round or the next.
 const CLEANUP: &[&str] = &[
     "constant-fold",
     "control-flow",
@@ -48,8 +47,8 @@ const CLEANUP: &[&str] = &[
     "cluster-sibling-reductions",
 ];
 
-/// Small values first, in their cheapest form, then what is weighed beside them.
-/// Whether any of it pays is for the target to say.
+/// Groups that first bring small values into their cheapest form, then weigh the rewrites
+/// beside them. The target decides whether a rewrite pays.
 const COST_GATED: &[&[&str]] = &[
     &["reduce-of-broadcast", "reduce-through-transpose"],
     &["unit-dims"],
@@ -87,7 +86,7 @@ pub const PIPELINES: &[Pipeline] = &[
     },
 ];
 
-/// The pipeline of this name.
+/// Finds the pipeline with this name.
 pub fn pipeline(name: &str) -> Option<&'static Pipeline> {
     PIPELINES.iter().find(|pipeline| pipeline.name == name)
 }

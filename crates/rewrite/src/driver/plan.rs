@@ -1,4 +1,4 @@
-//! The passes of a pipeline, found by their names.
+//! Finds the passes of a pipeline by their names.
 
 use tilewright_ir::Module;
 
@@ -9,17 +9,17 @@ use super::pipelines::pipeline;
 use super::registry;
 use crate::cost::CostModel;
 
-/// Arrays of less than this part of the largest one that the entry takes or returns do not
-/// count, unless they are too large to stay in vector memory.
+/// The divisor that gives the least size of a worthwhile array from the largest one that the
+/// entry takes or returns. Arrays too large for vector memory always count.
 const LEAST_PART: u64 = 64;
 
 pub(super) type PassList<'a> = Vec<&'a dyn Pass>;
 
-/// The passes of a pipeline, found. A list of passes is all cleanup.
+/// The passes of a pipeline. A list of passes is all cleanup.
 #[derive(Default)]
 pub(super) struct Plan<'a> {
-    /// Whether the result is kept whatever it costs: that of a list of passes, and that of a
-    /// pipeline without built-in cost-gated passes, whichever are added.
+    /// Whether the result is kept whatever it costs. This holds for a list of passes, and for a
+    /// pipeline without built-in cost-gated passes, whichever passes are added.
     pub(super) keeps_result: bool,
     pub(super) first: PassList<'a>,
     pub(super) cleanup: PassList<'a>,
@@ -64,9 +64,9 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// How large an array must be for a rewrite of it to be worthwhile; any is where passes
-    /// were named one by one. What the entry takes and returns decides, which no rewrite
-    /// changes.
+    /// Returns the least size of an array whose rewrite is worthwhile; any size is, if passes
+    /// were named one by one. The size follows from the arrays that the entry takes and
+    /// returns, because no rewrite changes them.
     pub(super) fn least_bytes(&self, module: &Module, model: CostModel<'_>) -> u64 {
         let Some(entry) = module.entry().filter(|_| !self.cost_gated.is_empty()) else { return 0 };
         let taken = module.computation(entry).parameters().iter().copied();

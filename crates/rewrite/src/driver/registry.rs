@@ -1,4 +1,4 @@
-//! Every pass, one line each.
+//! Lists every pass, one line each.
 
 use super::pass::Pass;
 use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
@@ -29,7 +29,7 @@ use crate::reshape_motion::unit_dims::UnitDims;
 use crate::sums::factored_sums::FactoredSums;
 use crate::sums::shifted_moments::ShiftedMoments;
 
-/// Every pass, in alphabetical order of its name.
+/// Every pass, in the alphabetical order of the names.
 pub static PASSES: &[&dyn Pass] = &[
     &ALGEBRA,
     &BROADCAST,
@@ -60,7 +60,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &WidenAccumulation,
 ];
 
-/// The pass of this name.
+/// Finds the pass with this name.
 pub fn pass(name: &str) -> Option<&'static dyn Pass> {
     PASSES.iter().copied().find(|pass| pass.name() == name)
 }

@@ -1,4 +1,4 @@
-//! What an optimisation did: counts, times, costs, explanations.
+//! Reports the result of an optimisation: counts, times, costs, explanations.
 
 #[doc(hidden)]
 pub mod table;
@@ -13,56 +13,55 @@ use crate::cost::Cost;
 
 pub use text::Explanation;
 
-/// What was done to a module. `Display` writes the costs before and after and what each pass did;
-/// [`Report::explanation`] has the notes.
+/// The report on the optimisation of a module. `Display` writes the costs before and after and
+/// the changes of each pass; [`Report::explanation`] has the notes.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The name of the target.
     pub target: String,
-    /// The modelled cost before: of the module in its simplest form, which a backend finds
-    /// by itself. So are the figures below.
+    /// The modelled cost before the optimisation, of the module in its simplest form: a backend
+    /// finds that form by itself. The figures below are for the simplest form, too.
     pub before: Cost,
-    /// The modelled cost after.
+    /// The modelled cost after the optimisation.
     pub after: Cost,
-    /// The most bytes in use at once, before and after.
+    /// The peak number of bytes in use, before and after.
     pub peak_live_bytes: [u64; 2],
-    /// The memory sweeps of the entry computation over its largest arrays, before and after: see
-    /// [`crate::cost::memory_sweeps`].
+    /// The memory sweeps of the entry computation over its largest arrays, before and after:
+    /// see [`crate::cost::memory_sweeps`].
     pub memory_sweeps: [usize; 2],
     /// Each pass of the pipeline, in order of first run.
     pub passes: Vec<PassReport>,
-    /// Why it stopped.
+    /// The reason why it stopped.
     pub stopped: StopReason,
-    /// What was found, done and left, in plain words.
+    /// Notes on what was found, rewritten and left, in plain words.
     pub notes: Vec<Note>,
-    /// Whether the module was given back untouched, because nothing that
-    /// pays was found.
+    /// Whether the module was returned unchanged, because no rewrite that pays was found.
     pub unchanged: bool,
-    /// Why the ratio of the costs may differ from the ratio of the times, if there is a reason:
-    /// the module has loops, whose trip counts the cost model does not know, or branches, of
-    /// which only one runs.
+    /// The reason, if any, why the ratio of the costs may differ from the ratio of the times:
+    /// the cost model does not know the trip counts of loops, and only one branch of a
+    /// conditional runs.
     pub caveat: Option<&'static str>,
 }
 
-/// The [`Report::caveat`] of a module.
+/// Returns the [`Report::caveat`] of a module.
 pub(super) fn caveat(module: &Module) -> Option<&'static str> {
     let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
     let repeats = all.any(|id| matches!(module.op(id), Op::While(_) | Op::Conditional(_)));
     repeats.then_some("bodies of loops count once, and so does every branch of a conditional")
 }
 
-/// What one pass did, over all its runs.
+/// The work of one pass, summed over all its runs.
 #[derive(Clone, Debug)]
 pub struct PassReport {
     /// Its name.
     pub name: &'static str,
-    /// How many changes it made.
+    /// The number of changes.
     pub changes: usize,
-    /// How long it took.
+    /// The time it took.
     pub time: Duration,
 }
 
-/// Why an optimisation stopped.
+/// The reason why an optimisation stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// No pass finds anything more to do.
@@ -74,7 +73,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fixpoint => "fixpoint",
@@ -84,25 +83,25 @@ impl StopReason {
     }
 }
 
-/// Whether something was done.
+/// The outcome of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It was rewritten.
+    /// The code was rewritten.
     Done,
-    /// It was left as it is.
+    /// The code was left as it is.
     Left,
 }
 
-/// One thing that was found.
+/// A finding of a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
     /// The pass that found it.
     pub pass: &'static str,
-    /// Whether it was rewritten.
+    /// The outcome.
     pub verdict: Verdict,
-    /// Where, in the user's words: framework names and source lines.
+    /// The place in the user's words: framework names and source lines.
     pub place: String,
-    /// What was found, what was done or why not, what it saves.
+    /// The finding, what was done or why nothing was done, and the savings.
     pub text: String,
 }
 
@@ -116,8 +115,8 @@ impl fmt::Display for Note {
     }
 }
 
-/// How a user knows an instruction: by its framework name and source line,
-/// else by its name in the text.
+/// Names an instruction as its user knows it: by its framework name and source line, or else by
+/// its name in the text.
 pub(crate) fn place_of(module: &Module, id: InstId) -> String {
     let name = module.name_of(id);
     let Some(metadata) = module.metadata(id) else { return format!("`{name}`") };

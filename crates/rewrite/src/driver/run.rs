@@ -1,4 +1,4 @@
-//! A module on its way through the passes of a plan.
+//! Takes a module through the passes of a plan.
 
 use std::time::Instant;
 
@@ -16,11 +16,10 @@ use super::plan::{PassList, Plan};
 use super::report::{Note, PassReport, StopReason, Verdict};
 use crate::cost::{CostModel, Memo, pays};
 
-/// Past this many times the instructions that it began with, no calls are
-/// inlined.
+/// The factor by which inlined calls may grow the module's number of instructions.
 const GROWTH: usize = 4;
 
-/// Small modules may always grow to this many instructions.
+/// The number of instructions to which small modules may always grow.
 const ALWAYS: usize = 10_000;
 
 /// A module in its simplest form, between two runs of cost-gated passes.
@@ -29,22 +28,22 @@ pub(super) struct Snapshot {
     pub(super) module: Module,
     pub(super) cycles: f64,
     notes: Vec<Note>,
-    /// What each pass had done.
+    /// The number of changes that each pass had made.
     changes: Vec<(&'static str, usize)>,
     cost_gated: usize,
 }
 
-/// What the passes of a cost-gated group did when they ran once.
+/// The result of running the passes of a cost-gated group once.
 #[derive(Default, PartialEq, Eq, Hash)]
 struct Turn {
-    /// The place of the group.
+    /// The place of the group in the pipeline.
     group: usize,
     changes: usize,
-    /// The rewrites, as far as the passes tell of them.
+    /// The rewrites that the passes noted.
     made: Vec<Note>,
 }
 
-/// An optimisation under way.
+/// A running optimisation.
 pub(super) struct Run<'a> {
     pub(super) module: Module,
     options: &'a Options,
@@ -54,16 +53,16 @@ pub(super) struct Run<'a> {
     fuel: u64,
     pub(super) passes: Vec<PassReport>,
     pub(super) notes: Vec<Note>,
-    /// What was done and undone.
+    /// Notes on rewrites that were undone.
     pub(super) rolled_back: Vec<Note>,
     pub(super) cost_gated: usize,
     /// The module in its simplest form, before any cost-gated rewrite.
     pub(super) simplest: Option<(Module, Figures)>,
     /// The costs of the module.
     costs: Costs<'a>,
-    /// How often the module was changed.
+    /// The number of times that the module was changed.
     version: usize,
-    /// The version that each pass last left as it was, without a word.
+    /// The version that each pass last left unchanged without a note.
     settled: FxHashMap<&'static str, usize>,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
@@ -95,19 +94,20 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Cleans up and runs the cost-gated passes, until neither changes anything. A round of
-    /// theirs is rolled back where the module does not cost less for it, so that rewrites
-    /// which pay one by one cannot go round in circles.
+    /// Runs the cleanup and the cost-gated passes until neither changes anything. Rolls back a
+    /// round of cost-gated passes that does not lower the module's cost, so that rewrites which
+    /// pay one by one cannot go round in circles.
     pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot> = None;
         let mut trail = Trail::default();
-        // The cost-gated group that had its turn, and the rewrites of groups that were rolled back.
+        // The last cost-gated group that ran, and the rewrites of groups that were rolled back.
         let (mut turn, mut refused) = (Turn::default(), FxHashSet::default());
         if plan.cleanup.iter().any(|pass| pass.is_cost_gated()) {
             trail.leads_back_to(self.snapshot());
         }
         for _ in 0..self.options.max_rounds {
-            // What was left may have become possible: only the last word counts.
+            // A rewrite that was left may have become possible, so only the last round's
+            // reasons count.
             self.notes.retain(|note| note.verdict == Verdict::Done);
             let made = self.cost_gated;
             let cleaned = self.all(&plan.cleanup)?;
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
         self.version == 0
     }
 
-    /// What is modelled of the module as it is.
+    /// Computes the modelled figures of the current module.
     pub(super) fn figures(&mut self) -> Figures {
         let model = self.model();
         let ledger = self.costs.ledger(&mut self.module, model);
@@ -181,13 +181,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Undoes what was done since, and says so.
+    /// Returns to a snapshot and notes the roll-back.
     fn roll_back(&mut self, best: Snapshot, cycles: f64) {
         self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
         self.restore(best);
     }
 
-    /// Undoes what was done since; what was left stays said.
+    /// Returns to a snapshot, but keeps the notes on what was left.
     fn restore(&mut self, best: Snapshot) {
         let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
         let mut notes = best.notes;
@@ -207,9 +207,9 @@ impl<'a> Run<'a> {
         passes.iter().try_fold(0, |changes, &pass| Ok(changes + self.pass(pass)?))
     }
 
-    /// The turn of the first of these groups, from the `first` on, that changes the module as it
-    /// is `now`. A group that makes the rewrites of a refused one is not judged again: each
-    /// saves as many cycles by itself as it did then.
+    /// Runs the groups from the `first` on until one changes the module, which is `now`.
+    /// Returns that group's turn. A group that makes the rewrites of a refused turn is undone
+    /// and not judged again: each of these rewrites saves as many cycles as it did then.
     fn next_turn(
         &mut self,
         groups: &[PassList<'_>],
@@ -276,7 +276,7 @@ impl<'a> Run<'a> {
         Ok(changes)
     }
 
-    /// Every pass is held to the verifier.
+    /// Verifies the module after a pass.
     fn check(&mut self, pass: &dyn Pass) -> Result<(), OptimizeError> {
         let module = std::mem::take(&mut self.module);
         match verify(module) {
@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Says that rewrites which paid one by one did not pay together.
+/// Writes the note on rewrites that paid one by one but not together.
 pub(super) fn whole_left(before: f64, after: f64, options: &Options) -> Note {
     let target = &options.target.name;
     let why = if pays(after, before) {

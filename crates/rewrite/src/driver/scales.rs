@@ -1,5 +1,4 @@
-//! Weighs a module as a whole, for rewrites that change what many instructions wait
-//! for.
+//! Weighs a module as a whole, for rewrites that change what many instructions wait for.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
@@ -9,36 +8,37 @@ use super::pass::{Context, Pass};
 use crate::canonicalize::dce::remove_unused;
 use crate::cost::{Ledger, pays};
 
-/// For so many instructions, all in all, a module is weighed to decide on groups.
+/// The most instructions, summed over all weighings of a module, up to which groups are decided
+/// one by one.
 const MOST_WEIGHED: usize = 1 << 20;
 
-/// How many of so many groups are decided on at once: one, unless the module is large.
+/// Returns how many of the groups are decided together: one, unless the module is large.
 pub(crate) fn together(module: &Module, groups: usize) -> usize {
     let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
     groups.div_ceil(asked).max(1)
 }
 
-/// A rewrite may make a module hold so much more at once, in percent, besides what
-/// stays in vector memory.
+/// The percentage by which a rewrite may raise the module's peak memory, on top of the size of
+/// vector memory.
 const MORE_MEMORY: u64 = 5;
 
-/// What to say of a rewrite: where it is, and what it does.
+/// The words for a rewrite: its place and its effect.
 pub(crate) struct Words {
     pub(crate) place: String,
     pub(crate) what: String,
 }
 
-/// What to say of an edit, and what it gives back.
+/// The words for an edit, and the edit's result.
 pub(crate) type Edited<T> = (Words, T);
 
-/// A module on the scales, which weighs what it is without its dead code. It is rewritten
-/// through these alone; with the first rewrite that is kept, the dead code goes.
+/// A module on the scales; its dead code does not count. All rewrites go through the scales.
+/// The first rewrite that is kept removes the dead code.
 pub(crate) struct Scales<'a> {
     ledger: Ledger<'a>,
     /// The moment when the module was put on the scales.
     since: Moment,
     effectful: FxHashSet<CompId>,
-    /// Dead code that is still there.
+    /// The dead code that is still in the module.
     dead: Vec<InstId>,
     cycles: f64,
     memory_sweeps: usize,
@@ -73,11 +73,11 @@ impl<'a> Scales<'a> {
 
     /// Takes the module off the scales.
     pub(crate) fn leave(self, cx: &mut Context<'a>) {
-        // Dead code that is still there was removed and put back since.
+        // The remaining dead code was removed and restored since.
         cx.costs.give_back((self.ledger, self.since));
     }
 
-    /// The cycles that the module would take after an edit.
+    /// Computes the cycles of the module after an edit.
     pub(crate) fn cycles_after(
         &mut self,
         module: &mut Module,
@@ -89,8 +89,8 @@ impl<'a> Scales<'a> {
         done
     }
 
-    /// Makes an edit if that pays, and says so, and what it does, or why not. What the edit
-    /// gives back if it was made; nothing if there was nothing to edit, either.
+    /// Makes an edit if it pays, and notes its effect, or why it was not made. Returns the
+    /// edit's result if it was made, and `None` otherwise or if there was nothing to edit.
     pub(crate) fn attempt<T>(
         &mut self,
         pass: &dyn Pass,
@@ -115,12 +115,12 @@ impl<'a> Scales<'a> {
         made
     }
 
-    /// Notes that a rewrite would cost more than it saves, which was found before.
+    /// Notes that a rewrite would cost more than it saves, as found before.
     pub(crate) fn refuse(&self, pass: &dyn Pass, words: Words, cycles: f64, cx: &mut Context<'_>) {
         cx.accept(pass.name(), self.candidate(words, cycles));
     }
 
-    /// Whether a rewrite pays after which the module takes so many cycles.
+    /// Checks whether a rewrite pays, given the cycles of the module after it.
     pub(crate) fn would_pay(&self, cycles: f64) -> bool {
         pays(self.cycles, cycles)
     }
@@ -130,8 +130,8 @@ impl<'a> Scales<'a> {
         Candidate { place, done: what.clone(), would: what, also: String::new(), cycles }
     }
 
-    /// Whether the module on trial is to be kept: it takes fewer cycles, and holds no more at
-    /// once than it may. If so, its weight is that of the module.
+    /// Decides whether to keep the module on trial: it must take fewer cycles, and its peak
+    /// memory must stay within the limit. If it is kept, its weight becomes that of the module.
     fn is_taken(
         &mut self,
         pass: &dyn Pass,
@@ -172,7 +172,7 @@ impl<'a> Scales<'a> {
         is_taken
     }
 
-    /// Removes what nothing uses after the edits on trial; the cycles that the module takes.
+    /// Removes the code that the edits on trial leave unused. Returns the module's cycles.
     fn weigh(&mut self, module: &mut Module) -> Result<f64, EditError> {
         let mut next: Vec<InstId> = self.dead.clone();
         next.extend(module.tried());

@@ -1,9 +1,9 @@
-//! Sweeps of rewrites that are made wherever they apply.
+//! Runs sweeps of rewrites that are made wherever they apply.
 
 use tilewright_ir::{EditError, InstId, Module, Patch};
 
-/// Goes once over all that is used, and does what `simpler` finds; the number
-/// of changes.
+/// Visits all used instructions once and applies the simplification that `simpler` finds.
+/// Returns the number of changes.
 pub(crate) fn simplify(
     module: &mut Module,
     simpler: impl Fn(&Module, InstId) -> Option<Patch>,

@@ -1,11 +1,11 @@
-//! Tables of text. All reports of the workspace are made of these.
+//! Formats tables of text. All reports of the workspace use it.
 
 use std::borrow::Cow;
 
-/// Number of characters after which a cell of free text is cut.
+/// The number of characters after which a cell of free text is cut.
 const LONGEST_CELL: usize = 120;
 
-/// A text, cut if it does not fit a line.
+/// Cuts a text that does not fit a line.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST_CELL) {
         None => text.into(),
@@ -13,8 +13,8 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Rows in columns, each as wide as its widest cell. Columns for which `right` is true, by their
-/// number, are flush right, as numbers are.
+/// Formats rows in columns, each as wide as its widest cell. Columns for whose number `right`
+/// returns true are flush right, as numbers are.
 pub fn aligned<const N: usize, T: AsRef<str>>(rows: &[[T; N]], right: fn(usize) -> bool) -> String {
     let mut widths = [0; N];
     for row in rows {
@@ -38,13 +38,13 @@ pub fn aligned<const N: usize, T: AsRef<str>>(rows: &[[T; N]], right: fn(usize) 
     text
 }
 
-/// A count with a noun: `1 output`, `2 outputs`.
+/// Formats a count with a noun: `1 output`, `2 outputs`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// A count with its thousands apart: `1_234_567`.
+/// Formats a count with separated thousands: `1_234_567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -57,7 +57,7 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// Cycles, rounded to whole ones.
+/// Formats cycles, rounded to whole ones.
 pub fn cycles(cycles: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     count(cycles.round() as u64)

@@ -1,11 +1,11 @@
-//! Reports as text.
+//! Writes reports as text.
 
 use std::fmt;
 
 use super::table::{aligned, count, cycles};
 use super::{Note, Report, StopReason, Verdict};
 
-/// The costs before and after, and the changes of each pass.
+/// Writes the costs before and after, and the changes of each pass.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { target, caveat, .. } = self;
@@ -34,12 +34,13 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The notes as text: the rewrites, then what was left as it is with the reason.
+    /// Returns the notes as text: first the rewrites, then what was left as it is, with the
+    /// reason.
     pub fn explanation(&self) -> Explanation<'_> {
         Explanation(&self.notes)
     }
 
-    /// The table of costs.
+    /// Returns the table of costs.
     fn costs(&self) -> String {
         let Self { before, after, .. } = self;
         let mut rows = vec![["", "before", "after", "before / after"].map(str::to_owned)];

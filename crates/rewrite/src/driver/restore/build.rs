@@ -1,12 +1,12 @@
-//! A module with some of the changes that were made to it.
+//! Builds a module with some of the changes that were made to it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
 
 use super::diff::{Edge, has, is_free, waits_for};
 
-/// The old module with the new values of these edges. `None` where a new value acts outside
-/// of the module: what it was made of, which stays, does so already.
+/// Builds the old module with the new values of these edges. Returns `None` if a new value has
+/// effects outside of the module: the old instruction stays and has these effects already.
 pub(super) fn build(
     old: &Module,
     new: &Module,
@@ -49,7 +49,7 @@ struct Import<'a> {
     old: &'a Module,
     new: &'a Module,
     module: Module,
-    /// The copies of new instructions that may be used behind them all.
+    /// The copies of new instructions that may be used anywhere behind them.
     made: FxHashMap<InstId, InstId>,
     /// The computations of the old module, and the copies of new ones.
     computations: FxHashMap<CompId, CompId>,
@@ -57,7 +57,7 @@ struct Import<'a> {
     places: FxHashMap<InstId, usize>,
     /// The first of equal constants in each computation of the old module.
     constants: FxHashMap<(CompId, &'a Op), InstId>,
-    /// The copy of each new constant that stands first, and the place before which it does.
+    /// The earliest copy of each new constant, and the place before which it stands.
     copies: FxHashMap<InstId, (usize, InstId)>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Import<'a> {
 }
 
 impl Import<'_> {
-    /// All that the values of edges are made of, as far as it is new.
+    /// Collects the new instructions and computations that the values of the edges depend on.
     fn wanted(&self, edges: &[Edge]) -> Wanted {
         let new = self.new;
         let mut wanted = Wanted::default();
@@ -110,7 +110,7 @@ impl Import<'_> {
         let new = self.new;
         let old = |id: &CompId| self.computations.contains_key(id);
         let is_old: Vec<bool> = new.computations().iter().map(old).collect();
-        // A computation stands before those that call it, here as in the new module.
+        // A computation stands before its callers, here as in the new module.
         for (place, &id) in new.computations().iter().enumerate() {
             if wanted.computations.contains(&id) {
                 let later = new.computations().iter().zip(&is_old).skip(place);
@@ -123,7 +123,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A computation that is new, before one that is not.
+    /// Copies a new computation, placed before one of the old module.
     fn computation(&mut self, id: CompId, next: Option<CompId>) -> Result<(), EditError> {
         let name = self.new.computation(id).name();
         let made = match next {
@@ -140,7 +140,8 @@ impl Import<'_> {
         }
     }
 
-    /// The instructions that are new in a computation, each before the next one that stays.
+    /// Copies the new instructions of a computation, each placed before the next one of the old
+    /// module.
     fn instructions(
         &mut self,
         computation: CompId,
@@ -162,8 +163,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A value of the new module, for a user at a position. A constant that is new is
-    /// copied to just before its user, unless an equal one stands before already.
+    /// Returns a value of the new module for a user at a position. A new constant is copied to
+    /// just before its user, unless an equal one already stands before it.
     fn value(&mut self, id: InstId, position: Position) -> Result<InstId, EditError> {
         if has(self.old, id) {
             return Ok(id);
@@ -185,7 +186,7 @@ impl Import<'_> {
         }
     }
 
-    /// Before which instruction of the old module a position is, in the order of its
+    /// Returns the place of a position: that of the old module's next instruction in its
     /// computation.
     fn place(&self, position: Position) -> usize {
         let place = match position {
@@ -195,7 +196,7 @@ impl Import<'_> {
         place.unwrap_or(usize::MAX)
     }
 
-    /// A constant of the old module that is equal, and stands before a position.
+    /// Finds an equal constant of the old module that stands before a position.
     fn constant_before(&self, id: InstId, position: Position) -> Option<InstId> {
         let computation = match position {
             Position::Before(next) => self.module.instruction(next).parent()?,
@@ -236,7 +237,7 @@ impl Import<'_> {
     }
 }
 
-/// Removes the instructions and computations that were used before and are no more.
+/// Removes the instructions and computations that were used before and are unused now.
 fn drop_unused(old: &Module, module: &mut Module) -> Result<(), EditError> {
     let effectful = module.effectful_computations();
     for computation in old.computations() {
@@ -256,8 +257,8 @@ fn drop_unused(old: &Module, module: &mut Module) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Puts operands before their users: a rewrite may rely on a pass that moved instructions.
-/// Instructions that stand in order stay in their order.
+/// Moves operands before their users: a rewrite may rely on a pass that moved instructions.
+/// Instructions that are in order keep their order.
 fn put_in_order(module: &mut Module, computation: CompId) -> Result<(), EditError> {
     let before: Vec<InstId> = module.instructions(computation).collect();
     let mut order: Vec<InstId> = Vec::with_capacity(before.len());

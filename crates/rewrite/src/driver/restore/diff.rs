@@ -1,31 +1,31 @@
-//! In what a module differs from the one that it was made of.
+//! Finds the differences between a module and the original.
 
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashSet;
 use tilewright_ir::entity::Entity as _;
 use tilewright_ir::{CompId, InstId, Module, Op};
 
-/// A value in the place of another one that is equal.
+/// A use of a value that now takes another, equal value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Edge {
-    /// In which computation.
+    /// The computation of the use.
     pub(super) computation: CompId,
-    /// The instruction that takes it, and as which operand; none for the root.
+    /// The user and the operand's number; `None` for the root.
     pub(super) user: Option<(InstId, usize)>,
-    /// The operand, or the root, of the old module.
+    /// The operand, or the root, in the old module.
     pub(super) from: InstId,
-    /// That of the new one.
+    /// The operand, or the root, in the new module.
     pub(super) to: InstId,
 }
 
-/// Whether an instruction was made in a module, and not removed from its computation since.
+/// Checks whether an instruction was made in a module and is still in its computation.
 pub(super) fn has(module: &Module, id: InstId) -> bool {
     id.index() < module.instruction_bound() && module.instruction(id).parent().is_some()
 }
 
-/// In what a module differs from the one that it was made of, by way of its simplest form,
-/// as far as a cost-gated pass had a part in it; in the order of the old module. `None` where an
-/// instruction that both have is another one in each, or takes values of another shape.
+/// Finds the differences between a module and the original in which a cost-gated pass had a
+/// part, in the order of the old module; `simplest` is the form between them. Returns `None` if
+/// an instruction of both modules has a different op or operands of other shapes.
 pub(super) fn edges_of_gains(old: &Module, simplest: &Module, new: &Module) -> Option<Vec<Edge>> {
     if old.entry() != new.entry() {
         return None;
@@ -70,12 +70,12 @@ fn add_edges(old: &Module, new: &Module, computation: CompId, edges: &mut Vec<Ed
     }
 }
 
-/// The control predecessors of an instruction.
+/// Returns the control predecessors of an instruction.
 pub(super) fn waits_for(module: &Module, id: InstId) -> &[InstId] {
     module.extras(id).map_or(&[], |extras| &extras.control_predecessors)
 }
 
-/// Instructions that come and go together, being operands of each other.
+/// Groups of instructions that come and go together, because they are operands of each other.
 struct Groups<'a> {
     old: &'a Module,
     simplest: &'a Module,
@@ -89,7 +89,7 @@ impl<'a> Groups<'a> {
         Self { old, simplest, new, joined }
     }
 
-    /// The edges of groups of which not all was in the simplest form already.
+    /// Returns the edges of the groups that were not completely in the simplest form already.
     fn edges_of_gains(mut self, mut edges: Vec<Edge>) -> Vec<Edge> {
         let (old, new) = (self.old, self.new);
         self.join_operands(old, new);
@@ -116,7 +116,8 @@ impl<'a> Groups<'a> {
         self.joined.find(if goes { edge.from } else { edge.to }.index())
     }
 
-    /// Joins what one module has and the other has not with its operands of that kind.
+    /// Joins each instruction that only one of the modules has with its operands of the same
+    /// kind.
     fn join_operands(&mut self, one: &Module, other: &Module) {
         for id in all(one).filter(|&id| comes_or_goes(one, other, id)) {
             for &operand in one.operands(id) {
@@ -139,14 +140,14 @@ fn all(module: &Module) -> impl Iterator<Item = InstId> + '_ {
     module.computations().iter().flat_map(|&computation| module.instructions(computation))
 }
 
-/// Whether one module has an instruction that the other has not, and that costs something:
-/// constants do not tie together those who use them.
+/// Checks whether only the one module has an instruction that costs something. Constants do not
+/// tie their users together.
 fn comes_or_goes(one: &Module, other: &Module, id: InstId) -> bool {
     has(one, id) && !has(other, id) && !is_free(one, id)
 }
 
-/// Whether an instruction costs nothing to compute again: a constant, also broadcast, or an
-/// iota.
+/// Checks whether an instruction costs nothing to recompute: a constant, a broadcast constant,
+/// or an iota.
 pub(super) fn is_free(module: &Module, id: InstId) -> bool {
     match (module.op(id), module.operands(id)) {
         (Op::Constant(_) | Op::Iota(_), _) => true,

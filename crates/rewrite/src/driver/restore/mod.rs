@@ -1,11 +1,11 @@
-//! Undoes the changes that no cost-gated pass had a part in: the module that comes out differs
-//! from the one that went in around what was gained alone.
+//! Undoes the changes in which no cost-gated pass had a part. The resulting module differs from
+//! the original only around the gains.
 //!
-//! A run brings all of a module into its simplest form first, so that the cost-gated passes find what
-//! pays. Backends do so themselves, and some know what they fuse by the form in which it is
-//! usually written. Passes put equal values in each other's place, so that an instruction
-//! that is still there computes what it did; where its operands differ, the old one and the
-//! new one are equal. So each such difference can be undone, whatever becomes of the others.
+//! A run first brings the whole module into its simplest form, so that the cost-gated passes
+//! find the rewrites that pay. Backends do this themselves, and some recognise what they fuse
+//! by its usual form. Passes only replace values by equal ones. An instruction that is still
+//! there therefore computes the same value; where its operands differ, the old one and the new
+//! one are equal. So each difference can be undone independently of the others.
 
 mod build;
 mod diff;
@@ -16,8 +16,9 @@ use tilewright_ir::verify::{Verified, verify};
 use build::build;
 use diff::edges_of_gains;
 
-/// The original module with those changes alone in which a cost-gated pass had a part; `simplest` is
-/// the module that the cost-gated passes began with. `None` where changes cannot be told apart.
+/// Restores the original module except for the changes in which a cost-gated pass had a part;
+/// `simplest` is the module with which the cost-gated passes began. Returns `None` if the
+/// changes cannot be told apart.
 pub(super) fn restored(original: &Module, simplest: &Module, changed: &Module) -> Option<Verified> {
     let edges = edges_of_gains(original, simplest, changed)?;
     verify(build(original, changed, &edges).ok()??).ok()

@@ -1,4 +1,4 @@
-//! Passes that go round in circles.
+//! Tests passes that go round in circles.
 
 use tilewright_ir::{
     Builder, EditError, ElementType, InstId, Op, Opcode, Patch, Shape, Value, Verified,
@@ -8,7 +8,7 @@ use tilewright_target::Target;
 use super::*;
 use crate::driver::numbers::Class;
 
-/// Makes the next instruction the root, after the last the first.
+/// Makes the next instruction the root, and after the last one the first.
 struct Round;
 
 impl Pass for Round {
@@ -38,7 +38,7 @@ impl Pass for Round {
     }
 }
 
-/// Three values, of which the last is the result.
+/// Builds three values; the last one is the result.
 fn three() -> Verified {
     let mut b = Builder::new("three");
     let x = b.parameter("x", Shape::array(ElementType::F32, [8, 128])).expect("a parameter");
@@ -47,7 +47,7 @@ fn three() -> Verified {
     b.finish(z).expect("a module")
 }
 
-/// A run of three instructions at most that has not begun.
+/// Creates a run of at most three instructions that has not begun.
 fn run_of<'a>(
     before: &Module,
     options: &'a Options,
@@ -75,7 +75,7 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     assert!(run.notes.is_empty(), "{:?}", run.notes);
 }
 
-/// Adds an instruction that nothing needs, whenever it is asked.
+/// Adds an unneeded instruction whenever it runs.
 struct Worse;
 
 impl Pass for Worse {
@@ -159,6 +159,6 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
         run.passes.iter().map(|report| (report.name, report.changes)).collect();
     assert_eq!(done, [("worse", 0), ("better", 1)]);
     assert_eq!(run.cost_gated, 1);
-    // Twice before the one that pays, three times after it.
+    // It runs twice before the pass that pays, and three times after it.
     assert_eq!(run.rolled_back.len(), 5, "{:?}", run.rolled_back);
 }
