@@ -61,7 +61,7 @@ fn costs(cost: &Cost) -> String {
     )
 }
 
-/// The entry computation, without metadata, as short as it can be read back.
+/// Returns the entry computation, without metadata, as short as it can be read back.
 fn entry(module: &Verified) -> String {
     let options = PrintOptions { form: Form::Short, ..PrintOptions::default() };
     let text = tilewright::text::print(module, &options).expect("text");

@@ -56,7 +56,7 @@ pub(crate) enum Stream {
 }
 
 impl Command {
-    /// Where the report goes as JSON, if it is asked for: to stderr where a result goes
+    /// Returns where the report goes as JSON, if it is asked for: to stderr where a result goes
     /// to stdout.
     pub(crate) fn json(&self) -> Option<Stream> {
         let (json, stream) = match self {
@@ -107,7 +107,7 @@ pub(crate) struct Optimisation {
 }
 
 impl Optimisation {
-    /// The name of the target, or its file.
+    /// Returns the name of the target, or its file.
     pub(crate) fn target(&self) -> &str {
         let pipeline = self.pipeline.as_deref().and_then(tilewright::pipeline);
         let default = pipeline.map_or(tilewright::Target::DEFAULT, |pipeline| pipeline.target);
@@ -156,7 +156,7 @@ enum Padding {
 }
 
 impl Form {
-    /// The form asked for.
+    /// Returns the form asked for.
     pub(crate) fn emit(&self) -> Option<Emit> {
         self.emit.map(|emit| match emit {
             EmitArg::Hlo => Emit::Hlo,
@@ -164,7 +164,7 @@ impl Form {
         })
     }
 
-    /// The options of the library.
+    /// Returns the options of the library.
     pub(crate) fn options(&self) -> PrintOptions {
         let form = match self.form {
             TextForm::Default => PrintForm::Default,
@@ -194,7 +194,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The limits of the library.
+    /// Returns the limits of the library.
     pub(crate) fn limits(&self) -> Limits {
         Limits { max_steps: self.max_steps, max_bytes: self.max_bytes }
     }
@@ -214,8 +214,8 @@ pub(crate) struct DeviceCount {
 }
 
 impl DeviceCount {
-    /// The devices asked for, with what a header says where nothing was asked
-    /// for; `None` if there is no need to say.
+    /// Returns the devices asked for, with what a header says where nothing was asked for;
+    /// `None` if there is no need to say.
     pub(crate) fn asked(&self, header: Devices) -> Option<Devices> {
         let Self { replicas, partitions } = self;
         (replicas.is_some() || partitions.is_some()).then(|| Devices {
@@ -239,7 +239,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     scaled(text, 1024)
 }
 
-/// A number that may end in K, M or G: once, twice or thrice the factor.
+/// Returns a number that may end in K, M or G: once, twice or thrice the factor.
 fn scaled(text: &str, factor: u64) -> Result<u64, String> {
     let power = match text.chars().last() {
         Some('k' | 'K') => 1,

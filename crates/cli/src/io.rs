@@ -15,7 +15,7 @@ use tilewright::{Emit, Error, Loaded};
 
 use crate::args::Cli;
 
-/// The path that means stdin or stdout.
+/// Returns the path that means stdin or stdout.
 fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -42,7 +42,7 @@ pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
     }
 }
 
-/// The arrays that infeed instructions read; none without a file.
+/// Returns the arrays that infeed instructions read; none without a file.
 pub(crate) fn infeed(path: Option<&Path>) -> Result<Vec<Literal>, Error> {
     path.map_or(Ok(Vec::new()), tilewright::read_infeed)
 }
@@ -63,8 +63,8 @@ impl Output {
         }
     }
 
-    /// The form in which a module goes there: the one asked for, else that of
-    /// the file's name.
+    /// Returns the form in which a module goes there: the one asked for, else that of the
+    /// file's name.
     pub(crate) fn form(&self, asked: Option<Emit>) -> Result<Emit, Error> {
         match (asked, self) {
             (Some(emit), _) => Ok(emit),
@@ -108,7 +108,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A new file in the folder of `path`.
+/// Returns a new file in the folder of `path`.
 fn create_beside(path: &Path, name: &std::ffi::OsStr) -> io::Result<(PathBuf, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -147,17 +147,17 @@ pub(crate) fn warn(warnings: &[String]) {
     to_stderr(&warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>());
 }
 
-/// Whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
+/// Checks whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
 pub(crate) fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A report as text or as JSON, ended by a newline.
+/// Returns a report as text or as JSON, ended by a newline.
 pub(crate) fn report<T: Display + Serialize>(report: &T, as_json: bool) -> Result<String> {
     if as_json { json(report) } else { Ok(format!("{report}\n")) }
 }
 
-/// A value as JSON, ended by a newline.
+/// Returns a value as JSON, ended by a newline.
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
     text.push('\n');

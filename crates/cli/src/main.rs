@@ -71,7 +71,7 @@ fn as_json(error: &anyhow::Error) -> String {
     io::json(&report).unwrap_or_else(|_| describe(error))
 }
 
-/// An error as people read it.
+/// Returns an error as people read it.
 fn describe(error: &anyhow::Error) -> String {
     match error.downcast_ref::<tilewright::Error>() {
         Some(error) => error.render(io::colours()),

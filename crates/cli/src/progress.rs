@@ -69,7 +69,7 @@ struct End(#[expect(dead_code, reason = "to be dropped")] Sender<()>);
 /// Goes back to the beginning of the line and clears it.
 const ERASE: &str = "\r\x1b[2K";
 
-/// The progress of the evaluation that made the most steps since the last time.
+/// Returns the progress of the evaluation that made the most steps since the last time.
 pub(crate) fn of_evaluations<'a>(
     watched: &'a [Watched<'a>],
 ) -> impl FnMut() -> Option<String> + Send + 'a {
@@ -110,7 +110,7 @@ impl Passes {
         *changed = (changed.0.saturating_add(1), name);
     }
 
-    /// How often passes changed the module so far.
+    /// Returns how often passes changed the module so far.
     pub(crate) fn line(&self) -> String {
         match *self.changed.lock().unwrap_or_else(PoisonError::into_inner) {
             (0, _) => "optimising".to_owned(),

@@ -114,7 +114,7 @@ impl Tolerances {
         Self { relative }
     }
 
-    /// The tolerance for results of a type.
+    /// Returns the tolerance for results of a type.
     pub fn of(&self, element_type: ElementType) -> Tolerance {
         let tolerance = Tolerance::of(element_type);
         if tolerance == Tolerance::EXACT {
@@ -124,7 +124,7 @@ impl Tolerances {
     }
 }
 
-/// Whether an instruction computes elements anew, rather than moving them.
+/// Checks whether an instruction computes elements anew, rather than moving them.
 fn rounds(module: &Module, id: InstId) -> bool {
     let opcode = module.opcode(id);
     !opcode.family().moves_elements_only() && opcode != Opcode::Select
@@ -238,7 +238,7 @@ fn comparison(index: usize, actual: &ArrayLiteral, worst: Worst) -> Comparison {
     }
 }
 
-/// The index of the element at a place of a row-major array.
+/// Returns the index of the element at a place of a row-major array.
 fn position(mut place: usize, dims: &[i64]) -> Dims {
     let mut index: Dims = dims.into();
     for (slot, &size) in index.iter_mut().zip(dims).rev() {
@@ -368,7 +368,7 @@ pub(crate) fn are_finite(data: &Data, element_type: ElementType) -> Vec<bool> {
     with_data!(data, values => values.iter().map(|v| v.magnitude().is_finite()).collect())
 }
 
-/// The distance between each two elements.
+/// Returns the distance between each two elements.
 fn gaps(a: &ArrayLiteral, b: &ArrayLiteral) -> Vec<f64> {
     with_data!(a.data(), a => match b.data().as_slice() {
         Some(b) => a.iter().zip(b).map(|(&a, &b)| Distance::gap(a, b).abs).collect(),

@@ -99,7 +99,7 @@ pub enum EvalError {
 }
 
 impl EvalError {
-    /// The instruction that could not be evaluated, where it is one.
+    /// Returns the instruction that could not be evaluated, where it is one.
     pub fn instruction(&self) -> Option<&str> {
         match self {
             Self::Unsupported { instruction, .. }
@@ -141,7 +141,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The error, blamed on an instruction unless it knows better.
+    /// Returns the error, blamed on an instruction unless it knows better.
     pub(crate) fn at(self, module: &Module, id: InstId) -> EvalError {
         let instruction = module.name_of(id).to_owned();
         match self {

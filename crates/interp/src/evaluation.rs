@@ -254,8 +254,7 @@ impl Drop for End {
     }
 }
 
-/// All results, or the error of the first device that did not fail because
-/// another did.
+/// Returns all results, or the error of the first device that did not fail because another did.
 fn first_failure(results: Vec<Result<Outputs, EvalError>>) -> Result<Vec<Outputs>, EvalError> {
     let abandoned =
         |error: &EvalError| matches!(error, EvalError::Internal { what, .. } if *what == ABANDONED);

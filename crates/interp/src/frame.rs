@@ -134,7 +134,7 @@ impl<'m> Evaluator<'m> {
         }
     }
 
-    /// The representation of floats.
+    /// Returns the representation of floats.
     pub(crate) fn numbers(&self) -> Numbers {
         if self.field.is_some() { Numbers::Field } else { Numbers::Floats }
     }
@@ -221,7 +221,7 @@ impl<'m> Evaluator<'m> {
         Ok(smallvec![self.with_noise(id, value)?])
     }
 
-    /// An instruction whose shape is known.
+    /// Returns an instruction whose shape is known.
     fn compute(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
         if let Some(seed) = self.noise
             && let Some(sum) = self.sum_of_parts(id, &operands, seed)?
@@ -287,7 +287,7 @@ impl<'m> Evaluator<'m> {
         arrays.chain(folded).collect()
     }
 
-    /// The reductions of a region, begun, and the memory of their results.
+    /// Returns the reductions of a region, begun, and the memory of their results.
     fn begin_folds(&self, region: &Region, inputs: &[Feed<'_>]) -> Outcome<Begun> {
         let (mut folds, mut charges) = (Vec::new(), Vec::new());
         for reduction in &region.folds {
@@ -311,7 +311,7 @@ impl<'m> Evaluator<'m> {
         Ok((folds, charges))
     }
 
-    /// The value of a constant, made once.
+    /// Returns the value of a constant, made once.
     pub(crate) fn constant(&mut self, id: InstId) -> Outcome<Value> {
         if let Some(value) = self.constants.get(&id) {
             return Ok(value.clone());
@@ -322,8 +322,7 @@ impl<'m> Evaluator<'m> {
         Ok(value)
     }
 
-    /// The computation as a program over lanes, if it can be one; see
-    /// [`crate::lanes`].
+    /// Returns the computation as a program over lanes, if it can be one; see [`crate::lanes`].
     pub(crate) fn lane_program(&mut self, computation: CompId) -> Option<Rc<LaneProgram>> {
         if let Some(program) = self.programs.get(&computation) {
             return program.clone();
@@ -344,7 +343,7 @@ impl<'m> Evaluator<'m> {
 }
 
 impl Work {
-    /// The instruction to name where it fails.
+    /// Returns the instruction to name where it fails.
     fn blamed(&self) -> Option<InstId> {
         match self {
             Self::One(id) => Some(*id),
@@ -440,9 +439,9 @@ impl Planner<'_> {
     }
 }
 
-/// The instructions to run: those that the root needs or that act, operands
-/// first. Tuple elements are taken from parameters at once, so that the tuple
-/// does not keep them from being changed in place.
+/// Returns the instructions to run: those that the root needs or that act, operands first.
+/// Tuple elements are taken from parameters at once, so that the tuple does not keep them from
+/// being changed in place.
 fn order(
     module: &Verified,
     computation: CompId,

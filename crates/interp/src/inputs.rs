@@ -65,7 +65,7 @@ impl InputKind {
         Self::NonFinite,
     ];
 
-    /// The name used in reports.
+    /// Returns the name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -147,7 +147,7 @@ impl RandomInputs {
         Self { devices, ..self }
     }
 
-    /// The inputs for the entry computation of a module, one list for each device.
+    /// Returns the inputs for the entry computation of a module, one list for each device.
     ///
     /// # Errors
     /// As for [`inputs_for`].
@@ -168,7 +168,7 @@ impl RandomInputs {
     }
 }
 
-/// The inputs of one device, from its streams of random numbers.
+/// Returns the inputs of one device, from its streams of random numbers.
 fn inputs_from(
     shapes: &[&Shape],
     ranges: &[Vec<Range>],
@@ -267,7 +267,7 @@ impl Source {
         source
     }
 
-    /// The size of a dim that is at most so large; `None` if that is not known.
+    /// Returns the size of a dim that is at most so large; `None` if that is not known.
     fn size_up_to(&self, bound: i64) -> Option<i64> {
         let sizes = u64::try_from(bound).ok()?.checked_add(1)?;
         bound.checked_sub(i64::try_from(self.short.checked_rem(sizes)?).ok()?)
@@ -304,12 +304,12 @@ impl Source {
         }
     }
 
-    /// A number from 0 to `limit - 1`; the slight bias does not matter here.
+    /// Returns a number from 0 to `limit - 1`; the slight bias does not matter here.
     fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.rng.next_u64()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// A number from 0 to 1, without 0.
+    /// Returns a number from 0 to 1, without 0.
     fn unit(&mut self) -> f64 {
         ((self.rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
@@ -333,8 +333,8 @@ impl Source {
         self.in_range(drawn).clamp(least, greatest)
     }
 
-    /// An integer in the range that is known; of indices that are next to each other
-    /// a few lie outside, and of those at the limits of their type all may.
+    /// Returns an integer in the range that is known; of indices that are next to each other a
+    /// few lie outside, and of those at the limits of their type all may.
     fn in_range(&mut self, drawn: i128) -> i128 {
         match (self.range, self.kind) {
             (Range::Turns, _) => i128::from(self.below(MOST_TURNS)),
@@ -408,7 +408,7 @@ struct FloatLimits {
 }
 
 impl FloatLimits {
-    /// A mean far from zero; `at` runs from 0 to 1.
+    /// Returns a mean far from zero; `at` runs from 0 to 1.
     fn mean(&self, at: f64) -> f64 {
         let [least, greatest] = self.far;
         least * libm::pow(greatest / least, at)

@@ -130,7 +130,7 @@ impl Ledger {
         })
     }
 
-    /// A spare array with room for so many elements, and not for many more.
+    /// Returns a spare array with room for so many elements, and not for many more.
     fn spare(&self, element_type: ElementType, len: usize) -> Option<Data> {
         if num_bytes(element_type, len) < LEAST_SPARE {
             return None;
@@ -144,18 +144,18 @@ impl Ledger {
         Some(spare.swap_remove(at))
     }
 
-    /// The most bytes that were alive at one time.
+    /// Returns the most bytes that were alive at one time.
     #[cfg(test)]
     pub(crate) fn peak(&self) -> u64 {
         self.peak.get()
     }
 
-    /// The most bytes that may be alive at one time.
+    /// Returns the most bytes that may be alive at one time.
     pub(crate) fn max_bytes(&self) -> u64 {
         self.limits.max_bytes
     }
 
-    /// The steps counted so far.
+    /// Returns the steps counted so far.
     pub(crate) fn steps(&self) -> u64 {
         self.steps.get()
     }
@@ -197,7 +197,7 @@ impl Drop for Charge {
     }
 }
 
-/// The bytes that storage takes.
+/// Returns the bytes that storage takes.
 fn capacity_bytes(data: &Data) -> u64 {
     fn bytes<T>(values: &Vec<T>) -> u64 {
         u64::try_from(values.capacity().saturating_mul(size_of::<T>())).unwrap_or(u64::MAX)

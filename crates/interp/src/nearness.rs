@@ -54,7 +54,7 @@ fn array_as_near(
     Some(b.iter().zip(&exact).map(near).collect())
 }
 
-/// The elements of an array of real floats of 16 bits and more.
+/// Returns the elements of an array of real floats of 16 bits and more.
 pub fn float_elements(array: &ArrayLiteral) -> Option<Vec<f64>> {
     Some(match array.data() {
         Data::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
@@ -87,7 +87,7 @@ impl Coverage {
         }
     }
 
-    /// How many elements of an array, by its number, were finite never, of how many.
+    /// Returns how many elements of an array, by its number, were finite never, of how many.
     pub fn missing(&self, leaf: usize) -> (usize, usize) {
         let seen = self.leaves.get(leaf).map_or(&[][..], Vec::as_slice);
         (seen.iter().filter(|seen| !**seen).count(), seen.len())

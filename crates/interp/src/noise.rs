@@ -21,8 +21,8 @@ use crate::rounding::rounds;
 use crate::value::Value;
 
 impl Evaluator<'_> {
-    /// A sum of floats, as that of two sums: a term's bits and the seed decide in which of
-    /// them it is, so that equal rows have equal sums. `None` for other instructions, and
+    /// Returns a sum of floats, as that of two sums: a term's bits and the seed decide in which
+    /// of them it is, so that equal rows have equal sums. `None` for other instructions, and
     /// where a part overflows: no engine has these parts.
     pub(crate) fn sum_of_parts(
         &mut self,
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
         Ok(finite.then_some(sum))
     }
 
-    /// An instruction's value, moved if there is noise and the instruction rounds.
+    /// Returns an instruction's value, moved if there is noise and the instruction rounds.
     pub(crate) fn with_noise(&self, id: InstId, value: Value) -> Outcome<Value> {
         match self.noise {
             Some(seed) if rounds(self.module, id) => self.moved(value, seed),
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether all are zero, and floats of 16 bits and more.
+/// Checks whether all are zero, and floats of 16 bits and more.
 fn is_zero(data: &Data) -> bool {
     match data {
         Data::F16(v) => v.iter().all(|x| x.to_f64() == 0.0),

@@ -180,7 +180,7 @@ pub fn read_all<R: Read + Seek>(reader: R, prefix: &str) -> Result<Vec<Literal>,
     (0..found).map(|_| read_value(&mut archive, prefix, &mut number, &any, &as_it_is)).collect()
 }
 
-/// The type of HLO whose name NumPy uses.
+/// Returns the type of HLO whose name NumPy uses.
 fn native(kind: &str) -> Option<ElementType> {
     use ElementType::*;
     let all = [Pred, S8, S16, S32, S64, U8, U16, U32, U64, F16, F32, F64, C64, C128];
@@ -192,7 +192,7 @@ fn native(kind: &str) -> Option<ElementType> {
     all.into_iter().find(|&element_type| kinds(element_type).contains(&bits))
 }
 
-/// How many arrays have the prefix and a number as name.
+/// Returns how many arrays have the prefix and a number as name.
 fn count<R: Read + Seek>(archive: &ZipArchive<R>, prefix: &str) -> usize {
     let is_ours = |file: &str| {
         let name = file.strip_suffix(".npy").unwrap_or_default();
@@ -352,7 +352,7 @@ fn swap_words(bytes: &mut [u8], element_type: ElementType) {
     }
 }
 
-/// The positions of a row-major array's elements in a column-major one.
+/// Returns the positions of a row-major array's elements in a column-major one.
 fn fortran_places(dims: &[i64]) -> Vec<usize> {
     // Beside a 0, sizes may be too large to multiply.
     if dims.contains(&0) {
@@ -372,7 +372,7 @@ fn fortran_places(dims: &[i64]) -> Vec<usize> {
     places
 }
 
-/// Whether every element of a type narrower than its storage fits.
+/// Checks whether every element of a type narrower than its storage fits.
 fn in_range(data: &Data, element_type: ElementType) -> bool {
     let bits = element_type.bits();
     match data {

@@ -39,7 +39,7 @@ impl Move {
     }
 }
 
-/// The value with each of its floats of 16 bits and more where `of` moves it; zeros,
+/// Returns the value with each of its floats of 16 bits and more where `of` moves it; zeros,
 /// infinities and NaN stay.
 pub fn nudged(value: &Literal, of: &dyn Fn(Movable) -> Move) -> Literal {
     match value {

@@ -35,7 +35,8 @@ impl Seen<'_> {
         self.id
     }
 
-    /// The time of the instruction, including called computations and their observation.
+    /// Returns the time of the instruction, including called computations and their
+    /// observation.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
@@ -45,7 +46,7 @@ impl Seen<'_> {
         self.own
     }
 
-    /// The bytes of its value.
+    /// Returns the bytes of its value.
     pub fn bytes(&self) -> u64 {
         bytes(self.value)
     }
@@ -79,12 +80,12 @@ impl Progress {
         Self::default()
     }
 
-    /// How many of the steps that [`Limits`](crate::Limits) bound are done.
+    /// Returns how many of the steps that [`Limits`](crate::Limits) bound are done.
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// The instruction that is being evaluated.
+    /// Returns the instruction that is being evaluated.
     pub fn instruction(&self) -> Option<InstId> {
         let at = self.at.load(Ordering::Relaxed).checked_sub(1)?;
         usize::try_from(at).ok().map(InstId::from_index)

@@ -106,24 +106,24 @@ impl<'a> View<'a> {
         Self { element_type: array.element_type(), data: array.data(), start: 0, dims }
     }
 
-    /// The size of each dim.
+    /// Returns the size of each dim.
     pub fn dims(&self) -> Dims {
         self.dims.iter().map(|dim| i64::try_from(dim.size).unwrap_or(i64::MAX)).collect()
     }
 
-    /// How many dims there are.
+    /// Returns how many dims there are.
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// How many elements there are.
+    /// Returns how many elements there are.
     pub fn len(&self) -> usize {
         // Each is an element of an array that exists: the product fits, but
         // beside a 0 it need not.
         if self.is_empty() { 0 } else { self.dims.iter().map(|dim| dim.size).product() }
     }
 
-    /// Whether there are no elements.
+    /// Checks whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.dims.iter().any(|dim| dim.size == 0)
     }
@@ -218,7 +218,7 @@ impl<'a> View<'a> {
         Ok(diagonal)
     }
 
-    /// The sub-tensors along a dim, one for each place in it.
+    /// Returns the sub-tensors along a dim, one for each place in it.
     ///
     /// # Errors
     /// If there is no such dim.
@@ -228,8 +228,8 @@ impl<'a> View<'a> {
         Ok((0..size).filter_map(move |at| whole.index(dim, at).ok()))
     }
 
-    /// The strips along a dim, in row-major order of the other dims: each a
-    /// view of rank 1, as sorting along a dim wants it.
+    /// Returns the strips along a dim, in row-major order of the other dims: each a view of
+    /// rank 1, as sorting along a dim wants it.
     ///
     /// # Errors
     /// If there is no such dim.
@@ -245,8 +245,8 @@ impl<'a> View<'a> {
         }))
     }
 
-    /// The blocks of these sizes, in row-major order; those at the ends of dims
-    /// are as large as there is room.
+    /// Returns the blocks of these sizes, in row-major order; those at the ends of dims are as
+    /// large as there is room.
     ///
     /// # Errors
     /// If there is not one size for each dim, or one is 0.
@@ -280,13 +280,13 @@ impl<'a> View<'a> {
         Nest::new(self.dims.iter().map(|dim| Level { size: dim.size, strides: [dim.stride] }))
     }
 
-    /// The positions of the elements, in order.
+    /// Returns the positions of the elements, in order.
     fn places(&self) -> Places {
         let counts = SmallVec::from_elem(0, self.rank());
         Places { dims: self.dims.clone(), counts, at: self.start, left: self.len() }
     }
 
-    /// The elements, in order.
+    /// Returns the elements, in order.
     ///
     /// # Errors
     /// If they are not stored as `T`.
@@ -295,7 +295,7 @@ impl<'a> View<'a> {
         Ok(self.places().filter_map(move |at| values.get(at.cast_unsigned())))
     }
 
-    /// The elements as an array of their own.
+    /// Returns the elements as an array of their own.
     ///
     /// # Errors
     /// Never for a view of an array that exists.

@@ -41,7 +41,7 @@ fn every_type_survives_a_file() {
     assert_eq!(round_trip(&values), values);
 }
 
-/// An uncompressed archive with one file of these bytes.
+/// Returns an uncompressed archive with one file of these bytes.
 fn zip_of(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();

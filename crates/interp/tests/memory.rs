@@ -245,8 +245,8 @@ fn module(lines: &str) -> Verified {
     tilewright_text::parse_and_verify(&text).map_err(|e| format!("{lines}: {e:?}")).unwrap()
 }
 
-/// The most bytes allocated at one time by an evaluation, and whether it was
-/// within its limit.
+/// Returns the most bytes allocated at one time by an evaluation, and whether it was within its
+/// limit.
 fn run(module: &Verified, max_bytes: u64) -> (u64, bool) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();

@@ -11,7 +11,7 @@ fn run(text: &str) -> Literal {
     evaluate(&module, &[], &Limits::default()).unwrap()
 }
 
-/// The elements of the only result, as `f64`.
+/// Returns the elements of the only result, as `f64`.
 fn drawn(element_type: ElementType, distribution: &str, low: &str, high: &str) -> Vec<f64> {
     let text = format!(
         "HloModule m\nENTRY e {{\n a = {element_type}[] constant({low})\n \

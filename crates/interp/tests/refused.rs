@@ -4,7 +4,7 @@
 
 use tilewright_interp::{Limits, evaluate, inputs_for};
 
-/// The error of a program of these lines, the last of which is the root.
+/// Returns the error of a program of these lines, the last of which is the root.
 fn error(lines: &str) -> String {
     let lines = lines.replace("ROOT", "  ROOT").replace("; ", "\n  ");
     let text = format!("HloModule m\nENTRY e {{\n  {lines}\n}}\n");

@@ -358,8 +358,8 @@ impl Module {
         Ok(())
     }
 
-    /// Whether [`Module::remove`] would accept the instruction. The caller must check for side
-    /// effects of the instruction itself.
+    /// Checks whether [`Module::remove`] would accept the instruction. The caller must check
+    /// for side effects of the instruction itself.
     pub fn is_removable(&self, id: InstId) -> bool {
         let instruction = &self.instructions[id];
         instruction.use_count == 0
@@ -490,7 +490,7 @@ impl Module {
         })
     }
 
-    /// An instruction that is about to change.
+    /// Returns an instruction that is about to change.
     pub(crate) fn edited(&mut self, id: InstId) -> &mut Instruction {
         self.history.note(id);
         &mut self.instructions[id]

@@ -3,8 +3,7 @@
 //!
 //! [`Verbatim`]: crate::ops::attr::Verbatim
 
-/// The bytes that text with escapes stands for; `None` if an escape is
-/// malformed.
+/// Returns the bytes that text with escapes stands for; `None` if an escape is malformed.
 pub fn unescape(raw: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.bytes().peekable();
@@ -76,7 +75,7 @@ fn push_code_point(
     Some(())
 }
 
-/// The rest of an octal or hexadecimal escape, up to `digits` more digits.
+/// Returns the rest of an octal or hexadecimal escape, up to `digits` more digits.
 fn number(
     rest: &mut std::iter::Peekable<std::str::Bytes<'_>>,
     radix: u32,
@@ -92,7 +91,7 @@ fn number(
     u8::try_from(value).ok()
 }
 
-/// Whether a byte stands for itself.
+/// Checks whether a byte stands for itself.
 pub const fn is_plain(byte: u8) -> bool {
     byte >= b' ' && byte < 0x7f && !matches!(byte, b'"' | b'\'' | b'\\')
 }

@@ -59,8 +59,8 @@ impl History {
         self.edited.truncate(len);
     }
 
-    /// Whether an instruction was edited after a time. When time has come to its end, all edits
-    /// count.
+    /// Checks whether an instruction was edited after a time. When time has come to its end,
+    /// all edits count.
     fn is_later(&self, id: InstId, time: u32) -> bool {
         let edited = self.edited.get(id.index()).copied().unwrap_or(self.now);
         edited > time || time == u32::MAX
@@ -68,24 +68,24 @@ impl History {
 }
 
 impl Module {
-    /// The present: the edits made so far are earlier, and those to come are later.
+    /// Returns the present: the edits made so far are earlier, and those to come are later.
     pub fn moment(&mut self) -> Moment {
         let moment = Moment { of: self.history.id, at: self.history.now };
         self.history.now = moment.at.saturating_add(1);
         moment
     }
 
-    /// The instructions that were made, removed, edited or moved after a moment, or whose
-    /// operands, users, neighbours or control edges changed, and former and new roots, in order
-    /// of their ids; all instructions if it is a moment of another module. Names, metadata and
-    /// the attributes of the module do not count.
+    /// Returns the instructions that were made, removed, edited or moved after a moment, or
+    /// whose operands, users, neighbours or control edges changed, and former and new roots, in
+    /// order of their ids; all instructions if it is a moment of another module. Names,
+    /// metadata and the attributes of the module do not count.
     pub fn edited_since(&self, moment: Moment) -> Vec<InstId> {
         let is_own = moment.of == self.history.id;
         let ids = (0..self.instruction_bound()).map(InstId::from_index);
         ids.filter(|&id| !is_own || self.history.is_later(id, moment.at)).collect()
     }
 
-    /// Whether an instruction is as it was when the module was last verified.
+    /// Checks whether an instruction is as it was when the module was last verified.
     pub(crate) fn is_verified(&self, id: InstId) -> bool {
         self.history.verified.is_some_and(|time| !self.history.is_later(id, time))
     }

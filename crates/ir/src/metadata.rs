@@ -82,12 +82,12 @@ pub struct Extras {
 }
 
 impl Extras {
-    /// The instructions that must run after this one.
+    /// Returns the instructions that must run after this one.
     pub fn control_successors(&self) -> &[InstId] {
         &self.control_successors
     }
 
-    /// Whether there are no extras.
+    /// Checks whether there are no extras.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -95,22 +95,22 @@ impl Patch {
         self.replaced.push((old, new));
     }
 
-    /// The instructions planned so far.
+    /// Returns the instructions planned so far.
     pub fn planned(&self) -> &[Planned] {
         &self.planned
     }
 
-    /// The instructions whose users will be redirected, with their replacements.
+    /// Returns the instructions whose users will be redirected, with their replacements.
     pub fn replaced(&self) -> &[(InstId, Value)] {
         &self.replaced
     }
 
-    /// Whether it changes nothing.
+    /// Checks whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.planned.is_empty() && self.replaced.is_empty()
     }
 
-    /// The shape of a value.
+    /// Returns the shape of a value.
     pub fn shape<'a>(&'a self, module: &'a Module, value: Value) -> &'a Shape {
         match value {
             Value::Old(id) => module.shape(id),

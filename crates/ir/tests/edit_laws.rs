@@ -98,13 +98,13 @@ impl World {
         self.module.instructions(self.main).collect()
     }
 
-    /// The instruction that `at` picks and its place in the order.
+    /// Returns the instruction that `at` picks and its place in the order.
     fn pick(&self, at: usize) -> (usize, InstId) {
         let order = self.order();
         (at % order.len(), order[at % order.len()])
     }
 
-    /// An instruction before place `limit`, if there is one.
+    /// Returns an instruction before place `limit`, if there is one.
     fn before(&self, limit: usize, at: usize) -> Option<InstId> {
         (limit > 0).then(|| self.order()[at % limit])
     }

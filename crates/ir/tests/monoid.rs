@@ -18,7 +18,7 @@ const OPCODES: [Opcode; 7] = [
     Opcode::Xor,
 ];
 
-/// The monoid of a computation with this body.
+/// Returns the monoid of a computation with this body.
 fn monoid_of(parameters: &str, body: &str) -> Option<Monoid> {
     let text = format!("HloModule m\nENTRY f {{\n{parameters}\n{body}\n}}");
     let module = parse_and_verify(&text).expect("a module");

@@ -6,7 +6,7 @@ use tilewright_ir::reducer::{ArgExtremum, Monoid, Reducer};
 use tilewright_ir::{ElementType, Literal, Opcode, Verified};
 use tilewright_text::parse_and_verify;
 
-/// A computation on the accumulators `v` (and `i`) and the elements `w` (and `j`).
+/// Returns a computation on the accumulators `v` (and `i`) and the elements `w` (and `j`).
 fn computation(types: &[&str], body: &str) -> Verified {
     let names = if types.len() == 1 { &["v", "w"][..] } else { &["v", "i", "w", "j"] };
     let parameters: String = (names.iter().zip(types.iter().cycle()).enumerate())

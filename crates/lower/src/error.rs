@@ -156,7 +156,8 @@ pub enum NoRoom {
 }
 
 impl LowerError {
-    /// Whether the error is a bug of lowering, not a property of the program or the target.
+    /// Checks whether the error is a bug of lowering, not a property of the program or the
+    /// target.
     pub fn is_internal(&self) -> bool {
         matches!(self.kind, ErrorKind::Internal(_))
     }
@@ -177,7 +178,7 @@ impl LowerError {
     }
 }
 
-/// An error for a broken invariant of lowering.
+/// Returns an error for a broken invariant of lowering.
 pub(crate) fn internal(what: impl Into<Cow<'static, str>>) -> LowerError {
     ErrorKind::Internal(what.into()).into()
 }

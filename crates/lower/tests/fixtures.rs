@@ -79,7 +79,7 @@ fn target(header: &Header) -> Result<Target, Failed> {
     Ok(target)
 }
 
-/// The texts of all kernels: those of several instructions, then those of one. Each is
+/// Returns the texts of all kernels: those of several instructions, then those of one. Each is
 /// without flaws and reads back.
 fn kernels(lowered: &Lowered, target: &Target) -> Result<Vec<String>, Failed> {
     let module = &lowered.module;

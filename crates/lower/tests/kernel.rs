@@ -256,7 +256,7 @@ fn expression() -> impl Strategy<Value = Expr> {
     })
 }
 
-/// A kernel that loops over three indices and uses an expression.
+/// Returns a kernel that loops over three indices and uses an expression.
 fn with_expression(count: Expr) -> Kernel {
     let mut body = vec![Statement::For { index: IndexId(2), count, body: Vec::new() }];
     for index in [1, 0] {

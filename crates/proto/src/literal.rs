@@ -90,7 +90,7 @@ fn complex<T: Copy>(parts: &[T]) -> Result<Vec<Complex<T>>, ProtoError> {
     Ok(pairs.iter().map(|&[re, im]| Complex { re, im }).collect())
 }
 
-/// The value in the lowest bits of a byte; signed ones are extended.
+/// Returns the value in the lowest bits of a byte; signed ones are extended.
 fn signed(bytes: &[u8], bits: u32) -> Vec<i8> {
     let unused = 8 - bits;
     bytes.iter().map(|&byte| (byte << unused).cast_signed() >> unused).collect()
@@ -140,7 +140,7 @@ fn data_of(element: ElementType, proto: LiteralProto) -> Result<Data, ProtoError
     })
 }
 
-/// A value of this shape, whose layout orders the elements.
+/// Returns a value of this shape, whose layout orders the elements.
 pub(crate) fn encode(literal: &Literal, shape: &Shape) -> Result<LiteralProto, ProtoError> {
     let mut own = shape::encode(shape).within("shape")?;
     unpack(&mut own);

@@ -34,7 +34,7 @@ pub fn lost_in_text(module: &Module) -> Vec<String> {
     losses.told()
 }
 
-/// The modules in a module's recovery table.
+/// Returns the modules in a module's recovery table.
 fn recovery_modules(module: &Module) -> impl Iterator<Item = &Module> {
     module.header.origin_recovery.values().filter_map(|recovery| recovery.module.as_deref())
 }

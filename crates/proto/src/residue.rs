@@ -43,7 +43,7 @@ pub(crate) fn lookup(known: &[(u32, Known)], number: u32) -> Option<Known> {
     known.get(at).map(|&(_, known)| known)
 }
 
-/// The residue of a message.
+/// Returns the residue of a message.
 pub(crate) fn residue(message: &[u8], known: &[(u32, Known)]) -> Result<Vec<u8>, Malformed> {
     let mut left = Vec::new();
     let mut lists: SmallVec<[Elements; 2]> = SmallVec::new();
@@ -149,8 +149,8 @@ pub(crate) fn take_message(residue: &mut Vec<u8>, number: u32) -> Vec<u8> {
     taken
 }
 
-/// A message with its residue, fields in the order of their numbers, as XLA
-/// writes them.
+/// Returns a message with its residue, fields in the order of their numbers, as XLA writes
+/// them.
 pub(crate) fn with_residue(message: Vec<u8>, residue: &[u8], known: &[(u32, Known)]) -> Vec<u8> {
     if residue.is_empty() {
         return message;

@@ -116,7 +116,7 @@ fn decode_rare(proto: &LayoutProto) -> Result<Option<Box<RareLayout>>, ProtoErro
     Ok((rare != RareLayout::default()).then(|| Box::new(rare)))
 }
 
-/// A shape as XLA writes it: with every layout stated.
+/// Returns a shape as XLA writes it: with every layout stated.
 pub(crate) fn encode(shape: &Shape) -> Result<ShapeProto, ProtoError> {
     Ok(match shape {
         Shape::Array(array) => encode_array(array)?,
@@ -199,7 +199,7 @@ pub(crate) fn decode_program(proto: &ProgramShapeProto) -> Result<ProgramShape, 
     })
 }
 
-/// The shape of a computation, with the names of its parameters.
+/// Returns the shape of a computation, with the names of its parameters.
 pub(crate) fn encode_program<'a>(
     parameters: impl IntoIterator<Item = &'a Shape>,
     result: &Shape,

@@ -9,14 +9,14 @@ use crate::error::ProtoError;
 pub(crate) struct Words(&'static str, &'static [(i32, &'static str)]);
 
 impl Words {
-    /// The word of a number.
+    /// Returns the word of a number.
     pub(crate) fn word(&self, number: i32) -> Result<SmolStr, ProtoError> {
         let found = self.1.iter().find(|(other, _)| *other == number);
         let (_, word) = found.ok_or_else(|| ProtoError::unknown(self.0, number))?;
         Ok(SmolStr::new_static(word))
     }
 
-    /// The number of a word.
+    /// Returns the number of a word.
     pub(crate) fn number(&self, word: &str) -> Result<i32, ProtoError> {
         let found = self.1.iter().find(|(_, other)| *other == word);
         let (number, _) = found.ok_or_else(|| ProtoError::unknown(self.0, word))?;

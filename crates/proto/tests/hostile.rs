@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use tilewright_proto::{decode, encode};
 use tilewright_testkit::properties;
 
-/// Whether the bytes are a module; a property that does not hold is a panic.
+/// Checks whether the bytes are a module; a property that does not hold is a panic.
 fn swallow(bytes: &[u8]) -> bool {
     match properties::proto(bytes) {
         Ok(is_module) => is_module,

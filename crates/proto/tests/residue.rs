@@ -10,7 +10,7 @@ use protox::prost_reflect::prost_types::DescriptorProto;
 use tilewright_ir::{Module, Op, Opcode, PaddingValue, Position};
 use tilewright_proto::{decode, encode, lost_in_proto, lost_in_text};
 
-/// A module with an unknown field 200 at every level, each with its own value.
+/// Returns a module with an unknown field 200 at every level, each with its own value.
 fn newer() -> Vec<u8> {
     let new = |value: i64| Message::new().int(200, value);
     let metadata = Message(new(1).0).text(2, "f");
@@ -38,7 +38,7 @@ fn newer() -> Vec<u8> {
         .0
 }
 
-/// Whether `part` stands in `bytes`.
+/// Checks whether `part` stands in `bytes`.
 fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
@@ -274,8 +274,8 @@ impl Schema {
         Self(files.file.pop().expect("one file").message_type)
     }
 
-    /// The message that a field holds, by its name; the schema has
-    /// computations and instructions as bytes.
+    /// Returns the message that a field holds, by its name; the schema has computations and
+    /// instructions as bytes.
     fn inner(&self, message: &str, number: u32) -> Option<String> {
         match (message, number) {
             ("HloModuleProto", 3) => return Some("HloComputationProto".into()),
@@ -295,7 +295,7 @@ impl Schema {
         names.try_fold(outer, |outer, name| outer.nested_type.iter().find(|m| m.name() == name))
     }
 
-    /// The message with field 5000 added at every level, numbered.
+    /// Returns the message with field 5000 added at every level, numbered.
     fn with_unknown(&self, name: &str, bytes: &[u8], next: &mut i64) -> Vec<u8> {
         let mut out = Message::new();
         for (number, payload, whole) in common::fields(bytes) {

@@ -6,7 +6,7 @@ use common::{module, optimized, pipeline, short};
 use tilewright_ir::Verified;
 use tilewright_testkit::fixture::fixtures;
 
-/// A module with a part of its own beside sums over the parts of a split channel dim.
+/// Returns a module with a part of its own beside sums over the parts of a split channel dim.
 fn beside_sums(part: &str, result: &str) -> Verified {
     module(&format!(
         "HloModule beside_sums

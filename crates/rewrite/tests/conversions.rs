@@ -17,7 +17,7 @@ fn by_way_of(a: ElementType, b: ElementType, c: ElementType, len: usize) -> Stri
     )
 }
 
-/// All values of a small type; of others those near powers of two.
+/// Returns all values of a small type; of others those near powers of two.
 fn values(element_type: ElementType) -> ArrayLiteral {
     let data = match Data::zeros(element_type, 0) {
         Data::Pred(_) => Data::Pred(vec![false, true]),

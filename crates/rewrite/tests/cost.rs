@@ -228,7 +228,7 @@ fn a_reduce_across_rows_costs_none() {
     assert_cost(across, Cost { flops: 4096, ..expected });
 }
 
-/// A sum over `dims` of an array on `cpu`, where arrays of some KiB stay.
+/// Returns a sum over `dims` of an array on `cpu`, where arrays of some KiB stay.
 fn sum_on_cpu(array: &str, dims: &str, result: &str) -> f64 {
     let text = reduce(dims, result).replace("2,16,128", array);
     cost(&text, Opcode::Reduce, "cpu").cycles
@@ -329,7 +329,7 @@ ENTRY main {
     assert_cost(cost(text, Opcode::Dot, "tpu-like"), Cost { flops, ..expected });
 }
 
-/// A sum over the windows of an array, of these results.
+/// Returns a sum over the windows of an array, of these results.
 fn window(array: &str, result: &str, window: &str) -> String {
     format!(
         "HloModule pool

@@ -10,7 +10,8 @@ use tilewright_rewrite::module_cost;
 const CROSSING: f64 = 4096.0 / 546.0;
 const STORED: f64 = 1.0;
 
-/// A product of `exp(x)` and a matrix, and the tanh of that; `exp(x)` is read by an op, too.
+/// Returns a product of `exp(x)` and a matrix, and the tanh of that; `exp(x)` is read by an op,
+/// too.
 fn product(reader: &str) -> String {
     format!(
         "HloModule m\nENTRY main {{

@@ -66,7 +66,7 @@ impl Recipe {
         Self { dims, live_ins, ops, live_outs }
     }
 
-    /// The module in which each op is computed in the dims given for it.
+    /// Returns the module in which each op is computed in the dims given for it.
     fn module(&self, domains: &[usize]) -> Verified {
         let mut build = Build { recipe: self, b: Builder::new("m"), made: HashMap::new() };
         for (number, &domain) in self.live_ins.iter().enumerate() {
@@ -106,7 +106,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// A value in these dims: reshaped once for all that read it there.
+    /// Returns a value in these dims: reshaped once for all that read it there.
     fn value(&mut self, source: Source, domain: usize, domains: &[usize]) -> InstId {
         let (number, home) = match source {
             Source::LiveIn(live_in) => (live_in, self.recipe.live_ins[live_in]),
@@ -122,7 +122,7 @@ impl Build<'_> {
     }
 }
 
-/// Every choice for so many ops among some of the lists of dims.
+/// Returns every choice for so many ops among some of the lists of dims.
 fn choices(among: &[usize], ops: usize) -> impl Iterator<Item = Vec<usize>> {
     let power = |place: usize| among.len().pow(place.try_into().expect("few ops"));
     (0..power(ops)).map(move |number| {

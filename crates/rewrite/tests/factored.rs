@@ -87,8 +87,8 @@ fn an_index_is_cut_where_ends_divide_each_other() {
 
 // --- Products ---
 
-/// The factors of the instruction `p`, as text: `/` divides, then name, ranges and
-/// what it is converted to.
+/// Returns the factors of the instruction `p`, as text: `/` divides, then name, ranges and what
+/// it is converted to.
 #[track_caller]
 fn factors(body: &str) -> String {
     let module = module(&format!("HloModule m\nENTRY main {{\n{body}\n}}"));
@@ -219,7 +219,7 @@ const ADD: &str = "add {
   ROOT r = f32[] add(a, b)
 }";
 
-/// A module of sums, in a tuple.
+/// Returns a module of sums, in a tuple.
 fn of_sums(body: &str, results: &[String]) -> Verified {
     let shapes: Vec<&str> = results.iter().map(|_| "f32[3]").collect();
     let (shapes, results) = (shapes.join(", "), results.join(", "));

@@ -41,7 +41,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// Some of so many dims, in order.
+    /// Returns some of so many dims, in order.
     fn some(&mut self, rank: usize, percent: usize) -> Vec<usize> {
         (0..rank).filter(|_| self.chance(percent)).collect()
     }
@@ -115,7 +115,7 @@ impl Text {
         self.line("b", dims, &op)
     }
 
-    /// A product of at least one large array, in any order.
+    /// Returns a product of at least one large array, in any order.
     fn product(&mut self, dims: &[i64], arrays: &[String], small: &mut Pool) -> String {
         let mut value = arrays[self.random.below(arrays.len())].clone();
         for _ in 0..self.random.below(5) {
@@ -177,7 +177,7 @@ impl Text {
 
 type Pool = Vec<(Vec<usize>, String)>;
 
-/// A module from a seed; the same with `magnitudes`, but for signs.
+/// Returns a module from a seed; the same with `magnitudes`, but for signs.
 fn random_sums(seed: u64, magnitudes: bool) -> (String, &'static str, f64) {
     let mut random = Random(seed);
     let (of, is_float, unit) = TYPES[random.below(TYPES.len())];
@@ -228,7 +228,7 @@ fn random_sums(seed: u64, magnitudes: bool) -> (String, &'static str, f64) {
     (printed, of, unit)
 }
 
-/// A target on which it pays to read a large array once rather than twice.
+/// Returns a target on which it pays to read a large array once rather than twice.
 fn reads_are_dear(options: Options) -> Options {
     let mut target = Target::builtin("linear").expect("a target");
     target.vector_memory_bytes = 64 * 128;
@@ -237,7 +237,7 @@ fn reads_are_dear(options: Options) -> Options {
     options.with_target(target)
 }
 
-/// The elements of all results.
+/// Returns the elements of all results.
 fn elements(literal: &Literal) -> Vec<f64> {
     let leaves = literal.leaves().into_iter();
     let arrays = leaves.map(|leaf| leaf.as_array().expect("an array").as_slice::<f64>());

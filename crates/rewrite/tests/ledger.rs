@@ -39,7 +39,7 @@ fn assert_same(followed: &Figures, anew: &Figures, what: &str) {
     assert!(same, "{what}: {followed:?} {anew:?}");
 }
 
-/// A number below another.
+/// Returns a number below another.
 fn below(random: &mut ChaCha8Rng, end: usize) -> usize {
     random.next_u32() as usize % end.max(1)
 }

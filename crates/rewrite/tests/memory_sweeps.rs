@@ -11,7 +11,7 @@ use tilewright_ir::{Opcode, Verified};
 use tilewright_rewrite::cost::memory_sweeps;
 use tilewright_rewrite::instruction_costs;
 
-/// The memory sweeps on `tpu-like` and on `cpu`.
+/// Returns the memory sweeps on `tpu-like` and on `cpu`.
 fn counted(module: &Verified) -> [usize; 2] {
     ["tpu-like", "cpu"].map(|name| memory_sweeps(module, &target(name)))
 }
@@ -102,9 +102,9 @@ fn batch_norm_waits_for_its_mean_and_then_for_its_variance() {
     assert_eq!(counted(&norm), [3, 3]);
 }
 
-/// The output and the gradients of a batch norm with a scale, as JAX writes them:
-/// what is multiplied by the deviation's inverse waits for it, and the gradient of the
-/// mean for that of the variance.
+/// Returns the output and the gradients of a batch norm with a scale, as JAX writes them: what
+/// is multiplied by the deviation's inverse waits for it, and the gradient of the mean for that
+/// of the variance.
 fn batch_norm_vjp() -> Verified {
     let large = "f32[32,32,32,128]";
     let wide = |name: &str, of: &str| format!("{name} = {large} broadcast({of}), dimensions={{3}}");
@@ -224,7 +224,7 @@ ENTRY main {
     assert_eq!(parameter_cost(&module, "cpu"), bytes / 6.0);
 }
 
-/// How often the parameter x is read on `tpu-like`, where the target's numbers say so.
+/// Returns how often the parameter x is read on `tpu-like`, where the target's numbers say so.
 fn readings(module: &Verified, bytes: f64) -> f64 {
     let (costs, _) = instruction_costs(module, &target("tpu-like"));
     let x = costs.iter().find(|cost| module.name_of(cost.id) == "x").expect("x");

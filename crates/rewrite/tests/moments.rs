@@ -47,12 +47,12 @@ struct Program {
 }
 
 impl Program {
-    /// How many values each sum adds.
+    /// Returns how many values each sum adds.
     fn values(&self) -> i64 {
         self.dims.iter().filter(|(_, summed)| *summed).map(|(size, _)| size).product()
     }
 
-    /// The places of the dims that are summed, or of the others.
+    /// Returns the places of the dims that are summed, or of the others.
     fn places(&self, summed: bool) -> String {
         let places = (0..).zip(&self.dims).filter(|(_, dim)| dim.1 == summed);
         let places: Vec<String> = places.map(|(place, _): (i64, _)| place.to_string()).collect();
@@ -174,7 +174,7 @@ fn options(pass: &str) -> Options {
     options
 }
 
-/// The parameters: the first is normal with this mean, the others around 0.
+/// Returns the parameters: the first is normal with this mean, the others around 0.
 fn inputs(module: &Verified, seed: u64, mean: f64) -> Vec<Literal> {
     let mut inputs = inputs_for(module, seed, InputKind::Normal).expect("inputs");
     let Literal::Array(x) = &inputs[0] else { panic!("an array") };
@@ -207,7 +207,7 @@ fn results(module: &Verified, inputs: &[Literal]) -> Vec<Vec<f64>> {
     }
 }
 
-/// The largest of some magnitudes.
+/// Returns the largest of some magnitudes.
 fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(0.0, |largest: f64, value| {
         if value.is_nan() { f64::INFINITY } else { largest.max(value.abs()) }

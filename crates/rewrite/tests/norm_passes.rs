@@ -26,8 +26,8 @@ const NORMS: [&str; 10] = [
 /// Norms followed by an activation: what the gradient sums waits for the statistics.
 const WITH_ACTIVATION: [&str; 2] = ["group_norm_silu_grad", "group_norm_remat_grad"];
 
-/// The memory sweeps of every gradient at real size whose name begins so: as JAX
-/// writes it, by default, and with fast math.
+/// Returns the memory sweeps of every gradient at real size whose name begins so: as JAX writes
+/// it, by default, and with fast math.
 fn counted(prefixes: &[&str]) -> Vec<(String, [usize; 3])> {
     let files = fixtures("real").expect("a folder of fixtures").into_iter();
     let files = files.filter(|file| {

@@ -10,7 +10,7 @@ use tilewright_ir::{Module, Opcode, Verified};
 use tilewright_rewrite::{Optimized, Verdict};
 use tilewright_testkit::fixture::fixtures;
 
-/// The models whose names begin with one of these.
+/// Returns the models whose names begin with one of these.
 fn models(prefixes: &[&str]) -> Vec<(String, Verified)> {
     let files = ["models", "real"].into_iter().flat_map(|folder| {
         let files = fixtures(folder).expect("a folder of fixtures").into_iter();
@@ -27,7 +27,7 @@ fn is_gradient(name: &str) -> bool {
     name.contains("_grad") || name.contains("_vjp")
 }
 
-/// The dims of the image: those of the first parameter.
+/// Returns the dims of the image: those of the first parameter.
 fn image_dims(module: &Module) -> Vec<i64> {
     let entry = module.entry().expect("an entry");
     let image = module.computation(entry).parameters()[0];
@@ -98,8 +98,8 @@ fn gradients_too_unless_a_note_says_why_not() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Whether a note says why something works on its dims, or why those of a
-/// reshape's operand stay.
+/// Checks whether a note says why something works on its dims, or why those of a reshape's
+/// operand stay.
 fn is_explained(offender: &str, after: &Optimized) -> bool {
     let dims = offender.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let Some((dims, _)) = dims else { return false };

@@ -24,7 +24,7 @@ const GROUP_NORM: &str =
 const TWO_REDUCES: &str =
     include_str!("../../../fixtures/rewrite/reduce-through-reshape/several_readers.hlo");
 
-/// Every model, small and real, with its name.
+/// Returns every model, small and real, with its name.
 fn models() -> Vec<(String, Verified)> {
     let files = ["models", "real"].into_iter().flat_map(|folder| {
         fixtures(folder).expect("a folder of fixtures").into_iter().map(move |file| {
@@ -67,7 +67,7 @@ fn a_budget_of_nothing_changes_nothing() {
     assert_eq!(text(&before), text(&after.module));
 }
 
-/// How many cost-gated rewrites were made, and how many notes say so.
+/// Returns how many cost-gated rewrites were made, and how many notes say so.
 fn cost_gated(after: &tilewright_rewrite::Optimized) -> (usize, usize) {
     let passes = registry::PASSES.iter().filter(|pass| pass.is_cost_gated());
     let names: Vec<&str> = passes.map(|pass| pass.name()).collect();

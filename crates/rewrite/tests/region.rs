@@ -22,7 +22,7 @@ fn interior<'a>(module: &'a Module, region: &Region) -> Vec<&'a str> {
     region.interior.iter().map(|&id| module.name_of(id)).collect()
 }
 
-/// The live-ins by name with the letter of their kind, sorted.
+/// Returns the live-ins by name with the letter of their kind, sorted.
 fn live_ins(module: &Module, region: &Region) -> Vec<String> {
     let letter = |kind| match kind {
         LiveInKind::Reshape(_) => 'r',
@@ -39,7 +39,7 @@ fn live_ins(module: &Module, region: &Region) -> Vec<String> {
     live_ins
 }
 
-/// The live_outs as `value -> user`, with the letter of their kind, sorted.
+/// Returns the live_outs as `value -> user`, with the letter of their kind, sorted.
 fn live_outs(module: &Module, region: &Region) -> Vec<String> {
     let text = |live_out: &LiveOut| {
         let letter = match live_out.kind {
@@ -284,7 +284,7 @@ ENTRY main {
     assert_eq!(movable.blocked, []);
 }
 
-/// A chain of so many elementwise ops behind a reshape, with a way back.
+/// Returns a chain of so many elementwise ops behind a reshape, with a way back.
 fn chain(length: usize) -> Verified {
     let build = || {
         let mut b = Builder::new("chain");

@@ -81,7 +81,7 @@ ENTRY main {
   ROOT r = (f32[1024,512], f32[1024,512]) tuple(n, q)
 }";
 
-/// How many products, and how many logarithms are left.
+/// Returns how many products, and how many logarithms are left.
 fn left(pipeline_name: &str, rule: Rule) -> [usize; 2] {
     let options = pipeline(pipeline_name, "linear").with_float_mode(FloatMode::Fast);
     let after = optimize(module(BESIDE_TIMES_ONE), &options.with_pass(rule)).expect("a module");
@@ -324,8 +324,8 @@ ENTRY main {
     }
 }
 
-/// The cycles that a rule is judged by at an instruction, before and after, if it does not pay; and
-/// whether it was applied.
+/// Returns the cycles that a rule is judged by at an instruction, before and after, if it does
+/// not pay; and whether it was applied.
 fn judged(text: &str, rule: Rule) -> (bool, String) {
     let name = Pass::name(&rule);
     let options = pipeline("default", "linear")
@@ -354,7 +354,7 @@ ENTRY main {
   ROOT n = f32[512] negate(s)
 }";
 
-/// The sum of two transposed arrays, without transposes.
+/// Returns the sum of two transposed arrays, without transposes.
 fn before_transposes() -> Rule {
     let sum = add(transpose(any("x")).named("tx"), transpose(any("y")).named("ty"));
     Rule::new("before-transposes", reduce(sum, any("i")).named("s")).replace(|found, new| {
@@ -377,7 +377,7 @@ fn what_goes_below_the_operands_counts_as_saved() {
     assert!(cycles_before(&goes) > cycles_before(&stays), "{goes}\n{stays}");
 }
 
-/// The cycles of what a note weighs, before the rewrite.
+/// Returns the cycles of what a note weighs, before the rewrite.
 fn cycles_before(notes: &str) -> u64 {
     let digits = notes.split("instead of ").nth(1).and_then(|rest| rest.split(' ').next());
     digits.and_then(|cycles| cycles.parse().ok()).unwrap_or_else(|| panic!("{notes}"))

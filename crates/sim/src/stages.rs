@@ -49,14 +49,14 @@ pub fn run_stages(
     Ok(RanStages { stages, counters })
 }
 
-/// A scalar in its memory layout.
+/// Returns a scalar in its memory layout.
 fn scalar(target: &Target, literal: &Literal) -> Option<Memory> {
     let shape = ArrayShape::scalar(literal.as_array()?.element_type());
     memory_of(target, &shape, literal)
 }
 
 impl RanStages {
-    /// The results of the last kernel; `None` if an element was never written.
+    /// Returns the results of the last kernel; `None` if an element was never written.
     pub fn results(&self, target: &Target, lowered: &Sequence) -> Option<Vec<Literal>> {
         let shapes = &lowered.stages.last()?.results;
         let outputs = &self.stages.last()?.outputs;

@@ -37,7 +37,7 @@ impl Lanes for Sums {
     }
 }
 
-/// Two rows of four lanes; a copy of 16 bytes takes a cycle, after ten.
+/// Returns two rows of four lanes; a copy of 16 bytes takes a cycle, after ten.
 fn small() -> Target {
     let mut target = Target::builtin("tpu-like").unwrap();
     target.name = "small".to_owned();

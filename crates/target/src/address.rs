@@ -25,8 +25,8 @@ pub(crate) struct Step {
 pub(crate) struct Address(Vec<(u64, u64)>);
 
 impl Physical {
-    /// The address of every element; `None` where the digits are not known or
-    /// addresses exceed `u64`.
+    /// Returns the address of every element; `None` where the digits are not known or addresses
+    /// exceed `u64`.
     pub(crate) fn address(&self) -> Option<Address> {
         let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.axes.len());
         for Step { low, stride, .. } in self.steps()? {
@@ -42,8 +42,8 @@ impl Physical {
         Some(Address(merged))
     }
 
-    /// Where each of the first `elements` elements lies, in row-major order;
-    /// `None` where the digits are not known or addresses exceed `u64`.
+    /// Returns where each of the first `elements` elements lies, in row-major order; `None`
+    /// where the digits are not known or addresses exceed `u64`.
     pub fn addresses(&self, elements: u64) -> Option<impl Iterator<Item = u64> + use<>> {
         let mut digits = self.address()?.0;
         digits.reverse();
@@ -57,21 +57,20 @@ impl Physical {
         }))
     }
 
-    /// How many elements of memory it takes, padding included; `None` where
-    /// `u64` does not hold it.
+    /// Returns how many elements of memory it takes, padding included; `None` where `u64` does
+    /// not hold it.
     pub fn places(&self) -> Option<u64> {
         self.axes.iter().try_fold(1u64, |places, axis| places.checked_mul(axis.extent))
     }
 
-    /// The minor-most digit.
+    /// Returns the minor-most digit.
     pub(crate) fn minor(&self) -> Option<Step> {
         self.steps()?.into_iter().min_by_key(|step| step.stride)
     }
 
-    /// The digits inside of a tile. Arrays cut by the same tiles in which
-    /// these are equal have the same elements in every tile, in the same
-    /// places; only whole tiles lie elsewhere. `None` where tiles combine dims
-    /// or cut more dims than the first one.
+    /// Returns the digits inside of a tile. Arrays cut by the same tiles in which these are
+    /// equal have the same elements in every tile, in the same places; only whole tiles lie
+    /// elsewhere. `None` where tiles combine dims or cut more dims than the first one.
     pub(crate) fn inside(&self) -> Option<Vec<Step>> {
         let rank = self.tiles.first()?.dims.len();
         let plain = |tile: &Tile| tile.dims.len() == rank && !tile.dims.contains(&Tile::COMBINE);
@@ -88,7 +87,7 @@ impl Physical {
     }
 }
 
-/// The digits that vary, with their strides, in the order of the index.
+/// Returns the digits that vary, with their strides, in the order of the index.
 fn steps(axes: &[Digit]) -> Option<Vec<Step>> {
     let mut steps = Vec::with_capacity(axes.len());
     let mut stride = 1u64;

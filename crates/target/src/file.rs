@@ -121,7 +121,7 @@ fn problem(line: Option<usize>, message: String) -> Problem {
     Problem { line, message }
 }
 
-/// All errors of these keys and values.
+/// Returns all errors of these keys and values.
 fn problems(
     found: &[(usize, &str, &Value)],
     line: impl Fn(usize) -> Option<usize>,
@@ -148,7 +148,7 @@ fn problems(
     problems
 }
 
-/// The only rule about two keys.
+/// Returns the only rule about two keys.
 fn packs_wide(found: &[(usize, &str, &Value)]) -> Option<(usize, String)> {
     let number = |key| {
         let &(at, _, value) = found.iter().find(|(_, k, _)| *k == key)?;
@@ -172,7 +172,7 @@ fn unknown_key(key: &str, suggest: bool) -> String {
     format!("`{}` is no key of a target; {advice}", shorten(key))
 }
 
-/// The number of characters to insert, delete or replace to turn `a` into `b`.
+/// Returns the number of characters to insert, delete or replace to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 64;
     let b: Vec<char> = b.chars().collect();

@@ -8,7 +8,7 @@ use tilewright_ir::shape::ArrayShape;
 use crate::footprint::element_bits;
 use crate::target::{Alignment, Target};
 
-/// The size of a dim as costs see it; 1 where it is unbounded.
+/// Returns the size of a dim as costs see it; 1 where it is unbounded.
 pub(crate) fn size(dim: i64) -> u64 {
     u64::try_from(dim).unwrap_or(1)
 }
@@ -82,13 +82,13 @@ impl Physical {
         Self::cut_by(shape, &lows(shape.dims()), padded, tiles)
     }
 
-    /// The axes, major to minor: of whole tiles first, inside of tiles last.
+    /// Returns the axes, major to minor: of whole tiles first, inside of tiles last.
     pub fn axes(&self) -> &[Digit] {
         &self.axes
     }
 
-    /// Whether a tile cuts a dim that it does not divide, so that the axes
-    /// together reach past the dim's end.
+    /// Checks whether a tile cuts a dim that it does not divide, so that the axes together
+    /// reach past the dim's end.
     pub fn is_ragged(&self) -> bool {
         self.ragged
     }
@@ -162,7 +162,7 @@ fn split(axis: Digit, along: u64) -> (Digit, Digit) {
     }
 }
 
-/// How far apart in the row-major index neighbours along each dim are.
+/// Returns how far apart in the row-major index neighbours along each dim are.
 pub(crate) fn lows(dims: &[i64]) -> SmallVec<[u64; 6]> {
     let mut lows: SmallVec<[u64; 6]> = smallvec![1; dims.len()];
     let mut low = 1u64;
@@ -173,8 +173,8 @@ pub(crate) fn lows(dims: &[i64]) -> SmallVec<[u64; 6]> {
     lows
 }
 
-/// The dims in the order of memory, the major-most first. What a layout does
-/// not name (in a verified module, nothing) is major.
+/// Returns the dims in the order of memory, the major-most first. What a layout does not name
+/// (in a verified module, nothing) is major.
 fn order(layout: Option<&Layout>, rank: usize) -> SmallVec<[usize; 6]> {
     let Some(layout) = layout else {
         return (0..rank).collect();
@@ -193,7 +193,7 @@ fn order(layout: Option<&Layout>, rank: usize) -> SmallVec<[usize; 6]> {
     order
 }
 
-/// The tiles of a shape: those of its layout, else those of the target.
+/// Returns the tiles of a shape: those of its layout, else those of the target.
 fn tiles(target: &Target, shape: &ArrayShape) -> Tiles {
     if target.alignment == Alignment::None {
         return Tiles::new();

@@ -141,13 +141,13 @@ impl Target {
     }
 }
 
-/// Whether dims and layouts are equal, so that nothing moves.
+/// Checks whether dims and layouts are equal, so that nothing moves.
 fn same(from: &ArrayShape, to: &ArrayShape) -> bool {
     let layouts = from.layout == to.layout || from.layout_or_default() == to.layout_or_default();
     from.compatible(to) && layouts
 }
 
-/// Whether both hold the same number of elements, stored in the same way.
+/// Checks whether both hold the same number of elements, stored in the same way.
 fn same_elements(from: &ArrayShape, to: &ArrayShape) -> bool {
     let counts = (from.num_elements(), to.num_elements());
     from.element_type == to.element_type
@@ -155,12 +155,12 @@ fn same_elements(from: &ArrayShape, to: &ArrayShape) -> bool {
         && matches!(counts, (Some(a), Some(b)) if a == b)
 }
 
-/// Whether both are known and equal.
+/// Checks whether both are known and equal.
 fn known_equal<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
     a.is_some() && a == b
 }
 
-/// A dim number as an index; past every end if it is negative.
+/// Returns a dim number as an index; past every end if it is negative.
 fn index(dim: i64) -> usize {
     usize::try_from(dim).unwrap_or(usize::MAX)
 }

@@ -132,8 +132,8 @@ const BUILTIN: &[(&str, &str)] = &[
 ];
 
 impl Target {
-    /// The bytes of the largest array that stays in vector memory between its producer and its
-    /// readers.
+    /// Returns the bytes of the largest array that stays in vector memory between its producer
+    /// and its readers.
     pub fn on_chip_bytes(&self) -> u64 {
         self.vector_memory_bytes / u64::from(self.on_chip_arrays.max(1))
     }
@@ -141,7 +141,7 @@ impl Target {
     /// The target that is meant where none is named.
     pub const DEFAULT: &'static str = "tpu-like";
 
-    /// The names that [`Target::builtin`] knows, in alphabetical order.
+    /// Returns the names that [`Target::builtin`] knows, in alphabetical order.
     pub fn builtin_names() -> impl ExactSizeIterator<Item = &'static str> {
         BUILTIN.iter().map(|(name, _)| *name)
     }
@@ -166,8 +166,8 @@ impl Target {
         self.tile(self.lane_bits).iter().product::<u64>().saturating_mul(self.lane_bits.into())
     }
 
-    /// How many elements of this many bits share a lane of a row: 1 for those
-    /// as wide as a lane or wider, 2 for 16-bit elements in 32-bit lanes.
+    /// Returns how many elements of this many bits share a lane of a row: 1 for those as wide
+    /// as a lane or wider, 2 for 16-bit elements in 32-bit lanes.
     pub fn packing(&self, element_bits: u32) -> u32 {
         (self.lane_bits / self.stored_bits(element_bits)).max(1)
     }
@@ -188,13 +188,13 @@ impl Target {
         [rows, self.lanes.max(1).into()]
     }
 
-    /// How many elements of a type one vector holds; 1 of those that are wider.
+    /// Returns how many elements of a type one vector holds; 1 of those that are wider.
     pub fn vector_elements(&self, element_type: ElementType) -> u64 {
         let bits = self.stored_bits(element_type.bytes().saturating_mul(8));
         (self.vector_bits() / u64::from(bits)).max(1)
     }
 
-    /// How many vectors so many elements of a type take.
+    /// Returns how many vectors so many elements of a type take.
     pub fn vectors_for(&self, element_type: ElementType, elements: u64) -> u64 {
         let bits = self.stored_bits(element_type.bytes().saturating_mul(8));
         let bits = u128::from(elements).saturating_mul(bits.into());

@@ -147,7 +147,7 @@ fn vectors_are_the_places_there_are() {
     }
 }
 
-/// Where a transpose puts the elements: for each, its address before and after.
+/// Returns where a transpose puts the elements: for each, its address before and after.
 fn moves(target: &Target, from: &ArrayShape, to: &ArrayShape, order: &[usize]) -> Vec<(i64, i64)> {
     let moved = |index: &Vec<i64>| {
         let after: Vec<i64> = order.iter().map(|&dim| index[dim]).collect();
@@ -156,7 +156,7 @@ fn moves(target: &Target, from: &ArrayShape, to: &ArrayShape, order: &[usize]) -
     indices(from.dims()).iter().map(moved).collect()
 }
 
-/// Whether at most whole tiles of this many places move.
+/// Checks whether at most whole tiles of this many places move.
 fn whole_tiles(moves: &[(i64, i64)], tile: i64) -> bool {
     let mut goes = std::collections::BTreeMap::new();
     moves.iter().all(|&(before, after)| {

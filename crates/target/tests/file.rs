@@ -10,7 +10,7 @@ fn error(text: &str) -> String {
     Target::from_toml(text).unwrap_err().to_string()
 }
 
-/// The error about the built-in file with one line replaced.
+/// Returns the error about the built-in file with one line replaced.
 fn with(line: &str, replacement: &str) -> String {
     assert!(TPU.contains(line), "{line}");
     error(&TPU.replace(line, replacement))

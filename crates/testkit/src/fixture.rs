@@ -60,7 +60,7 @@ impl fmt::Display for FixtureError {
 impl std::error::Error for FixtureError {}
 
 impl Fixture {
-    /// The module's text.
+    /// Returns the module's text.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -69,12 +69,12 @@ impl Fixture {
     }
 }
 
-/// The repository's folder of fixtures.
+/// Returns the repository's folder of fixtures.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-/// The fixtures in a folder of [`root`] and the folders in it, by name.
+/// Returns the fixtures in a folder of [`root`] and the folders in it, by name.
 ///
 /// # Errors
 /// If there are none, or a file there is not understood.
@@ -82,7 +82,7 @@ pub fn fixtures(folder: &str) -> Result<Vec<Fixture>, FixtureError> {
     walk(&root().join(folder))
 }
 
-/// The fixtures in any folder and the folders in it, by name.
+/// Returns the fixtures in any folder and the folders in it, by name.
 ///
 /// # Errors
 /// If there are none, or a file there is not understood.
@@ -198,25 +198,25 @@ impl Header {
         self.values.push((key.to_owned(), value.to_owned()));
     }
 
-    /// Whether there is a flag.
+    /// Checks whether there is a flag.
     pub fn flag(&self, name: &str) -> bool {
         self.flags.iter().any(|flag| flag == name)
     }
 
-    /// The value of a key, if there is one; the first of several.
+    /// Returns the value of a key, if there is one; the first of several.
     pub fn value(&self, key: &str) -> Option<&str> {
         let with_key = self.values.iter().find(|(own, _)| own == key);
         with_key.map(|(_, value)| value.as_str())
     }
 
-    /// All values of a key, in order.
+    /// Returns all values of a key, in order.
     pub fn values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let with_key = self.values.iter().filter(move |(own, _)| own == key);
         with_key.map(|(_, value)| value.as_str())
     }
 }
 
-/// Whether a text could be a key: lower-case letters and hyphens.
+/// Checks whether a text could be a key: lower-case letters and hyphens.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }

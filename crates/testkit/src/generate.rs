@@ -102,7 +102,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// The weights as a list, in the order of the fields.
+    /// Returns the weights as a list, in the order of the fields.
     fn list(&self) -> [u32; 13] {
         let Self { input, elementwise, choose, reshape, broadcast, transpose, .. } = *self;
         let Self { convert, reduce, norm, call, branch, repeat, duplicate, .. } = *self;
@@ -154,7 +154,7 @@ impl Options {
     }
 }
 
-/// The random module of a seed: the same on every machine.
+/// Returns the random module of a seed: the same on every machine.
 ///
 /// The entry takes a few arrays and yields one, or a tuple of several. Some
 /// instructions are dead.

@@ -61,7 +61,7 @@ pub fn verifier(bytes: &[u8]) -> Result<Outcome, String> {
     Ok(if found.is_empty() { Outcome::Verified } else { Outcome::Rejected })
 }
 
-/// The codes that a module breaks and where, by name.
+/// Returns the codes that a module breaks and where, by name.
 fn codes(module: &Module) -> Vec<(String, String)> {
     let name = |place| match place {
         Place::Module => String::new(),
@@ -155,7 +155,7 @@ fn start(text: &str) -> String {
     text.chars().take(2000).collect()
 }
 
-/// The first lines that differ.
+/// Returns the first lines that differ.
 fn difference(a: &str, b: &str) -> String {
     let differ = a.lines().zip(b.lines()).find(|(a, b)| a != b);
     let (a, b) = differ.unwrap_or(("one is longer", ""));

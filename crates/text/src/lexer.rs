@@ -42,12 +42,12 @@ fn is(byte: u8, class: u8) -> bool {
     CLASSES[usize::from(byte)] & class != 0
 }
 
-/// Whether a name may begin with this byte.
+/// Checks whether a name may begin with this byte.
 pub(crate) fn starts_name(byte: u8) -> bool {
     is(byte, NAME_START)
 }
 
-/// Whether this byte separates words.
+/// Checks whether this byte separates words.
 pub(crate) fn is_space(byte: u8) -> bool {
     is(byte, SPACE)
 }
@@ -83,12 +83,12 @@ impl<'s> Cursor<'s> {
         self.open_comment
     }
 
-    /// The text between two positions.
+    /// Returns the text between two positions.
     pub(crate) fn text(&self, start: usize, end: usize) -> &'s str {
         self.source.get(start..end).unwrap_or("")
     }
 
-    /// The text from a position to here.
+    /// Returns the text from a position to here.
     pub(crate) fn since(&self, start: usize) -> &'s str {
         self.text(start, self.pos)
     }
@@ -97,13 +97,13 @@ impl<'s> Cursor<'s> {
         self.source.as_bytes().get(at).copied().unwrap_or(END)
     }
 
-    /// The byte here; [`END`] past the last.
+    /// Returns the byte here; [`END`] past the last.
     #[inline]
     pub(crate) fn peek(&self) -> u8 {
         self.byte(self.pos)
     }
 
-    /// The byte after the one here.
+    /// Returns the byte after the one here.
     #[inline]
     pub(crate) fn peek_second(&self) -> u8 {
         self.byte(self.pos + 1)
@@ -234,13 +234,13 @@ impl<'s> Cursor<'s> {
         Some(self.since(start))
     }
 
-    /// A word where the cursor will be after whitespace, without moving.
+    /// Returns a word where the cursor will be after whitespace, without moving.
     pub(crate) fn peek_word(&self) -> Option<&'s str> {
         let mut ahead = *self;
         ahead.word()
     }
 
-    /// The text of a number, `inf` or `nan`, with its sign: `[A-Za-z0-9.+-]*`.
+    /// Returns the text of a number, `inf` or `nan`, with its sign: `[A-Za-z0-9.+-]*`.
     #[inline]
     pub(crate) fn number(&mut self) -> &'s str {
         let start = self.pos;
@@ -257,9 +257,9 @@ impl<'s> Cursor<'s> {
         self.since(start)
     }
 
-    /// A string in single or double quotes; moves past it and returns what
-    /// stands between the quotes and whether there are escapes in it. `None`,
-    /// unmoved, if nothing ends it.
+    /// Returns a string in single or double quotes; moves past it and returns what stands
+    /// between the quotes and whether there are escapes in it. `None`, unmoved, if nothing ends
+    /// it.
     pub(crate) fn quoted(&mut self) -> Option<(&'s str, bool)> {
         let quote = self.peek();
         let start = self.pos + 1;

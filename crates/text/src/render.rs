@@ -54,7 +54,7 @@ impl Renderer {
         self
     }
 
-    /// All that is wrong with a text that gave no verified module.
+    /// Returns all that is wrong with a text that gave no verified module.
     pub fn invalid(&self, source_name: &str, source: &str, invalid: &Invalid) -> String {
         match invalid {
             Invalid::Syntax(errors) => self.syntax_errors(source_name, source, errors),
@@ -234,8 +234,8 @@ impl Excerpt {
         Snippet::source(self.text.as_str()).line_start(line).annotation(annotation)
     }
 
-    /// A drawing of this excerpt with the column of the whole line in place of
-    /// that of the excerpt.
+    /// Returns a drawing of this excerpt with the column of the whole line in place of that of
+    /// the excerpt.
     fn with_true_column(&self, drawing: String, at: LineColumn) -> String {
         let before = self.text.get(..self.underlined.start).unwrap_or("");
         let shown = LineColumn { line: at.line, column: before.chars().count() + 1 };
@@ -248,7 +248,7 @@ impl Excerpt {
     }
 }
 
-/// The last character boundary up to an offset.
+/// Returns the last character boundary up to an offset.
 fn floor(source: &str, mut offset: usize) -> usize {
     while !source.is_char_boundary(offset) {
         offset -= 1;

@@ -3,7 +3,7 @@
 
 use tilewright_text::{PrintOptions, parse, print};
 
-/// A comparison of elements of a type, with attributes.
+/// Returns a comparison of elements of a type, with attributes.
 fn comparison(element: &str, attributes: &str) -> String {
     format!(
         "HloModule m\n\nENTRY %e (x: {element}[2]) -> pred[2] {{\n  %x = {element}[2] parameter(0)\n  \

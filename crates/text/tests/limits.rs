@@ -36,7 +36,7 @@ fn entry(lines: &str) -> String {
     format!("HloModule m\nENTRY e {{\n{lines}}}\n")
 }
 
-/// A tuple of so many arrays.
+/// Returns a tuple of so many arrays.
 fn tuple(elements: usize) -> String {
     format!("({})", vec!["f32[2]"; elements].join(","))
 }

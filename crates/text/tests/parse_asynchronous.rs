@@ -11,7 +11,7 @@ fn module(text: &str) -> Module {
     }
 }
 
-/// A module with an entry of these lines after one parameter.
+/// Returns a module with an entry of these lines after one parameter.
 fn with_lines(lines: &str) -> Module {
     module(&format!("HloModule m\n\nENTRY main {{\n  x = f32[4,6] parameter(0)\n{lines}\n}}\n"))
 }

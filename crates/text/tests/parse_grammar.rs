@@ -15,8 +15,8 @@ fn module(text: &str) -> Module {
     }
 }
 
-/// A module with an entry of these lines, after some parameters and two
-/// computations to call.
+/// Returns a module with an entry of these lines, after some parameters and two computations to
+/// call.
 fn with_lines(lines: &str) -> Module {
     module(&format!(
         "HloModule m\n\n\
@@ -40,7 +40,7 @@ fn extras(line: &str) -> Extras {
     module.extras(root(&module)).unwrap().clone()
 }
 
-/// The root's shape, as our own `Display` writes it.
+/// Returns the root's shape, as our own `Display` writes it.
 fn shape_of(text: &str) -> String {
     let module = with_lines(&format!("ROOT r = {text} custom-call(), custom_call_target=\"t\""));
     module.shape(root(&module)).to_string()

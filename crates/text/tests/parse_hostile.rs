@@ -79,7 +79,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// The words and characters of a text with where they stand.
+/// Returns the words and characters of a text with where they stand.
 fn tokens(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut tokens: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, c) in text.char_indices() {

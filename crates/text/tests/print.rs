@@ -20,7 +20,7 @@ fn f32(dims: &[i64]) -> Shape {
     Shape::Array(ArrayShape::new(ElementType::F32, dims.iter().copied()).with_layout(layout))
 }
 
-/// A module with one parameter of this shape and name, which is also its root.
+/// Returns a module with one parameter of this shape and name, which is also its root.
 fn parameter(shape: Shape, name: &str) -> (Module, InstId) {
     let mut module = Module::new("m");
     let entry = module.add_computation("e");

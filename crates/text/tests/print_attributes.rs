@@ -38,7 +38,7 @@ fn carried(attributes: &[(&str, &str)]) -> Vec<(SmolStr, Verbatim)> {
     attributes.iter().map(|(name, text)| (SmolStr::new(name), verbatim(text))).collect()
 }
 
-/// A module with one parameter of this shape and name, which is also its root.
+/// Returns a module with one parameter of this shape and name, which is also its root.
 fn parameter(shape: Shape, name: &str) -> (Module, InstId) {
     let mut module = Module::new("m");
     let entry = module.add_computation("e");

@@ -81,7 +81,7 @@ fn the_first_way_to_an_array_is_kept() {
     assert!(header.origin_recovery[&a].module.is_none());
 }
 
-/// A module that stands in so many tables.
+/// Returns a module that stands in so many tables.
 fn nested(depth: usize) -> Module {
     let mut inner = module(&format!("HloModule m{ENTRY}"));
     for _ in 0..depth {

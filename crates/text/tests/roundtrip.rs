@@ -62,7 +62,7 @@ fn only_metadata_is_lost_in_the_short_form() {
     }
 }
 
-/// The lines of a fixture without those that say where it comes from.
+/// Returns the lines of a fixture without those that say where it comes from.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.trim_end().lines().skip_while(|line| line.starts_with("//"))
 }

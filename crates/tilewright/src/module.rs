@@ -178,8 +178,8 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
     }
 }
 
-/// The parts of a module that its written form cannot express and that readers need: one line
-/// for each, empty for nearly every module. See `docs/proto.md`.
+/// Returns the parts of a module that its written form cannot express and that readers need:
+/// one line for each, empty for nearly every module. See `docs/proto.md`.
 pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
         Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),

@@ -40,12 +40,12 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error>
     Ok(tilewright_rewrite::optimize(module, &options)?)
 }
 
-/// Every pass, in alphabetical order of its name.
+/// Returns every pass, in alphabetical order of its name.
 pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
     tilewright_rewrite::registry::PASSES.iter().copied()
 }
 
-/// The target of this name: a built-in one, or else a TOML file.
+/// Returns the target of this name: a built-in one, or else a TOML file.
 ///
 /// ```
 /// # fn main() -> Result<(), tilewright::Error> {

@@ -26,7 +26,7 @@ pub struct RuleTrial {
 }
 
 impl RuleTrial {
-    /// Whether the rule was tested at all and never changed the outputs.
+    /// Checks whether the rule was tested at all and never changed the outputs.
     pub fn holds(&self) -> bool {
         self.tried > 0 && self.wrong.is_none()
     }
@@ -55,7 +55,7 @@ pub fn try_rule(rule: &Rule, seeds: std::ops::Range<u64>) -> Result<RuleTrial, E
     Ok(trial)
 }
 
-/// A module whose result is replaced as the rule says, and what that does to floats.
+/// Returns a module whose result is replaced as the rule says, and what that does to floats.
 fn rewritten(rule: &Rule, module: &Verified) -> Result<Option<(Verified, Class)>, Error> {
     let Some(root) = module.entry().and_then(|entry| module.computation(entry).root()) else {
         return Ok(None);

@@ -168,7 +168,7 @@ impl Backend<'_> {
         }
     }
 
-    /// An operand of an instruction in its memory layout.
+    /// Returns an operand of an instruction in its memory layout.
     fn memory(&self, id: InstId, place: usize, operands: &[Literal]) -> Option<Memory> {
         let operand = *self.module.operands(id).get(place)?;
         memory_of(self.target, self.module.array_shape(operand)?, operands.get(place)?)

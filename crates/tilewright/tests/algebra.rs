@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tilewright::prelude::*;
 use tilewright::{CheckOptions, Verdict, algebra, optimize, parse};
 
-/// The modules of fixtures, as far as they are verified.
+/// Returns the modules of fixtures, as far as they are verified.
 fn modules(folders: &[&str]) -> Vec<(PathBuf, Verified)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let mut paths = Vec::new();
@@ -30,7 +30,7 @@ fn find(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// The different modules that the optimiser makes of one, with what made them.
+/// Returns the different modules that the optimiser makes of one, with what made them.
 fn rewritten(module: &Verified) -> Vec<(String, Verified)> {
     let mut made: Vec<(String, Verified)> = Vec::new();
     let mut seen = Vec::new();

@@ -363,7 +363,7 @@ fn options_that_do_not_fit_are_refused() {
     assert!(whole.contains("not s32"), "{whole}");
 }
 
-/// The sizes of the arrays that are reshaped, ascending.
+/// Returns the sizes of the arrays that are reshaped, ascending.
 fn reshaped(module: &Module) -> Vec<i64> {
     let entry = module.entry().unwrap();
     let reshapes = module.instructions(entry).filter(|&id| matches!(module.op(id), Op::Reshape(_)));

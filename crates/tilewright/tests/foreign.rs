@@ -9,7 +9,7 @@ use tilewright::{CheckOptions, check, load, parse, print, target};
 
 const TARGETS: [&str; 2] = ["tpu-like", "cpu"];
 
-/// The files whose names have a part, sorted.
+/// Returns the files whose names have a part, sorted.
 fn files(part: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/foreign");
     let entries = std::fs::read_dir(folder).unwrap();

@@ -21,7 +21,7 @@ const MISTAKES: &[(&str, Change)] = &[
 
 const HARMLESS: &[(&str, Change)] = &[("a sum the other way round", commuted)];
 
-/// The text between an op's parentheses, and all around it.
+/// Returns the text between an op's parentheses, and all around it.
 fn operands<'a>(line: &'a str, op: &str) -> Option<(&'a str, [&'a str; 2], &'a str)> {
     let at = line.find(&format!(" {op}("))? + op.len() + 2;
     let end = at + line[at..].find(')')?;
@@ -105,7 +105,7 @@ fn dims(line: &str) -> Option<String> {
     Some(format!("{}{}{}", &line[..at], numbers.join(","), &line[end..]))
 }
 
-/// The part of an array one place further on.
+/// Returns the part of an array one place further on.
 fn part(line: &str) -> Option<String> {
     let at = line.find("slice={[")? + "slice={[".len();
     let end = at + line[at..].find(']')?;
@@ -115,7 +115,7 @@ fn part(line: &str) -> Option<String> {
     Some(format!("{}{}:{}{}", &line[..at], from + further, to + further, &line[end..]))
 }
 
-/// All modules with one line changed, of those that are still well formed.
+/// Returns all modules with one line changed, of those that are still well formed.
 fn changed(text: &str, change: Change) -> impl Iterator<Item = (String, Verified)> {
     let lines: Vec<&str> = text.lines().collect();
     let of = move |at: usize| {
@@ -127,7 +127,7 @@ fn changed(text: &str, change: Change) -> impl Iterator<Item = (String, Verified
     (0..text.lines().count()).filter_map(of)
 }
 
-/// Whether results differ so much that nobody would put it down to rounding: by a
+/// Checks whether results differ so much that nobody would put it down to rounding: by a
 /// hundredth of the largest element, where both are finite.
 fn noticeable(a: &Literal, b: &Literal) -> bool {
     let exact = |_: ElementType| tilewright::interp::Tolerance::EXACT;
@@ -137,7 +137,7 @@ fn noticeable(a: &Literal, b: &Literal) -> bool {
     })
 }
 
-/// Whether a change shows on inputs that `check` does not try.
+/// Checks whether a change shows on inputs that `check` does not try.
 fn changes_results(a: &Verified, b: &Verified) -> bool {
     let kinds = [InputKind::Normal, InputKind::Offset, InputKind::Uniform];
     let result = |module: &Verified, inputs: &[Literal]| {
@@ -162,7 +162,7 @@ fn programs() -> Vec<(String, String, Verified)> {
     all.filter_map(load).collect()
 }
 
-/// How many elements the entry computes.
+/// Returns how many elements the entry computes.
 fn elements(module: &Verified) -> i64 {
     let instructions = module.instructions(module.entry().unwrap());
     instructions.filter_map(|id| module.array_shape(id)?.num_elements()).sum()

@@ -51,7 +51,7 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     tell(Found { agreement, recorded, bisection }, args.json)
 }
 
-/// The inputs that were asked for or recorded, if there are any.
+/// Returns the inputs that were asked for or recorded, if there are any.
 fn inputs(
     args: &Check,
     module: &Verified,
@@ -105,7 +105,7 @@ fn tell(found: Found, json: bool) -> Result<ExitCode> {
     Ok(if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// How far floats may be off, if that was said.
+/// Returns how far floats may be off, if that was said.
 fn within(args: &Check) -> Option<Within> {
     let Check { rtol, atol, .. } = *args;
     let within = Within { relative: rtol.unwrap_or(0.0), absolute: atol.unwrap_or(0.0) };

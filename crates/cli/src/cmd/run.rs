@@ -84,7 +84,7 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     told(args, &RunReport { profile, ..RunReport::interpreter(time) })
 }
 
-/// The arguments that a snapshot recorded, if no others were asked for.
+/// Returns the arguments that a snapshot recorded, if no others were asked for.
 fn recorded(args: &Run, loaded: &Loaded) -> Option<Vec<Literal>> {
     let recording = loaded.recording.as_ref().filter(|_| args.seed.is_none())?;
     Some(recording.arguments.clone())
@@ -105,7 +105,7 @@ fn told(args: &Run, summary: &RunReport) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The devices asked for, else those of the module.
+/// Returns the devices asked for, else those of the module.
 fn devices(args: &Run, module: &Verified) -> Devices {
     let asked = args.devices.asked(Devices::of(module));
     asked.unwrap_or_else(|| tilewright::devices_of(module))

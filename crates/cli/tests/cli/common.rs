@@ -86,12 +86,12 @@ pub(crate) fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_tilewright"))
 }
 
-/// A fixture that JAX made.
+/// Returns a fixture that JAX made.
 pub(crate) fn model(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/models").join(name)
 }
 
-/// A group norm, whose reshapes are worth rewriting.
+/// Returns a group norm, whose reshapes are worth rewriting.
 pub(crate) fn group_norm() -> PathBuf {
     model("group_norm_nhwc.hlo")
 }
@@ -111,7 +111,7 @@ ENTRY main {{
     )
 }
 
-/// A folder that vanishes, with a file in it.
+/// Returns a folder that vanishes, with a file in it.
 pub(crate) fn file(name: &str, contents: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

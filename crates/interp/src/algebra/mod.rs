@@ -43,13 +43,13 @@ pub(crate) enum Numbers {
 }
 
 impl Numbers {
-    /// The type under which elements of a type are kept.
+    /// Returns the type under which elements of a type are kept.
     pub(crate) fn kept(self, element_type: ElementType) -> ElementType {
         let is_float = element_type.is_float() || element_type.is_complex();
         if self == Self::Field && is_float { function::ELEMENT } else { element_type }
     }
 
-    /// The shape as which a value of a shape is kept.
+    /// Returns the shape as which a value of a shape is kept.
     pub(crate) fn shape(self, shape: &Shape) -> Shape {
         match shape {
             Shape::Array(array) => {
@@ -62,7 +62,7 @@ impl Numbers {
         }
     }
 
-    /// The elements of a constant, as they are kept.
+    /// Returns the elements of a constant, as they are kept.
     pub(crate) fn constant(self, value: &ArrayLiteral) -> Outcome<Data> {
         match self {
             Self::Floats => Ok(value.data().clone()),
@@ -70,7 +70,7 @@ impl Numbers {
         }
     }
 
-    /// The kernel of an op on elements as they are kept.
+    /// Returns the kernel of an op on elements as they are kept.
     pub(crate) fn kernel(
         self,
         op: &Op,

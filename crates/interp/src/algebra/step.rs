@@ -90,7 +90,7 @@ impl Evaluator<'_> {
         if doubt { mark(value, &self.ledger) } else { Ok(value) }
     }
 
-    /// The operands, of a maximum or a minimum with its neutral init as one that leaves
+    /// Returns the operands, of a maximum or a minimum with its neutral init as one that leaves
     /// nothing open: an infinity does, wherever else it stands.
     fn with_neutral_init(&self, id: InstId, mut operands: Operands) -> Outcome<Operands> {
         let Op::Reduce(attrs) = self.module.op(id) else { return Ok(operands) };
@@ -132,8 +132,8 @@ impl Evaluator<'_> {
         Ok(own || operands.iter().any(is_unsure))
     }
 
-    /// The value that the program computes in floats from constants only: a compiler may have
-    /// computed it before.
+    /// Returns the value that the program computes in floats from constants only: a compiler
+    /// may have computed it before.
     fn of_constants(&mut self, id: InstId, operands: &Operands) -> Outcome<Option<Value>> {
         let module = self.module;
         let computes = matches!(
@@ -174,8 +174,8 @@ impl Evaluator<'_> {
         value
     }
 
-    /// A random function of all operands, unsure; of one that has a state, another
-    /// each time.
+    /// Returns a random function of all operands, unsure; of one that has a state, another each
+    /// time.
     fn unknown(&mut self, id: InstId, operands: &Operands) -> Outcome<Value> {
         let module = self.module;
         let mut key = hash(module.opcode(id).name().bytes().map(u64::from));
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether an op means the same over the field as over the reals, for all operands.
+/// Checks whether an op means the same over the field as over the reals, for all operands.
 fn is_exact(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
     if opcode == Opcode::Convert {
@@ -236,7 +236,7 @@ fn is_exact(module: &Verified, id: InstId) -> bool {
         )
 }
 
-/// The value with the floats whose elements it has, or with none.
+/// Returns the value with the floats whose elements it has, or with none.
 fn with_floats(value: Value, floats: Option<Value>) -> Value {
     match (value, floats) {
         (Value::Array(array), Some(Value::Array(floats))) => {
@@ -261,7 +261,7 @@ fn random_data(kept: ElementType, len: usize, key: u64) -> Data {
     Data::zeros(kept, len)
 }
 
-/// The words of a value, mixed into one.
+/// Returns the words of a value, mixed into one.
 fn hash_of(value: &Value) -> u64 {
     match value {
         Value::Array(array) => hash_data(array.data()),
@@ -279,7 +279,7 @@ fn hash_data(data: &Data) -> u64 {
     hasher.finish()
 }
 
-/// A value of floats as elements of the field.
+/// Returns a value of floats as elements of the field.
 pub(super) fn over_field(value: &Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
     match value {
         Value::Array(array) => {
@@ -299,7 +299,7 @@ pub(super) fn over_field(value: &Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
     }
 }
 
-/// The value, marked as unsure: elements one by one, other arrays as a whole.
+/// Returns the value, marked as unsure: elements one by one, other arrays as a whole.
 pub(crate) fn mark(value: Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
     match value {
         Value::Array(array) if array.element_type() == ELEMENT => array.modify(ledger, |data| {

@@ -50,7 +50,7 @@ impl Ties {
         }
     }
 
-    /// Whether there is none.
+    /// Checks whether there is none.
     pub fn is_empty(&self) -> bool {
         self.equal.is_empty()
     }
@@ -73,8 +73,8 @@ impl Ties {
         }
     }
 
-    /// The result of a comparison with its ties decided as over the reals: those of sides
-    /// that are finite.
+    /// Returns the result of a comparison with its ties decided as over the reals: those of
+    /// sides that are finite.
     pub(crate) fn decide(
         &self,
         id: InstId,
@@ -106,7 +106,7 @@ impl Ties {
     }
 }
 
-/// Whether a module compares floats of which one input tells as much as any other.
+/// Checks whether a module compares floats of which one input tells as much as any other.
 fn may_have_ties(module: &Verified) -> bool {
     let compares = |id: InstId| matches!(module.op(id), Op::Compare(_));
     let branches = |id: InstId| matches!(module.op(id), Op::While(_) | Op::Conditional(_));
@@ -117,7 +117,7 @@ fn may_have_ties(module: &Verified) -> bool {
         && !tells_devices_apart(module)
 }
 
-/// Whether an instruction takes or leaves a sign, by itself or in what it applies to
+/// Checks whether an instruction takes or leaves a sign, by itself or in what it applies to
 /// elements: over the field that is by chance.
 pub(super) fn leaves_sign_open(module: &Module, id: InstId) -> bool {
     let by_itself = |id: InstId| {

@@ -55,14 +55,14 @@ impl Devices {
         }
     }
 
-    /// How many devices there are in all; `None` if more than
-    /// [`MOST_DEVICES`], or none.
+    /// Returns how many devices there are in all; `None` if more than [`MOST_DEVICES`], or
+    /// none.
     pub fn count(self) -> Option<usize> {
         let count = self.replicas.checked_mul(self.partitions)?;
         (1..=MOST_DEVICES).contains(&count).then_some(count)
     }
 
-    /// The number of a device.
+    /// Returns the number of a device.
     pub(crate) fn number(self, replica: usize, partition: usize) -> usize {
         replica * self.partitions + partition
     }
@@ -74,8 +74,8 @@ impl Default for Devices {
     }
 }
 
-/// Whether a module can do other things on one device than on another, given
-/// the same inputs. If not, one device stands for all.
+/// Checks whether a module can do other things on one device than on another, given the same
+/// inputs. If not, one device stands for all.
 pub fn tells_devices_apart(module: &Module) -> bool {
     let computations = module.computations().iter();
     let mut all = computations.flat_map(|&computation| module.instructions(computation));
@@ -85,7 +85,8 @@ pub fn tells_devices_apart(module: &Module) -> bool {
     }) || takes_parts(module)
 }
 
-/// Whether the arrays of a module are whole ones, of which calls take each device's part.
+/// Checks whether the arrays of a module are whole ones, of which calls take each device's
+/// part.
 pub fn takes_parts(module: &Module) -> bool {
     shards::partitions(module) > 1
 }

@@ -4,7 +4,7 @@ use tilewright_ir::{ArrayLiteral, ArrayShape, Data, Literal, LiteralError, Shape
 
 use crate::lanes::append;
 
-/// The shape of such rows: every array has one more dim, its first.
+/// Returns the shape of such rows: every array has one more dim, its first.
 pub fn shape_of_rows(shape: &Shape, devices: usize) -> Shape {
     match shape {
         Shape::Array(array) => {
@@ -19,7 +19,7 @@ pub fn shape_of_rows(shape: &Shape, devices: usize) -> Shape {
     }
 }
 
-/// The value of each device.
+/// Returns the value of each device.
 ///
 /// # Errors
 /// If an array does not have so many rows.
@@ -50,7 +50,7 @@ pub fn split_rows(value: &Literal, devices: usize) -> Result<Vec<Literal>, Liter
     (0..devices).map(row).collect()
 }
 
-/// The values of all devices as one.
+/// Returns the values of all devices as one.
 ///
 /// # Errors
 /// If they do not have the same shape.

@@ -48,7 +48,7 @@ impl Way {
     }
 }
 
-/// How many partitions the calls of a module have arrays cut for; 1 if there are none.
+/// Returns how many partitions the calls of a module have arrays cut for; 1 if there are none.
 pub(super) fn partitions(module: &Module) -> usize {
     let computations = module.computations().iter();
     let all = computations.flat_map(|&computation| module.instructions(computation));
@@ -136,7 +136,7 @@ fn by_tiles(module: &Module, id: InstId, way: Way) -> Option<Vec<Shards>> {
     Some(vec![shards?])
 }
 
-/// The devices of a mesh, if they can be simulated.
+/// Returns the devices of a mesh, if they can be simulated.
 fn count(mesh: &Mesh) -> Option<usize> {
     let sizes = mesh.axes.iter().map(|axis| usize::try_from(axis.size).ok());
     let count = sizes.into_iter().try_fold(1_usize, |count, size| count.checked_mul(size?))?;
@@ -144,24 +144,24 @@ fn count(mesh: &Mesh) -> Option<usize> {
 }
 
 impl Shards {
-    /// How many partitions there are.
+    /// Returns how many partitions there are.
     pub(crate) fn partitions(&self) -> usize {
         self.groups.len()
     }
 
-    /// The part of each dim that a partition has.
+    /// Returns the part of each dim that a partition has.
     pub(crate) fn place(&self, partition: usize) -> impl Iterator<Item = usize> + '_ {
         let rank = self.parts.len();
         let row = self.places.iter().skip(partition.saturating_mul(rank)).take(rank);
         row.map(|&part| usize::try_from(part).unwrap_or(usize::MAX))
     }
 
-    /// Whether two partitions have parts of one whole.
+    /// Checks whether two partitions have parts of one whole.
     pub(crate) fn together(&self, one: usize, other: usize) -> bool {
         self.groups.get(one) == self.groups.get(other)
     }
 
-    /// The size of the whole, of a shard of these dims.
+    /// Returns the size of the whole, of a shard of these dims.
     pub(crate) fn whole(&self, shard: &[i64]) -> Option<SmallVec<[i64; 6]>> {
         let dims = shard.iter().zip(&self.parts).map(|(&dim, &parts)| {
             let parts = i64::try_from(parts).ok()?;
@@ -289,7 +289,7 @@ mod tests {
     use tilewright_ir::devices::{MeshAxis, MeshDevices, SubAxis};
     use tilewright_ir::sharding::DimSharding;
 
-    /// The parts of dims cut along parts of an axis of 8 devices.
+    /// Returns the parts of dims cut along parts of an axis of 8 devices.
     fn cut(dims: &[&[(i64, i64)]]) -> Option<Shards> {
         let axis = |&(pre_size, size): &(i64, i64)| AxisRef {
             axis: 0,

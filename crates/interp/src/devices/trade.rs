@@ -61,14 +61,14 @@ impl Evaluator<'_> {
         taken.first().map(|parcel| self.unpack(parcel)).transpose()
     }
 
-    /// How often this device has been at a place before.
+    /// Returns how often this device has been at a place before.
     pub(crate) fn next_turn(&mut self, place: Place) -> (Place, u64) {
         let turn = self.turns.entry(place).or_default();
         *turn += 1;
         (place, *turn)
     }
 
-    /// The values that another device handed out.
+    /// Returns the values that another device handed out.
     pub(crate) fn unpack(&self, parcel: &Parcel) -> Outcome<Vec<Value>> {
         parcel.iter().map(|value| Value::from_literal(value, &self.ledger)).collect()
     }

@@ -20,8 +20,8 @@ use crate::eval::{Operands, unsupported};
 use crate::limits::Ledger;
 use crate::value::Value;
 
-/// Whether an instruction's result depends on sizes known only at run time.
-/// Those that hand values on need not know.
+/// Checks whether an instruction's result depends on sizes known only at run time. Those that
+/// hand values on need not know.
 pub(crate) fn is_dynamic(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
     if opcode.takes_values_whole() {
@@ -34,7 +34,7 @@ pub(crate) fn is_dynamic(module: &Verified, id: InstId) -> bool {
         || module.operands(id).iter().any(|&operand| has_dynamic(operand))
 }
 
-/// Whether a value of this shape has sizes known only at run time.
+/// Checks whether a value of this shape has sizes known only at run time.
 pub(crate) fn any_dynamic(shape: &Shape) -> bool {
     match shape {
         Shape::Array(array) => !array.is_static(),
@@ -44,7 +44,7 @@ pub(crate) fn any_dynamic(shape: &Shape) -> bool {
     }
 }
 
-/// The shape, of static dims, that a dynamic instruction's result has with these
+/// Returns the shape, of static dims, that a dynamic instruction's result has with these
 /// operands; an operand that reaches beyond the others is cut.
 pub(crate) fn result_shape(
     module: &Verified,
@@ -62,8 +62,8 @@ pub(crate) fn result_shape(
     Err(unsupported(format!("at run time it yields {shape}, which is no {declared}")))
 }
 
-/// Whether a value of this shape, whose dims are static, can be one of the
-/// declared shape.
+/// Checks whether a value of this shape, whose dims are static, can be one of the declared
+/// shape.
 pub(crate) fn admits(declared: &Shape, actual: &Shape) -> bool {
     match (declared, actual) {
         (Shape::Array(declared), Shape::Array(actual)) => {
@@ -80,7 +80,7 @@ pub(crate) fn admits(declared: &Shape, actual: &Shape) -> bool {
     }
 }
 
-/// Whether an array of a declared shape can have these dims.
+/// Checks whether an array of a declared shape can have these dims.
 pub(crate) fn admits_dims(declared: &ArrayShape, dims: &[i64]) -> bool {
     let fits = |(dim, (&declared_size, &size)): (usize, (&i64, &i64))| {
         size == declared_size
@@ -91,7 +91,7 @@ pub(crate) fn admits_dims(declared: &ArrayShape, dims: &[i64]) -> bool {
     declared.rank() == dims.len() && declared.dims().iter().zip(dims).enumerate().all(fits)
 }
 
-/// The shape that a value has.
+/// Returns the shape that a value has.
 pub(crate) fn shape_of(value: &Value) -> Shape {
     match value {
         Value::Array(array) => Shape::array(array.element_type(), array.dims().iter().copied()),

@@ -39,14 +39,14 @@ pub(super) fn async_done(cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Va
     element(cx, 1)
 }
 
-/// The result of a start: two values, and zeros for further elements of its shape.
+/// Returns the result of a start: two values, and zeros for further elements of its shape.
 pub(super) fn started(cx: &Cx<'_, '_>, shape: &Shape, values: [Value; 2]) -> Outcome<Value> {
     let context = shape.as_tuple().and_then(|elements| elements.get(2..)).unwrap_or_default();
     let context = context.iter().map(|shape| zero(cx, shape)).collect::<Outcome<Vec<_>>>()?;
     Ok(tuple(values.into_iter().chain(context)))
 }
 
-/// An element of the start's result.
+/// Returns an element of the start's result.
 pub(super) fn element(cx: &Cx<'_, '_>, index: usize) -> Outcome<Value> {
     let Value::Tuple(elements) = cx.operand(0)? else {
         return Err(Fault::Internal("its start yields no tuple"));

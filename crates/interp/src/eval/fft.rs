@@ -106,8 +106,8 @@ impl Sizes {
     }
 }
 
-/// The second half of a real signal's spectrum: the first half mirrored. What
-/// must be real is taken to be.
+/// Returns the second half of a real signal's spectrum: the first half mirrored. What must be
+/// real is taken to be.
 fn complete(values: &[Number], half: usize, last: usize) -> Vec<Number> {
     let mut full = Vec::with_capacity(values.len() / half * last);
     for line in values.chunks(half) {

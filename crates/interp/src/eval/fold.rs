@@ -29,8 +29,8 @@ const LANES_OF_A_TASK: usize = 1 << 15;
 /// Totals that a part has at least: shorter runs cost more than they save.
 const LEAST_PART: usize = 64;
 
-/// The dims of a reduction's operand, with strides in the operand and, 0 where
-/// they are reduced, in the result.
+/// Returns the dims of a reduction's operand, with strides in the operand and, 0 where they are
+/// reduced, in the result.
 pub(super) fn reduced_levels(dims: &[i64], reduced: &[i64]) -> SmallVec<[Level<2>; 6]> {
     let reduced = dim_numbers(reduced);
     let is_kept = |dim: &usize| !reduced.contains(dim);
@@ -113,7 +113,7 @@ impl FoldShape {
         self.lanes.div_ceil(self.chunk)
     }
 
-    /// How many totals there are while it is folded.
+    /// Returns how many totals there are while it is folded.
     pub(crate) fn totals(&self) -> usize {
         match self.levels[0].strides {
             [_, 0] => self.len.saturating_mul(self.chunks().max(1)),
@@ -121,14 +121,14 @@ impl FoldShape {
         }
     }
 
-    /// Whether much is one chunk because it has many totals.
+    /// Checks whether much is one chunk because it has many totals.
     fn is_lopsided(&self) -> bool {
         self.levels[0].strides[1] == 0 && self.chunk == self.lanes && self.lanes > LANES_OF_A_CHUNK
     }
 
-    /// How many lanes from a place in a chunk on may be folded at one time, so
-    /// that runs are whole, if they are to be at most `most`, a multiple of
-    /// [`RUN`], and the chunk has `left`.
+    /// Returns how many lanes from a place in a chunk on may be folded at one time, so that
+    /// runs are whole, if they are to be at most `most`, a multiple of [`RUN`], and the chunk
+    /// has `left`.
     pub(crate) fn block(&self, at: usize, left: usize, most: usize) -> usize {
         let Level { size: row, strides: [_, to] } = self.row();
         let whole = match to {
@@ -139,7 +139,7 @@ impl FoldShape {
         whole.min(left)
     }
 
-    /// The innermost dim of a chunk.
+    /// Returns the innermost dim of a chunk.
     fn row(&self) -> Level<2> {
         match self.levels.as_slice() {
             [only] => Level { size: only.size.min(self.chunk), ..*only },
@@ -156,12 +156,12 @@ pub(crate) trait Totals: Send {
 
 /// A reduction on its way.
 pub(crate) trait Fold: Send {
-    /// The totals of each chunk, in order.
+    /// Returns the totals of each chunk, in order.
     fn chunks(&mut self) -> Vec<Box<dyn Totals + '_>>;
-    /// The totals of parts of the outermost dim that is kept, if all is one
-    /// chunk, with what they take: runs of so many lanes, one from every so many.
+    /// Returns the totals of parts of the outermost dim that is kept, if all is one chunk, with
+    /// what they take: runs of so many lanes, one from every so many.
     fn parts(&mut self) -> Vec<(Box<dyn Totals + '_>, Range<usize>)>;
-    /// The result, once everything is folded.
+    /// Returns the result, once everything is folded.
     fn finish(self: Box<Self>) -> Data;
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn begin(
     monoid::visit(module, numbers, attrs.to_apply, element_type, Begin { init, shape }).transpose()
 }
 
-/// The bytes of a total, at most.
+/// Returns the bytes of a total, at most.
 pub(crate) fn accumulator_bytes(element_type: ElementType) -> usize {
     if element_type.is_complex() { 2 * size_of::<f64>() } else { size_of::<f64>() }
 }

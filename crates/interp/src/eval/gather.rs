@@ -104,8 +104,8 @@ impl WalkDims {
         Ok(Self { vector_dim, over, moved_over, window_dims, map, batching })
     }
 
-    /// The position of each window in the moved array, and its indices in the operand, one per
-    /// dim. There are `windows` of them in an operand of `rank` dims.
+    /// Returns the position of each window in the moved array, and its indices in the operand,
+    /// one per dim. There are `windows` of them in an operand of `rank` dims.
     fn starts(
         &self,
         indices: &Array,
@@ -139,8 +139,8 @@ impl WalkDims {
 }
 
 impl WindowPlaces {
-    /// The windows that `indices` choose; `moved` are the dims of the result of
-    /// a gather or the updates of a scatter.
+    /// Returns the windows that `indices` choose; `moved` are the dims of the result of a
+    /// gather or the updates of a scatter.
     pub(super) fn new(
         cx: &Cx<'_, '_>,
         indexing: &Indexing<'_>,
@@ -168,7 +168,7 @@ impl WindowPlaces {
         })
     }
 
-    /// The place in the operand where a window begins, moved so that it fits.
+    /// Returns the place in the operand where a window begins, moved so that it fits.
     fn clamped(&self, window: usize) -> isize {
         let start = &self.starts[window * self.rank..][..self.rank];
         let room = self.operand.iter().zip(&self.sizes).map(|(dim, size)| (dim - size).max(0));
@@ -176,7 +176,7 @@ impl WindowPlaces {
         at.zip(&self.strides).map(|(at, stride)| at as isize * stride).sum()
     }
 
-    /// The place in the operand where a window begins, if it is all inside.
+    /// Returns the place in the operand where a window begins, if it is all inside.
     pub(super) fn inside(&self, window: usize) -> Option<isize> {
         let start = &self.starts[window * self.rank..][..self.rank];
         let room = self.operand.iter().zip(&self.sizes).map(|(dim, size)| dim - size);
@@ -196,7 +196,7 @@ fn charge(cx: &Cx<'_, '_>, windows: usize, rank: usize, indices: usize) -> Outco
     cx.scratch(1, each.saturating_mul(windows).saturating_add(numbers))
 }
 
-/// The walk within a window, and its number of elements.
+/// Returns the walk within a window, and its number of elements.
 fn window_walk(
     indexing: &Indexing<'_>,
     window_dims: &[usize],

@@ -39,7 +39,7 @@ pub(super) fn index_values(array: &Array) -> Outcome<Vec<i64>> {
     })
 }
 
-/// The start of a part of these sizes, moved so that the part fits.
+/// Returns the start of a part of these sizes, moved so that the part fits.
 fn clamped_start(
     cx: &Cx<'_, '_>,
     first_index: usize,

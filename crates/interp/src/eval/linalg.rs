@@ -98,7 +98,7 @@ impl Norm {
         place / self.stride % self.features
     }
 
-    /// The sum of `f` of each element and its feature, for every feature.
+    /// Returns the sum of `f` of each element and its feature, for every feature.
     fn sums(&self, f: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.features];
         for place in 0..self.x.len() {

@@ -68,7 +68,7 @@ pub(super) fn visit<V: Visitor>(
     }
 }
 
-/// Whether a reducer is one of ours.
+/// Checks whether a reducer is one of ours.
 pub(super) fn is_one(module: &Verified, reducer: CompId, element_type: ElementType) -> bool {
     struct Known;
     impl Visitor for Known {
@@ -101,7 +101,7 @@ pub(super) struct Folded<'a> {
 }
 
 impl<'a> Folded<'a> {
-    /// An operand.
+    /// Returns an operand.
     pub(super) fn operand(cx: &'a Cx<'_, '_>, index: usize) -> Outcome<Self> {
         let array = cx.array(index)?;
         let element_type = array.element_type();
@@ -113,7 +113,7 @@ impl<'a> Folded<'a> {
         Ok(Self { data: Cow::Owned(data), _charge: Some(charge) })
     }
 
-    /// The result of a fold, in the type of the elements.
+    /// Returns the result of a fold, in the type of the elements.
     pub(super) fn result(data: Data, element_type: ElementType) -> Outcome<Data> {
         if wide(element_type) == element_type {
             return Ok(data);
@@ -121,7 +121,7 @@ impl<'a> Folded<'a> {
         convert(&data, wide(element_type), element_type)
     }
 
-    /// The elements, which are of the type of what is folded.
+    /// Returns the elements, which are of the type of what is folded.
     pub(super) fn slice<T: Native>(&self) -> Outcome<&[T]> {
         self.data.as_slice().ok_or(WRONG_STORAGE)
     }
@@ -149,7 +149,7 @@ fn of_common<V: Visitor>(
     }
 }
 
-/// The only function of a reducer, if its values are all of this type.
+/// Returns the only function of a reducer, if its values are all of this type.
 fn function(
     module: &Verified,
     numbers: Numbers,

@@ -176,7 +176,7 @@ impl Groups {
         Ok(Self { count: groups, size, outer: all_outer / own.max(1), of, _charge: charge })
     }
 
-    /// The group of a position of the dims of the ragged one's kind.
+    /// Returns the group of a position of the dims of the ragged one's kind.
     fn at(&self, batch: usize, place: usize, behind: usize) -> Option<usize> {
         let (outer, ragged) = (place / behind / self.size, place / behind % self.size);
         let at = (batch * self.outer + outer) * self.size + ragged;
@@ -184,8 +184,8 @@ impl Groups {
     }
 }
 
-/// The group of each position: the first whose end, the sum of the lengths so
-/// far, is past it.
+/// Returns the group of each position: the first whose end, the sum of the lengths so far, is
+/// past it.
 fn groups_of(lengths: &[i64], size: usize) -> impl Iterator<Item = usize> {
     let mut end: i64 = 0;
     let mut ends = Vec::with_capacity(lengths.len());

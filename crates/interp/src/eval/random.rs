@@ -36,7 +36,7 @@ impl Source {
         Self { draws: ChaCha8Rng::seed_from_u64(0), states: FxHashMap::default() }
     }
 
-    /// A number from 0 to 1, without 1.
+    /// Returns a number from 0 to 1, without 1.
     fn unit(&mut self) -> f64 {
         (self.draws.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -47,7 +47,7 @@ impl Source {
         radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
-    /// A number from 0 to `limit - 1`; the bias, of less than 2^-64, is left.
+    /// Returns a number from 0 to `limit - 1`; the bias, of less than 2^-64, is left.
     fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.draws.next_u64()) * u128::from(limit)) >> 64) as u64
     }
@@ -100,7 +100,7 @@ fn converted(data: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
     Ok(out)
 }
 
-/// A scalar operand.
+/// Returns a scalar operand.
 fn real(cx: &Cx<'_, '_>, operand: usize) -> Outcome<f64> {
     match widened(cx.array(operand)?, ElementType::F64)? {
         Data::F64(values) => values.first().copied().ok_or(WRONG_STORAGE),
@@ -150,7 +150,7 @@ fn state_words(state: &Array) -> Outcome<&[u64]> {
     state.slice::<u64>()
 }
 
-/// The new state and the bits of an array.
+/// Returns the new state and the bits of an array.
 fn bits(
     cx: &Cx<'_, '_>,
     shape: &ArrayShape,
@@ -183,7 +183,7 @@ fn bits(
     Ok((state, result.with(reinterpret(&data, from, element_type)?)?))
 }
 
-/// The state of 128 bits, the lower half first, before it advances.
+/// Returns the state of 128 bits, the lower half first, before it advances.
 pub(super) fn rng_state(cx: &mut Cx<'_, '_>, attrs: &RngStateAttrs) -> Outcome<Value> {
     let state = cx.evaluator.random.states.entry(cx.id).or_insert(FIRST_STATE);
     let now = *state;

@@ -14,11 +14,11 @@ use crate::strides::extent;
 pub(super) trait Generator {
     fn word32(&self, index: usize) -> u32;
     fn word64(&self, index: usize) -> u64;
-    /// The state after `count` words.
+    /// Returns the state after `count` words.
     fn next_state(&self, count: usize, wide: bool) -> Vec<u64>;
 }
 
-/// The lower and the upper half.
+/// Returns the lower and the upper half.
 fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }

@@ -59,7 +59,7 @@ impl Running {
         })
     }
 
-    /// How many elements the `n`th total takes.
+    /// Returns how many elements the `n`th total takes.
     fn taken(self, n: usize) -> usize {
         let more = i64::try_from(n).unwrap_or(i64::MAX);
         extent(self.first.saturating_add(more)).min(self.length)

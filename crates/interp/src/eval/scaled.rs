@@ -25,7 +25,7 @@ pub(super) fn scaled_dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value
     dot(cx, attrs)
 }
 
-/// An operand in `f64`, every element times the scale of its block.
+/// Returns an operand in `f64`, every element times the scale of its block.
 fn scaled(cx: &Cx<'_, '_>, operand: usize, scales: usize) -> Outcome<Value> {
     let (operand, scales) = (cx.array(operand)?, cx.array(scales)?);
     cx.spend(operand.len())?;

@@ -92,7 +92,7 @@ impl Places {
     }
 }
 
-/// Whether a computation yields the update as it is.
+/// Checks whether a computation yields the update as it is.
 fn replaces(cx: &Cx<'_, '_>, computation: CompId) -> bool {
     let root = cx.module().computation(computation).root();
     root.is_some_and(|root| matches!(cx.module().op(root), Op::Parameter(p) if p.number == 1))

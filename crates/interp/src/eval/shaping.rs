@@ -63,7 +63,7 @@ pub(super) fn bitcast_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     allocation.with(data)
 }
 
-/// A result whose dims have these strides in the operand.
+/// Returns a result whose dims have these strides in the operand.
 fn strided(
     cx: &Cx<'_, '_>,
     start: isize,
@@ -205,8 +205,8 @@ pub(super) fn join(
     allocation.with(data)
 }
 
-/// The part of an array from `start` on along a dim, in an array of this
-/// shape, which has the same sizes in all other dims.
+/// Returns the part of an array from `start` on along a dim, in an array of this shape, which
+/// has the same sizes in all other dims.
 pub(super) fn part(
     cx: &Cx<'_, '_>,
     shape: &ArrayShape,
@@ -263,7 +263,7 @@ pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
     allocation.with(out)
 }
 
-/// The size that the operand has, whatever its bound.
+/// Returns the size that the operand has, whatever its bound.
 pub(super) fn get_dimension_size(
     cx: &mut Cx<'_, '_>,
     attrs: &GetDimensionSizeAttrs,

@@ -29,7 +29,7 @@ pub(super) struct Tap {
 }
 
 impl Tap {
-    /// The dim's part of a walk over arrays of these strides.
+    /// Returns the dim's part of a walk over arrays of these strides.
     pub(super) fn level(&self, output: isize, input: isize) -> Level<2> {
         let strides =
             [output * self.output_step.cast_signed(), input * self.input_step.cast_signed()];
@@ -40,8 +40,8 @@ impl Tap {
 /// The taps of one dim.
 pub(super) type Taps = Vec<Tap>;
 
-/// The taps of one dim that reach the input at all, in the window's order, and
-/// the memory they take.
+/// Returns the taps of one dim that reach the input at all, in the window's order, and the
+/// memory they take.
 pub(super) fn taps(
     cx: &Cx<'_, '_>,
     window: &WindowDim,
@@ -59,7 +59,7 @@ pub(super) fn taps(
     Ok((list, charge))
 }
 
-/// The numbers of the taps that may reach the input.
+/// Returns the numbers of the taps that may reach the input.
 fn reaching(window: &WindowDim, input: i64, output: i64) -> Range<i64> {
     if input == 0 || output == 0 {
         return 0..0;
@@ -141,7 +141,7 @@ pub(super) fn walk_taps(dims: &[Taps], mut f: impl FnMut(&[Tap]) -> Outcome<()>)
 mod tests {
     use super::*;
 
-    /// The pairs of output and input that a tap joins, the long way.
+    /// Returns the pairs of output and input that a tap joins, the long way.
     fn pairs(window: &WindowDim, number: i64, input: i64, output: i64) -> Vec<(i64, i64)> {
         let mut pairs = Vec::new();
         for o in 0..output {

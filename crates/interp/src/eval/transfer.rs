@@ -17,7 +17,7 @@ use crate::value::Value;
 /// The frontend attribute that says who sends to whom.
 const PAIRS: &str = "_xla_send_recv_source_target_pairs";
 
-/// The host's infeed data, in the requested shape, and a token.
+/// Returns the host's infeed data, in the requested shape, and a token.
 pub(super) fn infeed(cx: &mut Cx<'_, '_>, _attrs: &InfeedAttrs) -> Outcome<Value> {
     let [data, _token] = cx.shape().as_tuple().unwrap_or_default() else {
         return Err(Fault::Internal("an infeed yields data and a token"));
@@ -105,7 +105,7 @@ pub(super) fn recv(cx: &mut Cx<'_, '_>, attrs: &TransferAttrs) -> Outcome<Value>
     started(cx, buffer, number)
 }
 
-/// The data sent; zeros without a sender.
+/// Returns the data sent; zeros without a sender.
 pub(super) fn recv_done(cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
     let buffer = element(cx, 0)?;
     let number = element(cx, 1)?;
@@ -140,7 +140,7 @@ fn check_sent(cx: &Cx<'_, '_>, sent: &Value) -> Outcome<()> {
     Err(unsupported(format!("it receives {wanted}, but what was sent is {sent}")))
 }
 
-/// The data, a number and a token.
+/// Returns the data, a number and a token.
 fn started(cx: &Cx<'_, '_>, data: Value, number: u32) -> Outcome<Value> {
     let shape = cx.shape().as_tuple().and_then(|elements| elements.get(1));
     let shape = shape.ok_or(Fault::Internal("it yields data, a number and a token"))?;

@@ -241,7 +241,7 @@ pub(super) fn select_and_scatter(
 /// A window without elements chooses none.
 const NONE: usize = usize::MAX;
 
-/// The place of each window's chosen element: the first, unless a later one is
+/// Returns the place of each window's chosen element: the first, unless a later one is
 /// preferred.
 fn select(cx: &mut Cx<'_, '_>, select: CompId, windows: &Windows) -> Outcome<Vec<usize>> {
     let mut chosen = vec![NONE; cx.array(1)?.len()];

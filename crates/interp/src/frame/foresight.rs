@@ -81,7 +81,7 @@ impl<'e, 'm> Walk<'e, 'm> {
         Ok(self.most)
     }
 
-    /// The bytes of all results of the module: no more than this is alive, as no
+    /// Returns the bytes of all results of the module: no more than this is alive, as no
     /// computation calls itself.
     fn total(&self) -> u64 {
         let module = self.evaluator.module;
@@ -90,7 +90,7 @@ impl<'e, 'm> Walk<'e, 'm> {
         leaves.map(|leaf| self.bytes(leaf)).fold(0, u64::saturating_add)
     }
 
-    /// The result of a computation, which holds its arguments until their last use; its
+    /// Returns the result of a computation, which holds its arguments until their last use; its
     /// caller needs some arrays no more.
     fn computation(
         &mut self,
@@ -175,8 +175,8 @@ impl<'e, 'm> Walk<'e, 'm> {
         Ok(())
     }
 
-    /// The arrays of an instruction's result. A computation that it calls takes over what is
-    /// `freed`.
+    /// Returns the arrays of an instruction's result. A computation that it calls takes over
+    /// what is `freed`.
     fn instruction(
         &mut self,
         id: InstId,
@@ -228,7 +228,8 @@ impl<'e, 'm> Walk<'e, 'm> {
         self.arrays.len() - 1
     }
 
-    /// The bytes of an array; 0 where they are known only at run time, and of anything else.
+    /// Returns the bytes of an array; 0 where they are known only at run time, and of anything
+    /// else.
     fn bytes(&self, shape: &Shape) -> u64 {
         let Some(array) = shape.as_array().filter(|array| array.is_static()) else { return 0 };
         let count = array.num_elements().and_then(|count| usize::try_from(count).ok());
@@ -256,7 +257,7 @@ impl<'e, 'm> Walk<'e, 'm> {
     }
 }
 
-/// The arrays of an element of a tuple.
+/// Returns the arrays of an element of a tuple.
 fn element(tuple: &Shape, index: i64, leaves: &[Buffer]) -> Leaves {
     let Shape::Tuple(elements) = tuple else { return Leaves::new() };
     let Ok(index) = usize::try_from(index) else { return Leaves::new() };
@@ -265,7 +266,7 @@ fn element(tuple: &Shape, index: i64, leaves: &[Buffer]) -> Leaves {
     leaves.iter().skip(before).take(count).copied().collect()
 }
 
-/// Whether a result may be the operand under another name.
+/// Checks whether a result may be the operand under another name.
 fn may_share(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -284,7 +285,7 @@ fn may_share(opcode: Opcode) -> bool {
     )
 }
 
-/// Whether results are arrays of their own.
+/// Checks whether results are arrays of their own.
 fn makes_arrays(opcode: Opcode) -> bool {
     // A choice by a single truth value may be one of its operands.
     let chooses = matches!(opcode, Opcode::Select | Opcode::Clamp);
@@ -314,7 +315,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::value::Value;
 
-    /// The bytes that are foreseen, and those that were in use at one time.
+    /// Returns the bytes that are foreseen, and those that were in use at one time.
     fn foreseen_and_used(text: &str) -> (u64, u64) {
         let module = tilewright_text::parse_and_verify(text).map_err(|e| format!("{e:?}")).unwrap();
         let entry = module.entry().unwrap();

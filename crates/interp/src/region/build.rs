@@ -10,7 +10,7 @@ use crate::eval::elementwise::kernel;
 use crate::eval::fold::FoldShape;
 
 impl Region {
-    /// The kernels of some instructions, of which `needed` are wanted outside.
+    /// Returns the kernels of some instructions, of which `needed` are wanted outside.
     pub(crate) fn new(
         module: &Verified,
         members: &[InstId],
@@ -123,7 +123,7 @@ impl Builder<'_> {
         self.region.registers.len() - 1
     }
 
-    /// The register with the value of a member.
+    /// Returns the register with the value of a member.
     fn member(&mut self, id: InstId) -> Option<usize> {
         let operands = self.module.operands(id);
         match role(self.module, id)? {
@@ -150,7 +150,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The register with the lanes of an operand: of a member, or from outside.
+    /// Returns the register with the lanes of an operand: of a member, or from outside.
     fn lanes(&mut self, operand: InstId) -> Option<usize> {
         if let Some(&register) = self.register_of.get(&operand) {
             return Some(register);

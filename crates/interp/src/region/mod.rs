@@ -107,20 +107,20 @@ struct Task<'a> {
 }
 
 impl Region {
-    /// How many elements of each lane it computes or reads to fold them.
+    /// Returns how many elements of each lane it computes or reads to fold them.
     pub(crate) fn work(&self) -> usize {
         let works = |a: &&Action| matches!(a, Action::Compute { .. } | Action::Fold { .. });
         self.actions.iter().filter(works).count().max(1)
     }
 
-    /// The bytes of the registers of all threads that may run it at once.
+    /// Returns the bytes of the registers of all threads that may run it at once.
     pub(crate) fn register_bytes(&self) -> u64 {
         let block: u64 = self.registers.iter().map(|&t| num_bytes(t, BLOCK)).sum();
         let tasks = self.lanes.div_ceil(self.task()).min(rayon::current_num_threads());
         block.saturating_mul(u64::try_from(tasks).unwrap_or(u64::MAX))
     }
 
-    /// The bytes of the totals of all reductions.
+    /// Returns the bytes of the totals of all reductions.
     pub(crate) fn total_bytes(&self) -> u64 {
         let totals = self.fold_shape.as_ref().map_or(0, FoldShape::totals);
         let bytes = |fold: &Reduction| accumulator_bytes(fold.element_type).saturating_mul(totals);
@@ -128,7 +128,7 @@ impl Region {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// The lanes of a task; of the last, fewer.
+    /// Returns the lanes of a task; of the last, fewer.
     fn task(&self) -> usize {
         let lanes = self.fold_shape.as_ref().map_or(LANES_OF_A_TASK, FoldShape::chunk);
         lanes.min(self.lanes).max(1)
@@ -165,7 +165,7 @@ impl Region {
             .try_for_each(|(number, mut task)| self.run_task(inputs, number * lanes, &mut task))
     }
 
-    /// How many lanes from a place in a task on are a block.
+    /// Returns how many lanes from a place in a task on are a block.
     fn block(&self, at: usize, left: usize) -> usize {
         match &self.fold_shape {
             Some(shape) => shape.block(at, left, BLOCK),
@@ -263,7 +263,7 @@ impl Action {
         }
     }
 
-    /// The register that it fills.
+    /// Returns the register that it fills.
     fn made(&self) -> Option<usize> {
         match self {
             Self::Load { register, .. } | Self::Compute { register, .. } => Some(*register),

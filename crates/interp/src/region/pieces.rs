@@ -86,7 +86,7 @@ fn in_order(
     pieces
 }
 
-/// How many lanes an instruction has, if it is one for a region.
+/// Returns how many lanes an instruction has, if it is one for a region.
 fn candidate(module: &Verified, id: InstId) -> Option<usize> {
     let lanes = lanes_of(module, id).filter(|&lanes| lanes >= LEAST_LANES)?;
     role(module, id).map(|_| lanes)
@@ -109,7 +109,7 @@ fn joins(
     }
 }
 
-/// Whether a reduction is of what a region computes.
+/// Checks whether a reduction is of what a region computes.
 fn folds(
     module: &Verified,
     id: InstId,
@@ -120,12 +120,12 @@ fn folds(
     mine.is_some() && operand.and_then(|o| group_of.get(o).copied()) == mine
 }
 
-/// Whether a region has no reduction of other dims.
+/// Checks whether a region has no reduction of other dims.
 fn fits(fold: &FoldShape, mine: Option<usize>, fold_of: &FxHashMap<usize, FoldShape>) -> bool {
     mine.and_then(|group| fold_of.get(&group)).is_none_or(|other| other == fold)
 }
 
-/// Whether an instruction of a region takes its operand lane by lane.
+/// Checks whether an instruction of a region takes its operand lane by lane.
 fn reads_lanes(module: &Verified, id: InstId, operand: InstId) -> bool {
     lanes_of(module, id) == lanes_of(module, operand)
 }

@@ -194,8 +194,8 @@ impl Dice {
     }
 }
 
-/// A program of elementwise ops, broadcasts, reshapes, reductions and
-/// transposes on arrays of 6 * 7 * 120 lanes.
+/// Returns a program of elementwise ops, broadcasts, reshapes, reductions and transposes on
+/// arrays of 6 * 7 * 120 lanes.
 fn program(seed: u64) -> String {
     let mut dice = Dice(seed);
     let (cube, flat) = ("f32[6,7,120]", "f32[42,120]");

@@ -132,7 +132,7 @@ impl Builder {
         self.made("replica_id", Op::ReplicaId, None, &[])
     }
 
-    /// The shape of an array with another size in one dim.
+    /// Returns the shape of an array with another size in one dim.
     fn resized(
         &self,
         method: &'static str,

@@ -157,7 +157,7 @@ impl Builder {
     }
 }
 
-/// The elementwise op of so many operands that needs no attributes.
+/// Returns the elementwise op of so many operands that needs no attributes.
 fn elementwise(method: &'static str, opcode: Opcode, operands: usize) -> Result<Op, BuildError> {
     let is_one = opcode.is_elementwise() && opcode.arity().admits(operands);
     if !is_one {

@@ -89,7 +89,7 @@ impl fmt::Display for OperandList {
     }
 }
 
-/// An argument that does not fit.
+/// Returns an argument that does not fit.
 pub(super) fn misfit(
     method: &'static str,
     argument: &'static str,

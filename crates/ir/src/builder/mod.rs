@@ -96,7 +96,7 @@ impl Builder {
         }
     }
 
-    /// The module so far.
+    /// Returns the module so far.
     pub fn module(&self) -> &Module {
         &self.module
     }
@@ -107,7 +107,7 @@ impl Builder {
         &mut self.module.header
     }
 
-    /// The shape of a value that is an array.
+    /// Returns the shape of a value that is an array.
     ///
     /// # Errors
     /// If it is none.
@@ -158,8 +158,8 @@ impl Builder {
         Ok(id)
     }
 
-    /// A name that no computation of this builder has and that was not told
-    /// before: `stem`, or `stem.1`, `stem.2` ...
+    /// Returns a name that no computation of this builder has and that was not told before:
+    /// `stem`, or `stem.1`, `stem.2` ...
     pub fn free_computation_name(&mut self, stem: &str) -> String {
         let next = self.next_number.entry(stem.into()).or_default();
         loop {
@@ -284,7 +284,7 @@ impl Builder {
         }
     }
 
-    /// The shape of an operand that a method takes as an array.
+    /// Returns the shape of an operand that a method takes as an array.
     fn array(&self, method: &'static str, id: InstId) -> Result<&ArrayShape, BuildError> {
         self.check_ids(method, &[id])?;
         self.module.array_shape(id).ok_or_else(|| {

@@ -121,12 +121,12 @@ impl Layout {
         Self::new((0..u32::try_from(rank).unwrap_or(u32::MAX)).rev())
     }
 
-    /// Whether this is row major without tiles, padding or other extras.
+    /// Checks whether this is row major without tiles, padding or other extras.
     pub fn is_default(&self) -> bool {
         *self == Self::descending(self.minor_to_major.len())
     }
 
-    /// The rank of the arrays it fits.
+    /// Returns the rank of the arrays it fits.
     pub fn rank(&self) -> usize {
         self.minor_to_major.len()
     }

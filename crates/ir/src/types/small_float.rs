@@ -52,7 +52,7 @@ impl Format {
         Self { exponent_bits, mantissa_bits, bias, specials }
     }
 
-    /// The number of mantissa bits after the leading one.
+    /// Returns the number of mantissa bits after the leading one.
     pub const fn mantissa_bits(self) -> u32 {
         self.mantissa_bits
     }
@@ -77,12 +77,12 @@ impl Format {
         })
     }
 
-    /// Whether both signs have NaNs.
+    /// Checks whether both signs have NaNs.
     pub const fn has_signed_nans(self) -> bool {
         matches!(self.specials, Specials::Ieee | Specials::AllOnes)
     }
 
-    /// The value of a bit pattern; bits above the format's width are ignored.
+    /// Returns the value of a bit pattern; bits above the format's width are ignored.
     pub fn decode(self, bits: u16) -> Value {
         let exponent_mask = (1u32 << self.exponent_bits) - 1;
         let mantissa_mask = (1u32 << self.mantissa_bits) - 1;
@@ -120,8 +120,8 @@ impl Format {
         f64::from(mantissa + leading) * power_of_two(scale)
     }
 
-    /// The bits of the nearest number; ties round to an even mantissa, or upwards without a
-    /// mantissa.
+    /// Returns the bits of the nearest number; ties round to an even mantissa, or upwards
+    /// without a mantissa.
     ///
     /// A number that is too large becomes infinite, or NaN without infinities, or the largest
     /// number if the format has neither. NaN keeps its sign if the format has such a NaN. A
@@ -147,8 +147,8 @@ impl Format {
         }
     }
 
-    /// The bits of a magnitude as if the exponent had no end; at most a few
-    /// more than the greatest.
+    /// Returns the bits of a magnitude as if the exponent had no end; at most a few more than
+    /// the greatest.
     fn round_magnitude(self, magnitude: f64) -> u16 {
         if magnitude.is_infinite() {
             return u16::MAX;
@@ -175,7 +175,7 @@ impl Format {
         u16::try_from(biased.max(0)).map_or(nan, |biased| biased.min(nan))
     }
 
-    /// The sign bit, if there is a sign.
+    /// Returns the sign bit, if there is a sign.
     const fn sign(self) -> u16 {
         match self.specials {
             Specials::ExponentOnly => 0,
@@ -183,7 +183,7 @@ impl Format {
         }
     }
 
-    /// The bits of the greatest finite number.
+    /// Returns the bits of the greatest finite number.
     const fn greatest(self) -> u16 {
         let all = (1u16 << (self.exponent_bits + self.mantissa_bits)) - 1;
         match self.specials {
@@ -210,9 +210,9 @@ impl Format {
         }
     }
 
-    /// An integer that is ordered as `f32::total_cmp` orders numbers: negative
-    /// NaN, numbers from the least to the greatest, NaN. The only NaN of a type
-    /// without minus zero comes first.
+    /// Returns an integer that is ordered as `f32::total_cmp` orders numbers: negative NaN,
+    /// numbers from the least to the greatest, NaN. The only NaN of a type without minus zero
+    /// comes first.
     pub fn total_key(self, bits: u16) -> i32 {
         let sign = self.sign();
         match self.specials {
@@ -222,8 +222,8 @@ impl Format {
         }
     }
 
-    /// The ends of the range of magnitudes that round to that of a finite,
-    /// nonzero value; the ends themselves may round to a neighbour.
+    /// Returns the ends of the range of magnitudes that round to that of a finite, nonzero
+    /// value; the ends themselves may round to a neighbour.
     pub fn rounding_range(self, bits: u16) -> (f64, f64) {
         let magnitude = bits & ((1 << (self.exponent_bits + self.mantissa_bits)) - 1);
         let real = |bits| match self.decode(bits) {
@@ -238,13 +238,13 @@ impl Format {
     }
 }
 
-/// The exponent of a positive number's leading bit; of numbers too small for
-/// any of our formats, some small one.
+/// Returns the exponent of a positive number's leading bit; of numbers too small for any of our
+/// formats, some small one.
 fn exponent_of(magnitude: f64) -> i32 {
     ((magnitude.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
-/// Two to the power of a small number.
+/// Returns two to the power of a small number.
 fn power_of_two(exponent: i32) -> f64 {
     f64::from(exponent).exp2()
 }

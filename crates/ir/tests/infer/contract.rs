@@ -196,7 +196,7 @@ fn ragged_dots_have_a_matrix_for_each_group() {
     of(free(&[0], &[1]), &right).fails(Attribute, "names dim 1 twice");
 }
 
-/// The dims named by `b01f_01io->b01f` and its like.
+/// Returns the dims named by `b01f_01io->b01f` and its like.
 fn labels(text: &str) -> ConvDims {
     let (input, rest) = text.split_once('_').unwrap();
     let (kernel, output) = rest.split_once("->").unwrap();

@@ -208,7 +208,7 @@ fn others() -> Vec<Case> {
     ]
 }
 
-/// A module whose entry calls `body` and `condition` in a loop.
+/// Returns a module whose entry calls `body` and `condition` in a loop.
 fn looping(edit: impl FnOnce(&mut Module, CompId, CompId)) -> Module {
     let mut module = Module::new("m");
     let condition = callee(&mut module, "condition", &["f32[4]"], "pred[]");
@@ -376,7 +376,7 @@ fn claims() -> Vec<Case> {
     ]
 }
 
-/// A computation that negates.
+/// Returns a computation that negates.
 fn callee_before(module: &mut Module, main: CompId, name: &str) -> CompId {
     let computation = module.add_computation_before(name, main);
     let x = add(module, computation, parameter(0), "f32[4]", &[], "x");

@@ -67,7 +67,7 @@ fn name(file: &Path) -> String {
     file.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// The code that a file's name begins with.
+/// Returns the code that a file's name begins with.
 fn code_of(name: &str) -> Option<Code> {
     let (code, what) = name.strip_suffix(".hlo")?.split_once('_')?;
     let known = |(known, _): &&(Code, &str)| known.to_string() == code;

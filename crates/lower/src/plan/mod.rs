@@ -54,7 +54,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The addresses of the entries along the axis: 0, offset, 2*offset, ...
+    /// Returns the addresses of the entries along the axis: 0, offset, 2*offset, ...
     pub fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
         let offset = self.offset;
         (0..self.extent).map_while(move |entry| entry.checked_mul(offset))
@@ -145,7 +145,7 @@ impl ReductionPlan {
         Ok(Self { axes, order, steps, masked })
     }
 
-    /// A `d` for every kept axis and an `a` for every reduced one, such as `dadad`.
+    /// Returns a `d` for every kept axis and an `a` for every reduced one, such as `dadad`.
     pub fn kinds(&self) -> String {
         self.axes.iter().map(|axis| axis.kind.letter()).collect()
     }

@@ -11,7 +11,7 @@ pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).unwrap()
 }
 
-/// A machine with a megabyte of vector memory.
+/// Returns a machine with a megabyte of vector memory.
 fn cramped() -> Target {
     let mut target = target("tpu-like");
     target.vector_memory_bytes = 1 << 20;
@@ -25,7 +25,7 @@ pub(crate) fn op(shapes: &[&str], root: &str) -> String {
     format!("HloModule m\nENTRY e {{\n{}  {root}\n}}", parameters.collect::<String>())
 }
 
-/// A group of instructions by name.
+/// Returns a group of instructions by name.
 pub(crate) fn group(module: &Verified, inputs: &[&str], outputs: &[&str]) -> Group {
     let entry = module.entry().unwrap();
     let named =

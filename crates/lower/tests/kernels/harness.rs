@@ -51,13 +51,13 @@ pub(crate) fn run(
 
 pub(crate) const TARGETS: [&str; 4] = ["tpu-like", "mlu-like", "linear", "cpu"];
 
-/// A module that reduces one array by an op.
+/// Returns a module that reduces one array by an op.
 pub(crate) fn reduce(shape: &str, axes: &str, result: &str, op: &str, init: &str) -> Verified {
     let element = shape.split('[').next().unwrap();
     reduce_by(shape, axes, result, &format!("ROOT c = {element}[] {op}(a, b)"), init)
 }
 
-/// A module that reduces one array by a computation of `a` and `b`.
+/// Returns a module that reduces one array by a computation of `a` and `b`.
 pub(crate) fn reduce_by(
     shape: &str,
     axes: &str,
@@ -86,9 +86,8 @@ pub(crate) fn the_lowered(module: &Verified) -> InstId {
     module.instructions(module.entry().unwrap()).find(is_lowered).unwrap()
 }
 
-/// The results of the module's reduce or selection on the machine, in one pass, and
-/// what it took. Its operands are parameters, constants, and arrays that need not be
-/// read.
+/// Returns the results of the module's reduce or selection on the machine, in one pass, and
+/// what it took. Its operands are parameters, constants, and arrays that need not be read.
 pub(crate) fn simulated(
     module: &Verified,
     target: &Target,
@@ -97,7 +96,7 @@ pub(crate) fn simulated(
     simulated_by(Strategy::Fused, module, target, inputs)
 }
 
-/// The same by any strategy.
+/// Returns the same by any strategy.
 pub(crate) fn simulated_by(
     strategy: Strategy,
     module: &Verified,
@@ -129,7 +128,7 @@ pub(crate) fn simulated_by(
     Ok((results.unwrap_or_else(|| panic!("poison\n{}", texts.join("\n"))), ran))
 }
 
-/// The arrays of a value.
+/// Returns the arrays of a value.
 pub(crate) fn leaves(value: Literal) -> Vec<Literal> {
     match value {
         Literal::Tuple(elements) => elements.into_iter().flat_map(leaves).collect(),
@@ -142,7 +141,7 @@ pub(crate) fn agree(module: &Verified, target: &Target) {
     agree_on(module, target, &random_inputs(module, 0).unwrap());
 }
 
-/// The same on these inputs; gives what one pass took.
+/// Returns the same on these inputs; gives what one pass took.
 pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -> RanStages {
     let expected = leaves(run(module, inputs, &Limits::default()).unwrap());
     let id = the_lowered(module);
@@ -175,7 +174,7 @@ pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -
     ran
 }
 
-/// Whether a strategy is none for a module: several axes need an identity, and rows
+/// Checks whether a strategy is none for a module: several axes need an identity, and rows
 /// indices that count on along them.
 fn is_refused(strategy: Strategy, module: &Verified, why: &LowerError) -> bool {
     let Some(reduction) = tilewright_lower::reduction(module, the_lowered(module)) else {

@@ -10,8 +10,8 @@ use tilewright_target::{Physical, Target};
 use super::harness::{TARGETS, agree, agree_on, leaves, parsed, random_inputs, run, simulated};
 use super::random::target;
 
-/// A module that selects `k` of each row, given dims with a layout and the dims of
-/// the results with theirs.
+/// Returns a module that selects `k` of each row, given dims with a layout and the dims of the
+/// results with theirs.
 fn top(element: &str, shape: &str, k: u64, results: [&str; 2], largest: bool) -> Verified {
     let [values, places] = results;
     let text = format!(
@@ -107,7 +107,7 @@ fn many_rows() {
     }
 }
 
-/// An array of some values again and again.
+/// Returns an array of some values again and again.
 fn array(dims: &[i64], element_type: ElementType, values: &Data) -> Literal {
     let len = usize::try_from(dims.iter().product::<i64>()).unwrap();
     let data = values.gather((0..len).map(|i| i * 7 % values.len()));

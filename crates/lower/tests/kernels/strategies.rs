@@ -12,7 +12,7 @@ fn lowered(module: &Verified, target: &str, strategy: Strategy) -> Sequence {
     tilewright_lower::lowered(module, the_lowered(module), &target, strategy).unwrap()
 }
 
-/// The shapes of what each stage leaves, without layouts.
+/// Returns the shapes of what each stage leaves, without layouts.
 fn left(lowered: &Sequence) -> Vec<String> {
     let shapes = lowered.stages.iter().flat_map(|stage| &stage.results);
     shapes.map(|shape| shape.without_layout().to_string()).collect()

@@ -171,7 +171,7 @@ fn execution_order(env: &Env<'_>, computation: &Computation<'_>) -> Result<Vec<u
     }
 }
 
-/// The instructions in the order of a sequence, then those it leaves out.
+/// Returns the instructions in the order of a sequence, then those it leaves out.
 fn by_schedule(computation: &Computation<'_>, sequence: &[i64]) -> Result<Vec<usize>, ProtoError> {
     let instructions = &computation.instructions;
     let mut left: FxHashMap<i64, usize> =

@@ -16,7 +16,7 @@ use crate::generated::xla::{
 };
 use crate::sharding;
 
-/// All but control predecessors and residue.
+/// Returns all but control predecessors and residue.
 pub(super) fn decode(
     proto: &mut HloInstructionProto,
     shape: &Shape,
@@ -69,7 +69,7 @@ fn decode_origin(proto: &OriginalValueProto, shape: &Shape) -> Result<Origin, Pr
     }
 }
 
-/// The origins of a part of a value; takes them out of `elements`.
+/// Returns the origins of a part of a value; takes them out of `elements`.
 fn origin_of(
     shape: &Shape,
     index: &mut Dims,

@@ -44,7 +44,7 @@ pub fn decode(bytes: &[u8]) -> Result<Module, ProtoError> {
     decode_within(module_in(bytes), 0)
 }
 
-/// An `HloModuleProto` that stands in so many recovery tables.
+/// Returns an `HloModuleProto` that stands in so many recovery tables.
 fn decode_within(bytes: &[u8], recovery_depth: usize) -> Result<Module, ProtoError> {
     let mut parts = Parts::default();
     for field in fields(bytes) {

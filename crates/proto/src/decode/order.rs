@@ -16,8 +16,7 @@ pub(super) enum OrderError {
     Cycle(usize),
 }
 
-/// The order of things that have ids and need others. What can stay where it
-/// is stays.
+/// Returns the order of things that have ids and need others. What can stay where it is stays.
 pub(super) fn order(
     count: usize,
     id: impl Fn(usize) -> i64,

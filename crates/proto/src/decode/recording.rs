@@ -21,7 +21,7 @@ pub struct Recording {
 const ARGUMENTS: u32 = 2;
 const RESULT: u32 = 3;
 
-/// The values in an `HloSnapshot`; none in other messages, nor in one without values.
+/// Returns the values in an `HloSnapshot`; none in other messages, nor in one without values.
 ///
 /// # Errors
 /// If the bytes are damaged, or a value has not as many elements as its shape.

@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use tilewright_ir::ops::attr::{AttrKind, Real};
 
-    /// A value of a kind, for those that more than one attribute has.
+    /// Returns a value of a kind, for those that more than one attribute has.
     fn sample(kind: AttrKind) -> Option<AttrValue> {
         match kind {
             AttrKind::Int => Some(AttrValue::Int(1)),

@@ -43,7 +43,7 @@ pub(super) fn encode(
     Ok(())
 }
 
-/// The entry's layout; that of its parameters and root where none was said.
+/// Returns the entry's layout; that of its parameters and root where none was said.
 fn program(module: &Module, entry: CompId) -> Result<ProgramShapeProto, ProtoError> {
     let computation = module.computation(entry);
     let names = (0..computation.parameters().len()).map(|number| format!("p{number}")).collect();
@@ -56,8 +56,8 @@ fn program(module: &Module, entry: CompId) -> Result<ProgramShapeProto, ProtoErr
     shape::encode_program(parameters, module.shape(root), names)
 }
 
-/// The order of instructions as the order of execution, for all computations
-/// that are not parts of fusions.
+/// Returns the order of instructions as the order of execution, for all computations that are
+/// not parts of fusions.
 fn schedule(module: &Module, ids: &Ids, fused: &FxHashSet<CompId>) -> HloScheduleProto {
     let computations = module.computations().iter().filter(|id| !fused.contains(id));
     let sequences = computations.map(|&id| {

@@ -84,7 +84,7 @@ impl Ids {
     }
 }
 
-/// The first number from `next` on that is free.
+/// Returns the first number from `next` on that is free.
 fn first_free(next: &mut i64, taken: &mut FxHashSet<i64>) -> i64 {
     while !taken.insert(*next) {
         *next = next.wrapping_add(1);

@@ -74,8 +74,9 @@ fn set_op(
     done
 }
 
-/// The order of a comparison of elements of this type, as XLA writes it. Readers that know only
-/// `comparison_type` infer it from the type of the elements where the order is the usual one.
+/// Returns the order of a comparison of elements of this type, as XLA writes it. Readers that
+/// know only `comparison_type` infer it from the type of the elements where the order is the
+/// usual one.
 fn comparison_order(array: &ArrayShape) -> &'static str {
     match usual_order(array.element_type) {
         FLOAT => "PARTIAL",

@@ -32,7 +32,7 @@ pub fn encode(module: &Module) -> Result<Vec<u8>, ProtoError> {
     encode_within(module, 0)
 }
 
-/// A module that stands in so many recovery tables.
+/// Returns a module that stands in so many recovery tables.
 fn encode_within(module: &Module, recovery_depth: usize) -> Result<Vec<u8>, ProtoError> {
     let ids = Ids::new(module);
     let fused = fused(module);
@@ -66,7 +66,7 @@ pub fn encode_hlo_proto(module: &Module) -> Result<Vec<u8>, ProtoError> {
 const COMPUTATIONS: u32 = 3;
 const INSTRUCTIONS: u32 = 2;
 
-/// The computations that fusions call.
+/// Returns the computations that fusions call.
 fn fused(module: &Module) -> FxHashSet<CompId> {
     let computations = module.computations().iter();
     let instructions = computations.flat_map(|&computation| module.instructions(computation));

@@ -62,7 +62,7 @@ impl MonoidReduce {
         Ok(Self { id, reducer })
     }
 
-    /// The reduced dims.
+    /// Returns the reduced dims.
     pub fn dims<'a>(&self, module: &'a Module) -> &'a [i64] {
         match module.op(self.id) {
             Op::Reduce(attrs) => &attrs.dimensions,
@@ -96,7 +96,7 @@ impl MonoidReduce {
         Some(stages.reduce(&plan.remaining, dims, &values, &self.inits(module), patch))
     }
 
-    /// Whether [`Self::through`] adds anything.
+    /// Checks whether [`Self::through`] adds anything.
     pub fn goes_through(&self, module: &Module, digits: &Digits) -> bool {
         first_stage(digits, self.dims(module)).is_some_and(|plan| {
             self.first_inits(module, plan.remaining.is_empty(), &mut Patch::new()).is_some()
@@ -140,9 +140,9 @@ impl MonoidReduce {
         operands.split_at(operands.len() / 2).1.iter().map(|&init| Value::Old(init)).collect()
     }
 
-    /// The inits of the first stage, added to `patch` if they are not the reduce's own. The own
-    /// init is applied once, by the last stage, unless applying it twice changes nothing. `None`,
-    /// and nothing added, if a monoid's identity has no literal.
+    /// Returns the inits of the first stage, added to `patch` if they are not the reduce's own.
+    /// The own init is applied once, by the last stage, unless applying it twice changes
+    /// nothing. `None`, and nothing added, if a monoid's identity has no literal.
     fn first_inits(
         &self,
         module: &Module,
@@ -215,7 +215,7 @@ impl Stages<'_> {
         }
     }
 
-    /// The arrays of a stage's value, each with these dims.
+    /// Returns the arrays of a stage's value, each with these dims.
     fn apart(&self, value: Value, dims: &[i64], patch: &mut Patch) -> SmallVec<[Value; 2]> {
         if self.result.as_tuple().is_none() {
             return [value].into_iter().collect();
@@ -227,7 +227,7 @@ impl Stages<'_> {
         (0i64..).zip(self.arrays(dims)).map(element).collect()
     }
 
-    /// The value of the reduce's shape that consists of these arrays.
+    /// Returns the value of the reduce's shape that consists of these arrays.
     fn together(&self, values: &[Value], patch: &mut Patch) -> Option<Value> {
         match (self.result, values) {
             (Shape::Tuple(_), _) => {
@@ -239,13 +239,13 @@ impl Stages<'_> {
         }
     }
 
-    /// The result's arrays with other dims.
+    /// Returns the result's arrays with other dims.
     fn arrays(&self, dims: &[i64]) -> Vec<Shape> {
         let arrays = self.result.leaves().into_iter().filter_map(Shape::as_array);
         arrays.map(|like| shape_like(like, dims)).collect()
     }
 
-    /// The result's shape with other dims.
+    /// Returns the result's shape with other dims.
     fn shape(&self, dims: &[i64]) -> Shape {
         match self.result {
             Shape::Tuple(_) => Shape::Tuple(self.arrays(dims)),
@@ -255,20 +255,20 @@ impl Stages<'_> {
     }
 }
 
-/// The arrays that a reduce reduces.
+/// Returns the arrays that a reduce reduces.
 pub fn reduced_arrays(module: &Module, id: InstId) -> &[InstId] {
     let operands = module.operands(id);
     operands.split_at(operands.len() / 2).0
 }
 
-/// The plan that reduces as much as possible on the operand of a reshape, for a reduce of these
-/// dims of the reshape; see [`Digits::reduce_first`].
+/// Returns the plan that reduces as much as possible on the operand of a reshape, for a reduce
+/// of these dims of the reshape; see [`Digits::reduce_first`].
 pub fn first_stage(digits: &Digits, dims: &[i64]) -> Option<ReducePlan> {
     digits.reduce_first(&places(dims)?)
 }
 
-/// The plan that moves a window over the operand of a reshape, for a reduce of these dims of the
-/// reshape; see [`Digits::windows`].
+/// Returns the plan that moves a window over the operand of a reshape, for a reduce of these
+/// dims of the reshape; see [`Digits::windows`].
 pub fn window_plan(digits: &Digits, dims: &[i64]) -> Option<WindowPlan> {
     digits.windows(&places(dims)?)
 }
@@ -277,18 +277,18 @@ fn places(dims: &[i64]) -> Option<SmallVec<[usize; 6]>> {
     dims.iter().map(|&d| usize::try_from(d).ok()).collect()
 }
 
-/// Whether an array has static dims and is row-major, as the rewrites require.
+/// Checks whether an array has static dims and is row-major, as the rewrites require.
 pub fn is_plain(shape: &ArrayShape) -> bool {
     shape.is_static() && shape.has_default_layout()
 }
 
-/// A reshape without inferred dims.
+/// Returns a reshape without inferred dims.
 pub fn reshape_op() -> Op {
     Op::Reshape(Box::new(ReshapeAttrs { inferred_dimension: None }))
 }
 
-/// A row-major array with the element type of `like` and other dims; its layout is explicit if that
-/// of `like` is.
+/// Returns a row-major array with the element type of `like` and other dims; its layout is
+/// explicit if that of `like` is.
 pub fn shape_like(like: &ArrayShape, dims: &[i64]) -> Shape {
     let layout = like.layout.as_ref().map(|_| Layout::descending(dims.len()));
     ArrayShape::new(like.element_type, dims.iter().copied()).with_layout(layout).into()

@@ -10,7 +10,7 @@ use super::residency::AllFacts;
 use super::sweeps::filled;
 use super::{Operand, size};
 
-/// Whether an instruction is a product of matrices or a convolution.
+/// Checks whether an instruction is a product of matrices or a convolution.
 pub(super) fn is_contraction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Dot | Opcode::Convolution)
 }
@@ -68,8 +68,8 @@ struct Node {
     is_output: bool,
 }
 
-/// Whether an inlined op makes as many elements as it reads; a broadcast makes more than the
-/// contraction does.
+/// Checks whether an inlined op makes as many elements as it reads; a broadcast makes more than
+/// the contraction does.
 fn keeps_size(opcode: Opcode) -> bool {
     opcode.is_elementwise() || opcode == Opcode::Reshape
 }

@@ -230,7 +230,7 @@ impl<'a> Ledger<'a> {
         self.facts.role(id).residency
     }
 
-    /// Whether the result of an instruction is an array too large for vector memory.
+    /// Checks whether the result of an instruction is an array too large for vector memory.
     pub(crate) fn is_large(&self, id: InstId) -> bool {
         self.facts.role(id).is_large
     }
@@ -243,7 +243,7 @@ impl<'a> Ledger<'a> {
         cost
     }
 
-    /// The cycles in which the entry's kernels wait for main memory.
+    /// Returns the cycles in which the entry's kernels wait for main memory.
     pub(super) fn latency(&self) -> f64 {
         self.latency
     }

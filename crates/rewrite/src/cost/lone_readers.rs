@@ -166,7 +166,7 @@ impl LoneReaders {
         self.before.clear();
     }
 
-    /// The instructions that the last update changed.
+    /// Returns the instructions that the last update changed.
     pub(super) fn changed(&self) -> impl Iterator<Item = InstId> + '_ {
         self.before.iter().map(|&(id, _)| id)
     }

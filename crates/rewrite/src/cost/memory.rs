@@ -71,7 +71,7 @@ fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<In
     lives
 }
 
-/// The computations that the entry runs on whole arrays, and the entry, callees first.
+/// Returns the computations that the entry runs on whole arrays, and the entry, callees first.
 pub(super) fn computations_run(module: &Module) -> Vec<CompId> {
     let mut is_run: FxHashSet<CompId> = module.entry().into_iter().collect();
     let mut run = Vec::new();

@@ -153,7 +153,7 @@ impl<'m> CostModel<'m> {
         Operand { value: self.weigh(shape), fused, regrouped }
     }
 
-    /// Whether the result is computed where it is used, and never stored.
+    /// Checks whether the result is computed where it is used, and never stored.
     pub fn fuses(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> bool {
         match op.opcode() {
             Opcode::Broadcast | Opcode::Iota => true,
@@ -270,7 +270,7 @@ impl<'m> CostModel<'m> {
         cost
     }
 
-    /// Whether an instruction of a module is computed where it is used.
+    /// Checks whether an instruction of a module is computed where it is used.
     pub fn is_fused(&self, module: &Module, id: InstId) -> bool {
         self.is_fused_within(module, id, LOOKED_THROUGH)
     }
@@ -456,7 +456,7 @@ impl<'m> CostModel<'m> {
         if self.stays_on_chip(value) { 0.0 } else { self.crossing(value.footprint) }
     }
 
-    /// Whether a value is so small that it never leaves vector memory.
+    /// Checks whether a value is so small that it never leaves vector memory.
     pub fn stays_on_chip(&self, value: Weighed<'_>) -> bool {
         self.holds_on_chip(value.footprint.padded_bytes)
     }
@@ -465,7 +465,7 @@ impl<'m> CostModel<'m> {
         bytes <= self.on_chip_bytes()
     }
 
-    /// The bytes of the largest array that stays in vector memory.
+    /// Returns the bytes of the largest array that stays in vector memory.
     pub fn on_chip_bytes(&self) -> u64 {
         self.target.on_chip_bytes()
     }
@@ -512,7 +512,7 @@ fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Whether an op is a reshape that changes the minor dim.
+/// Checks whether an op is a reshape that changes the minor dim.
 fn regroups(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
     let minor = |shape: &Shape| shape.as_array().map(large_minor);
     op.opcode() == Opcode::Reshape && from.and_then(minor) != minor(to)
@@ -547,7 +547,7 @@ pub fn nested_dims(dims: &[i64], reduced: &[i64]) -> bool {
     taken.windows(2).any(|pair| pair == [true, true])
 }
 
-/// Whether the dim that runs along the lanes is one of these.
+/// Checks whether the dim that runs along the lanes is one of these.
 pub fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
     let layout = array.layout_or_default();
     layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))
@@ -571,7 +571,7 @@ pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
     (is_narrow && adds()).then(|| op.opcode())
 }
 
-/// Whether one modelled cost is less than another by more than rounding.
+/// Checks whether one modelled cost is less than another by more than rounding.
 pub fn pays(before: f64, after: f64) -> bool {
     after < before * (1.0 - 1e-9)
 }

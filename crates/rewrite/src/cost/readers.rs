@@ -37,7 +37,7 @@ impl Readers {
         &self.known
     }
 
-    /// The sums that may wait.
+    /// Returns the sums that may wait.
     pub(super) fn waiting(&self) -> &[u32] {
         &self.waiting
     }

@@ -78,7 +78,7 @@ impl AllFacts {
         self.roles.set(id, role);
     }
 
-    /// Whether any user of an inlined value reads it from memory.
+    /// Checks whether any user of an inlined value reads it from memory.
     pub(super) fn is_stored(&self, module: &Module, id: InstId) -> bool {
         module.uses(id).any(|one| self.roles[one.user].stores_operands)
     }
@@ -134,7 +134,7 @@ impl CostModel<'_> {
         }
     }
 
-    /// Whether an instruction moves nothing and only gives its operand another name.
+    /// Checks whether an instruction moves nothing and only gives its operand another name.
     fn is_alias(&self, module: &Module, id: InstId) -> bool {
         let &[operand] = module.operands(id) else { return false };
         match module.op(id) {

@@ -100,7 +100,7 @@ impl SharedStores {
         self.before = Before::default();
     }
 
-    /// Whether a value is stored because reductions share it.
+    /// Checks whether a value is stored because reductions share it.
     pub(super) fn holds(&self, value: InstId) -> bool {
         self.stored.contains(&value)
     }

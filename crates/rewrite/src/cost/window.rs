@@ -180,7 +180,7 @@ fn keeps_vectors(w: &WindowDim, size: i64, reach: u64) -> bool {
     reach <= 1 || alone || apart && whole(w.padding_low)
 }
 
-/// Whether results do not lie side by side once the taps are combined.
+/// Checks whether results do not lie side by side once the taps are combined.
 fn scatters(w: &WindowDim) -> bool {
     w.stride > 1 || w.base_dilation > 1
 }

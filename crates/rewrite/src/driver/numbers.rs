@@ -43,7 +43,7 @@ pub enum FloatMode {
 }
 
 impl FloatMode {
-    /// Whether rewrites of a class are allowed.
+    /// Checks whether rewrites of a class are allowed.
     pub fn allow(self, class: Class) -> bool {
         class
             <= match self {

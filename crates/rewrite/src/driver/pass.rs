@@ -14,19 +14,19 @@ use crate::cost::{CostModel, Ledger, Memo};
 
 /// A transformation of a module that keeps its meaning.
 pub trait Pass: Send + Sync {
-    /// The name for `--passes` and reports.
+    /// Returns the name for `--passes` and reports.
     fn name(&self) -> &'static str;
 
     /// Describes the pass in one line.
     fn summary(&self) -> &'static str;
 
-    /// The largest change that the pass makes to floats. If the options allow less, the pass
-    /// makes only those of its rewrites that the options allow.
+    /// Returns the largest change that the pass makes to floats. If the options allow less, the
+    /// pass makes only those of its rewrites that the options allow.
     fn class(&self) -> Class;
 
-    /// Whether the pass makes rewrites that must pay for themselves; they are the purpose of
-    /// the project. The default pipeline returns a module unchanged if no cost-gated pass found
-    /// anything to do.
+    /// Checks whether the pass makes rewrites that must pay for themselves; they are the
+    /// purpose of the project. The default pipeline returns a module unchanged if no cost-gated
+    /// pass found anything to do.
     fn is_cost_gated(&self) -> bool {
         false
     }
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
         self.costs.ledger(module, model)
     }
 
-    /// Whether a patch reads or makes an array of at least [`Self::least_bytes`].
+    /// Checks whether a patch reads or makes an array of at least [`Self::least_bytes`].
     pub fn is_worthwhile(&self, module: &Module, patch: &Patch) -> bool {
         let values = patch.planned().iter().flat_map(|planned| planned.operands.iter().copied());
         let read = values.map(|value| byte_size(patch.shape(module, value)));

@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
         CostModel::new(&self.options.target, self.memo)
     }
 
-    /// Whether no pass has changed the module.
+    /// Checks whether no pass has changed the module.
     pub(super) fn is_unchanged(&self) -> bool {
         self.version == 0
     }

@@ -25,10 +25,10 @@ const MOST: usize = 5;
 const EMPTY: usize = 16;
 
 impl Rule {
-    /// A small random module whose result is an expression to which the rule applies: the same
-    /// for a seed on every machine. `None` where none was found: the conditions of the rule
-    /// are too special for random values, or its pattern has ops for which no random operands
-    /// are made here (those with more attributes than a reduce has).
+    /// Returns a small random module whose result is an expression to which the rule applies:
+    /// the same for a seed on every machine. `None` where none was found: the conditions of the
+    /// rule are too special for random values, or its pattern has ops for which no random
+    /// operands are made here (those with more attributes than a reduce has).
     ///
     /// Dims have sizes from 0 to 5. All arrays lie in row-major order, no dim is dynamic, and
     /// nothing but the expression reads its parts: test by example what a rule does about these.

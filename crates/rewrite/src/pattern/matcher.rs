@@ -28,18 +28,18 @@ type Bound = SmallVec<[(&'static str, InstId); 6]>;
 type Ops = SmallVec<[InstId; 6]>;
 
 impl<'m> Match<'m> {
-    /// The module of the expression.
+    /// Returns the module of the expression.
     pub fn module(&self) -> &'m Module {
         self.module
     }
 
-    /// The instruction that the whole pattern matches.
+    /// Returns the instruction that the whole pattern matches.
     pub fn root(&self) -> InstId {
         self.root
     }
 
-    /// The value with a name; `None` if the pattern has no such name, and then the rule does not
-    /// apply: [`Rule::patch_or_why`](super::Rule::patch_or_why) names it.
+    /// Returns the value with a name; `None` if the pattern has no such name, and then the rule
+    /// does not apply: [`Rule::patch_or_why`](super::Rule::patch_or_why) names it.
     pub fn get(&self, name: &str) -> Option<InstId> {
         let found = self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id);
         if found.is_none() {
@@ -48,34 +48,36 @@ impl<'m> Match<'m> {
         found
     }
 
-    /// The value with a name, for use in a [`Replacement`](super::Replacement); `None` if the
-    /// pattern has no such name.
+    /// Returns the value with a name, for use in a [`Replacement`](super::Replacement); `None`
+    /// if the pattern has no such name.
     pub fn value(&self, name: &str) -> Option<Value> {
         self.get(name).map(Value::Old)
     }
 
-    /// The op that computes the value with a name; `None` if the pattern has no such name.
+    /// Returns the op that computes the value with a name; `None` if the pattern has no such
+    /// name.
     pub fn op(&self, name: &str) -> Option<&'m Op> {
         Some(self.module.op(self.get(name)?))
     }
 
-    /// The shape of the value with a name; `None` if the pattern has no such name.
+    /// Returns the shape of the value with a name; `None` if the pattern has no such name.
     pub fn shape(&self, name: &str) -> Option<&'m Shape> {
         Some(self.module.shape(self.get(name)?))
     }
 
-    /// The shape of the array with a name; `None` if the pattern has no such name, or its value is
-    /// no array.
+    /// Returns the shape of the array with a name; `None` if the pattern has no such name, or
+    /// its value is no array.
     pub fn array(&self, name: &str) -> Option<&'m ArrayShape> {
         self.module.array_shape(self.get(name)?)
     }
 
-    /// The instructions below the root that ops of the pattern matched, in its order, each once.
+    /// Returns the instructions below the root that ops of the pattern matched, in its order,
+    /// each once.
     pub(super) fn ops(&self) -> &[InstId] {
         &self.ops
     }
 
-    /// The first name that was asked for and is not in the pattern.
+    /// Returns the first name that was asked for and is not in the pattern.
     pub(super) fn unknown(&self) -> Option<&str> {
         self.unknown.get().map(String::as_str)
     }
@@ -114,7 +116,7 @@ enum Reason<'p> {
     Refused(Refused),
 }
 
-/// The first match that `accept` takes, and what it makes of it.
+/// Returns the first match that `accept` takes, and what it makes of it.
 ///
 /// # Errors
 /// The mismatch before which most of the pattern was matched.
@@ -184,7 +186,8 @@ struct Search<'p, 'm, 'a, T> {
 }
 
 impl<'p, 'm, T> Search<'p, 'm, '_, T> {
-    /// The match that reaches all goals, in some order of the operands of commutative ops.
+    /// Returns the match that reaches all goals, in some order of the operands of commutative
+    /// ops.
     fn solved(&mut self) -> Option<(Match<'m>, T)> {
         while let Some((pattern, id)) = self.goals.pop() {
             self.steps += 1;
@@ -213,7 +216,8 @@ impl<'p, 'm, T> Search<'p, 'm, '_, T> {
         self.accepted()
     }
 
-    /// The match that reaches the goals with two operands in one order, or else in the other.
+    /// Returns the match that reaches the goals with two operands in one order, or else in the
+    /// other.
     fn either(&mut self, pair: &'p [Pattern; 2], [a, b]: [InstId; 2]) -> Option<(Match<'m>, T)> {
         let before = (self.goals.clone(), self.bound.clone(), self.ops.clone(), self.reached);
         let [first, second] = pair;
@@ -231,7 +235,7 @@ impl<'p, 'm, T> Search<'p, 'm, '_, T> {
         None
     }
 
-    /// The match in which all of the pattern is matched, if it is accepted.
+    /// Returns the match in which all of the pattern is matched, if it is accepted.
     fn accepted(&mut self) -> Option<(Match<'m>, T)> {
         self.steps += 1;
         if self.steps > MOST_STEPS {
@@ -261,8 +265,8 @@ impl<'p, 'm, T> Search<'p, 'm, '_, T> {
         self.bound.iter().find(|(other, _)| *other == name).map(|&(_, id)| id)
     }
 
-    /// The reason why an instruction does not match a pattern; `None` if it does. The patterns of
-    /// its operands are not compared here.
+    /// Returns the reason why an instruction does not match a pattern; `None` if it does. The
+    /// patterns of its operands are not compared here.
     fn differs(&self, pattern: &'p Pattern, id: InstId) -> Option<Reason<'p>> {
         let module = self.module;
         let opcodes = pattern.opcodes();

@@ -262,7 +262,7 @@ impl Pattern {
         found.map(|(found, ())| found).map_err(|unmatched| unmatched.mismatch(module))
     }
 
-    /// The ops that match; if the list is empty, every op matches.
+    /// Returns the ops that match; if the list is empty, every op matches.
     fn opcodes(&self) -> &[Opcode] {
         &self.opcodes
     }

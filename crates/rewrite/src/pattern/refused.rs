@@ -30,7 +30,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// The instruction that it is about, if that is not the root.
+    /// Returns the instruction that it is about, if that is not the root.
     pub(super) fn place(&self) -> Option<InstId> {
         match *self {
             Self::Lost(id) => Some(id),

@@ -31,7 +31,7 @@ impl<'m> Replacement<'m> {
         Self { module: found.module(), root: found.root(), patch: Patch::new() }
     }
 
-    /// The edits that put a value in the place of the matched expression.
+    /// Returns the edits that put a value in the place of the matched expression.
     ///
     /// # Errors
     /// If the value is none of the patch, is the expression itself or has another shape, or if
@@ -52,8 +52,8 @@ impl<'m> Replacement<'m> {
         }
     }
 
-    /// A matched instruction whose extras would be lost: the root, unless the new value has them, or
-    /// one below it that nothing new reads.
+    /// Returns a matched instruction whose extras would be lost: the root, unless the new value
+    /// has them, or one below it that nothing new reads.
     fn loses(&self, value: Value, found: &Match<'_>) -> Option<InstId> {
         let carries = |id: InstId| self.module.extras(id).is_some();
         let kept = match value {
@@ -80,7 +80,7 @@ impl<'m> Replacement<'m> {
         (others.is_empty() && self.patch.set_extras(value, extras.clone())).then_some(value)
     }
 
-    /// The shape of a value; `None` if the value was not planned here.
+    /// Returns the shape of a value; `None` if the value was not planned here.
     pub fn shape(&self, value: Value) -> Option<&Shape> {
         match value {
             Value::Old(id) => Some(self.module.shape(id)),
@@ -88,7 +88,7 @@ impl<'m> Replacement<'m> {
         }
     }
 
-    /// The shape of a value, if it is an array.
+    /// Returns the shape of a value, if it is an array.
     pub fn array(&self, value: Value) -> Option<&ArrayShape> {
         self.shape(value)?.as_array()
     }
@@ -119,8 +119,8 @@ impl<'m> Replacement<'m> {
         values.iter().map(|&value| self.shape(value)).collect()
     }
 
-    /// A shape as the module writes it: with its row-major layout, if the matched expression
-    /// has one.
+    /// Returns a shape as the module writes it: with its row-major layout, if the matched
+    /// expression has one.
     fn laid_out(&self, shape: Shape) -> Shape {
         let says_layouts = self.module.array_shape(self.root).is_some_and(|a| a.layout.is_some());
         match shape {
@@ -220,8 +220,8 @@ impl<'m> Replacement<'m> {
     }
 }
 
-/// The result of an elementwise op in the layout of those operands that have its rank; `None` if
-/// these differ.
+/// Returns the result of an elementwise op in the layout of those operands that have its rank;
+/// `None` if these differ.
 fn elementwise_layout(result: ArrayShape, operands: &[&Shape]) -> Option<Shape> {
     let arrays = operands.iter().filter_map(|shape| shape.as_array());
     let mut alike = arrays.filter(|array| array.rank() == result.rank());
@@ -231,13 +231,13 @@ fn elementwise_layout(result: ArrayShape, operands: &[&Shape]) -> Option<Shape> 
     same.then(|| result.with_layout(first.layout.clone()).into())
 }
 
-/// Whether the arrays of a value lie in row-major order.
+/// Checks whether the arrays of a value lie in row-major order.
 fn lies_row_major(shape: &Shape) -> bool {
     let mut arrays = shape.leaves().into_iter().filter_map(Shape::as_array);
     arrays.all(ArrayShape::has_default_layout)
 }
 
-/// Whether arrays of one shape lie in memory in one order.
+/// Checks whether arrays of one shape lie in memory in one order.
 fn same_layouts(one: &Shape, other: &Shape) -> bool {
     match (one.as_array(), other.as_array()) {
         (Some(one), Some(other)) => one.layout_or_default() == other.layout_or_default(),

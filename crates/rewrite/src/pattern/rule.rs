@@ -142,7 +142,7 @@ impl Rule {
         Self { replace: Arc::new(replace), ..self }
     }
 
-    /// The equation that it applies; empty if it states none.
+    /// Returns the equation that it applies; empty if it states none.
     pub fn law(&self) -> &'static str {
         self.law
     }
@@ -152,7 +152,8 @@ impl Rule {
         &self.pattern
     }
 
-    /// The edits that the rule makes at an instruction; `None` if it does not apply there.
+    /// Returns the edits that the rule makes at an instruction; `None` if it does not apply
+    /// there.
     pub fn patch(&self, module: &Module, id: InstId, float_mode: FloatMode) -> Option<Patch> {
         let (_, Applied { patch, .. }) = self.search(module, id, float_mode).ok()?;
         Some(patch)
@@ -180,7 +181,7 @@ impl Rule {
         Some(class)
     }
 
-    /// The first way to match an instruction to which the rule applies.
+    /// Returns the first way to match an instruction to which the rule applies.
     fn search<'m>(
         &self,
         module: &'m Module,
@@ -212,12 +213,12 @@ impl Rule {
         Ok(Applied { patch: new.replaced_by(value, found)?, class })
     }
 
-    /// The ops of the root of its pattern; if the list is empty, every op is possible.
+    /// Returns the ops of the root of its pattern; if the list is empty, every op is possible.
     pub(super) fn opcodes(&self) -> &[Opcode] {
         self.pattern.opcodes()
     }
 
-    /// Whether the rule is cost-gated.
+    /// Checks whether the rule is cost-gated.
     pub(super) fn is_gated(&self) -> bool {
         !self.always
     }
@@ -254,7 +255,8 @@ struct Applied {
     class: Class,
 }
 
-/// Whether an instruction of the module stays because new ones read it, or it is the replacement.
+/// Checks whether an instruction of the module stays because new ones read it, or it is the
+/// replacement.
 pub(super) fn reads(patch: &Patch, id: InstId) -> bool {
     let operands = patch.planned().iter().flat_map(|planned| &planned.operands);
     let results = patch.replaced().iter().map(|(_, result)| result);

@@ -51,12 +51,12 @@ impl RuleSet {
         Self { name, summary, class, rules, by_opcode }
     }
 
-    /// The rules, in the order in which they are tried.
+    /// Returns the rules, in the order in which they are tried.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The rules that may match an instruction, in order.
+    /// Returns the rules that may match an instruction, in order.
     fn rules_at(&self, module: &Module, id: InstId) -> impl Iterator<Item = &Rule> {
         let places = self.by_opcode.get(module.opcode(id) as usize);
         places.into_iter().flatten().filter_map(|&rule| self.rules.get(rule))

@@ -13,7 +13,7 @@ use tilewright_rewrite::{
 use tilewright_target::Target;
 use tilewright_text::{Form, PrintOptions, parse_and_verify, print};
 
-/// The module that this text is.
+/// Returns the module that this text is.
 #[track_caller]
 pub(crate) fn module(text: &str) -> Verified {
     match parse_and_verify(text) {
@@ -22,24 +22,24 @@ pub(crate) fn module(text: &str) -> Verified {
     }
 }
 
-/// All of a module, as `opt` prints it.
+/// Returns all of a module, as `opt` prints it.
 #[track_caller]
 pub(crate) fn text(module: &Module) -> String {
     print(module, &PrintOptions::new()).expect("a module that can be printed")
 }
 
-/// A module in the form that is easiest to read.
+/// Returns a module in the form that is easiest to read.
 #[track_caller]
 pub(crate) fn short(module: &Module) -> String {
     print(module, &PrintOptions::new().with_form(Form::Short)).expect("a printable module")
 }
 
-/// A built-in target.
+/// Returns a built-in target.
 pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).expect("a built-in target")
 }
 
-/// The cost of the first instruction with this opcode.
+/// Returns the cost of the first instruction with this opcode.
 #[track_caller]
 pub(crate) fn cost(text: &str, opcode: Opcode, target_name: &str) -> Cost {
     let module = module(text);
@@ -58,7 +58,7 @@ impl Evaluate for Interpreter {
     }
 }
 
-/// The default options, with an interpreter for constants.
+/// Returns the default options, with an interpreter for constants.
 pub(crate) fn options(target_name: &str) -> Options {
     Options::new(target(target_name)).with_evaluator(&Interpreter)
 }
@@ -88,21 +88,21 @@ pub(crate) fn optimized(module: &Verified, options: &Options) -> Optimized {
     }
 }
 
-/// The default pipeline for `tpu-like`.
+/// Returns the default pipeline for `tpu-like`.
 #[track_caller]
 pub(crate) fn optimized_by_default(module: &Verified) -> Optimized {
     optimized(module, &pipeline("default", Target::DEFAULT))
 }
 
-/// The default pipeline for a target, if its main memory answered at once: of small models
-/// the wait for it is most of what they take.
+/// Returns the default pipeline for a target, if its main memory answered at once: of small
+/// models the wait for it is most of what they take.
 pub(crate) fn without_latency(target_name: &str) -> Options {
     let mut options = pipeline("default", target_name);
     options.target.hbm_latency_cycles = 0.0;
     options
 }
 
-/// How many changes a pass made.
+/// Returns how many changes a pass made.
 pub(crate) fn changes(optimized: &Optimized, pass: &str) -> usize {
     let reports = optimized.report.passes.iter();
     reports.filter(|report| report.name == pass).map(|report| report.changes).sum()

@@ -17,11 +17,10 @@ pub(crate) fn evaluated(module: &Verified, seed: u64, kind: InputKind) -> Result
     evaluate(module, &inputs, &Limits::default()).map_err(|error| error.to_string())
 }
 
-/// How far apart results may be, relative to the largest magnitude of the
-/// array: what cancels in a sum is lost at that scale. The interpreter rounds
-/// each sum once, so that two stages round twice: a few units in the last
-/// place of the largest partial sum. In f64 it rounds every term: 320 of them, at worst, by
-/// 320 * 2^-53, 3.6e-14.
+/// Returns how far apart results may be, relative to the largest magnitude of the array: what
+/// cancels in a sum is lost at that scale. The interpreter rounds each sum once, so that two
+/// stages round twice: a few units in the last place of the largest partial sum. In f64 it
+/// rounds every term: 320 of them, at worst, by 320 * 2^-53, 3.6e-14.
 fn relative(element_type: ElementType) -> f64 {
     match element_type {
         ElementType::F64 | ElementType::C128 => 1e-14,
@@ -32,8 +31,8 @@ fn relative(element_type: ElementType) -> f64 {
     }
 }
 
-/// The tolerance that the narrowest float anywhere in a module asks for: a
-/// wide result may carry what was rounded on the way.
+/// Returns the tolerance that the narrowest float anywhere in a module asks for: a wide result
+/// may carry what was rounded on the way.
 fn of_narrowest(module: &Module) -> f64 {
     let computations = module.computations().iter();
     let instructions = computations.flat_map(|&computation| module.instructions(computation));
@@ -131,7 +130,7 @@ pub(crate) fn error_difference(
     Ok(None)
 }
 
-/// An array in `f64`, if it is one of `f32`.
+/// Returns an array in `f64`, if it is one of `f32`.
 pub(crate) fn widened(literal: &Literal) -> Literal {
     let Literal::Array(array) = literal else { return literal.clone() };
     let Data::F32(values) = array.data() else { return literal.clone() };
@@ -141,7 +140,7 @@ pub(crate) fn widened(literal: &Literal) -> Literal {
     Literal::Array(wide.expect("as many values"))
 }
 
-/// The floats of all arrays of a literal.
+/// Returns the floats of all arrays of a literal.
 fn arrays(literal: &Literal) -> Vec<Vec<f64>> {
     match literal {
         Literal::Tuple(parts) => parts.iter().flat_map(arrays).collect(),

@@ -114,7 +114,7 @@ fn by_rows(pairs: &[(usize, usize)], target: &Target, element_type: ElementType)
     Moves { loads: loads.len() as u64, moves: by_rows.min(distances.len()) as u64 }
 }
 
-/// The rows whose elements all go to where they are, in vectors of so many.
+/// Returns the rows whose elements all go to where they are, in vectors of so many.
 fn staying(pairs: &[(usize, usize)], lanes: usize, unit: usize) -> FxHashSet<usize> {
     let of = |stays: bool| {
         let pairs = pairs.iter().filter(move |(p, a)| (p % unit == a % unit) == stays);
@@ -125,7 +125,7 @@ fn staying(pairs: &[(usize, usize)], lanes: usize, unit: usize) -> FxHashSet<usi
     stays
 }
 
-/// The same on a linear memory: one run is a load.
+/// Returns the same on a linear memory: one run is a load.
 fn by_runs(pairs: &[(usize, usize)]) -> Moves {
     let follows = |pair: &&[(usize, usize)]| match pair {
         [(p, a), (q, b)] => q - p == 1 && (*b == a + 1 || b == a),

@@ -360,7 +360,7 @@ fn compute(
     if lanes.compute(operands, len, &mut out) { Ok(out) } else { Err(TYPES) }
 }
 
-/// A value of a function: an argument, or a value computed by an earlier step.
+/// Returns a value of a function: an argument, or a value computed by an earlier step.
 fn value_at<'a>(arguments: &[&'a Data], made: &'a [Data], place: usize) -> Option<&'a Data> {
     match place.checked_sub(arguments.len()) {
         Some(made_at) => made.get(made_at),

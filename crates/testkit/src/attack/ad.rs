@@ -11,7 +11,7 @@ use tilewright_ir::{Dims, InstId, Op, Opcode};
 
 use super::draft::{Draft, Made};
 
-/// The instructions of the entry so far, in order.
+/// Returns the instructions of the entry so far, in order.
 fn tape(d: &Draft) -> Vec<InstId> {
     let module = d.b.module();
     module.entry().map(|entry| module.instructions(entry).collect()).unwrap_or_default()
@@ -27,8 +27,8 @@ fn dependents(d: &Draft, tape: &[InstId], on: &[InstId]) -> BTreeMap<InstId, boo
     depends
 }
 
-/// The cotangents of `of`, given those of `outputs`: a vector-Jacobian product. One that
-/// nothing depends on is zero.
+/// Returns the cotangents of `of`, given those of `outputs`: a vector-Jacobian product. One
+/// that nothing depends on is zero.
 pub(super) fn reverse(
     d: &mut Draft,
     outputs: &[(InstId, InstId)],
@@ -68,7 +68,7 @@ fn accumulate(
     Ok(())
 }
 
-/// The tangents of `outputs`, given those of inputs: a Jacobian-vector product.
+/// Returns the tangents of `outputs`, given those of inputs: a Jacobian-vector product.
 pub(super) fn forward(
     d: &mut Draft,
     inputs: &[(InstId, InstId)],

@@ -42,7 +42,7 @@ impl Profile {
         Rng::new(seed ^ 0xda7a).pick(Self::ALL).copied().unwrap_or(Self::Tame)
     }
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tame => "tame",
@@ -86,7 +86,7 @@ struct Plan {
     extreme: bool,
 }
 
-/// The inputs of a module's entry for a profile and a seed: the same on every machine,
+/// Returns the inputs of a module's entry for a profile and a seed: the same on every machine,
 /// each with a stream of random numbers of its own.
 ///
 /// # Errors
@@ -147,7 +147,7 @@ fn kind(plan: Plan, number: usize, element: ElementType, rng: &mut Rng) -> Kind 
     }
 }
 
-/// A power of ten within the range of a type.
+/// Returns a power of ten within the range of a type.
 fn scale(element: ElementType, extreme: bool, rng: &mut Rng) -> f64 {
     let exponents: &[i32] = match element {
         ElementType::F16 => &[-4, -3, -2, 0, 1, 2, 3],

@@ -148,7 +148,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// The failure with the smallest program that fails in the same way, looking at no
+    /// Returns the failure with the smallest program that fails in the same way, looking at no
     /// more than `tries`.
     pub fn shrunk(&self, failure: &Failure, tries: usize) -> Failure {
         let mut best = failure.clone();

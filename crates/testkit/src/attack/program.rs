@@ -76,7 +76,7 @@ impl Sizes {
     }
 }
 
-/// The program of a seed, of these sizes: of the same structure whatever they are.
+/// Returns the program of a seed, of these sizes: of the same structure whatever they are.
 ///
 /// # Panics
 /// If the generator makes a module that does not verify.
@@ -192,7 +192,7 @@ impl Sketch {
         Ok(result)
     }
 
-    /// An array in other dims, and along which of them something is computed.
+    /// Returns an array in other dims, and along which of them something is computed.
     fn view(&mut self, x: InstId) -> Made<(InstId, Dims)> {
         let Sizes { batch, space, groups, width } = self.sizes;
         let last = self.channels == 2;
@@ -218,8 +218,8 @@ impl Sketch {
         })
     }
 
-    /// A sum or product of an array with something of its dims, often constant along those
-    /// that are about to be reduced.
+    /// Returns a sum or product of an array with something of its dims, often constant along
+    /// those that are about to be reduced.
     fn inner(&mut self, x: InstId, reduced: &[i64]) -> Made<InstId> {
         let (element, dims) = (self.d.element(x)?, self.d.dims(x)?);
         let opcodes = [Opcode::Add, Opcode::Subtract, Opcode::Multiply];
@@ -253,8 +253,8 @@ impl Sketch {
         self.d.bin(opcode, x, other)
     }
 
-    /// The mean along all dims but one, repeated as if it belonged to another dim that is
-    /// as long, if there is one.
+    /// Returns the mean along all dims but one, repeated as if it belonged to another dim that
+    /// is as long, if there is one.
     fn mean_along_other(&mut self, x: InstId, opcode: Opcode) -> Made<InstId> {
         let dims = self.d.dims(x)?;
         let pairs: Vec<(usize, usize)> = (0..dims.len())

@@ -79,7 +79,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.shared.options
     }
 
-    /// How many instructions were made here.
+    /// Returns how many instructions were made here.
     pub(super) fn len(&self) -> usize {
         self.made
     }
@@ -89,7 +89,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.pool.push(value);
     }
 
-    /// A value of the pool that fits, the later ones more likely.
+    /// Returns a value of the pool that fits, the later ones more likely.
     pub(super) fn pick(&mut self, fits: impl Fn(&Value) -> bool) -> Option<Value> {
         let fitting: Vec<usize> = (0..self.pool.len()).filter(|&i| fits(&self.pool[i])).collect();
         let later = self.rng.below(fitting.len()).max(self.rng.below(fitting.len()));
@@ -130,7 +130,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.constant(element, &[], &[number])
     }
 
-    /// A number in every element.
+    /// Returns a number in every element.
     pub(super) fn splat(&mut self, like: &Value, number: f64) -> Made<Value> {
         let scalar = self.scalar(like.element, number)?;
         self.broadcast(&scalar, &like.dims, &[])
@@ -151,7 +151,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.value(id, value.bound, value.exact)
     }
 
-    /// An op of one operand whose result is no larger, or at most 1.
+    /// Returns an op of one operand whose result is no larger, or at most 1.
     pub(super) fn unary(&mut self, opcode: Opcode, value: &Value) -> Made<Value> {
         let id = self.b.unary(opcode, value.id)?;
         self.value(id, value.bound.max(1.0), value.exact)
@@ -191,8 +191,8 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.tamed(result)
     }
 
-    /// The same with floats brought back to a tame size, by a power of two so
-    /// that no bit is lost.
+    /// Returns the same with floats brought back to a tame size, by a power of two so that no
+    /// bit is lost.
     pub(super) fn tamed(&mut self, value: Value) -> Made<Value> {
         let grows = value.is_float() || value.is_complex();
         if !grows || value.bound <= limit(value.element) {
@@ -207,7 +207,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.value(id, bound, value.exact)
     }
 
-    /// The computation of a reduce, one of those there are or a new one.
+    /// Returns the computation of a reduce, one of those there are or a new one.
     pub(super) fn reducer(&mut self, opcode: Opcode, element: ElementType) -> Made<CompId> {
         let known = self.shared.reducers.get(&(opcode, element)).copied();
         if let Some(known) = known
@@ -220,7 +220,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         Ok(id)
     }
 
-    /// A reduce from this initial value.
+    /// Returns a reduce from this initial value.
     pub(super) fn reduce(
         &mut self,
         value: &Value,
@@ -247,7 +247,7 @@ impl<'a, 'o> Graph<'a, 'o> {
     }
 }
 
-/// The largest number that is still tame.
+/// Returns the largest number that is still tame.
 fn limit(element: ElementType) -> f64 {
     if element.bits() < 32 { 64.0 } else { 1024.0 }
 }

@@ -28,12 +28,12 @@ pub(super) struct Attributes<'s> {
 }
 
 impl Attributes<'_> {
-    /// The position of an attribute of the op.
+    /// Returns the position of an attribute of the op.
     pub(super) fn span_of(&self, name: &str) -> Option<Span> {
         self.spans.iter().find(|(n, _)| *n == name).map(|&(_, span)| span)
     }
 
-    /// The names of attributes that the op does not have.
+    /// Returns the names of attributes that the op does not have.
     pub(super) fn other_names(&self) -> impl Iterator<Item = &str> {
         self.extras.iter().flat_map(|extras| &extras.other).map(|(name, _)| name.as_str())
     }
@@ -94,13 +94,13 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Whether `word=` is here, which nothing but an attribute begins with.
+    /// Checks whether `word=` is here, which nothing but an attribute begins with.
     fn attribute_follows(&self) -> bool {
         let mut ahead = self.cursor;
         ahead.word().is_some() && ahead.peek() == b'='
     }
 
-    /// The name of an attribute and its `=`.
+    /// Returns the name of an attribute and its `=`.
     pub(super) fn attribute_word(&mut self) -> Parse<(&'s str, Span)> {
         self.cursor.skip_space();
         let start = self.cursor.pos();
@@ -112,7 +112,7 @@ impl<'s> Parser<'s> {
         Ok((name, span))
     }
 
-    /// The value of an attribute of an op.
+    /// Returns the value of an attribute of an op.
     fn value(&mut self, scope: &mut Scope<'s>, kind: AttrKind) -> Parse<AttrValue> {
         Ok(match kind {
             AttrKind::Int => AttrValue::Int(self.integer("an integer")?),
@@ -145,7 +145,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// An attribute that any instruction may have, or that is not known.
+    /// Returns an attribute that any instruction may have, or that is not known.
     fn common_attribute(
         &mut self,
         scope: &mut Scope<'s>,

@@ -205,7 +205,7 @@ impl<'s> Parser<'s> {
         Ok(Body { broken })
     }
 
-    /// The instructions up to the `}`, which is read too.
+    /// Returns the instructions up to the `}`, which is read too.
     fn instructions(&mut self, scope: &mut Scope<'s>, open: usize) -> Parse<()> {
         loop {
             self.cursor.skip_space();
@@ -278,7 +278,7 @@ impl<'s> Parser<'s> {
         self.fail(error)
     }
 
-    /// A computation that stands where its name could: in an attribute.
+    /// Returns a computation that stands where its name could: in an attribute.
     pub(super) fn inline_computation(&mut self, scope: &Scope<'s>) -> Parse<CompId> {
         let start = self.cursor.pos();
         let id = self.module.add_computation_before("_", scope.id);

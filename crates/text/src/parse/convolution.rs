@@ -59,7 +59,7 @@ fn conv_dims(text: &str) -> Option<ConvDims> {
         })
 }
 
-/// The position of each label; each must occur once.
+/// Returns the position of each label; each must occur once.
 fn labels(text: &str, first: u8, second: u8) -> Option<Labels> {
     let position = |label: u8| -> Option<i64> {
         let mut found = text.bytes().enumerate().filter(|&(_, b)| b == label);

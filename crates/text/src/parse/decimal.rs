@@ -27,19 +27,19 @@ pub(super) const F64: Format =
     Format { element_type: ElementType::F64, exponent_bits: 11, mantissa_bits: 52 };
 
 impl Format {
-    /// The bits of an infinity (mantissa 0) or NaN.
+    /// Returns the bits of an infinity (mantissa 0) or NaN.
     pub(super) fn special(self, negative: bool, mantissa: u64) -> u64 {
         let exponent = (1 << self.exponent_bits) - 1;
         let sign = u64::from(negative) << self.exponent_bits;
         ((sign | exponent) << self.mantissa_bits) | mantissa
     }
 
-    /// The mantissa of the usual NaN.
+    /// Returns the mantissa of the usual NaN.
     pub(super) fn quiet(self) -> u64 {
         1 << (self.mantissa_bits - 1)
     }
 
-    /// Whether a NaN may have this mantissa.
+    /// Checks whether a NaN may have this mantissa.
     pub(super) fn is_payload(self, mantissa: u64) -> bool {
         mantissa > 0 && mantissa >> self.mantissa_bits == 0
     }
@@ -48,7 +48,7 @@ impl Format {
         (1 << (self.exponent_bits - 1)) - 1
     }
 
-    /// The greatest finite number, of formats up to 16 bits.
+    /// Returns the greatest finite number, of formats up to 16 bits.
     pub(super) fn largest(self) -> f64 {
         (2.0 - 2f64.powi(-self.mantissa_digits())) * 2f64.powi(self.bias())
     }
@@ -58,8 +58,8 @@ impl Format {
         i32::try_from(self.mantissa_bits).unwrap_or_default()
     }
 
-    /// The bits of the number nearest to a decimal, ties to even, in a format
-    /// of 16 bits; `None` if it is not a number or out of range.
+    /// Returns the bits of the number nearest to a decimal, ties to even, in a format of 16
+    /// bits; `None` if it is not a number or out of range.
     pub(super) fn round(self, text: &str) -> Option<u16> {
         let value: f64 = text.parse().ok()?;
         if !value.is_finite() {
@@ -92,8 +92,8 @@ impl Format {
     }
 }
 
-/// The exponent of a positive `f64`: `2^exponent <= value < 2^(exponent + 1)`;
-/// of zero and subnormal numbers, something less than any narrow format has.
+/// Returns the exponent of a positive `f64`: `2^exponent <= value < 2^(exponent + 1)`; of zero
+/// and subnormal numbers, something less than any narrow format has.
 fn exponent_of(value: f64) -> i32 {
     // In range: these are 11 bits.
     i32::try_from(value.to_bits() >> 52 & 0x7FF).unwrap_or_default() - 1023
@@ -107,8 +107,8 @@ pub(super) fn compare(text: &str, value: f64) -> Ordering {
     a.1.cmp(&b.1).then_with(|| a.0.cmp(&b.0))
 }
 
-/// The digits of a decimal without zeros at either end, and the power of ten
-/// of the first.
+/// Returns the digits of a decimal without zeros at either end, and the power of ten of the
+/// first.
 fn digits(text: &str) -> (Vec<u8>, i64) {
     let text = text.trim_start_matches(['-', '+']);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -132,7 +132,7 @@ mod tests {
     use super::{BF16, F16, Format};
     use half::{bf16, f16};
 
-    /// All finite numbers of a format, by their bits.
+    /// Returns all finite numbers of a format, by their bits.
     fn finite(format: Format) -> impl Iterator<Item = (u16, f64)> {
         let value = move |bits: u16| match format.exponent_bits {
             5 => f16::from_bits(bits).to_f64(),
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// A decimal with a fraction, made less by one in a digit after its last.
+    /// Returns a decimal with a fraction, made less by one in a digit after its last.
     fn less(decimal: &str) -> String {
         let mut digits = format!("{decimal}0").into_bytes();
         for digit in digits.iter_mut().rev().filter(|b| **b != b'.') {

@@ -86,12 +86,12 @@ impl SyntaxErrors {
         Self { errors, gave_up }
     }
 
-    /// The errors, in the order of the text.
+    /// Returns the errors, in the order of the text.
     pub fn errors(&self) -> &[SyntaxError] {
         &self.errors
     }
 
-    /// Whether there were so many errors that the rest was not looked at.
+    /// Checks whether there were so many errors that the rest was not looked at.
     pub fn gave_up(&self) -> bool {
         self.gave_up
     }

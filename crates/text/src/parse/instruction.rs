@@ -163,7 +163,7 @@ impl<'s> Parser<'s> {
         self.opcode(word, start, shape)
     }
 
-    /// The head whose opcode was just read.
+    /// Returns the head whose opcode was just read.
     pub(super) fn opcode(
         &mut self,
         word: &str,
@@ -267,9 +267,9 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The shape that an op yields. A tuple of a tuple of a tuple, each twice,
-    /// is twice as large with every line, so what is looked through and what
-    /// comes out of it must stay in proportion to the text.
+    /// Returns the shape that an op yields. A tuple of a tuple of a tuple, each twice, is twice
+    /// as large with every line, so what is looked through and what comes out of it must stay
+    /// in proportion to the text.
     fn infer(&mut self, head: &Head, op: &Op, operands: &[InstId]) -> Parse<ShapeId> {
         if !matches!(op, Op::GetTupleElement(_)) {
             self.pay_for_shapes_of(head, operands)?;

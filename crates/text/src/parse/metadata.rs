@@ -25,8 +25,8 @@ pub(super) struct Recent<'s> {
 }
 
 impl<'s> Recent<'s> {
-    /// The one that the rest of the source begins with: its text ends with the
-    /// brace that closes it, so nothing can follow that belongs to it.
+    /// Returns the one that the rest of the source begins with: its text ends with the brace
+    /// that closes it, so nothing can follow that belongs to it.
     fn find(&self, rest: &str) -> Option<(usize, InstId)> {
         let mut met = self.texts.iter().flatten();
         met.find(|(text, _)| begins_with(rest.as_bytes(), text.as_bytes()))
@@ -110,8 +110,8 @@ impl<'s> Parser<'s> {
         Ok(metadata)
     }
 
-    /// The name of a field and its `=`, if the field is one of those that have
-    /// a place of their own. Metadata is half of a dump: this is worth it.
+    /// Returns the name of a field and its `=`, if the field is one of those that have a place
+    /// of their own. Metadata is half of a dump: this is worth it.
     #[inline]
     fn known_field(&mut self) -> Option<(&'static str, Field)> {
         for (name, text, field) in KNOWN {
@@ -152,7 +152,7 @@ impl<'s> Parser<'s> {
         self.string("a string in quotes")
     }
 
-    /// A field that few instructions have.
+    /// Returns a field that few instructions have.
     fn other_field(&mut self, name: &str, span: Span, metadata: &mut OpMetadata) -> Parse<()> {
         let rare = metadata.rare.get_or_insert_default();
         let is_set = match name {

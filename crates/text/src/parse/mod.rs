@@ -249,7 +249,7 @@ impl<'s> Parser<'s> {
         self.fail(SyntaxError::new(span, format!("unexpected `{found}`")).expected(expected))
     }
 
-    /// The extent of the word, number or character here.
+    /// Returns the extent of the word, number or character here.
     fn found(&self) -> Span {
         const LONGEST: usize = 60;
         let start = self.cursor.pos();
@@ -265,7 +265,7 @@ impl<'s> Parser<'s> {
         Span::new(start, if end - start > LONGEST { start + LONGEST } else { end })
     }
 
-    /// The bytes from a position to here.
+    /// Returns the bytes from a position to here.
     fn span_since(&self, start: usize) -> Span {
         Span::new(start, self.cursor.pos())
     }
@@ -336,7 +336,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The integer of many digits from a position to here.
+    /// Returns the integer of many digits from a position to here.
     #[cold]
     fn long_integer(&mut self, start: usize) -> Parse<i64> {
         match self.cursor.since(start).parse() {

@@ -35,7 +35,7 @@ enum Place {
 }
 
 impl<'s, Id: Copy> Names<'s, Id> {
-    /// The id of a name.
+    /// Returns the id of a name.
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<Option<Id>> {
         match self.find(name, hash(name)) {
@@ -44,7 +44,7 @@ impl<'s, Id: Copy> Names<'s, Id> {
         }
     }
 
-    /// Whether there is such a name.
+    /// Checks whether there is such a name.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -68,12 +68,12 @@ impl<'s, Id: Copy> Names<'s, Id> {
         }
     }
 
-    /// The number of names.
+    /// Returns the number of names.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The names, in the order of their definition.
+    /// Returns the names, in the order of their definition.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'s str> {
         self.entries.iter().map(|&(name, _)| name)
     }

@@ -9,7 +9,7 @@ use super::{Parse, Parser, SyntaxError, small};
 const A_NUMBER: &str = "a number, as `1.5`, `-inf` or `nan`";
 
 impl<'s> Parser<'s> {
-    /// The text of a number and where it begins.
+    /// Returns the text of a number and where it begins.
     fn number_text(&mut self) -> (&'s str, usize) {
         self.cursor.skip_space();
         let start = self.cursor.pos();
@@ -29,7 +29,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// An integer within the range of its type.
+    /// Returns an integer within the range of its type.
     pub(super) fn whole<T: TryFrom<i128>>(&mut self, element_type: ElementType) -> Parse<T> {
         let (text, start) = self.number_text();
         let bits = element_type.bits().min(64);
@@ -109,7 +109,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The bits of a float of 16 bits, rounded once.
+    /// Returns the bits of a float of 16 bits, rounded once.
     pub(super) fn narrow(&mut self, format: Format) -> Parse<u16> {
         let (text, start) = self.number_text();
         if let Some(bits) = format.round(text) {
@@ -130,7 +130,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The bits of a float of 8 bits and fewer.
+    /// Returns the bits of a float of 8 bits and fewer.
     pub(super) fn small(&mut self, element_type: ElementType) -> Parse<u8> {
         let (text, start) = self.number_text();
         if let Some(bits) = small::round(element_type, text) {

@@ -72,7 +72,7 @@ impl<'s> Parser<'s> {
         Ok(id)
     }
 
-    /// The instruction with a name, in this computation.
+    /// Returns the instruction with a name, in this computation.
     pub(super) fn instruction_named(
         &mut self,
         scope: &Scope<'s>,
@@ -108,7 +108,7 @@ impl<'s> Parser<'s> {
         self.fail(error)
     }
 
-    /// The position of a later definition of a name, within a limited distance.
+    /// Returns the position of a later definition of a name, within a limited distance.
     fn definition_after(&self, name: &str) -> Option<usize> {
         const FURTHEST: usize = 1 << 20;
         let start = self.cursor.pos();

@@ -56,7 +56,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether only whitespace stands before the cursor on its line.
+    /// Checks whether only whitespace stands before the cursor on its line.
     fn at_line_start(&self) -> bool {
         let mut at = self.cursor.pos();
         // A few steps at most: what is further left is not looked at.
@@ -70,7 +70,7 @@ impl Parser<'_> {
         false
     }
 
-    /// Whether the `}` here ends a computation, rather than an attribute.
+    /// Checks whether the `}` here ends a computation, rather than an attribute.
     fn closes_computation(&self, fresh_line: bool) -> bool {
         let mut ahead = self.cursor;
         ahead.bump();
@@ -183,7 +183,7 @@ impl Parser<'_> {
         self.cursor.bump();
     }
 
-    /// Whether the line here looks like the first of a computation.
+    /// Checks whether the line here looks like the first of a computation.
     fn computation_on_line(&self) -> bool {
         let line = self.rest_of_line().trim();
         line.ends_with('{')

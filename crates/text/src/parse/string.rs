@@ -53,7 +53,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The text of a string with C escapes.
+/// Returns the text of a string with C escapes.
 pub(super) fn unescape(raw: &str) -> Option<String> {
     String::from_utf8(escape::unescape(raw)?).ok()
 }

@@ -18,7 +18,7 @@ use super::computation::Scope;
 use super::instruction::{Head, Operands};
 use super::{Parse, Parser, SyntaxError};
 
-/// The asynchronous opcode that a word means, and the one that it wraps.
+/// Returns the asynchronous opcode that a word means, and the one that it wraps.
 pub(super) fn asynchronous(word: &str) -> Option<(Opcode, Opcode)> {
     let (wrapped, suffix) = word.rsplit_once('-')?;
     let opcode = match suffix {
@@ -31,8 +31,7 @@ pub(super) fn asynchronous(word: &str) -> Option<(Opcode, Opcode)> {
 }
 
 impl<'s> Parser<'s> {
-    /// The `async-start` of a wrapped op whose operands and attributes were
-    /// read.
+    /// Returns the `async-start` of a wrapped op whose operands and attributes were read.
     pub(super) fn wrapping(
         &mut self,
         scope: &Scope<'s>,
@@ -73,7 +72,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The second element of the shape `((operands), result, ...)`.
+    /// Returns the second element of the shape `((operands), result, ...)`.
     fn result_of_async(&mut self, head: &Head) -> Parse<ShapeId> {
         let elements = head.shape.and_then(|shape| self.module.shape_of(shape).as_tuple());
         match elements.and_then(|elements| elements.get(1)).cloned() {
@@ -86,7 +85,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The computation that does nothing but the wrapped op.
+    /// Returns the computation that does nothing but the wrapped op.
     fn wrapped_computation(
         &mut self,
         id: CompId,

@@ -129,7 +129,7 @@ impl Parser<'_> {
         self.cursor.peek() == b'%' || starts_name(self.cursor.peek())
     }
 
-    /// Whether what follows whitespace still belongs to the value.
+    /// Checks whether what follows whitespace still belongs to the value.
     fn goes_on(&self, extent: Extent) -> bool {
         extent != Extent::Field
             && match self.cursor.peek() {

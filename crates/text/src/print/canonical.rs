@@ -51,17 +51,17 @@ impl Canonical {
         self.order.push((id, order));
     }
 
-    /// The computations in order, each with its instructions in order.
+    /// Returns the computations in order, each with its instructions in order.
     pub(super) fn take_order(&mut self) -> Vec<(CompId, Vec<InstId>)> {
         std::mem::take(&mut self.order)
     }
 
-    /// The name of an instruction.
+    /// Returns the name of an instruction.
     pub(super) fn instruction(&self, id: InstId) -> &str {
         self.instructions[id].as_deref().unwrap_or("")
     }
 
-    /// The name of a computation.
+    /// Returns the name of a computation.
     pub(super) fn computation(&self, id: CompId) -> &str {
         self.computations.get(&id).map_or("", SmolStr::as_str)
     }

@@ -127,7 +127,7 @@ pub(super) fn push_name(out: &mut String, name: &str, form: Form) {
     out.push_str(name);
 }
 
-/// The error for a name that is none.
+/// Returns the error for a name that is none.
 pub(super) fn checked(name: &str) -> Result<&str, PrintError> {
     if super::name::is_name(name) { Ok(name) } else { Err(PrintError::Name(SmolStr::new(name))) }
 }

@@ -53,7 +53,7 @@ fn is_large(literal: &Literal) -> bool {
     }
 }
 
-/// How many pairs of braces enclose nothing; 0 if there are elements.
+/// Returns how many pairs of braces enclose nothing; 0 if there are elements.
 fn empty_rows(dims: &[i64]) -> i64 {
     match dims.iter().position(|&size| size == 0) {
         Some(empty) => dims[..empty].iter().fold(1, |rows, &size| rows.saturating_mul(size)),

@@ -109,8 +109,8 @@ pub(super) fn push_frontend_attributes(out: &mut String, attributes: &FrontendAt
     out.push('}');
 }
 
-/// Whether all of a text is one value in braces, as the reader takes it: in
-/// strings of double quotes braces mean nothing, and there are no comments.
+/// Checks whether all of a text is one value in braces, as the reader takes it: in strings of
+/// double quotes braces mean nothing, and there are no comments.
 fn is_dict(text: &str) -> bool {
     let mut depth = 0usize;
     let mut bytes = text.bytes();

@@ -128,7 +128,7 @@ pub enum PrintError {
     RecoveryDepth,
 }
 
-/// A module as HLO text.
+/// Returns a module as HLO text.
 ///
 /// # Errors
 /// If the text could not be read back: see [`PrintError`].

@@ -33,7 +33,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// The text of a module as a string that has lines.
+    /// Returns the text of a module as a string that has lines.
     fn recovery_module(&mut self, module: &Module) -> Result<(), PrintError> {
         let mut text = String::new();
         let mut printer = Printer::new(&mut text, module, self.options);

@@ -39,8 +39,9 @@ pub fn batch_norm(
     Ok(BatchNorm { y, mean, variance })
 }
 
-/// A [`batch_norm`] of each group of the batch separately. Mean and variance have a dim for the
-/// groups and one for the channels, in the order of the dim of `batch` and `channel` in `x`.
+/// Returns a [`batch_norm`] of each group of the batch separately. Mean and variance have a dim
+/// for the groups and one for the channels, in the order of the dim of `batch` and `channel` in
+/// `x`.
 ///
 /// # Errors
 /// The errors of [`batch_norm`], or if the dim of `batch` is not another dim of `x` or cannot be divided

@@ -10,8 +10,8 @@ use super::operand::Operand;
 /// The type of indices along a dim.
 const PLACE: ElementType = ElementType::S32;
 
-/// The index (s32) of the greatest element along `dim`, which is removed; of equal elements the
-/// first. NaN is greater than any number.
+/// Returns the index (s32) of the greatest element along `dim`, which is removed; of equal
+/// elements the first. NaN is greater than any number.
 ///
 /// As `jnp.argmax(x, axis=dim)`: a reduce of the elements and their indices.
 ///
@@ -22,8 +22,8 @@ pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
     place_of(b, Operand::of(b, "argmax", "x", x)?, dim, Direction::Gt)
 }
 
-/// The index (s32) of the least element along `dim`, which is removed; of equal elements the
-/// first. NaN is less than any number.
+/// Returns the index (s32) of the least element along `dim`, which is removed; of equal
+/// elements the first. NaN is less than any number.
 ///
 /// As `jnp.argmin(x, axis=dim)`.
 ///
@@ -33,9 +33,9 @@ pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
     place_of(b, Operand::of(b, "argmin", "x", x)?, dim, Direction::Lt)
 }
 
-/// The `k` greatest elements along `dim` in descending order, and their indices as s32; both
-/// have `k` elements in `dim`. Of equal elements the first comes first. The order is total: 0
-/// before -0, NaN before all numbers and NaN with a sign after them.
+/// Returns the `k` greatest elements along `dim` in descending order, and their indices as s32;
+/// both have `k` elements in `dim`. Of equal elements the first comes first. The order is
+/// total: 0 before -0, NaN before all numbers and NaN with a sign after them.
 ///
 /// As `jax.lax.top_k(x, k, axis=dim)`: a `topk`, between transposes if `dim` is not the last.
 ///
@@ -66,7 +66,7 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
     Ok((turn(b, values)?, turn(b, places)?))
 }
 
-/// The index of the element that is first in a direction.
+/// Returns the index of the element that is first in a direction.
 fn place_of(
     b: &mut Builder,
     operand: Operand,

@@ -214,7 +214,7 @@ impl Split {
         Ok(Self { dim, sizes: [groups, parts] })
     }
 
-    /// The widened elements with the dim split.
+    /// Returns the widened elements with the dim split.
     pub(super) fn apply(&self, b: &mut Builder, operand: &Operand) -> Result<InstId, BuildError> {
         let mut dims = Dims::new();
         for (dim, &size) in (0..).zip(operand.shape.dims()) {
@@ -228,8 +228,8 @@ impl Split {
         b.reshape(wide, &dims)
     }
 
-    /// The numbers of these dims after the split: for the split dim the group and, if requested,
-    /// also the index in the group.
+    /// Returns the numbers of these dims after the split: for the split dim the group and, if
+    /// requested, also the index in the group.
     pub(super) fn moved(&self, dims: &[i64], with_place: bool) -> Dims {
         let place = self.dim + 1;
         let moved = dims.iter().map(|&d| if d > self.dim { d + 1 } else { d });
@@ -247,7 +247,7 @@ fn check_epsilon(operand: &Operand, epsilon: f64) -> Result<(), BuildError> {
         .error("epsilon", format!("epsilon is {epsilon}, and must be a number of 0 or more")))
 }
 
-/// A scale or bias with the sizes of dims, in the type of the operand's moments.
+/// Returns a scale or bias with the sizes of dims, in the type of the operand's moments.
 fn parameter(
     b: &mut Builder,
     operand: &Operand,

@@ -68,8 +68,8 @@ fn what_hunts_found_stays_right() {
 /// How often a mutant must be found.
 const ENOUGH: usize = 3;
 
-/// How often the judge blames each mutant on programs of these seeds, in the order of the
-/// list. One that was blamed often enough is not tried again.
+/// Returns how often the judge blames each mutant on programs of these seeds, in the order of
+/// the list. One that was blamed often enough is not tried again.
 fn blamed(seeds: Range<u64>) -> Vec<usize> {
     let blamed = Mutex::new(vec![0; MUTANTS.len()]);
     let contract = Setup::new().hunt().contract;

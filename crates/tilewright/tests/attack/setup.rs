@@ -14,7 +14,7 @@ pub(crate) struct Setup {
     rewrite: Box<Rewriter>,
 }
 
-/// The built-in targets, and each with so little memory that no array stays on chip.
+/// Returns the built-in targets, and each with so little memory that no array stays on chip.
 fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     for name in Target::builtin_names() {
@@ -42,7 +42,7 @@ impl Setup {
         Self { names, rewrite: Box::new(rewrite) }
     }
 
-    /// The hunt under the contract of the passes.
+    /// Returns the hunt under the contract of the passes.
     pub(crate) fn hunt(&self) -> Hunt<'_> {
         let contract = Contract { growth: MOST_GROWTH, slack_ulps: SLACK_ULPS };
         Hunt { targets: &self.names, rewrite: &*self.rewrite, contract, targets_each: 3 }

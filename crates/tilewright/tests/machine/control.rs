@@ -2,7 +2,7 @@
 
 use super::{Near, agrees_somehow, machines, parsed, ran};
 
-/// How many kernels ran on `tpu-like`.
+/// Returns how many kernels ran on `tpu-like`.
 fn kernels(text: &str) -> usize {
     agrees_somehow(Near::Same, text);
     let module = parsed(text);

@@ -28,7 +28,7 @@ pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).unwrap()
 }
 
-/// A machine none of whose widths is a power of two.
+/// Returns a machine none of whose widths is a power of two.
 pub(crate) fn odd() -> Target {
     let mut target = target("mlu-like");
     target.name = "odd".to_owned();
@@ -39,7 +39,7 @@ pub(crate) fn odd() -> Target {
     target
 }
 
-/// The machines that everything runs on.
+/// Returns the machines that everything runs on.
 pub(crate) fn machines() -> [Target; 4] {
     [target("tpu-like"), target("mlu-like"), target("linear"), odd()]
 }

@@ -15,7 +15,7 @@ ENTRY e {
   eps = f32[] constant(1e-5)
 ";
 
-/// A module of one image `x`, with what follows.
+/// Returns a module of one image `x`, with what follows.
 fn module(parameters: &[&str], statements: &str) -> String {
     let declared = parameters.iter().enumerate();
     let declared: String = declared
@@ -153,7 +153,7 @@ fn batch_norm([n, h, w, c]: [u32; 4]) -> String {
     )
 }
 
-/// A `tpu-like` machine that has 1 MiB of vector memory: 16 KiB stay there.
+/// Returns a `tpu-like` machine that has 1 MiB of vector memory: 16 KiB stay there.
 pub(super) fn cramped() -> Target {
     let mut target = target("tpu-like");
     target.name = "cramped".to_owned();

@@ -360,7 +360,7 @@ fn module(parameters: usize, steps: usize, choices: &[u32]) -> String {
     format!("HloModule random\n{reducers}ENTRY e {{\n{}  {root}\n}}", module.text)
 }
 
-/// A machine of any widths.
+/// Returns a machine of any widths.
 fn any_target() -> impl Strategy<Value = Target> {
     let lanes = prop::sample::select(vec![1u32, 3, 4, 8, 12, 32, 128]);
     let sublanes = prop::sample::select(vec![1u32, 2, 3, 8]);

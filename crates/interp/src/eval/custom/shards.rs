@@ -16,7 +16,7 @@ use crate::eval::{Cx, tuple, unsupported};
 use crate::strides::{Level, Nest, collect, extent, row_major};
 use crate::value::{Array, Value};
 
-/// A device's part of whole arrays.
+/// Returns a device's part of whole arrays.
 pub(super) fn to_shard(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     between(cx, Way::ToShard)
 }
@@ -71,13 +71,13 @@ fn of_all_parts(cx: &mut Cx<'_, '_>, all: &[Shards]) -> Outcome<Value> {
     })
 }
 
-/// An array of the type of the result.
+/// Returns an array of the type of the result.
 fn array_of<'v>(value: &'v Value, to: &ArrayShape) -> Outcome<&'v Array> {
     let array = value.array().ok().filter(|array| array.element_type() == to.element_type);
     array.ok_or_else(|| unsupported(format!("an operand is no array of {}", to.element_type)))
 }
 
-/// A result for each operand.
+/// Returns a result for each operand.
 fn each(
     cx: &Cx<'_, '_>,
     all: &[Shards],

@@ -134,8 +134,8 @@ macro_rules! half {
 
 half!(f16 bf16);
 
-/// The `f32` next to a number towards zero, made odd if it is not exact: such
-/// a number rounds to 16 bits as the number itself would.
+/// Returns the `f32` next to a number towards zero, made odd if it is not exact: such a number
+/// rounds to 16 bits as the number itself would.
 fn to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     let back = f64::from(nearest);
@@ -156,12 +156,12 @@ fn magnitude_to_odd(value: u64) -> f32 {
     (kept | u64::from(inexact)) as f32 * scale
 }
 
-/// A float of a type that is stored, in one rounding.
+/// Returns a float of a type that is stored, in one rounding.
 pub(crate) fn round_to<T: Float>(value: f64) -> T {
     T::of(Number::Float(value))
 }
 
-/// The kernel that converts between two types.
+/// Returns the kernel that converts between two types.
 ///
 /// All but the commonest pairs go by way of the widest type of the kind that
 /// is converted from, a block at a time: a loop for every pair would be most of
@@ -193,7 +193,7 @@ pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
 /// How many elements are converted at a time.
 const BLOCK: usize = 1024;
 
-/// A conversion by way of `W`, which `from` converts to exactly.
+/// Returns a conversion by way of `W`, which `from` converts to exactly.
 fn through<W: Convert>(
     from: ElementType,
     to: ElementType,
@@ -223,8 +223,8 @@ fn through<W: Convert>(
     with_data!(&Data::zeros(to, 0), values => storage(values, widen, number))
 }
 
-/// The `f64` that rounds to fewer bits as the number itself would: the nearest,
-/// or (of an integer of more than 53 bits) one made odd, as in [`to_odd`].
+/// Returns the `f64` that rounds to fewer bits as the number itself would: the nearest, or (of
+/// an integer of more than 53 bits) one made odd, as in [`to_odd`].
 fn to_f64(number: Number) -> f64 {
     let magnitude = |value: u64| {
         let excess = (64 - value.leading_zeros()).saturating_sub(53);
@@ -240,8 +240,8 @@ fn to_f64(number: Number) -> f64 {
     }
 }
 
-/// A number made to fit an integer type narrower than a byte: integers wrap,
-/// floats saturate.
+/// Returns a number made to fit an integer type narrower than a byte: integers wrap, floats
+/// saturate.
 fn limited(number: Number, int: NarrowInt) -> Number {
     match number {
         Number::Signed(value) => Number::Signed(int.wrap(value)),

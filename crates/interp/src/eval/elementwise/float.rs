@@ -189,7 +189,7 @@ pub(super) fn shortened(value: f32) -> bf16 {
     bf16::from_bits(if value.is_nan() { nan as u16 } else { rounded as u16 })
 }
 
-/// A kernel that computes in the wide type.
+/// Returns a kernel that computes in the wide type.
 fn wide1<T: Float>(f: impl Fn(T::Wide) -> T::Wide + Send + Sync + 'static) -> Kernel {
     map1(move |a: T| T::narrow(f(a.wide())))
 }
@@ -198,8 +198,8 @@ fn wide2<T: Float>(f: impl Fn(T::Wide, T::Wide) -> T::Wide + Send + Sync + 'stat
     map2(move |a: T, b: T| T::narrow(f(a.wide(), b.wide())))
 }
 
-/// A kernel of an elementary function, rounded once: by way of `f32` what falls
-/// next to the middle of two halves could end on the wrong side.
+/// Returns a kernel of an elementary function, rounded once: by way of `f32` what falls next to
+/// the middle of two halves could end on the wrong side.
 fn elementary<T: Float>(f: fn(f64) -> f64) -> Kernel {
     map1(move |a: T| round_to::<T>(f(a.wide().to_f64())))
 }

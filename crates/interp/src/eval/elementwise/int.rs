@@ -97,8 +97,7 @@ macro_rules! common {
     };
 }
 
-/// The count, if it is less than the width; a negative one, read without sign,
-/// is more.
+/// Returns the count, if it is less than the width; a negative one, read without sign, is more.
 fn shift_count<T: TryInto<u32>>(count: T, bits: u32) -> Option<u32> {
     count.try_into().ok().filter(|&count| count < bits)
 }

@@ -13,7 +13,7 @@ use super::narrow::{decoded, narrow_int, small_format};
 use super::types::narrow;
 use crate::value::Array;
 
-/// The kernel of a comparison.
+/// Returns the kernel of a comparison.
 pub(super) fn compare(
     element_type: ElementType,
     direction: Direction,

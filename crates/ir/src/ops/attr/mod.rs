@@ -228,7 +228,7 @@ pub trait AttrField: Sized {
     /// # Errors
     /// A description of the expected value.
     fn from_value(value: AttrValue) -> Result<Self, String>;
-    /// The value to write; `None` if nothing is written.
+    /// Returns the value to write; `None` if nothing is written.
     fn to_value(&self) -> Option<AttrValue>;
     /// The value of a field that is not in the text; `None` if it is required.
     fn absent() -> Option<Self> {
@@ -246,7 +246,7 @@ pub trait Word: Copy {
     const EXPECTED: &'static str;
     /// The value of a word.
     fn from_name(word: &str) -> Option<Self>;
-    /// The word.
+    /// Returns the word.
     fn name(self) -> &'static str;
 }
 
@@ -384,7 +384,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// The word in text.
+            /// Returns the word in text.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*

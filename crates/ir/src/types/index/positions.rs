@@ -49,7 +49,7 @@ impl PositionIterator {
         Self::new(&Dims::from_elem(0, dims.len()), dims)
     }
 
-    /// The current position; `None` past the last.
+    /// Returns the current position; `None` past the last.
     pub fn current(&self) -> Option<&[i64]> {
         (!self.ended).then_some(&*self.position)
     }

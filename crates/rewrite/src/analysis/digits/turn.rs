@@ -19,7 +19,7 @@ pub struct TransposePlan {
 }
 
 impl TransposePlan {
-    /// Whether the transpose changes nothing.
+    /// Checks whether the transpose changes nothing.
     pub fn transpose_is_trivial(&self) -> bool {
         self.order.iter().copied().eq(0..self.order.len())
     }
@@ -62,8 +62,8 @@ impl Digits {
         Some(TransposePlan { reshape_to: self.from.sizes(&from_dims), order })
     }
 
-    /// The input and output dims of each group; each range begins and ends with a dim of more than
-    /// one element.
+    /// Returns the input and output dims of each group; each range begins and ends with a dim
+    /// of more than one element.
     fn groups(&self) -> Vec<(Range<usize>, Range<usize>)> {
         let mut groups: Vec<(Range<usize>, Range<usize>)> = Vec::new();
         for Digit { from, to, .. } in &self.digits {
