@@ -1,4 +1,4 @@
-//! What can be typed: verbs, options, and the help that explains them.
+//! Defines the command line: verbs, options, and the help that explains them.
 
 use std::path::PathBuf;
 
@@ -122,8 +122,8 @@ pub(crate) struct Form {
     /// tells: a proto if it ends in .pb, else text
     #[arg(long, value_enum, value_name = "FORM")]
     emit: Option<EmitArg>,
-    /// What to do about padding in layouts, which XLA's text does not have:
-    /// fail, leave it out, or write it for Tilewright alone
+    /// How to handle padding in layouts, which XLA's text does not have: fail, leave it out, or
+    /// write it for Tilewright alone
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Padding::Refuse)]
     padding: Padding,
     /// The form of the text: XLA's default, its short form without metadata,
@@ -147,7 +147,7 @@ enum EmitArg {
     Proto,
 }
 
-/// What to do about padding in layouts.
+/// The handling of padding in layouts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Padding {
     Refuse,
@@ -179,7 +179,7 @@ impl Form {
     }
 }
 
-/// What an evaluation may use.
+/// The limits of an evaluation.
 #[derive(Debug, Args)]
 pub(crate) struct Bounds {
     /// The most steps of one evaluation: an instruction is one, and one more
@@ -289,7 +289,7 @@ pub(crate) struct Opt {
     pub(crate) form: Form,
 }
 
-/// What runs a module.
+/// The machine that runs a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Backend {
     Interp,
@@ -312,8 +312,8 @@ pub(crate) struct Run {
     /// Write the outputs here, as arrays `out0`, `out1` ... of an npz file
     #[arg(short, long, value_name = "NPZ")]
     pub(crate) output: Option<PathBuf>,
-    /// What infeed instructions read, as arrays `in0`, `in1` ... of an npz file
-    /// in the order in which they are read
+    /// The data for infeed instructions, as arrays `in0`, `in1` ... of an npz file in the order
+    /// in which they are read
     #[arg(long, value_name = "NPZ")]
     pub(crate) infeed: Option<PathBuf>,
     /// Write what outfeed instructions get here, as arrays `out0`, `out1` ... of
@@ -324,8 +324,8 @@ pub(crate) struct Run {
     pub(crate) devices: DeviceCount,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
-    /// What runs it: the interpreter, or the simulated machine of a target, which
-    /// runs what has kernels and leaves the rest to the interpreter
+    /// The backend: the interpreter, or the simulated machine of a target, which runs all that
+    /// has kernels and leaves the rest to the interpreter
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Interp)]
     pub(crate) backend: Backend,
     /// The machine that is simulated: a built-in name (see `tilewright targets`) or
@@ -384,8 +384,8 @@ pub(crate) struct Check {
     /// other; 2 if absent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,
-    /// What infeed instructions read in every evaluation, as arrays `in0`,
-    /// `in1` ... of an npz file in the order in which they are read
+    /// The data for infeed instructions in every evaluation, as arrays `in0`, `in1` ... of an
+    /// npz file in the order in which they are read
     #[arg(long, value_name = "NPZ")]
     pub(crate) infeed: Option<PathBuf>,
     /// Where the outputs differ, find the first instruction of A whose value

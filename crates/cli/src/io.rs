@@ -55,7 +55,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// What `-o` said, or stdout where it said nothing.
+    /// Returns the sink for the path of `-o`, or stdout without one.
     pub(crate) fn of(path: Option<PathBuf>) -> Self {
         match path {
             Some(path) if !is_dash(&path) => Self::File(path),

@@ -1,4 +1,4 @@
-//! What the values of a run look like. All other reports are texts of the library.
+//! Formats the values of a run. All other reports are texts of the library.
 
 use std::fmt::Write as _;
 

@@ -93,7 +93,7 @@ pub enum EvalError {
     Internal {
         /// The instruction.
         instruction: String,
-        /// What was found.
+        /// The finding.
         what: &'static str,
     },
 }

@@ -200,7 +200,7 @@ fn check_size(shapes: &[&Shape], limits: &Limits, devices: usize) -> Result<(), 
 struct Maker {
     seed: u64,
     kind: InputKind,
-    /// That of the next array.
+    /// The random stream of the next array.
     stream: u64,
 }
 

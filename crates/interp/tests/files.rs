@@ -229,7 +229,7 @@ fn arrays_can_be_read_as_they_are() {
         array(ElementType::C64, &[1], vec![num_complex::Complex::new(1.0f32, -2.0)]),
     ];
     assert_eq!(npz::read_all(file_of(&arrays), "in").unwrap(), arrays);
-    // What NumPy has no type for is its bits.
+    // NumPy has no type for these elements, so they are stored as bits.
     let brain = array(ElementType::BF16, &[1], vec![bf16::ONE]);
     let bits = array(ElementType::U16, &[1], vec![bf16::ONE.to_bits()]);
     assert_eq!(npz::read_all(file_of(&[brain]), "in").unwrap(), [bits]);

@@ -1,4 +1,4 @@
-//! What is refused says what is wrong and what to do.
+//! Tests that refusals name the error and its remedy.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
@@ -54,7 +54,7 @@ fn stochastic_conversions_to_what_is_no_signed_integer() {
     assert!(error.contains("not f32 to bf16"), "{error}");
 }
 
-/// What the verifier lets through as XLA's does, and nobody says the value of.
+/// The verifier accepts these as XLA's does, but no source defines their value.
 #[test]
 fn what_is_verified_and_has_no_agreed_value() {
     let cases = [

@@ -1,8 +1,8 @@
 //! When each instruction of a module was last edited.
 //!
-//! What is known of a module, such as costs or that it is well formed, stays true of the
-//! instructions that were not edited since it was found. [`Module::moment`] marks the time when it
-//! was found, and [`Module::edited_since`] has the instructions to look at again.
+//! Facts about a module, such as costs or that it is well formed, stay true of the instructions
+//! that were not edited since they were found. [`Module::moment`] marks the time when they were
+//! found, and [`Module::edited_since`] has the instructions to look at again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -117,9 +117,9 @@ pub enum Origin {
 /// The [`Origin`] of a value, structured like its shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginTree {
-    /// Of an array: `{"x" {0}}`; `None` if it has none.
+    /// The origin of an array: `{"x" {0}}`; `None` if it has none.
     Array(Option<OriginalArray>),
-    /// Of a tuple: `({"x"}, {"y"})`.
+    /// The origins of a tuple's elements: `({"x"}, {"y"})`.
     Tuple(Vec<OriginTree>),
 }
 

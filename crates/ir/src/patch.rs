@@ -40,7 +40,7 @@ pub struct Planned {
     pub before: InstId,
     /// The instruction whose metadata it copies.
     pub like: InstId,
-    /// What it carries besides.
+    /// The extras that it carries.
     pub extras: Option<Box<Extras>>,
 }
 

@@ -194,7 +194,7 @@ fn what_looks_like_one_is_not() {
     }
 }
 
-/// What a computation makes of a pair of pairs.
+/// Returns the result of a computation on a pair of pairs.
 fn applied(module: &Verified, [v, i]: [i32; 2], [w, j]: [i32; 2]) -> [i32; 2] {
     let scalar = |value| Literal::scalar(ElementType::S32, value).expect("a literal");
     let inputs = [scalar(v), scalar(i), scalar(w), scalar(j)];

@@ -46,7 +46,7 @@ pub enum ErrorKind {
     Internal(Cow<'static, str>),
 }
 
-/// What lowering does not support; each message suggests an alternative.
+/// An op or shape that lowering does not support; each message suggests an alternative.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unsupported {

@@ -297,7 +297,7 @@ proptest! {
         let value = |expr: &Expr| expr.value_at(Some(at[3]), &index);
         if let Some(of) = value(&expr) {
             let same = |simple: Expr, plain: Option<i64>| {
-                // What overflows has no value in one form, and may have in the other.
+                // An overflow has no value in one form, and may have one in the other.
                 value(&simple).is_none() || value(&simple) == plain || plain.is_none()
             };
             prop_assert!(same(expr.clone().quotient(by), of.checked_div_euclid(by)));

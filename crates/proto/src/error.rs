@@ -1,4 +1,4 @@
-//! What can be wrong with a module, said so that somebody can put it right.
+//! Describes the errors of a module and how to correct them.
 
 use std::fmt::{self, Write as _};
 
@@ -12,9 +12,9 @@ pub struct ProtoError {
     pub path: String,
     /// The instruction, if it is about one and its name could be read.
     pub instruction: Option<SmolStr>,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to correct it.
     pub help: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for ProtoError {
 
 impl std::error::Error for ProtoError {}
 
-/// What most errors come to.
+/// The cause of most errors.
 const DAMAGED: &str = "the file is damaged, or was not written by XLA";
 
 impl ProtoError {

@@ -27,8 +27,7 @@
 //! - `residue`: what the schema does not know is carried along.
 //! - `wire`: messages, field by field.
 //!
-//! What text can say and proto cannot, and the other way round, is listed in
-//! `docs/proto.md`.
+//! `docs/proto.md` lists what only text or only proto can express.
 
 mod config;
 mod decode;

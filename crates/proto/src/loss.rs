@@ -1,4 +1,4 @@
-//! What is lost when a module is written as text or as proto.
+//! Lists what is lost when a module is written as text or as proto.
 //!
 //! Only what a reader would miss is told. What nearly every module has is not:
 //! ids, the devices that it was compiled for, and whether a module that is not
@@ -15,8 +15,8 @@ use crate::generated::known::{
 use crate::residue::{Schema, lookup};
 use crate::wire::fields;
 
-/// What text cannot say of a module that was read from proto: names of fields,
-/// and what they are fields of.
+/// Lists the parts of a module read from proto that text cannot express: names of fields, with
+/// the names of the messages that contain them.
 ///
 /// ```
 /// # fn main() -> Result<(), tilewright_proto::ProtoError> {
@@ -39,8 +39,8 @@ fn recovery_modules(module: &Module) -> impl Iterator<Item = &Module> {
     module.header.origin_recovery.values().filter_map(|recovery| recovery.module.as_deref())
 }
 
-/// What a proto cannot say of a module that was read from text: attributes of
-/// its header, which in XLA belong to the configuration of a compilation.
+/// Lists the parts of a module read from text that proto cannot express: attributes of its
+/// header, which XLA keeps in the configuration of a compilation.
 pub fn lost_in_proto(module: &Module) -> Vec<String> {
     let Header { replica_count, num_partitions, .. } = module.header;
     let mut losses = Vec::new();

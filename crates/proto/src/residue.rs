@@ -9,8 +9,8 @@
 //!                       residue: {metadata: {?200: 7}  ?300: "new"}
 //! ```
 //!
-//! What was cut out of the elements of a repeated field stands there once, with
-//! the number of elements and the places of those that it was cut out of:
+//! The parts cut out of the elements of a repeated field are stored once, with the number of
+//! elements and the places of the cut ones:
 //!
 //! ```text
 //! {tiles: {dimensions: 8}  tiles: {dimensions: 2  ?200: 7}}
@@ -122,7 +122,7 @@ impl Elements {
         elements
     }
 
-    /// That of the element at a place.
+    /// Returns the residue of the element at a place.
     fn at(&self, index: u64) -> &[u8] {
         let found = self.residues.binary_search_by_key(&index, |&(index, _)| index);
         found.ok().and_then(|at| self.residues.get(at)).map_or(&[], |(_, residue)| residue)

@@ -1,5 +1,4 @@
-//! What this version does not know comes through, and so do ids; both keep
-//! their place when the module is edited.
+//! Tests that unknown fields and ids survive, and keep their place when the module is edited.
 
 mod common;
 
@@ -284,7 +283,7 @@ impl Schema {
         }
         let field = self.descriptor(message)?.field.iter().find(|f| f.number() as u32 == number)?;
         let name = field.type_name().strip_prefix(".xla.")?;
-        // What is in a map has no place of its own.
+        // The type of a map's entries has no place of its own.
         (!name.ends_with("Entry")).then(|| name.to_owned())
     }
 

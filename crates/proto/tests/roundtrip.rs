@@ -1,4 +1,4 @@
-//! What is written is read back, for every fixture.
+//! Tests that every fixture reads back as it was written.
 
 mod common;
 
@@ -8,7 +8,7 @@ use tilewright_proto::{decode, encode, encode_hlo_proto, looks_like_proto};
 
 const FOLDERS: [&str; 5] = ["models", "text/ok", "ops", "rewrite", "real"];
 
-/// What only text can say, forgotten.
+/// Removes the properties that only text can express.
 fn without_text_only(mut module: Module) -> Module {
     module.header.replica_count = None;
     module.header.num_partitions = None;
@@ -125,7 +125,7 @@ fn outfeeds_say_what_they_send() {
     assert!(print(&again).contains("outfeed_shape=f32[8,4]{0,1}"), "{}", print(&again));
 }
 
-/// What is packed on the device has bytes of its own in a literal.
+/// Elements that are packed on the device take whole bytes in a literal.
 #[test]
 fn literals_are_not_packed() {
     let module = read("  ROOT c = s4[2]{0:E(4)} constant({1, 2})");

@@ -1,4 +1,4 @@
-//! What a pipeline gives differs from what it took around what was gained alone.
+//! Tests that a pipeline's output differs from its input only around the gains.
 
 mod common;
 
@@ -43,7 +43,7 @@ ENTRY main {{
     ))
 }
 
-/// What every cleanup would make simpler.
+/// A text that every cleanup would simplify.
 const UNTIDY: &str = "  one = f32[] constant(1)
   ones = f32[512,512] broadcast(one), dimensions={}
   same = f32[512,512] multiply(u, ones)

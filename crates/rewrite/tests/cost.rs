@@ -361,7 +361,7 @@ fn a_window_along_rows_shifts_them_and_gathers_what_is_left() {
     let pool = window_cost("16,16,128", "16,8,128", "size=1x2x1 stride=1x2x1", "tpu-like");
     let cycles = 32.0 * 0.5 + 32.0 * 0.25 + 32.0 * (0.25 + 0.25) + 128.0 + 16.0 * STORED;
     assert_cost(pool, Cost { flops: 32 * 1024, ..tpu(cycles, 48, 48 * 4096) });
-    // Of 16 rows to a window, those of two vectors are combined before any is shifted.
+    // A window covers 16 rows: the rows of its two vectors are combined before any is shifted.
     let pool = window_cost("16,64,128", "16,4,128", "size=1x16x1 stride=1x16x1", "tpu-like");
     let shifts = 64.0 * 3.0 * (0.25 + 0.25);
     let cycles = 128.0 * 0.5 + 128.0 * 0.25 + shifts + 64.0 + 16.0 * STORED;

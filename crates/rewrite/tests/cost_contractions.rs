@@ -1,4 +1,4 @@
-//! What is computed beside contractions, on `tpu-like`: see `cost.rs` for its numbers.
+//! Tests the ops computed beside contractions, on `tpu-like`: see `cost.rs` for its numbers.
 
 mod common;
 

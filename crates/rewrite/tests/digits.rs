@@ -193,7 +193,7 @@ fn the_rest_is_one_dim_per_input_dim() {
     // Two reduced output dims of one input dim: one dim is left.
     let reduced = reduce_first(&[7, 24], &[7, 2, 3, 4], &[0, 2, 3]);
     assert_eq!(reduced, Some(plan(&[0], &[24], &[2, 12], &[1])));
-    // Of two input dims: the reshape only splits.
+    // Two reduced output dims of two input dims: the reshape only splits.
     let reduced = reduce_first(&[5, 6, 8], &[5, 3, 8, 2], &[0, 2]);
     assert_eq!(reduced, Some(plan(&[0], &[6, 8], &[3, 2, 4, 2], &[1, 2])));
 }

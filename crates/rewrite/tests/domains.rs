@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// What an op reads.
+/// The operand of an op.
 #[derive(Clone, Copy)]
 enum Source {
     LiveIn(usize),

@@ -261,7 +261,7 @@ fn a_way_that_cuts_a_factor_spoils_no_other() {
 
 #[test]
 fn dead_code_is_not_what_is_saved() {
-    // So small that pulling `s` out costs more than it saves.
+    // The arrays are so small that pulling `s` out costs more than it saves.
     let text = |dead: &str| {
         format!(
             "HloModule m\n{ADD}\nENTRY main {{

@@ -98,7 +98,7 @@ impl Text {
         if self.magnitudes { self.line("m", dims, &format!("abs({name})")) } else { name }
     }
 
-    /// What is broadcast to these dims: a scalar, or an array of some of them.
+    /// Returns a value broadcast to these dims: a scalar, or an array of some of them.
     fn small(&mut self, dims: &[i64], pool: &mut Vec<(Vec<usize>, String)>) -> String {
         let places = self.random.some(dims.len(), 40);
         let known = pool.iter().filter(|(known, _)| *known == places);
@@ -244,7 +244,7 @@ fn elements(literal: &Literal) -> Vec<f64> {
     arrays.flat_map(|array| array.expect("an array of f64").to_vec()).collect()
 }
 
-/// What is further off than the bound allows, if anything is.
+/// Returns a result that is further off than the bound allows, if there is one.
 fn further_off(
     expected: &Literal,
     actual: &Literal,

@@ -167,8 +167,8 @@ fn check_idempotent(module: &Verified, options: &Options) -> Result<(), Failed> 
     }
 }
 
-/// What every other pass, alone, makes of the fixture is right as well, and
-/// done once.
+/// Checks that every other pass, alone, also rewrites the fixture correctly and settles after
+/// one run.
 fn check_other_passes(fixture: &Fixture, before: &Verified) -> Result<(), Failed> {
     for pass in registry::PASSES {
         for exact in [false, true] {

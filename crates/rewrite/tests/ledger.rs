@@ -9,7 +9,7 @@ use tilewright_ir::{InstId, Module, Op, Opcode, Position};
 use tilewright_rewrite::cost::{CostModel, Ledger, Memo};
 use tilewright_testkit::fixture::fixtures;
 
-/// So many trials for each model and target.
+/// The number of trials for each model and target.
 const TRIALS: usize = 24;
 
 /// The costs of a module.

@@ -166,7 +166,7 @@ fn gradients_of_batch_norm_wait_for_less_once_their_sums_are_pulled_apart() {
     }
 }
 
-/// What the first parameter costs.
+/// Returns the cost of the first parameter.
 fn parameter_cost(module: &Verified, target_name: &str) -> f64 {
     let (costs, _) = instruction_costs(module, &target(target_name));
     let mut parameters = costs.iter().filter(|cost| module.opcode(cost.id) == Opcode::Parameter);

@@ -17,7 +17,7 @@ use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
 use tilewright_rewrite::Options;
 use tilewright_rewrite::numbers::FloatMode;
 
-/// What an element is weighed with.
+/// The weight of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
     None,
@@ -214,7 +214,7 @@ fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     })
 }
 
-/// What the bounds are made of.
+/// The quantities that the bounds depend on.
 struct Sizes {
     /// How many values a sum adds.
     count: f64,
@@ -233,7 +233,7 @@ impl Sizes {
         let mut parameters = inputs[1..].iter();
         let weights = program.terms.iter().map(|term| match term.weight {
             Weight::None => 1.0,
-            // What divides is at least 1.
+            // A divisor is at least 1.
             Weight::Divisor => parameters.next().map_or(1.0, |_| 1.0),
             Weight::Each | Weight::Kept | Weight::Summed => {
                 largest(floats(parameters.next().expect("a parameter")))

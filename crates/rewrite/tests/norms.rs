@@ -1,7 +1,6 @@
-//! What is promised of norms, on the programs as JAX writes them: after
-//! the default pipeline no reshape of the image's size is left in the entry
-//! computation, and no tensor of that size has other dims than the image. What
-//! is reshaped is `[B,C]`-sized.
+//! Tests the promise about norms on programs as JAX writes them: after the default pipeline, no
+//! reshape in the entry computation has the image's size, and no tensor of that size has other
+//! dims than the image. Only `[B,C]`-sized tensors are reshaped.
 
 mod common;
 
@@ -34,7 +33,7 @@ fn image_dims(module: &Module) -> Vec<i64> {
     module.array_shape(image).expect("an array").dims().to_vec()
 }
 
-/// What in the entry contradicts the promise: reshapes of the image's size,
+/// Returns the instructions of the entry that break the promise: reshapes of the image's size,
 /// and tensors of that size in other dims.
 fn offenders(module: &Module) -> Vec<String> {
     let image = image_dims(module);

@@ -40,7 +40,7 @@ fn named(module: &Verified, name: &str) -> InstId {
     module.instructions(entry).find(|&id| module.name_of(id) == name).expect("an instruction")
 }
 
-/// What the names of a pattern stand for at an instruction.
+/// Returns the values of a pattern's names at an instruction.
 fn bound(pattern: &Pattern, at: &str, names: &[&str]) -> Option<Vec<String>> {
     let module = module(TEXT);
     let found = pattern.matches(&module, named(&module, at))?;
@@ -102,7 +102,7 @@ fn a_mismatch_says_where_and_how() {
     assert_eq!(why(&three, "first"), "`first`: it is `add`, not `select`");
 }
 
-/// Of the mismatches in all orders, the one before which most was matched is told.
+/// The mismatch of the order that matched most is reported.
 #[test]
 fn a_mismatch_behind_two_commutative_ops_is_the_farthest() {
     let text = "HloModule m

@@ -52,7 +52,7 @@ fn stops_at_the_budget() {
         let after = optimized(&before, &options);
         assert_eq!(after.report.stopped, StopReason::Budget, "{rounds} rounds");
     }
-    // What has nothing to do is done in one round.
+    // If there is nothing left to do, one round is enough.
     let done = optimized_by_default(&before).module;
     let options = pipeline("default", "tpu-like").with_max_rounds(1);
     assert_eq!(optimized(&done, &options).report.stopped, StopReason::Fixpoint);

@@ -31,7 +31,7 @@ struct Tally {
     rewritten_exactly: usize,
 }
 
-/// So many seeds from the first on, or as many more as the environment asks for.
+/// Returns this many seeds from the first one on, or more if the environment asks for them.
 fn seeds(first: u64, count: u64) -> Range<u64> {
     let times = std::env::var("TILEWRIGHT_RANDOM").map_or(1, |times| {
         times.parse().expect("TILEWRIGHT_RANDOM says how many times as many modules to try")
@@ -70,7 +70,7 @@ fn check(seed: u64, recipe: &Recipe, tally: &Mutex<Tally>) {
     let module = random_module(seed, recipe);
     // Every kind of input with and without `exact`, whatever passes there are.
     let kinds: Vec<_> = InputKind::ALL.iter().filter(|kind| **kind != InputKind::Far).collect();
-    // What random modules compute of numbers far from zero is mostly rounding.
+    // Numbers far from zero lead to results that are mostly rounding in random modules.
     let (turn, kind) = (seed as usize / kinds.len(), *kinds[seed as usize % kinds.len()]);
     // Sums in another order may rightly overflow where the first did not.
     let always_exact = matches!(kind, InputKind::Edges | InputKind::NonFinite);
@@ -199,8 +199,8 @@ fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(0, 1500));
-    // What is about means (`moments.rs`), narrow sums (`widen_accumulation.rs`) or large arrays (below)
-    // has its own test.
+    // The passes about means (`moments.rs`), narrow sums (`widen_accumulation.rs`) and large
+    // arrays (below) have their own tests.
     let others =
         ["shifted-moments", "rematerialize", "cluster-sibling-reductions", "widen-accumulation"];
     let names = registry::PASSES.iter().map(|pass| pass.name());

@@ -80,7 +80,7 @@ const BODIES: &[Body] = &[
     },
 ];
 
-/// What the second array of a reduce is.
+/// The second array of a reduce.
 #[derive(Clone, Copy, Debug)]
 enum Second {
     Reshape,

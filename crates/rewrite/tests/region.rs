@@ -343,8 +343,8 @@ fn chain_in_demand(length: usize, first: usize) -> Verified {
     build().expect("a chain")
 }
 
-/// Of a region that is too large for one cut the pieces move for which it pays:
-/// all up to the first value in demand, which is what is reshaped back.
+/// A region that is too large for one cut is cut into pieces, which move if that pays: all up
+/// to the first value in demand, which is reshaped back.
 #[test]
 fn a_large_region_moves_piece_by_piece() {
     for (length, first) in [(4_000, 2_500), (20_000, 10_000)] {
@@ -361,7 +361,7 @@ fn a_large_region_moves_piece_by_piece() {
     }
 }
 
-/// What a sharding keeps in place is no reason to look at anything twice.
+/// An instruction that a sharding keeps in place must not be visited twice.
 #[test]
 fn a_region_with_twenty_thousand_that_stay_takes_seconds() {
     let mut text = "HloModule m\nENTRY e {\n x = f32[4,32] parameter(0)\n \
@@ -384,7 +384,7 @@ fn a_region_with_twenty_thousand_that_stay_takes_seconds() {
     assert_eq!(sharded.count(), length / 5);
 }
 
-/// So many regions one after the other, each between reshapes of its own.
+/// Returns a module with this many regions in a row, each between reshapes of its own.
 fn regions(count: usize) -> Verified {
     let build = || {
         let mut b = Builder::new("regions");

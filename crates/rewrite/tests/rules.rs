@@ -262,7 +262,7 @@ fn what_the_root_carries_is_not_lost() {
     let after = changed.extras(made[0]).expect("extras");
     assert_eq!(after.sharding, before.sharding);
     assert_eq!(after.frontend_attributes, before.frontend_attributes);
-    // What must run after others is not moved.
+    // An instruction that must run after others is not moved.
     let of_cosine = Rule::new("rule", cos(any("x")).with_extras()).replace(keeps);
     assert_eq!(why(&of_cosine, "c").map(|_| ()), Err("`c`: it has no replacement here".to_owned()));
 }

@@ -76,7 +76,7 @@ proptest! {
         let before = module(&text(t, &dims, init));
         let after = optimized(&before, &passes(&["widen-accumulation", "constant-fold", "dce"], "cpu", false));
         let is_sum = dims.iter().any(|dim| dim.1);
-        // Of a few elements the conversions cost as much as they save.
+        // With few elements the conversions cost as much as they save.
         prop_assert!(changes(&after, "widen-accumulation") == 1 || !is_sum || elements < 64);
         let inputs = inputs_for(&before, seed, InputKind::Normal).expect("inputs");
         let wide = evaluate(&after.module, &inputs, &Limits::default()).expect("values");

@@ -122,7 +122,7 @@ fn addresses_are_within_their_buffer() {
         broken(masked),
         (12, Fault::OutOfBounds { buffer: "ys".into(), address: 35, len: 32 })
     );
-    // What is not under the mask is not touched.
+    // Positions outside the mask are not written.
     assert!(run("  a: f32 x 8 = splat 1.0\n  store ys[32] = a where p%8 in 0..0\n").is_ok());
 }
 
@@ -245,7 +245,7 @@ fn a_gather_takes_elements_from_anywhere() {
     // Columns of four rows: two rows are written, and eight elements turned, four at a time.
     let y = vec![0.0, 4.0, 8.0, 12.0, 1.0, 5.0, 9.0, 13.0];
     assert_eq!(with("gather ys[4*(p%4) + p/4]"), (y, 1, base + 1.0));
-    // What is not under the mask is not read.
+    // Positions outside the mask are not read.
     let y = vec![-1.0, -1.0, -1.0, -1.0, 3.0, 2.0, 1.0, 0.0];
     assert_eq!(with("gather ys[7 - 1*p] where p/4%2 == 1 else -1.0"), (y, 1, base));
 }
@@ -281,9 +281,9 @@ fn streams_copy_runs() {
     let expected: Vec<f32> = [0u8, 1, 2, 3, 8, 9, 10, 11].map(f32::from).to_vec();
     let second: Vec<f32> = expected.iter().map(|x| x + 16.0).collect();
     assert_eq!(ran.outputs[0].data().as_slice::<f32>().unwrap()[..16], [expected, second].concat());
-    // Of each block two runs of four elements.
+    // Each block has two runs of four elements.
     assert_eq!(ran.counters.hbm_read_bytes, 2 * 2 * 16);
-    // What lies between the runs is poison.
+    // The memory between the runs is poison.
     let between = body.replace("gather xs[p%4 + 8*(p/4)]", "load xs[0]");
     assert_eq!(broken(&between), (12, Fault::Uninitialised { buffer: "xs".into(), address: 4 }));
 }

@@ -16,11 +16,10 @@ pub(crate) struct Step {
 /// Where elements lie: the digits of the row-major index, by `low`, with the
 /// stride of each. Neighbours that count on through the address are one.
 ///
-/// Of arrays with equally many elements, those that are equal here have every
-/// element at the same address, because digits are read off the index by their
-/// `low` alone. The converse holds, too: the first digit ends where the address
-/// stops growing by the same amount, which is a property of the function, and
-/// so on with what follows.
+/// Two arrays with equally many elements and equal addresses here have every element at the
+/// same address, because digits are read off the index by their `low` alone. The converse
+/// holds, too: the first digit ends where the address stops growing by the same amount. This is
+/// a property of the address function, and each following digit ends by the same rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address(Vec<(u64, u64)>);
 
@@ -31,7 +30,7 @@ impl Physical {
         let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.axes.len());
         for Step { low, stride, .. } in self.steps()? {
             let continues = merged.last().is_some_and(|&(below, distance)| {
-                // Of an array without elements they may be 0.
+                // An array without elements may have zeros here.
                 let times = low.checked_div(below).filter(|times| times * below == low);
                 times.is_some_and(|times| distance.checked_mul(times) == Some(stride))
             });

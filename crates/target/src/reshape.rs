@@ -35,7 +35,7 @@ pub struct ReshapeCost {
 pub type TransposeCost = ReshapeCost;
 
 impl Target {
-    /// What a reshape from one array to the other moves.
+    /// Returns the cost of a reshape from one array to the other.
     ///
     /// On a linear memory: nothing. Where arrays are aligned to tiles:
     /// - [`MoveKind::KeepsTiles`] if every element has the same address before
@@ -62,8 +62,7 @@ impl Target {
         self.cost(kind, from, to)
     }
 
-    /// What a transpose moves. Dim `i` of the result is dim `permutation[i]`
-    /// of the operand.
+    /// Returns the cost of a transpose. Dim `i` of the result is dim `permutation[i]` of the operand.
     ///
     /// - [`MoveKind::Free`] if every element keeps its address, and either
     ///   memory is linear or only dims of size 1 change places.

@@ -34,7 +34,7 @@ macro_rules! target {
 }
 
 target! {
-    /// What `--target` calls it.
+    /// The name for `--target`.
     name: String = Rule::Text;
     /// One line on what it stands for.
     description: String = Rule::Text;
@@ -110,7 +110,7 @@ target! {
     /// A value with at most one in so many elements of another is small beside it: it is read,
     /// not computed again, where the other is, and may be spread again.
     small_part: u32 = Rule::Count(1 << 16);
-    /// So many instructions are computed again for one reduction at most.
+    /// The most instructions that are recomputed for one reduction.
     most_rematerialized: u32 = Rule::Count(1 << 16);
 }
 

@@ -93,7 +93,7 @@ fn packed_elements_say_so_in_their_layout() {
     assert_eq!(packed(2, 64), footprint(1, 4096, 2048));
     assert_eq!(packed(2, 65).vectors, 2);
     assert_eq!(packed(3, 64), footprint(1, 4096, 3072));
-    // What makes no sense is a byte each, as without it.
+    // A width that makes no sense counts as one byte each, as without it.
     for nonsense in [0, -1, 8, 1000, i64::MAX, i64::MIN] {
         assert_eq!(packed(nonsense, 64), footprint(2, 8192, 8192), "E({nonsense})");
     }

@@ -1,4 +1,4 @@
-//! What reshapes and transposes move, worked out by hand.
+//! Tests the costs of reshapes and transposes against values worked out by hand.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

@@ -122,7 +122,7 @@ fn visit(folder: &Path, prefix: &str, found: &mut Vec<Fixture>) -> Result<(), Fi
     Ok(())
 }
 
-/// What the headers of a folder of fixtures may say, beside a sentence.
+/// The language of the headers in a folder of fixtures, apart from the sentence.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Language {
     /// Lines of one word.
@@ -133,10 +133,10 @@ pub struct Language {
     pub many: &'static [&'static str],
 }
 
-/// What the comments say that a fixture begins with.
+/// The comments at the beginning of a fixture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// What it tests: all lines before the first flag or key.
+    /// The subject of the test: all lines before the first flag or key.
     pub sentence: String,
     flags: Vec<String>,
     values: Vec<(String, String)>,

@@ -9,9 +9,9 @@
 //! large_module  ── a long chain of norms and activations, for benches
 //! ```
 //!
-//! What a module computes stays near 1 in size on ordinary inputs, and nothing
-//! that jumps (a comparison, a rounding) is applied to a float sum: so two
-//! correct evaluations in different orders differ by little.
+//! The values of a random module stay near 1 on ordinary inputs, and no op that jumps (a
+//! comparison, a rounding) is applied to a float sum. Two correct evaluations in different
+//! orders therefore differ by little.
 
 mod flow;
 pub(crate) mod graph;
@@ -30,7 +30,7 @@ pub use large::large_module;
 use graph::{Graph, Shared};
 use rng::Rng;
 
-/// What random modules are made of.
+/// The options of random modules.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// About how many instructions the entry gets.

@@ -11,7 +11,7 @@ fn comparison(element: &str, attributes: &str) -> String {
     )
 }
 
-/// What is printed of a text, or the first error.
+/// Returns the printed form of a text, or the first error.
 fn printed(text: &str) -> String {
     match parse(text) {
         Ok(parsed) => {

@@ -124,7 +124,7 @@ fn random_bytes_flipped() {
     }
 }
 
-/// What no number should be, in the place of every number.
+/// Puts numbers that no text should contain in the place of every number.
 #[test]
 fn hostile_numbers_in_every_place() {
     let hostile = [

@@ -10,8 +10,8 @@ use tilewright_text::render::Renderer;
 use tilewright_text::span::{LineIndex, line_column};
 use tilewright_text::{Invalid, MAX_DEPTH, PrintOptions, parse, parse_and_verify};
 
-/// What took minutes takes far less than a second now; the rest is slow
-/// machines.
+/// The time limit. Inputs that took minutes take far less than a second now; the rest is for
+/// slow machines.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[track_caller]

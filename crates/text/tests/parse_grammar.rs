@@ -1,4 +1,4 @@
-//! What XLA's parser takes, ours takes: one line or form after the other.
+//! Tests that our parser accepts what XLA's parser accepts: one line or form after the other.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
 use tilewright_ir::Dims;
@@ -447,7 +447,7 @@ fn integers_of_64_bits_in_either_form() {
     }
 }
 
-/// Of these types XLA writes the one NaN as `-nan`.
+/// XLA writes the only NaN of these types as `-nan`.
 #[test]
 fn the_one_nan_of_a_type_has_any_sign() {
     for ty in ["f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f8e8m0fnu"] {

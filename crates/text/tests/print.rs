@@ -1,4 +1,4 @@
-//! What the printer writes, against what XLA writes for the same modules.
+//! Tests the printer's output against XLA's text for the same modules.
 #![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use smallvec::smallvec;

@@ -15,7 +15,7 @@ use tilewright::targets::Target;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// What is reduced by what, along which dims, and what is left.
+/// A reduction: its array, its operation, its dims and its results.
 struct Case {
     what: &'static str,
     by: By,
@@ -142,8 +142,8 @@ fn measured(case: &Case, target: &Target) -> Result<Vec<String>> {
     Ok(cells)
 }
 
-/// What the reduce that is a module's root takes; `None` where the strategy has no
-/// kernels for it.
+/// Returns the counters of the reduce at a module's root; `None` if the strategy has no kernels
+/// for it.
 fn taken(module: &Verified, target: &Target, strategy: Strategy) -> Result<Option<Counters>> {
     let entry = module.entry().ok_or("there is no entry")?;
     let root = module.computation(entry).root().ok_or("there is no root")?;

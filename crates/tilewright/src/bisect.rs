@@ -45,9 +45,9 @@ pub struct FirstDifference {
     pub output: usize,
     /// The first element that differs.
     pub at: Vec<i64>,
-    /// That element in the first module.
+    /// The value of the element in the first module.
     pub expected: String,
-    /// That element in the second.
+    /// The value of the element in the second module.
     pub actual: String,
     /// The operands in the first module.
     pub operands: Vec<OperandAgreement>,

@@ -10,8 +10,8 @@ use crate::check::{CheckOptions, Within, check};
 use crate::error::Error;
 use crate::module::{PrintOptions, print};
 
-/// What a float may differ by after a rewrite of class [`Class::FastMath`], where it is not within
-/// the contract of the other classes: a few units in the last place of bf16.
+/// The tolerance for floats after a rewrite of class [`Class::FastMath`] that is outside the
+/// contract of the other classes: a few units in the last place of bf16.
 const FAST_MATH: Within = Within { relative: 0.03125, absolute: 0.03125 };
 
 /// The result of testing a rule.

@@ -125,7 +125,7 @@ ENTRY main {
 }
 ";
 
-/// What is changed into what.
+/// The changes of the text, each from the first text to the second.
 const MUTANTS: &[(&str, &str)] = &[
     ("constant(6)", "constant(7)"),
     ("constant(6)", "constant(6.0000005)"),
@@ -168,7 +168,7 @@ fn every_mutant_of_a_norm_is_found() {
 
 #[test]
 fn a_sum_of_deviations_is_zero() {
-    // So the squares of deviations from the mean may be products with x itself.
+    // The squares of deviations from the mean may therefore be products with x itself.
     let original = parse(NORM).unwrap();
     let other = parse(&NORM.replace("multiply(centred, centred)", "multiply(centred, x)")).unwrap();
     let verdicts = algebra(&original, &other, &CheckOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! What `check` lets pass, what it does not, and what it says it has not seen.
+//! Tests what `check` accepts, what it rejects, and what it reports as not covered.
 
 use tilewright::{Agreement, CheckOptions, Excuse, Verified, check};
 

@@ -25,7 +25,7 @@ fn rewritten(module: &Verified, name: &str) -> Verified {
     tilewright::optimize(module.clone(), &options).unwrap().module
 }
 
-/// What is printed of what is rewritten is read and verified again.
+/// Rewritten modules print as text that reads back and verifies.
 #[test]
 fn real_sizes_are_rewritten_and_read_back() {
     let form = PrintOptions::default();

@@ -37,7 +37,8 @@ fn constant(line: &str) -> Option<String> {
         Ok(number) if !line.contains(" = f") && !line.contains(" = bf") => (number + 1).to_string(),
         _ => {
             let number: f64 = text.parse().ok()?;
-            // What is 0, infinite or tiny may be there for its own sake: an init, an epsilon.
+            // A constant that is 0, infinite or tiny may be there for its own sake: an init, an
+            // epsilon.
             let usual = number.is_finite() && number.abs() > 1e-3;
             usual.then(|| format!("{}", number * 1.25))?
         }
@@ -181,7 +182,7 @@ fn mistakes_are_found() {
     for (name, text, module) in programs() {
         for (what, change) in MISTAKES {
             let all: Vec<_> = changed(&text, *change).collect();
-            // Of each kind some, from all over the program.
+            // Some changes of each kind are taken from all parts of the program.
             let step = all.len().div_ceil(MOST_OF_A_KIND).max(1);
             for (line, mutant) in all.into_iter().step_by(step) {
                 if !changes_results(&module, &mutant) {
@@ -214,7 +215,7 @@ fn other_words_are_no_mistakes() {
         let renamed = text.replace("add.", "sum_of_");
         let renamed = tilewright::parse(&renamed).unwrap();
         assert!(check(&module, &renamed, &how).unwrap().equal(), "{name}");
-        // What our own passes make of it.
+        // The module as our own passes rewrite it.
         let rewritten = optimize(module.clone(), &Options::new(target.clone())).unwrap().module;
         let agreement = check(&module, &rewritten, &how).unwrap();
         assert!(agreement.equal(), "{name}: {:?}", agreement.outputs);

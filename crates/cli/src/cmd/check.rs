@@ -73,7 +73,7 @@ fn compared(a: &Verified, b: &Verified, how: &CheckOptions<'_>) -> Result<Agreem
     Ok(progress::shown(progress::of_evaluations(&watched), || tilewright::check(a, b, &how))?)
 }
 
-/// What was found.
+/// The findings of a check.
 struct Found {
     agreement: Agreement,
     /// The comparison of the first module with its recorded result.

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// What a run of the binary did.
+/// The outcome of a run of the binary.
 pub(crate) struct Done {
     pub(crate) code: i32,
     pub(crate) stdout: String,

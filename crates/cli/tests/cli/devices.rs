@@ -47,7 +47,7 @@ fn arrays(folder: &Path, name: &str, values: &[Literal]) -> PathBuf {
     path
 }
 
-/// What `run` prints of a module on these inputs.
+/// Returns the output of `run` for a module on these inputs.
 fn run(text: &str, inputs: &[Literal], more: &[&str]) -> crate::common::Done {
     let (folder, path) = file("m.hlo", text);
     let inputs = arrays(folder.path(), "in.npz", inputs);
@@ -157,7 +157,7 @@ fn both_modules_are_fed_the_same() {
     let args = ["check", path, tripled.to_str().unwrap(), "--infeed", infeed];
     let found = tilewright(args).failed(1);
     found.says("out1: element [0] is 2.0 in the first and 3.0 in the second");
-    // What differs lies in front of what is fed out.
+    // The modules differ before the outfeed.
     let bent = FED.replace("add(x, x)", "multiply(x, x)");
     let (_bent, bent) = file("c.hlo", bent);
     let args = ["check", path, bent.to_str().unwrap(), "--infeed", infeed, "--bisect"];

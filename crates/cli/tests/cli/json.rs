@@ -264,8 +264,8 @@ fn run_on_the_machine() {
     assert!(events.iter().all(|event| event["tid"].is_u64()));
 }
 
-/// What applies a computation to elements is one call; what a loop runs is counted
-/// turn by turn, and the loop itself is not. The counter is a kernel's.
+/// A computation applied to elements counts as one call. The instructions of a loop's body
+/// count in every turn; the loop itself does not. A kernel computes the counter.
 #[test]
 fn the_host_is_counted() {
     let text = "HloModule m
@@ -324,7 +324,7 @@ fn kernels_by_another_strategy() {
     }
 }
 
-/// What is refused is done in one pass, and told.
+/// An op that the strategy refuses runs in one pass, and a message reports it.
 #[test]
 fn run_by_another_strategy() {
     let (_folder, path) = file("in.hlo", TWO_REDUCES);

@@ -1,4 +1,4 @@
-//! What each verb does when all is well.
+//! Tests what each verb does on valid input.
 
 use std::fs;
 use std::process::Stdio;
@@ -55,7 +55,7 @@ fn proto_there_and_back() {
     assert!(std::fs::read_to_string(pb).unwrap().starts_with("HloModule"));
 }
 
-/// What the other form cannot say is told, and nothing else is.
+/// Losses in the other form are reported, and nothing else is.
 #[test]
 fn losses_are_told() {
     let header = "HloModule shifted, replica_count=2, num_partitions=4";
@@ -129,7 +129,7 @@ fn opt_options() {
 
 #[test]
 fn fast_math_sums_about_the_mean_of_a_sample() {
-    // So little vector memory that the small image does not stay in it.
+    // The target has so little vector memory that the small image does not stay in it.
     let target = include_str!("../../../target/src/builtin/tpu-like.toml");
     let small = target.replace("134_217_728", "524_288");
     assert_ne!(small, target);

@@ -38,7 +38,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// That of a custom call target, if it is one of these calls.
+    /// Returns the direction of a custom call target, if it is one of these calls.
     pub(crate) fn of(target: &str) -> Option<Self> {
         match target {
             "SPMDFullToShardShape" | "xla.sdy.GlobalToLocalShape" => Some(Self::ToShard),

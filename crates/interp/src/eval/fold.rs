@@ -62,7 +62,7 @@ impl FoldShape {
     /// A reduction of an array of these dims to one of `len` elements.
     pub(super) fn new(dims: &[i64], reduced: &[i64], len: usize) -> Self {
         let levels = Nest::new(reduced_levels(dims, reduced)).levels();
-        // Of an array that exists, and so is the product.
+        // The array exists, so the product fits.
         let lanes = levels.iter().fold(1usize, |lanes, level| lanes.saturating_mul(level.size));
         let Level { size, strides: [step, to] } = levels[0];
         let least = match to {

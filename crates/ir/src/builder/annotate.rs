@@ -1,12 +1,12 @@
-//! What a front end says of the instructions that it builds: where they come from,
-//! where their values lie, and what it says to itself.
+//! Lets a front end annotate the instructions that it builds: their source, their sharding, and
+//! attributes for its own use.
 
 use super::{BuildError, Builder};
 use crate::entity::InstId;
 use crate::metadata::{Extras, FrontendAttributes, OpMetadata};
 use crate::types::sharding::Sharding;
 
-/// What is said of every instruction that is added.
+/// The annotations of every added instruction.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     metadata: Option<OpMetadata>,

@@ -24,7 +24,7 @@ pub enum BuildError {
         method: &'static str,
         /// The operands it was given, with their names and shapes.
         operands: OperandList,
-        /// What the op's shape rule says.
+        /// The error of the op's shape rule.
         error: ShapeError,
     },
     /// An operand belongs to another computation.
@@ -32,7 +32,7 @@ pub enum BuildError {
     Edit {
         /// The builder's method that was called.
         method: &'static str,
-        /// What is wrong with the operand.
+        /// The error in the operand.
         error: EditError,
     },
     /// The finished module does not verify.
@@ -53,7 +53,7 @@ pub enum BuildError {
         method: &'static str,
         /// The name of its argument.
         argument: &'static str,
-        /// What is wrong, and what would be right.
+        /// The error and its correction.
         why: String,
     },
     /// A constant could not be made.
@@ -67,7 +67,7 @@ pub enum BuildError {
 pub struct OperandList(Box<str>);
 
 impl OperandList {
-    /// Of instructions of this module.
+    /// Lists instructions of this module.
     pub(super) fn of(module: &Module, operands: &[InstId]) -> Self {
         let named = |&id: &InstId| format!("`{}` {}", module.name_of(id), module.shape(id));
         let mut listed: Vec<String> = operands.iter().take(MOST_LISTED).map(named).collect();

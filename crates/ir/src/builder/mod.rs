@@ -75,7 +75,7 @@ pub struct Builder {
     /// The next number to try for computations of a name.
     next_number: FxHashMap<SmolStr, u64>,
     computation_names: FxHashSet<SmolStr>,
-    /// What is said of the instructions that are added.
+    /// The annotations of the added instructions.
     scope: Scope,
 }
 
@@ -101,8 +101,7 @@ impl Builder {
         &self.module
     }
 
-    /// What the first lines of the module say, for example how many replicas run
-    /// the program.
+    /// Returns the header of the module, for example to set how many replicas run the program.
     pub fn header_mut(&mut self) -> &mut Header {
         &mut self.module.header
     }

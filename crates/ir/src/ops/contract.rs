@@ -119,9 +119,9 @@ words! {
 /// Structured sparsity of the operands of a convolution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SparsityConfig {
-    /// Of the input.
+    /// The sparsity of the input.
     pub lhs: Option<Sparsity>,
-    /// Of the kernel.
+    /// The sparsity of the kernel.
     pub rhs: Option<Sparsity>,
 }
 

@@ -36,7 +36,7 @@ fn integers(dims: &[i64], values: &[i32]) -> Literal {
     ArrayLiteral::new(ElementType::S32, dims.iter().copied(), data).unwrap().into()
 }
 
-/// What a module computes. Its text is that of the same module.
+/// Computes a module's result. Also asserts that its text reads back to the same text.
 #[track_caller]
 fn value(module: &Verified, inputs: &[Literal]) -> Literal {
     let text = printed(module);

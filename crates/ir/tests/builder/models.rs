@@ -1,4 +1,4 @@
-//! What front ends build, against the same in plain arithmetic.
+//! Compares modules that front ends build with plain arithmetic.
 
 use super::{F32, f32_of, floats, integers, printed, value};
 use crate::common::shape;

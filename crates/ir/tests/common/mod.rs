@@ -1,4 +1,4 @@
-//! What several tests share: shapes from their text, modules in a few words.
+//! Helpers for several tests: shapes from their text, short forms of modules.
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test panics where it fails")]
 

@@ -46,7 +46,7 @@ fn dot_may_be_declared_in_a_wider_type() {
     of(op, &operands).declared("(f32[2,4])").fails(Result, "yields an array");
 }
 
-/// What XLA's parser infers where the shape is left out.
+/// XLA's parser infers these shapes if they are left out.
 #[test]
 fn dot_of_two_types() {
     let op = || dot([&[], &[]], [&[1], &[0]]);

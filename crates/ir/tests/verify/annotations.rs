@@ -289,7 +289,7 @@ fn with_extras(change: impl FnOnce(&mut Extras)) -> impl FnOnce(&mut Small) {
     }
 }
 
-/// What an op says of itself beyond its op.
+/// Lists broken claims that an op makes about itself besides its op.
 fn claims() -> Vec<Case> {
     vec![
         broken(
@@ -399,7 +399,7 @@ fn frames_without_tables_are_tolerated() {
     assert_eq!(check(&s.module), []);
 }
 
-/// What must not be said to be wrong.
+/// Asserts that sound modules are accepted.
 #[test]
 fn what_is_sound_is_accepted() {
     let mut s = small();

@@ -24,7 +24,7 @@ const SYNTAX: [Code; 8] = [
     verify::CONTROL_ORDER,
 ];
 
-/// What a header says.
+/// The language of the headers.
 const LANGUAGE: Language = Language { flags: &[], once: &[], many: &["expect"] };
 
 /// One thing that is wrong.
@@ -34,7 +34,7 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-/// What is wrong with a text.
+/// The error found in a text.
 pub(crate) enum Found {
     /// It is no module.
     Syntax(String),

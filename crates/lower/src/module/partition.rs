@@ -106,7 +106,7 @@ enum Reach {
     Alone,
 }
 
-/// What bounds a group.
+/// The limits of a group.
 #[derive(Clone, Copy)]
 struct GroupLimits {
     /// Largest number of instructions.

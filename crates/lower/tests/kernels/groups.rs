@@ -72,7 +72,7 @@ fn more_values_than_registers() {
 fn more_results_than_vector_memory_holds() {
     let text = op(&["f32[64,200]"], "ROOT a = f32[64,200] negate(x0)");
     let mut target = target("tpu-like");
-    // Of what is read and written two vectors each are there at one time.
+    // Two vectors of the input and two of the output exist at one time.
     target.vector_memory_bytes = 4 * 4096;
     let module = parsed(&text);
     let whole = group(&module, &["x0"], &["a"]);

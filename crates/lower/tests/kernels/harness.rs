@@ -9,7 +9,7 @@ use tilewright_sim::{Arithmetic, Lanes, RanStages, memory_of, run_stages};
 use tilewright_target::Target;
 use tilewright_text::{PrintOptions, parse_and_verify};
 
-/// What the interpreter does to elements.
+/// The interpreter's arithmetic on elements.
 #[derive(Debug)]
 pub(crate) struct InterpreterArithmetic;
 
@@ -40,7 +40,7 @@ pub(crate) fn random_inputs(module: &Verified, seed: u64) -> Result<Vec<Literal>
     inputs_for(module, seed, InputKind::Normal)
 }
 
-/// What the interpreter computes.
+/// Returns the result of the interpreter.
 pub(crate) fn run(
     module: &Verified,
     inputs: &[Literal],
@@ -136,7 +136,7 @@ pub(crate) fn leaves(value: Literal) -> Vec<Literal> {
     }
 }
 
-/// That the machine computes what the interpreter does, to the bit, by every strategy.
+/// Asserts that the machine computes the interpreter's result, to the bit, by every strategy.
 pub(crate) fn agree(module: &Verified, target: &Target) {
     agree_on(module, target, &random_inputs(module, 0).unwrap());
 }
@@ -160,7 +160,7 @@ pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -
         lowered(Strategy::Fused).unwrap_or_else(|e| panic!("{e}: {}", case(Strategy::Fused)));
     for strategy in Strategy::ALL {
         match lowered(strategy) {
-            // What is the same has the same results.
+            // Equal kernels have equal results.
             Ok(lowered) if lowered == fused => {}
             Ok(lowered) => {
                 assert!(lowered.stages.len() > 1, "{}", case(strategy));

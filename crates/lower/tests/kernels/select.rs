@@ -114,8 +114,8 @@ fn array(dims: &[i64], element_type: ElementType, values: &Data) -> Literal {
     ArrayLiteral::new(element_type, dims.iter().copied(), data).unwrap().into()
 }
 
-/// What is first, what is last and what differs in its sign alone; NaNs with every
-/// kind of bits.
+/// Returns the first values, the last values and values that differ only in their sign; NaNs
+/// with all kinds of bits.
 fn specials() -> [(&'static str, ElementType, Data); 6] {
     let single: [u32; 12] = [
         0xffff_ffff,
@@ -240,8 +240,7 @@ ENTRY e {
     assert!(refused(&unknown, &target).contains("f8e5m2"));
 }
 
-/// How long rows are is not known, so that there are no kernels.
-/// What XLA makes of a `topk`.
+/// Lowers the custom call that XLA makes of a `topk`.
 #[test]
 fn the_custom_call() {
     let text = "HloModule compiled

@@ -32,10 +32,10 @@ pub use recording::{Recording, decode_recording};
 /// Reads a module from an `HloModuleProto`, an `HloProto` or an `HloSnapshot`;
 /// which it is, its content tells.
 ///
-/// What XLA's messages hold beyond the module is carried with it as far as it
-/// belongs to the module, and left behind otherwise (buffer assignments; arguments and
-/// results, for which there is [`decode_recording`]). Whether the module is sound is the verifier's
-/// matter, but it is a graph: ids are known and there are no cycles.
+/// The decoder keeps the parts of XLA's messages that belong to the module, and drops the
+/// others (buffer assignments; also arguments and results, for which there is
+/// [`decode_recording`]). The verifier decides whether the module is sound, but the result is a
+/// graph: all ids are known and there are no cycles.
 ///
 /// # Errors
 /// If the bytes are damaged, something refers to what is not there, or a field

@@ -1,4 +1,4 @@
-//! What a module says beside its computations.
+//! Encodes the header of a module.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::metadata::{FileLocation, StackFrame};

@@ -69,7 +69,7 @@ impl Ids {
         taken: &mut FxHashSet<i64>,
     ) {
         let half = self.computation(computation);
-        // Of ids too large for a half, which XLA does not make, no new ones.
+        // Ids too large for a half, which XLA does not make, get no new ids.
         let base = i64::from(i32::try_from(half).unwrap_or(i32::MAX)) << 32;
         let own = module.instructions(computation).filter_map(|id| self.instructions.get(&id));
         let last = own.filter(|&&unique| unique >> 32 == base >> 32).max();

@@ -19,7 +19,7 @@ use crate::driver::numbers::{Class, FloatMode};
 pub struct MonoidReduce {
     /// The reduce.
     pub id: InstId,
-    /// What its computation does: monoids side by side, or an extremum of pairs.
+    /// The function of its computation: monoids side by side, or an extremum of pairs.
     pub reducer: Reducer,
 }
 

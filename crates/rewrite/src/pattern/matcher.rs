@@ -9,8 +9,8 @@ use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Shape, Value};
 use super::refused::Refused;
 use super::{Condition, Operands, Pattern};
 
-/// So many steps are taken for one match, each of which looks at an instruction or tries a whole
-/// match: each commutative op of a pattern doubles the ways to match what is left.
+/// The most steps for one match. Each step looks at an instruction or tries a whole match: each
+/// commutative op of a pattern doubles the ways to match the rest.
 const MOST_STEPS: u32 = 4096;
 
 /// An expression that matches a pattern, with the value of each name in the pattern.
@@ -98,7 +98,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What is wrong with an instruction.
+/// The reason why an instruction does not match.
 enum Reason<'p> {
     /// Its op is none of these.
     Opcode(&'p [Opcode]),
@@ -173,7 +173,7 @@ struct Search<'p, 'm, 'a, T> {
     root: InstId,
     /// The last goal.
     accept: &'a dyn Fn(&Match<'m>) -> Result<T, Refused>,
-    /// What is left to be matched, the next last.
+    /// The goals that are left to be matched, the next one last.
     goals: SmallVec<[(&'p Pattern, InstId); 8]>,
     /// The names that have a value so far.
     bound: Bound,

@@ -25,7 +25,7 @@ pub(super) enum Refused {
     OtherShape,
     /// The replacement is the expression.
     Itself,
-    /// What this instruction carries would be lost.
+    /// The extras of this instruction would be lost.
     Lost(InstId),
 }
 

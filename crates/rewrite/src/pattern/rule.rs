@@ -89,9 +89,9 @@ impl Rule {
         Self { class, ..self }
     }
 
-    /// What it does to floats at a place, where that may be less than at most: what adds up
-    /// integers in another order is exact. Where that is `None`, or more than at most, the rule
-    /// does not apply.
+    /// Sets the rule's change to floats at a place, if it can be smaller than the rule's
+    /// general class: adding integers in another order is exact. If the function returns
+    /// `None`, or a larger class than the general one, the rule does not apply.
     #[must_use]
     pub fn with_class_of(
         self,
@@ -131,9 +131,9 @@ impl Rule {
         self
     }
 
-    /// What the matched expression is replaced by. Where that is `None`, or a condition does not
-    /// hold, the operands of commutative ops are tried in the other order; if no order is left,
-    /// nothing changes.
+    /// Sets the replacement of the matched expression. If the function returns `None`, or a
+    /// condition does not hold, the rule tries the operands of commutative ops in the other
+    /// order; if no order is left, nothing changes.
     #[must_use]
     pub fn replace(
         self,
@@ -147,7 +147,7 @@ impl Rule {
         self.law
     }
 
-    /// What it looks for.
+    /// Returns the pattern of the rule.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
@@ -175,7 +175,7 @@ impl Rule {
             .map_err(|unmatched| unmatched.mismatch(module))
     }
 
-    /// What it does to floats at an instruction, if it applies there.
+    /// Returns the rule's change to floats at an instruction, if the rule applies there.
     pub fn class_at(&self, module: &Module, id: InstId) -> Option<Class> {
         let (_, Applied { class, .. }) = self.search(module, id, FloatMode::Fast).ok()?;
         Some(class)
@@ -249,7 +249,7 @@ impl Rule {
     }
 }
 
-/// What a rule makes of a match.
+/// The outcome of a rule on a match.
 struct Applied {
     patch: Patch,
     class: Class,

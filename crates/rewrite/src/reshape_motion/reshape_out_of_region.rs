@@ -21,7 +21,7 @@
 //!   reshaped operand;
 //! - any other array is reshaped at full size, which costs.
 //!
-//! Of its live-outs, a reshape back disappears; a reduce becomes T1, and may reduce several arrays
+//! At a live-out, a reshape back disappears; a reduce becomes T1, and may reduce several arrays
 //! if the others are iotas or broadcasts; any other use gets a reshape at full size.
 //!
 //! An instruction with a sharding, control edge, other attribute or layout of its own keeps its

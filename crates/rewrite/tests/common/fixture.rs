@@ -20,14 +20,14 @@ use tilewright_testkit::fixture::{Header, Language};
 
 use super::passes;
 
-/// What a header says.
+/// The language of the headers.
 const LANGUAGE: Language = Language {
     flags: &["exact", "fast-math"],
     once: &["pass", "target", "vector-memory", "expect", "not-run"],
     many: &["note"],
 };
 
-/// What a fixture expects of the pass whose folder it is in.
+/// The expectation of a fixture about the pass of its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     /// The pass changes the module, as the snapshot says.
@@ -39,7 +39,7 @@ pub(crate) enum Expect {
 /// A fixture.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixture {
-    /// What it tests.
+    /// The subject of the test.
     pub(crate) sentence: String,
     /// The passes to run until nothing changes.
     pub(crate) passes: Vec<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Fixture {
     pub(crate) target: String,
     /// Its vector memory, if not as it is.
     pub(crate) vector_memory: Option<u64>,
-    /// What should happen.
+    /// The expected outcome.
     pub(crate) expect: Expect,
     /// Parts of notes that must be made.
     pub(crate) notes: Vec<String>,

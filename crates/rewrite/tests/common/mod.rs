@@ -1,4 +1,4 @@
-//! What several tests share: modules from text and back, passes by name.
+//! Helpers for several tests: modules from text and back, passes by name.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub(crate) mod fixture;

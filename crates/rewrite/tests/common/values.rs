@@ -1,4 +1,4 @@
-//! What a module computes, before and after.
+//! Compares what a module computes before and after.
 
 use tilewright_interp::algebra::{self, AlgebraOptions, Verdict};
 use tilewright_interp::compare::{Tolerance, compare};
@@ -40,8 +40,8 @@ fn of_narrowest(module: &Module) -> f64 {
     leaves.filter_map(Shape::as_array).map(|a| relative(a.element_type)).fold(0.0, f64::max)
 }
 
-/// What differs between a module's result and that of its rewritten form, if
-/// anything does: more than rounding in floats, anything in other types.
+/// Returns the difference between the results of a module and its rewritten form, if there is
+/// one: more than rounding in floats, any difference in other types.
 pub(crate) fn difference(
     module: &Module,
     kind: InputKind,
@@ -49,7 +49,7 @@ pub(crate) fn difference(
     actual: &Literal,
 ) -> Option<String> {
     let narrowest = of_narrowest(module);
-    // Of the order of the inputs is also what cancels to less.
+    // A sum that cancels has an error of the order of the inputs.
     let floor = if kind == InputKind::Offset { 10.0 } else { 1.0 };
     difference_within(expected, actual, |element_type| match relative(element_type) {
         0.0 => Tolerance { signed_zeros: true, ..Tolerance::EXACT },
@@ -100,9 +100,9 @@ const WORSE: f64 = 4.0;
 /// magnitude; inputs are of the order of one, and cancel.
 const LUCK: f64 = 16.0 * f32::EPSILON as f64;
 
-/// What of a rewritten module's result is further from the `f64` result than
-/// [`WORSE`] times that of the module itself, if anything is. All inputs are those of
-/// the module, all in between in `f32` is in `f64` there.
+/// Returns the output of a rewritten module that is further from the `f64` result than
+/// [`WORSE`] times the original's error, if there is one. The reference has the same inputs and
+/// computes in `f64` instead of `f32`.
 pub(crate) fn error_difference(
     source: &str,
     seed: u64,
@@ -120,7 +120,7 @@ pub(crate) fn error_difference(
         let [before, after] = results.map(|result| {
             let values = &arrays(result)[output];
             let errors = values.iter().zip(exact).map(|(value, exact)| (value - exact).abs());
-            // What is no number is as wrong as can be.
+            // A NaN is the worst possible result.
             errors.fold(0.0f64, |worst, e| if e.is_nan() { f64::INFINITY } else { worst.max(e) })
         });
         if after > WORSE * before + LUCK * largest {

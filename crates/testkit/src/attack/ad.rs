@@ -101,7 +101,7 @@ pub(super) fn forward(
         .collect()
 }
 
-/// What a tangent of an operand adds to that of the result.
+/// Returns what a tangent of an operand adds to the tangent of the result.
 fn pushed(d: &mut Draft, id: InstId, place: usize, tangent: InstId) -> Made<Option<InstId>> {
     let op = d.b.module().op(id).clone();
     let result = d.dims(id)?;
@@ -127,7 +127,7 @@ fn pushed(d: &mut Draft, id: InstId, place: usize, tangent: InstId) -> Made<Opti
     }))
 }
 
-/// What a cotangent of the result adds to that of an operand.
+/// Returns what a cotangent of the result adds to the cotangent of an operand.
 fn transposed(d: &mut Draft, id: InstId, place: usize, cotangent: InstId) -> Made<Option<InstId>> {
     let op = d.b.module().op(id).clone();
     let operand = d.b.module().operands(id)[place];

@@ -56,7 +56,7 @@ impl Profile {
     }
 }
 
-/// What one input is made of.
+/// The distribution of one input.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Normal,
@@ -65,7 +65,7 @@ enum Kind {
     Around(f64, f64),
     /// Normal numbers times a power of ten.
     Scaled(f64),
-    /// Of any size between limits, of both signs.
+    /// Numbers of any size between limits, of both signs.
     AnySize,
     Subnormal,
     /// Zeros of both signs, and -1.
@@ -78,7 +78,7 @@ enum Kind {
     Special,
 }
 
-/// What the inputs of one program have in common.
+/// The common properties of one program's inputs.
 #[derive(Clone, Copy)]
 struct Plan {
     profile: Profile,

@@ -10,7 +10,7 @@ use tilewright_ir::{
 
 use crate::generate::graph::data;
 
-/// What can go wrong while a program is made.
+/// The result of a step that makes a part of a program.
 pub(super) type Made<T> = Result<T, BuildError>;
 
 /// A builder with the reducers made so far.
@@ -173,7 +173,7 @@ impl Draft {
         Ok(sizes.filter_map(|&size| i32::try_from(size).ok()).map(f64::from).product())
     }
 
-    /// What is left of an array reduced along dims, repeated along them again.
+    /// Broadcasts an array that was reduced along these dims back along them.
     pub(super) fn spread(&mut self, small: InstId, like: InstId, reduced: &[i64]) -> Made<InstId> {
         let dims = self.dims(like)?;
         let kept: Dims = (0i64..).take(dims.len()).filter(|d| !reduced.contains(d)).collect();

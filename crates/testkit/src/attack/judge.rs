@@ -35,7 +35,7 @@ pub struct Contract {
     pub slack_ulps: f64,
 }
 
-/// What a rewrite did.
+/// The judgement on a rewrite.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// Nothing wrong.
@@ -46,7 +46,7 @@ pub enum Verdict {
     Blamed(Blame),
 }
 
-/// What is wrong with a rewrite.
+/// The defect of a rewrite.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Blame {
     /// It cannot be run.
@@ -61,7 +61,7 @@ pub enum Blame {
         output: usize,
         /// The program's own error.
         own: f64,
-        /// That of the rewritten program.
+        /// The error of the rewritten program.
         rewritten: f64,
         /// The largest value of the output.
         scale: f64,
@@ -230,7 +230,8 @@ impl<'m> Judge<'m> {
         Ok(())
     }
 
-    /// What is wrong with results on the inputs of a run.
+    /// Compares results with those of the program on the inputs of a run. Returns the defect,
+    /// if there is one.
     fn compare(&self, results: &[Leaf], turn: usize, contract: Contract) -> Option<Blame> {
         let run = self.runs.get(turn)?;
         let outputs = results.iter().zip(&run.original).zip(&run.truth).enumerate();
@@ -282,7 +283,7 @@ fn tied(module: &Verified, inputs: &[Literal], ties: &Ties) -> Result<Literal, S
     Ok(run.pop().ok_or("no device")?.output)
 }
 
-/// What a program gives if its roundings fall otherwise.
+/// Evaluates a program with noise in its roundings.
 fn noisy(module: &Verified, inputs: &[Literal], seed: u64) -> Result<Literal, String> {
     let run = Evaluation::new(module).noise(seed).run(&[inputs]);
     let mut run = run.map_err(|error| error.to_string())?;

@@ -11,7 +11,7 @@ use crate::generate::graph::data;
 /// A wrong rewrite.
 #[derive(Clone, Copy, Debug)]
 pub struct Mutant {
-    /// What it does.
+    /// The name of its rewrite.
     pub name: &'static str,
     apply: fn(&mut Module, InstId) -> Option<()>,
 }
@@ -53,7 +53,7 @@ fn reduced(module: &Module, id: InstId) -> Option<Reduced> {
 }
 
 impl Reduced {
-    /// Of what a value is a broadcast along just the dims that are reduced.
+    /// Returns the operand of a value that is a broadcast along exactly the reduced dims.
     fn constant(&self, module: &Module, value: InstId) -> Option<InstId> {
         let (Op::Broadcast(attrs), &[small]) = (module.op(value), module.operands(value)) else {
             return None;

@@ -33,7 +33,7 @@ pub struct Sizes {
 pub struct Program {
     /// The module: its entry takes arrays of one type and yields a tuple.
     pub module: Verified,
-    /// What it is made of, in words.
+    /// The parts of the program, in words.
     pub what: String,
 }
 
@@ -365,7 +365,7 @@ impl Sketch {
         forward(&mut self.d, &[(x, tangent)], of)
     }
 
-    /// What the gradient begins with: ones, as for a sum, or an input.
+    /// Returns the cotangent with which the gradient begins: ones, as for a sum, or an input.
     fn cotangent(&mut self, output: InstId) -> Made<InstId> {
         if self.rng.chance(35) {
             return self.d.splat(output, 1.0);

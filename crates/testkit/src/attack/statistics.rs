@@ -1,4 +1,4 @@
-//! What programs compute along some dims of an array: norms, softmax, maxima, and the
+//! Makes programs that compute along some dims of an array: norms, softmax, maxima, and the
 //! ways in which their rounding is corrected or used.
 
 use tilewright_ir::ops::elementwise::Direction;
@@ -61,7 +61,7 @@ impl Along<'_> {
         d.sum(value, self.reduced)
     }
 
-    /// What was reduced, repeated.
+    /// Broadcasts the reduced array back.
     fn spread(&self, d: &mut Draft, small: InstId) -> Made<InstId> {
         d.spread(small, self.x, self.reduced)
     }

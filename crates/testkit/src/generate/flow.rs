@@ -7,14 +7,14 @@ use tilewright_ir::{CompId, Dims, ElementType, InstId, Op, Opcode, Shape};
 use super::graph::{Graph, Made, Value};
 use super::shapes::regrouped;
 
-/// What a loop carries.
+/// The state of a loop.
 struct State {
     /// The number of the turn.
     zero: Value,
     /// The array that is changed, and the dims in which that is done.
     carried: Value,
     dims: Dims,
-    /// What is handed on, and what another array begins with.
+    /// An array that every turn hands on, and the initial value of another array.
     stays: Value,
 }
 

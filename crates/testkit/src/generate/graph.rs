@@ -14,7 +14,7 @@ use super::Options;
 use super::rng::Rng;
 use super::shapes::count;
 
-/// What can go wrong while a module is made.
+/// The result of a step that makes a part of a module.
 pub(super) type Made<T> = Result<T, BuildError>;
 
 /// An array of the computation.
@@ -44,7 +44,7 @@ impl Value {
     }
 }
 
-/// What all computations of a module have in common.
+/// The state that all computations of a module share.
 pub(super) struct Shared<'a> {
     pub(super) options: &'a Options,
     /// Reducers made so far.
@@ -96,7 +96,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         fitting.get(later).map(|&i| self.pool[i].clone())
     }
 
-    /// What an instruction yields, given what is known of its numbers.
+    /// Wraps the result of an instruction, with the known facts about its numbers.
     pub(super) fn value(&mut self, id: InstId, bound: f64, exact: bool) -> Made<Value> {
         self.made += 1;
         let array = self.b.array_shape(id)?;
@@ -161,7 +161,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         let id = self.b.binary(opcode, a.id, b.id)?;
         let bound = match opcode {
             Opcode::Add | Opcode::Subtract => a.bound + b.bound,
-            // Of the parts, which are two products each.
+            // The parts of a complex product are sums of two products each.
             Opcode::Multiply if a.is_complex() => 2.0 * a.bound * b.bound,
             Opcode::Multiply => a.bound * b.bound,
             _ => a.bound.max(b.bound),

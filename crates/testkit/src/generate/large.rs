@@ -181,7 +181,7 @@ impl Chain {
         Ok(())
     }
 
-    /// What lies before the diagonal becomes small.
+    /// Makes the elements before the diagonal small.
     fn mask(&mut self) -> Made<()> {
         let index = Shape::array(ElementType::S32, IMAGE);
         let rows = self.b.iota(index.clone(), 1)?;

@@ -82,7 +82,7 @@ impl Graph<'_, '_> {
         }
         let mut reduced = all_dims(grouped.len());
         let kept = if self.rng.chance(80) { at } else { at + 1 };
-        // Of `[B, H, W, G, C/G]`, B and G stay.
+        // The reduction of `[B, H, W, G, C/G]` keeps B and G.
         reduced.retain(|&mut d| usize::try_from(d) != Ok(kept));
         if self.rng.chance(75) {
             reduced.retain(|&mut d| d != 0);

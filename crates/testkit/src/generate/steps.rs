@@ -297,7 +297,7 @@ impl Graph<'_, '_> {
         }
         let empty = count(&value.dims) == 0;
         let odd = self.rng.chance(self.options().odd_init_percent);
-        // Of no elements the result is the init, which should be finite.
+        // Without elements the result is the init, which should be finite.
         let init = if odd || empty { self.number() } else { neutral(opcode, value.class()) };
         let mut result = self.reduce(&value, &dims, opcode, init)?;
         if !result.dims.is_empty() && self.rng.chance(20) {

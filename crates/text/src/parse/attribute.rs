@@ -52,8 +52,9 @@ impl Attributes<'_> {
     }
 }
 
-/// What kind of attribute of the op a name is. What an asynchronous op wraps
-/// comes before its start, whose computation is the one that wraps.
+/// Finds the attribute of the op with this name. For an asynchronous op, the attributes of the
+/// wrapped op come before those of its start; the start's `calls` is the computation that wraps
+/// the op.
 fn attribute_of(head: &Head, name: &str) -> Option<&'static AttrSpec> {
     let find = |opcode: Opcode| opcode.attrs().iter().find(|spec| spec.name == name);
     match head.wrapped {

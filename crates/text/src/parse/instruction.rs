@@ -136,7 +136,7 @@ impl<'s> Parser<'s> {
 
     /// `arguments := "(" integer ")" | "(" literal ")" | operands`
     ///
-    /// What stands between the parentheses; the op itself, if its value does.
+    /// Reads the text between the parentheses. Returns the op if that text is the op's value.
     pub(super) fn arguments(
         &mut self,
         scope: &mut Scope<'s>,
@@ -295,8 +295,8 @@ impl<'s> Parser<'s> {
         Ok(self.module.intern_shape(shape))
     }
 
-    /// What looks through the shapes of operands, or repeats them, takes of what
-    /// the text allows.
+    /// Takes the sizes of the operands' shapes from the inference budget, which limits how much
+    /// work a text can cause.
     pub(super) fn pay_for_shapes_of(&mut self, head: &Head, operands: &[InstId]) -> Parse<()> {
         // One by one, to look at no more of them than can be paid for.
         for &id in operands {

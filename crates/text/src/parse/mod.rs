@@ -330,7 +330,7 @@ impl<'s> Parser<'s> {
                 self.cursor.set_pos(start);
                 self.unexpected(what)
             }
-            // So many digits fit 64 bits: nothing wrapped.
+            // A number of up to 18 digits fits 64 bits, so nothing wrapped.
             1..=18 => Ok(if negative { -value } else { value }),
             _ => self.long_integer(start),
         }

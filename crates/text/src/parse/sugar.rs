@@ -58,8 +58,8 @@ impl<'s> Parser<'s> {
         Ok(Op::AsyncStart(Box::new(start)))
     }
 
-    /// What an `async-start` runs, runs on its thread, with all that it calls,
-    /// where they do not say otherwise.
+    /// Sets the thread of an `async-start` on the computations that it runs, including all that
+    /// they call, unless they have a thread of their own.
     pub(super) fn hand_on_thread(&mut self, op: &Op) {
         let Op::AsyncStart(attrs) = op else { return };
         let Some(thread) = &attrs.async_execution_thread else { return };

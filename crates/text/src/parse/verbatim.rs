@@ -148,7 +148,7 @@ impl Parser<'_> {
         match open {
             None => Ok(self.cursor.pos()),
             Some((bracket, at)) => {
-                // What follows is looked at as if the bracket were not there.
+                // Reading goes on after the bracket, as if it were not there.
                 self.cursor.set_pos(at + 1);
                 let message = format!("this `{}` is never closed", char::from(bracket));
                 self.fail(SyntaxError::new(Span::new(at, at + 1), message))

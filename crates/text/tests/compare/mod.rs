@@ -60,7 +60,7 @@ pub(crate) fn assert_same(a: &Module, b: &Module, detail: Detail, what: &str) {
     }
 }
 
-/// What is compared of an instruction.
+/// The compared properties of an instruction.
 type Facts = (String, Op, String, Vec<usize>, Option<String>, Extras, Vec<usize>);
 
 /// The place of each computation and instruction in the module's order.

@@ -103,8 +103,7 @@ fn wrong_rewrites_are_found() {
     }
 }
 
-/// What is judged by nudged inputs must not depend on luck: a program is never to blame
-/// for being itself.
+/// Judgements by nudged inputs must not depend on luck: an unchanged program is never blamed.
 #[test]
 fn programs_are_not_blamed_for_their_own_rounding() {
     let contract = Setup::new().hunt().contract;

@@ -1,4 +1,4 @@
-//! What the hunt rewrites with: the passes, on every target and some with tiny memories.
+//! Sets up the hunt's rewrites: the passes, on every target and some with tiny memories.
 
 use tilewright::ir::Verified;
 use tilewright::rewrite::Verdict;
@@ -8,7 +8,7 @@ use tilewright_testkit::attack::{Contract, Hunt, Mode, Rewritten};
 
 type Rewriter = dyn Fn(&Verified, usize, Mode) -> Result<Option<Rewritten>, String> + Sync + Send;
 
-/// What [`Hunt`] borrows.
+/// The data that [`Hunt`] borrows.
 pub(crate) struct Setup {
     names: Vec<String>,
     rewrite: Box<Rewriter>,

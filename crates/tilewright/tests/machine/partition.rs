@@ -207,7 +207,7 @@ ENTRY e {
     }
 }
 
-/// What runs on another thread keeps to it.
+/// Computations on another thread stay on it.
 #[test]
 fn threads() {
     let text = "HloModule thread
