@@ -192,7 +192,7 @@ pub enum CompareError {
 /// Compares two values leaf by leaf, with the [`Tolerance`] for each type.
 ///
 /// # Errors
-/// If they are not of the same shape, or one of them has no value.
+/// Returns an error if they are not of the same shape, or one of them has no value.
 pub fn compare(
     expected: &Literal,
     actual: &Literal,
@@ -262,7 +262,7 @@ impl Slack {
     /// may differ by this slack, too.
     ///
     /// # Errors
-    /// If the values are not of the same shape, or one of them has no value.
+    /// Returns an error if the values are not of the same shape, or one of them has no value.
     pub fn compare(
         &self,
         expected: &Literal,

@@ -143,9 +143,9 @@ impl<'m> Evaluation<'m> {
     /// values, of each device or the same for all.
     ///
     /// # Errors
-    /// If the inputs do not fit the parameters, a limit is exceeded, devices
-    /// wait for each other, or the module uses something that has no evaluation
-    /// here; the error names the instruction.
+    /// Returns an error if the inputs do not fit the parameters, a limit is exceeded, devices
+    /// wait for each other, or the module uses something that has no evaluation here; the error
+    /// names the instruction.
     pub fn run<I: AsRef<[Literal]> + Sync>(&self, inputs: &[I]) -> Result<Vec<Outputs>, EvalError> {
         check_precision(self.module)?;
         let Devices { replicas, partitions } = self.devices;
@@ -269,7 +269,7 @@ fn first_failure(results: Vec<Result<Outputs, EvalError>>) -> Result<Vec<Outputs
 /// it would. [`Evaluation::run`] checks this first.
 ///
 /// # Errors
-/// If an op does; the error names it.
+/// Returns an error if an op does; the error names it.
 pub fn check_precision(module: &Verified) -> Result<(), EvalError> {
     match module.mixes_precision() {
         None => Ok(()),

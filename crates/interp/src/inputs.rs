@@ -107,7 +107,7 @@ pub enum InputError {
 /// Inputs for the entry computation, within the default [`Limits`].
 ///
 /// # Errors
-/// If a parameter has a shape without values (unbounded dims, opaque), or the
+/// Returns an error if a parameter has a shape without values (unbounded dims, opaque), or the
 /// inputs are too large.
 pub fn inputs_for(
     module: &Verified,

@@ -57,7 +57,7 @@ pub enum NpzError {
 /// Reads the entry's inputs from a file.
 ///
 /// # Errors
-/// If the file cannot be read or does not fit the program.
+/// Returns an error if the file cannot be read or does not fit the program.
 pub fn read_inputs(path: &Path, module: &Verified) -> Result<Vec<Literal>, NpzError> {
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
     let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
@@ -67,7 +67,7 @@ pub fn read_inputs(path: &Path, module: &Verified) -> Result<Vec<Literal>, NpzEr
 /// Reads the result of the entry from a file.
 ///
 /// # Errors
-/// If the file cannot be read or does not fit the program.
+/// Returns an error if the file cannot be read or does not fit the program.
 pub fn read_outputs(path: &Path, module: &Verified) -> Result<Literal, NpzError> {
     let root = module.entry().and_then(|c| module.computation(c).root());
     let shapes: Vec<&Shape> = root.iter().map(|&r| module.shape(r)).collect();
@@ -78,8 +78,8 @@ pub fn read_outputs(path: &Path, module: &Verified) -> Result<Literal, NpzError>
 /// Reads the arrays whose names begin with `prefix` as values of these shapes.
 ///
 /// # Errors
-/// If the file cannot be read or does not fit the shapes. Memory is allocated only for data in
-/// the file, not for sizes that its headers claim.
+/// Returns an error if the file cannot be read or does not fit the shapes. Memory is allocated
+/// only for data in the file, not for sizes that its headers claim.
 pub fn read<R: Read + Seek>(
     reader: R,
     prefix: &str,
@@ -166,7 +166,7 @@ fn of_devices<R: Read + Seek>(
 /// type are unsigned integers with the same bits.
 ///
 /// # Errors
-/// If the file cannot be read, or an array is of a type that HLO lacks.
+/// Returns an error if the file cannot be read, or an array is of a type that HLO lacks.
 pub fn read_all<R: Read + Seek>(reader: R, prefix: &str) -> Result<Vec<Literal>, NpzError> {
     let mut archive = ZipArchive::new(reader).map_err(io::Error::from)?;
     let found = count(&archive, prefix);
@@ -389,7 +389,7 @@ fn in_range(data: &Data, element_type: ElementType) -> bool {
 /// numbered from 0, tuples flattened in order.
 ///
 /// # Errors
-/// If the file cannot be written, or a constant's value is unknown.
+/// Returns an error if the file cannot be written, or a constant's value is unknown.
 pub fn write<W: Write + Seek>(writer: W, groups: &[(&str, &[Literal])]) -> Result<(), NpzError> {
     let mut archive = ZipWriter::new(writer);
     for (prefix, values) in groups {

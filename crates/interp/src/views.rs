@@ -136,7 +136,7 @@ impl<'a> View<'a> {
     /// Every `step`th of the elements `start..end` of a dim.
     ///
     /// # Errors
-    /// If there is no such dim, it ends before `end`, or the step is 0.
+    /// Returns an error if there is no such dim, it ends before `end`, or the step is 0.
     pub fn slice(
         &self,
         dim: usize,
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
     /// The sub-tensor at one place of a dim: all other dims.
     ///
     /// # Errors
-    /// If there is no such dim or place.
+    /// Returns an error if there is no such dim or place.
     pub fn index(&self, dim: usize, at: usize) -> Result<Self, ViewError> {
         let mut part = self.slice(dim, at, at.saturating_add(1), 1)?;
         part.dims.remove(dim);
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
     /// The dims in another order.
     ///
     /// # Errors
-    /// If `order` does not have each dim once.
+    /// Returns an error if `order` does not have each dim once.
     pub fn transposed(&self, order: &[usize]) -> Result<Self, ViewError> {
         let (given, rank) = (order.len(), self.rank());
         if given != rank {
@@ -195,7 +195,7 @@ impl<'a> View<'a> {
     /// Below the main diagonal, `offset` is negative. As NumPy's `diagonal`.
     ///
     /// # Errors
-    /// If there are no such dims, or they are one.
+    /// Returns an error if there are no such dims, or they are one.
     pub fn diagonal(&self, offset: isize, dim1: usize, dim2: usize) -> Result<Self, ViewError> {
         let (rows, columns) = (self.dim(dim1)?, self.dim(dim2)?);
         if dim1 == dim2 {
@@ -221,7 +221,7 @@ impl<'a> View<'a> {
     /// Returns the sub-tensors along a dim, one for each place in it.
     ///
     /// # Errors
-    /// If there is no such dim.
+    /// Returns an error if there is no such dim.
     pub fn sub_tensors(&self, dim: usize) -> Result<impl Iterator<Item = Self>, ViewError> {
         let size = self.dim(dim)?.size;
         let whole = self.clone();
@@ -232,7 +232,7 @@ impl<'a> View<'a> {
     /// rank 1, as sorting along a dim wants it.
     ///
     /// # Errors
-    /// If there is no such dim.
+    /// Returns an error if there is no such dim.
     pub fn strips(&self, dim: usize) -> Result<impl Iterator<Item = Self>, ViewError> {
         let along = self.dim(dim)?;
         let mut others = self.clone();
@@ -249,7 +249,7 @@ impl<'a> View<'a> {
     /// large as there is room.
     ///
     /// # Errors
-    /// If there is not one size for each dim, or one is 0.
+    /// Returns an error if there is not one size for each dim, or one is 0.
     pub fn blocks(&self, sizes: &[usize]) -> Result<impl Iterator<Item = Self>, ViewError> {
         let (given, rank) = (sizes.len(), self.rank());
         if given != rank {
@@ -289,7 +289,7 @@ impl<'a> View<'a> {
     /// Returns the elements, in order.
     ///
     /// # Errors
-    /// If they are not stored as `T`.
+    /// Returns an error if they are not stored as `T`.
     pub fn iter<T: Native>(&self) -> Result<impl Iterator<Item = &'a T>, ViewError> {
         let values: &[T] = self.data.as_slice().ok_or(ViewError::Type(self.element_type))?;
         Ok(self.places().filter_map(move |at| values.get(at.cast_unsigned())))

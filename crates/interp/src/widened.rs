@@ -39,7 +39,7 @@ pub enum WidenError {
 /// [`widened_literal`] makes the inputs.
 ///
 /// # Errors
-/// If an instruction depends on how floats are stored (`bitcast-convert`,
+/// Returns an error if an instruction depends on how floats are stored (`bitcast-convert`,
 /// `stochastic-convert`), or the module has another op that does not take the wider types.
 pub fn widened(module: &Module) -> Result<Verified, WidenError> {
     let header = Header {
@@ -60,7 +60,7 @@ pub fn widened(module: &Module) -> Result<Verified, WidenError> {
 /// Returns a value with its floats widened as [`widened`] does; those in tuples, too.
 ///
 /// # Errors
-/// If the text left a part of it out.
+/// Returns an error if the text left a part of it out.
 pub fn widened_literal(literal: &Literal) -> Result<Literal, LiteralError> {
     Ok(match literal {
         Literal::Array(array) => Literal::Array(widened_array(array)?),

@@ -1,4 +1,4 @@
-//! When each instruction of a module was last edited.
+//! Records when each instruction of a module was last edited.
 //!
 //! Facts about a module, such as costs or that it is well formed, stay true of the instructions
 //! that were not edited since they were found. [`Module::moment`] marks the time when they were
@@ -17,7 +17,8 @@ pub struct Moment {
     at: u32,
 }
 
-/// The last edit of each instruction. A clone is edited apart, so it has a history of its own.
+/// The last edit of each instruction. A clone is edited independently, so it has its own
+/// history.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Tells histories apart.

@@ -212,7 +212,7 @@ impl<'a> ShapeQuery<'a> {
 /// operand, such as calls and tuples, dynamic dims must be equal too.
 ///
 /// # Errors
-/// If the operands, attributes or the declared shape break the op's rule.
+/// Returns an error if the operands, attributes or the declared shape break the op's rule.
 pub fn infer_shape(
     module: &Module,
     op: &Op,

@@ -3,8 +3,8 @@
 use crate::entity::{CompId, InstId, Packed, ShapeId, UseId};
 use crate::ops::{Op, Opcode};
 
-/// An instruction. Kept small: names, metadata, sharding and the like are
-/// looked up in the [`Module`](crate::Module).
+/// An instruction. Kept small: names, metadata, sharding and other data are looked up in the
+/// [`Module`](crate::Module).
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub(crate) op: Op,

@@ -43,7 +43,7 @@ pub struct RareMetadata {
     pub source_end_column: i64,
     /// Kinds of profiles that guided optimisation, by their numbers in XLA.
     pub profile_type: Vec<i64>,
-    /// The name of the instruction of which this is a copy.
+    /// The name of the instruction that this one copies.
     pub deduplicated_name: SmolStr,
     /// A name that stays the same through scheduling.
     pub scheduling_name: SmolStr,

@@ -122,7 +122,8 @@ impl Patch {
     /// without users.
     ///
     /// # Errors
-    /// If an operand, a position or a replacement is not valid; the module is then unchanged.
+    /// Returns an error if an operand, a position or a replacement is not valid; the module is
+    /// then unchanged.
     pub fn apply(&self, module: &mut Module) -> Result<Vec<InstId>, EditError> {
         self.check(module)?;
         let mut made: Vec<InstId> = Vec::with_capacity(self.planned.len());

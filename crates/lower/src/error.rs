@@ -19,7 +19,7 @@ pub struct LowerError {
     pub kind: ErrorKind,
 }
 
-/// The place that an error concerns, as far as it is known.
+/// The place of an error, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     /// The name of the instruction, or of the module if the error concerns the whole module.

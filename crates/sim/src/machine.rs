@@ -70,7 +70,8 @@ impl<'a> Machine<'a> {
     /// Runs a kernel on the contents of its `in` buffers, in order.
     ///
     /// # Errors
-    /// If it breaks a rule of the machine; the error names the line of its text.
+    /// Returns an error if it breaks a rule of the machine; the error names the line of its
+    /// text.
     pub fn run(&self, kernel: &Kernel, inputs: Vec<Memory>) -> Result<Ran, Violation> {
         let whole = |fault| Violation { kernel: kernel.name.clone(), line: 1, fault };
         self.fits(kernel).map_err(whole)?;

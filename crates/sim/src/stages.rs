@@ -22,8 +22,8 @@ pub struct RanStages {
 /// Runs the kernels of a reduction on operands in their memory layout.
 ///
 /// # Errors
-/// If an operand cannot be laid out in the machine's memory, or a kernel breaks a rule of the
-/// machine, which is a bug.
+/// Returns an error if an operand cannot be laid out in the machine's memory, or a kernel
+/// breaks a rule of the machine, which is a bug.
 pub fn run_stages(
     target: &Target,
     arithmetic: &dyn Arithmetic,

@@ -86,7 +86,7 @@ impl Target {
     /// Reads a target file. Every key is required; unknown ones are errors.
     ///
     /// # Errors
-    /// If the text is not TOML, or with all of: keys that are unknown or
+    /// Returns an error if the text is not TOML, or with all of: keys that are unknown or
     /// missing, values of the wrong type, numbers that make no sense.
     pub fn from_toml(text: &str) -> Result<Self, TargetError> {
         let entries: BTreeMap<Spanned<String>, Value> =

@@ -62,7 +62,8 @@ impl Target {
         self.cost(kind, from, to)
     }
 
-    /// Returns the cost of a transpose. Dim `i` of the result is dim `permutation[i]` of the operand.
+    /// Returns the cost of a transpose. Dim `i` of the result is dim `permutation[i]` of the
+    /// operand.
     ///
     /// - [`MoveKind::Free`] if every element keeps its address, and either
     ///   memory is linear or only dims of size 1 change places.

@@ -149,7 +149,7 @@ impl Target {
     /// The built-in target of this name.
     ///
     /// # Errors
-    /// If there is none; the message lists those there are.
+    /// Returns an error if there is none; the message lists those there are.
     pub fn builtin(name: &str) -> Result<Self, TargetError> {
         match BUILTIN.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Self::from_toml(text),

@@ -63,7 +63,7 @@ impl Fixture {
     /// Returns the module's text.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn text(&self) -> Result<String, FixtureError> {
         std::fs::read_to_string(&self.hlo).map_err(|e| FixtureError::Io(self.hlo.clone(), e))
     }
@@ -77,7 +77,7 @@ pub fn root() -> PathBuf {
 /// Returns the fixtures in a folder of [`root`] and the folders in it, by name.
 ///
 /// # Errors
-/// If there are none, or a file there is not understood.
+/// Returns an error if there are none, or a file there is not understood.
 pub fn fixtures(folder: &str) -> Result<Vec<Fixture>, FixtureError> {
     walk(&root().join(folder))
 }
@@ -85,7 +85,7 @@ pub fn fixtures(folder: &str) -> Result<Vec<Fixture>, FixtureError> {
 /// Returns the fixtures in any folder and the folders in it, by name.
 ///
 /// # Errors
-/// If there are none, or a file there is not understood.
+/// Returns an error if there are none, or a file there is not understood.
 pub fn walk(folder: &Path) -> Result<Vec<Fixture>, FixtureError> {
     let mut found = Vec::new();
     visit(folder, "", &mut found)?;
@@ -168,7 +168,7 @@ impl Header {
     /// `made by fixtures/...`, is passed over.
     ///
     /// # Errors
-    /// If a line is neither part of the sentence nor of the language.
+    /// Returns an error if a line is neither part of the sentence nor of the language.
     pub fn read(source: &str, language: &Language) -> Result<Self, HeaderError> {
         let mut header = Self::default();
         let lines = source.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);

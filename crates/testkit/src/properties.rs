@@ -165,7 +165,7 @@ fn difference(a: &str, b: &str) -> String {
 /// back; whether they are a module that verifies.
 ///
 /// # Errors
-/// If what is written is not what was read.
+/// Returns an error if what is written is not what was read.
 pub fn proto(bytes: &[u8]) -> Result<bool, String> {
     let Ok(module) = tilewright_proto::decode(bytes) else { return Ok(false) };
     let _ = print(&module, &PrintOptions::new());

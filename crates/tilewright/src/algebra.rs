@@ -36,7 +36,7 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// If the modules differ in the types of parameters or results.
+/// Returns an error if the modules differ in the types of parameters or results.
 pub fn algebra(
     a: &Verified,
     b: &Verified,

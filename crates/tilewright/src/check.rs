@@ -43,7 +43,7 @@ pub use options::{CheckOptions, Within};
 /// ```
 ///
 /// # Errors
-/// If the modules differ in the types of parameters or results, or one of them
+/// Returns an error if the modules differ in the types of parameters or results, or one of them
 /// cannot be evaluated.
 pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<Agreement, Error> {
     agreement(&Trial::new(a, b, options)?)

@@ -18,8 +18,8 @@ pub use tilewright_lower::{HostCall, HostReason, LowerError, Lowered, Sequence, 
 /// changing them gains nothing.
 ///
 /// # Errors
-/// If floats of different precision meet in an op, or the module cannot be simplified or edited,
-/// which is a bug.
+/// Returns an error if floats of different precision meet in an op, or the module cannot be
+/// simplified or edited, which is a bug.
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Lowered, Error> {
     // The fused module would be refused by names that the program does not have.
     check_precision(module)?;
@@ -93,7 +93,7 @@ impl fmt::Display for PlannedReduce {
 /// strategy.
 ///
 /// # Errors
-/// If a reduce has no plan: its array is too large to address, or its layout
+/// Returns an error if a reduce has no plan: its array is too large to address, or its layout
 /// combines dims in tiles.
 pub fn plans(
     module: &Verified,

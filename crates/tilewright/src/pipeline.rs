@@ -33,7 +33,7 @@ impl Evaluate for Interpreter {
 /// A module without a rewrite that pays on the target is returned unchanged.
 ///
 /// # Errors
-/// If a pass or pipeline of that name does not exist, or a pass has a bug.
+/// Returns an error if a pass or pipeline of that name does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error> {
     let mut options = options.clone();
     options.evaluator = options.evaluator.or(Some(&Interpreter));
@@ -56,8 +56,8 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
 /// ```
 ///
 /// # Errors
-/// If there is neither, or the file is not a valid target; the message lists the targets, or all
-/// errors of the file.
+/// Returns an error if there is neither, or the file is not a valid target; the message lists
+/// the targets, or all errors of the file.
 pub fn target(name_or_path: &str) -> Result<Target, Error> {
     if Target::builtin_names().any(|name| name == name_or_path) {
         return Ok(Target::builtin(name_or_path)?);

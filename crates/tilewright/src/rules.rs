@@ -40,7 +40,7 @@ impl RuleTrial {
 /// promises no bound: there, each float may also differ by 1/32 of itself and 1/32.
 ///
 /// # Errors
-/// If a module cannot be rewritten or evaluated.
+/// Returns an error if a module cannot be rewritten or evaluated.
 pub fn try_rule(rule: &Rule, seeds: std::ops::Range<u64>) -> Result<RuleTrial, Error> {
     let mut trial = RuleTrial::default();
     for module in seeds.filter_map(|seed| rule.instance(seed)) {

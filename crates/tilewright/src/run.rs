@@ -35,8 +35,9 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// If the inputs do not fit the parameters, a limit is exceeded, the evaluation of an op is not
-/// supported, devices wait for each other, or their outfeed shapes differ.
+/// Returns an error if the inputs do not fit the parameters, a limit is exceeded, the
+/// evaluation of an op is not supported, devices wait for each other, or their outfeed shapes
+/// differ.
 pub fn run<'a>(
     module: &Verified,
     inputs: impl Into<Inputs<'a>>,
@@ -255,8 +256,8 @@ pub(crate) fn parameter_shapes(module: &Verified) -> Vec<&Shape> {
 /// [`RunOptions::random_inputs`] makes those of several devices.
 ///
 /// # Errors
-/// If values of a parameter's kind cannot be generated, or the inputs would exceed the default
-/// [`Limits`].
+/// Returns an error if values of a parameter's kind cannot be generated, or the inputs would
+/// exceed the default [`Limits`].
 pub fn random_inputs(module: &Verified, seed: u64) -> Result<Vec<Literal>, Error> {
     Ok(inputs_for(module, seed, InputKind::Normal)?)
 }
@@ -265,7 +266,7 @@ pub fn random_inputs(module: &Verified, seed: u64) -> Result<Vec<Literal>, Error
 /// are flattened in order. [`RunOptions::read_inputs`] reads those of several devices.
 ///
 /// # Errors
-/// If the file cannot be read, or does not have the module's input arrays.
+/// Returns an error if the file cannot be read, or does not have the module's input arrays.
 pub fn read_inputs(module: &Verified, path: &Path) -> Result<Vec<Literal>, Error> {
     from_npz(path, |reader| npz::read(reader, "in", &parameter_shapes(module)))
 }
@@ -273,7 +274,7 @@ pub fn read_inputs(module: &Verified, path: &Path) -> Result<Vec<Literal>, Error
 /// Returns the arrays `in0`, `in1` ... of an `.npz` file, with the types in the file.
 ///
 /// # Errors
-/// If the file cannot be read, or HLO does not have the type of an array.
+/// Returns an error if the file cannot be read, or HLO does not have the type of an array.
 pub fn read_infeed(path: &Path) -> Result<Vec<Literal>, Error> {
     from_npz(path, |reader| npz::read_all(reader, "in"))
 }
@@ -291,7 +292,7 @@ fn from_npz<T>(
 /// flattened in order.
 ///
 /// # Errors
-/// If the result contains a value that is not an array.
+/// Returns an error if the result contains a value that is not an array.
 pub fn outputs_to_npz(result: &Literal) -> Result<Vec<u8>, Error> {
     values_to_npz(std::slice::from_ref(result))
 }

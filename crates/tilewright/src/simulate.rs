@@ -106,8 +106,8 @@ impl RunReport {
 /// kernels run in one pass.
 ///
 /// # Errors
-/// If the module cannot be evaluated, or a kernel breaks a rule of the machine,
-/// which is a bug.
+/// Returns an error if the module cannot be evaluated, or a kernel breaks a rule of the
+/// machine, which is a bug.
 pub fn run(
     module: &Verified,
     inputs: &[Literal],

@@ -22,7 +22,7 @@ pub fn shape_of_rows(shape: &Shape, devices: usize) -> Shape {
 /// Returns the value of each device.
 ///
 /// # Errors
-/// If an array does not have so many rows.
+/// Returns an error if an array does not have so many rows.
 pub fn split_rows(value: &Literal, devices: usize) -> Result<Vec<Literal>, LiteralError> {
     let array = match value {
         Literal::Array(array) => array,
@@ -53,7 +53,7 @@ pub fn split_rows(value: &Literal, devices: usize) -> Result<Vec<Literal>, Liter
 /// Returns the values of all devices as one.
 ///
 /// # Errors
-/// If they do not have the same shape.
+/// Returns an error if they do not have the same shape.
 pub fn join_rows(values: &[&Literal]) -> Result<Literal, LiteralError> {
     let Some(first) = values.first() else { return Ok(Literal::Tuple(Vec::new())) };
     match first {

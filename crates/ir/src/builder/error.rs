@@ -10,7 +10,7 @@ use crate::types::literal::LiteralError;
 use crate::types::shape::ArrayShape;
 use crate::verify::Rejected;
 
-/// How many operands an error lists.
+/// The most operands that an error lists.
 const MOST_LISTED: usize = 4;
 
 /// Why a front end's program could not be built.
@@ -46,7 +46,7 @@ pub enum BuildError {
         /// The name of the value.
         name: String,
     },
-    /// An argument does not fit, whatever the op's shape rule says.
+    /// An argument does not fit, regardless of the op's shape rule.
     #[error("`{method}`: {why}")]
     Argument {
         /// The builder's method, or the composite, that was called.
@@ -113,7 +113,7 @@ pub(super) fn check_dims(
         Some(0) => "its only dim is 0".to_owned(),
         Some(last) => format!("dims are 0 to {last}"),
     };
-    // The argument is named where it is not all there is.
+    // The message names the argument unless it consists of dims only.
     let named = if matches!(argument, "dimension" | "dimensions") {
         "dimension".to_owned()
     } else {

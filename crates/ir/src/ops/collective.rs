@@ -110,7 +110,7 @@ impl ReduceScatterAttrs {
     }
 }
 
-/// A single shape as it is; several shapes as a tuple.
+/// Returns a single shape as it is; several shapes as a tuple.
 fn together(mut shapes: Vec<Shape>) -> Shape {
     if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
 }
@@ -356,8 +356,8 @@ fn check_slices(q: &ShapeQuery<'_>) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// Checks whether a tuple has an index for each dim of an array, or one such tuple for each
-/// slice.
+/// Checks whether a tuple has an index for each dim of an array, or one tuple of these indices
+/// for each slice.
 fn are_starts(starts: &Shape, array: &Shape) -> bool {
     let (Some(starts), Some(array)) = (starts.as_tuple(), array.as_array()) else { return false };
     let is_start = |start: &Shape| start.as_tuple().is_some_and(|s| s.len() == array.rank());

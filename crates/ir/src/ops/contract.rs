@@ -45,7 +45,7 @@ attributes! {
 
     /// Attributes of `convolution`.
     pub struct ConvolutionAttrs: Default {
-        /// How the kernel moves over the input.
+        /// The movement of the kernel over the input.
         window: SmallVec<[WindowDim; 2]> = "window" or SmallVec::new(),
         /// The role of each dim.
         dim_labels: ConvDims = "dim_labels",

@@ -46,7 +46,7 @@ attributes! {
 
     /// Attributes of `fusion`.
     pub struct FusionAttrs {
-        /// How the fused computation is emitted.
+        /// The way the fused computation is emitted.
         kind: FusionKind = "kind",
         /// Results that share a buffer with an operand.
         output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
@@ -148,7 +148,7 @@ attributes! {
 }
 
 words! {
-    /// How a fused computation is emitted.
+    /// The way a fused computation is emitted.
     pub enum FusionKind {
         /// As one loop over the result.
         Loop = "kLoop",

@@ -68,7 +68,7 @@ words! {
         Lt = "LT",
     }
 
-    /// How `compare` orders numbers.
+    /// The order in which `compare` compares numbers.
     pub enum CompareOrder {
         /// As IEEE 754 does: NaN is unordered, zeros of both signs are equal.
         Float = "FLOAT",

@@ -159,7 +159,7 @@ fn contains(dims: &[i64], dim: usize) -> bool {
     dims.iter().any(|&d| usize::try_from(d) == Ok(dim))
 }
 
-/// How indices refer to an array; common to `gather` and `scatter`.
+/// The way indices refer to an array; common to `gather` and `scatter`.
 struct Indexing<'a> {
     array: &'a ArrayShape,
     indices: &'a ArrayShape,

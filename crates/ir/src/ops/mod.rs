@@ -219,7 +219,7 @@ macro_rules! define_ops {
             /// whose number or value is between the parentheses, are created directly.
             ///
             /// # Errors
-            /// If an attribute is missing or has an invalid value.
+            /// Returns an error if an attribute is missing or has an invalid value.
             pub fn from_attrs(opcode: Opcode, values: &mut AttrValues) -> Result<Self, AttrError> {
                 let _ = &values;
                 Ok(match opcode {

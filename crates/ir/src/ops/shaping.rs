@@ -54,7 +54,7 @@ attributes! {
 
     /// Attributes of `reshape`.
     pub struct ReshapeAttrs: Default {
-        /// The dim whose size is inferred where sizes are dynamic.
+        /// The dim whose size is inferred if sizes are dynamic.
         inferred_dimension: Option<i64> = "inferred_dimension",
     }
 

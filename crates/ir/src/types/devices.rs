@@ -175,7 +175,7 @@ pub struct SubAxis {
 /// The groups of devices that take part in a collective together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReplicaGroups {
-    /// `{{0,1},{2,3}}`; no group at all means one of all devices.
+    /// `{{0,1},{2,3}}`; an empty list means one group of all devices.
     Lists(Vec<Vec<i64>>),
     /// `[2,2]<=[4]`: a number of groups of equal size.
     Iota {

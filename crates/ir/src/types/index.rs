@@ -15,7 +15,7 @@ use super::shape::{Dims, UNBOUNDED, checked_product};
 /// last.
 ///
 /// # Errors
-/// If the number is not in `-rank..rank`.
+/// Returns an error if the number is not in `-rank..rank`.
 pub fn canonical_dim(dim: i64, rank: usize) -> Result<usize, IndexError> {
     let canonical = match usize::try_from(dim.unsigned_abs()) {
         Ok(from_end) if dim < 0 => rank.checked_sub(from_end),
@@ -29,7 +29,7 @@ pub fn canonical_dim(dim: i64, rank: usize) -> Result<usize, IndexError> {
 /// `[60,20,5,1]`. An array without elements has no neighbours and all its strides are 0.
 ///
 /// # Errors
-/// If a dim is unbounded or negative, or there are too many elements.
+/// Returns an error if a dim is unbounded or negative, or there are too many elements.
 pub fn row_major_strides(dims: &[i64]) -> Result<Dims, AddressError> {
     check_sizes(dims)?;
     checked_product(dims).ok_or(AddressError::Overflow)?;

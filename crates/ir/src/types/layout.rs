@@ -32,8 +32,8 @@ pub struct Layout {
 }
 
 impl Hash for Layout {
-    /// Hashes parts that most layouts leave out only where they are: shapes are looked up very
-    /// often.
+    /// Hashes the parts that most layouts leave out only if they exist: shapes are looked up
+    /// very often.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let order = self.minor_to_major.iter().fold(1, |hash: u64, &dim| {
             hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(dim.into())

@@ -35,7 +35,7 @@ pub struct ArrayLiteral {
     dims: Dims,
     /// Shared, so that copies of a literal are cheap.
     data: Arc<Data>,
-    /// Whether all elements are one, once somebody asked.
+    /// Whether all elements are equal, once this was computed.
     is_splat: OnceLock<bool>,
 }
 
@@ -225,7 +225,7 @@ impl Data {
     }
 
     /// Checks whether `f` is true of the bits of every element: two words for `c128`, one for
-    /// other types. Stops at the first word of which it is not.
+    /// other types. Stops at the first word for which it is false.
     fn all_words(&self, mut f: impl FnMut(u64) -> bool) -> bool {
         match self {
             Self::Pred(v) => v.iter().all(|&x| f(u64::from(x))),
@@ -303,7 +303,7 @@ impl ArrayLiteral {
     /// An array of these elements, which can be shared with others.
     ///
     /// # Errors
-    /// If the element count is not the product of the dims, or `data` is not
+    /// Returns an error if the element count is not the product of the dims, or `data` is not
     /// the storage of `element_type`.
     pub fn new(
         element_type: ElementType,
@@ -364,7 +364,7 @@ impl ArrayLiteral {
     /// The same elements with other dims of the same product.
     ///
     /// # Errors
-    /// If the product of `dims` differs.
+    /// Returns an error if the product of `dims` differs.
     pub fn reshape(self, dims: impl IntoIterator<Item = i64>) -> Result<Self, LiteralError> {
         Self::new(self.element_type, dims, self.data)
     }
@@ -437,7 +437,7 @@ impl Literal {
     /// A scalar of a type stored as `T`.
     ///
     /// # Errors
-    /// If `T` is not the storage of `element_type`.
+    /// Returns an error if `T` is not the storage of `element_type`.
     pub fn scalar<T: Native>(element_type: ElementType, value: T) -> Result<Self, LiteralError> {
         ArrayLiteral::new(element_type, [], T::wrap(vec![value])).map(Self::Array)
     }

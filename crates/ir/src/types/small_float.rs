@@ -124,10 +124,11 @@ impl Format {
     /// without a mantissa.
     ///
     /// A number that is too large becomes infinite, or NaN without infinities, or the largest
-    /// number if the format has neither. NaN keeps its sign if the format has such a NaN. A
-    /// format whose only NaN is negative zero has that one; a format without NaN encodes a
-    /// positive NaN as negative zero and a negative one as zero. A format without sign encodes
-    /// zero and negative numbers as NaN, and smaller positive numbers as its least number.
+    /// number if the format has neither. NaN keeps its sign if the format has a NaN with it. A
+    /// format whose only NaN is negative zero encodes every NaN so; a format without NaN
+    /// encodes a positive NaN as negative zero and a negative one as zero. A format without
+    /// sign encodes zero and negative numbers as NaN, and smaller positive numbers as its least
+    /// number.
     pub fn encode(self, value: f64) -> u16 {
         if self.specials == Specials::ExponentOnly {
             return self.encode_power(value);
@@ -162,14 +163,14 @@ impl Format {
         bits as u16
     }
 
-    /// As [`Format::encode`], of a format without sign and mantissa.
+    /// Encodes like [`Format::encode`], for a format without sign and mantissa.
     fn encode_power(self, value: f64) -> u16 {
         let nan = (1 << self.exponent_bits) - 1;
         if value.is_nan() || value <= 0.0 || value.is_infinite() {
             return nan;
         }
         let exponent = exponent_of(value);
-        // As is, or past the middle: a number below the least is not scaled up.
+        // Rounds up past the middle; a number below the least is not scaled up.
         let up = exponent >= -self.bias && value * power_of_two(-exponent) >= 1.5;
         let biased = exponent + i32::from(up) + self.bias;
         u16::try_from(biased.max(0)).map_or(nan, |biased| biased.min(nan))
@@ -313,7 +314,7 @@ mod tests {
         }
     }
 
-    /// As `ml_dtypes` 0.5 converts them.
+    /// The expected values are those of `ml_dtypes` 0.5.
     #[test]
     fn what_is_no_number_of_a_type_becomes_what_it_has_instead() {
         use ElementType::{F4E2M1FN, F8E3M4, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E8M0FNU};

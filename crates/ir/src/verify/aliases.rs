@@ -48,8 +48,8 @@ pub(super) fn check_header(module: &Module, report: &mut Report) {
     }
 }
 
-/// Returns the part of a parameter's shape at an index. The shape is that of the entry layout,
-/// if the module has one.
+/// Returns the part of a parameter's shape at an index. It takes the shape from the entry
+/// layout, if the module has one.
 fn parameter_part<'m>(
     module: &'m Module,
     entry: CompId,

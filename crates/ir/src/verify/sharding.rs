@@ -33,8 +33,8 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// A loop must have the sharding of its state, and a conditional that of its branches' results,
-/// if these have one.
+/// A loop must have the sharding of its state, and a conditional the sharding of its branches'
+/// results, if these have one.
 fn judge_called(module: &Module, id: InstId) -> Verdict {
     let root = |computation: CompId| module.computation(computation).root();
     let parameter =

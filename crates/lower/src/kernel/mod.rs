@@ -145,7 +145,7 @@ pub struct FunctionValue {
     pub element_type: ElementType,
 }
 
-/// How a value of a function is computed.
+/// The computation of a function's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionStep {
     /// A constant.

@@ -147,7 +147,7 @@ pub(super) fn calls(
 }
 
 /// Returns the arrays of indices that reduces outside of fusions take without reading them, and
-/// what these arrays are made from.
+/// the values that these arrays are made from.
 fn counting(module: &Verified, is_alone: impl Fn(InstId) -> bool) -> FxHashSet<InstId> {
     let mut counting = FxHashSet::default();
     for computation in executed(module) {

@@ -39,7 +39,8 @@ pub(super) fn members(
             let scalar = module.array_shape(operand).is_some_and(|shape| shape.rank() == 0);
             let indices = match module.op(id) {
                 _ if scalar => smallvec![0],
-                // A reduction computes its operand once, whatever reads the result.
+                // A reduction computes its operand once, however many instructions read the
+                // result.
                 Op::Reduce(_) => smallvec![0],
                 Op::Copy => indices.clone(),
                 op if op.opcode().is_elementwise() => indices.clone(),

@@ -53,7 +53,7 @@ pub struct Lowered {
 /// their own. The module is lowered as it stands: simplify it first.
 ///
 /// # Errors
-/// If the module cannot be edited in this way, which is a bug.
+/// Returns an error if the module cannot be edited in this way, which is a bug.
 pub fn lower(
     module: &Verified,
     target: &Target,
@@ -84,8 +84,8 @@ pub fn lower(
 /// does not depend on the strategy.
 ///
 /// # Errors
-/// If its computation is not elementwise, a kernel cannot walk the layouts of its arrays on this
-/// target, or the strategy does not support its computation.
+/// Returns an error if its computation is not elementwise, a kernel cannot walk the layouts of
+/// its arrays on this target, or the strategy does not support its computation.
 pub fn lowered(
     module: &Verified,
     id: InstId,
@@ -111,8 +111,8 @@ fn sequence(
 /// Returns the kernel of a group of a module's instructions.
 ///
 /// # Errors
-/// If kernels do not support an instruction or the layout of an array on this target, or a
-/// resource of the target is too small.
+/// Returns an error if kernels do not support an instruction or the layout of an array on this
+/// target, or a resource of the target is too small.
 pub fn fused(module: &Verified, group: &Group, target: &Target) -> Result<Kernel, LowerError> {
     let members = fuse::members(module, group)?.into_iter();
     let reductions = members.filter_map(|id| Some((id, reduction(module, id)?))).collect();

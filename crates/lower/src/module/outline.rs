@@ -11,8 +11,8 @@ use crate::codegen::fuse::{Group, members};
 /// removes instructions that are no longer needed. Returns the fusions.
 ///
 /// # Errors
-/// If the module cannot be edited in this way: groups belong to other computations, or a group
-/// reads results of a later one.
+/// Returns an error if the module cannot be edited in this way: groups belong to other
+/// computations, or a group reads results of a later one.
 pub(super) fn outline(
     module: &mut Module,
     computation: CompId,

@@ -1,10 +1,11 @@
 //! Chooses the instructions that become one kernel.
 //!
-//! Elementwise ops, broadcasts, small arrays, and reshapes and transposes that do not realign are
-//! computed in each kernel that uses them, possibly several times. Large arrays that are reduced,
-//! transposed, padded or the like are stored, and so are arrays that the host reads. Each stored
-//! array becomes a kernel with all its operands down to other stored arrays. Two kernels of the
-//! same dims that read the same array are merged, and so are two kernels of small arrays only.
+//! Elementwise ops, broadcasts, small arrays, and reshapes and transposes that do not realign
+//! are computed in each kernel that uses them, possibly several times. Large arrays that are
+//! reduced, transposed, padded or moved in other ways are stored, and so are arrays that the
+//! host reads. Each stored array becomes a kernel with all its operands down to other stored
+//! arrays. Two kernels of the same dims that read the same array are merged, and so are two
+//! kernels of small arrays only.
 
 use std::collections::VecDeque;
 
@@ -92,7 +93,7 @@ struct Partition<'a> {
     wanted: FxHashSet<InstId>,
 }
 
-/// How far a group extends from a stored value to its operands.
+/// The distance that a group extends from a stored value to its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// Includes reductions of large arrays with other dims than the stored value, if their

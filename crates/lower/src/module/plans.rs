@@ -26,8 +26,8 @@ pub struct Planned {
 /// all called computations. Only the workspace depends on the target and the strategy.
 ///
 /// # Errors
-/// If a reduce has no plan: its array is too large to address, or its layout combines dims in
-/// tiles.
+/// Returns an error if a reduce has no plan: its array is too large to address, or its layout
+/// combines dims in tiles.
 pub fn plans(
     module: &Verified,
     target: &Target,

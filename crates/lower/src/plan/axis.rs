@@ -20,7 +20,7 @@ impl Kind {
         if reduced { Self::Reduced } else { Self::Kept }
     }
 
-    /// Returns the letter that stands for it in plans.
+    /// Returns the letter for it in plans.
     pub fn letter(self) -> char {
         match self {
             Self::Kept => 'd',

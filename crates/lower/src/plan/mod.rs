@@ -36,7 +36,7 @@ impl Order {
     }
 }
 
-/// How one axis is accumulated. Counts are in elements.
+/// The accumulation of one axis. Counts are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The number of the axis in the plan.
@@ -110,7 +110,7 @@ impl ReductionPlan {
     /// [`Order::Reverse`], the first for [`Order::Forward`].
     ///
     /// # Errors
-    /// If an axis does not exist or is named twice, or sizes overflow.
+    /// Returns an error if an axis does not exist or is named twice, or sizes overflow.
     pub fn of_dims(dims: &[u64], reduced: &[usize], order: Order) -> Result<Self, PlanError> {
         let axes = axis::of_dims(dims, reduced, order == Order::Reverse)?;
         Self::new(axes, order, false)
@@ -122,7 +122,7 @@ impl ReductionPlan {
     /// bounds.
     ///
     /// # Errors
-    /// If an axis does not exist or is named twice, sizes overflow, or tiles
+    /// Returns an error if an axis does not exist or is named twice, sizes overflow, or tiles
     /// combine dims (`T(*,128)`).
     pub fn of_array(shape: &ArrayShape, reduced: &[usize]) -> Result<Self, PlanError> {
         let physical = Physical::of_layout(shape);

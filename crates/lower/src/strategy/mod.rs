@@ -20,7 +20,7 @@ use crate::codegen::reduce::Reduction;
 use crate::error::LowerError;
 use crate::kernel::{Kernel, Space};
 
-/// How a reduction along several axes is computed.
+/// The way a reduction along several axes is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
     /// In one pass over the input, without a workspace.
@@ -142,8 +142,8 @@ impl Reduction {
     /// Returns the kernels of the reduction on a target with a strategy.
     ///
     /// # Errors
-    /// If kernels cannot walk arrays of these layouts or sizes on this target, or the strategy
-    /// does not support the computation.
+    /// Returns an error if kernels cannot walk arrays of these layouts or sizes on this target,
+    /// or the strategy does not support the computation.
     pub fn lowered(&self, target: &Target, strategy: Strategy) -> Result<Sequence, LowerError> {
         match strategy {
             Strategy::Fused => self.in_one_stage(target),

@@ -38,7 +38,7 @@ pub use recording::{Recording, decode_recording};
 /// graph: all ids are known and there are no cycles.
 ///
 /// # Errors
-/// If the bytes are damaged, something refers to what is not there, or a field
+/// Returns an error if the bytes are damaged, something refers to what is not there, or a field
 /// has a value that has no meaning here.
 pub fn decode(bytes: &[u8]) -> Result<Module, ProtoError> {
     decode_within(module_in(bytes), 0)

@@ -26,7 +26,7 @@ use ids::Ids;
 /// Text alone can say some things, which are left out: see `docs/proto.md`.
 ///
 /// # Errors
-/// If the module lacks what every module has (an entry, roots, the values of
+/// Returns an error if the module lacks what every module has (an entry, roots, the values of
 /// constants), or holds text whose meaning is not known here.
 pub fn encode(module: &Module) -> Result<Vec<u8>, ProtoError> {
     encode_within(module, 0)

@@ -60,11 +60,11 @@ pub struct Digits {
     from: Side,
     to: Side,
     digits: Vec<Digit>,
-    /// For each output dim the input dim that it equals, if any.
+    /// For each output dim, the equal input dim, if there is one.
     unchanged: Vec<Option<usize>>,
 }
 
-/// How a reduce of a reshape becomes a reduce of the input first.
+/// A plan to reduce the input before the reshape.
 ///
 /// Law: `reduce(reshape(X), D) = reduce(reshape(reduce(X, source_dims), reshape_to), remaining)`
 /// for an associative and commutative reducer whose init is its identity (or any init, if
@@ -91,7 +91,7 @@ impl ReducePlan {
     }
 }
 
-/// How a broadcast to the output dims of a reshape is written in its input dims.
+/// A plan to write a broadcast to the output dims of a reshape in its input dims.
 ///
 /// Law: the tensor `B` with `reshape(B) = broadcast(Y, dims)` is
 /// `broadcast(reshape(broadcast(Y, inner_broadcast_dims), reshape_to), outer_dims)`. The inner
@@ -200,9 +200,10 @@ impl Digits {
         })
     }
 
-    /// How a broadcast whose operand's dim `i` lies along output dim `dims_in_to[i]` is written on
-    /// the input side; see [`BroadcastPlan`] for the law. `None` if a dim number is out of range or
-    /// repeated. An iota along one output dim is the broadcast of a one-dim iota.
+    /// Plans to write a broadcast, whose operand's dim `i` lies along output dim
+    /// `dims_in_to[i]`, on the input side; see [`BroadcastPlan`] for the law. Returns `None` if
+    /// a dim number is out of range or repeated. An iota along one output dim is the broadcast
+    /// of a one-dim iota.
     ///
     /// The outer dims are exactly those along which the value varies (for an operand whose elements
     /// all differ). The inner tensor needs them whole, so it is as small as possible, also inside
@@ -226,7 +227,7 @@ impl Digits {
     }
 }
 
-/// For each output dim the input dim that it equals, if any.
+/// Returns for each output dim the equal input dim, if there is one.
 fn unchanged_dims(from: &Side, to: &Side, digits: &[Digit]) -> Vec<Option<usize>> {
     let mut unchanged = vec![None; to.dims.len()];
     for (i, digit) in digits.iter().enumerate().filter(|(_, digit)| !digit.is_opaque()) {

@@ -30,10 +30,10 @@ impl MonoidReduce {
         Self::or_why_not(module, id, float_mode).ok()
     }
 
-    /// As [`Self::of`].
+    /// Like [`Self::of`].
     ///
     /// # Errors
-    /// If `id` is no such reduce: the reason, in words that follow "it".
+    /// Returns the reason if `id` is not a reduce of this kind, in words that follow "it".
     pub fn or_why_not(
         module: &Module,
         id: InstId,
@@ -70,9 +70,9 @@ impl MonoidReduce {
         }
     }
 
-    /// Adds to `patch` the same reduction of reshapes of `sources`, with as much of it before the
-    /// reshapes as `digits` allow. `None`, and nothing added, if nothing can be reduced first or a
-    /// monoid's identity has no literal.
+    /// Adds to `patch` the same reduction of reshapes of `sources`, with as much of it before
+    /// the reshapes as `digits` allow. Returns `None` and adds nothing if nothing can be
+    /// reduced first or a monoid's identity has no literal.
     pub fn through(
         &self,
         module: &Module,
@@ -103,7 +103,7 @@ impl MonoidReduce {
         })
     }
 
-    /// As [`Self::through`], with a window in place of the reshape and the second reduce.
+    /// Like [`Self::through`], with a window in place of the reshape and the second reduce.
     pub fn windowed(
         &self,
         module: &Module,
@@ -142,7 +142,7 @@ impl MonoidReduce {
 
     /// Returns the inits of the first stage, added to `patch` if they are not the reduce's own.
     /// The own init is applied once, by the last stage, unless applying it twice changes
-    /// nothing. `None`, and nothing added, if a monoid's identity has no literal.
+    /// nothing. Returns `None` and adds nothing if a monoid's identity has no literal.
     fn first_inits(
         &self,
         module: &Module,

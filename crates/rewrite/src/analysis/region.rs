@@ -31,11 +31,11 @@ pub struct Region {
 pub struct LiveIn {
     /// The instruction.
     pub id: InstId,
-    /// How it is computed.
+    /// The kind of its computation.
     pub kind: LiveInKind,
 }
 
-/// How a [`LiveIn`] is computed.
+/// The computation of a [`LiveIn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveInKind {
     /// A reshape of this value.
@@ -92,9 +92,9 @@ pub fn region_around(module: &Module, start: InstId) -> Option<Region> {
     unseen_region_around(module, start, &mut FxHashSet::default())
 }
 
-/// As [`region_around`], for a search from many starts. Visited instructions are added to `seen`,
-/// and the result is also `None` if the region contains an instruction of `seen`. So the whole
-/// search visits each instruction once, even if regions meet.
+/// Like [`region_around`], for a search from many starts. Visited instructions are added to
+/// `seen`, and the result is also `None` if the region contains an instruction of `seen`. The
+/// whole search therefore visits each instruction once, even if regions meet.
 pub fn unseen_region_around(
     module: &Module,
     start: InstId,
@@ -225,7 +225,7 @@ fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
     module.array_shape(id).is_some_and(|shape| shape.dims() == dims)
 }
 
-/// How a live-in is computed.
+/// Returns the kind of a live-in's computation.
 fn live_in_kind(module: &Module, id: InstId) -> LiveInKind {
     match (module.op(id), module.operands(id)) {
         // A live-in with something attached has to stay unchanged.

@@ -1,4 +1,4 @@
-//! Which element types can represent the values of others.
+//! Decides which element types can represent the values of others.
 
 use tilewright_ir::ElementType;
 use tilewright_ir::element::NumberClass;
@@ -38,7 +38,7 @@ fn significant_bits(integer: ElementType) -> u32 {
     }
 }
 
-/// As [`holds`], for two different float types.
+/// Checks the same as [`holds`] for two different float types.
 fn holds_float(wide: ElementType, narrow: ElementType) -> bool {
     match wide {
         ElementType::F64 => true,

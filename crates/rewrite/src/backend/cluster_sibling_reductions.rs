@@ -137,7 +137,7 @@ struct Sequence<'a> {
     places: SecondaryMap<InstId, usize>,
     is_out: SecondaryMap<InstId, bool>,
     out: Vec<InstId>,
-    /// How many more instructions may be visited.
+    /// The number of instructions that may still be visited.
     work: usize,
 }
 

@@ -21,17 +21,18 @@ const MOST_TRIES: u64 = 64;
 /// The greatest size of a dim.
 const MOST: usize = 5;
 
-/// One dim in so many has no elements.
+/// One in this many dims has no elements.
 const EMPTY: usize = 16;
 
 impl Rule {
-    /// Returns a small random module whose result is an expression to which the rule applies:
-    /// the same for a seed on every machine. `None` where none was found: the conditions of the
-    /// rule are too special for random values, or its pattern has ops for which no random
-    /// operands are made here (those with more attributes than a reduce has).
+    /// Returns a small random module whose result is an expression to which the rule applies.
+    /// It is the same for a seed on every machine. Returns `None` if no module was found: the
+    /// conditions of the rule are too special for random values, or its pattern has ops for
+    /// which this function makes no random operands (ops with more attributes than a reduce).
     ///
-    /// Dims have sizes from 0 to 5. All arrays lie in row-major order, no dim is dynamic, and
-    /// nothing but the expression reads its parts: test by example what a rule does about these.
+    /// Dims have sizes from 0 to 5. All arrays are row-major, no dim is dynamic, and nothing
+    /// but the expression reads its parts. Test a rule's behaviour on other arrays with
+    /// examples.
     pub fn instance(&self, seed: u64) -> Option<Verified> {
         (0..MOST_TRIES).find_map(|turn| {
             let seed = seed.wrapping_mul(MOST_TRIES).wrapping_add(turn);

@@ -1,4 +1,5 @@
-//! Matches patterns against instructions, and says where an instruction differs from a pattern.
+//! Matches patterns against instructions and reports where an instruction differs from a
+//! pattern.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -100,7 +101,7 @@ impl fmt::Display for Mismatch {
 
 /// The reason why an instruction does not match.
 enum Reason<'p> {
-    /// Its op is none of these.
+    /// The instruction has none of these ops.
     Opcode(&'p [Opcode]),
     /// It has another number of operands than this.
     OperandCount(usize),
@@ -108,7 +109,7 @@ enum Reason<'p> {
     Extras,
     /// It does not satisfy this condition.
     Condition(&'p Condition),
-    /// The name already stands for this other value.
+    /// The name is already bound to this other value.
     Name(&'static str, InstId),
     /// The search was given up after [`MOST_STEPS`].
     Steps,
@@ -116,7 +117,7 @@ enum Reason<'p> {
     Refused(Refused),
 }
 
-/// Returns the first match that `accept` takes, and what it makes of it.
+/// Returns the first match that `accept` takes, and the result of `accept`.
 ///
 /// # Errors
 /// The mismatch before which most of the pattern was matched.
@@ -159,7 +160,7 @@ impl Unmatched<'_> {
         }
     }
 
-    /// In words for a person.
+    /// Describes the mismatch in words.
     pub(super) fn mismatch(&self, module: &Module) -> Mismatch {
         let at = self.refusal().and_then(Refused::place).unwrap_or(self.at);
         let why = self.reason.text(module, at);
@@ -167,7 +168,7 @@ impl Unmatched<'_> {
     }
 }
 
-/// A search for what the names of a pattern stand for.
+/// A search for the values of a pattern's names.
 struct Search<'p, 'm, 'a, T> {
     module: &'m Module,
     root: InstId,
@@ -178,7 +179,7 @@ struct Search<'p, 'm, 'a, T> {
     /// The names that have a value so far.
     bound: Bound,
     ops: Ops,
-    /// How many goals were reached.
+    /// The number of reached goals.
     reached: u32,
     steps: u32,
     /// The first of the failures before which most goals were reached.
@@ -217,7 +218,7 @@ impl<'p, 'm, T> Search<'p, 'm, '_, T> {
     }
 
     /// Returns the match that reaches the goals with two operands in one order, or else in the
-    /// other.
+    /// reverse order.
     fn either(&mut self, pair: &'p [Pattern; 2], [a, b]: [InstId; 2]) -> Option<(Match<'m>, T)> {
         let before = (self.goals.clone(), self.bound.clone(), self.ops.clone(), self.reached);
         let [first, second] = pair;
@@ -235,7 +236,7 @@ impl<'p, 'm, T> Search<'p, 'm, '_, T> {
         None
     }
 
-    /// Returns the match in which all of the pattern is matched, if it is accepted.
+    /// Returns the complete match, if it is accepted.
     fn accepted(&mut self) -> Option<(Match<'m>, T)> {
         self.steps += 1;
         if self.steps > MOST_STEPS {

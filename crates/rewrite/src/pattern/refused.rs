@@ -9,9 +9,9 @@ use crate::driver::numbers::Class;
 /// Why a rule does not apply to a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The rule does not say what it does to floats here.
+    /// The rule does not state its change to floats here.
     NoClass,
-    /// It says that it does more to them here than it does at most.
+    /// The rule states a larger change to floats here than its general class.
     Exceeds(Class),
     /// It does more to them than is allowed.
     NotAllowed(Class),

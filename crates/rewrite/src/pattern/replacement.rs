@@ -34,8 +34,8 @@ impl<'m> Replacement<'m> {
     /// Returns the edits that put a value in the place of the matched expression.
     ///
     /// # Errors
-    /// If the value is none of the patch, is the expression itself or has another shape, or if
-    /// what a matched instruction carries would be lost.
+    /// Returns an error if the value is not in the patch, is the expression itself, or has
+    /// another shape, or if the extras of a matched instruction would be lost.
     pub(super) fn replaced_by(mut self, value: Value, found: &Match<'_>) -> Result<Patch, Refused> {
         if value == Value::Old(self.root) {
             return Err(Refused::Itself);
@@ -53,7 +53,7 @@ impl<'m> Replacement<'m> {
     }
 
     /// Returns a matched instruction whose extras would be lost: the root, unless the new value
-    /// has them, or one below it that nothing new reads.
+    /// has them, or an instruction below it that no new instruction reads.
     fn loses(&self, value: Value, found: &Match<'_>) -> Option<InstId> {
         let carries = |id: InstId| self.module.extras(id).is_some();
         let kept = match value {
@@ -68,9 +68,10 @@ impl<'m> Replacement<'m> {
         below.find(|&id| carries(id) && !is_constant(id) && !reads(&self.patch, id))
     }
 
-    /// Gives a new value what the matched expression carries: its sharding, its frontend
-    /// attributes and the values of the original program that it computes. `None` if it carries
-    /// anything else, such as control dependencies, or if the value is not new.
+    /// Gives a new value the extras of the matched expression: its sharding, its frontend
+    /// attributes and the values of the original program that it computes. Returns `None` if
+    /// the expression has any other extras, such as control dependencies, or if the value is
+    /// not new.
     pub fn keep_extras(&mut self, value: Value) -> Option<Value> {
         let Value::New(_) = value else { return None };
         let Some(extras) = self.module.extras(self.root) else { return Some(value) };

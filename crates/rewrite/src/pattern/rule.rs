@@ -111,9 +111,10 @@ impl Rule {
         Self { say: Some(Arc::new(say)), ..self }
     }
 
-    /// Applied wherever it matches, whatever it costs, and without notes: for simpler forms of
-    /// what other rules look for. A pipeline with cost-gated passes keeps what it does only where
-    /// one of these had a part in it: see [`Options::with_pass`](crate::Options::with_pass).
+    /// Makes the rule apply wherever it matches, at any cost and without notes. Use it for
+    /// rules that prepare simpler forms for other rules. A pipeline with cost-gated passes
+    /// keeps its changes only where a cost-gated rewrite had a part in them: see
+    /// [`Options::with_pass`](crate::Options::with_pass).
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
@@ -159,10 +160,10 @@ impl Rule {
         Some(patch)
     }
 
-    /// As [`Self::patch`], with the reason if the rule does not apply.
+    /// Like [`Self::patch`], with the reason if the rule does not apply.
     ///
     /// # Errors
-    /// If the rule does not apply: the instruction that does not fit, and why.
+    /// Returns an error if the rule does not apply: the instruction that does not fit, and why.
     pub fn patch_or_why(
         &self,
         module: &Module,
@@ -223,7 +224,8 @@ impl Rule {
         !self.always
     }
 
-    /// As one that may be made, for the driver; an error if the rule itself is at fault.
+    /// Returns the rewrite as an attempt for the driver, or an error if the rule itself is at
+    /// fault.
     pub(super) fn attempt(
         &self,
         module: &Module,

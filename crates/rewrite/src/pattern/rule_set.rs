@@ -13,8 +13,8 @@ use crate::driver::{Context, Pass};
 
 /// Rules that are one pass: at each instruction the first that matches is applied.
 ///
-/// The set is gated by cost if one of its rules is: see [`Rule::always`]. Rules that are not gated
-/// go first then, over the whole module.
+/// The set is gated by cost if one of its rules is: see [`Rule::always`]. In that case, the
+/// rules without a gate run first over the whole module.
 #[derive(Clone)]
 pub struct RuleSet {
     name: &'static str,
@@ -32,8 +32,8 @@ impl fmt::Debug for RuleSet {
 }
 
 impl RuleSet {
-    /// A pass of these rules, which are tried in this order. Its class is that
-    /// of the rule that may change floats the most.
+    /// Creates a pass of these rules, which are tried in this order. Its class is the class of
+    /// the rule that may change floats the most.
     pub fn new(
         name: &'static str,
         summary: &'static str,

@@ -34,7 +34,7 @@ pub(super) fn repeated_through(
     }
 }
 
-/// As [`repeated_through`] or [`counted_through`], whichever costs less.
+/// Like [`repeated_through`] or [`counted_through`], whichever costs less.
 pub(super) fn cheapest_through(
     module: &Module,
     model: &CostModel<'_>,
@@ -51,9 +51,9 @@ pub(super) fn cheapest_through(
     ways[usize::from(counts)](module, id, digits, patch)
 }
 
-/// As [`repeated_through`], for an integer iota along one output dim that merges several whole
-/// input dims: the sum of an iota along each input dim times its stride. Nothing is reshaped, but
-/// every element is added up.
+/// Like [`repeated_through`], for an integer iota along one output dim that merges several
+/// whole input dims: the sum of an iota along each input dim times its stride. Nothing is
+/// reshaped, but every element is added up.
 ///
 /// Law: if dims `d` of sizes `n_d` merge into one, its index is the sum over `d` of `i_d` times the
 /// product of `n_e` over the later dims `e`.

@@ -55,7 +55,7 @@ struct Parts<'m> {
     /// For each dim of `x`, the dim of the broadcast.
     places: &'m [i64],
     monoid: Monoid,
-    /// How often the reduce reads each element of `x`: above 1.
+    /// The number of times that the reduce reads each element of `x`: above 1.
     copies: i64,
 }
 

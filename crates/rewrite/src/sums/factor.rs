@@ -54,7 +54,7 @@ pub struct Sum {
 pub struct Form {
     /// The factors that the first stage sums, and the ranges that it sums along.
     pub core: Core,
-    /// How the factors of the core are combined.
+    /// The order in which the core's factors are combined.
     pub tree: Tree,
     /// The factors multiplied with the results of the first stage, before the second stage.
     pub between: Rest,
@@ -68,8 +68,8 @@ pub struct Form {
 pub struct Rest {
     /// The factors, numbered from 1 in `tree`.
     pub factors: Vec<Factor>,
-    /// How they are combined with the sum, which is factor 0. The order is that of the original
-    /// product, so that no intermediate product overflows that did not before.
+    /// The order in which they are combined with the sum, which is factor 0. It follows the
+    /// original product, so that no intermediate product overflows that did not before.
     pub tree: Tree,
 }
 
@@ -90,8 +90,9 @@ pub struct Core {
 }
 
 impl Sum {
-    /// The sum that a reduce computes: of one array with at least one element, with a neutral init.
-    /// `None` if the reduce is no such sum or may not be regrouped.
+    /// Reads the sum that a reduce computes: of one array with at least one element, with a
+    /// neutral init. Returns `None` if the reduce is no sum of this kind or may not be
+    /// regrouped.
     pub fn of(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
             return None;

@@ -117,7 +117,7 @@ impl Factor {
     }
 }
 
-/// How factors are combined.
+/// The order in which factors are combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
     /// A factor, by its index.
@@ -216,7 +216,7 @@ pub struct Product {
     /// The factors, in the order of the walk. If the law [keeps order](Law::keeps_order), the
     /// factor applied last is the last.
     pub factors: Vec<Factor>,
-    /// How they are combined.
+    /// The order in which they are combined.
     pub tree: Tree,
 }
 

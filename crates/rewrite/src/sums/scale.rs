@@ -1,4 +1,4 @@
-//! Which factors may be pulled out of a sum of products without new overflow.
+//! Decides which factors may be pulled out of a sum of products without new overflow.
 //!
 //! `sum p*q = p * sum q` holds to within rounding on all data, since the errors of both sides are
 //! bounded by the same multiple of `sum |p*q|`. The exception is data on which `q`, or a partial sum

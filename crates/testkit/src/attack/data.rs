@@ -90,7 +90,7 @@ struct Plan {
 /// each with a stream of random numbers of its own.
 ///
 /// # Errors
-/// If a parameter is no static array.
+/// Returns an error if a parameter is no static array.
 pub fn inputs(module: &Verified, profile: Profile, seed: u64) -> Result<Vec<Literal>, InputError> {
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
     let plan = Plan { profile, extreme: Rng::new(seed ^ 0x5ca1e).chance(60) };

@@ -70,7 +70,7 @@ impl Hunt<'_> {
     /// Tries the program of a seed on some targets, in every mode.
     ///
     /// # Errors
-    /// If the program cannot be run, which is a defect of the generator.
+    /// Returns an error if the program cannot be run, which is a defect of the generator.
     pub fn seed(&self, seed: u64) -> Result<Outcome, String> {
         let program = program(seed, Sizes::of_seed(seed));
         let mut rng = Rng::new(seed ^ 0xda7a);

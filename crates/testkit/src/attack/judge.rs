@@ -112,7 +112,7 @@ impl<'m> Judge<'m> {
     /// Runs a program.
     ///
     /// # Errors
-    /// If it cannot be run.
+    /// Returns an error if it cannot be run.
     pub fn new(original: &'m Verified, inputs: Vec<Literal>) -> Result<Self, String> {
         let watch = NonFinite {
             module: original,

@@ -131,7 +131,7 @@ pub enum PrintError {
 /// Returns a module as HLO text.
 ///
 /// # Errors
-/// If the text could not be read back: see [`PrintError`].
+/// Returns an error if the text could not be read back: see [`PrintError`].
 pub fn print(module: &Module, options: &PrintOptions) -> Result<String, PrintError> {
     // About the length of a line; one reallocation more or less is no matter.
     let mut out = String::with_capacity(128 * module.instruction_count());
@@ -142,7 +142,7 @@ pub fn print(module: &Module, options: &PrintOptions) -> Result<String, PrintErr
 /// Appends a module as HLO text.
 ///
 /// # Errors
-/// If the text could not be read back; `out` then holds a part of it.
+/// Returns an error if the text could not be read back; `out` then holds a part of it.
 pub fn print_into(
     out: &mut String,
     module: &Module,

@@ -22,8 +22,8 @@ pub struct BatchNorm {
 /// variance have one element for each channel.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `channel` is not a dim of it, or the options
-/// are not valid.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `channel` is not a dim of
+/// it, or the options are not valid.
 pub fn batch_norm(
     b: &mut Builder,
     x: InstId,

@@ -16,8 +16,8 @@ const PLACE: ElementType = ElementType::S32;
 /// As `jnp.argmax(x, axis=dim)`: a reduce of the elements and their indices.
 ///
 /// # Errors
-/// If `x` is not an array of integers, truth values, f16, bf16, f32 or f64, the dim does not
-/// exist or is empty, or s32 cannot count its elements.
+/// Returns an error if `x` is not an array of integers, truth values, f16, bf16, f32 or f64,
+/// the dim does not exist or is empty, or s32 cannot count its elements.
 pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
     place_of(b, Operand::of(b, "argmax", "x", x)?, dim, Direction::Gt)
 }
@@ -40,8 +40,8 @@ pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
 /// As `jax.lax.top_k(x, k, axis=dim)`: a `topk`, between transposes if `dim` is not the last.
 ///
 /// # Errors
-/// If `x` is not an array of real numbers, the dim does not exist or has fewer than `k`
-/// elements, or s32 cannot count them.
+/// Returns an error if `x` is not an array of real numbers, the dim does not exist or has fewer
+/// than `k` elements, or s32 cannot count them.
 pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, InstId), BuildError> {
     let operand = Operand::of(b, "top_k", "x", x)?;
     let dim = placed_dim(&operand, dim)?;

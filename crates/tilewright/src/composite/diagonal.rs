@@ -13,8 +13,8 @@ use super::operand::Operand;
 /// gather, so elements are copied bit for bit.
 ///
 /// # Errors
-/// If `x` is not an array, `dim1` and `dim2` are not two dims of it, or s32 cannot count their
-/// elements.
+/// Returns an error if `x` is not an array, `dim1` and `dim2` are not two dims of it, or s32
+/// cannot count their elements.
 pub fn diagonal(
     b: &mut Builder,
     x: InstId,

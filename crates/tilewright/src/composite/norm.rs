@@ -31,8 +31,8 @@ impl Default for Norm {
 /// `dims`, in the order of these in `x`.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct dims of it, or the
-/// options are not valid.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct
+/// dims of it, or the options are not valid.
 pub fn layer_norm(
     b: &mut Builder,
     x: InstId,
@@ -73,8 +73,8 @@ pub fn rms_norm(
 /// `x`. Scale and bias have one element for each channel.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `batch` and `channel` are not distinct dims
-/// of it, or the options are not valid.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `batch` and `channel` are
+/// not distinct dims of it, or the options are not valid.
 pub fn instance_norm(
     b: &mut Builder,
     x: InstId,
@@ -133,8 +133,8 @@ pub fn group_norm(
 /// without a scale the length is 1.
 ///
 /// # Errors
-/// If `v` is not an array of f16, bf16, f32 or f64, `kept` are not distinct dims of it, the
-/// scale has other dims, or `epsilon` is not a number of 0 or more.
+/// Returns an error if `v` is not an array of f16, bf16, f32 or f64, `kept` are not distinct
+/// dims of it, the scale has other dims, or `epsilon` is not a number of 0 or more.
 pub fn weight_norm(
     b: &mut Builder,
     v: InstId,

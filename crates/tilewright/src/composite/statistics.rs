@@ -20,7 +20,8 @@ pub enum Variance {
 /// As `jnp.mean(x, axis=dims)`; NaN if there are no elements.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct dims of it.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct
+/// dims of it.
 pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
     let operand = Operand::of_floats(b, "mean", "x", x)?;
     let dims = operand.dims("dims", dims)?;
@@ -35,8 +36,8 @@ pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildErr
 /// As `jnp.var(x, axis=dims, correction=correction)`; NaN if `n - correction` is not above 0.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct dims of it, or
-/// `correction` is not a number.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct
+/// dims of it, or `correction` is not a number.
 pub fn variance(
     b: &mut Builder,
     x: InstId,

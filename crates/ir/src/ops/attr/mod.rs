@@ -189,7 +189,7 @@ impl AttrValues {
     /// Removes and returns the value of one field.
     ///
     /// # Errors
-    /// If it is absent and has no default, or is not a valid `T`.
+    /// Returns an error if it is absent and has no default, or is not a valid `T`.
     pub fn take<T: AttrField>(
         &mut self,
         name: &'static str,
@@ -257,7 +257,7 @@ pub trait OpAttrs: Sized {
     /// Creates the struct from parsed values.
     ///
     /// # Errors
-    /// If a required field is absent or has an invalid value.
+    /// Returns an error if a required field is absent or has an invalid value.
     fn take(values: &mut AttrValues) -> Result<Self, AttrError>;
     /// Calls `f` on every field that is written.
     fn for_each(&self, f: &mut dyn FnMut(&'static str, AttrValue));

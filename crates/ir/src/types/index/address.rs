@@ -37,7 +37,7 @@ impl AddressMap {
     /// The addresses of a shape in its layout, row major if it has none.
     ///
     /// # Errors
-    /// If a dim is unbounded, the layout does not fit the shape, or the buffer
+    /// Returns an error if a dim is unbounded, the layout does not fit the shape, or the buffer
     /// has too many elements.
     pub fn new(shape: &ArrayShape) -> Result<Self, AddressError> {
         Self::with_layout(shape.dims(), &shape.layout_or_default())
@@ -46,7 +46,7 @@ impl AddressMap {
     /// The addresses of an array of these dims in row-major order.
     ///
     /// # Errors
-    /// If a dim is unbounded or negative, or there are too many elements.
+    /// Returns an error if a dim is unbounded or negative, or there are too many elements.
     pub fn row_major(dims: &[i64]) -> Result<Self, AddressError> {
         Self::with_layout(dims, &Layout::descending(dims.len()))
     }
@@ -120,7 +120,7 @@ impl AddressMap {
     /// Returns the index of the element at an address; `None` if the address is padding.
     ///
     /// # Errors
-    /// If the address is outside the buffer.
+    /// Returns an error if the address is outside the buffer.
     pub fn position(&self, address: i64) -> Result<Option<Dims>, IndexError> {
         let elements = self.buffer_elements;
         if address < 0 || address >= elements {

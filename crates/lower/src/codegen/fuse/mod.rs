@@ -49,8 +49,8 @@ pub(crate) type Reductions = FxHashMap<InstId, Reduction>;
 /// Generates the kernel of a group.
 ///
 /// # Errors
-/// If kernels do not support an instruction or the layout of an array on this target,
-/// or a resource of the target is too small.
+/// Returns an error if kernels do not support an instruction or the layout of an array on this
+/// target, or a resource of the target is too small.
 pub(crate) fn fused(
     module: &Module,
     group: &Group,
@@ -113,8 +113,8 @@ struct Fusion<'a> {
     rows: Vec<(InstId, Reduction)>,
 }
 
-/// Which reductions of arrays with the dims of the outputs are computed row by row, as the
-/// outputs are written.
+/// The reductions of arrays with the outputs' dims that are computed row by row, as the outputs
+/// are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
     /// All of them.
@@ -123,7 +123,7 @@ enum Rows {
     Large,
 }
 
-/// How a reduction is computed.
+/// The way a reduction is computed.
 enum Role {
     /// In the one pass over a large array.
     Pass,

@@ -193,7 +193,7 @@ impl OutputWalk<'_> {
         Ok((kept, reduced))
     }
 
-    /// Reduces rows that lie along those of the outputs, inside the first `depth` loops.
+    /// Reduces rows that lie along the rows of the outputs, inside the first `depth` loops.
     fn reduce_rows(
         &self,
         build: &mut Build,

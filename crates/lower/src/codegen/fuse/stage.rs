@@ -109,7 +109,7 @@ pub(super) fn reduced(
 }
 
 /// Returns the loops over the reduced elements of each result, inside the loops over results,
-/// and the index in the source that they stand for.
+/// and the index in the source that they represent.
 fn loops_within(
     build: &mut Build,
     scope: &mut Scope,

@@ -66,7 +66,7 @@ pub(crate) struct Task<'a> {
 /// Adds a pass over arrays with elements to a kernel.
 ///
 /// # Errors
-/// As [`Reduction::fused`]; the kernel is as it was.
+/// Like [`Reduction::fused`]; the kernel stays the same.
 pub(crate) fn pass(task: Task<'_>, target: &Target, build: &mut Build) -> Result<Pass, LowerError> {
     let reduction = task.reduction;
     let count = reduction.arrays.len();

@@ -79,7 +79,8 @@ impl Reduction {
     /// inputs are [`Reduction::inputs`].
     ///
     /// # Errors
-    /// If a kernel cannot walk arrays of these layouts or sizes on this target.
+    /// Returns an error if a kernel cannot walk arrays of these layouts or sizes on this
+    /// target.
     pub fn fused(&self, target: &tilewright_target::Target) -> Result<Kernel, LowerError> {
         fused::kernel(self, target).map_err(|error| error.in_kernel(&self.name))
     }

@@ -50,8 +50,8 @@ impl Selection {
     /// input is the array.
     ///
     /// # Errors
-    /// If a kernel cannot walk arrays of these layouts or sizes on this target, rows do not fit
-    /// in its vector memory, or too many elements are selected.
+    /// Returns an error if a kernel cannot walk arrays of these layouts or sizes on this
+    /// target, rows do not fit in its vector memory, or too many elements are selected.
     pub fn kernel(&self, target: &Target) -> Result<Kernel, LowerError> {
         self.made(target).map_err(|error| error.in_kernel(&self.name))
     }

@@ -22,7 +22,7 @@ pub(crate) struct Outer {
     pub(crate) stride: u64,
 }
 
-/// A digit of the position in a vector; it stands for a part of a dim.
+/// A digit of the position in a vector; it represents a part of a dim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inner {
     /// The dim; `None` for padding after a scalar.

@@ -1,4 +1,4 @@
-//! How a transpose to the output dims of a reshape is written in its input dims.
+//! Plans to write a transpose to the output dims of a reshape in its input dims.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use tilewright_ir::types::shape::Dims;
 
 use super::{Digit, Digits};
 
-/// How a transpose is written on the other side of a reshape.
+/// A plan to write a transpose on the other side of a reshape.
 ///
 /// Law: the tensor `T` with `reshape(T) = transpose(Y, order)` is
 /// `transpose(reshape(Y, reshape_to), order)`, with the plan's own order.
@@ -26,9 +26,9 @@ impl TransposePlan {
 }
 
 impl Digits {
-    /// How a transpose whose result's dim `i` is the operand's dim `order[i]` is written on the
-    /// input side; see [`TransposePlan`] for the law. `None` if the transpose separates dims that
-    /// the reshape splits or merges, or `order` is no permutation.
+    /// Plans to write a transpose, whose result's dim `i` is the operand's dim `order[i]`, on
+    /// the input side; see [`TransposePlan`] for the law. Returns `None` if the transpose
+    /// separates dims that the reshape splits or merges, or `order` is no permutation.
     ///
     /// Between two ends that both sides of the reshape share lie a *group* of input dims and one of
     /// output dims with the same elements. The transpose has to move such groups whole.

@@ -1,4 +1,4 @@
-//! How a reduce of a reshape becomes a window that moves over the reshape's input.
+//! Plans to replace a reduce of a reshape by a window that moves over the reshape's input.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::dims::WindowDim;
@@ -6,7 +6,7 @@ use tilewright_ir::types::shape::Dims;
 
 use super::{Digits, marks};
 
-/// How a reduce of a reshape becomes a `reduce-window` of the input.
+/// A plan to replace a reduce of a reshape by a `reduce-window` of the input.
 ///
 /// Law: `reduce(reshape(X), D) = reshape(reduce-window(reduce(X, source_dims), window))`
 /// for an associative and commutative reducer; the reduce of X starts from its

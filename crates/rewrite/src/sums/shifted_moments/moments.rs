@@ -20,7 +20,7 @@ pub(super) struct Moment {
     /// Its index among the sums of the computation.
     place: usize,
     pub(super) sum: Sum,
-    /// How often `x - c` is a factor: 0 in a sum of the array itself, else 1 or 2.
+    /// The number of factors `x - c`: 0 in a sum of the array itself, else 1 or 2.
     pub(super) power: usize,
     /// The other factors.
     pub(super) others: Vec<Factor>,

@@ -87,9 +87,9 @@ impl Planner<'_> {
         Some(patch.add_like(live_in, after, reshape_op(), shape, [Value::Old(of)]))
     }
 
-    /// `transpose(source)` as a transpose of a reshape or, if that costs more or is not possible,
-    /// as a reshape of the transpose; and how much less the latter would cost if the transpose
-    /// stayed anyway.
+    /// Plans `transpose(source)` as a transpose of a reshape or, if that costs more or is not
+    /// possible, as a reshape of the transpose. Also returns how much less the latter would
+    /// cost if the transpose stayed anyway.
     fn transposed(
         &self,
         [live_in, source]: [InstId; 2],
@@ -109,8 +109,8 @@ impl Planner<'_> {
         Some((self.reshaped([live_in, live_in], patch)?, 0.0))
     }
 
-    /// Returns a transpose of a reshape of the source; `None`, and nothing added, if that is
-    /// not possible.
+    /// Returns a transpose of a reshape of the source. If that is not possible, returns `None`
+    /// and adds nothing.
     fn turned(&self, [live_in, source]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
         let Op::Transpose(attrs) = self.module.op(live_in) else { return None };
         let (shape, like) = (self.new_shape(live_in)?, self.array(live_in)?);
