@@ -43,7 +43,7 @@ pub enum EvalError {
         /// The input's shape.
         given: String,
     },
-    /// Values alive at one time would take too much memory.
+    /// The values alive at one time would take too much memory.
     #[error(
         "`{instruction}` would need {needed} bytes beside {live} in use; the limit is {limit} bytes (raise `max_bytes`, on the command line `--max-bytes`)"
     )]
@@ -62,7 +62,7 @@ pub enum EvalError {
         "the evaluation took {limit} steps and stopped at `{instruction}` (raise `max_steps`, on the command line `--max-steps`, if it is not an endless loop)"
     )]
     Steps {
-        /// Where it was.
+        /// The instruction that waited.
         instruction: String,
         /// The limit.
         limit: u64,
@@ -81,7 +81,7 @@ pub enum EvalError {
          device of a group run the same collectives in the same order?"
     )]
     Deadlock {
-        /// Where the first of them waits.
+        /// The instruction at which the first device waits.
         instruction: String,
     },
     /// The devices are more than can be simulated, or the inputs are not of as

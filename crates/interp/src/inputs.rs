@@ -22,7 +22,7 @@ use crate::limits::Limits;
 use crate::ranges::{self, MOST_TURNS, Range};
 use crate::value::num_bytes;
 
-/// Which kind of numbers inputs are made of.
+/// The kind of numbers that inputs are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InputKind {
     /// Floats: normally distributed. Integers: -100 to 100.
@@ -92,7 +92,7 @@ pub enum InputError {
         /// Its shape.
         shape: String,
     },
-    /// They would take too much memory.
+    /// The inputs would take too much memory.
     #[error(
         "the inputs would need {needed} bytes; the limit is {limit} (raise `max_bytes`, on the command line `--max-bytes`)"
     )]
@@ -139,9 +139,9 @@ impl RandomInputs {
         Self { limits, ..self }
     }
 
-    /// The number of devices, each with inputs of its own; the first has those of a single
-    /// device. A module before partitioning, whose calls take each device's part of whole
-    /// arrays, has the same inputs on all devices.
+    /// Sets the number of devices, each with inputs of its own; the first has the inputs of a
+    /// single device. A module before partitioning, whose calls take each device's part of
+    /// whole arrays, has the same inputs on all devices.
     #[must_use]
     pub fn devices(self, devices: usize) -> Self {
         Self { devices, ..self }
@@ -150,7 +150,7 @@ impl RandomInputs {
     /// Returns the inputs for the entry computation of a module, one list for each device.
     ///
     /// # Errors
-    /// As for [`inputs_for`].
+    /// Returns the errors of [`inputs_for`].
     pub fn generate(self, module: &Verified) -> Result<Vec<Vec<Literal>>, InputError> {
         let Self { seed, kind, limits, devices } = self;
         let parameters =
@@ -226,8 +226,8 @@ impl Maker {
     }
 }
 
-/// Each dim known only at run time has some size up to its bound, the same for
-/// all of one bound, so that arrays that belong together fit.
+/// Makes an array. Each dim known only at run time has some size up to its bound, the same for
+/// all dims with one bound, so that arrays that belong together fit.
 fn make_array(shape: &ArrayShape, source: &mut Source) -> Option<ArrayLiteral> {
     let size = |(dim, &bound): (usize, &i64)| {
         if shape.dim_is_dynamic(dim) { source.size_up_to(bound) } else { Some(bound) }
@@ -267,7 +267,7 @@ impl Source {
         source
     }
 
-    /// Returns the size of a dim that is at most so large; `None` if that is not known.
+    /// Returns the size of a dim with this bound; `None` if it is not known.
     fn size_up_to(&self, bound: i64) -> Option<i64> {
         let sizes = u64::try_from(bound).ok()?.checked_add(1)?;
         bound.checked_sub(i64::try_from(self.short.checked_rem(sizes)?).ok()?)
@@ -398,7 +398,7 @@ struct FloatLimits {
     step: f64,
     /// The least positive number.
     least: f64,
-    /// By how many doublings that is below the least normal number.
+    /// The number of doublings by which it is below the least normal number.
     denormal_bits: u32,
     /// A number whose square, summed a thousand times, is still finite.
     large: f64,
@@ -445,7 +445,7 @@ const F32: FloatLimits = FloatLimits {
 const F64: FloatLimits = FloatLimits {
     step: f64::EPSILON,
     least: 5e-324,
-    // 2^52 does not fit where it is used: a smaller denormal will do.
+    // 2^52 does not fit its use, so a smaller denormal is taken.
     denormal_bits: 30,
     large: 1e100,
     greatest: f64::MAX,

@@ -1,10 +1,9 @@
 //! Computations of scalars, run over many scalars at once.
 //!
-//! Reducers, comparators and the like are written for scalars but applied to
-//! whole arrays. Such a computation is compiled once to a list of elementwise
-//! kernels over *lanes*; each run of the list computes as many results as its
-//! parameters have lanes. A computation that does more than that (loops, say)
-//! is evaluated lane by lane instead.
+//! Reducers, comparators and similar computations are written for scalars but applied to whole
+//! arrays. A computation of this kind is compiled once to a list of elementwise kernels over
+//! *lanes*; each run of the list computes as many results as its parameters have lanes. A
+//! computation with other ops (loops, for example) is evaluated lane by lane instead.
 
 use std::rc::Rc;
 

@@ -45,7 +45,7 @@ pub enum NpzError {
     /// The file has more or fewer arrays than the program has.
     #[error("{expected} arrays `{prefix}0`, `{prefix}1` ... are wanted, but the file has {found}")]
     Count {
-        /// How their names begin.
+        /// The prefix of their names.
         prefix: String,
         /// Arrays the program has.
         expected: usize,
@@ -92,12 +92,12 @@ pub fn read<R: Read + Seek>(
     values.map(|shape| read_value(&mut archive, prefix, &mut number, shape, &plain)).collect()
 }
 
-/// As [`read()`], for several devices: each array is the same for all of them,
-/// or has one more dim, its first, with a row for each. Returns the values of
-/// each device, or a single list where all have the same.
+/// Like [`read()`], for several devices: each array is the same for all of them, or has an
+/// additional first dim with a row for each. Returns the values of each device, or a single
+/// list if all have the same.
 ///
 /// # Errors
-/// As for [`read()`].
+/// Returns the errors of [`read()`].
 pub fn read_rows<R: Read + Seek>(
     reader: R,
     prefix: &str,
@@ -254,7 +254,7 @@ fn read_value<R: Read + Seek>(
     }
 }
 
-/// As [`NpzError`], before the array's name is known.
+/// Like [`NpzError`], before the array's name is known.
 enum ReadError {
     Io(io::Error),
     Array(String),
@@ -308,7 +308,7 @@ fn read_array<R: Read + Seek>(
     array.map_err(|error| ReadError::Array(error.to_string()))
 }
 
-/// How NumPy may write a type, without its byte order; the first is ours.
+/// Returns the ways in which NumPy may write a type, without its byte order; the first is ours.
 fn kinds(element_type: ElementType) -> &'static [&'static str] {
     match element_type {
         ElementType::Pred => &["b1"],
@@ -411,7 +411,7 @@ pub fn write<W: Write + Seek>(writer: W, groups: &[(&str, &[Literal])]) -> Resul
 /// Writes groups of values to a file; see [`write()`].
 ///
 /// # Errors
-/// As for [`write()`].
+/// Returns the errors of [`write()`].
 pub fn write_file(path: &Path, groups: &[(&str, &[Literal])]) -> Result<(), NpzError> {
     write(BufWriter::new(File::create(path)?), groups)
 }
@@ -422,7 +422,7 @@ fn write_array<W: Write + Seek>(
     array: &ArrayLiteral,
 ) -> io::Result<()> {
     let dims: Vec<u64> = array.dims().iter().map(|&d| d.cast_unsigned()).collect();
-    // As NumPy's `savez` does; past 4 GiB an entry needs the longer form.
+    // The options match NumPy's `savez`; past 4 GiB an entry needs the longer form.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .large_file(array.shape().num_bytes().is_none_or(|bytes| bytes >= 1 << 31));

@@ -24,8 +24,8 @@ pub(crate) enum Range {
     NotNegative,
     /// They are whole numbers from 0 to one less than this.
     Below(u64),
-    /// They count the turns of a loop: whole numbers below [`MOST_TURNS`], whatever the
-    /// kind of inputs, so that the loop ends.
+    /// They count the turns of a loop: integers below [`MOST_TURNS`] for all kinds of inputs,
+    /// so that the loop ends.
     Turns,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn of_parameters(module: &Module) -> Vec<Vec<Range>> {
     module.computation(entry).parameters().iter().map(of).collect()
 }
 
-/// Which element of a tuple, and which of that, down to an array.
+/// The path to an array in nested tuples: the index at each level.
 type Path = SmallVec<[usize; 2]>;
 
 fn leaf_paths(shape: &Shape, path: &mut Path, paths: &mut Vec<Path>) {
@@ -85,7 +85,7 @@ fn callers(module: &Module) -> Callers {
 /// The changes of the elements between the parameter and a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Form {
-    /// They were moved, nothing else.
+    /// They were only moved.
     Moved,
     /// They were scaled or added to, so that the meaning of a sign is unchanged.
     Scaled,
@@ -97,7 +97,7 @@ type Place = (InstId, Path, Form);
 /// Largest number of values visited for one array; uses further away are ignored.
 const MOST_SEEN: usize = 4096;
 
-/// Below this are the counters with which loops begin, and those that they go up to.
+/// The bound of the counters with which loops begin, and of their limits.
 pub(crate) const MOST_TURNS: u64 = 8;
 
 struct Search<'m> {
@@ -147,7 +147,7 @@ impl<'m> Search<'m> {
         let is_result = |&(&computation, _): &(&CompId, _)| {
             module.computation(computation).root() == Some(root)
         };
-        // A root is that of one computation, so the order of the map does not matter.
+        // A root belongs to one computation, so the order of the map does not matter.
         let Some((_, calls)) = callers.iter().find(is_result) else { return };
         for &call in calls {
             match module.op(call) {
@@ -280,7 +280,7 @@ impl<'m> Search<'m> {
     }
 }
 
-/// How far back operands are looked at.
+/// The most operands that are followed back.
 const DEPTH: usize = 16;
 
 fn size(dim: i64) -> u64 {
@@ -298,7 +298,7 @@ fn least_of(dims: &Dims, bound: impl Fn(usize) -> Option<u64>) -> Option<u64> {
     dims.iter().filter_map(|&dim| bound(extent(dim))).min()
 }
 
-/// Checks whether an instruction gives elements of this operand as they are, among others.
+/// Checks whether elements of this operand are unchanged in the instruction's result.
 fn moves(op: &Op, operand: usize) -> bool {
     match op {
         Op::Bitcast

@@ -13,10 +13,9 @@ use tilewright_ir::{ArrayShape, CompId, ElementType, Family, InstId, Module, Op,
 /// The roundings on the path to a value that has the most of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inexact {
-    /// The sum of the squares of what each rounding is off by at most, relative
-    /// to what is rounded.
+    /// The sum of the squares of the largest relative error of each rounding.
     pub variance: f64,
-    /// The largest of them: that of the coarsest type.
+    /// The largest of these errors: the error of the coarsest type.
     pub coarsest: f64,
 }
 
@@ -202,7 +201,7 @@ fn terms(module: &Module, id: InstId) -> f64 {
             summed.filter_map(size).map(|size| size as f64).product()
         }
         Op::Convolution(_) => of(1),
-        // No more than there are.
+        // At most the number of elements.
         _ => operands.iter().map(|&operand| elements(module, operand)).sum(),
     };
     terms.max(1.0)

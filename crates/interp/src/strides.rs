@@ -70,7 +70,7 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// As [`Nest::for_each`], stopping at the first error.
+    /// Like [`Nest::for_each`], but stops at the first error.
     pub(crate) fn try_for_each<E>(
         &self,
         start: [isize; N],
@@ -339,7 +339,7 @@ pub(crate) fn place(
     place_many(target, source, nest, &[start])
 }
 
-/// As [`place`], the same walk from several starts.
+/// Like [`place`], for the same walk from several starts.
 pub(crate) fn place_many(
     target: &mut Data,
     source: &Data,

@@ -25,7 +25,7 @@ use tilewright_ir::{ArrayLiteral, Data, Dims, ElementType, LiteralError, Native}
 
 use crate::strides::{Level, Nest, collect, extent, row_major};
 
-/// Why there is no such part.
+/// The reason why the part does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
     /// A dim that the array does not have.
@@ -33,10 +33,10 @@ pub enum ViewError {
     NoSuchDim {
         /// The dim.
         dim: usize,
-        /// How many dims there are.
+        /// The number of dims.
         rank: usize,
     },
-    /// One dim where two are needed.
+    /// One dim was given where two are needed.
     #[error("a diagonal lies between two dims, not in dim {dim} alone")]
     SameDim {
         /// The dim.
@@ -51,7 +51,7 @@ pub enum ViewError {
         start: usize,
         /// The one after the last.
         end: usize,
-        /// How many elements there are.
+        /// The number of elements.
         size: usize,
     },
     /// A step or a block of size 0.
@@ -63,9 +63,9 @@ pub enum ViewError {
     /// Another number of sizes or dims than the array has dims.
     #[error("{given} dims are given for an array of rank {rank}")]
     Rank {
-        /// How many are given.
+        /// The number given.
         given: usize,
-        /// How many dims there are.
+        /// The number of dims.
         rank: usize,
     },
     /// Not each dim once.
@@ -111,12 +111,12 @@ impl<'a> View<'a> {
         self.dims.iter().map(|dim| i64::try_from(dim.size).unwrap_or(i64::MAX)).collect()
     }
 
-    /// Returns how many dims there are.
+    /// Returns the number of dims.
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// Returns how many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         // Each is an element of an array that exists: the product fits, but
         // beside a 0 it need not.
@@ -136,7 +136,7 @@ impl<'a> View<'a> {
     /// Every `step`th of the elements `start..end` of a dim.
     ///
     /// # Errors
-    /// Returns an error if there is no such dim, it ends before `end`, or the step is 0.
+    /// Returns an error if the dim does not exist, it ends before `end`, or the step is 0.
     pub fn slice(
         &self,
         dim: usize,
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
     /// The sub-tensor at one place of a dim: all other dims.
     ///
     /// # Errors
-    /// Returns an error if there is no such dim or place.
+    /// Returns an error if the dim or place does not exist.
     pub fn index(&self, dim: usize, at: usize) -> Result<Self, ViewError> {
         let mut part = self.slice(dim, at, at.saturating_add(1), 1)?;
         part.dims.remove(dim);
@@ -195,7 +195,7 @@ impl<'a> View<'a> {
     /// Below the main diagonal, `offset` is negative. As NumPy's `diagonal`.
     ///
     /// # Errors
-    /// Returns an error if there are no such dims, or they are one.
+    /// Returns an error if the dims do not exist, or are the same.
     pub fn diagonal(&self, offset: isize, dim1: usize, dim2: usize) -> Result<Self, ViewError> {
         let (rows, columns) = (self.dim(dim1)?, self.dim(dim2)?);
         if dim1 == dim2 {
@@ -221,7 +221,7 @@ impl<'a> View<'a> {
     /// Returns the sub-tensors along a dim, one for each place in it.
     ///
     /// # Errors
-    /// Returns an error if there is no such dim.
+    /// Returns an error if the dim does not exist.
     pub fn sub_tensors(&self, dim: usize) -> Result<impl Iterator<Item = Self>, ViewError> {
         let size = self.dim(dim)?.size;
         let whole = self.clone();
@@ -232,7 +232,7 @@ impl<'a> View<'a> {
     /// rank 1, as sorting along a dim wants it.
     ///
     /// # Errors
-    /// Returns an error if there is no such dim.
+    /// Returns an error if the dim does not exist.
     pub fn strips(&self, dim: usize) -> Result<impl Iterator<Item = Self>, ViewError> {
         let along = self.dim(dim)?;
         let mut others = self.clone();
@@ -245,8 +245,8 @@ impl<'a> View<'a> {
         }))
     }
 
-    /// Returns the blocks of these sizes, in row-major order; those at the ends of dims are as
-    /// large as there is room.
+    /// Returns the blocks of these sizes, in row-major order; those at the ends of dims are
+    /// smaller if the dim ends within them.
     ///
     /// # Errors
     /// Returns an error if there is not one size for each dim, or one is 0.
@@ -305,7 +305,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// An odometer over dims that knows where it is in memory.
+/// An odometer over dims that tracks its position in memory.
 #[derive(Clone, Debug)]
 struct Places {
     dims: SmallVec<[Dim; 6]>,

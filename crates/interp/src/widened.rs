@@ -60,7 +60,7 @@ pub fn widened(module: &Module) -> Result<Verified, WidenError> {
 /// Returns a value with its floats widened as [`widened`] does; those in tuples, too.
 ///
 /// # Errors
-/// Returns an error if the text left a part of it out.
+/// Returns an error if the text left out a part of the literal.
 pub fn widened_literal(literal: &Literal) -> Result<Literal, LiteralError> {
     Ok(match literal {
         Literal::Array(array) => Literal::Array(widened_array(array)?),
@@ -95,7 +95,7 @@ fn widened_array(array: &ArrayLiteral) -> Result<ArrayLiteral, LiteralError> {
     ArrayLiteral::new(widened_type(array.element_type()), array.dims().iter().copied(), data)
 }
 
-/// Returns the type that stands for another in a widened module.
+/// Returns the type that replaces another one in a widened module.
 fn widened_type(element_type: ElementType) -> ElementType {
     match element_type {
         ElementType::F16 | ElementType::BF16 | ElementType::F32 => ElementType::F64,
@@ -206,7 +206,7 @@ impl Widening<'_> {
         shape.is_some_and(|shape| widened_type(shape.element_type) != shape.element_type)
     }
 
-    /// Checks whether the operand's elements, or those of the result, are widened.
+    /// Checks whether the elements of the operand or of the result are widened.
     fn touches_floats(&self, id: InstId) -> bool {
         self.is_widened(id) || self.module.operands(id).iter().any(|&o| self.is_widened(o))
     }

@@ -1,19 +1,18 @@
 //! Numbers modulo the prime 2^61 - 1, with marks.
 //!
-//! A word holds a residue in its low 61 bits and three marks above them. Marks
-//! are those of all operands together: [`UNSURE`], where the residue says nothing
-//! about what the program does over the reals (it passed a comparison, a quotient
-//! by zero, an infinity); [`OPAQUE`], where it passed a function that has no
-//! meaning here and is replaced by a random one; [`ROUNDED`], where it depends on
-//! a constant that is no simple number.
+//! A word holds a residue in its low 61 bits and three marks above them. A result has the marks
+//! of all its operands together. [`UNSURE`]: the residue tells nothing about the program over
+//! the reals (it passed a comparison, a quotient by zero, an infinity). [`OPAQUE`]: it passed a
+//! function that has no meaning here and is replaced by a random one. [`ROUNDED`]: it depends
+//! on a constant that is no simple number.
 
 /// The prime.
 pub(crate) const P: u64 = (1 << 61) - 1;
-/// The residue says nothing about reals.
+/// The residue tells nothing about reals.
 pub(crate) const UNSURE: u64 = 1 << 63;
 /// The residue passed a random function in place of a real one.
 pub(crate) const OPAQUE: u64 = 1 << 62;
-/// The residue depends on a constant that may stand for a number near it.
+/// The residue depends on a constant that may represent a number near it.
 pub(crate) const ROUNDED: u64 = 1 << 61;
 
 const MARKS: u64 = UNSURE | OPAQUE | ROUNDED;
@@ -95,7 +94,7 @@ const fn is_square(a: u64) -> bool {
     residue(power(a, (P - 1) / 2)) <= 1
 }
 
-/// Returns the root, for squares; of another element, that of its negative, marked. It keeps
+/// Returns the root of a square; for other elements, the marked root of the negative. It keeps
 /// products: `sqrt(a*b) = sqrt(a)*sqrt(b)`.
 pub(crate) const fn root(a: u64) -> u64 {
     power(a, 1 << 59) | if is_square(a) { 0 } else { OPAQUE }
@@ -117,7 +116,7 @@ pub(crate) const fn unsigned(value: u64) -> u64 {
     reduced((value & P) + (value >> 61))
 }
 
-/// Returns the whole number nearest to zero that the residue is one of.
+/// Returns the integer nearest to zero with this residue.
 pub(crate) const fn signed(a: u64) -> i64 {
     let residue = residue(a);
     if residue > P / 2 { (residue as i64) - (P as i64) } else { residue as i64 }

@@ -26,8 +26,8 @@ use crate::eval::elementwise::{Binary, Function, Kernel, Unary, convert_kernel, 
 /// The type under which elements of the field are kept, by their bits.
 pub(crate) const ELEMENT: ElementType = ElementType::F64;
 
-/// Returns the kernel of an op one of whose operands or whose result is of the field; `None`
-/// for any other, which is computed as it is.
+/// Returns the kernel of an op with an operand or result in the field; `None` for other ops,
+/// which are computed as usual.
 pub(crate) fn kernel(
     op: &Op,
     operands: &[ElementType],
@@ -69,8 +69,8 @@ fn both(f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Kernel {
     map2(move |a: f64, b: f64| f64::from_bits(f(a.to_bits(), b.to_bits())))
 }
 
-/// Quotients. What divides is often the same for a whole row, and its inverse takes
-/// a hundred products.
+/// Computes quotients. The divisor is often the same for a whole row, and its inverse takes a
+/// hundred products.
 fn quotients() -> Kernel {
     Box::new(|operands, lanes, out| {
         let mut last = (1, 1);

@@ -6,7 +6,7 @@ use tilewright_ir::{CompId, ElementType, Family, InstId, Op, Opcode, Shape, Veri
 
 use crate::eval::moves_only;
 
-/// How an instruction is computed.
+/// The way an instruction is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// By the ordinary evaluation, with the functions of the field.
@@ -98,12 +98,12 @@ pub(super) fn is_unsure(module: &Verified, id: InstId) -> bool {
     orders && of_floats || own_doubt(module, id) != Doubt::None
 }
 
-/// The reason why a result is unsure whatever its operands are.
+/// The reason why a result is unsure for all operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
     /// The result is not unsure.
     None,
-    /// Elements that are unsure, where it compares them.
+    /// It compares its operands, so unsure elements make it unsure.
     IfUnsure,
     /// It is unsure always.
     Always,
@@ -170,8 +170,8 @@ const fn is_equality(direction: Direction) -> bool {
     matches!(direction, Direction::Eq | Direction::Ne)
 }
 
-/// Checks whether an instruction does more with complex numbers than to move and to add them:
-/// the imaginary unit of the field is none.
+/// Checks whether an instruction does more with complex numbers than move and add them: the
+/// field has no imaginary unit.
 fn multiplies_complex(module: &Verified, id: InstId) -> bool {
     let is_complex = |id: InstId| any_array(module.shape(id), ElementType::is_complex);
     let opcode = module.opcode(id);

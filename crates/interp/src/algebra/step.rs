@@ -27,7 +27,7 @@ pub(crate) struct Field {
     doubts: Doubts,
     /// Constants, made once.
     constants: FxHashMap<InstId, Value>,
-    /// How many random functions with a state were called.
+    /// The number of calls of random functions with a state.
     calls: u64,
     /// The comparisons so far, if they are looked at.
     pub(crate) ties: Option<Ties>,
@@ -90,8 +90,8 @@ impl Evaluator<'_> {
         if doubt { mark(value, &self.ledger) } else { Ok(value) }
     }
 
-    /// Returns the operands, of a maximum or a minimum with its neutral init as one that leaves
-    /// nothing open: an infinity does, wherever else it stands.
+    /// Returns the operands. The constant init of a maximum or minimum loses its marks if it is
+    /// the neutral infinity, which leaves nothing open; in other places an infinity does.
     fn with_neutral_init(&self, id: InstId, mut operands: Operands) -> Outcome<Operands> {
         let Op::Reduce(attrs) = self.module.op(id) else { return Ok(operands) };
         let function = single_op(self.module, attrs.to_apply).map(|op| self.module.opcode(op));
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
         Ok(operands)
     }
 
-    /// Whether the result says nothing about reals.
+    /// Checks whether the result tells nothing about reals.
     fn doubts(&mut self, id: InstId, operands: &Operands) -> Outcome<bool> {
         if let Op::Conditional(_) = self.module.op(id) {
             return Ok(operands.first().is_some_and(is_unsure));
@@ -165,7 +165,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Evaluates an instruction that calls no computation as it is.
+    /// Evaluates an instruction that calls no computation with ordinary floats.
     fn as_floats(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
         let field = self.field.take();
         let shape = self.module.shape(id);
@@ -251,7 +251,7 @@ fn with_floats(value: Value, floats: Option<Value>) -> Value {
     }
 }
 
-/// Random elements; zeros where they are integers, which may be indices.
+/// Returns random elements; zeros for integers, which may be indices.
 fn random_data(kept: ElementType, len: usize, key: u64) -> Data {
     if kept == ELEMENT {
         let numbers = 0..u64::try_from(len).unwrap_or(u64::MAX);

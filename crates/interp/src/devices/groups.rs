@@ -39,7 +39,7 @@ impl Numbers {
         if channel.is_some() { Self::Partitions } else { Self::Replicas }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of devices with these numbers.
     fn count(self, all: Devices) -> usize {
         match self {
             Self::Replicas | Self::WholeReplicas => all.replicas,
@@ -69,7 +69,7 @@ impl Numbers {
         }
     }
 
-    /// Returns a number in the text, if it is one of these.
+    /// Returns a number of the text as an index, if it is valid.
     pub(crate) fn checked(self, number: i64, all: Devices) -> Outcome<usize> {
         let count = self.count(all);
         usize::try_from(number).ok().filter(|&number| number < count).ok_or_else(|| {
@@ -82,7 +82,8 @@ impl Numbers {
     }
 }
 
-/// Returns the devices that work together with `me`, in order; none where no group has it.
+/// Returns the devices that work together with `me`, in order; an empty list if no group has
+/// `me`.
 pub(crate) fn group(groups: &ReplicaGroups, numbers: Numbers, me: &Device) -> Outcome<Vec<usize>> {
     let lists = groups.lists().ok_or(Fault::Internal("its groups are malformed"))?;
     let mut mine = None;

@@ -1,4 +1,4 @@
-//! The devices that a module's collectives name, where its header says nothing: JAX states
+//! Finds the devices that a module's collectives name, if its header lists none: JAX states
 //! them beside the module, when it is compiled.
 
 use tilewright_ir::types::devices::ReplicaGroups;

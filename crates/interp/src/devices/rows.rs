@@ -4,7 +4,7 @@ use tilewright_ir::{ArrayLiteral, ArrayShape, Data, Literal, LiteralError, Shape
 
 use crate::lanes::append;
 
-/// Returns the shape of such rows: every array has one more dim, its first.
+/// Returns the shape with a row for each device: every array has one more dim, its first.
 pub fn shape_of_rows(shape: &Shape, devices: usize) -> Shape {
     match shape {
         Shape::Array(array) => {
@@ -22,7 +22,7 @@ pub fn shape_of_rows(shape: &Shape, devices: usize) -> Shape {
 /// Returns the value of each device.
 ///
 /// # Errors
-/// Returns an error if an array does not have so many rows.
+/// Returns an error if an array does not have this many rows.
 pub fn split_rows(value: &Literal, devices: usize) -> Result<Vec<Literal>, LiteralError> {
     let array = match value {
         Literal::Array(array) => array,

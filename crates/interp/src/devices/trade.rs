@@ -1,4 +1,4 @@
-//! How an evaluation hands values to other devices and takes theirs.
+//! Hands values of an evaluation to other devices and takes theirs.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ impl Evaluator<'_> {
         Ok(all)
     }
 
-    /// Hands operands to the devices that these pairs, source first, have for
-    /// this one, and takes what its own source hands out; `None` without one.
+    /// Hands operands to the devices that these pairs (source first) assign to this device, and
+    /// takes the values that its own source hands out; `None` without a source.
     pub(crate) fn pass(
         &mut self,
         id: InstId,
@@ -89,7 +89,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// Those of this device, by pairs of sources and targets.
+    /// Finds the peers of this device among pairs of sources and targets.
     pub(crate) fn of(
         pairs: &[(i64, i64)],
         numbers: Numbers,

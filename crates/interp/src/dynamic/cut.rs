@@ -15,7 +15,7 @@ use crate::limits::Ledger;
 use crate::strides::{Level, Nest, collect, extent, row_major};
 use crate::value::{Array, Value, num_bytes};
 
-/// Dims that are walked together: of which operand, and which.
+/// Dims that are walked together: the number of the operand, and of the dim.
 type Together = SmallVec<[(usize, usize); 4]>;
 
 pub(super) fn to_the_shortest(

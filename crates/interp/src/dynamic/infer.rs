@@ -1,5 +1,5 @@
-//! Which shape a result has at run time, op by op. Most ops infer it from their
-//! operands; those that are told it are below.
+//! Infers the shape of a result at run time, op by op. Most ops infer it from their operands;
+//! the ops with a declared shape are below.
 
 use tilewright_ir::ops::dims::{SliceDim, WindowDim};
 use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs};
@@ -48,7 +48,7 @@ pub(super) fn shape(module: &Verified, id: InstId, operands: &Operands) -> Outco
             given.check_window(&attrs.window)?;
             return given.by_rule();
         }
-        // A rule that is told the shape and not known above is an error.
+        // A rule that needs a declared shape and is not handled above is an error.
         _ => return given.by_rule(),
     };
     let element_type = declared.as_array().map(|array| array.element_type);
@@ -83,12 +83,12 @@ impl<'a> Given<'a> {
         Ok(retyped(inferred, self.module.shape(self.id)))
     }
 
-    /// Dims that nothing but their bound is known of are as large as that.
+    /// Returns the bounds as dims, for dims of which only the bound is known.
     fn bounds(&self) -> Outcome<Dims> {
         self.bounded(self.result()?.dims().into())
     }
 
-    /// Dims of the result, each of which has a size.
+    /// Checks that each dim of the result has a size.
     fn bounded(&self, dims: Dims) -> Outcome<Dims> {
         if dims.contains(&UNBOUNDED) {
             let shape = self.result()?;
@@ -213,8 +213,8 @@ impl<'a> Given<'a> {
         Ok(operand.into())
     }
 
-    /// How many windows a padded dynamic dim has is not agreed upon: XLA leaves
-    /// the padding out of account.
+    /// Checks that no padded dim is dynamic. The number of its windows is not agreed upon: XLA
+    /// ignores the padding.
     fn check_window(&self, window: &[WindowDim]) -> Outcome<()> {
         let declared = self.declared(0)?;
         let unclear = window.iter().enumerate().position(|(dim, window)| {

@@ -1,10 +1,9 @@
 //! Dims of a size known only at run time (`f32[<=8,3]`, `f32[?]`).
 //!
-//! A value has the dims that it has: never the elements between its size and
-//! the bound. So a dynamic instruction is evaluated as a static one of the
-//! shapes that its operands turn out to have, and all that is done here is to
-//! say which shape its result then has. Where that is not certain, it is an
-//! error that says so.
+//! A value has its actual dims, without the elements between its size and the bound. A dynamic
+//! instruction is therefore evaluated as a static one with its operands' actual shapes, and
+//! this module only infers the shape of the result. If that is not certain, it returns an error
+//! that says so.
 
 mod cut;
 mod infer;
@@ -20,15 +19,15 @@ use crate::eval::{Operands, unsupported};
 use crate::limits::Ledger;
 use crate::value::Value;
 
-/// Checks whether an instruction's result depends on sizes known only at run time. Those that
-/// hand values on need not know.
+/// Checks whether an instruction's result depends on sizes known only at run time. Instructions
+/// that only pass values on need no such check.
 pub(crate) fn is_dynamic(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
     if opcode.takes_values_whole() {
         return false;
     }
     let has_dynamic = |id: InstId| any_dynamic(module.shape(id));
-    // Their sizes are values, whatever is declared.
+    // Their sizes are values, regardless of the declared shape.
     matches!(opcode, Opcode::SetDimensionSize | Opcode::DynamicReshape)
         || has_dynamic(id)
         || module.operands(id).iter().any(|&operand| has_dynamic(operand))

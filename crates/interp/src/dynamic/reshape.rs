@@ -15,7 +15,7 @@ use crate::eval::unsupported;
 pub(super) fn dims(from: &ArrayShape, actual: &[i64], to: &ArrayShape) -> Outcome<Dims> {
     let pieces = match (from.num_elements(), to.num_elements()) {
         (Some(have), Some(want)) if have == want && have > 0 => pieces(from.dims(), to.dims()),
-        // Unbounded or empty dims have no boundaries in common that say much.
+        // Unbounded or empty dims share no useful boundaries.
         _ => vec![(0..from.rank(), 0..to.rank())],
     };
     let mut dims = Dims::from(to.dims());

@@ -1,5 +1,4 @@
-//! Ops that begin and end apart from each other. What they compute, they
-//! compute when they begin.
+//! Evaluates ops that begin and end apart from each other. The start computes the result.
 
 use tilewright_ir::ops::control::{AsyncAttrs, CopyStartAttrs};
 use tilewright_ir::{Data, Shape};

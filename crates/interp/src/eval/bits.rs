@@ -28,7 +28,7 @@ fn mask(element_type: ElementType) -> u8 {
     u8::MAX >> (u8::BITS - element_type.bits().clamp(1, 8))
 }
 
-/// Returns the bytes that store elements of a byte each, one by one.
+/// Returns the bytes that store elements of one byte each, in order.
 fn stored_bytes(data: &Data) -> Outcome<Box<dyn Iterator<Item = u8> + '_>> {
     Ok(match data {
         Data::Pred(v) => Box::new(v.iter().map(|&x| u8::from(x))),

@@ -32,7 +32,7 @@ pub(super) fn device_id(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 struct Joined {
     /// The operands of each, in the order of the group.
     operands: Vec<Vec<Value>>,
-    /// Which of them this device is.
+    /// The number of this device among them.
     me: usize,
 }
 
@@ -64,7 +64,7 @@ fn shapes(shape: &Shape) -> Outcome<Vec<&ArrayShape>> {
     }
 }
 
-/// One value as it is where the shape is one array, several as a tuple.
+/// Returns one value as it is if the shape is one array, several as a tuple.
 fn together(shape: &Shape, mut values: Vec<Value>) -> Value {
     match (shape, values.pop()) {
         (Shape::Tuple(_), last) => tuple(values.into_iter().chain(last)),
@@ -116,7 +116,7 @@ pub(super) fn all_reduce(cx: &mut Cx<'_, '_>, attrs: &AllReduceAttrs) -> Outcome
     })
 }
 
-/// Its result is that of the whole op: nothing is left for the end.
+/// The start computes the result of the whole op: nothing is left for the end.
 pub(super) fn all_reduce_start(cx: &mut Cx<'_, '_>, attrs: &AllReduceAttrs) -> Outcome<Value> {
     all_reduce(cx, attrs)
 }
@@ -224,7 +224,7 @@ pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &GroupAttrs) -> Outcome<Valu
     })
 }
 
-/// Rows of the first dim go to the places that their sender says.
+/// Rows of the first dim go to the places that their sender names.
 ///
 /// Operands: input, output, then for each device of the group (or several in a
 /// row for each): where in the input its rows begin, how many they are, where

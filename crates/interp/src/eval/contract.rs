@@ -335,7 +335,7 @@ impl ConvPlan {
         Ok((plan, charges))
     }
 
-    /// Where a group of output features finds its part of the input.
+    /// Returns the offset of the input that a group of output features reads.
     fn group_start(&self, group: usize, strides: &[isize]) -> isize {
         let group = group.cast_signed();
         if self.batch_groups > 1 {

@@ -40,7 +40,7 @@ fn as_f64(array: &Array) -> Outcome<Vec<f64>> {
     }
 }
 
-/// Wide elements as those of the result, or of one of the results.
+/// Converts wide elements to the type of the result, or of one of the results.
 pub(super) fn rounded(cx: &Cx<'_, '_>, result: usize, values: &Data) -> Outcome<Value> {
     let wide = match values {
         Data::C128(_) => ElementType::C128,

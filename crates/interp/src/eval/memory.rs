@@ -20,8 +20,7 @@ use crate::value::Value;
 
 const OUT_OF_RANGE: Fault = Fault::Internal("an address is out of range");
 
-/// Elements go to memory as the one layout says and are read back as the other
-/// says.
+/// Writes elements to memory in one layout and reads them back in the other.
 pub(super) fn bitcast(cx: &Cx<'_, '_>, from: &ArrayShape, to: &ArrayShape) -> Outcome<Value> {
     check_packing(from, to)?;
     let allocation = cx.allocate_result()?;
@@ -47,7 +46,7 @@ fn check_packing(from: &ArrayShape, to: &ArrayShape) -> Outcome<()> {
 struct Memory {
     element_type: ElementType,
     data: Data,
-    /// Which of the elements are known.
+    /// For each element whether it is known.
     known: Vec<bool>,
     charges: Vec<Charge>,
 }
@@ -84,7 +83,8 @@ impl Memory {
         if from == to {
             return Ok(self);
         }
-        // As bytes, as elements, and whether each of at least 1 bit is known.
+        // Three bytes for each: as bytes, as elements, and whether each of at least 1 bit is
+        // known.
         let bytes = (from.bytes() as usize).saturating_mul(3);
         let bits = from.storage_bits() as usize;
         self.charges.push(cx.scratch(bytes.saturating_add(bits), self.data.len())?);
@@ -190,7 +190,7 @@ fn known_padding(shape: &ArrayShape) -> Outcome<Option<(&Padding, Data)>> {
     }
 }
 
-/// Returns an element of padding; none where nothing may be assumed of it.
+/// Returns an element of padding; `None` if nothing may be assumed about it.
 fn padding_value(value: PaddingValue, element_type: ElementType) -> Outcome<Option<Data>> {
     let has_bounds = element_type.is_integer();
     let (number, from) = match value {
@@ -208,7 +208,7 @@ fn padding_value(value: PaddingValue, element_type: ElementType) -> Outcome<Opti
             let infinity = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
             (Data::F64(vec![infinity]), ElementType::F64)
         }
-        // Whether the least float is finite is not said.
+        // XLA does not specify whether the least float is finite.
         PaddingValue::Lowest
         | PaddingValue::Highest
         | PaddingValue::MinusInfinity

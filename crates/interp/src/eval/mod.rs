@@ -52,7 +52,7 @@ pub(crate) type Operands = SmallVec<[Value; 4]>;
 pub(crate) struct Cx<'e, 'm> {
     pub(crate) evaluator: &'e mut Evaluator<'m>,
     pub(crate) id: InstId,
-    /// The shape of the result: as declared, or what it is at run time.
+    /// The shape of the result: as declared, or as known at run time.
     pub(crate) shape: &'e Shape,
     pub(crate) operands: Operands,
 }
@@ -139,8 +139,8 @@ impl<'e, 'm> Cx<'e, 'm> {
         Ok(allocation)
     }
 
-    /// Returns the result, if it has no elements: nothing is to be computed then, and sizes,
-    /// whose product need not fit 64 bits beside a 0, are not multiplied.
+    /// Returns the result if it has no elements. Then there is nothing to compute, and sizes,
+    /// whose product may exceed 64 bits beside a 0, are not multiplied.
     pub(crate) fn empty_result(&self) -> Outcome<Option<Value>> {
         let allocation = self.allocate(self.array_shape()?)?;
         if allocation.len > 0 {

@@ -1,10 +1,9 @@
 //! Random numbers.
 //!
-//! `rng-bit-generator` yields the bits that XLA's expansion of it yields. The
-//! numbers of `rng` are not specified: here they are those of a generator that
-//! begins anew with every evaluation, so that it gives the same results each
-//! time. `rng-get-and-update-state` counts from the number that XLA:CPU counts
-//! from, each instruction by itself.
+//! `rng-bit-generator` yields the same bits as XLA's expansion of it. The numbers of `rng` are
+//! not specified: here they come from a generator that starts anew with every evaluation, so
+//! that the results are reproducible. `rng-get-and-update-state` counts from the same number as
+//! XLA:CPU, each instruction by itself.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};

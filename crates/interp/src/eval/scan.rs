@@ -58,7 +58,7 @@ pub(super) fn scan(cx: &mut Cx<'_, '_>, attrs: &ScanAttrs) -> Outcome<Value> {
     }
 }
 
-/// Returns how many steps there are: the size of the dim, in the arrays or, without any, in the
+/// Returns the number of steps: the size of the dim, in the arrays or, without any, in the
 /// results.
 fn length(cx: &Cx<'_, '_>, arrays: &[&Array], results: usize, dim: usize) -> Outcome<usize> {
     let mut sizes = arrays.iter().map(|array| array.dims().get(dim).copied());
@@ -84,7 +84,7 @@ fn slice(cx: &Cx<'_, '_>, array: &Array, dim: usize, at: usize) -> Outcome<Value
     slab.reshaped(&dims).map(Value::Array)
 }
 
-/// Dims with one of them of size 1.
+/// Returns the dims with one of them set to size 1.
 fn with_dim(dims: &[i64], dim: usize) -> Vec<i64> {
     let mut dims = dims.to_vec();
     if let Some(size) = dims.get_mut(dim) {

@@ -1,8 +1,8 @@
 //! Windows, tap by tap: for each element of the window, which outputs it
 //! contributes to and which inputs it then reads.
 //!
-//! Along one dim both are arithmetic progressions, whatever strides, dilations
-//! and padding there are; that makes every tap a strided loop over arrays.
+//! Along one dim both are arithmetic progressions, with any strides, dilations and padding, so
+//! every tap is a strided loop over arrays.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::strides::{Level, extent};
 /// inside the input (and not in a hole of a dilated one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tap {
-    /// Which element of the kernel it is, reversal considered.
+    /// The number of the element of the kernel, after a reversal.
     pub(super) number: usize,
     /// The first output.
     pub(super) output: usize,
@@ -40,8 +40,8 @@ impl Tap {
 /// The taps of one dim.
 pub(super) type Taps = Vec<Tap>;
 
-/// Returns the taps of one dim that reach the input at all, in the window's order, and the
-/// memory they take.
+/// Returns the taps of one dim that reach the input, in the window's order, and the memory they
+/// take.
 pub(super) fn taps(
     cx: &Cx<'_, '_>,
     window: &WindowDim,
@@ -90,7 +90,7 @@ fn tap(window: &WindowDim, number: i64, input: i64, output: i64) -> Option<Tap> 
     let first = div_ceil(-offset, stride).max(0);
     let last = (i128::from(input - 1) * dilation - offset).div_euclid(stride);
     let last = last.min(i128::from(output - 1));
-    // Every so many outputs, one does not fall into a hole.
+    // One output in every `step` does not fall into a hole.
     let step = dilation / gcd(stride, dilation);
     let candidates = first..=last.min(first + step - 1);
     let first = candidates.into_iter().find(|o| (o * stride + offset).rem_euclid(dilation) == 0)?;

@@ -14,7 +14,7 @@ use crate::dynamic::{admits, admits_dims, shape_of};
 use crate::error::{Fault, Outcome};
 use crate::value::Value;
 
-/// The frontend attribute that says who sends to whom.
+/// The frontend attribute that lists who sends to whom.
 const PAIRS: &str = "_xla_send_recv_source_target_pairs";
 
 /// Returns the host's infeed data, in the requested shape, and a token.
@@ -155,8 +155,8 @@ fn channel(attrs: &TransferAttrs) -> Outcome<i64> {
     attrs.channel_id.ok_or(unsupported("it has no channel_id"))
 }
 
-/// With whom this device deals over the channel of an instruction: itself,
-/// where it is the only one.
+/// Returns the devices with which this device communicates over the channel of an instruction;
+/// a single device communicates with itself.
 fn peers(cx: &Cx<'_, '_>) -> Outcome<Peers> {
     let Some(pairs) = pairs(cx, cx.id)? else {
         let device = &cx.evaluator.device;

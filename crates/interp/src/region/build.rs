@@ -10,7 +10,7 @@ use crate::eval::elementwise::kernel;
 use crate::eval::fold::FoldShape;
 
 impl Region {
-    /// Returns the kernels of some instructions, of which `needed` are wanted outside.
+    /// Builds the kernels of some instructions; the values of `needed` are used outside.
     pub(crate) fn new(
         module: &Verified,
         members: &[InstId],
@@ -85,8 +85,8 @@ impl Region {
         self
     }
 
-    /// Outputs that may be written where an input lies: each block of it is read
-    /// before that of the output is written.
+    /// Returns the outputs that may overwrite an input: each block of the input is read before
+    /// the block of the output is written.
     fn in_place(&self) -> Vec<(usize, usize)> {
         let mut read: Vec<(usize, ElementType)> = Vec::new();
         let mut pairs = Vec::new();

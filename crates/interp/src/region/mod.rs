@@ -1,12 +1,11 @@
 //! Chains of elementwise ops, run a block of lanes at a time.
 //!
-//! The *lanes* of arrays are their elements in row-major order. Elementwise ops
-//! on as many lanes each form a region: a list of kernels over registers of one
-//! block, so that what one op hands the next stays in the fastest memory, and
-//! only what others need is written to arrays. What is only reduced is folded
-//! block by block, and is never there as a whole. Reshapes within a region change
-//! nothing, broadcasts into it are read where they lie. Blocks do not depend on
-//! each other: any number of threads computes the same.
+//! The *lanes* of arrays are their elements in row-major order. Elementwise ops with equally
+//! many lanes form a region: a list of kernels over registers of one block. Intermediate values
+//! stay in the fastest memory, and only values needed outside are written to arrays. A value
+//! that is only reduced is folded block by block and never exists as a whole. Reshapes within a
+//! region change nothing, and broadcasts into it are read in place. Blocks do not depend on
+//! each other, so any number of threads computes the same.
 
 mod build;
 mod parts;
@@ -43,7 +42,7 @@ pub(crate) struct Region {
     registers: Vec<ElementType>,
     /// The values that are written.
     pub(crate) outputs: Vec<Output>,
-    /// Inputs, each with an output that may be written where it lies.
+    /// Inputs, each with an output that may overwrite it.
     pub(crate) in_place: Vec<(usize, usize)>,
     /// The values that are reduced.
     pub(crate) folds: Vec<Reduction>,
@@ -57,7 +56,7 @@ pub(crate) struct Input {
     how: Reading,
 }
 
-/// How an array from outside is read.
+/// The way an array from outside is read.
 enum Reading {
     /// Lane by lane.
     Lanes,
@@ -134,9 +133,8 @@ impl Region {
         lanes.min(self.lanes).max(1)
     }
 
-    /// Computes the outputs into `out`, which has as many lanes of each, and
-    /// the reductions into `folds`, of what the inputs are, in the order of
-    /// [`Region::inputs`].
+    /// Computes the outputs into `out`, which has the lanes of each output, and the reductions
+    /// into `folds`. The inputs are in the order of [`Region::inputs`].
     pub(crate) fn run(
         &self,
         inputs: &[Feed<'_>],

@@ -1,4 +1,4 @@
-//! How a computation is divided into regions.
+//! Divides a computation into regions.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{InstId, Verified};
@@ -21,10 +21,10 @@ pub(crate) enum Piece {
 
 /// Divides instructions in order into regions and others.
 ///
-/// A reduction of a member may be a member too; all of a region are of the same
-/// dims. A region stays open, for instructions of as many lanes, until another
-/// instruction needs a value of it: whatever a member needs stands before the
-/// last member, and whatever needs a member stands after it.
+/// Divides instructions into regions. A reduction of a member may be a member too; all
+/// reductions of a region reduce the same dims. A region stays open, for instructions with the
+/// same number of lanes, until another instruction needs a value of it: operands of a member
+/// stand before the last member, and users of a member stand after it.
 pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
     let mut groups: Vec<Vec<InstId>> = Vec::new();
     let mut fold_of: FxHashMap<usize, FoldShape> = FxHashMap::default();
@@ -62,7 +62,7 @@ pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
         group_of.insert(id, group);
         fold.and_then(|fold| fold_of.insert(group, fold));
     }
-    // Broadcasts by themselves gain nothing.
+    // A region of broadcasts alone gains nothing.
     let computes = |&id: &InstId| matches!(role(module, id), Some(Role::Compute));
     group_of.retain(|_, &mut group| groups[group].iter().any(computes));
     in_order(order, groups, &group_of)
@@ -92,7 +92,8 @@ fn candidate(module: &Verified, id: InstId) -> Option<usize> {
     role(module, id).map(|_| lanes)
 }
 
-/// A reshape, and whatever else only names lanes, is free where it stands alone.
+/// Checks whether an instruction joins a region. A reshape, and other ops that only rename
+/// lanes, are free by themselves.
 fn joins(
     module: &Verified,
     id: InstId,
@@ -109,7 +110,7 @@ fn joins(
     }
 }
 
-/// Checks whether a reduction is of what a region computes.
+/// Checks whether a reduction reads a value that a region computes.
 fn folds(
     module: &Verified,
     id: InstId,

@@ -1,4 +1,4 @@
-//! Calls that say where or how a value lies, and compute nothing.
+//! Evaluates calls that only annotate a value, such as its placement.
 
 use crate::error::Outcome;
 use crate::eval::{Cx, unsupported};

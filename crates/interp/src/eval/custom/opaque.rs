@@ -1,8 +1,8 @@
-//! Calls of which nothing is known, as one deterministic function each.
+//! Evaluates calls of unknown functions, each as one deterministic function.
 //!
-//! To compare two programs it is enough that a call gives the same where it is given the
-//! same. Its results depend on its target, its options, every integer among its operands
-//! to the bit, and smoothly on the floats: rounding before it stays rounding after it.
+//! To compare two programs it is enough that a call returns equal results for equal operands.
+//! Its results depend on its target, its options, every bit of its integer operands, and
+//! smoothly on the floats: a rounding error before it stays a rounding error after it.
 
 use std::hash::{Hash as _, Hasher as _};
 

@@ -49,15 +49,15 @@ fn eliminate(a: &mut [Number], rows: usize, columns: usize) -> Vec<(usize, bool)
     swaps
 }
 
-/// Returns the first row from `k` on whose element in column `k` is largest; of a complex
-/// number that is the sum of its parts' sizes, as LAPACK has it.
+/// Returns the first row from `k` on with the largest element in column `k`; the size of a
+/// complex number is the sum of its parts' sizes, as in LAPACK.
 fn largest(a: &[Number], rows: usize, columns: usize, k: usize) -> usize {
     let size = |row: usize| a[row * columns + k].l1_norm();
     (k + 1..rows).fold(k, |best, row| if size(row) > size(best) { row } else { best })
 }
 
-/// `potrf`: one triangle becomes the factor, the other stays as it is; and the
-/// first leading part that is not positive definite (0 if all are).
+/// Evaluates `potrf`: one triangle becomes the factor, the other stays as it is. The second
+/// result is the first leading part that is not positive definite (0 if all are).
 pub(super) fn positive_definite(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     let lower = option(cx, "uplo")? == 'L';
     let _scratch = scratch(cx)?;

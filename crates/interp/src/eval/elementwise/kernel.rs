@@ -5,9 +5,8 @@ use tilewright_ir::{Data, ElementType, Native};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::value::{map_data, with_data};
 
-/// Computes as many lanes as the second argument says, from the first that many
-/// elements of each operand, and leaves them as all there is in the result.
-/// Several threads may run it at once.
+/// A kernel computes the number of lanes in the second argument from the first elements of each
+/// operand, and replaces the content of the result. Several threads may run it at once.
 pub(crate) type Kernel = Box<dyn Fn(&[&Data], usize, &mut Data) -> Outcome<()> + Send + Sync>;
 
 /// Returns the first `lanes` elements of an operand.
@@ -74,7 +73,7 @@ pub(crate) fn empty(element_type: ElementType, room: usize) -> Data {
     })
 }
 
-/// Returns the first element, `count` times; nothing if there is none.
+/// Returns the first element, `count` times; no elements if there is none.
 pub(crate) fn repeat(data: &Data, count: usize) -> Data {
     map_data!(data, values => {
         values.first().map_or_else(Vec::new, |&value| vec![value; count])

@@ -108,7 +108,7 @@ fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
     apply_op(cx, cx.module().op(cx.id))
 }
 
-/// Returns the sum of two operands of the shape of the result, whatever the instruction is.
+/// Returns the sum of two operands in the shape of the result, for any instruction.
 pub(crate) fn sum(cx: &Cx<'_, '_>) -> Outcome<Value> {
     apply_op(cx, &Op::Add)
 }
@@ -135,7 +135,7 @@ pub(super) fn unary(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     apply(cx)
 }
 
-/// Computed as exactly as the type allows, whatever was asked for.
+/// Computes as exactly as the type allows, regardless of the requested accuracy.
 pub(super) fn approximate(cx: &mut Cx<'_, '_>, _attrs: &AccuracyAttrs) -> Outcome<Value> {
     apply(cx)
 }
@@ -181,7 +181,7 @@ pub(super) fn reduce_precision(
     apply(cx)
 }
 
-/// A conversion to the type that the operand has moves nothing.
+/// Converts elements. A conversion to the operand's own type moves nothing.
 pub(super) fn convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     if cx.array(0)?.element_type() == cx.array_shape()?.element_type {
         return cx.take(0);

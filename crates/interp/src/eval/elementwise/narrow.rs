@@ -2,9 +2,9 @@
 //! where each is exact, rounded once; integers narrower than a byte in the byte
 //! that stores them, wrapped.
 //!
-//! Everything goes through [`around`], which converts operands and results a
-//! block at a time. What looks at an integer's width (shifts to the right,
-//! counts of bits, upper halves) has kernels of its own.
+//! Everything goes through [`around`], which converts operands and results a block at a time.
+//! Functions that depend on an integer's width (shifts to the right, counts of bits, upper
+//! halves) have kernels of their own.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub(crate) fn small_format(element_type: ElementType) -> Option<Format> {
     Format::of(element_type).filter(|_| element_type.bits() <= 8)
 }
 
-/// Returns the numbers that all bytes stand for; NaN has no payload here.
+/// Returns the numbers that all bytes represent; NaN has no payload here.
 pub(super) fn decoded(format: Format) -> [f64; 256] {
     let mut table = [0.0; 256];
     for (value, bits) in table.iter_mut().zip(0..=u8::MAX) {
@@ -158,7 +158,7 @@ pub(super) fn unary(f: Unary, element_type: ElementType) -> Option<Kernel> {
     }
 }
 
-/// As [`unary`], of two operands.
+/// Like [`unary`], for two operands.
 pub(super) fn binary(f: Binary, element_type: ElementType) -> Option<Kernel> {
     let int = narrow_int(element_type)?;
     match f {
@@ -169,7 +169,7 @@ pub(super) fn binary(f: Binary, element_type: ElementType) -> Option<Kernel> {
     }
 }
 
-/// How many elements are converted at a time.
+/// The number of elements converted at a time.
 const BLOCK: usize = 1024;
 
 /// A type and the one in which it is computed.
@@ -180,7 +180,7 @@ pub(super) struct By {
 }
 
 impl By {
-    /// A type as it is usually computed.
+    /// Returns the wider type in which a type is usually computed.
     pub(super) fn usual(element_type: ElementType) -> Self {
         Self { element_type, wide: wide(element_type) }
     }

@@ -56,8 +56,8 @@ pub(super) fn reduce(element_type: ElementType, exponent: i64, mantissa: i64) ->
     }
 }
 
-/// Rounds the bits of a number to nearest even; what is too large becomes
-/// infinite, what would be denormal becomes zero, NaN stays.
+/// Rounds the bits of a number to nearest even. Too large numbers become infinite, denormal
+/// ones zero, NaN stays.
 fn rounded(bits: u64, from: Format, to: Format) -> u64 {
     let size = bits & (from.sign() - 1);
     if size > from.infinity() {
