@@ -47,7 +47,7 @@ pub(crate) fn infeed(path: Option<&Path>) -> Result<Vec<Literal>, Error> {
     path.map_or(Ok(Vec::new()), tilewright::read_infeed)
 }
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Debug)]
 pub(crate) enum Output {
     Stdout,
@@ -63,8 +63,8 @@ impl Output {
         }
     }
 
-    /// Returns the form in which a module goes there: the one asked for, else that of the
-    /// file's name.
+    /// Returns the form in which a module is written there: the requested one, or else that of
+    /// the file's name.
     pub(crate) fn form(&self, asked: Option<Emit>) -> Result<Emit, Error> {
         match (asked, self) {
             (Some(emit), _) => Ok(emit),
@@ -73,7 +73,7 @@ impl Output {
         }
     }
 
-    /// Writes it all. A file is replaced at once or not at all.
+    /// Writes all bytes. A file is replaced at once or not at all.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
         match self {
             Self::Stdout => to_stdout(bytes),
@@ -84,13 +84,13 @@ impl Output {
     }
 }
 
-/// Writes a file under another name and then gives it its own, so that nobody
-/// sees half of it. What is no plain file (a pipe, `/dev/null`) is written to.
+/// Writes a file under another name and then renames it, so that no reader sees a partial file.
+/// Anything but a plain file (a pipe, `/dev/null`) is written directly.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.metadata().is_ok_and(|meta| !meta.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);
     }
-    // A link stays a link: what it points to is replaced.
+    // A link stays a link: its target is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
     let (temporary, mut file) = create_beside(&path, name)?;
@@ -136,13 +136,13 @@ pub(crate) fn to_stdout(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes to stderr, where there is nobody left to tell if that fails.
+/// Writes to stderr. If that fails, the error cannot be reported.
 pub(crate) fn to_stderr(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Tells of what went well but not as might be expected, a line each.
+/// Warns of unexpected results that are no errors, a line each.
 pub(crate) fn warn(warnings: &[String]) {
     to_stderr(&warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>());
 }

@@ -1,4 +1,4 @@
-//! A line on stderr that tells how far long work is.
+//! Shows the progress of long work in a line on stderr.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -20,12 +20,12 @@ pub(crate) struct Watched<'a> {
 
 /// Shorter work is not reported.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the line on a terminal is rewritten.
+/// The time between updates of the line on a terminal.
 const REFRESH: Duration = Duration::from_secs(1);
-/// How often a line is added where stderr is no terminal.
+/// The time between lines if stderr is no terminal.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// Does work, and meanwhile writes what `line` says of its progress, if it says anything.
+/// Does work, and meanwhile writes the text of `line` about its progress, if there is one.
 pub(crate) fn shown<T>(
     mut line: impl FnMut() -> Option<String> + Send,
     work: impl FnOnce() -> T,
@@ -56,7 +56,7 @@ pub(crate) fn shown<T>(
         let result = work();
         drop(end);
         if let Ok(teller) = teller {
-            // It cannot fail, and there would be nothing to do.
+            // The thread cannot fail, and an error could not be handled.
             let _ = teller.join();
         }
         result
@@ -99,7 +99,7 @@ fn of_evaluation(watched: &Watched<'_>) -> String {
 /// The progress of an optimisation.
 #[derive(Default)]
 pub(crate) struct Passes {
-    /// How many passes changed the module, and the last of these.
+    /// The number of passes that changed the module, and the last of them.
     changed: Mutex<(u64, &'static str)>,
 }
 

@@ -18,5 +18,5 @@ pub(crate) fn outputs<'a>(prefix: &str, results: impl IntoIterator<Item = &'a Li
     text
 }
 
-/// How many elements of an output are shown.
+/// The number of elements of an output that are shown.
 const SHOWN: usize = 16;

@@ -46,7 +46,7 @@ impl ProtoError {
         Self { path: String::new(), instruction: None, message: message.into(), help: help.into() }
     }
 
-    /// A number that stands for nothing here.
+    /// Returns the error for a number without a meaning here.
     pub(crate) fn unknown(what: &str, number: impl fmt::Display) -> Self {
         Self::with_help(
             format!("there is no {what} {number}"),
@@ -96,7 +96,7 @@ impl<T> Within<T> for Result<T, ProtoError> {
     }
 }
 
-/// Reads every element of a repeated field, and says which one is wrong.
+/// Reads every element of a repeated field; an error names the wrong one.
 pub(crate) fn each<'a, T: 'a, U, C: FromIterator<U>>(
     field: &str,
     elements: impl IntoIterator<Item = &'a T>,

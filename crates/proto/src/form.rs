@@ -1,13 +1,12 @@
-//! Which message some bytes are.
+//! Recognises the message type of bytes.
 
 use crate::wire::fields;
 
 /// Checks whether bytes are a module in binary form rather than text.
 ///
-/// The messages begin with a string or a message, and what tells one field
-/// from the next are control characters, which text does not have; it may
-/// begin with the same byte, an empty line. Damaged messages are taken for
-/// messages, so that what is wrong with them can be said.
+/// The messages begin with a string or a message, and fields are separated by control
+/// characters, which text does not have; text may begin with the same byte, an empty line.
+/// Damaged messages count as messages, so that their errors can be reported.
 ///
 /// ```
 /// assert!(tilewright_proto::looks_like_proto(b"\x0a\x01m\x12\x04main\x1a"));

@@ -50,9 +50,9 @@ fn decode_array(shape: &ArrayShape, proto: LiteralProto) -> Result<ArrayLiteral,
         .map_err(|error| ProtoError::new(error.to_string()))
 }
 
-/// For each position in row-major order, where the element lies in a buffer of
-/// nothing but the elements; `None` if that is the same order. The caller has
-/// seen that there are as many elements, so the list is no longer than they.
+/// Returns for each position in row-major order the place of the element in a buffer without
+/// padding; `None` if that is the same order. The caller has checked the number of elements, so
+/// the list is not longer than they are.
 fn physical_positions(shape: &ArrayShape, count: usize) -> Result<Option<Vec<usize>>, ProtoError> {
     let Some(layout) = &shape.layout else { return Ok(None) };
     // Tiles and padding are how devices store it, not how it is written.
@@ -167,8 +167,8 @@ pub(crate) fn encode(literal: &Literal, shape: &Shape) -> Result<LiteralProto, P
     Ok(proto)
 }
 
-/// Values take whole bytes, whatever the instruction's layout packs them to;
-/// XLA refuses a literal that says otherwise.
+/// Removes the packing of a layout: values take whole bytes, and XLA refuses a literal with a
+/// packed layout.
 fn unpack(shape: &mut ShapeProto) {
     if let Some(layout) = &mut shape.layout {
         layout.element_size_in_bits = 0;

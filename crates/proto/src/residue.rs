@@ -1,8 +1,8 @@
 //! Keeps the parts of a message that the schema does not declare, and puts them back.
 //!
-//! **Residue.** Fields that are not declared in `proto/hlo.proto`, from a newer
-//! XLA or without a place in the ir, are cut out of a message as a message of
-//! their own, nested where they were nested:
+//! **Residue.** Fields that are not declared in `proto/hlo.proto`, from a newer XLA or without
+//! a place in the ir, are cut out of a message into a message of their own, with the same
+//! nesting:
 //!
 //! ```text
 //! {name: "add"  metadata: {op_name: "f"  ?200: 7}  ?300: "new"}
@@ -17,8 +17,8 @@
 //!                       residue: {tiles: {count: 2  element: {index: 1  residue: {?200: 7}}}}
 //! ```
 //!
-//! It is put back where the message, written anew, has as many elements; what
-//! belonged to the elements of another list is dropped.
+//! It is put back if the newly written message has as many elements; the residue of a list with
+//! another length is dropped.
 
 use smallvec::SmallVec;
 
@@ -81,7 +81,7 @@ struct Elements {
 }
 
 impl Elements {
-    /// Those of one field.
+    /// Returns the elements of one field.
     fn of(lists: &mut SmallVec<[Self; 2]>, number: u32) -> &mut Self {
         let at = lists.iter().position(|elements| elements.number == number);
         let at = at.unwrap_or_else(|| {
@@ -236,7 +236,7 @@ mod tests {
     const INNER: &[(u32, Known)] = &[(1, Leaf)];
     const OUTER: &[(u32, Known)] = &[(1, Leaf), (2, Message(INNER)), (5, Repeated(INNER))];
 
-    /// By the encoding's specification: a key is number << 3 | wire type.
+    /// The encoding's specification defines a key as number << 3 | wire type.
     #[test]
     fn residue_is_what_is_unknown_at_every_level() {
         // 1: 5, 2: {1: 6, 9: 7}, 3: fixed32, 4: "x"

@@ -15,7 +15,7 @@ pub(crate) struct Field<'a> {
     pub(crate) varint: Option<u64>,
     /// Its bytes, if it is a string, bytes, a message or packed.
     pub(crate) payload: Option<&'a [u8]>,
-    /// All of it, number included.
+    /// The whole field, number included.
     pub(crate) whole: &'a [u8],
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn push_integer(out: &mut Vec<u8>, number: u32, value: u64) {
 mod tests {
     use super::*;
 
-    /// By the encoding's specification: a key is number << 3 | wire type.
+    /// The encoding's specification defines a key as number << 3 | wire type.
     #[test]
     fn fields_are_told_apart() {
         // 1: 5, 2: "x", 3: fixed32

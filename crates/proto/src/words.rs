@@ -5,7 +5,7 @@ use tilewright_ir::ElementType;
 
 use crate::error::ProtoError;
 
-/// An enumeration: what it is called, its numbers and words.
+/// An enumeration: its name, its numbers and words.
 pub(crate) struct Words(&'static str, &'static [(i32, &'static str)]);
 
 impl Words {
@@ -82,7 +82,7 @@ pub(crate) const DOT_ALGORITHMS: Words = Words(
     ],
 );
 
-/// Element types by their number; tuples and the like aside.
+/// Element types by their number, without tuples and other kinds of shapes.
 const ELEMENT_TYPES: &[(i32, ElementType)] = &[
     (1, ElementType::Pred),
     (2, ElementType::S8),

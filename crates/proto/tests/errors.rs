@@ -1,4 +1,4 @@
-//! Everything that can be wrong, and how it is said.
+//! Tests every error and its message.
 
 mod common;
 

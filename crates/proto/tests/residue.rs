@@ -59,7 +59,7 @@ fn unknown_fields_come_through() {
     for piece in pieces() {
         assert!(has(&once, &piece), "{piece:?} is lost");
     }
-    // Each of them once, however often it goes through.
+    // Each field occurs once, however often the module is rewritten.
     let twice = encode(&decode(&once).expect("a module")).expect("proto");
     assert_eq!(twice, once);
 }
@@ -114,7 +114,7 @@ fn what_proto_loses_is_told() {
             "`allow_spmd_sharding_propagation_to_output`"
         ]
     );
-    // As JAX has it of every module.
+    // JAX writes this for every module.
     let usual = ", is_scheduled=true, allow_spmd_sharding_propagation_to_output={true}";
     assert_eq!(header(usual), [""; 0]);
     assert_eq!(header(", replica_count=1, num_partitions=1"), [""; 0]);
@@ -153,7 +153,7 @@ fn what_is_removed_takes_it_away() {
     assert!(has(&bytes, b"TPU v9"));
 }
 
-/// A pass must not rewrite what it does not know all of.
+/// A pass must not rewrite an instruction with unknown fields.
 #[test]
 fn an_unknown_attribute_is_an_extra() {
     let module = decode(&newer()).expect("a module");
@@ -246,8 +246,7 @@ fn deprecated_replica_groups() {
     assert!(common::print(&module).contains("replica_groups={{0,1},{2,3}}"));
 }
 
-/// Every message of a module, as the schema has it, gets a field that nobody
-/// knows: all of them come through, each where it was.
+/// Every message of a module gets an unknown field: all of them survive, each in its place.
 #[test]
 fn an_unknown_field_of_any_message_comes_through() {
     let schema = Schema::load();

@@ -15,7 +15,7 @@ use crate::value::{memory_of, value_of};
 pub struct RanStages {
     /// The result of each kernel, in order.
     pub stages: Vec<Ran>,
-    /// The sum of their counters; the workspace is that of the arrays between them.
+    /// The sum of their counters; the workspace is the size of the arrays between them.
     pub counters: Counters,
 }
 

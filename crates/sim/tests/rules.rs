@@ -1,5 +1,4 @@
-//! The rules of the machine, each broken once, and what things take, counted by
-//! hand.
+//! Tests the rules of the machine, each broken once, and its costs, counted by hand.
 
 #![allow(
     clippy::unwrap_used,
@@ -147,7 +146,7 @@ fn what_is_copied_is_left_alone() {
     assert_eq!(broken(read), (12, Fault::Race { buffer: "ys".into(), address: 8 }));
     let write = "  a: f32 x 8 = splat 1.0\n  store ys[0] = a\n  copy y[0] <- ys[0] of 8\n  store ys[0] = a\n";
     assert_eq!(broken(write), (14, Fault::Race { buffer: "ys".into(), address: 0 }));
-    // Reading what is copied away, and writing beside it, are no race.
+    // Reading the source of a copy, and writing beside it, are no race.
     let beside =
         write.replace("  store ys[0] = a\n  copy", "  store ys[0] = a\n  a = load ys[0]\n  copy");
     let beside =
@@ -218,7 +217,7 @@ fn a_fold_gives_its_result_to_every_position() {
     assert_eq!(ran.outputs[0].data().as_slice::<f32>().unwrap()[8..], expected);
 }
 
-/// 0 1 2 3 / 4 5 6 7 in two vectors of eight: what is turned, moved and left alone.
+/// 0 1 2 3 / 4 5 6 7 in two vectors of eight: elements are turned, moved and left in place.
 #[test]
 fn a_gather_takes_elements_from_anywhere() {
     let with = |gather: &str| {

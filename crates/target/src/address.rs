@@ -13,8 +13,8 @@ pub(crate) struct Step {
     stride: u64,
 }
 
-/// Where elements lie: the digits of the row-major index, by `low`, with the
-/// stride of each. Neighbours that count on through the address are one.
+/// The places of elements in memory: the digits of the row-major index, by `low`, with the
+/// stride of each. Neighbouring digits that continue each other are merged.
 ///
 /// Two arrays with equally many elements and equal addresses here have every element at the
 /// same address, because digits are read off the index by their `low` alone. The converse

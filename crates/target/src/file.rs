@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 use crate::rule::shorten;
 use crate::target::Target;
 
-/// Why there is no target.
+/// The reason why there is no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -86,8 +86,8 @@ impl Target {
     /// Reads a target file. Every key is required; unknown ones are errors.
     ///
     /// # Errors
-    /// Returns an error if the text is not TOML, or with all of: keys that are unknown or
-    /// missing, values of the wrong type, numbers that make no sense.
+    /// Returns an error if the text is not TOML. Otherwise returns all errors in it: keys that
+    /// are unknown or missing, values of the wrong type, numbers that make no sense.
     pub fn from_toml(text: &str) -> Result<Self, TargetError> {
         let entries: BTreeMap<Spanned<String>, Value> =
             toml::from_str(text).map_err(|error| TargetError::syntax(text, &error))?;

@@ -20,8 +20,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Returns how many times the elements' own bytes it takes: 12.8 where 10 of 128 lanes are
-    /// used. 1 for what has no elements.
+    /// Returns the memory as a multiple of the elements' own bytes: 12.8 if 10 of 128 lanes are
+    /// used; 1 if there are no elements.
     #[expect(clippy::cast_precision_loss, reason = "a ratio to show")]
     pub fn padding(&self) -> f64 {
         if self.bytes == 0 { 1.0 } else { self.padded_bytes as f64 / self.bytes as f64 }
@@ -66,9 +66,9 @@ impl Target {
     /// On a linear memory, tiles and padding are ignored: the elements lie
     /// side by side.
     ///
-    /// A bounded dynamic dim counts as its bound. An unbounded one counts as
-    /// 1, because nothing better is known: the result is then a lower bound.
-    /// No elements take no vectors.
+    /// A bounded dynamic dim counts as its bound. An unbounded one counts as 1, because nothing
+    /// better is known: the result is then a lower bound. An array without elements takes no
+    /// vectors.
     pub fn footprint(&self, shape: &ArrayShape) -> Footprint {
         if has_no_elements(shape) {
             return Footprint::default();

@@ -39,7 +39,7 @@
 //! # Ok::<(), tilewright_target::TargetError>(())
 //! ```
 //!
-//! Costs are a model. `docs/targets.md` says where each number comes from.
+//! Costs are a model. `docs/targets.md` gives the source of each number.
 
 mod address;
 mod file;

@@ -22,10 +22,9 @@ pub enum MoveKind {
 /// The cost of a reshape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReshapeCost {
-    /// Vectors to take apart and put together: those of the operand or of the
-    /// result, whichever are more, because the rows of every vector of the
-    /// wider side are moved one by one while the narrower side streams past.
-    /// 0 unless it realigns.
+    /// Vectors to take apart and put together: those of the operand or of the result, whichever
+    /// are more, because the rows of every vector of the wider side are moved one by one while
+    /// the narrower side streams past. It is 0 unless elements realign.
     pub realigned_vectors: u64,
     /// The kind of movement.
     pub kind: MoveKind,
@@ -38,13 +37,12 @@ impl Target {
     /// Returns the cost of a reshape from one array to the other.
     ///
     /// On a linear memory: nothing. Where arrays are aligned to tiles:
-    /// - [`MoveKind::KeepsTiles`] if every element has the same address before
-    ///   and after. So it is where only major dims are regrouped, where the
-    ///   second-minor dim is split or merged at multiples of the tile's rows,
-    ///   where there is but one tile across and rows follow each other, and
-    ///   where a layout puts the split dim away from the lanes.
-    /// - [`MoveKind::Free`] if besides that the dims are the same but for
-    ///   those of size 1, which fit every layout.
+    /// - [`MoveKind::KeepsTiles`] if every element has the same address before and after. This
+    ///   is the case if only major dims are regrouped, if the second-minor dim is split or
+    ///   merged at multiples of the tile's rows, if there is only one tile across and rows
+    ///   follow each other, and if a layout puts the split dim away from the lanes.
+    /// - [`MoveKind::Free`] if, in addition, the dims are the same except for those of size 1,
+    ///   which fit every layout.
     /// - [`MoveKind::Realigns`] otherwise, also where the shapes disagree or
     ///   are too large to tell.
     pub fn reshape_cost(&self, from: &ArrayShape, to: &ArrayShape) -> ReshapeCost {
@@ -67,10 +65,9 @@ impl Target {
     ///
     /// - [`MoveKind::Free`] if every element keeps its address, and either
     ///   memory is linear or only dims of size 1 change places.
-    /// - [`MoveKind::KeepsTiles`] where arrays are aligned to tiles if the
-    ///   same dims lie across rows and lanes before and after, so that at most
-    ///   whole tiles move; on a linear memory if the same dim is minor-most,
-    ///   so that whole runs of it move.
+    /// - [`MoveKind::KeepsTiles`] on a memory aligned to tiles if the same dims lie across rows
+    ///   and lanes before and after, so that at most whole tiles move; on a linear memory if
+    ///   the same dim is minor-most, so that whole runs of it move.
     /// - [`MoveKind::Realigns`] otherwise.
     pub fn transpose_cost(
         &self,

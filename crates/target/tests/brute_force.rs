@@ -12,8 +12,8 @@ use tilewright_target::{Alignment, MoveKind, Target};
 
 const STAR: i64 = Tile::COMBINE;
 
-/// Row-major shapes of up to four dims and `count` elements, and those of up
-/// to three dims in every layout, cut by `tiles`.
+/// Returns row-major shapes of up to four dims and `count` elements, and those of up to three
+/// dims in every layout, cut by `tiles`.
 fn shapes(count: i64, tiles: &[&[i64]]) -> Vec<ArrayShape> {
     let mut shapes = vec![];
     for rank in 0..=4usize {
@@ -67,8 +67,8 @@ fn reshapes_in_the_tiles_of_the_target_are_told_exactly() {
 #[test]
 fn reshapes_in_explicit_tiles_are_told_soundly() {
     let target = toy();
-    // The last ones combine dims: there, "realigns" is also said where it is
-    // not known.
+    // The last ones combine dims: for them, "realigns" is also the answer if the move is not
+    // known.
     let lists: [(&[&[i64]], bool); 12] = [
         (&[&[1, 4]], true),
         (&[&[4]], true),

@@ -1,4 +1,4 @@
-//! Target files: what is read, and what is said about a bad one.
+//! Tests the reading of target files, and the errors of bad ones.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

@@ -50,7 +50,7 @@ fn time(path: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a size that the kernel tells of this process, in bytes.
+/// Returns a size of this process, as the kernel reports it, in bytes.
 fn size_of_process(field: &str) -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));

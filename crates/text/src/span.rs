@@ -24,7 +24,7 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
-    /// Checks whether nothing lies in it.
+    /// Checks whether the span is empty.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -88,7 +88,7 @@ impl<'s> LineIndex<'s> {
         Self { source, marks: marks.collect() }
     }
 
-    /// As [`line_column`].
+    /// Like [`line_column`].
     pub fn at(&self, offset: usize) -> LineColumn {
         let offset = offset.min(self.source.len());
         // An offset at the very end may have no chunk of its own.
@@ -112,7 +112,7 @@ impl SourceMap {
         Some(self.module).filter(|span| !span.is_empty())
     }
 
-    /// From the name of an instruction to the end of its own attributes;
+    /// Returns the span from the name of an instruction to the end of its own attributes;
     /// `None` if it does not come from text.
     pub fn instruction(&self, id: InstId) -> Option<Span> {
         Some(self.instructions[id]).filter(|span| !span.is_empty())
@@ -124,7 +124,7 @@ impl SourceMap {
         Some(self.computations[id]).filter(|span| !span.is_empty())
     }
 
-    /// Returns the position of a diagnostic's place, if it has one of its own.
+    /// Returns the position of a diagnostic's place, if it has one.
     pub fn place(&self, place: Place) -> Option<Span> {
         match place {
             Place::Module => self.module(),

@@ -21,7 +21,7 @@ fn printed(text: &str) -> String {
     }
 }
 
-/// As jaxlib 0.12.0.1 reads `order=` (it prints what it read of `type=` so).
+/// jaxlib 0.12.0.1 reads `order=` this way (it prints the `type=` that it read).
 #[test]
 fn order_says_what_type_said() {
     for (element, order, kept) in [

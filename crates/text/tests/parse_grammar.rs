@@ -535,7 +535,7 @@ fn sparsity_of_both_operands() {
     assert!(printed.contains(config), "{printed}");
 }
 
-/// Custom calls that stand for convolutions may have dims that no label names.
+/// Custom calls that represent convolutions may have dims without a label.
 #[test]
 fn dim_labels_without_a_name() {
     for (labels, printed_as) in

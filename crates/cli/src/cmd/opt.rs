@@ -95,7 +95,7 @@ fn guarded(
     tilewright::optimize_guarded(module, options, &how)
 }
 
-/// Returns the options of the library, from those of the command.
+/// Returns the options of the library for those of the command.
 pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {
     let mut options = Options::new(tilewright::target(args.target())?);
     options.float_mode = match (args.exact, args.fast_math) {

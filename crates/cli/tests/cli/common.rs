@@ -1,4 +1,4 @@
-//! Runs the binary and looks at what it did.
+//! Runs the binary and inspects the outcome.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl Done {
         self
     }
 
-    /// The same, if it failed with this code, said why on stderr, wrote
+    /// Returns the outcome if the run failed with this code, gave the reason on stderr, wrote
     /// nothing to stdout and did not panic.
     #[track_caller]
     pub(crate) fn failed(self, code: i32) -> Self {
@@ -32,7 +32,7 @@ impl Done {
         self
     }
 
-    /// The same, if stderr says this.
+    /// Returns the outcome if stderr contains this text.
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
         assert!(self.stderr.contains(text), "no {text:?} in:\n{}", self.stderr);
@@ -96,7 +96,7 @@ pub(crate) fn group_norm() -> PathBuf {
     model("group_norm_nhwc.hlo")
 }
 
-/// `x + addend`, where the addend tells two modules apart.
+/// A module of `x + addend`; the addend distinguishes modules.
 pub(crate) fn add_constant(addend: &str) -> String {
     format!(
         "HloModule shifted

@@ -60,7 +60,7 @@ fn rows_are_the_devices_inputs() {
     let rows = integers(&[2, 2], &[1, 2, 30, 40]);
     let done = run(SUM, &[rows], &[]).ok();
     assert_eq!(done.stdout, "out0 s32[2,2] = {31, 42, 31, 42}\n");
-    // The same for all, and other devices than the header says.
+    // The inputs are the same for all devices, whose number differs from the header's.
     let same = [integers(&[2], &[1, 2])];
     assert_eq!(run(SUM, &same, &[]).ok().stdout, "out0 s32[2,2] = {2, 4, 2, 4}\n");
     let three = run(SUM, &same, &["--replicas", "3"]).ok();
@@ -87,7 +87,7 @@ fn random_inputs_differ_by_device() {
     let text = SUM.replace("all-reduce(x), replica_groups={}, to_apply=add", "add(x, x)");
     let (_folder, path) = file("m.hlo", &text);
     let path = path.to_str().unwrap();
-    // It does the same on all devices: one stands for them.
+    // It does the same on all devices, so one is enough.
     let one = tilewright(["run", path]).ok().stdout;
     assert!(one.starts_with("out0 s32[2] = {"), "{one}");
     let two = tilewright(["run", path, "--replicas", "2"]).ok().stdout;
@@ -101,7 +101,7 @@ fn random_inputs_differ_by_device() {
 #[test]
 fn check_compares_all_devices() {
     let (_a, a) = file("a.hlo", SUM);
-    // Only the second device gets something else.
+    // Only the second device gets a different value.
     let wrong = SUM.replace("ROOT y =", "z =").replace(
         "to_apply=add\n}",
         "to_apply=add

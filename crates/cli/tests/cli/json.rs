@@ -178,7 +178,7 @@ ENTRY e {
         "workspace_bytes": 0,
     }]);
     assert_eq!(report, expected);
-    // In between lies f32[2,3,2,6], in tiles of 8x128.
+    // The array in between is f32[2,3,2,6], in tiles of 8x128.
     let args = ["lower", path, "--plan", "--json", "--strategy", "looped"];
     let looped = tilewright(args).ok().stdout_json();
     assert_eq!(
@@ -283,8 +283,7 @@ ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = (s32[], f32[4]) t
     assert_eq!(report["host_ops"], serde_json::json!({ "sort": 3 }));
 }
 
-/// Sums along two dims with one between them, and a computation nobody knows an
-/// identity of.
+/// Sums along two dims with one between them, and a computation without a known identity.
 const TWO_REDUCES: &str = "HloModule m
 add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
 other { a = s32[] parameter(0) b = s32[] parameter(1) p = s32[] multiply(a, b)

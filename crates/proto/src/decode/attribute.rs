@@ -1,7 +1,7 @@
 //! The attributes of ops, by the names they have in text.
 //!
-//! The ir lists the attributes of every op; here is where in the message each
-//! lies. An op whose attributes all have known names needs nothing here.
+//! The ir lists the attributes of every op; this module finds their place in the message. An op
+//! whose attributes all have known names needs nothing here.
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -88,7 +88,7 @@ impl Context<'_> {
         });
         let custom_call = self.opcode == Opcode::CustomCall;
         Some(match name {
-            // As XLA writes them: all of them in one list.
+            // XLA writes all of them in one list.
             "to_apply" if custom_call => None,
             "to_apply" | "calls" | "body" | "select" => called(0),
             "condition" | "scatter" => called(1),
@@ -108,8 +108,8 @@ impl Context<'_> {
         (!absent).then(|| dims(&p.dimensions))
     }
 
-    /// Returns the order of numbers, unless it is the usual one of the type. Newer modules say
-    /// whether it is total, older ones name it; integers have no other.
+    /// Returns the order of numbers, unless it is the usual one of the type. Newer modules
+    /// state whether it is total, older ones name it; integers have no other.
     fn comparison_type(&self, p: &HloInstructionProto) -> Option<AttrValue> {
         let element = self.operands.first().and_then(|shape| shape.as_array());
         let usual = element.map(|array| usual_order(array.element_type));
@@ -383,7 +383,7 @@ fn conv_dims(proto: &xla::ConvolutionDimensionNumbers) -> AttrValue {
     })
 }
 
-/// An empty one, which every convolution has, says nothing.
+/// An empty one, which every convolution has, means nothing.
 fn sparsity(proto: &xla::SparsityConfig) -> Option<AttrValue> {
     let side = |side: &TensorSparsityConfig| Sparsity {
         non_zero: side.num_non_zero,

@@ -37,7 +37,7 @@ pub(super) fn decode(
     Ok(extras)
 }
 
-/// An empty one, which every instruction has, says nothing.
+/// An empty one, which every instruction has, means nothing.
 fn decode_statistics(proto: &StatisticsViz) -> Option<Statistics> {
     let values = proto.statistics.iter();
     let statistics = Statistics {

@@ -1,4 +1,4 @@
-//! How lost arrays of the original program are had from others.
+//! Decodes how lost arrays of the original program are recovered from others.
 
 use tilewright_ir::metadata::{MAX_RECOVERY_DEPTH, OriginalArray, Recovery, RecoveryTable};
 

@@ -94,7 +94,7 @@ fn add_computation(opcode: Opcode, name: &str, id: i64, p: &mut HloInstructionPr
     match (opcode, name) {
         // Only the start of an asynchronous operation names its computation in proto.
         (Opcode::AsyncUpdate | Opcode::AsyncDone, _) => {}
-        // In text the condition stands first.
+        // The text lists the condition first.
         (_, "body") => p.called_computation_ids.insert(0, id),
         _ => p.called_computation_ids.push(id),
     }
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use tilewright_ir::ops::attr::{AttrKind, Real};
 
-    /// Returns a value of a kind, for those that more than one attribute has.
+    /// Returns a value of a kind that more than one attribute has.
     fn sample(kind: AttrKind) -> Option<AttrValue> {
         match kind {
             AttrKind::Int => Some(AttrValue::Int(1)),

@@ -43,7 +43,7 @@ pub(super) fn encode(
     Ok(())
 }
 
-/// Returns the entry's layout; that of its parameters and root where none was said.
+/// Returns the entry's layout; if the header has none, the layouts of its parameters and root.
 fn program(module: &Module, entry: CompId) -> Result<ProgramShapeProto, ProtoError> {
     let computation = module.computation(entry);
     let names = (0..computation.parameters().len()).map(|number| format!("p{number}")).collect();

@@ -1,4 +1,4 @@
-//! Ids: those that were read, and new ones beside them; unique names.
+//! Assigns ids: those that were read, and new ones beside them. Makes names unique.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module};

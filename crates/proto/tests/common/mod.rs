@@ -1,4 +1,4 @@
-//! Messages by hand, and what tests have in common.
+//! Builds messages by hand, and has other helpers of several tests.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -50,7 +50,7 @@ impl Message {
     }
 }
 
-/// A field: number, what it holds if that has a length, and all of it.
+/// A field: its number, its content if it has a length, and all its bytes.
 pub(crate) type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
 
 /// Returns the fields of a message.

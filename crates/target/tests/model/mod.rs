@@ -30,7 +30,7 @@ pub(crate) fn laid_out(dims: &[i64], minor_to_major: &[u32], tiles: &[&[i64]]) -
     f32(dims).with_layout(Some(layout))
 }
 
-/// Returns the address of the element at `index`, and the places there are.
+/// Returns the address of the element at `index`, and the number of places.
 pub(crate) fn place(target: &Target, shape: &ArrayShape, index: &[i64]) -> (i64, i64) {
     let layout = shape.layout_or_default();
     let (rows, lanes) = (i64::from(target.sublanes), i64::from(target.lanes));

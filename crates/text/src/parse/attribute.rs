@@ -1,4 +1,4 @@
-//! Attributes, read by their kind: nothing here knows a single op.
+//! Reads attributes by their kind: this module knows no single op.
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -17,7 +17,7 @@ use crate::span::Span;
 /// The attributes of one instruction. It is large: pass it by reference.
 #[derive(Default)]
 pub(super) struct Attributes<'s> {
-    /// Those of the op.
+    /// The attributes of the op.
     pub(super) values: AttrValues,
     /// The positions of the attributes.
     spans: SmallVec<[(&'static str, Span); 4]>,
@@ -38,7 +38,7 @@ impl Attributes<'_> {
         self.extras.iter().flat_map(|extras| &extras.other).map(|(name, _)| name.as_str())
     }
 
-    /// Takes out an attribute that the op does not have; no extras where it was all.
+    /// Takes out an attribute that the op does not have; removes the extras if it was the last.
     pub(super) fn take_other(&mut self, name: &str) -> Option<Verbatim> {
         let extras = self.extras.as_deref_mut()?;
         let at = extras.other.iter().position(|(other, _)| other == name)?;
@@ -95,7 +95,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Checks whether `word=` is here, which nothing but an attribute begins with.
+    /// Checks whether `word=` is here, the beginning of every attribute.
     fn attribute_follows(&self) -> bool {
         let mut ahead = self.cursor;
         ahead.word().is_some() && ahead.peek() == b'='
@@ -198,7 +198,7 @@ impl<'s> Parser<'s> {
         if slot.replace(value).is_some() { self.repeated(name, span) } else { Ok(()) }
     }
 
-    /// As [`Self::once`], where no items mean the same as no attribute.
+    /// Like [`Self::once`], if no items mean the same as no attribute.
     fn filled<T>(&mut self, slot: &mut Vec<T>, value: Vec<T>, name: &str, span: Span) -> Parse<()> {
         if slot.is_empty() {
             *slot = value;
@@ -225,7 +225,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Gives an instruction what is not part of its op.
+    /// Gives an instruction the attributes that are not part of its op.
     pub(super) fn attach(&mut self, id: InstId, attributes: &mut Attributes<'s>) {
         match attributes.metadata.take() {
             None => {}
@@ -279,7 +279,7 @@ impl<'s> Parser<'s> {
         let (name, span) = self.name("the name of a computation, or one in braces")?;
         match self.computations.get(name) {
             Some(Some(id)) => Ok(id),
-            // There is an error in it, and that was said there.
+            // An error in it was reported there.
             Some(None) => Err(Failed),
             None => self.unknown_computation(scope, name, span),
         }

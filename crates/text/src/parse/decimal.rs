@@ -1,9 +1,8 @@
 //! Decimal numbers to floats of 16 bits, rounded once.
 //!
-//! The standard library rounds a decimal to `f64` correctly. Rounding that
-//! again is right unless the `f64` lies exactly in the middle between two
-//! neighbours of the narrow format: only then may the decimal lie to either
-//! side of it, and the two are compared digit by digit.
+//! The standard library rounds a decimal to `f64` correctly. Rounding that again is right
+//! unless the `f64` lies exactly in the middle between two neighbours of the narrow format.
+//! Only then may the decimal lie on either side of it, and the two are compared digit by digit.
 
 use std::cmp::Ordering;
 
@@ -54,7 +53,7 @@ impl Format {
     }
 
     fn mantissa_digits(self) -> i32 {
-        // In range: it is 52 at most.
+        // This is in range: it is at most 52.
         i32::try_from(self.mantissa_bits).unwrap_or_default()
     }
 
@@ -68,8 +67,8 @@ impl Format {
         let sign = u64::from(value.is_sign_negative()) << (self.exponent_bits + self.mantissa_bits);
         let magnitude = value.abs();
         let exponent = exponent_of(magnitude).max(1 - self.bias());
-        // In units of the last place: both steps are exact, for the unit is a
-        // power of two and the number far from the ends of f64's range.
+        // The number in units of the last place. Both steps are exact: the unit is a power of
+        // two, and the number is far from the ends of f64's range.
         let units = magnitude * 2f64.powi(self.mantissa_digits() - exponent);
         let whole = units.trunc();
         let up = match (units - whole).partial_cmp(&0.5)? {
@@ -81,7 +80,7 @@ impl Format {
                 Ordering::Equal => whole % 2.0 == 1.0,
             },
         };
-        // At most 2^(mantissa_bits + 1): a carry moves on into the exponent.
+        // At most 2^(mantissa_bits + 1): a carry continues into the exponent.
         let units = whole as u64 + u64::from(up);
         let above_least = u64::try_from(exponent - (1 - self.bias())).ok()?;
         let bits = (above_least << self.mantissa_bits) + units;
@@ -95,11 +94,11 @@ impl Format {
 /// Returns the exponent of a positive `f64`: `2^exponent <= value < 2^(exponent + 1)`; of zero
 /// and subnormal numbers, something less than any narrow format has.
 fn exponent_of(value: f64) -> i32 {
-    // In range: these are 11 bits.
+    // This is in range: it has 11 bits.
     i32::try_from(value.to_bits() >> 52 & 0x7FF).unwrap_or_default() - 1023
 }
 
-/// How the magnitude of a decimal compares with a positive number of few bits.
+/// Compares the magnitude of a decimal with a positive number of few bits.
 pub(super) fn compare(text: &str, value: f64) -> Ordering {
     // The middle between two 16-bit floats has under 150 digits.
     let exact = format!("{value:.200e}");

@@ -81,7 +81,7 @@ impl<'s> Parser<'s> {
     ) -> Parse<InstId> {
         match scope.names.get(name) {
             Some(Some(id)) => Ok(id),
-            // Its definition is wrong, and that was said there.
+            // The error in its definition was reported there.
             Some(None) => Err(Failed),
             None => match scope.made_up.get(name) {
                 Some(&id) => Ok(id),

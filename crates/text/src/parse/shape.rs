@@ -8,13 +8,12 @@ use super::suggest::nearest;
 use super::{Parse, Parser, SyntaxError};
 use crate::lexer::END;
 
-/// How many dims an array may have. XLA knows no limit, but nothing real comes
-/// near this one.
+/// The most dims of an array. XLA has no limit, but real arrays have far fewer.
 const MAX_RANK: usize = 256;
 
 impl Parser<'_> {
-    /// Returns the shape that stands here after whitespace, if one does, interned. Shapes
-    /// repeat so much that most are recognised by their text.
+    /// Returns the interned shape that stands here after whitespace, if there is one. Shapes
+    /// repeat so often that most are recognised by their text.
     #[inline]
     pub(super) fn optional_shape(&mut self) -> Parse<Option<ShapeId>> {
         let start = self.cursor.pos();
@@ -41,7 +40,7 @@ impl Parser<'_> {
         Ok(id)
     }
 
-    /// Checks whether what stands here can only be a shape.
+    /// Checks whether the text here can only be a shape.
     fn at_shape(&self) -> bool {
         let mut ahead = self.cursor;
         if ahead.peek() == b'(' {
@@ -213,7 +212,7 @@ impl Parser<'_> {
     /// Checks whether a `{` is here that opens a layout: an integer or `:` follows.
     fn at_layout(&mut self) -> bool {
         let mut ahead = self.cursor;
-        // `f32[]{}`, written together, says as little as `f32[]`.
+        // `f32[]{}`, written together, means the same as `f32[]`.
         let adjacent = ahead.peek() == b'{';
         ahead.skip_space();
         if !ahead.eat(b'{') {

@@ -1,6 +1,6 @@
 //! Decimal numbers to floats of 4 to 8 bits.
 //!
-//! There are so few of them that the nearest is searched for among all.
+//! There are so few numbers that the nearest one is searched among all.
 
 use std::cmp::Ordering;
 
@@ -86,7 +86,7 @@ fn nearest(format: Format, count: u16, magnitude: f64, text: &str) -> Option<u16
     }
     let below = finite(format, low)?;
     let next = if high < count { finite(format, high) } else { None };
-    // Past the greatest number its distance to the one before goes on.
+    // Past the greatest number, the distance to its predecessor repeats.
     let above = next.or_else(|| Some(2.0 * below - finite(format, low.checked_sub(1)?)?))?;
     let middle = f64::midpoint(below, above);
     let up = match magnitude.partial_cmp(&middle)? {
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(special(F8E5M2, true, Some(Some(1))), Some(0xfd));
         assert_eq!(special(F8E4M3FN, true, Some(None)), Some(0xff));
         assert_eq!(special(F8E4M3FN, false, None), None);
-        // As XLA prints the only NaN of these types, or reads it.
+        // XLA prints or reads these bits for the only NaN of these types.
         for (element_type, nan) in [(F8E4M3FNUZ, 0x80), (F8E8M0FNU, 0xff)] {
             assert_eq!(special(element_type, true, Some(None)), Some(nan));
             assert_eq!(special(element_type, false, Some(None)), Some(nan));

@@ -44,7 +44,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Reports a quote here that nothing ends.
+    /// Reports a quote here without an end.
     pub(super) fn open_string<T>(&mut self) -> Parse<T> {
         let start = self.cursor.pos();
         self.cursor.bump();

@@ -1,4 +1,4 @@
-//! `custom-call-start` and the like: any opcode made asynchronous.
+//! Reads `custom-call-start` and similar opcodes: any opcode made asynchronous.
 //!
 //! ```text
 //! s = ((f32[2]), f32[8], s32[]) custom-call-start(x), custom_call_target="t"
@@ -85,7 +85,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Returns the computation that does nothing but the wrapped op.
+    /// Returns the computation that only contains the wrapped op.
     fn wrapped_computation(
         &mut self,
         id: CompId,
@@ -102,7 +102,7 @@ impl<'s> Parser<'s> {
             let shape = Some(self.module.instruction(operand).shape_id());
             let head = Head { shape, opcode: Opcode::Parameter, ..*head };
             let op = Op::Parameter(Box::new(ParameterAttrs { number }));
-            // As XLA names them.
+            // The names are those that XLA uses.
             let name = match number {
                 0 => SmolStr::new_static("async_param"),
                 _ => format_smolstr!("async_param.{number}"),

@@ -1,4 +1,4 @@
-//! Guesses at what was meant.
+//! Guesses the intended word.
 
 /// Returns the candidate with the fewest changed letters, if they are few; the first in order
 /// of the alphabet among equals.

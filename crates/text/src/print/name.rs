@@ -1,4 +1,4 @@
-//! Names: which need a `%`, and which are none.
+//! Decides which names are valid, and which need a `%`.
 
 use tilewright_ir::ElementType;
 
@@ -37,7 +37,7 @@ pub(crate) fn may_name_instruction(word: &str) -> bool {
     !word.starts_with("__") && !is_type(word)
 }
 
-/// Checks whether a name is a word of the grammar where it has no `%`.
+/// Checks whether a name without `%` is a word of the grammar.
 pub(super) fn is_reserved(name: &str) -> bool {
     matches!(
         name,

@@ -81,7 +81,7 @@ pub(super) fn push(out: &mut String, shape: &Shape, padding: LayoutPadding) -> R
     Ok(())
 }
 
-/// Appends a shape as it is.
+/// Appends a shape unchanged.
 pub(super) fn push_display(out: &mut String, shape: &Shape) {
     // Writing to a string cannot fail.
     let _ = write!(out, "{shape:#}");
