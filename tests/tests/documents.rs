@@ -18,7 +18,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The fenced blocks of a document in a language.
+/// Returns the fenced blocks of a document in a language.
 fn blocks(document: &str, language: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut lines = document.lines();
@@ -32,13 +32,13 @@ fn blocks(document: &str, language: &str) -> Vec<String> {
     found
 }
 
-/// A source without the comment about the file.
+/// Returns a source without the comment about the file.
 fn without_header(source: &str) -> String {
     let lines = source.lines().skip_while(|line| line.starts_with("//!") || line.is_empty());
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// The instructions of the entry computation, without indentation.
+/// Returns the instructions of the entry computation, without indentation.
 fn entry(module: &str) -> String {
     let lines = module.lines().skip_while(|line| !line.starts_with("ENTRY")).skip(1);
     lines.take_while(|line| *line != "}").map(|line| format!("{}\n", line.trim())).collect()
@@ -73,7 +73,7 @@ fn a_rule_from_outside_is_quoted_with_its_output() {
     assert!(blocks(&page, "text").contains(&shown), "it prints:\n{shown}");
 }
 
-/// Every document: those in the root and those of the book.
+/// Returns every document: those in the root and those of the book.
 fn documents() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
@@ -88,7 +88,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The targets of the links in a text; code is left out.
+/// Returns the targets of the links in a text; code is left out.
 fn links(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2).collect::<String>();
     let prose: String = prose.split('`').step_by(2).collect();
@@ -96,7 +96,7 @@ fn links(text: &str) -> Vec<String> {
     ends.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
 }
 
-/// The anchors of a document's headings, as GitHub and mdBook make them.
+/// Returns the anchors of a document's headings, as GitHub and mdBook make them.
 fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let kept = |c: char| match c {
@@ -109,7 +109,7 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a path that exists lies below a folder.
+/// Checks whether a path that exists lies below a folder.
 fn is_below(path: &Path, folder: &Path) -> bool {
     let path = path.canonicalize();
     path.is_ok_and(|path| folder.canonicalize().is_ok_and(|folder| path.starts_with(folder)))

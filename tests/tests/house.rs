@@ -58,7 +58,7 @@ fn arrows_point_one_way() {
     }
 }
 
-/// The crates of the house in `[dependencies]`; development ones are free.
+/// Returns the crates of the house in `[dependencies]`; development ones are free.
 fn house_dependencies(manifest: &str) -> Vec<String> {
     let section = manifest.split("\n[").find(|section| section.starts_with("dependencies]"));
     let lines = section.unwrap_or_default().lines().skip(1);

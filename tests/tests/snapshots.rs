@@ -1,4 +1,4 @@
-//! What the default pipeline makes of every model fixture, as a text to read.
+//! Shows what the default pipeline does with every model fixture, as a text to read.
 //!
 //! A snapshot holds what the fixture is, the modelled costs before and after,
 //! what was done in the optimiser's own words, and the rewritten entry.
@@ -61,7 +61,7 @@ fn costs(cost: &Cost) -> String {
     )
 }
 
-/// The entry computation, without metadata, as short as it can be read back.
+/// Returns the entry computation, without metadata, as short as it can be read back.
 fn entry(module: &Verified) -> String {
     let options = PrintOptions { form: Form::Short, ..PrintOptions::default() };
     let text = tilewright::text::print(module, &options).expect("text");

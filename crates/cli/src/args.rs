@@ -1,4 +1,4 @@
-//! What can be typed: verbs, options, and the help that explains them.
+//! Defines the command line: verbs, options, and the help that explains them.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Check(Check),
     /// Check that modules are well formed
     Verify(Verify),
-    /// Show what each instruction costs on a target, as a model has it
+    /// Show the modelled cost of each instruction on a target
     Cost(Cost),
     /// Show the kernels of a module, for a vector machine
     Lower(Lower),
@@ -48,7 +48,7 @@ pub(crate) enum Command {
     Targets(Listing),
 }
 
-/// Where a report goes.
+/// The stream of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
@@ -56,8 +56,8 @@ pub(crate) enum Stream {
 }
 
 impl Command {
-    /// Where the report goes as JSON, if it is asked for: to stderr where a result goes
-    /// to stdout.
+    /// Returns the stream of the JSON report, if it is requested: stderr if a result goes to
+    /// stdout.
     pub(crate) fn json(&self) -> Option<Stream> {
         let (json, stream) = match self {
             Self::Opt(args) => (args.json, Stream::Stderr),
@@ -83,7 +83,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
 }
 
-/// How a module is optimised.
+/// The options of an optimisation.
 #[derive(Debug, Args)]
 pub(crate) struct Optimisation {
     /// The machine that costs are weighed on: a built-in name (see `tilewright
@@ -107,7 +107,7 @@ pub(crate) struct Optimisation {
 }
 
 impl Optimisation {
-    /// The name of the target, or its file.
+    /// Returns the name of the target, or its file.
     pub(crate) fn target(&self) -> &str {
         let pipeline = self.pipeline.as_deref().and_then(tilewright::pipeline);
         let default = pipeline.map_or(tilewright::Target::DEFAULT, |pipeline| pipeline.target);
@@ -115,15 +115,15 @@ impl Optimisation {
     }
 }
 
-/// How a module is written.
+/// The form in which a module is written.
 #[derive(Debug, Args)]
 pub(crate) struct Form {
-    /// Write HLO text or a binary HloModuleProto; if absent, the name of OUT
-    /// tells: a proto if it ends in .pb, else text
+    /// Write HLO text or a binary HloModuleProto; if absent, the name of OUT decides: a proto
+    /// if it ends in .pb, else text
     #[arg(long, value_enum, value_name = "FORM")]
     emit: Option<EmitArg>,
-    /// What to do about padding in layouts, which XLA's text does not have:
-    /// fail, leave it out, or write it for Tilewright alone
+    /// How to handle padding in layouts, which XLA's text does not have: fail, leave it out, or
+    /// write it for Tilewright alone
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Padding::Refuse)]
     padding: Padding,
     /// The form of the text: XLA's default, its short form without metadata,
@@ -147,7 +147,7 @@ enum EmitArg {
     Proto,
 }
 
-/// What to do about padding in layouts.
+/// The handling of padding in layouts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Padding {
     Refuse,
@@ -156,7 +156,7 @@ enum Padding {
 }
 
 impl Form {
-    /// The form asked for.
+    /// Returns the form asked for.
     pub(crate) fn emit(&self) -> Option<Emit> {
         self.emit.map(|emit| match emit {
             EmitArg::Hlo => Emit::Hlo,
@@ -164,7 +164,7 @@ impl Form {
         })
     }
 
-    /// The options of the library.
+    /// Returns the options of the library.
     pub(crate) fn options(&self) -> PrintOptions {
         let form = match self.form {
             TextForm::Default => PrintForm::Default,
@@ -179,7 +179,7 @@ impl Form {
     }
 }
 
-/// What an evaluation may use.
+/// The limits of an evaluation.
 #[derive(Debug, Args)]
 pub(crate) struct Bounds {
     /// The most steps of one evaluation: an instruction is one, and one more
@@ -194,7 +194,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The limits of the library.
+    /// Returns the limits of the library.
     pub(crate) fn limits(&self) -> Limits {
         Limits { max_steps: self.max_steps, max_bytes: self.max_bytes }
     }
@@ -214,8 +214,8 @@ pub(crate) struct DeviceCount {
 }
 
 impl DeviceCount {
-    /// The devices asked for, with what a header says where nothing was asked
-    /// for; `None` if there is no need to say.
+    /// Returns the requested devices, completed by those of the header; `None` if nothing was
+    /// requested.
     pub(crate) fn asked(&self, header: Devices) -> Option<Devices> {
         let Self { replicas, partitions } = self;
         (replicas.is_some() || partitions.is_some()).then(|| Devices {
@@ -239,7 +239,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     scaled(text, 1024)
 }
 
-/// A number that may end in K, M or G: once, twice or thrice the factor.
+/// Returns a number that may end in K, M or G: once, twice or thrice the factor.
 fn scaled(text: &str, factor: u64) -> Result<u64, String> {
     let power = match text.chars().last() {
         Some('k' | 'K') => 1,
@@ -269,10 +269,10 @@ pub(crate) struct Opt {
     pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
-    /// Show costs before and after, and what each pass did, on stderr
+    /// Show costs before and after, and the changes of each pass, on stderr
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Tell in plain words what was found and done, on stderr
+    /// Explain in plain words what was found and done, on stderr
     #[arg(long)]
     pub(crate) explain: bool,
     /// Write the module before, and after every pass that changed it, into
@@ -289,7 +289,7 @@ pub(crate) struct Opt {
     pub(crate) form: Form,
 }
 
-/// What runs a module.
+/// The machine that runs a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Backend {
     Interp,
@@ -306,47 +306,46 @@ pub(crate) struct Run {
     /// first dim more, with a row for each
     #[arg(long, value_name = "NPZ", conflicts_with = "seed")]
     pub(crate) inputs: Option<PathBuf>,
-    /// Which random inputs; 0 if absent
+    /// The seed of the random inputs; 0 if absent
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
     /// Write the outputs here, as arrays `out0`, `out1` ... of an npz file
     #[arg(short, long, value_name = "NPZ")]
     pub(crate) output: Option<PathBuf>,
-    /// What infeed instructions read, as arrays `in0`, `in1` ... of an npz file
-    /// in the order in which they are read
+    /// The data for infeed instructions, as arrays `in0`, `in1` ... of an npz file in the order
+    /// in which they are read
     #[arg(long, value_name = "NPZ")]
     pub(crate) infeed: Option<PathBuf>,
-    /// Write what outfeed instructions get here, as arrays `out0`, `out1` ... of
-    /// an npz file
+    /// Write the data of outfeed instructions here, as arrays `out0`, `out1` ... of an npz file
     #[arg(long, value_name = "NPZ")]
     pub(crate) outfeed: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) devices: DeviceCount,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
-    /// What runs it: the interpreter, or the simulated machine of a target, which
-    /// runs what has kernels and leaves the rest to the interpreter
+    /// The backend: the interpreter, or the simulated machine of a target, which runs all that
+    /// has kernels and leaves the rest to the interpreter
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Interp)]
     pub(crate) backend: Backend,
     /// The machine that is simulated: a built-in name (see `tilewright targets`) or
     /// a TOML file; tpu-like if absent
     #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<String>,
-    /// How the simulated machine does reduces along several axes: `fused`, in one pass
-    /// over their input, `looped`, axis by axis, or `transposed`, with their input made
-    /// rows first, both with arrays in between in main memory; fused if absent, and
-    /// where the others cannot be
+    /// How the simulated machine computes reduces along several axes: `fused`, in one pass over
+    /// their input, `looped`, axis by axis, or `transposed`, with their input first turned into
+    /// rows; the last two store arrays in main memory in between. `fused` if absent, and where
+    /// the others do not apply
     #[arg(long, value_name = "STRATEGY")]
     pub(crate) strategy: Option<Strategy>,
-    /// Write what the parts of the simulated machine did, and when, as a timeline
-    /// for Perfetto or chrome://tracing; its microseconds are cycles
+    /// Write what the parts of the simulated machine did, and when, as a timeline for Perfetto
+    /// or chrome://tracing; its microseconds are cycles
     #[arg(long, value_name = "JSON")]
     pub(crate) trace: Option<PathBuf>,
-    /// Show the time and the bytes of each instruction, the slowest first, on
-    /// stderr; of several devices, those of the first
+    /// Show the time and the bytes of each instruction, the slowest first, on stderr; for
+    /// several devices, those of the first
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Show how long it took, and on the simulated machine what it took, on stderr
+    /// Show the time, and the counters of the simulated machine, on stderr
     #[arg(long)]
     pub(crate) stats: bool,
     /// Give the report of --stats and --profile as JSON
@@ -370,30 +369,29 @@ pub(crate) struct Check {
     /// several devices, an array may have a first dim more, with a row for each
     #[arg(long, value_name = "NPZ", conflicts_with_all = ["seed", "seeds"])]
     pub(crate) inputs: Option<PathBuf>,
-    /// Let floats differ by this fraction of the element of A, and by no more than that
-    /// and --atol, in place of what rounding explains
+    /// Let floats differ by this fraction of the element of A plus --atol, instead of by the
+    /// rounding error
     #[arg(long, value_name = "X", conflicts_with = "exact", value_parser = not_negative)]
     pub(crate) rtol: Option<f64>,
-    /// Let floats differ by this, and by no more than that and --rtol
+    /// Let floats differ by this plus --rtol
     #[arg(long, value_name = "X", conflicts_with = "exact", value_parser = not_negative)]
     pub(crate) atol: Option<f64>,
     /// The seed of the first random inputs of each kind; 0 if absent
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// How many random inputs of each kind to try, from seeds that follow each
-    /// other; 2 if absent
+    /// The number of random inputs of each kind to try, from consecutive seeds; 2 if absent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,
-    /// What infeed instructions read in every evaluation, as arrays `in0`,
-    /// `in1` ... of an npz file in the order in which they are read
+    /// The data for infeed instructions in every evaluation, as arrays `in0`, `in1` ... of an
+    /// npz file in the order in which they are read
     #[arg(long, value_name = "NPZ")]
     pub(crate) infeed: Option<PathBuf>,
-    /// Where the outputs differ, find the first instruction of A whose value
-    /// differs from that of B's instruction of the same name
+    /// If the outputs differ, find the first instruction of A whose value differs from that of
+    /// B's instruction of the same name
     #[arg(long)]
     pub(crate) bisect: bool,
-    /// Only compare over a finite field, where nothing is rounded: exit code 1 where an
-    /// output is not the same over the reals
+    /// Only compare over a finite field, where nothing is rounded: exit code 1 if an output is
+    /// not the same over the reals
     #[arg(long, conflicts_with_all = ["bisect", "infeed", "seeds"])]
     pub(crate) algebra: bool,
     #[command(flatten)]
@@ -437,9 +435,9 @@ pub(crate) struct Lower {
     /// The machine: a built-in name (see `tilewright targets`) or a TOML file
     #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
     pub(crate) target: String,
-    /// How a reduce along several axes is done: `fused`, in one pass over its input,
-    /// `looped`, axis by axis, or `transposed`, with its input made rows first, both with
-    /// arrays in between in main memory
+    /// How a reduce along several axes is computed: `fused`, in one pass over its input,
+    /// `looped`, axis by axis, or `transposed`, with its input first turned into rows; the last
+    /// two store arrays in main memory in between
     #[arg(long, value_name = "STRATEGY", default_value_t)]
     pub(crate) strategy: Strategy,
     /// Show the plan of every reduce in place of its kernel: the axes in memory,

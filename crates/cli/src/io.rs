@@ -15,7 +15,7 @@ use tilewright::{Emit, Error, Loaded};
 
 use crate::args::Cli;
 
-/// The path that means stdin or stdout.
+/// Returns the path that means stdin or stdout.
 fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -42,12 +42,12 @@ pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
     }
 }
 
-/// The arrays that infeed instructions read; none without a file.
+/// Returns the arrays that infeed instructions read; none without a file.
 pub(crate) fn infeed(path: Option<&Path>) -> Result<Vec<Literal>, Error> {
     path.map_or(Ok(Vec::new()), tilewright::read_infeed)
 }
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Debug)]
 pub(crate) enum Output {
     Stdout,
@@ -55,7 +55,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// What `-o` said, or stdout where it said nothing.
+    /// Returns the sink for the path of `-o`, or stdout without one.
     pub(crate) fn of(path: Option<PathBuf>) -> Self {
         match path {
             Some(path) if !is_dash(&path) => Self::File(path),
@@ -63,7 +63,7 @@ impl Output {
         }
     }
 
-    /// The form in which a module goes there: the one asked for, else that of
+    /// Returns the form in which a module is written there: the requested one, or else that of
     /// the file's name.
     pub(crate) fn form(&self, asked: Option<Emit>) -> Result<Emit, Error> {
         match (asked, self) {
@@ -73,7 +73,7 @@ impl Output {
         }
     }
 
-    /// Writes it all. A file is replaced at once or not at all.
+    /// Writes all bytes. A file is replaced at once or not at all.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
         match self {
             Self::Stdout => to_stdout(bytes),
@@ -84,13 +84,13 @@ impl Output {
     }
 }
 
-/// Writes a file under another name and then gives it its own, so that nobody
-/// sees half of it. What is no plain file (a pipe, `/dev/null`) is written to.
+/// Writes a file under another name and then renames it, so that no reader sees a partial file.
+/// Anything but a plain file (a pipe, `/dev/null`) is written directly.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.metadata().is_ok_and(|meta| !meta.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);
     }
-    // A link stays a link: what it points to is replaced.
+    // A link stays a link: its target is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
     let (temporary, mut file) = create_beside(&path, name)?;
@@ -108,7 +108,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A new file in the folder of `path`.
+/// Returns a new file in the folder of `path`.
 fn create_beside(path: &Path, name: &std::ffi::OsStr) -> io::Result<(PathBuf, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -136,28 +136,28 @@ pub(crate) fn to_stdout(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes to stderr, where there is nobody left to tell if that fails.
+/// Writes to stderr. If that fails, the error cannot be reported.
 pub(crate) fn to_stderr(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Tells of what went well but not as might be expected, a line each.
+/// Warns of unexpected results that are no errors, a line each.
 pub(crate) fn warn(warnings: &[String]) {
     to_stderr(&warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>());
 }
 
-/// Whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
+/// Checks whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
 pub(crate) fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A report as text or as JSON, ended by a newline.
+/// Returns a report as text or as JSON, ended by a newline.
 pub(crate) fn report<T: Display + Serialize>(report: &T, as_json: bool) -> Result<String> {
     if as_json { json(report) } else { Ok(format!("{report}\n")) }
 }
 
-/// A value as JSON, ended by a newline.
+/// Returns a value as JSON, ended by a newline.
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
     text.push('\n');

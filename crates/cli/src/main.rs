@@ -1,10 +1,9 @@
 //! The `tilewright` command: thin verbs over the `tilewright` library.
 //!
-//! [`args`] says what can be typed, [`cmd`] has a file for each verb, [`io`]
-//! reads and writes, [`report`] makes tables for people, [`progress`] tells how
-//! far a long evaluation is. Each verb returns an
-//! exit code; an error becomes a diagnostic on stderr and the exit code 1, or 3 where a
-//! module could not be evaluated.
+//! [`args`] defines the command line, [`cmd`] has a file for each verb, [`io`] reads and
+//! writes, [`report`] makes tables for people, [`progress`] shows the progress of a long
+//! evaluation. Each verb returns an exit code. An error becomes a diagnostic on stderr and the
+//! exit code 1, or 3 if a module could not be evaluated.
 
 mod args;
 mod cmd;
@@ -54,7 +53,7 @@ fn tell(error: &anyhow::Error, json: Option<Stream>) {
         Some(Stream::Stderr) => io::to_stderr(&as_json(error)),
         Some(Stream::Stdout) => {
             io::to_stderr(&describe(error));
-            // There is nobody left to tell if that fails.
+            // If this fails, the error cannot be reported.
             let _ = io::to_stdout(as_json(error).as_bytes());
         }
     }
@@ -71,7 +70,7 @@ fn as_json(error: &anyhow::Error) -> String {
     io::json(&report).unwrap_or_else(|_| describe(error))
 }
 
-/// An error as people read it.
+/// Returns an error as people read it.
 fn describe(error: &anyhow::Error) -> String {
     match error.downcast_ref::<tilewright::Error>() {
         Some(error) => error.render(io::colours()),

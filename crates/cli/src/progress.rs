@@ -1,4 +1,4 @@
-//! A line on stderr that tells how far long work is.
+//! Shows the progress of long work in a line on stderr.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -20,12 +20,12 @@ pub(crate) struct Watched<'a> {
 
 /// Shorter work is not reported.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the line on a terminal is rewritten.
+/// The time between updates of the line on a terminal.
 const REFRESH: Duration = Duration::from_secs(1);
-/// How often a line is added where stderr is no terminal.
+/// The time between lines if stderr is no terminal.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// Does work, and meanwhile writes what `line` says of its progress, if it says anything.
+/// Does work, and meanwhile writes the text of `line` about its progress, if there is one.
 pub(crate) fn shown<T>(
     mut line: impl FnMut() -> Option<String> + Send,
     work: impl FnOnce() -> T,
@@ -56,7 +56,7 @@ pub(crate) fn shown<T>(
         let result = work();
         drop(end);
         if let Ok(teller) = teller {
-            // It cannot fail, and there would be nothing to do.
+            // The thread cannot fail, and an error could not be handled.
             let _ = teller.join();
         }
         result
@@ -69,7 +69,7 @@ struct End(#[expect(dead_code, reason = "to be dropped")] Sender<()>);
 /// Goes back to the beginning of the line and clears it.
 const ERASE: &str = "\r\x1b[2K";
 
-/// The progress of the evaluation that made the most steps since the last time.
+/// Returns the progress of the evaluation that made the most steps since the last time.
 pub(crate) fn of_evaluations<'a>(
     watched: &'a [Watched<'a>],
 ) -> impl FnMut() -> Option<String> + Send + 'a {
@@ -99,7 +99,7 @@ fn of_evaluation(watched: &Watched<'_>) -> String {
 /// The progress of an optimisation.
 #[derive(Default)]
 pub(crate) struct Passes {
-    /// How many passes changed the module, and the last of these.
+    /// The number of passes that changed the module, and the last of them.
     changed: Mutex<(u64, &'static str)>,
 }
 
@@ -110,7 +110,7 @@ impl Passes {
         *changed = (changed.0.saturating_add(1), name);
     }
 
-    /// How often passes changed the module so far.
+    /// Returns how often passes changed the module so far.
     pub(crate) fn line(&self) -> String {
         match *self.changed.lock().unwrap_or_else(PoisonError::into_inner) {
             (0, _) => "optimising".to_owned(),

@@ -1,4 +1,4 @@
-//! What the values of a run look like. All other reports are texts of the library.
+//! Formats the values of a run. All other reports are texts of the library.
 
 use std::fmt::Write as _;
 
@@ -18,5 +18,5 @@ pub(crate) fn outputs<'a>(prefix: &str, results: impl IntoIterator<Item = &'a Li
     text
 }
 
-/// How many elements of an output are shown.
+/// The number of elements of an output that are shown.
 const SHOWN: usize = 16;

@@ -1,4 +1,4 @@
-//! How far two values are apart, and whether that is close enough.
+//! Measures the distance of two values and decides whether it is small enough.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -10,7 +10,7 @@ use tilewright_ir::{
 use crate::rounding::{Inexact, unit};
 use crate::value::with_data;
 
-/// How far apart two elements may be and still count as equal.
+/// The distance up to which two elements count as equal.
 ///
 /// Elements are equal if they are within `ulps` of each other, or differ by no
 /// more than `absolute` and `of_element` times the expected one, or no more than `relative` times the larger of `floor` and the largest finite
@@ -28,7 +28,7 @@ pub struct Tolerance {
     pub ulps: u64,
     /// Allowed difference as a fraction of the expected element itself.
     pub of_element: f64,
-    /// Allowed difference, whatever the elements are; it is added to the last.
+    /// The allowed difference for all elements; it is added to the last.
     pub absolute: f64,
     /// Whether zeros of different signs differ.
     pub signed_zeros: bool,
@@ -77,15 +77,15 @@ impl Tolerance {
         }
         let unit = unit(element_type);
         let relative = (SPREAD * inexact.variance.sqrt().max(unit)).min(MOST);
-        // A unit in the last place is twice what rounding is off by.
+        // A unit in the last place is twice the largest rounding error.
         let coarse = (2.0 * inexact.coarsest.min(MOST / 4.0) / unit) as u64;
         let ulps = if inexact.coarsest > unit { usual.ulps.max(coarse) } else { usual.ulps };
         Self { relative, ulps, ..usual }
     }
 }
 
-/// How much further apart two programs may be than roundings that go up or down
-/// by chance usually leave them: the largest of ten million is that far out.
+/// The factor by which two programs may be further apart than random roundings usually leave
+/// them: the largest of ten million deviates that far.
 const SPREAD: f64 = 6.0;
 
 /// The most that may be put down to rounding, as a fraction.
@@ -114,7 +114,7 @@ impl Tolerances {
         Self { relative }
     }
 
-    /// The tolerance for results of a type.
+    /// Returns the tolerance for results of a type.
     pub fn of(&self, element_type: ElementType) -> Tolerance {
         let tolerance = Tolerance::of(element_type);
         if tolerance == Tolerance::EXACT {
@@ -124,7 +124,7 @@ impl Tolerances {
     }
 }
 
-/// Whether an instruction computes elements anew, rather than moving them.
+/// Checks whether an instruction computes elements anew, rather than moving them.
 fn rounds(module: &Module, id: InstId) -> bool {
     let opcode = module.opcode(id);
     !opcode.family().moves_elements_only() && opcode != Opcode::Select
@@ -144,7 +144,7 @@ pub struct Difference {
 /// The outcome of comparing one array of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Which array: its number among the value's leaves, depth first.
+    /// The array: its number among the value's leaves, depth first.
     pub index: usize,
     /// Whether all elements are close enough.
     pub equal: bool,
@@ -174,7 +174,7 @@ pub enum CompareError {
     /// Two arrays differ in shape.
     #[error("array {index} was expected to be {expected}, but is {actual}")]
     Shape {
-        /// Which leaf.
+        /// The number of the leaf.
         index: usize,
         /// The shape expected.
         expected: String,
@@ -184,7 +184,7 @@ pub enum CompareError {
     /// A constant whose value the text left out.
     #[error("array {index} has no value to compare: it was left out (`{{...}}`)")]
     Elided {
-        /// Which leaf.
+        /// The number of the leaf.
         index: usize,
     },
 }
@@ -192,7 +192,7 @@ pub enum CompareError {
 /// Compares two values leaf by leaf, with the [`Tolerance`] for each type.
 ///
 /// # Errors
-/// If they are not of the same shape, or one of them has no value.
+/// Returns an error if their shapes differ, or one of them has no value.
 pub fn compare(
     expected: &Literal,
     actual: &Literal,
@@ -238,7 +238,7 @@ fn comparison(index: usize, actual: &ArrayLiteral, worst: Worst) -> Comparison {
     }
 }
 
-/// The index of the element at a place of a row-major array.
+/// Returns the index of the element at a place of a row-major array.
 fn position(mut place: usize, dims: &[i64]) -> Dims {
     let mut index: Dims = dims.into();
     for (slot, &size) in index.iter_mut().zip(dims).rev() {
@@ -249,8 +249,8 @@ fn position(mut place: usize, dims: &[i64]) -> Dims {
     index
 }
 
-/// The additional difference allowed for each element: as much as rounding changes it in the
-/// same program.
+/// The additional difference allowed for each element: the effect of rounding on it in the same
+/// program.
 #[derive(Clone, Debug, Default)]
 pub struct Slack {
     /// For each array of a value, for each element.
@@ -258,11 +258,11 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// As [`compare()`], with the tolerance for each array by its number and type, where elements
-    /// may differ by this slack, too.
+    /// Like [`compare()`], with the tolerance for each array by its number and type, plus this
+    /// slack for each element.
     ///
     /// # Errors
-    /// If the values are not of the same shape, or one of them has no value.
+    /// Returns an error if their shapes differ, or one of them has no value.
     pub fn compare(
         &self,
         expected: &Literal,
@@ -324,8 +324,8 @@ impl Slack {
         }
     }
 
-    /// Lets elements differ as far as they do, where `pardoned` says so for an array
-    /// and an element, by their numbers, and for whether both are finite.
+    /// Excuses the differences of elements for which `pardoned` returns true. Its arguments are
+    /// the numbers of the array and the element, and whether both are finite.
     pub fn pardon(
         &mut self,
         expected: &Literal,
@@ -358,7 +358,7 @@ pub(crate) fn is_finite(array: &ArrayLiteral) -> Vec<bool> {
     are_finite(array.data(), array.element_type())
 }
 
-/// Which elements are finite, of data of a type.
+/// Returns for each element of a type whether it is finite.
 pub(crate) fn are_finite(data: &Data, element_type: ElementType) -> Vec<bool> {
     if let Some(format) = Format::of(element_type)
         && let Data::U8(bits) = data
@@ -368,7 +368,7 @@ pub(crate) fn are_finite(data: &Data, element_type: ElementType) -> Vec<bool> {
     with_data!(data, values => values.iter().map(|v| v.magnitude().is_finite()).collect())
 }
 
-/// The distance between each two elements.
+/// Returns the distance between each two elements.
 fn gaps(a: &ArrayLiteral, b: &ArrayLiteral) -> Vec<f64> {
     with_data!(a.data(), a => match b.data().as_slice() {
         Some(b) => a.iter().zip(b).map(|(&a, &b)| Distance::gap(a, b).abs).collect(),
@@ -406,7 +406,7 @@ impl Worst {
     }
 }
 
-/// How far two elements are apart.
+/// The distance of two elements.
 #[derive(Clone, Copy)]
 struct Gap {
     abs: f64,

@@ -1,4 +1,4 @@
-//! Instructions that somebody else computes.
+//! Lets other code compute instructions.
 
 use std::fmt;
 use std::rc::Rc;
@@ -10,14 +10,14 @@ use crate::error::{Fault, Outcome};
 use crate::limits::Ledger;
 use crate::value::Value;
 
-/// Computes some of a module's instructions in place of the evaluation, for example a simulated
-/// machine. It is called for every instruction of the entry and of called computations, except
-/// parameters and except calls, branches and loops, whose instructions are passed instead; so
-/// are those of a fusion that is not computed as a whole. The computation that a reduction or a
-/// sort applies to elements is a part of the instruction.
+/// An evaluator of some of a module's instructions in place of this crate, for example a
+/// simulated machine. It is called for every instruction of the entry and of called
+/// computations, except parameters and except calls, branches and loops, whose instructions are
+/// passed instead. A fusion that is not computed as a whole is passed by instructions, too. The
+/// computation that a reduction or a sort applies to elements is a part of the instruction.
 pub trait Delegate: Sync {
-    /// The instruction's value, given those of its operands; `None` if the evaluation should
-    /// compute it.
+    /// Returns the instruction's value, given those of its operands; `None` if the evaluation
+    /// should compute it.
     ///
     /// # Errors
     /// The reason why it could not be computed.
@@ -29,7 +29,7 @@ pub trait Delegate: Sync {
 pub(crate) struct Delegated<'m>(pub(crate) Option<&'m dyn Delegate>);
 
 impl Delegated<'_> {
-    /// The value of an instruction, if somebody else computes it.
+    /// Returns the value of an instruction, if a delegate computes it.
     pub(crate) fn compute(
         &self,
         module: &Verified,
@@ -50,8 +50,8 @@ impl Delegated<'_> {
     }
 }
 
-/// Whether an op's work is the instructions of a computation, which are asked for
-/// by themselves.
+/// Checks whether an op's work is the instructions of a computation, which are asked for by
+/// themselves.
 fn runs_others(op: &Op) -> bool {
     matches!(
         op,

@@ -9,16 +9,15 @@ use crate::eval::elementwise::{Kernel, kernel};
 pub struct Elementwise(Kernel);
 
 impl Elementwise {
-    /// The op on operands of these types; `None` if it is not elementwise, or
-    /// takes no such operands.
+    /// Creates the function of an op on operands of these types; `None` if it is not
+    /// elementwise or does not accept these operands.
     pub fn new(op: &Op, operands: &[ElementType], result: ElementType) -> Option<Self> {
         kernel(op, operands, result).ok().flatten().map(Self)
     }
 
-    /// Computes `lanes` elements from the first that many of each operand, and
-    /// leaves them as all there is in `out`, which stores the result's type.
-    /// `false` where an operand stores another type than that it was made for, or
-    /// too few elements.
+    /// Computes `lanes` elements from the first `lanes` elements of each operand, and replaces
+    /// the content of `out`, which stores the result's type. Returns `false` if an operand
+    /// stores another type than expected, or too few elements.
     pub fn compute(&self, operands: &[&Data], lanes: usize, out: &mut Data) -> bool {
         (self.0)(operands, lanes, out).is_ok()
     }

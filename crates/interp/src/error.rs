@@ -43,7 +43,7 @@ pub enum EvalError {
         /// The input's shape.
         given: String,
     },
-    /// Values alive at one time would take too much memory.
+    /// The values alive at one time would take too much memory.
     #[error(
         "`{instruction}` would need {needed} bytes beside {live} in use; the limit is {limit} bytes (raise `max_bytes`, on the command line `--max-bytes`)"
     )]
@@ -62,7 +62,7 @@ pub enum EvalError {
         "the evaluation took {limit} steps and stopped at `{instruction}` (raise `max_steps`, on the command line `--max-steps`, if it is not an endless loop)"
     )]
     Steps {
-        /// Where it was.
+        /// The instruction that waited.
         instruction: String,
         /// The limit.
         limit: u64,
@@ -81,7 +81,7 @@ pub enum EvalError {
          device of a group run the same collectives in the same order?"
     )]
     Deadlock {
-        /// Where the first of them waits.
+        /// The instruction at which the first device waits.
         instruction: String,
     },
     /// The devices are more than can be simulated, or the inputs are not of as
@@ -93,13 +93,13 @@ pub enum EvalError {
     Internal {
         /// The instruction.
         instruction: String,
-        /// What was found.
+        /// The finding.
         what: &'static str,
     },
 }
 
 impl EvalError {
-    /// The instruction that could not be evaluated, where it is one.
+    /// Returns the instruction that could not be evaluated, where it is one.
     pub fn instruction(&self) -> Option<&str> {
         match self {
             Self::Unsupported { instruction, .. }
@@ -141,7 +141,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The error, blamed on an instruction unless it knows better.
+    /// Returns the error, blamed on an instruction unless it knows better.
     pub(crate) fn at(self, module: &Module, id: InstId) -> EvalError {
         let instruction = module.name_of(id).to_owned();
         match self {

@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::observe::{Observer, Progress, Watch};
 use crate::value::Value;
 
-/// How a module is to be evaluated.
+/// The options of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'m> {
     module: &'m Verified,
@@ -47,7 +47,7 @@ pub struct Outputs {
 const STACK: usize = 16 << 20;
 
 impl<'m> Evaluation<'m> {
-    /// On a single device, within the default limits, with nothing to feed in.
+    /// Evaluates on a single device, within the default limits, without infeed.
     pub fn new(module: &'m Verified) -> Self {
         Self {
             module,
@@ -100,15 +100,15 @@ impl<'m> Evaluation<'m> {
         Self { invents: true, ..self }
     }
 
-    /// Every result that is rounded moves to a number next to it, as the seed decides: to
-    /// learn how inexact a program is by itself. Elementwise instructions run one by one.
+    /// Moves every rounded result to a neighbouring number, chosen by the seed, to measure how
+    /// inexact a program is by itself. Elementwise instructions run one by one.
     #[must_use]
     pub fn noise(self, seed: u64) -> Self {
         Self { noise: Some(seed), fuses: false, ..self }
     }
 
-    /// Comparisons whose sides are equal over the reals find them equal, whatever rounding
-    /// made of them. Elementwise instructions run one by one.
+    /// Makes comparisons whose sides are equal over the reals find them equal, regardless of
+    /// their rounding. Elementwise instructions run one by one.
     #[must_use]
     pub fn ties(self, ties: &'m Ties) -> Self {
         Self { ties: Some(ties), fuses: false, ..self }
@@ -127,13 +127,13 @@ impl<'m> Evaluation<'m> {
         Self { watch: Watch { progress: Some(progress), ..self.watch }, ..self }
     }
 
-    /// Asks somebody else for the value of every instruction first, one by one.
+    /// Asks a delegate first for the value of every instruction, one by one.
     #[must_use]
     pub fn delegate(self, delegate: &'m dyn Delegate) -> Self {
         Self { delegated: Delegated(Some(delegate)), fuses: false, ..self }
     }
 
-    /// Which device is looked at.
+    /// Chooses the observed device.
     #[must_use]
     pub fn watched(self, device: usize) -> Self {
         Self { watched: device, ..self }
@@ -143,9 +143,9 @@ impl<'m> Evaluation<'m> {
     /// values, of each device or the same for all.
     ///
     /// # Errors
-    /// If the inputs do not fit the parameters, a limit is exceeded, devices
-    /// wait for each other, or the module uses something that has no evaluation
-    /// here; the error names the instruction.
+    /// Returns an error if the inputs do not fit the parameters, a limit is exceeded, devices
+    /// wait for each other, or the module uses something that has no evaluation here; the error
+    /// names the instruction.
     pub fn run<I: AsRef<[Literal]> + Sync>(&self, inputs: &[I]) -> Result<Vec<Outputs>, EvalError> {
         check_precision(self.module)?;
         let Devices { replicas, partitions } = self.devices;
@@ -254,8 +254,7 @@ impl Drop for End {
     }
 }
 
-/// All results, or the error of the first device that did not fail because
-/// another did.
+/// Returns all results, or the error of the first device that did not fail because another did.
 fn first_failure(results: Vec<Result<Outputs, EvalError>>) -> Result<Vec<Outputs>, EvalError> {
     let abandoned =
         |error: &EvalError| matches!(error, EvalError::Internal { what, .. } if *what == ABANDONED);
@@ -266,11 +265,11 @@ fn first_failure(results: Vec<Result<Outputs, EvalError>>) -> Result<Vec<Outputs
     }
 }
 
-/// Checks that no op computes with floats of different precision: nobody says in which precision
-/// it would. [`Evaluation::run`] checks this first.
+/// Checks that no op computes with floats of different precision: its own precision is not
+/// defined. [`Evaluation::run`] checks this first.
 ///
 /// # Errors
-/// If an op does; the error names it.
+/// Returns an error if an op does; the error names it.
 pub fn check_precision(module: &Verified) -> Result<(), EvalError> {
     match module.mixes_precision() {
         None => Ok(()),

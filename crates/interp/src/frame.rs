@@ -1,5 +1,4 @@
-//! Runs computations: one frame holds the values of one of them, each until
-//! its last use.
+//! Runs computations. A frame holds the values of one computation, each until its last use.
 
 mod foresight;
 
@@ -29,7 +28,7 @@ use crate::value::{Array, Value, num_bytes};
 /// The order of a computation's instructions, and the users of each value.
 struct Plan {
     steps: Vec<Step>,
-    /// How many values there are.
+    /// The number of values.
     values: usize,
     /// The value that is the result.
     root: usize,
@@ -56,7 +55,7 @@ type Begun = (Vec<Box<dyn Fold>>, Vec<Charge>);
 #[derive(Clone, Copy)]
 struct Operand {
     value: u32,
-    /// Whether nobody needs the value after this.
+    /// Whether this is the last use of the value.
     last_use: bool,
 }
 
@@ -78,7 +77,7 @@ pub(crate) struct Evaluator<'m> {
     depth: usize,
     /// Whether elementwise instructions may run together.
     pub(crate) fuses: bool,
-    /// Whether calls of which nothing is known are some function all the same.
+    /// Whether calls of unknown functions get made-up results.
     pub(crate) invents: bool,
     /// The seed by which roundings fall the other way, if they do.
     pub(crate) noise: Option<u64>,
@@ -92,9 +91,9 @@ pub(crate) struct Evaluator<'m> {
     pub(crate) device: Device,
     /// The meshes of the module, once something asked.
     pub(crate) meshes: Option<Meshes>,
-    /// How often this device has handed something out at each place.
+    /// The number of values that this device has handed out at each place.
     pub(crate) turns: FxHashMap<Place, u64>,
-    /// How often it has waited for something from a device.
+    /// The number of values that it has taken from each device.
     pub(crate) received: FxHashMap<(Place, usize), u64>,
     /// The label that each `recv` so far waits for.
     pub(crate) awaited: Vec<Option<Label>>,
@@ -134,7 +133,7 @@ impl<'m> Evaluator<'m> {
         }
     }
 
-    /// The representation of floats.
+    /// Returns the representation of floats.
     pub(crate) fn numbers(&self) -> Numbers {
         if self.field.is_some() { Numbers::Field } else { Numbers::Floats }
     }
@@ -221,7 +220,7 @@ impl<'m> Evaluator<'m> {
         Ok(smallvec![self.with_noise(id, value)?])
     }
 
-    /// An instruction whose shape is known.
+    /// Returns an instruction whose shape is known.
     fn compute(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
         if let Some(seed) = self.noise
             && let Some(sum) = self.sum_of_parts(id, &operands, seed)?
@@ -287,7 +286,7 @@ impl<'m> Evaluator<'m> {
         arrays.chain(folded).collect()
     }
 
-    /// The reductions of a region, begun, and the memory of their results.
+    /// Returns the reductions of a region, begun, and the memory of their results.
     fn begin_folds(&self, region: &Region, inputs: &[Feed<'_>]) -> Outcome<Begun> {
         let (mut folds, mut charges) = (Vec::new(), Vec::new());
         for reduction in &region.folds {
@@ -311,7 +310,7 @@ impl<'m> Evaluator<'m> {
         Ok((folds, charges))
     }
 
-    /// The value of a constant, made once.
+    /// Returns the value of a constant, made once.
     pub(crate) fn constant(&mut self, id: InstId) -> Outcome<Value> {
         if let Some(value) = self.constants.get(&id) {
             return Ok(value.clone());
@@ -322,8 +321,7 @@ impl<'m> Evaluator<'m> {
         Ok(value)
     }
 
-    /// The computation as a program over lanes, if it can be one; see
-    /// [`crate::lanes`].
+    /// Returns the computation as a program over lanes, if it can be one; see [`crate::lanes`].
     pub(crate) fn lane_program(&mut self, computation: CompId) -> Option<Rc<LaneProgram>> {
         if let Some(program) = self.programs.get(&computation) {
             return program.clone();
@@ -344,7 +342,7 @@ impl<'m> Evaluator<'m> {
 }
 
 impl Work {
-    /// The instruction to name where it fails.
+    /// Returns the instruction that an error names.
     fn blamed(&self) -> Option<InstId> {
         match self {
             Self::One(id) => Some(*id),
@@ -440,9 +438,9 @@ impl Planner<'_> {
     }
 }
 
-/// The instructions to run: those that the root needs or that act, operands
-/// first. Tuple elements are taken from parameters at once, so that the tuple
-/// does not keep them from being changed in place.
+/// Returns the instructions to run, operands first: those that the root needs or that have
+/// effects. Tuple elements are taken from parameters at once, so that the tuple does not
+/// prevent changing them in place.
 fn order(
     module: &Verified,
     computation: CompId,

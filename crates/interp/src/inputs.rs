@@ -22,7 +22,7 @@ use crate::limits::Limits;
 use crate::ranges::{self, MOST_TURNS, Range};
 use crate::value::num_bytes;
 
-/// Which kind of numbers inputs are made of.
+/// The kind of numbers that inputs are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InputKind {
     /// Floats: normally distributed. Integers: -100 to 100.
@@ -65,7 +65,7 @@ impl InputKind {
         Self::NonFinite,
     ];
 
-    /// The name used in reports.
+    /// Returns the name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -92,7 +92,7 @@ pub enum InputError {
         /// Its shape.
         shape: String,
     },
-    /// They would take too much memory.
+    /// The inputs would take too much memory.
     #[error(
         "the inputs would need {needed} bytes; the limit is {limit} (raise `max_bytes`, on the command line `--max-bytes`)"
     )]
@@ -107,7 +107,7 @@ pub enum InputError {
 /// Inputs for the entry computation, within the default [`Limits`].
 ///
 /// # Errors
-/// If a parameter has a shape without values (unbounded dims, opaque), or the
+/// Returns an error if a parameter has a shape without values (unbounded dims, opaque), or the
 /// inputs are too large.
 pub fn inputs_for(
     module: &Verified,
@@ -139,18 +139,18 @@ impl RandomInputs {
         Self { limits, ..self }
     }
 
-    /// The number of devices, each with inputs of its own; the first has those of a single
-    /// device. A module before partitioning, whose calls take each device's part of whole
-    /// arrays, has the same inputs on all devices.
+    /// Sets the number of devices, each with inputs of its own; the first has the inputs of a
+    /// single device. A module before partitioning, whose calls take each device's part of
+    /// whole arrays, has the same inputs on all devices.
     #[must_use]
     pub fn devices(self, devices: usize) -> Self {
         Self { devices, ..self }
     }
 
-    /// The inputs for the entry computation of a module, one list for each device.
+    /// Returns the inputs for the entry computation of a module, one list for each device.
     ///
     /// # Errors
-    /// As for [`inputs_for`].
+    /// Returns the errors of [`inputs_for`].
     pub fn generate(self, module: &Verified) -> Result<Vec<Vec<Literal>>, InputError> {
         let Self { seed, kind, limits, devices } = self;
         let parameters =
@@ -168,7 +168,7 @@ impl RandomInputs {
     }
 }
 
-/// The inputs of one device, from its streams of random numbers.
+/// Returns the inputs of one device, from its streams of random numbers.
 fn inputs_from(
     shapes: &[&Shape],
     ranges: &[Vec<Range>],
@@ -200,7 +200,7 @@ fn check_size(shapes: &[&Shape], limits: &Limits, devices: usize) -> Result<(), 
 struct Maker {
     seed: u64,
     kind: InputKind,
-    /// That of the next array.
+    /// The random stream of the next array.
     stream: u64,
 }
 
@@ -226,8 +226,8 @@ impl Maker {
     }
 }
 
-/// Each dim known only at run time has some size up to its bound, the same for
-/// all of one bound, so that arrays that belong together fit.
+/// Makes an array. Each dim known only at run time has some size up to its bound, the same for
+/// all dims with one bound, so that arrays that belong together fit.
 fn make_array(shape: &ArrayShape, source: &mut Source) -> Option<ArrayLiteral> {
     let size = |(dim, &bound): (usize, &i64)| {
         if shape.dim_is_dynamic(dim) { source.size_up_to(bound) } else { Some(bound) }
@@ -267,7 +267,7 @@ impl Source {
         source
     }
 
-    /// The size of a dim that is at most so large; `None` if that is not known.
+    /// Returns the size of a dim with this bound; `None` if it is not known.
     fn size_up_to(&self, bound: i64) -> Option<i64> {
         let sizes = u64::try_from(bound).ok()?.checked_add(1)?;
         bound.checked_sub(i64::try_from(self.short.checked_rem(sizes)?).ok()?)
@@ -304,12 +304,12 @@ impl Source {
         }
     }
 
-    /// A number from 0 to `limit - 1`; the slight bias does not matter here.
+    /// Returns a number from 0 to `limit - 1`; the slight bias does not matter here.
     fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.rng.next_u64()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// A number from 0 to 1, without 0.
+    /// Returns a number from 0 to 1, without 0.
     fn unit(&mut self) -> f64 {
         ((self.rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
@@ -333,8 +333,8 @@ impl Source {
         self.in_range(drawn).clamp(least, greatest)
     }
 
-    /// An integer in the range that is known; of indices that are next to each other
-    /// a few lie outside, and of those at the limits of their type all may.
+    /// Returns an integer in the range that is known; of indices that are next to each other a
+    /// few lie outside, and of those at the limits of their type all may.
     fn in_range(&mut self, drawn: i128) -> i128 {
         match (self.range, self.kind) {
             (Range::Turns, _) => i128::from(self.below(MOST_TURNS)),
@@ -398,7 +398,7 @@ struct FloatLimits {
     step: f64,
     /// The least positive number.
     least: f64,
-    /// By how many doublings that is below the least normal number.
+    /// The number of doublings by which it is below the least normal number.
     denormal_bits: u32,
     /// A number whose square, summed a thousand times, is still finite.
     large: f64,
@@ -408,7 +408,7 @@ struct FloatLimits {
 }
 
 impl FloatLimits {
-    /// A mean far from zero; `at` runs from 0 to 1.
+    /// Returns a mean far from zero; `at` runs from 0 to 1.
     fn mean(&self, at: f64) -> f64 {
         let [least, greatest] = self.far;
         least * libm::pow(greatest / least, at)
@@ -445,7 +445,7 @@ const F32: FloatLimits = FloatLimits {
 const F64: FloatLimits = FloatLimits {
     step: f64::EPSILON,
     least: 5e-324,
-    // 2^52 does not fit where it is used: a smaller denormal will do.
+    // 2^52 does not fit its use, so a smaller denormal is taken.
     denormal_bits: 30,
     large: 1e100,
     greatest: f64::MAX,

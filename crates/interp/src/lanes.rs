@@ -1,10 +1,9 @@
 //! Computations of scalars, run over many scalars at once.
 //!
-//! Reducers, comparators and the like are written for scalars but applied to
-//! whole arrays. Such a computation is compiled once to a list of elementwise
-//! kernels over *lanes*; each run of the list computes as many results as its
-//! parameters have lanes. A computation that does more than that (loops, say)
-//! is evaluated lane by lane instead.
+//! Reducers, comparators and similar computations are written for scalars but applied to whole
+//! arrays. A computation of this kind is compiled once to a list of elementwise kernels over
+//! *lanes*; each run of the list computes as many results as its parameters have lanes. A
+//! computation with other ops (loops, for example) is evaluated lane by lane instead.
 
 use std::rc::Rc;
 
@@ -202,7 +201,7 @@ enum Body {
 }
 
 impl Callee {
-    /// A computation that will run over at most `lanes` lanes at once.
+    /// Returns a computation that will run over at most `lanes` lanes at once.
     pub(crate) fn new(
         evaluator: &mut Evaluator<'_>,
         computation: CompId,
@@ -250,7 +249,7 @@ impl Callee {
         })
     }
 
-    /// The lanes of a parameter, to be filled.
+    /// Returns the lanes of a parameter, to be filled.
     pub(crate) fn parameter(&mut self, index: usize) -> Outcome<&mut Data> {
         if index >= self.parameters {
             return Err(Fault::Internal("a computation has too few parameters"));
@@ -258,7 +257,7 @@ impl Callee {
         Ok(&mut self.registers[index])
     }
 
-    /// The lanes of a result.
+    /// Returns the lanes of a result.
     pub(crate) fn result(&self, index: usize) -> Outcome<&Data> {
         let register = self.results.get(index).and_then(|&r| self.registers.get(r));
         register.ok_or(Fault::Internal("a computation has too few results"))
@@ -371,8 +370,8 @@ pub(crate) fn spread(
     Ok(())
 }
 
-/// The op of a computation of two parameters that only applies one op to them,
-/// in this order or, if the op commutes, in either.
+/// Returns the op of a computation of two parameters that only applies one op to them, in this
+/// order or, if the op commutes, in either.
 pub(crate) fn single_op(module: &Verified, computation: CompId) -> Option<InstId> {
     let callee = module.computation(computation);
     let root = callee.root()?;

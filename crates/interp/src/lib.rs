@@ -93,7 +93,7 @@ pub use widened::{WidenError, widened, widened_literal};
 /// single device. [`Evaluation`] does more.
 ///
 /// # Errors
-/// If the inputs do not fit the parameters, a limit is exceeded, or the module
+/// Returns an error if the inputs do not fit the parameters, a limit is exceeded, or the module
 /// uses something that has no evaluation here; the error names the instruction.
 pub fn evaluate(
     module: &Verified,

@@ -20,10 +20,10 @@ pub struct Limits {
     pub max_bytes: u64,
 }
 
-/// How many elements computed or read count as one step.
+/// The number of elements computed or read that count as one step.
 pub const WORK_PER_STEP: u64 = 512;
 
-/// How deeply computations may call each other.
+/// The most nested calls of computations.
 pub(crate) const MAX_DEPTH: usize = 256;
 
 impl Limits {
@@ -53,7 +53,7 @@ pub(crate) struct Ledger {
 
 /// Arrays of fewer bytes are not worth keeping.
 const LEAST_SPARE: u64 = 1 << 16;
-/// How many are kept.
+/// The most spare arrays that are kept.
 const MOST_SPARES: usize = 16;
 
 impl Ledger {
@@ -83,7 +83,7 @@ impl Ledger {
         }
     }
 
-    /// Lets spare arrays go until they take at most so many bytes.
+    /// Frees spare arrays until they take at most this many bytes.
     fn keep_within(&self, bytes: u64) {
         let mut spare = self.spare.borrow_mut();
         let total = |spare: &[Data]| spare.iter().map(capacity_bytes).sum::<u64>();
@@ -92,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// Takes an array that nobody needs any more.
+    /// Takes an array that is no longer needed.
     pub(crate) fn keep(&self, data: Data) {
         let bytes = capacity_bytes(&data);
         if bytes < LEAST_SPARE {
@@ -130,7 +130,7 @@ impl Ledger {
         })
     }
 
-    /// A spare array with room for so many elements, and not for many more.
+    /// Returns a spare array with room for this many elements, and not for many more.
     fn spare(&self, element_type: ElementType, len: usize) -> Option<Data> {
         if num_bytes(element_type, len) < LEAST_SPARE {
             return None;
@@ -144,18 +144,18 @@ impl Ledger {
         Some(spare.swap_remove(at))
     }
 
-    /// The most bytes that were alive at one time.
+    /// Returns the most bytes that were alive at one time.
     #[cfg(test)]
     pub(crate) fn peak(&self) -> u64 {
         self.peak.get()
     }
 
-    /// The most bytes that may be alive at one time.
+    /// Returns the most bytes that may be alive at one time.
     pub(crate) fn max_bytes(&self) -> u64 {
         self.limits.max_bytes
     }
 
-    /// The steps counted so far.
+    /// Returns the steps counted so far.
     pub(crate) fn steps(&self) -> u64 {
         self.steps.get()
     }
@@ -197,7 +197,7 @@ impl Drop for Charge {
     }
 }
 
-/// The bytes that storage takes.
+/// Returns the bytes that storage takes.
 fn capacity_bytes(data: &Data) -> u64 {
     fn bytes<T>(values: &Vec<T>) -> u64 {
         u64::try_from(values.capacity().saturating_mul(size_of::<T>())).unwrap_or(u64::MAX)

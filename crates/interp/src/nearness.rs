@@ -1,12 +1,12 @@
-//! Which elements of a result are as near to the exact one as those of another, and
-//! which were finite, so that they could be compared at all.
+//! Decides which elements of a result are as near to the exact result as those of another, and
+//! which were finite, so that they could be compared.
 
 use tilewright_ir::{ArrayLiteral, Data, Literal};
 
 use crate::compare::is_finite;
 use crate::rounding::unit;
 
-/// How much further from the exact result than another a result may be.
+/// The factor by which a result may be further from the exact result than another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// The factor by which the largest error of an array may grow.
@@ -15,10 +15,10 @@ pub struct Growth {
     pub ulps: f64,
 }
 
-/// For each array of a value, for each element: whether `b` is as near to `exact`, the
-/// result of the same program in wider floats, as the largest error of `a` in that array
-/// lets it be. `false` where that cannot be told: in arrays that are no real floats, that
-/// nothing wider is known of, or in which `a` itself is far off.
+/// Returns for each array of a value, for each element, whether `b` is as near to `exact` (the
+/// result of the same program in wider floats) as the largest error of `a` in that array
+/// allows. An element is `false` if this cannot be decided: in arrays of other types than real
+/// floats, without a wider result, or if `a` itself is far off.
 pub fn as_near(exact: &Literal, a: &Literal, b: &Literal, growth: Growth) -> Vec<Vec<bool>> {
     let leaves = exact.leaves().into_iter().zip(a.leaves()).zip(b.leaves());
     let of = |((exact, a), b): ((&Literal, &Literal), &Literal)| match (exact, a, b) {
@@ -43,7 +43,7 @@ fn array_as_near(
     };
     let error = greatest(&mut a.iter().zip(&exact).map(|(a, exact)| (a - exact).abs()));
     let largest = greatest(&mut a.iter().map(|a| a.abs()));
-    // An error as large as all that says that the two are not of the same thing.
+    // A larger error means that the two results are of different things.
     if error > largest {
         return None;
     }
@@ -54,7 +54,7 @@ fn array_as_near(
     Some(b.iter().zip(&exact).map(near).collect())
 }
 
-/// The elements of an array of real floats of 16 bits and more.
+/// Returns the elements of an array of real floats of 16 bits and more.
 pub fn float_elements(array: &ArrayLiteral) -> Option<Vec<f64>> {
     Some(match array.data() {
         Data::F16(v) => v.iter().map(|x| x.to_f64()).collect(),
@@ -65,7 +65,7 @@ pub fn float_elements(array: &ArrayLiteral) -> Option<Vec<f64>> {
     })
 }
 
-/// Which elements of a result were finite at least once: the others say nothing of
+/// The elements of a result that were finite at least once; the others tell nothing about
 /// whether two programs agree.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
@@ -87,7 +87,7 @@ impl Coverage {
         }
     }
 
-    /// How many elements of an array, by its number, were finite never, of how many.
+    /// Returns how many elements of an array, by its number, were finite never, of how many.
     pub fn missing(&self, leaf: usize) -> (usize, usize) {
         let seen = self.leaves.get(leaf).map_or(&[][..], Vec::as_slice);
         (seen.iter().filter(|seen| !**seen).count(), seen.len())

@@ -1,10 +1,10 @@
 //! An evaluation in which every rounding may fall the other way.
 //!
-//! The interpreter adds up in `f64` and rounds once, and gives exactly zero where equal
-//! numbers cancel: it is better there than engines are. What error a program has of its own
-//! shows where each result that is rounded moves to a number next to it (Monte Carlo
-//! arithmetic: Parker, "Monte Carlo Arithmetic", 1997), and where sums are taken in parts that
-//! are rounded before they are added, as engines take them.
+//! The interpreter adds up in `f64` and rounds once, and returns exactly zero if equal numbers
+//! cancel, so it is more exact than engines. To show a program's own error, noise moves each
+//! rounded result to a neighbouring number (Monte Carlo arithmetic: Parker, "Monte Carlo
+//! Arithmetic", 1997), and splits sums into parts that are rounded before they are added, as in
+//! engines.
 
 use std::rc::Rc;
 
@@ -21,9 +21,9 @@ use crate::rounding::rounds;
 use crate::value::Value;
 
 impl Evaluator<'_> {
-    /// A sum of floats, as that of two sums: a term's bits and the seed decide in which of
-    /// them it is, so that equal rows have equal sums. `None` for other instructions, and
-    /// where a part overflows: no engine has these parts.
+    /// Returns a sum of floats as the sum of two parts: a term's bits and the seed decide its
+    /// part, so that equal rows have equal sums. Returns `None` for other instructions, and if
+    /// a part overflows: engines do not have these parts.
     pub(crate) fn sum_of_parts(
         &mut self,
         id: InstId,
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
         Ok(finite.then_some(sum))
     }
 
-    /// An instruction's value, moved if there is noise and the instruction rounds.
+    /// Returns an instruction's value, moved if there is noise and the instruction rounds.
     pub(crate) fn with_noise(&self, id: InstId, value: Value) -> Outcome<Value> {
         match self.noise {
             Some(seed) if rounds(self.module, id) => self.moved(value, seed),
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether all are zero, and floats of 16 bits and more.
+/// Checks whether all are zero, and floats of 16 bits and more.
 fn is_zero(data: &Data) -> bool {
     match data {
         Data::F16(v) => v.iter().all(|x| x.to_f64() == 0.0),

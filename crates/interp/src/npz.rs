@@ -45,7 +45,7 @@ pub enum NpzError {
     /// The file has more or fewer arrays than the program has.
     #[error("{expected} arrays `{prefix}0`, `{prefix}1` ... are wanted, but the file has {found}")]
     Count {
-        /// How their names begin.
+        /// The prefix of their names.
         prefix: String,
         /// Arrays the program has.
         expected: usize,
@@ -57,7 +57,7 @@ pub enum NpzError {
 /// Reads the entry's inputs from a file.
 ///
 /// # Errors
-/// If the file cannot be read or does not fit the program.
+/// Returns an error if the file cannot be read or does not fit the program.
 pub fn read_inputs(path: &Path, module: &Verified) -> Result<Vec<Literal>, NpzError> {
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
     let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
@@ -67,7 +67,7 @@ pub fn read_inputs(path: &Path, module: &Verified) -> Result<Vec<Literal>, NpzEr
 /// Reads the result of the entry from a file.
 ///
 /// # Errors
-/// If the file cannot be read or does not fit the program.
+/// Returns an error if the file cannot be read or does not fit the program.
 pub fn read_outputs(path: &Path, module: &Verified) -> Result<Literal, NpzError> {
     let root = module.entry().and_then(|c| module.computation(c).root());
     let shapes: Vec<&Shape> = root.iter().map(|&r| module.shape(r)).collect();
@@ -78,8 +78,8 @@ pub fn read_outputs(path: &Path, module: &Verified) -> Result<Literal, NpzError>
 /// Reads the arrays whose names begin with `prefix` as values of these shapes.
 ///
 /// # Errors
-/// If the file cannot be read or does not fit the shapes. Memory is allocated only for data in
-/// the file, not for sizes that its headers claim.
+/// Returns an error if the file cannot be read or does not fit the shapes. Memory is allocated
+/// only for data in the file, not for sizes that its headers claim.
 pub fn read<R: Read + Seek>(
     reader: R,
     prefix: &str,
@@ -92,12 +92,12 @@ pub fn read<R: Read + Seek>(
     values.map(|shape| read_value(&mut archive, prefix, &mut number, shape, &plain)).collect()
 }
 
-/// As [`read()`], for several devices: each array is the same for all of them,
-/// or has one more dim, its first, with a row for each. Returns the values of
-/// each device, or a single list where all have the same.
+/// Like [`read()`], for several devices: each array is the same for all of them, or has an
+/// additional first dim with a row for each. Returns the values of each device, or a single
+/// list if all have the same.
 ///
 /// # Errors
-/// As for [`read()`].
+/// Returns the errors of [`read()`].
 pub fn read_rows<R: Read + Seek>(
     reader: R,
     prefix: &str,
@@ -166,7 +166,7 @@ fn of_devices<R: Read + Seek>(
 /// type are unsigned integers with the same bits.
 ///
 /// # Errors
-/// If the file cannot be read, or an array is of a type that HLO lacks.
+/// Returns an error if the file cannot be read, or an array is of a type that HLO lacks.
 pub fn read_all<R: Read + Seek>(reader: R, prefix: &str) -> Result<Vec<Literal>, NpzError> {
     let mut archive = ZipArchive::new(reader).map_err(io::Error::from)?;
     let found = count(&archive, prefix);
@@ -180,7 +180,7 @@ pub fn read_all<R: Read + Seek>(reader: R, prefix: &str) -> Result<Vec<Literal>,
     (0..found).map(|_| read_value(&mut archive, prefix, &mut number, &any, &as_it_is)).collect()
 }
 
-/// The type of HLO whose name NumPy uses.
+/// Returns the type of HLO whose name NumPy uses.
 fn native(kind: &str) -> Option<ElementType> {
     use ElementType::*;
     let all = [Pred, S8, S16, S32, S64, U8, U16, U32, U64, F16, F32, F64, C64, C128];
@@ -192,7 +192,7 @@ fn native(kind: &str) -> Option<ElementType> {
     all.into_iter().find(|&element_type| kinds(element_type).contains(&bits))
 }
 
-/// How many arrays have the prefix and a number as name.
+/// Returns how many arrays have the prefix and a number as name.
 fn count<R: Read + Seek>(archive: &ZipArchive<R>, prefix: &str) -> usize {
     let is_ours = |file: &str| {
         let name = file.strip_suffix(".npy").unwrap_or_default();
@@ -254,7 +254,7 @@ fn read_value<R: Read + Seek>(
     }
 }
 
-/// As [`NpzError`], before the array's name is known.
+/// Like [`NpzError`], before the array's name is known.
 enum ReadError {
     Io(io::Error),
     Array(String),
@@ -308,7 +308,7 @@ fn read_array<R: Read + Seek>(
     array.map_err(|error| ReadError::Array(error.to_string()))
 }
 
-/// How NumPy may write a type, without its byte order; the first is ours.
+/// Returns the ways in which NumPy may write a type, without its byte order; the first is ours.
 fn kinds(element_type: ElementType) -> &'static [&'static str] {
     match element_type {
         ElementType::Pred => &["b1"],
@@ -352,7 +352,7 @@ fn swap_words(bytes: &mut [u8], element_type: ElementType) {
     }
 }
 
-/// The positions of a row-major array's elements in a column-major one.
+/// Returns the positions of a row-major array's elements in a column-major one.
 fn fortran_places(dims: &[i64]) -> Vec<usize> {
     // Beside a 0, sizes may be too large to multiply.
     if dims.contains(&0) {
@@ -372,7 +372,7 @@ fn fortran_places(dims: &[i64]) -> Vec<usize> {
     places
 }
 
-/// Whether every element of a type narrower than its storage fits.
+/// Checks whether every element of a type narrower than its storage fits.
 fn in_range(data: &Data, element_type: ElementType) -> bool {
     let bits = element_type.bits();
     match data {
@@ -389,7 +389,7 @@ fn in_range(data: &Data, element_type: ElementType) -> bool {
 /// numbered from 0, tuples flattened in order.
 ///
 /// # Errors
-/// If the file cannot be written, or a constant's value is unknown.
+/// Returns an error if the file cannot be written, or a constant's value is unknown.
 pub fn write<W: Write + Seek>(writer: W, groups: &[(&str, &[Literal])]) -> Result<(), NpzError> {
     let mut archive = ZipWriter::new(writer);
     for (prefix, values) in groups {
@@ -411,7 +411,7 @@ pub fn write<W: Write + Seek>(writer: W, groups: &[(&str, &[Literal])]) -> Resul
 /// Writes groups of values to a file; see [`write()`].
 ///
 /// # Errors
-/// As for [`write()`].
+/// Returns the errors of [`write()`].
 pub fn write_file(path: &Path, groups: &[(&str, &[Literal])]) -> Result<(), NpzError> {
     write(BufWriter::new(File::create(path)?), groups)
 }
@@ -422,7 +422,7 @@ fn write_array<W: Write + Seek>(
     array: &ArrayLiteral,
 ) -> io::Result<()> {
     let dims: Vec<u64> = array.dims().iter().map(|&d| d.cast_unsigned()).collect();
-    // As NumPy's `savez` does; past 4 GiB an entry needs the longer form.
+    // The options match NumPy's `savez`; past 4 GiB an entry needs the longer form.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .large_file(array.shape().num_bytes().is_none_or(|bytes| bytes >= 1 << 31));

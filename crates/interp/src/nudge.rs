@@ -1,4 +1,4 @@
-//! Numbers next to given ones, to learn how much a program magnifies rounding.
+//! Finds the numbers next to given ones, to measure how much a program magnifies rounding.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -29,7 +29,7 @@ pub enum Move {
 }
 
 impl Move {
-    /// Away or towards, as chance has it: the same for the same key and seed.
+    /// Chooses a random direction, away or towards: the same for the same key and seed.
     pub fn by_chance(key: u64, seed: u64) -> Self {
         // splitmix64
         let mut z = key ^ seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -39,7 +39,7 @@ impl Move {
     }
 }
 
-/// The value with each of its floats of 16 bits and more where `of` moves it; zeros,
+/// Returns the value with each of its floats of 16 bits and more where `of` moves it; zeros,
 /// infinities and NaN stay.
 pub fn nudged(value: &Literal, of: &dyn Fn(Movable) -> Move) -> Literal {
     match value {

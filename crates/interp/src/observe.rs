@@ -1,4 +1,4 @@
-//! Looking at an evaluation while it goes on.
+//! Observes an evaluation while it runs.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +9,12 @@ use tilewright_ir::{InstId, Literal};
 
 use crate::value::{Value, num_bytes};
 
-/// Sees every instruction that an evaluation evaluates, on one device: those
-/// of called computations before their caller, those of loops once for every
-/// turn. What a reduction or a sort applies to elements is not seen on its own.
+/// An observer of every instruction that is evaluated on one device. It sees the instructions
+/// of called computations before their caller, and those of loops once for every turn. It does
+/// not see the computation that a reduction or a sort applies to elements.
 ///
-/// Elementwise instructions run one by one where somebody looks, which is
-/// slower and computes the same.
+/// With an observer, elementwise instructions run one by one, which is slower and computes the
+/// same.
 pub trait Observer: Sync {
     /// An instruction has been evaluated.
     fn evaluated(&self, seen: &Seen<'_>);
@@ -30,22 +30,23 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Which instruction.
+    /// Returns the instruction.
     pub fn id(&self) -> InstId {
         self.id
     }
 
-    /// The time of the instruction, including called computations and their observation.
+    /// Returns the time of the instruction, including called computations and their
+    /// observation.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
 
-    /// How long it took by itself, without the instructions that it called.
+    /// Returns the time of the instruction itself, without the instructions that it called.
     pub fn own(&self) -> Duration {
         self.own
     }
 
-    /// The bytes of its value.
+    /// Returns the bytes of its value.
     pub fn bytes(&self) -> u64 {
         bytes(self.value)
     }
@@ -64,8 +65,8 @@ fn bytes(value: &Value) -> u64 {
     }
 }
 
-/// How far an evaluation is, for another thread to read at any time. Keeping
-/// it costs next to nothing.
+/// The progress of an evaluation, which another thread may read at any time. Keeping it costs
+/// next to nothing.
 #[derive(Debug, Default)]
 pub struct Progress {
     steps: AtomicU64,
@@ -79,12 +80,12 @@ impl Progress {
         Self::default()
     }
 
-    /// How many of the steps that [`Limits`](crate::Limits) bound are done.
+    /// Returns how many of the steps that [`Limits`](crate::Limits) bound are done.
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// The instruction that is being evaluated.
+    /// Returns the instruction that is being evaluated.
     pub fn instruction(&self) -> Option<InstId> {
         let at = self.at.load(Ordering::Relaxed).checked_sub(1)?;
         usize::try_from(at).ok().map(InstId::from_index)
@@ -106,7 +107,7 @@ pub(crate) struct Watch<'m> {
     pub(crate) nested: Duration,
 }
 
-/// When an instruction began.
+/// The beginning of an instruction.
 pub(crate) struct Begun {
     at: Instant,
     /// The time of the caller's other instructions.
@@ -114,7 +115,7 @@ pub(crate) struct Begun {
 }
 
 impl Watch<'_> {
-    /// An instruction begins. The clock is read only if somebody observes.
+    /// Records the beginning of an instruction. The clock is read only if there is an observer.
     pub(crate) fn begin(&mut self, id: Option<InstId>, steps: u64) -> Option<Begun> {
         if let Some(progress) = self.progress {
             progress.reach(id, steps);

@@ -24,8 +24,8 @@ pub(crate) enum Range {
     NotNegative,
     /// They are whole numbers from 0 to one less than this.
     Below(u64),
-    /// They count the turns of a loop: whole numbers below [`MOST_TURNS`], whatever the
-    /// kind of inputs, so that the loop ends.
+    /// They count the turns of a loop: integers below [`MOST_TURNS`] for all kinds of inputs,
+    /// so that the loop ends.
     Turns,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn of_parameters(module: &Module) -> Vec<Vec<Range>> {
     module.computation(entry).parameters().iter().map(of).collect()
 }
 
-/// Which element of a tuple, and which of that, down to an array.
+/// The path to an array in nested tuples: the index at each level.
 type Path = SmallVec<[usize; 2]>;
 
 fn leaf_paths(shape: &Shape, path: &mut Path, paths: &mut Vec<Path>) {
@@ -85,7 +85,7 @@ fn callers(module: &Module) -> Callers {
 /// The changes of the elements between the parameter and a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Form {
-    /// They were moved, nothing else.
+    /// They were only moved.
     Moved,
     /// They were scaled or added to, so that the meaning of a sign is unchanged.
     Scaled,
@@ -97,7 +97,7 @@ type Place = (InstId, Path, Form);
 /// Largest number of values visited for one array; uses further away are ignored.
 const MOST_SEEN: usize = 4096;
 
-/// Below this are the counters with which loops begin, and those that they go up to.
+/// The bound of the counters with which loops begin, and of their limits.
 pub(crate) const MOST_TURNS: u64 = 8;
 
 struct Search<'m> {
@@ -147,7 +147,7 @@ impl<'m> Search<'m> {
         let is_result = |&(&computation, _): &(&CompId, _)| {
             module.computation(computation).root() == Some(root)
         };
-        // A root is that of one computation, so the order of the map does not matter.
+        // A root belongs to one computation, so the order of the map does not matter.
         let Some((_, calls)) = callers.iter().find(is_result) else { return };
         for &call in calls {
             match module.op(call) {
@@ -199,7 +199,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// The range of an operand that an instruction uses as an index.
+    /// Returns the range of an operand that an instruction uses as an index.
     fn as_index(&self, user: InstId, operand: usize) -> Range {
         let module = self.module;
         if self.ends_loop(user) {
@@ -243,7 +243,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Whether an instruction is the condition of a loop.
+    /// Checks whether an instruction is the condition of a loop.
     fn ends_loop(&self, id: InstId) -> bool {
         let Some(parent) = self.module.instruction(id).parent() else { return false };
         let calls = self.callers.get(&parent).into_iter().flatten();
@@ -280,25 +280,25 @@ impl<'m> Search<'m> {
     }
 }
 
-/// How far back operands are looked at.
+/// The most operands that are followed back.
 const DEPTH: usize = 16;
 
 fn size(dim: i64) -> u64 {
     u64::try_from(dim).unwrap_or(0)
 }
 
-/// How many places a slice may start at along a dim.
+/// Returns how many places a slice may start at along a dim.
 fn starts(dims: &[i64], dim: usize, sizes: &[i64]) -> Option<u64> {
     let room = dims.get(dim)?.checked_sub(*sizes.get(dim)?)?;
     size(room).checked_add(1)
 }
 
-/// The least bound of several dims, by their numbers.
+/// Returns the least bound of several dims, by their numbers.
 fn least_of(dims: &Dims, bound: impl Fn(usize) -> Option<u64>) -> Option<u64> {
     dims.iter().filter_map(|&dim| bound(extent(dim))).min()
 }
 
-/// Whether an instruction gives elements of this operand as they are, among others.
+/// Checks whether elements of this operand are unchanged in the instruction's result.
 fn moves(op: &Op, operand: usize) -> bool {
     match op {
         Op::Bitcast
@@ -319,14 +319,14 @@ fn moves(op: &Op, operand: usize) -> bool {
     }
 }
 
-/// The first operand, where an instruction only moves its elements.
+/// Returns the first operand, where an instruction only moves its elements.
 fn moved(module: &Module, id: InstId) -> Option<InstId> {
     let op = module.op(id);
     let one = module.operands(id).len() == 1 && moves(op, 0) || matches!(op, Op::DynamicSlice(_));
     module.operands(id).first().copied().filter(|_| one)
 }
 
-/// The size of the dim that an iota counts along, if a value is one.
+/// Returns the size of the dim that an iota counts along, if a value is one.
 fn iota_size(module: &Module, id: InstId, depth: usize) -> Option<u64> {
     match module.op(id) {
         Op::Iota(attrs) => {
@@ -337,7 +337,7 @@ fn iota_size(module: &Module, id: InstId, depth: usize) -> Option<u64> {
     }
 }
 
-/// The number that all elements of a value are, if it is written in the module.
+/// Returns the number that all elements of a value are, if it is written in the module.
 fn scalar(module: &Module, id: InstId, depth: usize) -> Option<f64> {
     match module.op(id) {
         Op::Constant(_) => module.constant(id)?.as_array()?.splat()?.scalar_as_f64(),
@@ -345,7 +345,7 @@ fn scalar(module: &Module, id: InstId, depth: usize) -> Option<f64> {
     }
 }
 
-/// Whether a factor is a scale for all elements that is not known to be negative.
+/// Checks whether a factor is a scale for all elements that is not known to be negative.
 fn scale(module: &Module, id: InstId) -> bool {
     match scalar(module, id, DEPTH) {
         Some(number) => number >= 0.0,
@@ -359,7 +359,7 @@ fn is_scalar(module: &Module, id: InstId, depth: usize) -> bool {
     one || before.is_some_and(|(before, depth)| is_scalar(module, before, depth))
 }
 
-/// Whether a value can be seen not to be negative.
+/// Checks whether a value can be seen not to be negative.
 fn not_negative(module: &Module, id: InstId, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     let operands = module.operands(id);

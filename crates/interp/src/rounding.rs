@@ -13,10 +13,9 @@ use tilewright_ir::{ArrayShape, CompId, ElementType, Family, InstId, Module, Op,
 /// The roundings on the path to a value that has the most of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inexact {
-    /// The sum of the squares of what each rounding is off by at most, relative
-    /// to what is rounded.
+    /// The sum of the squares of the largest relative error of each rounding.
     pub variance: f64,
-    /// The largest of them: that of the coarsest type.
+    /// The largest of these errors: the error of the coarsest type.
     pub coarsest: f64,
 }
 
@@ -61,13 +60,13 @@ impl Rounding {
         Self { outputs, worst }
     }
 
-    /// The roundings of an array of the result, tuples flattened in order; for outfeed arrays,
-    /// the largest in the module.
+    /// Returns the roundings of an array of the result, tuples flattened in order; for outfeed
+    /// arrays, the largest in the module.
     pub fn of_output(&self, leaf: usize) -> Inexact {
         self.outputs.get(leaf).copied().unwrap_or(self.worst)
     }
 
-    /// The most that the module has.
+    /// Returns the most that the module has.
     pub fn worst(&self) -> Inexact {
         self.worst
     }
@@ -97,7 +96,7 @@ impl Known<'_> {
         operands.fold(Inexact::default(), Inexact::worse)
     }
 
-    /// The roundings of a called computation with exact arguments.
+    /// Returns the roundings of a called computation with exact arguments.
     fn called(&self, id: InstId) -> Inexact {
         let called = self.module.called(id).into_iter().filter_map(|id| self.roots.get(&id));
         called.fold(Inexact::default(), |worst, root| worst.worse(all(root)))
@@ -126,7 +125,8 @@ impl Known<'_> {
         }
     }
 
-    /// The number of terms that an instruction itself sums and rounds; 0 if it rounds nothing.
+    /// Returns the number of terms that an instruction itself sums and rounds; 0 if it rounds
+    /// nothing.
     fn own_terms(&self, id: InstId) -> f64 {
         let module = self.module;
         let family = module.opcode(id).family();
@@ -141,7 +141,7 @@ impl Known<'_> {
         }
     }
 
-    /// The roundings of each array of a value.
+    /// Returns the roundings of each array of a value.
     fn leaves(&self, id: InstId) -> Vec<Inexact> {
         let found = self.of.get(&id).cloned().unwrap_or_default();
         match self.module.shape(id) {
@@ -154,8 +154,8 @@ impl Known<'_> {
     }
 }
 
-/// Whether an instruction itself rounds its results. Called computations are counted separately,
-/// unless they are applied to elements.
+/// Checks whether an instruction itself rounds its results. Called computations are counted
+/// separately, unless they are applied to elements.
 pub(crate) fn rounds(module: &Module, id: InstId) -> bool {
     match module.opcode(id).family() {
         Family::Elementwise => !is_exact(module, id),
@@ -168,7 +168,7 @@ pub(crate) fn rounds(module: &Module, id: InstId) -> bool {
     }
 }
 
-/// The error of rounding results of this many terms.
+/// Returns the error of rounding results of this many terms.
 fn rounded(module: &Module, id: InstId, terms: f64) -> Inexact {
     let shapes = module.shape(id).leaves();
     let types = shapes.into_iter().filter_map(Shape::as_array).map(|array| array.element_type);
@@ -186,7 +186,7 @@ fn elements(module: &Module, id: InstId) -> f64 {
     arrays.filter_map(ArrayShape::num_elements).map(|count| count as f64).sum()
 }
 
-/// How many terms flow into one element of a result, at most.
+/// Returns how many terms flow into one element of a result, at most.
 fn terms(module: &Module, id: InstId) -> f64 {
     let operands = module.operands(id);
     let of = |index: usize| operands.get(index).map_or(1.0, |&operand| elements(module, operand));
@@ -201,13 +201,13 @@ fn terms(module: &Module, id: InstId) -> f64 {
             summed.filter_map(size).map(|size| size as f64).product()
         }
         Op::Convolution(_) => of(1),
-        // No more than there are.
+        // At most the number of elements.
         _ => operands.iter().map(|&operand| elements(module, operand)).sum(),
     };
     terms.max(1.0)
 }
 
-/// A sum of terms, rounded to a type.
+/// Returns a sum of terms, rounded to a type.
 fn sum_of(element_type: ElementType, terms: f64) -> Inexact {
     let unit = unit(element_type);
     if terms == 0.0 || unit == 0.0 {
@@ -220,7 +220,7 @@ fn sum_of(element_type: ElementType, terms: f64) -> Inexact {
     Inexact { variance: unit * unit * roundings, coarsest: unit }
 }
 
-/// The largest relative error of rounding to a type; 0 for types that are not floats.
+/// Returns the largest relative error of rounding to a type; 0 for types that are not floats.
 pub(crate) fn unit(element_type: ElementType) -> f64 {
     let digits = match element_type {
         ElementType::F64 | ElementType::C128 => f64::MANTISSA_DIGITS,
@@ -235,7 +235,7 @@ pub(crate) fn unit(element_type: ElementType) -> f64 {
     0.5f64.powi(digits.cast_signed())
 }
 
-/// Whether an elementwise op gives a number that needs no rounding.
+/// Checks whether an elementwise op gives a number that needs no rounding.
 fn is_exact(module: &Module, id: InstId) -> bool {
     match module.op(id) {
         Op::Convert => {

@@ -48,12 +48,12 @@ impl<const N: usize> Nest<N> {
         Self { outer, inner }
     }
 
-    /// The innermost dim.
+    /// Returns the innermost dim.
     pub(crate) fn inner(&self) -> Level<N> {
         self.inner
     }
 
-    /// All dims, the outermost first.
+    /// Returns all dims, the outermost first.
     pub(crate) fn levels(&self) -> SmallVec<[Level<N>; 6]> {
         self.outer.iter().copied().chain([self.inner]).collect()
     }
@@ -70,7 +70,7 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// As [`Nest::for_each`], stopping at the first error.
+    /// Like [`Nest::for_each`], but stops at the first error.
     pub(crate) fn try_for_each<E>(
         &self,
         start: [isize; N],
@@ -112,7 +112,7 @@ fn step<const N: usize>(at: &mut [isize; N], level: &Level<N>, times: isize) {
     }
 }
 
-/// The strides of a row-major array, in elements.
+/// Returns the strides of a row-major array, in elements.
 pub(crate) fn row_major(dims: &[i64]) -> SmallVec<[isize; 6]> {
     let mut strides: SmallVec<[isize; 6]> = dims.iter().map(|_| 1).collect();
     let mut stride: isize = 1;
@@ -125,7 +125,7 @@ pub(crate) fn row_major(dims: &[i64]) -> SmallVec<[isize; 6]> {
     strides
 }
 
-/// The index of a place in row-major order.
+/// Returns the index of a place in row-major order.
 pub(crate) fn index_of(mut place: usize, sizes: &[usize]) -> SmallVec<[usize; 4]> {
     let mut index: SmallVec<[usize; 4]> = sizes
         .iter()
@@ -140,7 +140,7 @@ pub(crate) fn index_of(mut place: usize, sizes: &[usize]) -> SmallVec<[usize; 4]
     index
 }
 
-/// A dim's size, which is not negative.
+/// Returns a dim's size, which is not negative.
 pub(crate) fn extent(size: i64) -> usize {
     usize::try_from(size).unwrap_or(0)
 }
@@ -150,7 +150,7 @@ pub(crate) fn dim_numbers(dims: &[i64]) -> SmallVec<[usize; 6]> {
     dims.iter().map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect()
 }
 
-/// The elements that a walk over one array meets, in a row.
+/// Returns the elements that a walk over one array meets, in a row.
 pub(crate) fn collect(data: &Data, nest: &Nest<1>, start: isize) -> Data {
     map_data!(data, values => collect_typed(values, nest, start))
 }
@@ -192,7 +192,7 @@ pub(crate) fn extend_row<T: Copy>(
 }
 
 impl Nest<1> {
-    /// Whether it meets elements that follow each other.
+    /// Checks whether it meets elements that follow each other.
     pub(crate) fn is_contiguous(&self) -> bool {
         self.outer.is_empty() && (self.inner.size < 2 || self.inner.strides == [1])
     }
@@ -339,7 +339,7 @@ pub(crate) fn place(
     place_many(target, source, nest, &[start])
 }
 
-/// As [`place`], the same walk from several starts.
+/// Like [`place`], for the same walk from several starts.
 pub(crate) fn place_many(
     target: &mut Data,
     source: &Data,
@@ -379,7 +379,7 @@ fn place_typed<T: Copy>(
 mod tests {
     use super::*;
 
-    /// A transpose by the definition.
+    /// Returns a transpose by the definition.
     fn permuted(dims: &[i64], order: &[usize]) -> Vec<i32> {
         let strides = row_major(dims);
         let mut places = vec![0isize];

@@ -23,8 +23,8 @@ macro_rules! with_data {
 }
 pub(crate) use with_data;
 
-/// As [`with_data`], for code that yields a vector of the same type: the
-/// result is a `Data` again.
+/// Like [`with_data`], for code that yields a vector of the same type: the result is a `Data`
+/// again.
 macro_rules! map_data {
     ($data:expr, $values:ident => $body:expr) => {
         $crate::value::map_data!(@ $data, $values => $body, [Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 BF16 F32 F64 C64 C128])
@@ -35,7 +35,7 @@ macro_rules! map_data {
 }
 pub(crate) use map_data;
 
-/// The elements of `data`, which are of the type of others.
+/// Returns the elements of `data`, whose type is that of the other slice.
 pub(crate) fn alike<'a, T: Native>(_others: &[T], data: &'a Data) -> Outcome<&'a [T]> {
     data.as_slice().ok_or(WRONG_STORAGE)
 }
@@ -56,7 +56,7 @@ pub(crate) struct Array {
     buffer: Rc<Buffer>,
     /// Whether its elements have no known relation to reals; see [`crate::algebra`].
     unsure: bool,
-    /// The floats whose elements these are, where they are computed of constants alone.
+    /// The floats with these elements, if they are computed from constants alone.
     floats: Option<Rc<Array>>,
 }
 
@@ -71,7 +71,7 @@ struct Buffer {
 #[derive(Debug)]
 enum Storage {
     Own(Data),
-    /// In a literal that somebody else may have.
+    /// In a literal that may be shared.
     Literal(Arc<Data>),
 }
 
@@ -85,7 +85,7 @@ impl Storage {
         }
     }
 
-    /// The elements, to be put into a literal.
+    /// Returns the elements, to be put into a literal.
     fn share(self) -> Arc<Data> {
         match self {
             Self::Own(data) => Arc::new(data),
@@ -95,7 +95,7 @@ impl Storage {
 }
 
 impl Buffer {
-    /// The elements, given up.
+    /// Returns the elements, given up.
     fn into_storage(mut self) -> Storage {
         std::mem::replace(&mut self.storage, Storage::NOTHING)
     }
@@ -110,7 +110,7 @@ impl Drop for Buffer {
 }
 
 impl Array {
-    /// An array of these elements, whose memory was reserved.
+    /// Returns an array of these elements, whose memory was reserved.
     pub(crate) fn new(
         element_type: ElementType,
         dims: Dims,
@@ -134,7 +134,7 @@ impl Array {
         }
     }
 
-    /// A scalar, which is not counted as memory.
+    /// Returns a scalar, which is not counted as memory.
     pub(crate) fn scalar(
         element_type: ElementType,
         data: Data,
@@ -153,12 +153,12 @@ impl Array {
         Self { floats, ..self }
     }
 
-    /// The floats whose elements these are, if they are computed of constants alone.
+    /// Returns the floats whose elements these are, if they are computed of constants alone.
     pub(crate) fn floats(&self) -> Option<&Rc<Self>> {
         self.floats.as_ref()
     }
 
-    /// Whether it was marked so.
+    /// Checks whether it was marked so.
     pub(crate) fn is_unsure(&self) -> bool {
         self.unsure
     }
@@ -187,7 +187,7 @@ impl Array {
         self.data().as_slice().ok_or(WRONG_STORAGE)
     }
 
-    /// The same elements under other dims.
+    /// Returns the same elements under other dims.
     pub(crate) fn reshaped(mut self, dims: &[i64]) -> Outcome<Self> {
         if checked_product(dims) != checked_product(&self.dims) {
             return Err(Fault::Internal("a reshape changes the number of elements"));
@@ -196,8 +196,8 @@ impl Array {
         Ok(self)
     }
 
-    /// The same array with elements of its own: as it is if nobody else has
-    /// them, a copy otherwise.
+    /// Returns the array with unshared elements: as it is if they are not shared, a copy
+    /// otherwise.
     pub(crate) fn detach(mut self, ledger: &Rc<Ledger>) -> Outcome<Self> {
         if self.data_mut().is_none() {
             let charge = ledger.reserve(num_bytes(self.element_type, self.len()))?;
@@ -207,7 +207,7 @@ impl Array {
         Ok(self)
     }
 
-    /// The elements, to be changed; `None` while they are shared.
+    /// Returns the elements, to be changed; `None` while they are shared.
     pub(crate) fn data_mut(&mut self) -> Option<&mut Data> {
         match Rc::get_mut(&mut self.buffer)? {
             Buffer { storage: Storage::Own(data), .. } => Some(data),
@@ -215,7 +215,7 @@ impl Array {
         }
     }
 
-    /// The elements and their memory, if nobody else has them.
+    /// Returns the elements and their memory, if they are not shared.
     fn into_own(self) -> Result<(Data, Charge), Self> {
         let Self { element_type, dims, mut buffer, unsure, floats } = self;
         match Rc::get_mut(&mut buffer) {
@@ -226,7 +226,7 @@ impl Array {
         }
     }
 
-    /// The array with elements changed, in place where nobody else has them.
+    /// Returns the array with changed elements, in place if they are not shared.
     pub(crate) fn modify(
         self,
         ledger: &Rc<Ledger>,
@@ -238,7 +238,7 @@ impl Array {
     }
 }
 
-/// Bytes of `count` elements as they are stored.
+/// Returns the bytes that store `count` elements.
 pub(crate) fn num_bytes(element_type: ElementType, count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(u64::from(element_type.bytes()))
 }
@@ -291,7 +291,7 @@ impl Value {
         }
     }
 
-    /// Takes the elements of an array out, if nobody else has them.
+    /// Takes the elements of an array out, if they are not shared.
     pub(crate) fn take_own(&mut self) -> Option<(Data, Charge)> {
         match std::mem::replace(self, Self::Token) {
             Self::Array(array) => match array.into_own() {
@@ -320,8 +320,8 @@ fn words<const N: usize, T>(bytes: &[u8], of: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes.as_chunks::<N>().0.iter().map(|&word| of(word)).collect()
 }
 
-/// The elements whose bytes these are, the low byte first; truth values take a
-/// byte each.
+/// Returns the elements whose bytes these are, the low byte first; truth values take a byte
+/// each.
 pub(crate) fn data_of_bytes(bytes: &[u8], element_type: ElementType) -> Data {
     match Data::zeros(element_type, 0) {
         Data::Pred(_) => Data::Pred(bytes.iter().map(|&b| b != 0).collect()),

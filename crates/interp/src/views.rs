@@ -25,7 +25,7 @@ use tilewright_ir::{ArrayLiteral, Data, Dims, ElementType, LiteralError, Native}
 
 use crate::strides::{Level, Nest, collect, extent, row_major};
 
-/// Why there is no such part.
+/// The reason why the part does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
     /// A dim that the array does not have.
@@ -33,10 +33,10 @@ pub enum ViewError {
     NoSuchDim {
         /// The dim.
         dim: usize,
-        /// How many dims there are.
+        /// The number of dims.
         rank: usize,
     },
-    /// One dim where two are needed.
+    /// One dim was given where two are needed.
     #[error("a diagonal lies between two dims, not in dim {dim} alone")]
     SameDim {
         /// The dim.
@@ -51,7 +51,7 @@ pub enum ViewError {
         start: usize,
         /// The one after the last.
         end: usize,
-        /// How many elements there are.
+        /// The number of elements.
         size: usize,
     },
     /// A step or a block of size 0.
@@ -63,9 +63,9 @@ pub enum ViewError {
     /// Another number of sizes or dims than the array has dims.
     #[error("{given} dims are given for an array of rank {rank}")]
     Rank {
-        /// How many are given.
+        /// The number given.
         given: usize,
-        /// How many dims there are.
+        /// The number of dims.
         rank: usize,
     },
     /// Not each dim once.
@@ -106,24 +106,24 @@ impl<'a> View<'a> {
         Self { element_type: array.element_type(), data: array.data(), start: 0, dims }
     }
 
-    /// The size of each dim.
+    /// Returns the size of each dim.
     pub fn dims(&self) -> Dims {
         self.dims.iter().map(|dim| i64::try_from(dim.size).unwrap_or(i64::MAX)).collect()
     }
 
-    /// How many dims there are.
+    /// Returns the number of dims.
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         // Each is an element of an array that exists: the product fits, but
         // beside a 0 it need not.
         if self.is_empty() { 0 } else { self.dims.iter().map(|dim| dim.size).product() }
     }
 
-    /// Whether there are no elements.
+    /// Checks whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.dims.iter().any(|dim| dim.size == 0)
     }
@@ -136,7 +136,7 @@ impl<'a> View<'a> {
     /// Every `step`th of the elements `start..end` of a dim.
     ///
     /// # Errors
-    /// If there is no such dim, it ends before `end`, or the step is 0.
+    /// Returns an error if the dim does not exist, it ends before `end`, or the step is 0.
     pub fn slice(
         &self,
         dim: usize,
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
     /// The sub-tensor at one place of a dim: all other dims.
     ///
     /// # Errors
-    /// If there is no such dim or place.
+    /// Returns an error if the dim or place does not exist.
     pub fn index(&self, dim: usize, at: usize) -> Result<Self, ViewError> {
         let mut part = self.slice(dim, at, at.saturating_add(1), 1)?;
         part.dims.remove(dim);
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
     /// The dims in another order.
     ///
     /// # Errors
-    /// If `order` does not have each dim once.
+    /// Returns an error if `order` does not have each dim once.
     pub fn transposed(&self, order: &[usize]) -> Result<Self, ViewError> {
         let (given, rank) = (order.len(), self.rank());
         if given != rank {
@@ -195,7 +195,7 @@ impl<'a> View<'a> {
     /// Below the main diagonal, `offset` is negative. As NumPy's `diagonal`.
     ///
     /// # Errors
-    /// If there are no such dims, or they are one.
+    /// Returns an error if the dims do not exist, or are the same.
     pub fn diagonal(&self, offset: isize, dim1: usize, dim2: usize) -> Result<Self, ViewError> {
         let (rows, columns) = (self.dim(dim1)?, self.dim(dim2)?);
         if dim1 == dim2 {
@@ -218,21 +218,21 @@ impl<'a> View<'a> {
         Ok(diagonal)
     }
 
-    /// The sub-tensors along a dim, one for each place in it.
+    /// Returns the sub-tensors along a dim, one for each place in it.
     ///
     /// # Errors
-    /// If there is no such dim.
+    /// Returns an error if the dim does not exist.
     pub fn sub_tensors(&self, dim: usize) -> Result<impl Iterator<Item = Self>, ViewError> {
         let size = self.dim(dim)?.size;
         let whole = self.clone();
         Ok((0..size).filter_map(move |at| whole.index(dim, at).ok()))
     }
 
-    /// The strips along a dim, in row-major order of the other dims: each a
-    /// view of rank 1, as sorting along a dim wants it.
+    /// Returns the strips along a dim, in row-major order of the other dims: each a view of
+    /// rank 1, as sorting along a dim wants it.
     ///
     /// # Errors
-    /// If there is no such dim.
+    /// Returns an error if the dim does not exist.
     pub fn strips(&self, dim: usize) -> Result<impl Iterator<Item = Self>, ViewError> {
         let along = self.dim(dim)?;
         let mut others = self.clone();
@@ -245,11 +245,11 @@ impl<'a> View<'a> {
         }))
     }
 
-    /// The blocks of these sizes, in row-major order; those at the ends of dims
-    /// are as large as there is room.
+    /// Returns the blocks of these sizes, in row-major order; those at the ends of dims are
+    /// smaller if the dim ends within them.
     ///
     /// # Errors
-    /// If there is not one size for each dim, or one is 0.
+    /// Returns an error if there is not one size for each dim, or one is 0.
     pub fn blocks(&self, sizes: &[usize]) -> Result<impl Iterator<Item = Self>, ViewError> {
         let (given, rank) = (sizes.len(), self.rank());
         if given != rank {
@@ -280,22 +280,22 @@ impl<'a> View<'a> {
         Nest::new(self.dims.iter().map(|dim| Level { size: dim.size, strides: [dim.stride] }))
     }
 
-    /// The positions of the elements, in order.
+    /// Returns the positions of the elements, in order.
     fn places(&self) -> Places {
         let counts = SmallVec::from_elem(0, self.rank());
         Places { dims: self.dims.clone(), counts, at: self.start, left: self.len() }
     }
 
-    /// The elements, in order.
+    /// Returns the elements, in order.
     ///
     /// # Errors
-    /// If they are not stored as `T`.
+    /// Returns an error if they are not stored as `T`.
     pub fn iter<T: Native>(&self) -> Result<impl Iterator<Item = &'a T>, ViewError> {
         let values: &[T] = self.data.as_slice().ok_or(ViewError::Type(self.element_type))?;
         Ok(self.places().filter_map(move |at| values.get(at.cast_unsigned())))
     }
 
-    /// The elements as an array of their own.
+    /// Returns the elements as an array of their own.
     ///
     /// # Errors
     /// Never for a view of an array that exists.
@@ -305,7 +305,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// An odometer over dims that knows where it is in memory.
+/// An odometer over dims that tracks its position in memory.
 #[derive(Clone, Debug)]
 struct Places {
     dims: SmallVec<[Dim; 6]>,

@@ -30,7 +30,7 @@ pub enum WidenError {
     Rejected(#[from] Box<Rejected>),
 }
 
-/// The same program with `f16`, `bf16` and `f32` as `f64`, and `c64` as `c128`: in
+/// Returns the same program with `f16`, `bf16` and `f32` as `f64`, and `c64` as `c128`: in
 /// parameters, constants, results and all between.
 ///
 /// Instructions keep their names. Conversions between these types and
@@ -39,7 +39,7 @@ pub enum WidenError {
 /// [`widened_literal`] makes the inputs.
 ///
 /// # Errors
-/// If an instruction depends on how floats are stored (`bitcast-convert`,
+/// Returns an error if an instruction depends on how floats are stored (`bitcast-convert`,
 /// `stochastic-convert`), or the module has another op that does not take the wider types.
 pub fn widened(module: &Module) -> Result<Verified, WidenError> {
     let header = Header {
@@ -57,10 +57,10 @@ pub fn widened(module: &Module) -> Result<Verified, WidenError> {
     Ok(verify(widening.wide)?)
 }
 
-/// A value with its floats widened as [`widened`] does; those in tuples, too.
+/// Returns a value with its floats widened as [`widened`] does; those in tuples, too.
 ///
 /// # Errors
-/// If the text left a part of it out.
+/// Returns an error if the text left out a part of the literal.
 pub fn widened_literal(literal: &Literal) -> Result<Literal, LiteralError> {
     Ok(match literal {
         Literal::Array(array) => Literal::Array(widened_array(array)?),
@@ -95,7 +95,7 @@ fn widened_array(array: &ArrayLiteral) -> Result<ArrayLiteral, LiteralError> {
     ArrayLiteral::new(widened_type(array.element_type()), array.dims().iter().copied(), data)
 }
 
-/// The type that stands for another in a widened module.
+/// Returns the type that replaces another one in a widened module.
 fn widened_type(element_type: ElementType) -> ElementType {
     match element_type {
         ElementType::F16 | ElementType::BF16 | ElementType::F32 => ElementType::F64,
@@ -166,7 +166,7 @@ impl Widening<'_> {
         Ok(())
     }
 
-    /// The op, of the computations of the wider module.
+    /// Returns the op, of the computations of the wider module.
     fn op(&self, id: InstId) -> Result<Op, WidenError> {
         let name = || self.module.name_of(id).to_owned();
         let mut op = match self.module.op(id) {
@@ -200,13 +200,13 @@ impl Widening<'_> {
         Ok(op)
     }
 
-    /// Whether elements of the result are of a type that becomes a wider one.
+    /// Checks whether elements of the result are of a type that becomes a wider one.
     fn is_widened(&self, id: InstId) -> bool {
         let shape = self.module.array_shape(id);
         shape.is_some_and(|shape| widened_type(shape.element_type) != shape.element_type)
     }
 
-    /// Whether the operand's elements, or those of the result, are widened.
+    /// Checks whether the elements of the operand or of the result are widened.
     fn touches_floats(&self, id: InstId) -> bool {
         self.is_widened(id) || self.module.operands(id).iter().any(|&o| self.is_widened(o))
     }

@@ -12,7 +12,7 @@ fn module(text: &str) -> Verified {
     }
 }
 
-/// A module of three vectors of 12 floats, its body, and its one result.
+/// Returns a module of three vectors of 12 floats, its body, and its one result.
 fn program(element_type: &str, body: &str) -> Verified {
     let text = format!(
         "HloModule m

@@ -1,4 +1,4 @@
-//! What can be compared with what.
+//! Tests which results can be compared.
 
 #![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 

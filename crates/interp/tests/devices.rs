@@ -194,7 +194,7 @@ fn starts_and_dones_give_what_the_whole_op_gives() {
     assert_eq!(results, [all(&[30, 40], &[1, 2], 31), all(&[1, 2], &[30, 40], 42)]);
 }
 
-/// What is sent on in a ring, as often as there are devices.
+/// A program that sends values on in a ring, as often as there are devices.
 const RING: &str = "HloModule m
     more {
       s = (s32[], s32[]) parameter(0)
@@ -397,6 +397,6 @@ ENTRY e {{
     let pairs = "collective-permute(x), source_target_pairs={{0,5},{5,0}}";
     assert_eq!(devices("", pairs), (6, 1));
     assert_eq!(devices("", &format!("{pairs}, channel_id=3")), (1, 6));
-    // What the header says holds.
+    // The header determines the number of devices.
     assert_eq!(devices(", replica_count=8", pairs), (8, 1));
 }

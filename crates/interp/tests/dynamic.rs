@@ -28,8 +28,8 @@ fn run(lines: &str, inputs: &[Literal]) -> Result<Literal, String> {
     evaluate(&module(lines), inputs, &Limits::default()).map_err(|error| error.to_string())
 }
 
-/// The error of lines after a parameter `x` of 5 rows, of which `d` has the
-/// first `n`, and a number `m`.
+/// Returns the error of lines after a parameter `x` of 5 rows, of which `d` has the first `n`,
+/// and a number `m`.
 fn error(lines: &str, sizes: [i32; 2]) -> String {
     let start = "x = f32[5,3] parameter(0); n = s32[] parameter(1); m = s32[] parameter(2); \
                  d = f32[<=5,3] set-dimension-size(x, n), dimensions={0}; ";

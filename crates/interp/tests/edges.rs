@@ -86,7 +86,7 @@ fn arrays_without_elements_may_have_any_sizes() {
     }
 }
 
-/// What is folded out of nothing is what it began with.
+/// A fold of no elements yields its init.
 #[test]
 fn results_of_arrays_without_elements() {
     let folded = [

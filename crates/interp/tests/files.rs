@@ -41,7 +41,7 @@ fn every_type_survives_a_file() {
     assert_eq!(round_trip(&values), values);
 }
 
-/// An uncompressed archive with one file of these bytes.
+/// Returns an uncompressed archive with one file of these bytes.
 fn zip_of(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
@@ -229,7 +229,7 @@ fn arrays_can_be_read_as_they_are() {
         array(ElementType::C64, &[1], vec![num_complex::Complex::new(1.0f32, -2.0)]),
     ];
     assert_eq!(npz::read_all(file_of(&arrays), "in").unwrap(), arrays);
-    // What NumPy has no type for is its bits.
+    // NumPy has no type for these elements, so they are stored as bits.
     let brain = array(ElementType::BF16, &[1], vec![bf16::ONE]);
     let bits = array(ElementType::U16, &[1], vec![bf16::ONE.to_bits()]);
     assert_eq!(npz::read_all(file_of(&[brain]), "in").unwrap(), [bits]);

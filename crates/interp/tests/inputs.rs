@@ -16,7 +16,7 @@ fn floats(value: &Literal) -> Vec<f32> {
     value.as_array().unwrap().as_slice::<f32>().unwrap().to_vec()
 }
 
-/// All kinds whose integers lie in a range wherever one is known.
+/// Returns all kinds whose integers lie in a range wherever one is known.
 fn usual() -> impl Iterator<Item = InputKind> {
     use InputKind::{Edges, NonFinite, Ties};
     InputKind::ALL.iter().copied().filter(|kind| !matches!(kind, Edges | NonFinite | Ties))

@@ -7,7 +7,7 @@
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};
 
-/// A bitcast of `0, 1, 2 ...` from one shape to another.
+/// Returns a bitcast of `0, 1, 2 ...` from one shape to another.
 fn bitcast(from: &str, to: &str) -> Result<Literal, String> {
     let text = format!(
         "HloModule m\nENTRY e {{\n  x = {from} parameter(0)\n  ROOT r = {to} bitcast(x)\n}}\n"

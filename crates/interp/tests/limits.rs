@@ -1,4 +1,4 @@
-//! What is too much is an error that says so, before it is done.
+//! Tests that exceeding a limit is an error that says so, before the work is done.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 
@@ -134,7 +134,7 @@ ENTRY e {
     assert!(values[..50].iter().all(|&v| v == 7.0) && values[50..].iter().all(|&v| v == 0.0));
 }
 
-/// What a batch norm works with is in use beside its operand and its result.
+/// A batch norm has working memory besides its operand and its result.
 #[test]
 fn memory_is_counted_as_long_as_it_is_used() {
     let text = "HloModule m

@@ -1,5 +1,5 @@
-//! What is counted as memory is what is used: an evaluation within `max_bytes`
-//! allocates no more than that, and little besides.
+//! Tests that the counted memory is the used memory: an evaluation within `max_bytes` allocates
+//! at most that much and a little more.
 //!
 //! The allocator counts for the whole process, so there is one test here.
 
@@ -35,8 +35,7 @@ odd_lt { a = f32[] parameter(0)
   ROOT c = pred[] compare(n, m), direction=GT }
 ";
 
-/// What is computed, and the lines that compute it; `i` is `s32[]` 1, `x` is
-/// `f32[]` 0.5.
+/// Names of computations with their lines; `i` is `s32[]` 1, `x` is `f32[]` 0.5.
 const CASES: &[(&str, &str)] = &[
     ("iota of bytes", "ROOT r = s8[200000] iota(), iota_dimension=0"),
     ("iota of rows", "ROOT r = f32[100,2000] iota(), iota_dimension=1"),
@@ -245,8 +244,8 @@ fn module(lines: &str) -> Verified {
     tilewright_text::parse_and_verify(&text).map_err(|e| format!("{lines}: {e:?}")).unwrap()
 }
 
-/// The most bytes allocated at one time by an evaluation, and whether it was
-/// within its limit.
+/// Returns the most bytes allocated at one time by an evaluation, and whether it was within its
+/// limit.
 fn run(module: &Verified, max_bytes: u64) -> (u64, bool) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();

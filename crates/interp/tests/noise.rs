@@ -36,7 +36,7 @@ ENTRY e {{
     tilewright_text::parse_and_verify(&text).unwrap()
 }
 
-/// What a module gives without noise, and with that of four seeds.
+/// Returns a module's results without noise, and with the noise of four seeds.
 fn results(body: &str, kind: InputKind) -> (Vec<f32>, Vec<Vec<f32>>) {
     let module = module(body);
     let inputs = inputs_for(&module, 1, kind).unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tilewright_interp::{Devices, Evaluation, Observer, Progress, Seen};
 use tilewright_ir::{ElementType, Literal, Verified};
 
-/// What was seen of an instruction.
+/// The observation of an instruction.
 #[derive(Debug)]
 struct Event {
     name: String,
@@ -99,7 +99,8 @@ fn time_is_counted_once() {
     assert!(whole.own < whole.elapsed);
 }
 
-/// What runs together otherwise is seen one by one, with the same values.
+/// Observed instructions run one by one, also those that otherwise run together, with the same
+/// values.
 #[test]
 fn elementwise_instructions_are_seen_one_by_one() {
     let module = module(

@@ -9,7 +9,7 @@ use tilewright_interp::{Limits, Tolerance, compare, evaluate, npz};
 use tilewright_ir::Opcode;
 use tilewright_testkit::fixture::{Fixture, Header, Language, fixtures};
 
-/// What a header says.
+/// The language of the headers.
 const LANGUAGE: Language = Language { flags: &[], once: &["tolerance"], many: &[] };
 
 #[test]

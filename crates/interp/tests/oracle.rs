@@ -10,7 +10,7 @@ use tilewright_ir::element::NumberClass;
 use tilewright_ir::{ElementType, InstId, Module, Opcode, Shape};
 use tilewright_testkit::fixture::{Fixture, fixtures};
 
-/// What fixtures say of an op.
+/// The coverage of an op by fixtures.
 #[derive(Default)]
 struct Coverage {
     /// The types of operands and results.

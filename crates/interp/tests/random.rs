@@ -11,7 +11,7 @@ fn run(text: &str) -> Literal {
     evaluate(&module, &[], &Limits::default()).unwrap()
 }
 
-/// The elements of the only result, as `f64`.
+/// Returns the elements of the only result, as `f64`.
 fn drawn(element_type: ElementType, distribution: &str, low: &str, high: &str) -> Vec<f64> {
     let text = format!(
         "HloModule m\nENTRY e {{\n a = {element_type}[] constant({low})\n \
@@ -37,7 +37,7 @@ fn uniform_floats_fill_their_range_without_its_end() {
         let values = drawn(element_type, "rng_uniform", "-2", "3");
         assert!(values.iter().all(|v| (-2.0..3.0).contains(v)), "{element_type}");
         let (mean, deviation) = moments(&values);
-        // Of 20000 numbers the mean is off by 0.01 once; five times that never.
+        // The mean of 20000 numbers is off by 0.01 once; it is never off by five times that.
         assert!((mean - 0.5).abs() < 0.05, "{element_type} {mean}");
         assert!((deviation - 5.0 / 12f64.sqrt()).abs() < 0.05, "{element_type} {deviation}");
     }

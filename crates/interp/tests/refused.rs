@@ -1,10 +1,10 @@
-//! What is refused says what is wrong and what to do.
+//! Tests that refusals name the error and its remedy.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
 use tilewright_interp::{Limits, evaluate, inputs_for};
 
-/// The error of a program of these lines, the last of which is the root.
+/// Returns the error of a program of these lines, the last of which is the root.
 fn error(lines: &str) -> String {
     let lines = lines.replace("ROOT", "  ROOT").replace("; ", "\n  ");
     let text = format!("HloModule m\nENTRY e {{\n  {lines}\n}}\n");
@@ -54,7 +54,7 @@ fn stochastic_conversions_to_what_is_no_signed_integer() {
     assert!(error.contains("not f32 to bf16"), "{error}");
 }
 
-/// What the verifier lets through as XLA's does, and nobody says the value of.
+/// The verifier accepts these as XLA's does, but no source defines their value.
 #[test]
 fn what_is_verified_and_has_no_agreed_value() {
     let cases = [

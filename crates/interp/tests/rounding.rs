@@ -1,4 +1,4 @@
-//! What is known of the rounding on the way to a result, beside hand counts.
+//! Tests the rounding that is known on the way to a result, against counts by hand.
 
 #![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -54,7 +54,7 @@ fn of(entry: &str) -> Inexact {
     rounding(entry).of_output(0)
 }
 
-/// So many roundings to `f32`.
+/// Returns the inexactness of this many roundings to `f32`.
 fn single(roundings: f64) -> Inexact {
     Inexact { variance: roundings * F32 * F32, coarsest: if roundings > 0.0 { F32 } else { 0.0 } }
 }
@@ -102,7 +102,7 @@ fn the_coarsest_type_counts_for_what_came_through_it() {
     );
     assert_eq!(two.of_output(0), single(1.0));
     assert_eq!(two.of_output(1), Inexact { variance: BF16 * BF16, coarsest: BF16 });
-    // What is chosen between is not what is compared.
+    // The compared values are not the selected ones.
     let chosen = "short = bf16[8,1024] convert(x)
         none = bf16[] constant(0)
         nones = bf16[8,1024] broadcast(none), dimensions={}

@@ -23,7 +23,7 @@ fn run(module: &Verified, inputs: &[Literal]) -> Result<Vec<Vec<i32>>, EvalError
 
 const MESH: &str = r#", frontend_attributes={xla.sdy.meshes={m = #sdy.mesh<["x"=2, "y"=2], device_ids=[1, 0, 2, 3]>}}"#;
 
-/// A Shardy call from `in` to `out`.
+/// Returns a Shardy call from `in` to `out`.
 fn call(name: &str, from: &str, to: &str, target: &str, dims: &str, manual: &str) -> String {
     let key = if target.starts_with('G') { "in" } else { "out" };
     format!(

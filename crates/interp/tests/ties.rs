@@ -45,7 +45,7 @@ fn inputs() -> Vec<Literal> {
     vec![ArrayLiteral::new(ElementType::F32, [3], data).expect("three numbers").into()]
 }
 
-/// What a comparison gives by itself, and with its ties decided.
+/// Returns a comparison's result by itself, and with its ties decided.
 fn decided(comparison: &str) -> (bool, bool) {
     let module = module(comparison);
     let truth = |value: &Literal| value.as_array().unwrap().as_slice::<bool>().unwrap()[0];
@@ -117,7 +117,7 @@ fn what_values_decide_is_no_tie() {
          d = f32[] subtract(b, a)
          ROOT c = pred[] compare(d, a), direction=EQ",
     );
-    // What a computation compares, it may compare again.
+    // A function may compare its parameters, which its caller compares again.
     none(
         "HloModule m
 

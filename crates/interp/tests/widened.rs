@@ -90,7 +90,7 @@ fn models_compute_what_xla_computed_in_narrower_floats() {
         let inputs = wide_of(npz::read_inputs(arrays, &module).unwrap());
         let expected = widened_literal(&npz::read_outputs(arrays, &module).unwrap()).unwrap();
         let actual = evaluate(&wide, &inputs, &Limits::default()).unwrap();
-        // What XLA rounded to bf16 and f16 is off by some hundredths.
+        // The results that XLA rounded to bf16 and f16 are off by some hundredths.
         let coarse = Tolerance { ulps: 0, relative: 0.05, ..Tolerance::of(ElementType::F64) };
         let all = compare(&expected, &actual, |_| coarse).unwrap();
         let worst = all.into_iter().find(|c| !c.equal);

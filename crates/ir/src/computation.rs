@@ -35,38 +35,38 @@ impl Computation {
         }
     }
 
-    /// The name, without `%`.
+    /// Returns the name, without `%`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The instruction whose value is the computation's result; `None` if there are no
+    /// Returns the instruction whose value is the computation's result; `None` if there are no
     /// instructions.
     pub fn root(&self) -> Option<InstId> {
         self.root.get().or(self.last.get())
     }
 
-    /// Whether the root was set, rather than being the last instruction.
+    /// Checks whether the root was set, rather than being the last instruction.
     pub fn has_explicit_root(&self) -> bool {
         !self.root.is_none()
     }
 
-    /// The parameters, by number.
+    /// Returns the parameters, by number.
     pub fn parameters(&self) -> &[InstId] {
         &self.parameters
     }
 
-    /// The number of instructions.
+    /// Returns the number of instructions.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no instructions.
+    /// Checks whether there are no instructions.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The thread that executes it, if that is not the main thread.
+    /// Returns the thread that executes it, if that is not the main thread.
     pub fn execution_thread(&self) -> Option<&str> {
         self.execution_thread.as_deref()
     }
@@ -76,7 +76,7 @@ impl Computation {
         self.unique_id
     }
 
-    /// The rest of its binary form.
+    /// Returns the rest of its binary form.
     pub fn residue(&self) -> &Residue {
         &self.residue
     }

@@ -40,7 +40,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// The message with its code and the name of its place.
+    /// Returns the message with its code and the name of its place.
     pub fn describe(&self, module: &Module) -> String {
         let Self { code, place, message } = self;
         match place {

@@ -124,7 +124,7 @@ impl Module {
     /// in another order.
     ///
     /// # Errors
-    /// If the numbers are not 0, 1, 2 ... without gap or repetition.
+    /// Returns an error if the numbers are not 0, 1, 2 ... without gap or repetition.
     pub fn order_parameters(&mut self, computation: CompId) -> Result<(), EditError> {
         let mut parameters = self.computations[computation].parameters.clone();
         parameters.sort_by_key(|&id| self.parameter_number(id));
@@ -146,7 +146,7 @@ impl Module {
     /// precede their users.
     ///
     /// # Errors
-    /// If `order` does not list all of its instructions, each once.
+    /// Returns an error if `order` does not list all of its instructions, each once.
     pub fn order_instructions(
         &mut self,
         computation: CompId,
@@ -191,8 +191,8 @@ impl Module {
     /// `name` is used as given; [`Module::fresh_name`] returns a unique one.
     ///
     /// # Errors
-    /// If an operand or the position belongs to another computation or was removed, or there are
-    /// no ids left. The verifier checks shapes.
+    /// Returns an error if an operand or the position belongs to another computation or was
+    /// removed, or there are no ids left. The verifier checks shapes.
     pub fn insert(
         &mut self,
         position: Position,
@@ -285,7 +285,7 @@ impl Module {
     /// Makes an instruction the root of its computation.
     ///
     /// # Errors
-    /// If the instruction was removed.
+    /// Returns an error if the instruction was removed.
     pub fn set_root(&mut self, id: InstId) -> Result<(), EditError> {
         let parent = self.parent_of(id)?;
         self.record_root(parent, id);
@@ -296,7 +296,7 @@ impl Module {
     /// Sets an operand to another value.
     ///
     /// # Errors
-    /// If the value belongs to another computation, or there is no such operand.
+    /// Returns an error if the value belongs to another computation or the operand is missing.
     pub fn set_operand(
         &mut self,
         user: InstId,
@@ -319,7 +319,7 @@ impl Module {
     /// remains, without users. Layouts may differ.
     ///
     /// # Errors
-    /// If the two differ in type, dims or computation.
+    /// Returns an error if the two differ in type, dims or computation.
     pub fn replace_uses(&mut self, old: InstId, new: InstId) -> Result<(), EditError> {
         if old == new {
             return Ok(());
@@ -341,7 +341,7 @@ impl Module {
     /// Removes an instruction without users.
     ///
     /// # Errors
-    /// If it has users, is the root or a parameter, or has control successors.
+    /// Returns an error if it has users, is the root or a parameter, or has control successors.
     pub fn remove(&mut self, id: InstId) -> Result<(), EditError> {
         let parent = self.parent_of(id)?;
         if !self.is_removable(id) {
@@ -358,8 +358,8 @@ impl Module {
         Ok(())
     }
 
-    /// Whether [`Module::remove`] would accept the instruction. The caller must check for side
-    /// effects of the instruction itself.
+    /// Checks whether [`Module::remove`] would accept the instruction. The caller must check
+    /// for side effects of the instruction itself.
     pub fn is_removable(&self, id: InstId) -> bool {
         let instruction = &self.instructions[id];
         instruction.use_count == 0
@@ -373,7 +373,7 @@ impl Module {
     /// The verifier checks that operands and shape agree with them.
     ///
     /// # Errors
-    /// If `op` has another opcode.
+    /// Returns an error if `op` has another opcode.
     pub fn set_attributes(&mut self, id: InstId, op: Op) -> Result<(), EditError> {
         let (old, new) = (self.opcode(id), op.opcode());
         if old != new {
@@ -387,7 +387,7 @@ impl Module {
     /// of its computation; the verifier checks that they agree.
     ///
     /// # Errors
-    /// If the instruction is not a parameter.
+    /// Returns an error if the instruction is not a parameter.
     pub fn set_parameter_shape(&mut self, id: InstId, shape: Shape) -> Result<(), EditError> {
         if !matches!(self.op(id), Op::Parameter(_)) {
             return Err(EditError::NoParameter(self.name_of(id).into()));
@@ -490,7 +490,7 @@ impl Module {
         })
     }
 
-    /// An instruction that is about to change.
+    /// Returns an instruction that is about to change.
     pub(crate) fn edited(&mut self, id: InstId) -> &mut Instruction {
         self.history.note(id);
         &mut self.instructions[id]

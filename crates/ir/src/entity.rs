@@ -14,7 +14,7 @@ pub trait Entity: Copy + Eq + Ord + std::hash::Hash + fmt::Debug {
     /// Makes the id with this index. Ids past `u32::MAX - 1` cannot be made;
     /// they saturate to the reserved last value.
     fn from_index(index: usize) -> Self;
-    /// The position of the id in its map.
+    /// Returns the position of the id in its map.
     fn index(self) -> usize;
 }
 
@@ -75,12 +75,12 @@ impl<K: Entity> Packed<K> {
     /// No id.
     pub const NONE: Self = Self(u32::MAX, PhantomData);
 
-    /// The id, if there is one.
+    /// Returns the id, if there is one.
     pub fn get(self) -> Option<K> {
         (self.0 != u32::MAX).then(|| K::from_index(self.0 as usize))
     }
 
-    /// Whether there is no id.
+    /// Checks whether there is no id.
     pub fn is_none(self) -> bool {
         self.0 == u32::MAX
     }
@@ -149,7 +149,8 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         }
     }
 
-    /// The ids whose values may have changed since the record began, and new ids, in order.
+    /// Returns the ids whose values may have changed since the record began, and new ids, in
+    /// order.
     pub(crate) fn recorded(&self) -> Vec<K> {
         let Some(record) = &self.record else { return Vec::new() };
         let mut ids: Vec<usize> = record.changed.keys().copied().collect();
@@ -172,32 +173,33 @@ impl<K: Entity, V> PrimaryMap<K, V> {
         self.values.reserve(additional);
     }
 
-    /// The number of ids made so far.
+    /// Returns the number of ids made so far.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether no id was created yet.
+    /// Checks whether no id was created yet.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// All ids with their values, in order of creation.
+    /// Returns all ids with their values, in order of creation.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, &V)> + ExactSizeIterator {
         self.values.iter().enumerate().map(|(i, v)| (K::from_index(i), v))
     }
 
-    /// All ids, in order of creation.
+    /// Returns all ids, in order of creation.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + use<K, V> {
         (0..self.values.len()).map(K::from_index)
     }
 
-    /// The values of consecutive ids, given the range of their indices.
+    /// Returns the values of consecutive ids, given the range of their indices.
     pub fn range(&self, indices: std::ops::Range<usize>) -> &[V] {
         &self.values[indices]
     }
 
-    /// The value of an id if it is in range; the id may come from another map of this type.
+    /// Returns the value of an id if it is in range; the id may come from another map of this
+    /// type.
     pub fn get(&self, id: K) -> Option<&V> {
         self.values.get(id.index())
     }
@@ -272,7 +274,7 @@ impl<K: Entity, V: Clone> SecondaryMap<K, V> {
         }
     }
 
-    /// The value of an id; an absent value is created first.
+    /// Returns the value of an id; an absent value is created first.
     pub fn get_mut(&mut self, id: K) -> &mut V {
         let index = id.index();
         if index >= self.values.len() {

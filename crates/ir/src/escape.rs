@@ -3,8 +3,7 @@
 //!
 //! [`Verbatim`]: crate::ops::attr::Verbatim
 
-/// The bytes that text with escapes stands for; `None` if an escape is
-/// malformed.
+/// Returns the bytes that a text with escapes represents; `None` if an escape is malformed.
 pub fn unescape(raw: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.bytes().peekable();
@@ -14,8 +13,8 @@ pub fn unescape(raw: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// For each byte that text with escapes stands for, where in the text it is
-/// written; as far as the escapes are well formed.
+/// Returns for each byte that a text with escapes represents its position in the text, as far
+/// as the escapes are well formed.
 pub fn places(raw: &str) -> Vec<usize> {
     let mut places = Vec::with_capacity(raw.len());
     let mut rest = raw.bytes().peekable();
@@ -30,7 +29,7 @@ pub fn places(raw: &str) -> Vec<usize> {
     }
 }
 
-/// Appends what a byte or an escape stands for.
+/// Appends the bytes that a character or an escape represents.
 fn push_next(
     bytes: &mut Vec<u8>,
     rest: &mut std::iter::Peekable<std::str::Bytes<'_>>,
@@ -60,7 +59,7 @@ fn push_next(
     Some(())
 }
 
-/// Appends the UTF-8 of a code point with so many hexadecimal digits.
+/// Appends the UTF-8 of a code point with this many hexadecimal digits.
 fn push_code_point(
     bytes: &mut Vec<u8>,
     rest: &mut std::iter::Peekable<std::str::Bytes<'_>>,
@@ -76,7 +75,7 @@ fn push_code_point(
     Some(())
 }
 
-/// The rest of an octal or hexadecimal escape, up to `digits` more digits.
+/// Returns the rest of an octal or hexadecimal escape, up to `digits` more digits.
 fn number(
     rest: &mut std::iter::Peekable<std::str::Bytes<'_>>,
     radix: u32,
@@ -92,7 +91,7 @@ fn number(
     u8::try_from(value).ok()
 }
 
-/// Whether a byte stands for itself.
+/// Checks whether a byte represents itself.
 pub const fn is_plain(byte: u8) -> bool {
     byte >= b' ' && byte < 0x7f && !matches!(byte, b'"' | b'\'' | b'\\')
 }
@@ -124,7 +123,7 @@ pub fn push_escaped(out: &mut String, bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    /// As absl's CEscape spells the same bytes.
+    /// The escaped text equals the output of absl's CEscape.
     #[test]
     fn bytes_there_and_back() {
         let mut out = String::new();

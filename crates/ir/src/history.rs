@@ -1,8 +1,8 @@
-//! When each instruction of a module was last edited.
+//! Records when each instruction of a module was last edited.
 //!
-//! What is known of a module, such as costs or that it is well formed, stays true of the
-//! instructions that were not edited since it was found. [`Module::moment`] marks the time when it
-//! was found, and [`Module::edited_since`] has the instructions to look at again.
+//! Facts about a module, such as costs or that it is well formed, stay true of the instructions
+//! that were not edited since they were found. [`Module::moment`] marks the time when they were
+//! found, and [`Module::edited_since`] has the instructions to look at again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,8 @@ pub struct Moment {
     at: u32,
 }
 
-/// The last edit of each instruction. A clone is edited apart, so it has a history of its own.
+/// The last edit of each instruction. A clone is edited independently, so it has its own
+/// history.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Tells histories apart.
@@ -59,8 +60,8 @@ impl History {
         self.edited.truncate(len);
     }
 
-    /// Whether an instruction was edited after a time. When time has come to its end, all edits
-    /// count.
+    /// Checks whether an instruction was edited after a time. When time has come to its end,
+    /// all edits count.
     fn is_later(&self, id: InstId, time: u32) -> bool {
         let edited = self.edited.get(id.index()).copied().unwrap_or(self.now);
         edited > time || time == u32::MAX
@@ -68,24 +69,24 @@ impl History {
 }
 
 impl Module {
-    /// The present: the edits made so far are earlier, and those to come are later.
+    /// Returns the present: the edits made so far are earlier, and those to come are later.
     pub fn moment(&mut self) -> Moment {
         let moment = Moment { of: self.history.id, at: self.history.now };
         self.history.now = moment.at.saturating_add(1);
         moment
     }
 
-    /// The instructions that were made, removed, edited or moved after a moment, or whose
-    /// operands, users, neighbours or control edges changed, and former and new roots, in order
-    /// of their ids; all instructions if it is a moment of another module. Names, metadata and
-    /// the attributes of the module do not count.
+    /// Returns the instructions that were made, removed, edited or moved after a moment, or
+    /// whose operands, users, neighbours or control edges changed, and former and new roots, in
+    /// order of their ids; all instructions if it is a moment of another module. Names,
+    /// metadata and the attributes of the module do not count.
     pub fn edited_since(&self, moment: Moment) -> Vec<InstId> {
         let is_own = moment.of == self.history.id;
         let ids = (0..self.instruction_bound()).map(InstId::from_index);
         ids.filter(|&id| !is_own || self.history.is_later(id, moment.at)).collect()
     }
 
-    /// Whether an instruction is as it was when the module was last verified.
+    /// Checks whether an instruction is as it was when the module was last verified.
     pub(crate) fn is_verified(&self, id: InstId) -> bool {
         self.history.verified.is_some_and(|time| !self.history.is_later(id, time))
     }

@@ -80,7 +80,7 @@ pub struct ShapeQuery<'a> {
 }
 
 impl<'a> ShapeQuery<'a> {
-    /// The declared result shape of a rule that cannot infer it.
+    /// Returns the declared result shape of a rule that cannot infer it.
     pub(crate) fn declared(&self) -> Result<&'a Shape, ShapeError> {
         self.declared.ok_or_else(|| {
             ShapeError::new(
@@ -90,7 +90,7 @@ impl<'a> ShapeQuery<'a> {
         })
     }
 
-    /// The declared result shape as an array.
+    /// Returns the declared result shape as an array.
     pub(crate) fn declared_array(&self) -> Result<&'a ArrayShape, ShapeError> {
         let shape = self.declared()?;
         shape.as_array().ok_or_else(|| {
@@ -98,12 +98,12 @@ impl<'a> ShapeQuery<'a> {
         })
     }
 
-    /// The shape of operand `index`.
+    /// Returns the shape of operand `index`.
     pub(crate) fn operand(&self, index: usize) -> Result<&'a Shape, ShapeError> {
         self.operands.get(index).copied().ok_or_else(|| self.arity_error())
     }
 
-    /// The shape of operand `index` as an array.
+    /// Returns the shape of operand `index` as an array.
     pub(crate) fn array(&self, index: usize) -> Result<&'a ArrayShape, ShapeError> {
         let shape = self.operand(index)?;
         shape.as_array().ok_or_else(|| {
@@ -114,7 +114,8 @@ impl<'a> ShapeQuery<'a> {
         })
     }
 
-    /// Whether two element types are equal, or are both floats if mixed precision is allowed.
+    /// Checks whether two element types are equal, or are both floats if mixed precision is
+    /// allowed.
     pub(crate) fn same_type(&self, a: ElementType, b: ElementType) -> bool {
         a == b || self.mixes_precision && a.is_float() && b.is_float()
     }
@@ -203,7 +204,7 @@ impl<'a> ShapeQuery<'a> {
     }
 }
 
-/// The result shape of an op, checked against `declared` if that is given.
+/// Returns the result shape of an op, checked against `declared` if that is given.
 ///
 /// If the rule cannot infer the result, this is `declared` itself, layout included; otherwise
 /// the inferred shape without layouts. The two shapes need only agree: a declared shape may be
@@ -211,7 +212,7 @@ impl<'a> ShapeQuery<'a> {
 /// operand, such as calls and tuples, dynamic dims must be equal too.
 ///
 /// # Errors
-/// If the operands, attributes or the declared shape break the op's rule.
+/// Returns an error if the operands, attributes or the declared shape break the op's rule.
 pub fn infer_shape(
     module: &Module,
     op: &Op,
@@ -258,7 +259,7 @@ pub(crate) fn check_dims(what: &str, dims: &[i64], rank: usize) -> Result<(), Sh
     Ok(())
 }
 
-/// A scalar of an element type.
+/// Returns a scalar of an element type.
 pub(crate) fn scalar(element_type: ElementType) -> Shape {
     Shape::scalar(element_type)
 }

@@ -38,7 +38,7 @@ pub fn infer_layout(op: &Op, operands: &[&Shape], inferred: &mut Shape) {
     }
 }
 
-/// The operand whose layout the result has.
+/// Returns the operand whose layout the result has.
 fn layout_operand<'a>(opcode: Opcode, operands: &[&'a Shape]) -> Option<&'a ArrayShape> {
     let second = match operands.first()? {
         Shape::Array(condition) if opcode == Opcode::Select => condition.rank() == 0,
@@ -67,8 +67,8 @@ fn handed_on(
     Some(layout).filter(|layout| !layout.is_default())
 }
 
-/// Whether the result keeps the operand's packing. XLA drops it for ops that set a new element
-/// type, unless the new type is narrower than a byte.
+/// Checks whether the result keeps the operand's packing. XLA drops it for ops that set a new
+/// element type, unless the new type is narrower than a byte.
 fn keeps_packing(opcode: Opcode, operands: usize, given: &ArrayShape, to: &ArrayShape) -> bool {
     let made_anew =
         (opcode.is_elementwise() && operands == 2) || given.element_type != to.element_type;
@@ -79,7 +79,8 @@ fn packing(shape: &ArrayShape) -> i64 {
     shape.layout.as_ref().map_or(0, |layout| layout.element_size_in_bits)
 }
 
-/// The layout in which operand dim `d` of a transpose is the result dim that refers to it.
+/// Returns the layout in which operand dim `d` of a transpose is the result dim that refers to
+/// it.
 fn permuted(layout: &Layout, dimensions: &[i64]) -> Option<SmallVec<[u32; 6]>> {
     let becomes = |&dim: &u32| {
         let place = dimensions.iter().position(|&from| from == i64::from(dim))?;

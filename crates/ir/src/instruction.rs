@@ -3,8 +3,8 @@
 use crate::entity::{CompId, InstId, Packed, ShapeId, UseId};
 use crate::ops::{Op, Opcode};
 
-/// An instruction. Kept small: names, metadata, sharding and the like are
-/// looked up in the [`Module`](crate::Module).
+/// An instruction. Kept small: names, metadata, sharding and other data are looked up in the
+/// [`Module`](crate::Module).
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub(crate) op: Op,
@@ -36,28 +36,29 @@ impl OperandRange {
 }
 
 impl Instruction {
-    /// The op with its attributes.
+    /// Returns the op with its attributes.
     pub fn op(&self) -> &Op {
         &self.op
     }
 
-    /// The op without its attributes.
+    /// Returns the op without its attributes.
     pub fn opcode(&self) -> Opcode {
         self.op.opcode()
     }
 
-    /// The shape of the result, as an id of [`Module::shape_of`](crate::Module::shape_of).
+    /// Returns the shape of the result, as an id of
+    /// [`Module::shape_of`](crate::Module::shape_of).
     pub fn shape_id(&self) -> ShapeId {
         self.shape
     }
 
-    /// The computation that contains it; `None` after its removal.
+    /// Returns the computation that contains it; `None` after its removal.
     pub fn parent(&self) -> Option<CompId> {
         self.parent.get()
     }
 
-    /// The number of operand slots that refer to it. Being the root of a computation is not a
-    /// use.
+    /// Returns the number of operand slots that refer to it. Being the root of a computation is
+    /// not a use.
     pub fn use_count(&self) -> usize {
         self.use_count as usize
     }

@@ -43,7 +43,7 @@ pub struct RareMetadata {
     pub source_end_column: i64,
     /// Kinds of profiles that guided optimisation, by their numbers in XLA.
     pub profile_type: Vec<i64>,
-    /// The name of the instruction of which this is a copy.
+    /// The name of the instruction that this one copies.
     pub deduplicated_name: SmolStr,
     /// A name that stays the same through scheduling.
     pub scheduling_name: SmolStr,
@@ -82,12 +82,12 @@ pub struct Extras {
 }
 
 impl Extras {
-    /// The instructions that must run after this one.
+    /// Returns the instructions that must run after this one.
     pub fn control_successors(&self) -> &[InstId] {
         &self.control_successors
     }
 
-    /// Whether there are no extras.
+    /// Checks whether there are no extras.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -117,9 +117,9 @@ pub enum Origin {
 /// The [`Origin`] of a value, structured like its shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginTree {
-    /// Of an array: `{"x" {0}}`; `None` if it has none.
+    /// The origin of an array: `{"x" {0}}`; `None` if it has none.
     Array(Option<OriginalArray>),
-    /// Of a tuple: `({"x"}, {"y"})`.
+    /// The origins of a tuple's elements: `({"x"}, {"y"})`.
     Tuple(Vec<OriginTree>),
 }
 

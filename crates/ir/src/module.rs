@@ -55,37 +55,37 @@ impl Module {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// The computation where execution begins.
+    /// Returns the computation where execution begins.
     pub fn entry(&self) -> Option<CompId> {
         self.entry.get()
     }
 
-    /// The computations, callees before callers.
+    /// Returns the computations, callees before callers.
     pub fn computations(&self) -> &[CompId] {
         &self.order
     }
 
-    /// A computation.
+    /// Returns a computation.
     pub fn computation(&self, id: CompId) -> &Computation {
         &self.computations[id]
     }
 
-    /// An instruction.
+    /// Returns an instruction.
     pub fn instruction(&self, id: InstId) -> &Instruction {
         &self.instructions[id]
     }
 
-    /// An upper bound of the indices of instruction ids, removed ones included.
+    /// Returns an upper bound of the indices of instruction ids, removed ones included.
     pub fn instruction_bound(&self) -> usize {
         self.instructions.len()
     }
 
-    /// The number of instructions in all computations.
+    /// Returns the number of instructions in all computations.
     pub fn instruction_count(&self) -> usize {
         self.order.iter().map(|&c| self.computations[c].len).sum()
     }
 
-    /// The instructions of a computation in order, operands before users.
+    /// Returns the instructions of a computation in order, operands before users.
     pub fn instructions(&self, computation: CompId) -> Instructions<'_> {
         let computation = &self.computations[computation];
         Instructions {
@@ -96,38 +96,38 @@ impl Module {
         }
     }
 
-    /// The op of an instruction.
+    /// Returns the op of an instruction.
     pub fn op(&self, id: InstId) -> &Op {
         &self.instructions[id].op
     }
 
-    /// The opcode of an instruction.
+    /// Returns the opcode of an instruction.
     pub fn opcode(&self, id: InstId) -> Opcode {
         self.instructions[id].op.opcode()
     }
 
-    /// The result shape of an instruction.
+    /// Returns the result shape of an instruction.
     pub fn shape(&self, id: InstId) -> &Shape {
         self.shape_of(self.instructions[id].shape)
     }
 
-    /// An interned shape.
+    /// Returns an interned shape.
     pub fn shape_of(&self, id: ShapeId) -> &Shape {
         &self.shapes[id.index()]
     }
 
-    /// The result shape of an instruction, if it is an array.
+    /// Returns the result shape of an instruction, if it is an array.
     pub fn array_shape(&self, id: InstId) -> Option<&ArrayShape> {
         self.shape(id).as_array()
     }
 
-    /// The operands of an instruction.
+    /// Returns the operands of an instruction.
     pub fn operands(&self, id: InstId) -> &[InstId] {
         self.operands.range(self.instructions[id].operands.indices())
     }
 
-    /// The uses of an instruction's value by operand slots, in order of
-    /// creation; a user with the value in two slots appears twice.
+    /// Returns the uses of an instruction's value by operand slots, in order of creation; a
+    /// user with the value in two slots appears twice.
     pub fn uses(&self, id: InstId) -> impl Iterator<Item = Use> + '_ {
         let mut next = self.instructions[id].first_use.get();
         std::iter::from_fn(move || {
@@ -139,7 +139,7 @@ impl Module {
         })
     }
 
-    /// The instructions that use a value, each once, in order of first use.
+    /// Returns the instructions that use a value, each once, in order of first use.
     pub fn users(&self, id: InstId) -> SmallVec<[InstId; 4]> {
         let mut users = SmallVec::new();
         let mut seen = rustc_hash::FxHashSet::default();
@@ -151,7 +151,7 @@ impl Module {
         users
     }
 
-    /// Whether an instruction is the root of its computation.
+    /// Checks whether an instruction is the root of its computation.
     pub fn is_root(&self, id: InstId) -> bool {
         self.instructions[id]
             .parent
@@ -159,40 +159,40 @@ impl Module {
             .is_some_and(|parent| self.computations[parent].root() == Some(id))
     }
 
-    /// Whether a value is used or is the root of its computation. Dead code elimination may
-    /// remove other instructions if [`Module::is_removable`] holds.
+    /// Checks whether a value is used or is the root of its computation. Dead code elimination
+    /// may remove other instructions if [`Module::is_removable`] holds.
     pub fn is_live(&self, id: InstId) -> bool {
         self.instructions[id].use_count() > 0 || self.is_root(id)
     }
 
-    /// The instruction after this one in its computation.
+    /// Returns the instruction after this one in its computation.
     pub fn next_instruction(&self, id: InstId) -> Option<InstId> {
         self.instructions[id].next.get()
     }
 
-    /// The name of an instruction, without `%`.
+    /// Returns the name of an instruction, without `%`.
     pub fn name_of(&self, id: InstId) -> &str {
         self.names.get(id)
     }
 
-    /// The id of an instruction in the binary form; `None` for instructions created after
-    /// reading.
+    /// Returns the id of an instruction in the binary form; `None` for instructions created
+    /// after reading.
     pub fn unique_id(&self, id: InstId) -> Option<i64> {
         self.unique_ids[id]
     }
 
-    /// The metadata of an instruction, if it has any.
+    /// Returns the metadata of an instruction, if it has any.
     pub fn metadata(&self, id: InstId) -> Option<&OpMetadata> {
         let metadata = self.metadata_of[id].get()?;
         self.metadata.get(metadata)
     }
 
-    /// The extras of an instruction, if it has any.
+    /// Returns the extras of an instruction, if it has any.
     pub fn extras(&self, id: InstId) -> Option<&Extras> {
         self.extras.get(&id).map(Box::as_ref)
     }
 
-    /// The value of a constant instruction.
+    /// Returns the value of a constant instruction.
     pub fn constant(&self, id: InstId) -> Option<&crate::types::literal::Literal> {
         match self.op(id) {
             Op::Constant(value) => Some(value),
@@ -200,7 +200,7 @@ impl Module {
         }
     }
 
-    /// The number of a parameter; -1 for any other instruction.
+    /// Returns the number of a parameter; -1 for any other instruction.
     pub(crate) fn parameter_number(&self, id: InstId) -> i64 {
         match self.op(id) {
             Op::Parameter(parameter) => parameter.number,
@@ -208,7 +208,7 @@ impl Module {
         }
     }
 
-    /// The computations that an instruction calls, in order.
+    /// Returns the computations that an instruction calls, in order.
     pub fn called(&self, id: InstId) -> SmallVec<[CompId; 2]> {
         let mut called = SmallVec::new();
         self.op(id).for_each_computation(&mut |c| called.push(c));

@@ -81,8 +81,8 @@ impl Names {
         }
     }
 
-    /// A name that no instruction of the module has: `wanted` itself if it is free, otherwise
-    /// its stem, a dot and the first free number.
+    /// Returns a name that no instruction of the module has: `wanted` itself if it is free,
+    /// otherwise its stem, a dot and the first free number.
     pub(crate) fn fresh(&mut self, wanted: &str, all: impl Iterator<Item = InstId>) -> SmolStr {
         let taken = tracked(&mut self.taken, &self.of, all);
         if !wanted.is_empty() && !taken.contains(wanted) {
@@ -105,8 +105,8 @@ impl Names {
 }
 
 impl Module {
-    /// A name that no instruction of the module has: `wanted` itself, or its
-    /// stem with a number.
+    /// Returns a name that no instruction of the module has: `wanted` itself, or its stem with
+    /// a number.
     pub fn fresh_name(&mut self, wanted: &str) -> SmolStr {
         self.names.fresh(wanted, self.instructions.keys())
     }
@@ -117,7 +117,7 @@ impl Module {
     }
 }
 
-/// The set of used names; built from all instructions if it does not exist yet.
+/// Returns the set of used names; built from all instructions if it does not exist yet.
 fn tracked<'a>(
     taken: &'a mut Option<FxHashSet<SmolStr>>,
     of: &SecondaryMap<InstId, SmolStr>,
@@ -126,7 +126,7 @@ fn tracked<'a>(
     taken.get_or_insert_with(|| all.map(|id| of[id].clone()).collect())
 }
 
-/// A name without the number after its last dot: `add` of `add.12`.
+/// Returns a name without the number after its last dot: `add` of `add.12`.
 fn stem(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((stem, number))

@@ -40,7 +40,7 @@ pub struct Planned {
     pub before: InstId,
     /// The instruction whose metadata it copies.
     pub like: InstId,
-    /// What it carries besides.
+    /// The extras that it carries.
     pub extras: Option<Box<Extras>>,
 }
 
@@ -95,22 +95,22 @@ impl Patch {
         self.replaced.push((old, new));
     }
 
-    /// The instructions planned so far.
+    /// Returns the instructions planned so far.
     pub fn planned(&self) -> &[Planned] {
         &self.planned
     }
 
-    /// The instructions whose users will be redirected, with their replacements.
+    /// Returns the instructions whose users will be redirected, with their replacements.
     pub fn replaced(&self) -> &[(InstId, Value)] {
         &self.replaced
     }
 
-    /// Whether it changes nothing.
+    /// Checks whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.planned.is_empty() && self.replaced.is_empty()
     }
 
-    /// The shape of a value.
+    /// Returns the shape of a value.
     pub fn shape<'a>(&'a self, module: &'a Module, value: Value) -> &'a Shape {
         match value {
             Value::Old(id) => module.shape(id),
@@ -122,7 +122,8 @@ impl Patch {
     /// without users.
     ///
     /// # Errors
-    /// If an operand, a position or a replacement is not valid; the module is then unchanged.
+    /// Returns an error if an operand, a position or a replacement is not valid; the module is
+    /// then unchanged.
     pub fn apply(&self, module: &mut Module) -> Result<Vec<InstId>, EditError> {
         self.check(module)?;
         let mut made: Vec<InstId> = Vec::with_capacity(self.planned.len());

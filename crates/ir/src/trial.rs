@@ -42,8 +42,8 @@ impl Module {
         }));
     }
 
-    /// The instructions that were created or edited in the trial under way, or whose uses,
-    /// control edges or neighbours changed, and old and new roots, in order of their ids.
+    /// Returns the instructions that were created or edited in the trial under way, or whose
+    /// uses, control edges or neighbours changed, and old and new roots, in order of their ids.
     pub fn tried(&self) -> Vec<InstId> {
         self.instructions.recorded()
     }

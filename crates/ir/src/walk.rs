@@ -109,7 +109,7 @@ impl Module {
         std::iter::from_fn(|| walk.next(graph)).collect()
     }
 
-    /// The computations called by the instructions of one, each once, in order.
+    /// Returns the computations called by the instructions of one, each once, in order.
     pub fn callees(&self, computation: CompId) -> Vec<CompId> {
         let mut seen = FxHashSet::default();
         let mut callees = Vec::new();
@@ -123,7 +123,8 @@ impl Module {
         callees
     }
 
-    /// The computations with side effects, in themselves or in computations that they call.
+    /// Returns the computations with side effects, in themselves or in computations that they
+    /// call.
     pub fn effectful_computations(&self) -> FxHashSet<CompId> {
         let mut effectful = FxHashSet::default();
         // Callees precede callers, so one pass is enough.
@@ -135,7 +136,8 @@ impl Module {
         effectful
     }
 
-    /// Whether an instruction has side effects, given the [`Module::effectful_computations`].
+    /// Checks whether an instruction has side effects, given the
+    /// [`Module::effectful_computations`].
     pub fn has_side_effect(&self, id: InstId, effectful: &FxHashSet<CompId>) -> bool {
         let op = self.op(id);
         if op.opcode().has_side_effect() {

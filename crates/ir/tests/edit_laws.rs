@@ -98,13 +98,13 @@ impl World {
         self.module.instructions(self.main).collect()
     }
 
-    /// The instruction that `at` picks and its place in the order.
+    /// Returns the instruction that `at` picks and its place in the order.
     fn pick(&self, at: usize) -> (usize, InstId) {
         let order = self.order();
         (at % order.len(), order[at % order.len()])
     }
 
-    /// An instruction before place `limit`, if there is one.
+    /// Returns an instruction before place `limit`, if there is one.
     fn before(&self, limit: usize, at: usize) -> Option<InstId> {
         (limit > 0).then(|| self.order()[at % limit])
     }
@@ -160,7 +160,7 @@ impl World {
                     let operands = [value, Value::Old(operand)];
                     value = patch.add(next, custom_call(), shape("f32[]"), operands);
                 }
-                // What stands at `next` or after may be replaced.
+                // Only instructions at `next` or after it may be replaced.
                 let (_, old) = self.pick(place + old % (self.order().len() - place));
                 patch.replace(old, value);
                 patch.apply(&mut self.module)?;
@@ -192,7 +192,8 @@ impl World {
         }
     }
 
-    /// Of each instruction its operands, its users in order and what must run after it.
+    /// Returns the operands of each instruction, its users in order, and the instructions that
+    /// must run after it.
     fn links(&self) -> BTreeMap<InstId, Links> {
         let links = |id| {
             let after = self.module.extras(id).map_or(&[][..], |e| e.control_successors());
@@ -201,7 +202,7 @@ impl World {
         self.order().into_iter().map(|id| (id, links(id))).collect()
     }
 
-    /// What differs from an earlier state is edited since.
+    /// Asserts that everything that differs from an earlier state counts as edited since.
     fn assert_edited(&self, moment: Moment, before: &Self) {
         let edited = self.module.edited_since(moment);
         let (links, earlier) = (self.links(), before.links());
@@ -229,7 +230,7 @@ impl World {
         self.module.retain_computations(|id| id == main);
     }
 
-    /// What is beside the graph, and the id that a new shape would have.
+    /// Returns the data beside the graph, and the id that a new shape would get.
     fn beside(&self) -> String {
         let module = &self.module;
         let of = |id: &InstId| (module.unique_id(*id), module.metadata(*id).cloned());
@@ -313,7 +314,7 @@ proptest! {
         }
         world.apply_all(&later);
         world.assert_edited(moment, &before);
-        // What is known of the one says nothing of the other.
+        // A moment of one module tells nothing about another module.
         let all = before.module.edited_since(moment);
         prop_assert_eq!(all.len(), before.module.instruction_bound());
     }

@@ -36,8 +36,8 @@ fn ranges(dims: &[i64]) -> Vec<Vec<i64>> {
     PositionIterator::over(dims).unwrap().map(|p| p.to_vec()).collect()
 }
 
-/// What lies in the buffer, address by address, `0` standing for padding; the
-/// array holds `letters` in row-major order.
+/// Returns the buffer's content by address, with `0` for padding; the array holds `letters` in
+/// row-major order.
 fn stored(letters: &str, map: &AddressMap) -> String {
     let strides = row_major_strides(map.dims()).unwrap();
     let letter = |index: Dims| {

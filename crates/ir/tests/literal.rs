@@ -175,7 +175,7 @@ fn elements_are_compared_once_however_often_a_splat_is_asked_for() {
         assert!((0..1000).all(|_| literal.clone().splat().is_some() == equal));
         let others = start.elapsed();
         assert!(others < 100 * first, "{first:?}, then {others:?} for a thousand");
-        // What was found out is no part of the value.
+        // The cached answer is no part of the value.
         let other = ArrayLiteral::new(ElementType::S8, [1_000_000], Data::S8(elements.clone()));
         assert_eq!(literal, other.expect("a literal"));
         elements[500_000] = 3;

@@ -1,5 +1,5 @@
-//! What computations are taken for, and that identities are identities: by
-//! the interpreter, on the numbers that are hardest.
+//! Tests how computations are recognised, and that identities change nothing: with the
+//! interpreter, on the hardest numbers.
 
 use tilewright_interp::compare::{Tolerance, compare};
 use tilewright_interp::inputs::{InputKind, inputs_for};
@@ -18,7 +18,7 @@ const OPCODES: [Opcode; 7] = [
     Opcode::Xor,
 ];
 
-/// The monoid of a computation with this body.
+/// Returns the monoid of a computation with this body.
 fn monoid_of(parameters: &str, body: &str) -> Option<Monoid> {
     let text = format!("HloModule m\nENTRY f {{\n{parameters}\n{body}\n}}");
     let module = parse_and_verify(&text).expect("a module");
@@ -98,7 +98,7 @@ fn combining_with_an_identity_changes_no_bit() {
     for &element_type in ElementType::ALL {
         for opcode in OPCODES {
             let monoid = Monoid { opcode, element_type };
-            // What is narrower than a byte has no arithmetic in the interpreter.
+            // The interpreter has no arithmetic for types narrower than a byte.
             let Some(identity) = monoid
                 .identity()
                 .filter(|_| element_type.bits() >= 8 || element_type == ElementType::Pred)

@@ -33,7 +33,7 @@ fn a_patch_makes_its_instructions_and_moves_the_users() {
     assert_eq!(module.computation(main).root(), Some(x));
     assert_eq!(module.metadata(made[0]), Some(&metadata));
     assert_eq!(module.metadata(made[1]), Some(&OpMetadata::default()));
-    // What was replaced can now go.
+    // The replaced instruction is unused and can be removed.
     module.remove(root).unwrap();
     module.remove(twice).unwrap();
 }
@@ -45,7 +45,7 @@ fn replacements_happen_in_order() {
     patch.replace(x, Value::Old(y));
     patch.replace(y, Value::Old(sum));
     patch.apply(&mut module).unwrap();
-    // What used x was given y, and then sum.
+    // The user of x was redirected to y, and then to sum.
     assert_eq!(module.operands(root)[1], sum);
     assert_eq!(uses(&module, x), [""; 0]);
     assert_eq!(uses(&module, y), [""; 0]);

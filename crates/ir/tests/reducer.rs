@@ -6,7 +6,7 @@ use tilewright_ir::reducer::{ArgExtremum, Monoid, Reducer};
 use tilewright_ir::{ElementType, Literal, Opcode, Verified};
 use tilewright_text::parse_and_verify;
 
-/// A computation on the accumulators `v` (and `i`) and the elements `w` (and `j`).
+/// Returns a computation on the accumulators `v` (and `i`) and the elements `w` (and `j`).
 fn computation(types: &[&str], body: &str) -> Verified {
     let names = if types.len() == 1 { &["v", "w"][..] } else { &["v", "i", "w", "j"] };
     let parameters: String = (names.iter().zip(types.iter().cycle()).enumerate())
@@ -194,7 +194,7 @@ fn what_looks_like_one_is_not() {
     }
 }
 
-/// What a computation makes of a pair of pairs.
+/// Returns the result of a computation on a pair of pairs.
 fn applied(module: &Verified, [v, i]: [i32; 2], [w, j]: [i32; 2]) -> [i32; 2] {
     let scalar = |value| Literal::scalar(ElementType::S32, value).expect("a literal");
     let inputs = [scalar(v), scalar(i), scalar(w), scalar(j)];

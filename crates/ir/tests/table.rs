@@ -115,7 +115,7 @@ fn comp(index: usize) -> CompId {
     CompId::from_index(index)
 }
 
-/// A value of each kind that is no attribute's default.
+/// Returns a value of each kind that is no attribute's default.
 fn value(kind: AttrKind) -> AttrValue {
     let spatial = || [2, 3].into_iter().collect();
     match kind {
@@ -174,7 +174,7 @@ fn value(kind: AttrKind) -> AttrValue {
     }
 }
 
-/// A word of the closed set of an attribute that is not its default.
+/// Returns a word of the closed set of an attribute that is not its default.
 fn word(opcode: Opcode, name: &str) -> &'static str {
     match name {
         "direction" => "LE",

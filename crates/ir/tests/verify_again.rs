@@ -18,7 +18,8 @@ struct World {
     user: InstId,
 }
 
-/// A verified module: `user` adds `p` to itself, and `call` calls a computation with `q`.
+/// Returns a verified module: `user` adds `p` to itself, and `call` calls a computation with
+/// `q`.
 fn world() -> World {
     let mut module = Module::new("m");
     let called = module.add_computation("called");
@@ -36,7 +37,7 @@ fn world() -> World {
     World { module, called, p, q, user }
 }
 
-/// The codes of the errors, and the names of the instructions that have them.
+/// Returns the codes of the errors, and the names of the instructions that have them.
 fn errors(module: Module) -> Vec<(u16, String)> {
     let rejected = verify(module).unwrap_err();
     let module = &rejected.module;

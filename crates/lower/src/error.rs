@@ -19,7 +19,7 @@ pub struct LowerError {
     pub kind: ErrorKind,
 }
 
-/// The place that an error concerns, as far as it is known.
+/// The place of an error, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     /// The name of the instruction, or of the module if the error concerns the whole module.
@@ -46,7 +46,7 @@ pub enum ErrorKind {
     Internal(Cow<'static, str>),
 }
 
-/// What lowering does not support; each message suggests an alternative.
+/// An op or shape that lowering does not support; each message suggests an alternative.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unsupported {
@@ -156,7 +156,8 @@ pub enum NoRoom {
 }
 
 impl LowerError {
-    /// Whether the error is a bug of lowering, not a property of the program or the target.
+    /// Checks whether the error is a bug of lowering, not a property of the program or the
+    /// target.
     pub fn is_internal(&self) -> bool {
         matches!(self.kind, ErrorKind::Internal(_))
     }
@@ -177,7 +178,7 @@ impl LowerError {
     }
 }
 
-/// An error for a broken invariant of lowering.
+/// Returns an error for a broken invariant of lowering.
 pub(crate) fn internal(what: impl Into<Cow<'static, str>>) -> LowerError {
     ErrorKind::Internal(what.into()).into()
 }

@@ -21,7 +21,7 @@ use tilewright_target::Target;
 use tilewright_testkit::fixture::{Header, Language, fixtures};
 use tilewright_text::parse_and_verify;
 
-/// What a header says.
+/// The language of the headers.
 const LANGUAGE: Language = Language {
     flags: &[],
     once: &["target", "vector-memory", "vector-registers", "strategy"],
@@ -79,7 +79,7 @@ fn target(header: &Header) -> Result<Target, Failed> {
     Ok(target)
 }
 
-/// The texts of all kernels: those of several instructions, then those of one. Each is
+/// Returns the texts of all kernels: those of several instructions, then those of one. Each is
 /// without flaws and reads back.
 fn kernels(lowered: &Lowered, target: &Target) -> Result<Vec<String>, Failed> {
     let module = &lowered.module;
@@ -143,7 +143,7 @@ fn word(kind: &ErrorKind) -> &'static str {
     }
 }
 
-/// What the host runs is what is expected, each for its reason.
+/// Asserts that the host runs exactly the expected instructions, each for its reason.
 fn check_host_calls(calls: &[HostCall], expected: &[Expected<'_>]) -> Result<(), Failed> {
     let found: String = calls.iter().map(|call| format!("{call}\n")).collect();
     let each = expected.iter().all(|expected| calls.iter().any(|call| expected.is(call)));

@@ -256,7 +256,7 @@ fn expression() -> impl Strategy<Value = Expr> {
     })
 }
 
-/// A kernel that loops over three indices and uses an expression.
+/// Returns a kernel that loops over three indices and uses an expression.
 fn with_expression(count: Expr) -> Kernel {
     let mut body = vec![Statement::For { index: IndexId(2), count, body: Vec::new() }];
     for index in [1, 0] {
@@ -297,7 +297,7 @@ proptest! {
         let value = |expr: &Expr| expr.value_at(Some(at[3]), &index);
         if let Some(of) = value(&expr) {
             let same = |simple: Expr, plain: Option<i64>| {
-                // What overflows has no value in one form, and may have in the other.
+                // An overflow has no value in one form, and may have one in the other.
                 value(&simple).is_none() || value(&simple) == plain || plain.is_none()
             };
             prop_assert!(same(expr.clone().quotient(by), of.checked_div_euclid(by)));

@@ -184,8 +184,8 @@ fn tiles_cut_axes() {
 
 // --- random shapes -------------------------------------------------------------------
 
-/// The figure in which neighbours are fused one by one while the axes are
-/// walked, to the letter: the kinds and sizes that it ends with.
+/// Returns the figure in which neighbours are fused one by one while the axes are walked, to
+/// the letter: the kinds and sizes that it ends with.
 fn fused_on_the_way(dims: &[u64], reduced: &[usize]) -> Vec<(bool, u64)> {
     let mut axes: Vec<(bool, u64)> =
         dims.iter().enumerate().map(|(i, &d)| (reduced.contains(&i), d)).collect();
@@ -200,7 +200,7 @@ fn fused_on_the_way(dims: &[u64], reduced: &[usize]) -> Vec<(bool, u64)> {
     axes
 }
 
-/// Every address that the plan's axes reach, by the place of its result.
+/// Returns every address that the plan's axes reach, by the place of its result.
 fn addresses(plan: &ReductionPlan) -> Vec<Vec<u64>> {
     let mut results = vec![vec![0]];
     let major_first = |kind| plan.axes.iter().filter(move |axis| axis.kind == kind);
@@ -218,7 +218,7 @@ fn addresses(plan: &ReductionPlan) -> Vec<Vec<u64>> {
     results
 }
 
-/// The same by asking for the address of every element.
+/// Returns the same by asking for the address of every element.
 fn addresses_one_by_one(shape: &ArrayShape, reduced: &[usize]) -> Vec<Vec<u64>> {
     let map = AddressMap::new(shape).expect("a map");
     let mut results = std::collections::BTreeMap::<Vec<i64>, Vec<u64>>::new();

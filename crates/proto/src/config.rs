@@ -4,7 +4,7 @@ use tilewright_ir::escape::{push_escaped, unescape};
 
 use crate::error::ProtoError;
 
-/// Bytes as text: as they are if they are a JSON dict, else in quotes.
+/// Returns bytes as text: unchanged if they are a JSON dict, else in quotes.
 pub(crate) fn to_text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if is_json_dict(text) => text.to_owned(),
@@ -18,7 +18,7 @@ pub(crate) fn to_text(bytes: &[u8]) -> String {
     }
 }
 
-/// The bytes that text stands for.
+/// Returns the bytes that a text represents.
 pub(crate) fn to_bytes(text: &str) -> Result<Vec<u8>, ProtoError> {
     for quote in ['"', '\''] {
         if let Some(inside) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
@@ -29,8 +29,8 @@ pub(crate) fn to_bytes(text: &str) -> Result<Vec<u8>, ProtoError> {
     Ok(text.as_bytes().to_vec())
 }
 
-/// Whether braces, outside strings, close exactly at the end. XLA looks no
-/// closer either.
+/// Checks whether braces, outside strings, close exactly at the end. XLA looks no closer
+/// either.
 fn is_json_dict(text: &str) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0u64, false, false);
     let last = text.len().saturating_sub(1);

@@ -25,7 +25,7 @@ pub(crate) fn decode_iota(
     Ok(IotaDevices { reshape_dims: reshape_dims.to_vec(), transpose_perm })
 }
 
-/// A permutation as two messages hold it.
+/// Returns a permutation as two messages hold it.
 pub(crate) fn narrow(permutation: &[i64]) -> Result<Vec<i32>, ProtoError> {
     each("iota_transpose_perm", permutation, |&dim| {
         i32::try_from(dim).map_err(|_| ProtoError::new(format!("there is no dim {dim}")))

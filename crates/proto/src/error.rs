@@ -1,4 +1,4 @@
-//! What can be wrong with a module, said so that somebody can put it right.
+//! Describes the errors of a module and how to correct them.
 
 use std::fmt::{self, Write as _};
 
@@ -12,9 +12,9 @@ pub struct ProtoError {
     pub path: String,
     /// The instruction, if it is about one and its name could be read.
     pub instruction: Option<SmolStr>,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to correct it.
     pub help: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for ProtoError {
 
 impl std::error::Error for ProtoError {}
 
-/// What most errors come to.
+/// The cause of most errors.
 const DAMAGED: &str = "the file is damaged, or was not written by XLA";
 
 impl ProtoError {
@@ -46,7 +46,7 @@ impl ProtoError {
         Self { path: String::new(), instruction: None, message: message.into(), help: help.into() }
     }
 
-    /// A number that stands for nothing here.
+    /// Returns the error for a number without a meaning here.
     pub(crate) fn unknown(what: &str, number: impl fmt::Display) -> Self {
         Self::with_help(
             format!("there is no {what} {number}"),
@@ -96,7 +96,7 @@ impl<T> Within<T> for Result<T, ProtoError> {
     }
 }
 
-/// Reads every element of a repeated field, and says which one is wrong.
+/// Reads every element of a repeated field; an error names the wrong one.
 pub(crate) fn each<'a, T: 'a, U, C: FromIterator<U>>(
     field: &str,
     elements: impl IntoIterator<Item = &'a T>,

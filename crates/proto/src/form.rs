@@ -1,13 +1,12 @@
-//! Which message some bytes are.
+//! Recognises the message type of bytes.
 
 use crate::wire::fields;
 
-/// Whether bytes are a module in binary form rather than text.
+/// Checks whether bytes are a module in binary form rather than text.
 ///
-/// The messages begin with a string or a message, and what tells one field
-/// from the next are control characters, which text does not have; it may
-/// begin with the same byte, an empty line. Damaged messages are taken for
-/// messages, so that what is wrong with them can be said.
+/// The messages begin with a string or a message, and fields are separated by control
+/// characters, which text does not have; text may begin with the same byte, an empty line.
+/// Damaged messages count as messages, so that their errors can be reported.
 ///
 /// ```
 /// assert!(tilewright_proto::looks_like_proto(b"\x0a\x01m\x12\x04main\x1a"));
@@ -21,8 +20,8 @@ pub fn looks_like_proto(bytes: &[u8]) -> bool {
     matches!(head.first(), Some(0x0a | 0x12 | 0x1a | 0x22)) && head.iter().any(is_control)
 }
 
-/// The `HloModuleProto` in bytes that are one, or an `HloProto` or
-/// `HloSnapshot` with one.
+/// Returns the `HloModuleProto` in bytes that are one, or an `HloProto` or `HloSnapshot` with
+/// one.
 pub(crate) fn module_in(bytes: &[u8]) -> &[u8] {
     // A module begins with its name instead, which is no message with
     // computations.
@@ -33,13 +32,13 @@ pub(crate) fn module_in(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// The bytes, if they are an `HloSnapshot`: its first field is an `HloProto`.
+/// Returns the bytes, if they are an `HloSnapshot`: its first field is an `HloProto`.
 pub(crate) fn snapshot_of(bytes: &[u8]) -> Option<&[u8]> {
     let inner = first(bytes, 1).filter(|inner| !is_module(inner))?;
     first(inner, 1).filter(|module| is_module(module)).map(|_| bytes)
 }
 
-/// Whether a message has computations that have instructions that have opcodes.
+/// Checks whether a message has computations that have instructions that have opcodes.
 fn is_module(bytes: &[u8]) -> bool {
     let well_formed = |bytes: &[u8]| fields(bytes).all(|field| field.is_ok());
     well_formed(bytes)
@@ -48,7 +47,7 @@ fn is_module(bytes: &[u8]) -> bool {
             .is_some_and(|instruction| well_formed(instruction) && first(instruction, 2).is_some())
 }
 
-/// The first field of this number that holds bytes.
+/// Returns the first field of this number that holds bytes.
 fn first(bytes: &[u8], number: u32) -> Option<&[u8]> {
     let mut fields = fields(bytes).map_while(Result::ok);
     fields.find_map(|field| field.payload.filter(|_| field.number == number))

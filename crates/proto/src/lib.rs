@@ -22,13 +22,12 @@
 //! - `proto/hlo.proto`: the messages, as far as the ir can hold them.
 //! - `decode`, `encode`: modules, computations, instructions, attributes; each
 //!   file has a twin on the other side.
-//! - `shape`, `literal`, `sharding`, `devices`, `metadata`, `words`: what they
-//!   are made of, both ways.
-//! - `residue`: what the schema does not know is carried along.
+//! - `shape`, `literal`, `sharding`, `devices`, `metadata`, `words`: the parts of both, in both
+//!   directions.
+//! - `residue`: carries fields that the schema does not know.
 //! - `wire`: messages, field by field.
 //!
-//! What text can say and proto cannot, and the other way round, is listed in
-//! `docs/proto.md`.
+//! `docs/proto.md` lists what only text or only proto can express.
 
 mod config;
 mod decode;

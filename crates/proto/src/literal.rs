@@ -50,9 +50,9 @@ fn decode_array(shape: &ArrayShape, proto: LiteralProto) -> Result<ArrayLiteral,
         .map_err(|error| ProtoError::new(error.to_string()))
 }
 
-/// For each position in row-major order, where the element lies in a buffer of
-/// nothing but the elements; `None` if that is the same order. The caller has
-/// seen that there are as many elements, so the list is no longer than they.
+/// Returns for each position in row-major order the place of the element in a buffer without
+/// padding; `None` if that is the same order. The caller has checked the number of elements, so
+/// the list is not longer than they are.
 fn physical_positions(shape: &ArrayShape, count: usize) -> Result<Option<Vec<usize>>, ProtoError> {
     let Some(layout) = &shape.layout else { return Ok(None) };
     // Tiles and padding are how devices store it, not how it is written.
@@ -90,7 +90,7 @@ fn complex<T: Copy>(parts: &[T]) -> Result<Vec<Complex<T>>, ProtoError> {
     Ok(pairs.iter().map(|&[re, im]| Complex { re, im }).collect())
 }
 
-/// The value in the lowest bits of a byte; signed ones are extended.
+/// Returns the value in the lowest bits of a byte; signed ones are extended.
 fn signed(bytes: &[u8], bits: u32) -> Vec<i8> {
     let unused = 8 - bits;
     bytes.iter().map(|&byte| (byte << unused).cast_signed() >> unused).collect()
@@ -140,7 +140,7 @@ fn data_of(element: ElementType, proto: LiteralProto) -> Result<Data, ProtoError
     })
 }
 
-/// A value of this shape, whose layout orders the elements.
+/// Returns a value of this shape, whose layout orders the elements.
 pub(crate) fn encode(literal: &Literal, shape: &Shape) -> Result<LiteralProto, ProtoError> {
     let mut own = shape::encode(shape).within("shape")?;
     unpack(&mut own);
@@ -167,8 +167,8 @@ pub(crate) fn encode(literal: &Literal, shape: &Shape) -> Result<LiteralProto, P
     Ok(proto)
 }
 
-/// Values take whole bytes, whatever the instruction's layout packs them to;
-/// XLA refuses a literal that says otherwise.
+/// Removes the packing of a layout: values take whole bytes, and XLA refuses a literal with a
+/// packed layout.
 fn unpack(shape: &mut ShapeProto) {
     if let Some(layout) = &mut shape.layout {
         layout.element_size_in_bits = 0;

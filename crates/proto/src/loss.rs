@@ -1,7 +1,7 @@
-//! What is lost when a module is written as text or as proto.
+//! Lists what is lost when a module is written as text or as proto.
 //!
-//! Only what a reader would miss is told. What nearly every module has is not:
-//! ids, the devices that it was compiled for, and whether a module that is not
+//! Only losses that a reader would miss are reported. Parts that nearly every module has are
+//! not: ids, the devices for which it was compiled, and whether a module that is not
 //! partitioned may choose its shardings.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +15,8 @@ use crate::generated::known::{
 use crate::residue::{Schema, lookup};
 use crate::wire::fields;
 
-/// What text cannot say of a module that was read from proto: names of fields,
-/// and what they are fields of.
+/// Lists the parts of a module read from proto that text cannot express: names of fields, with
+/// the names of the messages that contain them.
 ///
 /// ```
 /// # fn main() -> Result<(), tilewright_proto::ProtoError> {
@@ -34,13 +34,13 @@ pub fn lost_in_text(module: &Module) -> Vec<String> {
     losses.told()
 }
 
-/// The modules in a module's recovery table.
+/// Returns the modules in a module's recovery table.
 fn recovery_modules(module: &Module) -> impl Iterator<Item = &Module> {
     module.header.origin_recovery.values().filter_map(|recovery| recovery.module.as_deref())
 }
 
-/// What a proto cannot say of a module that was read from text: attributes of
-/// its header, which in XLA belong to the configuration of a compilation.
+/// Lists the parts of a module read from text that proto cannot express: attributes of its
+/// header, which XLA keeps in the configuration of a compilation.
 pub fn lost_in_proto(module: &Module) -> Vec<String> {
     let Header { replica_count, num_partitions, .. } = module.header;
     let mut losses = Vec::new();
@@ -69,13 +69,13 @@ pub fn lost_in_proto(module: &Module) -> Vec<String> {
     losses
 }
 
-/// A kind of message of which something may be carried.
+/// A kind of message with fields that may be carried.
 struct Kind {
     /// Before the name of the one.
     of: &'static str,
     schema: Schema,
-    /// Fields of XLA that are only carried: their names, or none where nobody
-    /// would miss them.
+    /// Fields of XLA that are only carried: their names, or an empty name if a reader would not
+    /// miss the field.
     names: &'static [(u32, &'static str)],
 }
 
@@ -83,7 +83,7 @@ const HEADER: Kind = Kind {
     of: "the module",
     schema: &HLO_MODULE_PROTO,
     names: &[
-        // Which module it is among others of its process.
+        // The number of the module among others of its process.
         (5, ""),
         (10, "cross_program_prefetches"),
         (11, "is_dynamic"),
@@ -94,7 +94,7 @@ const HEADER: Kind = Kind {
         (15, ""),
         (16, "use_auto_spmd_partitioning"),
         (21, ""),
-        // Metadata says what is in the table of payloads.
+        // Metadata has the content of the table of payloads.
         (22, ""),
         (23, ""),
         (24, "debug_attributes"),
@@ -122,13 +122,13 @@ const METADATA: Kind = Kind {
     ],
 };
 
-/// Fields that are lost and what they are fields of, with the name of the first
-/// that has them and how many more do.
+/// The lost fields and the messages that contain them, with the name of the first message and
+/// the number of others.
 #[derive(Default)]
 struct Losses(BTreeMap<(&'static str, String), (String, usize)>);
 
 impl Losses {
-    /// Those of all but the header.
+    /// Adds the losses of all parts but the header.
     fn add_within(&mut self, module: &Module) {
         for &id in module.computations() {
             let computation = module.computation(id);

@@ -86,7 +86,7 @@ fn encode_rare(rare: &RareMetadata, proto: &mut xla::OpMetadata) -> Result<(), P
     Ok(())
 }
 
-/// A number as proto holds it.
+/// Returns a number as proto holds it.
 pub(crate) fn narrow(field: &str, number: i64) -> Result<i32, ProtoError> {
     i32::try_from(number).map_err(|_| {
         let message = format!("{number} does not fit in the 32 bits that proto has for it");

@@ -1,24 +1,24 @@
 //! Keeps the parts of a message that the schema does not declare, and puts them back.
 //!
-//! **Residue.** Fields that are not declared in `proto/hlo.proto`, from a newer
-//! XLA or without a place in the ir, are cut out of a message as a message of
-//! their own, nested where they were nested:
+//! **Residue.** Fields that are not declared in `proto/hlo.proto`, from a newer XLA or without
+//! a place in the ir, are cut out of a message into a message of their own, with the same
+//! nesting:
 //!
 //! ```text
 //! {name: "add"  metadata: {op_name: "f"  ?200: 7}  ?300: "new"}
 //!                       residue: {metadata: {?200: 7}  ?300: "new"}
 //! ```
 //!
-//! What was cut out of the elements of a repeated field stands there once, with
-//! the number of elements and the places of those that it was cut out of:
+//! The parts cut out of the elements of a repeated field are stored once, with the number of
+//! elements and the places of the cut ones:
 //!
 //! ```text
 //! {tiles: {dimensions: 8}  tiles: {dimensions: 2  ?200: 7}}
 //!                       residue: {tiles: {count: 2  element: {index: 1  residue: {?200: 7}}}}
 //! ```
 //!
-//! It is put back where the message, written anew, has as many elements; what
-//! belonged to the elements of another list is dropped.
+//! It is put back if the newly written message has as many elements; the residue of a list with
+//! another length is dropped.
 
 use smallvec::SmallVec;
 
@@ -43,7 +43,7 @@ pub(crate) fn lookup(known: &[(u32, Known)], number: u32) -> Option<Known> {
     known.get(at).map(|&(_, known)| known)
 }
 
-/// The residue of a message.
+/// Returns the residue of a message.
 pub(crate) fn residue(message: &[u8], known: &[(u32, Known)]) -> Result<Vec<u8>, Malformed> {
     let mut left = Vec::new();
     let mut lists: SmallVec<[Elements; 2]> = SmallVec::new();
@@ -81,7 +81,7 @@ struct Elements {
 }
 
 impl Elements {
-    /// Those of one field.
+    /// Returns the elements of one field.
     fn of(lists: &mut SmallVec<[Self; 2]>, number: u32) -> &mut Self {
         let at = lists.iter().position(|elements| elements.number == number);
         let at = at.unwrap_or_else(|| {
@@ -122,7 +122,7 @@ impl Elements {
         elements
     }
 
-    /// That of the element at a place.
+    /// Returns the residue of the element at a place.
     fn at(&self, index: u64) -> &[u8] {
         let found = self.residues.binary_search_by_key(&index, |&(index, _)| index);
         found.ok().and_then(|at| self.residues.get(at)).map_or(&[], |(_, residue)| residue)
@@ -149,8 +149,8 @@ pub(crate) fn take_message(residue: &mut Vec<u8>, number: u32) -> Vec<u8> {
     taken
 }
 
-/// A message with its residue, fields in the order of their numbers, as XLA
-/// writes them.
+/// Returns a message with its residue, fields in the order of their numbers, as XLA writes
+/// them.
 pub(crate) fn with_residue(message: Vec<u8>, residue: &[u8], known: &[(u32, Known)]) -> Vec<u8> {
     if residue.is_empty() {
         return message;
@@ -236,7 +236,7 @@ mod tests {
     const INNER: &[(u32, Known)] = &[(1, Leaf)];
     const OUTER: &[(u32, Known)] = &[(1, Leaf), (2, Message(INNER)), (5, Repeated(INNER))];
 
-    /// By the encoding's specification: a key is number << 3 | wire type.
+    /// The encoding's specification defines a key as number << 3 | wire type.
     #[test]
     fn residue_is_what_is_unknown_at_every_level() {
         // 1: 5, 2: {1: 6, 9: 7}, 3: fixed32, 4: "x"

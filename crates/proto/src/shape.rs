@@ -46,7 +46,7 @@ fn decode_array(proto: &ShapeProto) -> Result<ArrayShape, ProtoError> {
     let shape = ArrayShape::new(element, proto.dimensions.iter().copied()).with_dynamic(dynamic);
     let layout = proto.layout.as_ref();
     let layout = layout.map(|layout| decode_layout(layout, shape.rank())).transpose();
-    // Nothing orders no dims: such a layout says nothing.
+    // A layout of no dims orders nothing, so it means nothing.
     let layout = layout.within("layout")?.filter(|layout| shape.rank() > 0 || !layout.is_default());
     Ok(shape.with_layout(layout))
 }
@@ -91,14 +91,14 @@ fn decode_padding(proto: &LayoutProto, rank: usize) -> Result<Option<Box<Padding
     Ok(Some(Box::new(Padding { dims: Dims::from_slice(dims), value: *value })))
 }
 
-/// By the numbers of XLA's former `PaddingValue`, which had no infinities.
+/// The numbers of XLA's former `PaddingValue`, which had no infinities.
 const PADDING_VALUES: [(i32, PaddingValue); 6] = [
     (5, PaddingValue::Unknown),
     (1, PaddingValue::Zero),
     (2, PaddingValue::One),
     (3, PaddingValue::Lowest),
     (4, PaddingValue::Highest),
-    // Not said.
+    // No value was given.
     (0, PaddingValue::Unknown),
 ];
 
@@ -116,7 +116,7 @@ fn decode_rare(proto: &LayoutProto) -> Result<Option<Box<RareLayout>>, ProtoErro
     Ok((rare != RareLayout::default()).then(|| Box::new(rare)))
 }
 
-/// A shape as XLA writes it: with every layout stated.
+/// Returns a shape as XLA writes it: with every layout stated.
 pub(crate) fn encode(shape: &Shape) -> Result<ShapeProto, ProtoError> {
     Ok(match shape {
         Shape::Array(array) => encode_array(array)?,
@@ -199,7 +199,7 @@ pub(crate) fn decode_program(proto: &ProgramShapeProto) -> Result<ProgramShape, 
     })
 }
 
-/// The shape of a computation, with the names of its parameters.
+/// Returns the shape of a computation, with the names of its parameters.
 pub(crate) fn encode_program<'a>(
     parameters: impl IntoIterator<Item = &'a Shape>,
     result: &Shape,

@@ -15,7 +15,7 @@ pub(crate) struct Field<'a> {
     pub(crate) varint: Option<u64>,
     /// Its bytes, if it is a string, bytes, a message or packed.
     pub(crate) payload: Option<&'a [u8]>,
-    /// All of it, number included.
+    /// The whole field, number included.
     pub(crate) whole: &'a [u8],
 }
 
@@ -35,7 +35,7 @@ impl Field<'_> {
     }
 }
 
-/// The fields of a message.
+/// Returns the fields of a message.
 pub(crate) fn fields(message: &[u8]) -> Fields<'_> {
     Fields(message)
 }
@@ -61,7 +61,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The first field and the bytes after it.
+/// Returns the first field and the bytes after it.
 fn split_field(message: &[u8]) -> Option<(Field<'_>, &[u8])> {
     let mut rest = message;
     let key = decode_varint(&mut rest).ok()?;
@@ -101,8 +101,8 @@ pub(crate) fn push_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// How many bytes of an encoded message precede its first field with a number
-/// of at least `number`.
+/// Returns how many bytes of an encoded message precede its first field with a number of at
+/// least `number`.
 pub(crate) fn position_of(message: &[u8], number: u32) -> usize {
     let before = fields(message).map_while(Result::ok).take_while(|field| field.number < number);
     before.map(|field| field.whole.len()).sum()
@@ -118,7 +118,7 @@ pub(crate) fn push_integer(out: &mut Vec<u8>, number: u32, value: u64) {
 mod tests {
     use super::*;
 
-    /// By the encoding's specification: a key is number << 3 | wire type.
+    /// The encoding's specification defines a key as number << 3 | wire type.
     #[test]
     fn fields_are_told_apart() {
         // 1: 5, 2: "x", 3: fixed32

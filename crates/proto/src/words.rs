@@ -5,18 +5,18 @@ use tilewright_ir::ElementType;
 
 use crate::error::ProtoError;
 
-/// An enumeration: what it is called, its numbers and words.
+/// An enumeration: its name, its numbers and words.
 pub(crate) struct Words(&'static str, &'static [(i32, &'static str)]);
 
 impl Words {
-    /// The word of a number.
+    /// Returns the word of a number.
     pub(crate) fn word(&self, number: i32) -> Result<SmolStr, ProtoError> {
         let found = self.1.iter().find(|(other, _)| *other == number);
         let (_, word) = found.ok_or_else(|| ProtoError::unknown(self.0, number))?;
         Ok(SmolStr::new_static(word))
     }
 
-    /// The number of a word.
+    /// Returns the number of a word.
     pub(crate) fn number(&self, word: &str) -> Result<i32, ProtoError> {
         let found = self.1.iter().find(|(_, other)| *other == word);
         let (number, _) = found.ok_or_else(|| ProtoError::unknown(self.0, word))?;
@@ -82,7 +82,7 @@ pub(crate) const DOT_ALGORITHMS: Words = Words(
     ],
 );
 
-/// Element types by their number; tuples and the like aside.
+/// Element types by their number, without tuples and other kinds of shapes.
 const ELEMENT_TYPES: &[(i32, ElementType)] = &[
     (1, ElementType::Pred),
     (2, ElementType::S8),

@@ -1,4 +1,4 @@
-//! Everything that can be wrong, and how it is said.
+//! Tests every error and its message.
 
 mod common;
 
@@ -197,7 +197,7 @@ fn shardings() {
     says(&of(iota), &format!("{at}.iota_transpose_perm (`x`): [1] is no permutation"));
 }
 
-/// What cannot be written.
+/// Tests modules that cannot be written.
 #[test]
 fn writing() {
     let refused = |text: &str| -> ProtoError {
@@ -218,8 +218,8 @@ fn writing() {
 
 #[test]
 fn every_attribute_has_its_place() {
-    // Of each op, the attributes it has in text: that they are written and read
-    // is seen where fixtures go there and back; here, that none lacks a place.
+    // Each attribute in an op's text needs a place in proto. The fixtures test that attributes
+    // are written and read back; this test finds those without a place.
     let mut missing = Vec::new();
     for &opcode in tilewright_ir::Opcode::ALL {
         let message = instruction("x", opcode.name(), 0);

@@ -76,7 +76,7 @@ fn kind(message: &DescriptorProto, field: &FieldDescriptorProto) -> String {
         let nested = message.nested_type.iter().find(|nested| name.ends_with(nested.name()));
         nested.and_then(|nested| nested.options.as_ref()).is_some_and(MessageOptions::map_entry)
     };
-    // What a map holds has no place of its own.
+    // The type of a map's entries gets no table of its own.
     if field.r#type() != Type::Message || is_entry(field.type_name()) {
         return "Leaf".to_owned();
     }

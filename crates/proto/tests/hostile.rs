@@ -1,4 +1,4 @@
-//! Damaged bytes give an error or another module, and nothing worse.
+//! Tests that damaged bytes only give an error or another module.
 
 mod common;
 
@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use tilewright_proto::{decode, encode};
 use tilewright_testkit::properties;
 
-/// Whether the bytes are a module; a property that does not hold is a panic.
+/// Checks whether the bytes are a module; a property that does not hold is a panic.
 fn swallow(bytes: &[u8]) -> bool {
     match properties::proto(bytes) {
         Ok(is_module) => is_module,
@@ -82,7 +82,7 @@ fn deep_nesting() {
     assert!(error.message.contains("recursion limit"), "{error}");
 }
 
-/// A number in the bytes allocates nothing.
+/// A number in the bytes must not cause an allocation.
 #[test]
 fn large_claims() {
     let shape = common::shape(common::F32, &[1 << 40, 1 << 20]);
@@ -95,6 +95,6 @@ fn large_claims() {
     let error = decode(&common::main_of(0, &[constant])).expect_err("too few elements");
     assert_eq!(error.path, "computations[0].instructions[0].literal");
     assert!(error.message.contains("2 elements for f32[1099511627776,1048576]"), "{error}");
-    // A length that goes beyond the end.
+    // The length goes beyond the end.
     assert!(decode(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f").is_err());
 }

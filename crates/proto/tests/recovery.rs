@@ -17,7 +17,7 @@ fn entry(lost: &str, replacement: &str) -> Message {
     Message::new().message(1, &array(lost, &[])).message(2, &array(replacement, &[2, 0]))
 }
 
-/// A module with this recovery table.
+/// Returns a module with this recovery table.
 fn with_table(entries: &[Message]) -> Vec<u8> {
     let entries = entries.iter().fold(Message::new(), |table, entry| table.message(1, entry));
     main_with(&entries)

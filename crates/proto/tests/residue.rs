@@ -1,5 +1,4 @@
-//! What this version does not know comes through, and so do ids; both keep
-//! their place when the module is edited.
+//! Tests that unknown fields and ids survive, and keep their place when the module is edited.
 
 mod common;
 
@@ -10,7 +9,7 @@ use protox::prost_reflect::prost_types::DescriptorProto;
 use tilewright_ir::{Module, Op, Opcode, PaddingValue, Position};
 use tilewright_proto::{decode, encode, lost_in_proto, lost_in_text};
 
-/// A module with an unknown field 200 at every level, each with its own value.
+/// Returns a module with an unknown field 200 at every level, each with its own value.
 fn newer() -> Vec<u8> {
     let new = |value: i64| Message::new().int(200, value);
     let metadata = Message(new(1).0).text(2, "f");
@@ -38,7 +37,7 @@ fn newer() -> Vec<u8> {
         .0
 }
 
-/// Whether `part` stands in `bytes`.
+/// Checks whether `part` stands in `bytes`.
 fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
@@ -60,7 +59,7 @@ fn unknown_fields_come_through() {
     for piece in pieces() {
         assert!(has(&once, &piece), "{piece:?} is lost");
     }
-    // Each of them once, however often it goes through.
+    // Each field occurs once, however often the module is rewritten.
     let twice = encode(&decode(&once).expect("a module")).expect("proto");
     assert_eq!(twice, once);
 }
@@ -115,7 +114,7 @@ fn what_proto_loses_is_told() {
             "`allow_spmd_sharding_propagation_to_output`"
         ]
     );
-    // As JAX has it of every module.
+    // JAX writes this for every module.
     let usual = ", is_scheduled=true, allow_spmd_sharding_propagation_to_output={true}";
     assert_eq!(header(usual), [""; 0]);
     assert_eq!(header(", replica_count=1, num_partitions=1"), [""; 0]);
@@ -154,7 +153,7 @@ fn what_is_removed_takes_it_away() {
     assert!(has(&bytes, b"TPU v9"));
 }
 
-/// A pass must not rewrite what it does not know all of.
+/// A pass must not rewrite an instruction with unknown fields.
 #[test]
 fn an_unknown_attribute_is_an_extra() {
     let module = decode(&newer()).expect("a module");
@@ -247,8 +246,7 @@ fn deprecated_replica_groups() {
     assert!(common::print(&module).contains("replica_groups={{0,1},{2,3}}"));
 }
 
-/// Every message of a module, as the schema has it, gets a field that nobody
-/// knows: all of them come through, each where it was.
+/// Every message of a module gets an unknown field: all of them survive, each in its place.
 #[test]
 fn an_unknown_field_of_any_message_comes_through() {
     let schema = Schema::load();
@@ -274,8 +272,8 @@ impl Schema {
         Self(files.file.pop().expect("one file").message_type)
     }
 
-    /// The message that a field holds, by its name; the schema has
-    /// computations and instructions as bytes.
+    /// Returns the message that a field holds, by its name; the schema has computations and
+    /// instructions as bytes.
     fn inner(&self, message: &str, number: u32) -> Option<String> {
         match (message, number) {
             ("HloModuleProto", 3) => return Some("HloComputationProto".into()),
@@ -284,7 +282,7 @@ impl Schema {
         }
         let field = self.descriptor(message)?.field.iter().find(|f| f.number() as u32 == number)?;
         let name = field.type_name().strip_prefix(".xla.")?;
-        // What is in a map has no place of its own.
+        // The type of a map's entries has no place of its own.
         (!name.ends_with("Entry")).then(|| name.to_owned())
     }
 
@@ -295,7 +293,7 @@ impl Schema {
         names.try_fold(outer, |outer, name| outer.nested_type.iter().find(|m| m.name() == name))
     }
 
-    /// The message with field 5000 added at every level, numbered.
+    /// Returns the message with field 5000 added at every level, numbered.
     fn with_unknown(&self, name: &str, bytes: &[u8], next: &mut i64) -> Vec<u8> {
         let mut out = Message::new();
         for (number, payload, whole) in common::fields(bytes) {

@@ -1,4 +1,4 @@
-//! What is written is read back, for every fixture.
+//! Tests that every fixture reads back as it was written.
 
 mod common;
 
@@ -8,7 +8,7 @@ use tilewright_proto::{decode, encode, encode_hlo_proto, looks_like_proto};
 
 const FOLDERS: [&str; 5] = ["models", "text/ok", "ops", "rewrite", "real"];
 
-/// What only text can say, forgotten.
+/// Removes the properties that only text can express.
 fn without_text_only(mut module: Module) -> Module {
     module.header.replica_count = None;
     module.header.num_partitions = None;
@@ -18,8 +18,8 @@ fn without_text_only(mut module: Module) -> Module {
     module
 }
 
-/// Proto states layouts and makes names unique, which text need not; text that
-/// came from proto once goes through it unchanged.
+/// Proto states layouts and makes names unique, which text need not do; text that went through
+/// proto once goes through it unchanged.
 #[test]
 fn text_survives_proto() {
     let modules = modules(&FOLDERS);
@@ -35,7 +35,7 @@ fn text_survives_proto() {
         let twice = decode(&encode(&parsed).expect("proto")).expect("our own proto");
         assert_eq!(print(&twice), text, "{name}");
     }
-    // Those that XLA printed.
+    // Many texts that XLA printed survive unchanged.
     assert!(unchanged > 90, "only {unchanged} texts came through unchanged");
 }
 
@@ -98,8 +98,7 @@ fn read(lines: &str) -> Module {
     tilewright_text::parse(&text).expect("a module").module
 }
 
-/// Text calls entry what stands on the side of the users, proto what stands on
-/// that of the operand.
+/// Text calls the users' side the entry, proto the operand's side.
 #[test]
 fn sides_of_a_domain() {
     let module = read(
@@ -125,7 +124,7 @@ fn outfeeds_say_what_they_send() {
     assert!(print(&again).contains("outfeed_shape=f32[8,4]{0,1}"), "{}", print(&again));
 }
 
-/// What is packed on the device has bytes of its own in a literal.
+/// Elements that are packed on the device take whole bytes in a literal.
 #[test]
 fn literals_are_not_packed() {
     let module = read("  ROOT c = s4[2]{0:E(4)} constant({1, 2})");
@@ -135,8 +134,8 @@ fn literals_are_not_packed() {
     assert!(print(&decode(&bytes).expect("a module")).contains("s4[2]{0:E(4)} constant({1, 2})"));
 }
 
-/// As XLA has it: text that does not say so is certain that it is not
-/// associative, which a proto may leave open.
+/// XLA's rule: a text without the attribute is certain that the scan is not associative, which
+/// a proto may leave open.
 #[test]
 fn whether_a_scan_is_associative() {
     let text = include_str!("../../../fixtures/text/ok/scan.hlo");
@@ -159,8 +158,8 @@ fn whether_a_scan_is_associative() {
     assert_eq!(said(&decode(&again).expect("a module")), [0, 0]);
 }
 
-/// As XLA writes it, which refuses literals of packed elements: the layout of
-/// the constant says how wide they are, that of its value does not.
+/// XLA refuses literals of packed elements, so the layout of the constant states their width,
+/// and that of its value does not.
 #[test]
 fn values_of_packed_constants_are_not_packed() {
     let text = "HloModule packed

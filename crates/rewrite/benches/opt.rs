@@ -13,8 +13,8 @@ use tilewright_testkit::generate::large_module;
 
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// A chain of batch norms, about so many instructions: reduces and broadcasts
-/// between elementwise ops, but no reshape.
+/// Returns a chain of batch norms, about so many instructions: reduces and broadcasts between
+/// elementwise ops, but no reshape.
 fn without_patterns(instructions: usize) -> Result<Verified, BuildError> {
     let mut b = Builder::new("batch_norms");
     let image = [2, 8, 8, 32];

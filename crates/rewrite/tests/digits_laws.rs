@@ -107,7 +107,7 @@ impl Tensor {
         Self { dims, data }
     }
 
-    /// The dims of more than one element along which the values vary.
+    /// Returns the dims of more than one element along which the values vary.
     fn varying_dims(&self) -> Vec<usize> {
         let varies = |dim: usize| {
             self.data.iter().enumerate().any(|(at, value)| {
@@ -198,7 +198,7 @@ fn free_dims(from: &[i64], to: &[i64], kept: &[usize]) -> Vec<usize> {
     (0..from.len()).filter(|dim| from[*dim] > 1 && !varying.contains(dim)).collect()
 }
 
-/// How many elements along an input dim fall on one output index, if they are the taps
+/// Returns how many elements along an input dim fall on one output index, if they are the taps
 /// of one window that moves along it, the same wherever one stands in the other dims.
 fn taps_along(from: &[i64], dim: usize, kept_of: impl Fn(usize) -> usize) -> Option<usize> {
     let others: Vec<usize> = (0..size(from)).filter(|&at| index_at(at, from)[dim] == 0).collect();

@@ -6,7 +6,7 @@ use common::module;
 use tilewright_ir::Verified;
 use tilewright_rewrite::analysis::equivalence::representatives;
 
-/// The representative of each computation but the entry, by name.
+/// Returns the representative of each computation but the entry, by name.
 fn represented(module: &Verified) -> Vec<(String, String)> {
     let name = |id| module.computation(id).name().to_owned();
     let same = representatives(module);
@@ -14,7 +14,7 @@ fn represented(module: &Verified) -> Vec<(String, String)> {
     others.map(|&id| (name(id), name(same[&id]))).collect()
 }
 
-/// Whether two computations, called by nobody, count as the same.
+/// Checks whether two computations, called by nobody, count as the same.
 fn same(first: &str, second: &str) -> bool {
     let text = format!(
         "HloModule two\n{first}\n{second}\nENTRY main {{\n  ROOT x = f32[] parameter(0)\n}}"

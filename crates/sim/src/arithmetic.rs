@@ -7,7 +7,7 @@ use tilewright_ir::{Data, ElementType, Op};
 
 /// Computes elementwise ops.
 pub trait Arithmetic: fmt::Debug {
-    /// The op on operands of these types; `None` if it cannot be computed.
+    /// Returns the op on operands of these types; `None` if it cannot be computed.
     fn prepare(
         &self,
         op: &Op,

@@ -70,7 +70,8 @@ impl<'a> Machine<'a> {
     /// Runs a kernel on the contents of its `in` buffers, in order.
     ///
     /// # Errors
-    /// If it breaks a rule of the machine; the error names the line of its text.
+    /// Returns an error if it breaks a rule of the machine; the error names the line of its
+    /// text.
     pub fn run(&self, kernel: &Kernel, inputs: Vec<Memory>) -> Result<Ran, Violation> {
         let whole = |fault| Violation { kernel: kernel.name.clone(), line: 1, fault };
         self.fits(kernel).map_err(whole)?;
@@ -147,7 +148,7 @@ fn count(statements: &[Statement], sizes: &mut Vec<usize>) {
     }
 }
 
-/// The number of vectors of a register with this many elements.
+/// Returns the number of vectors of a register with this many elements.
 fn vectors_of(target: &Target, element_type: ElementType, len: usize) -> u64 {
     target.vectors_for(element_type, len as u64)
 }
@@ -245,7 +246,7 @@ impl<'m> Run<'m> {
         expr.value(&|index| self.indices.get(index.0).copied().flatten()).ok_or(Fault::Overflow)
     }
 
-    /// The bounds that exclude a position.
+    /// Returns the bounds that exclude a position.
     fn bounds(&self, mask: &[Bound]) -> Result<Bounds, Fault> {
         let mut bounds = Bounds::new();
         for Bound { digit, from, to } in mask {
@@ -279,8 +280,8 @@ impl<'m> Run<'m> {
         Fault::OutOfBounds { buffer: buffer.name.clone(), address, len: buffer.len }
     }
 
-    /// The address of a vector of this many elements. On a machine that aligns it must be a
-    /// vector boundary.
+    /// Returns the address of a vector of this many elements. On a machine that aligns it must
+    /// be a vector boundary.
     fn vector_at(&self, place: &Place, len: usize) -> Result<i64, Fault> {
         let address = self.value_of(&place.at)?;
         let buffer = self.buffer(place.buffer)?;
@@ -337,7 +338,7 @@ impl<'m> Run<'m> {
         if stored { Ok(()) } else { Err(types) }
     }
 
-    /// The places of a buffer at which positions of a vector lie, with these.
+    /// Returns the places of a buffer at which positions of a vector lie, with these.
     fn places(
         &self,
         id: BufferId,

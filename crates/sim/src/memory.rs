@@ -23,28 +23,28 @@ impl Memory {
         Self { data, known }
     }
 
-    /// The elements, written or not.
+    /// Returns the elements, written or not.
     pub fn data(&self) -> &Data {
         &self.data
     }
 
-    /// Whether an element was written.
+    /// Checks whether an element was written.
     pub fn is_known(&self, place: usize) -> bool {
         self.known.get(place).copied().unwrap_or(false)
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether there are no elements.
+    /// Checks whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// The first position of a range that was not written; the end of the memory if the range
-    /// exceeds it.
+    /// Returns the first position of a range that was not written; the end of the memory if the
+    /// range exceeds it.
     pub fn first_poisoned(&self, range: Range<usize>) -> Option<usize> {
         match self.known.get(range.clone()) {
             Some(known) => known.iter().position(|known| !known).map(|at| range.start + at),

@@ -15,15 +15,15 @@ use crate::value::{memory_of, value_of};
 pub struct RanStages {
     /// The result of each kernel, in order.
     pub stages: Vec<Ran>,
-    /// The sum of their counters; the workspace is that of the arrays between them.
+    /// The sum of their counters; the workspace is the size of the arrays between them.
     pub counters: Counters,
 }
 
 /// Runs the kernels of a reduction on operands in their memory layout.
 ///
 /// # Errors
-/// If an operand cannot be laid out in the machine's memory, or a kernel breaks a rule of the
-/// machine, which is a bug.
+/// Returns an error if an operand cannot be laid out in the machine's memory, or a kernel
+/// breaks a rule of the machine, which is a bug.
 pub fn run_stages(
     target: &Target,
     arithmetic: &dyn Arithmetic,
@@ -49,14 +49,14 @@ pub fn run_stages(
     Ok(RanStages { stages, counters })
 }
 
-/// A scalar in its memory layout.
+/// Returns a scalar in its memory layout.
 fn scalar(target: &Target, literal: &Literal) -> Option<Memory> {
     let shape = ArrayShape::scalar(literal.as_array()?.element_type());
     memory_of(target, &shape, literal)
 }
 
 impl RanStages {
-    /// The results of the last kernel; `None` if an element was never written.
+    /// Returns the results of the last kernel; `None` if an element was never written.
     pub fn results(&self, target: &Target, lowered: &Sequence) -> Option<Vec<Literal>> {
         let shapes = &lowered.stages.last()?.results;
         let outputs = &self.stages.last()?.outputs;

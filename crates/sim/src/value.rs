@@ -5,8 +5,8 @@ use tilewright_target::{Physical, Target};
 
 use crate::memory::Memory;
 
-/// A value in its layout in the memory of a target, with poisoned padding; `None` if kernels
-/// cannot walk its shape on the target.
+/// Returns a value in its layout in the memory of a target, with poisoned padding; `None` if
+/// kernels cannot walk its shape on the target.
 pub fn memory_of(target: &Target, shape: &ArrayShape, value: &Literal) -> Option<Memory> {
     let array = value.as_array()?;
     let physical = Physical::of(target, shape);
@@ -18,7 +18,7 @@ pub fn memory_of(target: &Target, shape: &ArrayShape, value: &Literal) -> Option
     memory.set_from(array.data(), pairs.into_iter()).then_some(memory)
 }
 
-/// The value of an array in memory; `None` if one of its elements is poisoned.
+/// Returns the value of an array in memory; `None` if one of its elements is poisoned.
 pub fn value_of(target: &Target, shape: &ArrayShape, memory: &Memory) -> Option<Literal> {
     let elements = u64::try_from(shape.num_elements()?).ok()?;
     let addresses = Physical::of(target, shape).addresses(elements)?;

@@ -7,7 +7,7 @@ use tilewright_lower::kernel::Digit;
 /// A mask with numbers for its bounds.
 pub(crate) type Bounds = SmallVec<[(Digit, i64, i64); 1]>;
 
-/// Whether a position is under a mask.
+/// Checks whether a position is under a mask.
 pub(crate) fn is_under(bounds: &Bounds, position: usize) -> bool {
     bounds.iter().all(|&(digit, from, to)| {
         let value = i64::try_from(digit.at(position as u64)).unwrap_or(i64::MAX);
@@ -15,7 +15,7 @@ pub(crate) fn is_under(bounds: &Bounds, position: usize) -> bool {
     })
 }
 
-/// The positions of a vector with one digit replaced.
+/// Returns the positions of a vector with one digit replaced.
 pub(crate) fn with_digit(
     len: usize,
     along: Digit,
@@ -52,7 +52,7 @@ pub(crate) fn integers(
     })
 }
 
-/// A scalar at every position.
+/// Returns a scalar at every position.
 pub(crate) fn splat(data: &Data, at: usize, len: usize) -> Data {
     data.gather(std::iter::repeat_n(at, len))
 }

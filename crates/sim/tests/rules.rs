@@ -1,5 +1,4 @@
-//! The rules of the machine, each broken once, and what things take, counted by
-//! hand.
+//! Tests the rules of the machine, each broken once, and its costs, counted by hand.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +36,7 @@ impl Lanes for Sums {
     }
 }
 
-/// Two rows of four lanes; a copy of 16 bytes takes a cycle, after ten.
+/// Returns two rows of four lanes; a copy of 16 bytes takes a cycle, after ten.
 fn small() -> Target {
     let mut target = Target::builtin("tpu-like").unwrap();
     target.name = "small".to_owned();
@@ -122,7 +121,7 @@ fn addresses_are_within_their_buffer() {
         broken(masked),
         (12, Fault::OutOfBounds { buffer: "ys".into(), address: 35, len: 32 })
     );
-    // What is not under the mask is not touched.
+    // Positions outside the mask are not written.
     assert!(run("  a: f32 x 8 = splat 1.0\n  store ys[32] = a where p%8 in 0..0\n").is_ok());
 }
 
@@ -147,7 +146,7 @@ fn what_is_copied_is_left_alone() {
     assert_eq!(broken(read), (12, Fault::Race { buffer: "ys".into(), address: 8 }));
     let write = "  a: f32 x 8 = splat 1.0\n  store ys[0] = a\n  copy y[0] <- ys[0] of 8\n  store ys[0] = a\n";
     assert_eq!(broken(write), (14, Fault::Race { buffer: "ys".into(), address: 0 }));
-    // Reading what is copied away, and writing beside it, are no race.
+    // Reading the source of a copy, and writing beside it, are no race.
     let beside =
         write.replace("  store ys[0] = a\n  copy", "  store ys[0] = a\n  a = load ys[0]\n  copy");
     let beside =
@@ -218,7 +217,7 @@ fn a_fold_gives_its_result_to_every_position() {
     assert_eq!(ran.outputs[0].data().as_slice::<f32>().unwrap()[8..], expected);
 }
 
-/// 0 1 2 3 / 4 5 6 7 in two vectors of eight: what is turned, moved and left alone.
+/// 0 1 2 3 / 4 5 6 7 in two vectors of eight: elements are turned, moved and left in place.
 #[test]
 fn a_gather_takes_elements_from_anywhere() {
     let with = |gather: &str| {
@@ -245,7 +244,7 @@ fn a_gather_takes_elements_from_anywhere() {
     // Columns of four rows: two rows are written, and eight elements turned, four at a time.
     let y = vec![0.0, 4.0, 8.0, 12.0, 1.0, 5.0, 9.0, 13.0];
     assert_eq!(with("gather ys[4*(p%4) + p/4]"), (y, 1, base + 1.0));
-    // What is not under the mask is not read.
+    // Positions outside the mask are not read.
     let y = vec![-1.0, -1.0, -1.0, -1.0, 3.0, 2.0, 1.0, 0.0];
     assert_eq!(with("gather ys[7 - 1*p] where p/4%2 == 1 else -1.0"), (y, 1, base));
 }
@@ -281,9 +280,9 @@ fn streams_copy_runs() {
     let expected: Vec<f32> = [0u8, 1, 2, 3, 8, 9, 10, 11].map(f32::from).to_vec();
     let second: Vec<f32> = expected.iter().map(|x| x + 16.0).collect();
     assert_eq!(ran.outputs[0].data().as_slice::<f32>().unwrap()[..16], [expected, second].concat());
-    // Of each block two runs of four elements.
+    // Each block has two runs of four elements.
     assert_eq!(ran.counters.hbm_read_bytes, 2 * 2 * 16);
-    // What lies between the runs is poison.
+    // The memory between the runs is poison.
     let between = body.replace("gather xs[p%4 + 8*(p/4)]", "load xs[0]");
     assert_eq!(broken(&between), (12, Fault::Uninitialised { buffer: "xs".into(), address: 4 }));
 }

@@ -13,25 +13,24 @@ pub(crate) struct Step {
     stride: u64,
 }
 
-/// Where elements lie: the digits of the row-major index, by `low`, with the
-/// stride of each. Neighbours that count on through the address are one.
+/// The places of elements in memory: the digits of the row-major index, by `low`, with the
+/// stride of each. Neighbouring digits that continue each other are merged.
 ///
-/// Of arrays with equally many elements, those that are equal here have every
-/// element at the same address, because digits are read off the index by their
-/// `low` alone. The converse holds, too: the first digit ends where the address
-/// stops growing by the same amount, which is a property of the function, and
-/// so on with what follows.
+/// Two arrays with equally many elements and equal addresses here have every element at the
+/// same address, because digits are read off the index by their `low` alone. The converse
+/// holds, too: the first digit ends where the address stops growing by the same amount. This is
+/// a property of the address function, and each following digit ends by the same rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address(Vec<(u64, u64)>);
 
 impl Physical {
-    /// The address of every element; `None` where the digits are not known or
-    /// addresses exceed `u64`.
+    /// Returns the address of every element; `None` where the digits are not known or addresses
+    /// exceed `u64`.
     pub(crate) fn address(&self) -> Option<Address> {
         let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.axes.len());
         for Step { low, stride, .. } in self.steps()? {
             let continues = merged.last().is_some_and(|&(below, distance)| {
-                // Of an array without elements they may be 0.
+                // An array without elements may have zeros here.
                 let times = low.checked_div(below).filter(|times| times * below == low);
                 times.is_some_and(|times| distance.checked_mul(times) == Some(stride))
             });
@@ -42,8 +41,8 @@ impl Physical {
         Some(Address(merged))
     }
 
-    /// Where each of the first `elements` elements lies, in row-major order;
-    /// `None` where the digits are not known or addresses exceed `u64`.
+    /// Returns where each of the first `elements` elements lies, in row-major order; `None`
+    /// where the digits are not known or addresses exceed `u64`.
     pub fn addresses(&self, elements: u64) -> Option<impl Iterator<Item = u64> + use<>> {
         let mut digits = self.address()?.0;
         digits.reverse();
@@ -57,21 +56,20 @@ impl Physical {
         }))
     }
 
-    /// How many elements of memory it takes, padding included; `None` where
-    /// `u64` does not hold it.
+    /// Returns how many elements of memory it takes, padding included; `None` where `u64` does
+    /// not hold it.
     pub fn places(&self) -> Option<u64> {
         self.axes.iter().try_fold(1u64, |places, axis| places.checked_mul(axis.extent))
     }
 
-    /// The minor-most digit.
+    /// Returns the minor-most digit.
     pub(crate) fn minor(&self) -> Option<Step> {
         self.steps()?.into_iter().min_by_key(|step| step.stride)
     }
 
-    /// The digits inside of a tile. Arrays cut by the same tiles in which
-    /// these are equal have the same elements in every tile, in the same
-    /// places; only whole tiles lie elsewhere. `None` where tiles combine dims
-    /// or cut more dims than the first one.
+    /// Returns the digits inside of a tile. Arrays cut by the same tiles in which these are
+    /// equal have the same elements in every tile, in the same places; only whole tiles lie
+    /// elsewhere. `None` where tiles combine dims or cut more dims than the first one.
     pub(crate) fn inside(&self) -> Option<Vec<Step>> {
         let rank = self.tiles.first()?.dims.len();
         let plain = |tile: &Tile| tile.dims.len() == rank && !tile.dims.contains(&Tile::COMBINE);
@@ -88,7 +86,7 @@ impl Physical {
     }
 }
 
-/// The digits that vary, with their strides, in the order of the index.
+/// Returns the digits that vary, with their strides, in the order of the index.
 fn steps(axes: &[Digit]) -> Option<Vec<Step>> {
     let mut steps = Vec::with_capacity(axes.len());
     let mut stride = 1u64;

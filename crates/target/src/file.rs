@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 use crate::rule::shorten;
 use crate::target::Target;
 
-/// Why there is no target.
+/// The reason why there is no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -86,8 +86,8 @@ impl Target {
     /// Reads a target file. Every key is required; unknown ones are errors.
     ///
     /// # Errors
-    /// If the text is not TOML, or with all of: keys that are unknown or
-    /// missing, values of the wrong type, numbers that make no sense.
+    /// Returns an error if the text is not TOML. Otherwise returns all errors in it: keys that
+    /// are unknown or missing, values of the wrong type, numbers that make no sense.
     pub fn from_toml(text: &str) -> Result<Self, TargetError> {
         let entries: BTreeMap<Spanned<String>, Value> =
             toml::from_str(text).map_err(|error| TargetError::syntax(text, &error))?;
@@ -121,7 +121,7 @@ fn problem(line: Option<usize>, message: String) -> Problem {
     Problem { line, message }
 }
 
-/// All errors of these keys and values.
+/// Returns all errors of these keys and values.
 fn problems(
     found: &[(usize, &str, &Value)],
     line: impl Fn(usize) -> Option<usize>,
@@ -148,7 +148,7 @@ fn problems(
     problems
 }
 
-/// The only rule about two keys.
+/// Returns the only rule about two keys.
 fn packs_wide(found: &[(usize, &str, &Value)]) -> Option<(usize, String)> {
     let number = |key| {
         let &(at, _, value) = found.iter().find(|(_, k, _)| *k == key)?;
@@ -172,7 +172,7 @@ fn unknown_key(key: &str, suggest: bool) -> String {
     format!("`{}` is no key of a target; {advice}", shorten(key))
 }
 
-/// The number of characters to insert, delete or replace to turn `a` into `b`.
+/// Returns the number of characters to insert, delete or replace to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 64;
     let b: Vec<char> = b.chars().collect();

@@ -20,8 +20,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// How many times the elements' own bytes it takes: 12.8 where 10 of 128
-    /// lanes are used. 1 for what has no elements.
+    /// Returns the memory as a multiple of the elements' own bytes: 12.8 if 10 of 128 lanes are
+    /// used; 1 if there are no elements.
     #[expect(clippy::cast_precision_loss, reason = "a ratio to show")]
     pub fn padding(&self) -> f64 {
         if self.bytes == 0 { 1.0 } else { self.padded_bytes as f64 / self.bytes as f64 }
@@ -53,7 +53,7 @@ impl std::iter::Sum for Footprint {
 }
 
 impl Target {
-    /// The memory that an array occupies in its layout; row major if it has none.
+    /// Returns the memory that an array occupies in its layout; row major if it has none.
     ///
     /// Where arrays are aligned to tiles:
     /// - The layout's tiles are honoured, nested ones too; without any, the
@@ -66,9 +66,9 @@ impl Target {
     /// On a linear memory, tiles and padding are ignored: the elements lie
     /// side by side.
     ///
-    /// A bounded dynamic dim counts as its bound. An unbounded one counts as
-    /// 1, because nothing better is known: the result is then a lower bound.
-    /// No elements take no vectors.
+    /// A bounded dynamic dim counts as its bound. An unbounded one counts as 1, because nothing
+    /// better is known: the result is then a lower bound. An array without elements takes no
+    /// vectors.
     pub fn footprint(&self, shape: &ArrayShape) -> Footprint {
         if has_no_elements(shape) {
             return Footprint::default();
@@ -88,8 +88,8 @@ impl Target {
         Footprint { vectors: clamp(vectors), padded_bytes: clamp(padded), bytes: clamp(bytes) }
     }
 
-    /// The memory that a value occupies: the sum over the arrays in a tuple. Buffers count as
-    /// their arrays; tokens and opaque values as nothing.
+    /// Returns the memory that a value occupies: the sum over the arrays in a tuple. Buffers
+    /// count as their arrays; tokens and opaque values as nothing.
     pub fn shape_footprint(&self, shape: &Shape) -> Footprint {
         let mut sum = Footprint::default();
         let mut stack = vec![shape];
@@ -120,7 +120,8 @@ pub(crate) fn element_bits(shape: &ArrayShape) -> u32 {
     }
 }
 
-/// The number of places of an array whose element count the layout rounds up (`L(1024)`).
+/// Returns the number of places of an array whose element count the layout rounds up
+/// (`L(1024)`).
 fn tail(shape: &ArrayShape, places: u128) -> u128 {
     let multiple = shape.layout.as_ref().map_or(1, |layout| layout.tail_padding_alignment);
     let multiple = u128::try_from(multiple).unwrap_or(1).max(1);

@@ -1,4 +1,4 @@
-//! What a vector machine is, and what a shape occupies on it.
+//! Describes vector machines and the memory that a shape occupies on them.
 //!
 //! A [`Target`] is read from TOML. On one that aligns to tiles, an array is
 //! stored in whole vectors: the minor-most dim is padded to the lanes, the
@@ -39,7 +39,7 @@
 //! # Ok::<(), tilewright_target::TargetError>(())
 //! ```
 //!
-//! Costs are a model. `docs/targets.md` says where each number comes from.
+//! Costs are a model. `docs/targets.md` gives the source of each number.
 
 mod address;
 mod file;

@@ -8,17 +8,17 @@ use tilewright_ir::shape::ArrayShape;
 use crate::footprint::element_bits;
 use crate::target::{Alignment, Target};
 
-/// The size of a dim as costs see it; 1 where it is unbounded.
+/// Returns the size of a dim for costs; 1 if it is unbounded.
 pub(crate) fn size(dim: i64) -> u64 {
     u64::try_from(dim).unwrap_or(1)
 }
 
 /// A digit of an array's row-major index, as one axis of its memory.
 ///
-/// All digits together read an index as a clock reads seconds: divide by the
-/// greatest `low` for its digit, go on with the remainder and the next lower.
-/// Cutting a digit into tiles of `t` so makes two of it, at `low` and `t*low`,
-/// whether or not `t` divides its count.
+/// All digits together read an index as a clock reads seconds: divide by the greatest `low` for
+/// its digit, then continue with the remainder and the next lower `low`. Cutting a digit into
+/// tiles of `t` therefore makes two digits, at `low` and `t*low`, whether or not `t` divides
+/// its count.
 #[derive(Clone, Copy, Debug)]
 pub struct Digit {
     /// The dim that it is a part of; `None` if tiles combine several.
@@ -82,13 +82,13 @@ impl Physical {
         Self::cut_by(shape, &lows(shape.dims()), padded, tiles)
     }
 
-    /// The axes, major to minor: of whole tiles first, inside of tiles last.
+    /// Returns the axes, major to minor: of whole tiles first, inside of tiles last.
     pub fn axes(&self) -> &[Digit] {
         &self.axes
     }
 
-    /// Whether a tile cuts a dim that it does not divide, so that the axes
-    /// together reach past the dim's end.
+    /// Checks whether a tile cuts a dim that it does not divide, so that the axes together
+    /// reach past the dim's end.
     pub fn is_ragged(&self) -> bool {
         self.ragged
     }
@@ -149,7 +149,7 @@ impl Physical {
     }
 }
 
-/// Splits an axis into blocks of `along` and what is inside of them.
+/// Splits an axis into blocks of `along` and the elements inside them.
 fn split(axis: Digit, along: u64) -> (Digit, Digit) {
     let blocks = axis.extent.div_ceil(along);
     if axis.count <= along {
@@ -162,7 +162,7 @@ fn split(axis: Digit, along: u64) -> (Digit, Digit) {
     }
 }
 
-/// How far apart in the row-major index neighbours along each dim are.
+/// Returns how far apart in the row-major index neighbours along each dim are.
 pub(crate) fn lows(dims: &[i64]) -> SmallVec<[u64; 6]> {
     let mut lows: SmallVec<[u64; 6]> = smallvec![1; dims.len()];
     let mut low = 1u64;
@@ -173,8 +173,8 @@ pub(crate) fn lows(dims: &[i64]) -> SmallVec<[u64; 6]> {
     lows
 }
 
-/// The dims in the order of memory, the major-most first. What a layout does
-/// not name (in a verified module, nothing) is major.
+/// Returns the dims in the order of memory, the major-most first. A dim that the layout does
+/// not name (none in a verified module) is major.
 fn order(layout: Option<&Layout>, rank: usize) -> SmallVec<[usize; 6]> {
     let Some(layout) = layout else {
         return (0..rank).collect();
@@ -193,7 +193,7 @@ fn order(layout: Option<&Layout>, rank: usize) -> SmallVec<[usize; 6]> {
     order
 }
 
-/// The tiles of a shape: those of its layout, else those of the target.
+/// Returns the tiles of a shape: those of its layout, or else those of the target.
 fn tiles(target: &Target, shape: &ArrayShape) -> Tiles {
     if target.alignment == Alignment::None {
         return Tiles::new();

@@ -22,10 +22,9 @@ pub enum MoveKind {
 /// The cost of a reshape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReshapeCost {
-    /// Vectors to take apart and put together: those of the operand or of the
-    /// result, whichever are more, because the rows of every vector of the
-    /// wider side are moved one by one while the narrower side streams past.
-    /// 0 unless it realigns.
+    /// Vectors to take apart and put together: those of the operand or of the result, whichever
+    /// are more, because the rows of every vector of the wider side are moved one by one while
+    /// the narrower side streams past. It is 0 unless elements realign.
     pub realigned_vectors: u64,
     /// The kind of movement.
     pub kind: MoveKind,
@@ -35,16 +34,15 @@ pub struct ReshapeCost {
 pub type TransposeCost = ReshapeCost;
 
 impl Target {
-    /// What a reshape from one array to the other moves.
+    /// Returns the cost of a reshape from one array to the other.
     ///
     /// On a linear memory: nothing. Where arrays are aligned to tiles:
-    /// - [`MoveKind::KeepsTiles`] if every element has the same address before
-    ///   and after. So it is where only major dims are regrouped, where the
-    ///   second-minor dim is split or merged at multiples of the tile's rows,
-    ///   where there is but one tile across and rows follow each other, and
-    ///   where a layout puts the split dim away from the lanes.
-    /// - [`MoveKind::Free`] if besides that the dims are the same but for
-    ///   those of size 1, which fit every layout.
+    /// - [`MoveKind::KeepsTiles`] if every element has the same address before and after. This
+    ///   is the case if only major dims are regrouped, if the second-minor dim is split or
+    ///   merged at multiples of the tile's rows, if there is only one tile across and rows
+    ///   follow each other, and if a layout puts the split dim away from the lanes.
+    /// - [`MoveKind::Free`] if, in addition, the dims are the same except for those of size 1,
+    ///   which fit every layout.
     /// - [`MoveKind::Realigns`] otherwise, also where the shapes disagree or
     ///   are too large to tell.
     pub fn reshape_cost(&self, from: &ArrayShape, to: &ArrayShape) -> ReshapeCost {
@@ -62,15 +60,14 @@ impl Target {
         self.cost(kind, from, to)
     }
 
-    /// What a transpose moves. Dim `i` of the result is dim `permutation[i]`
-    /// of the operand.
+    /// Returns the cost of a transpose. Dim `i` of the result is dim `permutation[i]` of the
+    /// operand.
     ///
     /// - [`MoveKind::Free`] if every element keeps its address, and either
     ///   memory is linear or only dims of size 1 change places.
-    /// - [`MoveKind::KeepsTiles`] where arrays are aligned to tiles if the
-    ///   same dims lie across rows and lanes before and after, so that at most
-    ///   whole tiles move; on a linear memory if the same dim is minor-most,
-    ///   so that whole runs of it move.
+    /// - [`MoveKind::KeepsTiles`] on a memory aligned to tiles if the same dims lie across rows
+    ///   and lanes before and after, so that at most whole tiles move; on a linear memory if
+    ///   the same dim is minor-most, so that whole runs of it move.
     /// - [`MoveKind::Realigns`] otherwise.
     pub fn transpose_cost(
         &self,
@@ -141,13 +138,13 @@ impl Target {
     }
 }
 
-/// Whether dims and layouts are equal, so that nothing moves.
+/// Checks whether dims and layouts are equal, so that nothing moves.
 fn same(from: &ArrayShape, to: &ArrayShape) -> bool {
     let layouts = from.layout == to.layout || from.layout_or_default() == to.layout_or_default();
     from.compatible(to) && layouts
 }
 
-/// Whether both hold the same number of elements, stored in the same way.
+/// Checks whether both hold the same number of elements, stored in the same way.
 fn same_elements(from: &ArrayShape, to: &ArrayShape) -> bool {
     let counts = (from.num_elements(), to.num_elements());
     from.element_type == to.element_type
@@ -155,12 +152,12 @@ fn same_elements(from: &ArrayShape, to: &ArrayShape) -> bool {
         && matches!(counts, (Some(a), Some(b)) if a == b)
 }
 
-/// Whether both are known and equal.
+/// Checks whether both are known and equal.
 fn known_equal<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
     a.is_some() && a == b
 }
 
-/// A dim number as an index; past every end if it is negative.
+/// Returns a dim number as an index; past every end if it is negative.
 fn index(dim: i64) -> usize {
     usize::try_from(dim).unwrap_or(usize::MAX)
 }

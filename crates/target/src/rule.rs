@@ -28,7 +28,7 @@ const MAX: f64 = 1e12;
 const MIN_RATE: f64 = 1e-6;
 
 impl Rule {
-    /// The error of `value`, as the end of a sentence; `None` if it is valid.
+    /// Returns the error of `value`, as the end of a sentence; `None` if it is valid.
     pub(crate) fn fault(self, value: &Value) -> Option<String> {
         let good = match self {
             Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
@@ -57,7 +57,7 @@ impl Rule {
     }
 }
 
-/// A number, written with a point or without; NaN is in no range.
+/// Returns a number, written with a point or without; NaN is in no range.
 #[expect(clippy::cast_precision_loss, reason = "only compared with a range")]
 fn number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
@@ -75,7 +75,7 @@ fn describe(value: &Value) -> String {
     }
 }
 
-/// The text on one short line.
+/// Returns the text on one short line.
 pub(crate) fn shorten(text: &str) -> String {
     const LONGEST: usize = 40;
     let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();

@@ -34,11 +34,11 @@ macro_rules! target {
 }
 
 target! {
-    /// What `--target` calls it.
+    /// The name for `--target`.
     name: String = Rule::Text;
-    /// One line on what it stands for.
+    /// Its meaning in one line.
     description: String = Rule::Text;
-    /// How arrays lie in its memory.
+    /// The layout of arrays in its memory.
     alignment: Alignment = Rule::Alignment;
     /// Lanes of a vector: how far the minor-most dim reaches in one vector.
     /// Need not be a power of two.
@@ -48,7 +48,7 @@ target! {
     sublanes: u32 = Rule::Count(1 << 12);
     /// Bits of one lane in one row: the widest element that fits one.
     lane_bits: u32 = Rule::PowerOfTwo(8, 128);
-    /// The narrowest elements that share a lane: `lane_bits` where none do.
+    /// The narrowest elements that share a lane: `lane_bits` if none do.
     pack_min_bits: u32 = Rule::PowerOfTwo(1, 128);
     /// Vector registers.
     vector_registers: u32 = Rule::Count(1 << 16);
@@ -59,11 +59,11 @@ target! {
     hbm_bytes_per_cycle: f64 = Rule::Rate;
     /// Cycles from asking main memory for bytes to the first of them.
     hbm_latency_cycles: f64 = Rule::Cost;
-    /// Whether what waits for the same reads an array in one pass: sums side by
-    /// side, and results beside them. If not, each reads it for itself.
+    /// Whether readers of an array that wait for the same values read it in one pass: sums side
+    /// by side, and results beside them. If not, each reads it for itself.
     shares_sweeps: bool = Rule::Flag;
-    /// Whether what a reduction reads is computed within it though others use it, too.
-    /// If not, it is stored for the reduction.
+    /// Whether a reduction computes the values that it reads even if others use them, too. If
+    /// not, they are stored for the reduction.
     fuses_shared: bool = Rule::Flag;
     /// Elementwise operations on whole vectors per cycle.
     vector_alu_slots: u32 = Rule::Count(1 << 10);
@@ -74,23 +74,23 @@ target! {
     /// Cycles to move one row of a vector to another place: rotate its lanes,
     /// merge it under a mask. See [`Target::realign_cycles`].
     lane_move_cycles: f64 = Rule::Cost;
-    /// Cycles per vector of a reshape or transpose that moves nothing inside
-    /// vectors. It is no work, but it ties the layouts on both sides together,
-    /// or parts a loop in two, which a compiler may have to pay for elsewhere.
+    /// Cycles per vector of a reshape or transpose that moves nothing inside vectors. It is no
+    /// work, but it ties the layouts on both sides together, or splits a loop in two, which can
+    /// cost a compiler time elsewhere.
     reshape_pin_cycles: f64 = Rule::Cost;
     /// Cycles to reduce a vector across its lanes.
     cross_lane_reduce_cycles: f64 = Rule::Cost;
-    /// Cycles to start on a run: elements side by side in memory that a reduce
-    /// takes together. What short runs cost beside their elements.
+    /// Cycles to start on a run: adjacent elements in memory that a reduce combines. It is the
+    /// cost of short runs on top of their elements.
     reduce_run_cycles: f64 = Rule::Cost;
-    /// Cycles per element that a reduce of what is computed for it takes longer if it
-    /// takes dims side by side that one dim could stand for.
+    /// Additional cycles per element of a reduce that computes its operand, if it reduces
+    /// adjacent dims that one dim could replace.
     reduce_nest_cycles: f64 = Rule::Cost;
     /// Cycles per element that a sum takes longer for being added up in a 16-bit float
     /// type and not in f32.
     narrow_sum_cycles: f64 = Rule::Cost;
-    /// Cycles per vector of a broadcast along the lanes of what is not stored
-    /// but computed again for every element of the result.
+    /// Cycles per vector of a broadcast along the lanes of a value that is not stored but
+    /// recomputed for every element of the result.
     recompute_cycles: f64 = Rule::Cost;
     /// Cycles of an exponential, logarithm, tanh, reciprocal, root or sine of
     /// one vector.
@@ -101,20 +101,20 @@ target! {
     /// computed beside it, while the matrix unit works. If not, their results are stored
     /// for the contraction, and its result for them.
     fuses_contractions: bool = Rule::Flag;
-    /// An array of at most one in so many bytes of vector memory stays there between its
-    /// producer and its readers, since many are live at once.
+    /// The number of arrays that share vector memory: an array of at most this part of its
+    /// bytes stays there between its producer and its readers, since many are live at once.
     on_chip_arrays: u32 = Rule::Count(1 << 16);
-    /// Elementwise operations on at least so many elements are left to the library that
-    /// reductions are left to, where `fuses_shared` is false.
+    /// The least number of elements for which elementwise operations are left to the library of
+    /// the reductions, if `fuses_shared` is false.
     library_elements: u64 = Rule::Count(1 << 40);
-    /// A value with at most one in so many elements of another is small beside it: it is read,
-    /// not computed again, where the other is, and may be spread again.
+    /// The ratio from which a value is small beside another: if the other is recomputed, it is
+    /// read instead, and may be broadcast again.
     small_part: u32 = Rule::Count(1 << 16);
-    /// So many instructions are computed again for one reduction at most.
+    /// The most instructions that are recomputed for one reduction.
     most_rematerialized: u32 = Rule::Count(1 << 16);
 }
 
-/// How arrays lie in memory.
+/// The layout of arrays in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Alignment {
@@ -132,16 +132,16 @@ const BUILTIN: &[(&str, &str)] = &[
 ];
 
 impl Target {
-    /// The bytes of the largest array that stays in vector memory between its producer and its
-    /// readers.
+    /// Returns the bytes of the largest array that stays in vector memory between its producer
+    /// and its readers.
     pub fn on_chip_bytes(&self) -> u64 {
         self.vector_memory_bytes / u64::from(self.on_chip_arrays.max(1))
     }
 
-    /// The target that is meant where none is named.
+    /// The target used if none is named.
     pub const DEFAULT: &'static str = "tpu-like";
 
-    /// The names that [`Target::builtin`] knows, in alphabetical order.
+    /// Returns the names that [`Target::builtin`] knows, in alphabetical order.
     pub fn builtin_names() -> impl ExactSizeIterator<Item = &'static str> {
         BUILTIN.iter().map(|(name, _)| *name)
     }
@@ -149,7 +149,7 @@ impl Target {
     /// The built-in target of this name.
     ///
     /// # Errors
-    /// If there is none; the message lists those there are.
+    /// Returns an error if no built-in target has this name; the message lists their names.
     pub fn builtin(name: &str) -> Result<Self, TargetError> {
         match BUILTIN.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Self::from_toml(text),
@@ -166,8 +166,8 @@ impl Target {
         self.tile(self.lane_bits).iter().product::<u64>().saturating_mul(self.lane_bits.into())
     }
 
-    /// How many elements of this many bits share a lane of a row: 1 for those
-    /// as wide as a lane or wider, 2 for 16-bit elements in 32-bit lanes.
+    /// Returns how many elements of this many bits share a lane of a row: 1 for those as wide
+    /// as a lane or wider, 2 for 16-bit elements in 32-bit lanes.
     pub fn packing(&self, element_bits: u32) -> u32 {
         (self.lane_bits / self.stored_bits(element_bits)).max(1)
     }
@@ -179,22 +179,22 @@ impl Target {
         bits.checked_next_power_of_two().unwrap_or(bits)
     }
 
-    /// Rows and lanes of the tile in which elements of this many bits are
-    /// stored: 8x128 on `tpu-like`, 16x128 for 16-bit elements. Its bytes are
-    /// those of one vector, or of several where elements are wider than a lane.
+    /// Returns the rows and lanes of the tile in which elements of this many bits are stored:
+    /// 8x128 on `tpu-like`, 16x128 for 16-bit elements. Its bytes are those of one vector, or
+    /// of several if elements are wider than a lane.
     pub fn tile(&self, element_bits: u32) -> [u64; 2] {
         let rows =
             u64::from(self.sublanes.max(1)).saturating_mul(self.packing(element_bits).into());
         [rows, self.lanes.max(1).into()]
     }
 
-    /// How many elements of a type one vector holds; 1 of those that are wider.
+    /// Returns the number of elements of a type in one vector; 1 if they are wider than it.
     pub fn vector_elements(&self, element_type: ElementType) -> u64 {
         let bits = self.stored_bits(element_type.bytes().saturating_mul(8));
         (self.vector_bits() / u64::from(bits)).max(1)
     }
 
-    /// How many vectors so many elements of a type take.
+    /// Returns the number of vectors for this many elements of a type.
     pub fn vectors_for(&self, element_type: ElementType, elements: u64) -> u64 {
         let bits = self.stored_bits(element_type.bytes().saturating_mul(8));
         let bits = u128::from(elements).saturating_mul(bits.into());

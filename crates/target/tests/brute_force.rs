@@ -12,8 +12,8 @@ use tilewright_target::{Alignment, MoveKind, Target};
 
 const STAR: i64 = Tile::COMBINE;
 
-/// Row-major shapes of up to four dims and `count` elements, and those of up
-/// to three dims in every layout, cut by `tiles`.
+/// Returns row-major shapes of up to four dims and `count` elements, and those of up to three
+/// dims in every layout, cut by `tiles`.
 fn shapes(count: i64, tiles: &[&[i64]]) -> Vec<ArrayShape> {
     let mut shapes = vec![];
     for rank in 0..=4usize {
@@ -67,8 +67,8 @@ fn reshapes_in_the_tiles_of_the_target_are_told_exactly() {
 #[test]
 fn reshapes_in_explicit_tiles_are_told_soundly() {
     let target = toy();
-    // The last ones combine dims: there, "realigns" is also said where it is
-    // not known.
+    // The last ones combine dims: for them, "realigns" is also the answer if the move is not
+    // known.
     let lists: [(&[&[i64]], bool); 12] = [
         (&[&[1, 4]], true),
         (&[&[4]], true),
@@ -147,7 +147,7 @@ fn vectors_are_the_places_there_are() {
     }
 }
 
-/// Where a transpose puts the elements: for each, its address before and after.
+/// Returns where a transpose puts the elements: for each, its address before and after.
 fn moves(target: &Target, from: &ArrayShape, to: &ArrayShape, order: &[usize]) -> Vec<(i64, i64)> {
     let moved = |index: &Vec<i64>| {
         let after: Vec<i64> = order.iter().map(|&dim| index[dim]).collect();
@@ -156,7 +156,7 @@ fn moves(target: &Target, from: &ArrayShape, to: &ArrayShape, order: &[usize]) -
     indices(from.dims()).iter().map(moved).collect()
 }
 
-/// Whether at most whole tiles of this many places move.
+/// Checks whether at most whole tiles of this many places move.
 fn whole_tiles(moves: &[(i64, i64)], tile: i64) -> bool {
     let mut goes = std::collections::BTreeMap::new();
     moves.iter().all(|&(before, after)| {

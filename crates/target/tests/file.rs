@@ -1,4 +1,4 @@
-//! Target files: what is read, and what is said about a bad one.
+//! Tests the reading of target files, and the errors of bad ones.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -10,7 +10,7 @@ fn error(text: &str) -> String {
     Target::from_toml(text).unwrap_err().to_string()
 }
 
-/// The error about the built-in file with one line replaced.
+/// Returns the error about the built-in file with one line replaced.
 fn with(line: &str, replacement: &str) -> String {
     assert!(TPU.contains(line), "{line}");
     error(&TPU.replace(line, replacement))

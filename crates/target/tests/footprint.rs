@@ -89,11 +89,11 @@ fn packed_elements_say_so_in_their_layout() {
     // E(4): 64x128 in a vector.
     assert_eq!(packed(4, 64), footprint(1, 4096, 4096));
     assert_eq!(packed(4, 65).vectors, 2);
-    // E(2) and E(3): as much room, because nothing packs narrower than 4 bits.
+    // E(2) and E(3) take as much room, because nothing packs narrower than 4 bits.
     assert_eq!(packed(2, 64), footprint(1, 4096, 2048));
     assert_eq!(packed(2, 65).vectors, 2);
     assert_eq!(packed(3, 64), footprint(1, 4096, 3072));
-    // What makes no sense is a byte each, as without it.
+    // A width that makes no sense counts as one byte each, as without it.
     for nonsense in [0, -1, 8, 1000, i64::MAX, i64::MIN] {
         assert_eq!(packed(nonsense, 64), footprint(2, 8192, 8192), "E({nonsense})");
     }
@@ -130,7 +130,7 @@ fn layouts_say_which_dims_are_minor() {
     // 10 -> 16 rows, 2 vectors for each of the 16384.
     let grouped = laid_out(&[4, 64, 64, 32, 10], &[3, 4, 2, 1, 0], &[]);
     assert_eq!(tpu().footprint(&grouped).vectors, 32_768);
-    // {1,0} and none at all mean the same.
+    // {1,0} and no layout mean the same.
     assert_eq!(tpu().footprint(&laid_out(&[9, 5], &[1, 0], &[])), tpu().footprint(&f32(&[9, 5])));
 }
 

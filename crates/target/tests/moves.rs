@@ -1,4 +1,4 @@
-//! What reshapes and transposes move, worked out by hand.
+//! Tests the costs of reshapes and transposes against values worked out by hand.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -35,8 +35,8 @@ fn group_norm_realigns_the_wider_side() {
 
 #[test]
 fn s0_and_s4_examples() {
-    // "[9] -> [3,3] re-aligns three vectors": those of a machine with
-    // one-dimensional vectors. Ours takes one for each side.
+    // "[9] -> [3,3] re-aligns three vectors" is about a machine with one-dimensional vectors.
+    // Ours takes one vector for each side.
     assert_eq!(reshape(&[9], &[3, 3]), Realigns);
     let mut plain = tpu();
     (plain.lanes, plain.sublanes) = (4, 1);
@@ -79,7 +79,7 @@ fn changing_the_minor_dim_realigns() {
     assert_eq!(reshape(&[16, 128], &[2048]), KeepsTiles);
     assert_eq!(reshape(&[3, 16, 128], &[6144]), KeepsTiles);
     assert_eq!(reshape(&[16, 256], &[4096]), Realigns);
-    // 128 elements fill a row of a chunk; 129 go on in the next.
+    // 128 elements fill a row of a chunk; 129 continue in the next one.
     assert_eq!(reshape(&[1, 128], &[128]), Free);
     assert_eq!(reshape(&[1, 129], &[129]), Realigns);
 }
@@ -130,7 +130,7 @@ fn explicit_tiles_decide() {
     assert_eq!(cost.kind, KeepsTiles);
     let cost = tpu().reshape_cost(&two_rows(&[64, 320]), &f32(&[8, 8, 320]));
     assert_eq!(cost.kind, Realigns);
-    // One row of T(1,128) is what a chunk holds.
+    // One row of T(1,128) fills a chunk.
     let row = laid_out(&[1, 256], &[1, 0], &[&[1, 128]]);
     assert_eq!(tpu().reshape_cost(&f32(&[256]), &row).kind, Free);
 }

@@ -60,32 +60,32 @@ impl fmt::Display for FixtureError {
 impl std::error::Error for FixtureError {}
 
 impl Fixture {
-    /// The module's text.
+    /// Returns the module's text.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn text(&self) -> Result<String, FixtureError> {
         std::fs::read_to_string(&self.hlo).map_err(|e| FixtureError::Io(self.hlo.clone(), e))
     }
 }
 
-/// The repository's folder of fixtures.
+/// Returns the repository's folder of fixtures.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-/// The fixtures in a folder of [`root`] and the folders in it, by name.
+/// Returns the fixtures in a folder of [`root`] and the folders in it, by name.
 ///
 /// # Errors
-/// If there are none, or a file there is not understood.
+/// Returns an error if there are none, or a file there is not understood.
 pub fn fixtures(folder: &str) -> Result<Vec<Fixture>, FixtureError> {
     walk(&root().join(folder))
 }
 
-/// The fixtures in any folder and the folders in it, by name.
+/// Returns the fixtures in any folder and the folders in it, by name.
 ///
 /// # Errors
-/// If there are none, or a file there is not understood.
+/// Returns an error if there are none, or a file there is not understood.
 pub fn walk(folder: &Path) -> Result<Vec<Fixture>, FixtureError> {
     let mut found = Vec::new();
     visit(folder, "", &mut found)?;
@@ -122,7 +122,7 @@ fn visit(folder: &Path, prefix: &str, found: &mut Vec<Fixture>) -> Result<(), Fi
     Ok(())
 }
 
-/// What the headers of a folder of fixtures may say, beside a sentence.
+/// The language of the headers in a folder of fixtures, apart from the sentence.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Language {
     /// Lines of one word.
@@ -133,10 +133,10 @@ pub struct Language {
     pub many: &'static [&'static str],
 }
 
-/// What the comments say that a fixture begins with.
+/// The comments at the beginning of a fixture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// What it tests: all lines before the first flag or key.
+    /// The subject of the test: all lines before the first flag or key.
     pub sentence: String,
     flags: Vec<String>,
     values: Vec<(String, String)>,
@@ -168,7 +168,7 @@ impl Header {
     /// `made by fixtures/...`, is passed over.
     ///
     /// # Errors
-    /// If a line is neither part of the sentence nor of the language.
+    /// Returns an error if a line is neither part of the sentence nor of the language.
     pub fn read(source: &str, language: &Language) -> Result<Self, HeaderError> {
         let mut header = Self::default();
         let lines = source.lines().map_while(|line| line.strip_prefix("//")).map(str::trim);
@@ -198,25 +198,25 @@ impl Header {
         self.values.push((key.to_owned(), value.to_owned()));
     }
 
-    /// Whether there is a flag.
+    /// Checks whether there is a flag.
     pub fn flag(&self, name: &str) -> bool {
         self.flags.iter().any(|flag| flag == name)
     }
 
-    /// The value of a key, if there is one; the first of several.
+    /// Returns the value of a key, if there is one; the first of several.
     pub fn value(&self, key: &str) -> Option<&str> {
         let with_key = self.values.iter().find(|(own, _)| own == key);
         with_key.map(|(_, value)| value.as_str())
     }
 
-    /// All values of a key, in order.
+    /// Returns all values of a key, in order.
     pub fn values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let with_key = self.values.iter().filter(move |(own, _)| own == key);
         with_key.map(|(_, value)| value.as_str())
     }
 }
 
-/// Whether a text could be a key: lower-case letters and hyphens.
+/// Checks whether a text could be a key: lower-case letters and hyphens.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }

@@ -9,9 +9,9 @@
 //! large_module  ── a long chain of norms and activations, for benches
 //! ```
 //!
-//! What a module computes stays near 1 in size on ordinary inputs, and nothing
-//! that jumps (a comparison, a rounding) is applied to a float sum: so two
-//! correct evaluations in different orders differ by little.
+//! The values of a random module stay near 1 on ordinary inputs, and no op that jumps (a
+//! comparison, a rounding) is applied to a float sum. Two correct evaluations in different
+//! orders therefore differ by little.
 
 mod flow;
 pub(crate) mod graph;
@@ -30,7 +30,7 @@ pub use large::large_module;
 use graph::{Graph, Shared};
 use rng::Rng;
 
-/// What random modules are made of.
+/// The options of random modules.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// About how many instructions the entry gets.
@@ -102,7 +102,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// The weights as a list, in the order of the fields.
+    /// Returns the weights as a list, in the order of the fields.
     fn list(&self) -> [u32; 13] {
         let Self { input, elementwise, choose, reshape, broadcast, transpose, .. } = *self;
         let Self { convert, reduce, norm, call, branch, repeat, duplicate, .. } = *self;
@@ -154,7 +154,7 @@ impl Options {
     }
 }
 
-/// The random module of a seed: the same on every machine.
+/// Returns the random module of a seed: the same on every machine.
 ///
 /// The entry takes a few arrays and yields one, or a tuple of several. Some
 /// instructions are dead.

@@ -1,5 +1,5 @@
-//! What tests need: fixtures, random modules, hostile texts and what holds of
-//! every one of them.
+//! Provides what tests need: fixtures, random modules, hostile texts, and the properties that
+//! hold for every one of them.
 
 pub mod attack;
 pub mod fixture;

@@ -1,5 +1,5 @@
-//! What holds of every text and proto, however wrong: the tests of hostile input and the
-//! fuzzers call the same functions.
+//! Defines properties that hold for every text and proto, however wrong: the tests of hostile
+//! input and the fuzzers call the same functions.
 //!
 //! A property that does not hold is an `Err` that says so; a panic is another.
 //! Nothing here looks at a clock: what a text may cost is bounded by the size
@@ -15,7 +15,7 @@ use tilewright_text::{
 /// The most bytes that one error may take, drawn.
 const DRAWN: usize = 1 << 14;
 
-/// What a text came to.
+/// The result of reading a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is no HLO.
@@ -29,7 +29,7 @@ pub enum Outcome {
 /// Parses, prints and verifies bytes.
 ///
 /// # Errors
-/// What does not hold of them.
+/// Returns an error with the property that does not hold.
 pub fn text(bytes: &[u8]) -> Result<Outcome, String> {
     match parse_bytes(bytes) {
         Err(errors) => {
@@ -46,7 +46,7 @@ pub fn text(bytes: &[u8]) -> Result<Outcome, String> {
 /// Verifies bytes, twice and through text: the verdicts must agree.
 ///
 /// # Errors
-/// What does not hold of them.
+/// Returns an error with the property that does not hold.
 pub fn verifier(bytes: &[u8]) -> Result<Outcome, String> {
     let Ok(parsed) = parse_bytes(bytes) else { return Ok(Outcome::Syntax) };
     let found = codes(&parsed.module);
@@ -61,7 +61,7 @@ pub fn verifier(bytes: &[u8]) -> Result<Outcome, String> {
     Ok(if found.is_empty() { Outcome::Verified } else { Outcome::Rejected })
 }
 
-/// The codes that a module breaks and where, by name.
+/// Returns the codes that a module breaks and where, by name.
 fn codes(module: &Module) -> Vec<(String, String)> {
     let name = |place| match place {
         Place::Module => String::new(),
@@ -116,7 +116,7 @@ fn verdict(source: &str, parsed: Parsed) -> Result<Outcome, String> {
     Ok(Outcome::Rejected)
 }
 
-/// What was verified is so as text, too.
+/// Checks that a verified module also verifies after it is printed and read.
 fn verified_stays(module: &Verified) -> Result<(), String> {
     let printed = printed(module, Form::Default)?;
     match tilewright_text::parse_and_verify(&printed) {
@@ -125,8 +125,7 @@ fn verified_stays(module: &Verified) -> Result<(), String> {
     }
 }
 
-/// What was read can be printed, and what is printed reads back to the same
-/// print, in every form.
+/// Checks that a module prints in every form, and that the text reads back to the same print.
 fn prints_and_reads_back(length: usize, module: &Module) -> Result<(), String> {
     for form in [Form::Default, Form::Short] {
         let first = printed(module, form)?;
@@ -155,7 +154,7 @@ fn start(text: &str) -> String {
     text.chars().take(2000).collect()
 }
 
-/// The first lines that differ.
+/// Returns the first lines that differ.
 fn difference(a: &str, b: &str) -> String {
     let differ = a.lines().zip(b.lines()).find(|(a, b)| a != b);
     let (a, b) = differ.unwrap_or(("one is longer", ""));
@@ -166,7 +165,7 @@ fn difference(a: &str, b: &str) -> String {
 /// back; whether they are a module that verifies.
 ///
 /// # Errors
-/// If what is written is not what was read.
+/// Returns an error if what is written is not what was read.
 pub fn proto(bytes: &[u8]) -> Result<bool, String> {
     let Ok(module) = tilewright_proto::decode(bytes) else { return Ok(false) };
     let _ = print(&module, &PrintOptions::new());

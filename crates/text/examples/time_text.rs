@@ -22,7 +22,7 @@ use tilewright_text::{PrintOptions, parse, parse_and_verify, print};
 
 const ROUNDS: usize = 7;
 
-/// The median time that `work` takes, in seconds.
+/// Returns the median time that `work` takes, in seconds.
 fn median_seconds<T>(mut work: impl FnMut() -> T) -> f64 {
     let mut times: Vec<f64> = (0..ROUNDS)
         .map(|_| {
@@ -50,7 +50,7 @@ fn time(path: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A size that the kernel tells of this process, in bytes.
+/// Returns a size of this process, as the kernel reports it, in bytes.
 fn size_of_process(field: &str) -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));

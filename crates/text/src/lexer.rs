@@ -1,9 +1,9 @@
 //! A cursor over the bytes of the source: the words of HLO text.
 //!
-//! HLO is sensitive to context (`{` opens a body, a layout, a literal or an
-//! attribute, `a=` is not `a =`), so there are no tokens: the parser asks the
-//! cursor for what the grammar has at a place. Every step moves over ASCII or
-//! to a quote, hence the position is always on a character boundary.
+//! HLO is sensitive to context (`{` opens a body, a layout, a literal or an attribute, `a=` is
+//! not `a =`), so there are no tokens: the parser asks the cursor for the text that the grammar
+//! allows at a place. Every step moves over ASCII or to a quote, so the position is always on a
+//! character boundary.
 
 use memchr::{memchr2, memmem};
 
@@ -19,7 +19,7 @@ const CLASSES: [u8; 256] = {
     let mut classes = [0u8; 256];
     let mut byte = 0usize;
     while byte < 256 {
-        // In range: the loop ends at 256.
+        // This is in range: the loop ends at 256.
         let b = byte as u8;
         if matches!(b, b' ' | b'\t' | b'\n' | b'\r') {
             classes[byte] |= SPACE;
@@ -42,12 +42,12 @@ fn is(byte: u8, class: u8) -> bool {
     CLASSES[usize::from(byte)] & class != 0
 }
 
-/// Whether a name may begin with this byte.
+/// Checks whether a name may begin with this byte.
 pub(crate) fn starts_name(byte: u8) -> bool {
     is(byte, NAME_START)
 }
 
-/// Whether this byte separates words.
+/// Checks whether this byte separates words.
 pub(crate) fn is_space(byte: u8) -> bool {
     is(byte, SPACE)
 }
@@ -74,7 +74,7 @@ impl<'s> Cursor<'s> {
         self.pos
     }
 
-    /// Moves to a position that the cursor had or was told of.
+    /// Moves to an earlier position of the cursor, or to a position that it returned.
     pub(crate) fn set_pos(&mut self, pos: usize) {
         self.pos = pos;
     }
@@ -83,12 +83,12 @@ impl<'s> Cursor<'s> {
         self.open_comment
     }
 
-    /// The text between two positions.
+    /// Returns the text between two positions.
     pub(crate) fn text(&self, start: usize, end: usize) -> &'s str {
         self.source.get(start..end).unwrap_or("")
     }
 
-    /// The text from a position to here.
+    /// Returns the text from a position to here.
     pub(crate) fn since(&self, start: usize) -> &'s str {
         self.text(start, self.pos)
     }
@@ -97,13 +97,13 @@ impl<'s> Cursor<'s> {
         self.source.as_bytes().get(at).copied().unwrap_or(END)
     }
 
-    /// The byte here; [`END`] past the last.
+    /// Returns the byte here; [`END`] past the last.
     #[inline]
     pub(crate) fn peek(&self) -> u8 {
         self.byte(self.pos)
     }
 
-    /// The byte after the one here.
+    /// Returns the byte after the one here.
     #[inline]
     pub(crate) fn peek_second(&self) -> u8 {
         self.byte(self.pos + 1)
@@ -133,7 +133,7 @@ impl<'s> Cursor<'s> {
     /// Moves over whitespace and comments.
     #[inline]
     pub(crate) fn skip_space(&mut self) {
-        // Mostly there is one space or none.
+        // There is usually one space or none.
         if self.peek() == b' ' {
             self.pos += 1;
         }
@@ -206,7 +206,7 @@ impl<'s> Cursor<'s> {
         here
     }
 
-    /// Moves over a word if it is here and goes no further.
+    /// Moves over a word if it stands here as a whole.
     #[inline]
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         let rest = self.source.as_bytes().get(self.pos..).unwrap_or_default();
@@ -218,7 +218,7 @@ impl<'s> Cursor<'s> {
         here
     }
 
-    /// `[A-Za-z_][A-Za-z0-9_.-]*`, or nothing.
+    /// Reads `[A-Za-z_][A-Za-z0-9_.-]*`, or returns `None`.
     #[inline]
     pub(crate) fn word(&mut self) -> Option<&'s str> {
         if !is(self.peek(), NAME_START) {
@@ -234,13 +234,13 @@ impl<'s> Cursor<'s> {
         Some(self.since(start))
     }
 
-    /// A word where the cursor will be after whitespace, without moving.
+    /// Returns a word where the cursor will be after whitespace, without moving.
     pub(crate) fn peek_word(&self) -> Option<&'s str> {
         let mut ahead = *self;
         ahead.word()
     }
 
-    /// The text of a number, `inf` or `nan`, with its sign: `[A-Za-z0-9.+-]*`.
+    /// Returns the text of a number, `inf` or `nan`, with its sign: `[A-Za-z0-9.+-]*`.
     #[inline]
     pub(crate) fn number(&mut self) -> &'s str {
         let start = self.pos;
@@ -248,7 +248,7 @@ impl<'s> Cursor<'s> {
         self.since(start)
     }
 
-    /// `[0-9_x-]*`: the text of `3x3`, `1_1x0_1` and the like.
+    /// Reads `[0-9_x-]*`: the text of `3x3`, `1_1x0_1` and similar sizes.
     pub(crate) fn sizes(&mut self) -> &'s str {
         let start = self.pos;
         while matches!(self.peek(), b'0'..=b'9' | b'_' | b'x' | b'-') {
@@ -257,9 +257,8 @@ impl<'s> Cursor<'s> {
         self.since(start)
     }
 
-    /// A string in single or double quotes; moves past it and returns what
-    /// stands between the quotes and whether there are escapes in it. `None`,
-    /// unmoved, if nothing ends it.
+    /// Reads a string in single or double quotes. Returns the text between the quotes and
+    /// whether it has escapes, or `None`, without moving, if the string has no end.
     pub(crate) fn quoted(&mut self) -> Option<(&'s str, bool)> {
         let quote = self.peek();
         let start = self.pos + 1;

@@ -1,8 +1,7 @@
 //! HLO text in and out.
 //!
-//! [`parse`] reads a module from text and remembers where its parts stand;
-//! [`print()`] writes one as text that XLA reads back;
-//! [`render`] draws what is wrong with a caret below it.
+//! [`parse`] reads a module from text and records the positions of its parts; [`print()`]
+//! writes one as text that XLA reads back; [`render`] draws errors with a caret below them.
 //!
 //! ```
 //! use tilewright_text::{parse, parse_and_verify, render::render};

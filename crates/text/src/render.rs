@@ -1,4 +1,4 @@
-//! Draws what is wrong, with a caret below it.
+//! Draws errors, with a caret below them.
 //!
 //! ```text
 //! error: unknown opcode `ad`
@@ -10,8 +10,8 @@
 //!   = help: did you mean `add`?
 //! ```
 //!
-//! The drawing depends on nothing but its input. Long lines are cut around
-//! the caret, so that a megabyte on one line is drawn as quickly as a short one.
+//! The drawing depends only on its input. Long lines are cut around the caret, so that a
+//! megabyte on one line is drawn as quickly as a short one.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
@@ -22,12 +22,12 @@ use crate::parse::{Invalid, MAX_ERRORS, SyntaxError, SyntaxErrors};
 use crate::print::print_instruction;
 use crate::span::{LineColumn, LineIndex, SourceMap, Span};
 
-/// How many bytes of a line are shown before and after the caret.
+/// The number of bytes of a line that are shown before and after the caret.
 const BEFORE: usize = 60;
 const AFTER: usize = 60;
 /// The most bytes that are underlined.
 const UNDERLINED: usize = 80;
-/// Wide enough that nothing is cut that is not cut here already.
+/// This is wide enough that only this module cuts lines.
 const WIDTH: usize = 400;
 
 /// Draws errors as text for people.
@@ -54,7 +54,7 @@ impl Renderer {
         self
     }
 
-    /// All that is wrong with a text that gave no verified module.
+    /// Returns all that is wrong with a text that gave no verified module.
     pub fn invalid(&self, source_name: &str, source: &str, invalid: &Invalid) -> String {
         match invalid {
             Invalid::Syntax(errors) => self.syntax_errors(source_name, source, errors),
@@ -102,7 +102,7 @@ impl Renderer {
         join(self.drawings(source_name, source, module, diagnostics))
     }
 
-    /// As [`Self::diagnostics`], with how many more there are.
+    /// Like [`Self::diagnostics`], with the number of further errors.
     pub fn rejected(
         &self,
         source_name: &str,
@@ -172,7 +172,7 @@ fn join(drawings: Vec<String>) -> String {
     text
 }
 
-/// The source with what is needed to find places in it.
+/// The source with an index of its positions.
 struct Places<'a> {
     source: &'a str,
     spans: &'a SourceMap,
@@ -195,7 +195,7 @@ struct Excerpt {
 impl Excerpt {
     fn of(source: &str, span: Span) -> Self {
         let start = floor(source, (span.start as usize).min(source.len()));
-        // Only what may be shown is looked at: lines can be very long.
+        // Only the shown part is visited: lines can be very long.
         let earliest = floor(source, start.saturating_sub(BEFORE));
         let before = source.get(earliest..start).unwrap_or("");
         let from = before.rfind('\n').map_or(earliest, |at| earliest + at + 1);
@@ -215,7 +215,7 @@ impl Excerpt {
         let underlined_end = text.len();
         text.push_str(part(end, to).trim_end());
         text.push_str(if cut_after { "..." } else { "" });
-        // At the end of the text there is nothing to underline but the end.
+        // At the end of the text only the end can be underlined.
         if underlined_start == underlined_end && underlined_end == text.len() {
             text.push(' ');
         }
@@ -234,8 +234,7 @@ impl Excerpt {
         Snippet::source(self.text.as_str()).line_start(line).annotation(annotation)
     }
 
-    /// A drawing of this excerpt with the column of the whole line in place of
-    /// that of the excerpt.
+    /// Replaces the column of the excerpt in a drawing by the column of the whole line.
     fn with_true_column(&self, drawing: String, at: LineColumn) -> String {
         let before = self.text.get(..self.underlined.start).unwrap_or("");
         let shown = LineColumn { line: at.line, column: before.chars().count() + 1 };
@@ -248,7 +247,7 @@ impl Excerpt {
     }
 }
 
-/// The last character boundary up to an offset.
+/// Returns the last character boundary up to an offset.
 fn floor(source: &str, mut offset: usize) -> usize {
     while !source.is_char_boundary(offset) {
         offset -= 1;

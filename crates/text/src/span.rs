@@ -19,12 +19,12 @@ impl Span {
         Self { start: narrow(start), end: narrow(end.max(start)) }
     }
 
-    /// The range as `usize`, for slicing.
+    /// Returns the range as `usize`, for slicing.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    /// Whether nothing lies in it.
+    /// Checks whether the span is empty.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -88,7 +88,7 @@ impl<'s> LineIndex<'s> {
         Self { source, marks: marks.collect() }
     }
 
-    /// As [`line_column`].
+    /// Like [`line_column`].
     pub fn at(&self, offset: usize) -> LineColumn {
         let offset = offset.min(self.source.len());
         // An offset at the very end may have no chunk of its own.
@@ -107,24 +107,24 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// The name of the module; `None` if the text has no header.
+    /// Returns the name of the module; `None` if the text has no header.
     pub fn module(&self) -> Option<Span> {
         Some(self.module).filter(|span| !span.is_empty())
     }
 
-    /// From the name of an instruction to the end of its own attributes;
+    /// Returns the span from the name of an instruction to the end of its own attributes;
     /// `None` if it does not come from text.
     pub fn instruction(&self, id: InstId) -> Option<Span> {
         Some(self.instructions[id]).filter(|span| !span.is_empty())
     }
 
-    /// The name of a computation, or the brace that opens it if it has none;
-    /// `None` if it does not come from text.
+    /// Returns the name of a computation, or the brace that opens it if it has none; `None` if
+    /// it does not come from text.
     pub fn computation(&self, id: CompId) -> Option<Span> {
         Some(self.computations[id]).filter(|span| !span.is_empty())
     }
 
-    /// The position of a diagnostic's place, if it has one of its own.
+    /// Returns the position of a diagnostic's place, if it has one.
     pub fn place(&self, place: Place) -> Option<Span> {
         match place {
             Place::Module => self.module(),

@@ -3,7 +3,7 @@
 
 use tilewright_text::{PrintOptions, parse, print};
 
-/// A comparison of elements of a type, with attributes.
+/// Returns a comparison of elements of a type, with attributes.
 fn comparison(element: &str, attributes: &str) -> String {
     format!(
         "HloModule m\n\nENTRY %e (x: {element}[2]) -> pred[2] {{\n  %x = {element}[2] parameter(0)\n  \
@@ -11,7 +11,7 @@ fn comparison(element: &str, attributes: &str) -> String {
     )
 }
 
-/// What is printed of a text, or the first error.
+/// Returns the printed form of a text, or the first error.
 fn printed(text: &str) -> String {
     match parse(text) {
         Ok(parsed) => {
@@ -21,7 +21,7 @@ fn printed(text: &str) -> String {
     }
 }
 
-/// As jaxlib 0.12.0.1 reads `order=` (it prints what it read of `type=` so).
+/// jaxlib 0.12.0.1 reads `order=` this way (it prints the `type=` that it read).
 #[test]
 fn order_says_what_type_said() {
     for (element, order, kept) in [

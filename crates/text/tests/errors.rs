@@ -17,8 +17,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/text/err")
 }
 
-/// The names of the fixtures; any file that is neither one of them nor the
-/// snapshot of one is an error.
+/// Returns the names of the fixtures; any file that is neither one of them nor the snapshot of
+/// one is an error.
 fn fixtures() -> BTreeSet<String> {
     let entries = std::fs::read_dir(folder()).unwrap();
     let files: BTreeSet<String> =

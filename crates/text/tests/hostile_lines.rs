@@ -1,5 +1,5 @@
-//! One instruction with something enormous in it: nesting, numbers, names,
-//! strings, lines. What `testkit::properties` says holds of all of them.
+//! Tests one instruction with something enormous in it: nesting, numbers, names, strings,
+//! lines. The properties of `testkit::properties` hold for all of them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
 use tilewright_testkit::properties::{self, Outcome};
@@ -89,7 +89,7 @@ fn brackets_nested_in_headers_and_shapes() {
     }
 }
 
-/// As deep as is allowed and one deeper, where brackets may nest at all.
+/// Tests the allowed depth and one more, for all brackets that nest.
 #[test]
 fn the_limit_of_nesting_is_one_for_reading_and_printing() {
     for depth in [10, 100, 196, 197, 198, 199, 200, 201, 202] {
@@ -149,7 +149,7 @@ fn shapes_of_enormous_arrays() {
     }
 }
 
-/// Numbers in each attribute, where they are too large, too small or too many.
+/// Tests numbers in each attribute that are too large, too small or too many.
 #[test]
 fn attributes_of_enormous_numbers() {
     let lines = [
@@ -240,7 +240,7 @@ fn enormous_names_strings_and_lines() {
     }
 }
 
-/// Where an error is met strings are looked for anew; no quote is tried twice.
+/// After an error, strings are searched again; no quote is tried twice.
 #[test]
 fn quotes_that_nothing_closes_after_an_error() {
     let quotes = "\\\"".repeat(150_000);

@@ -1,5 +1,5 @@
-//! Small modules, damaged in every way that can be thought of, with fixed
-//! seeds: what `testkit::properties` says holds of all of them.
+//! Damages small modules in every imaginable way, with fixed seeds: the properties of
+//! `testkit::properties` hold for all of them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tilewright_testkit::properties::{self, Outcome};
 
-/// Small modules that have most of what text can have.
+/// Small modules with most parts that text can have.
 const MODULES: [&str; 12] = [
     "text/ok/short_whitening.hlo",
     "text/ok/origin_recovery.hlo",
@@ -67,7 +67,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// Words, numbers and single characters, with where they stand.
+/// Returns the positions of words, numbers and single characters.
 fn tokens(text: &str) -> Vec<Range<usize>> {
     let mut tokens: Vec<Range<usize>> = Vec::new();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -124,7 +124,7 @@ fn random_bytes_flipped() {
     }
 }
 
-/// What no number should be, in the place of every number.
+/// Puts numbers that no text should contain in the place of every number.
 #[test]
 fn hostile_numbers_in_every_place() {
     let hostile = [
@@ -180,7 +180,7 @@ fn invalid_utf8_in_every_line() {
     }
 }
 
-/// The verifier says the same of a module and of its text, damaged or not.
+/// The verifier gives the same result for a module and for its text, damaged or not.
 #[test]
 fn verdicts_survive_text() {
     let mut numbers = Numbers(3);

@@ -1,4 +1,4 @@
-//! Work and memory stay in proportion to the text, whatever it says.
+//! Tests that work and memory stay in proportion to the text.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use tilewright_text::render::Renderer;
 use tilewright_text::span::{LineIndex, line_column};
 use tilewright_text::{Invalid, MAX_DEPTH, PrintOptions, parse, parse_and_verify};
 
-/// What took minutes takes far less than a second now; the rest is slow
-/// machines.
+/// The time limit. Inputs that took minutes take far less than a second now; the rest is for
+/// slow machines.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[track_caller]
@@ -36,7 +36,7 @@ fn entry(lines: &str) -> String {
     format!("HloModule m\nENTRY e {{\n{lines}}}\n")
 }
 
-/// A tuple of so many arrays.
+/// Returns a tuple of this many arrays.
 fn tuple(elements: usize) -> String {
     format!("({})", vec!["f32[2]"; elements].join(","))
 }
@@ -249,7 +249,7 @@ fn arrays_without_elements_are_short() {
     }
 }
 
-/// Not one of the fields that are carried as they stand.
+/// It is not one of the fields that are carried unchanged.
 #[test]
 fn a_field_of_metadata_is_known_with_space_before_its_sign() {
     let line =

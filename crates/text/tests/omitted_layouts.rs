@@ -1,5 +1,5 @@
-//! The layouts of results whose shape the text leaves out: those that XLA's
-//! parser gives them.
+//! Tests the layouts of results whose shape the text leaves out: they equal the layouts of
+//! XLA's parser.
 
 #![allow(clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -8,7 +8,7 @@ use tilewright_text::parse;
 
 const MODULE: &str = include_str!("../../../fixtures/text/ok/omitted_layouts.hlo");
 
-/// As XLA (jaxlib 0.10.2) prints them.
+/// The output of XLA (jaxlib 0.10.2).
 const EXPECTED: &[(&str, &str)] = &[
     ("negate", "f32[3,4]{0,1:T(2,128)S(5)}"),
     ("rounded", "f32[3,4]{1,0:E(32)}"),
@@ -64,7 +64,7 @@ fn omitted_shapes_have_the_layouts_that_xla_gives_them() {
     }
 }
 
-/// As text says a shape, row major where it says no layout.
+/// Returns a shape as in text, row major if it has no layout.
 fn with_layouts(shape: &Shape) -> String {
     match shape {
         Shape::Tuple(elements) => {

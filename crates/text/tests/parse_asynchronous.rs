@@ -11,7 +11,7 @@ fn module(text: &str) -> Module {
     }
 }
 
-/// A module with an entry of these lines after one parameter.
+/// Returns a module with an entry of these lines after one parameter.
 fn with_lines(lines: &str) -> Module {
     module(&format!("HloModule m\n\nENTRY main {{\n  x = f32[4,6] parameter(0)\n{lines}\n}}\n"))
 }
@@ -65,8 +65,8 @@ fn aliases_of_asynchronous_forms() {
     tilewright_ir::verify(module).unwrap();
 }
 
-/// What is asynchronous runs on its thread, with all that it calls, as XLA
-/// reads it.
+/// Asynchronous computations run on the thread of their start, with all that they call, as XLA
+/// reads them.
 #[test]
 fn a_start_says_the_thread_of_what_it_runs() {
     let module = module(

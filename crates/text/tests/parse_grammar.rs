@@ -1,4 +1,4 @@
-//! What XLA's parser takes, ours takes: one line or form after the other.
+//! Tests that our parser accepts what XLA's parser accepts: one line or form after the other.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
 use tilewright_ir::Dims;
@@ -15,8 +15,8 @@ fn module(text: &str) -> Module {
     }
 }
 
-/// A module with an entry of these lines, after some parameters and two
-/// computations to call.
+/// Returns a module with an entry of these lines, after some parameters and two computations to
+/// call.
 fn with_lines(lines: &str) -> Module {
     module(&format!(
         "HloModule m\n\n\
@@ -40,7 +40,7 @@ fn extras(line: &str) -> Extras {
     module.extras(root(&module)).unwrap().clone()
 }
 
-/// The root's shape, as our own `Display` writes it.
+/// Returns the root's shape, as our own `Display` writes it.
 fn shape_of(text: &str) -> String {
     let module = with_lines(&format!("ROOT r = {text} custom-call(), custom_call_target=\"t\""));
     module.shape(root(&module)).to_string()
@@ -447,7 +447,7 @@ fn integers_of_64_bits_in_either_form() {
     }
 }
 
-/// Of these types XLA writes the one NaN as `-nan`.
+/// XLA writes the only NaN of these types as `-nan`.
 #[test]
 fn the_one_nan_of_a_type_has_any_sign() {
     for ty in ["f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f8e8m0fnu"] {
@@ -535,7 +535,7 @@ fn sparsity_of_both_operands() {
     assert!(printed.contains(config), "{printed}");
 }
 
-/// Custom calls that stand for convolutions may have dims that no label names.
+/// Custom calls that represent convolutions may have dims without a label.
 #[test]
 fn dim_labels_without_a_name() {
     for (labels, printed_as) in

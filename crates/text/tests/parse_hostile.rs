@@ -79,7 +79,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// The words and characters of a text with where they stand.
+/// Returns the words and characters of a text with their positions.
 fn tokens(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut tokens: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, c) in text.char_indices() {
@@ -187,7 +187,7 @@ fn brackets_nested_a_hundred_thousand_deep() {
     }
 }
 
-/// As deep as is allowed, within the stack of a test's thread.
+/// Brackets nested to the limit fit the stack of a test's thread.
 #[test]
 fn brackets_nested_to_the_limit() {
     let depth = tilewright_text::MAX_DEPTH - 2;

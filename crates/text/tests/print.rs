@@ -1,4 +1,4 @@
-//! What the printer writes, against what XLA writes for the same modules.
+//! Tests the printer's output against XLA's text for the same modules.
 #![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use smallvec::smallvec;
@@ -20,7 +20,7 @@ fn f32(dims: &[i64]) -> Shape {
     Shape::Array(ArrayShape::new(ElementType::F32, dims.iter().copied()).with_layout(layout))
 }
 
-/// A module with one parameter of this shape and name, which is also its root.
+/// Returns a module with one parameter of this shape and name, which is also its root.
 fn parameter(shape: Shape, name: &str) -> (Module, InstId) {
     let mut module = Module::new("m");
     let entry = module.add_computation("e");

@@ -1,4 +1,4 @@
-//! The order and spelling of attributes, against what XLA writes.
+//! Tests the order and spelling of attributes against XLA's output.
 #![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use smallvec::smallvec;
@@ -38,7 +38,7 @@ fn carried(attributes: &[(&str, &str)]) -> Vec<(SmolStr, Verbatim)> {
     attributes.iter().map(|(name, text)| (SmolStr::new(name), verbatim(text))).collect()
 }
 
-/// A module with one parameter of this shape and name, which is also its root.
+/// Returns a module with one parameter of this shape and name, which is also its root.
 fn parameter(shape: Shape, name: &str) -> (Module, InstId) {
     let mut module = Module::new("m");
     let entry = module.add_computation("e");
@@ -190,8 +190,8 @@ fn long_lists_are_numbered_as_xla_numbers_them() {
     assert!(text.contains(&format!("{tuple} tuple(p, p, p, p, p, p)")), "{text}");
 }
 
-/// As XLA prints and reads them: what is one value in braces stands as it is,
-/// whatever quotes it came in, and other strings are quoted.
+/// XLA prints and reads them this way: a single value in braces stays unchanged, regardless of
+/// its quotes, and other strings are quoted.
 #[test]
 fn strings_that_begin_with_a_brace() {
     for (given, printed) in [

@@ -1,4 +1,4 @@
-//! The canonical form: the same for modules that differ in what does not matter.
+//! Tests the canonical form: it is the same for modules that compute the same.
 #![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use tilewright_text::{Form, PrintOptions, parse_and_verify, print};
@@ -86,7 +86,7 @@ fn what_is_computed_matters() {
     }
 }
 
-/// Where a schedule or control edges fix the order, it is kept.
+/// If a schedule or control edges fix the order, it is kept.
 #[test]
 fn a_schedule_stays() {
     let scheduled = PLAIN.replace("HloModule m", "HloModule m, is_scheduled=true");

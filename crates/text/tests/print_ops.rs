@@ -31,7 +31,7 @@ fn layouts_control_and_transfers() {
     assert_comes_back(CONTROL, &PrintOptions::new());
 }
 
-/// Which only we can read.
+/// Only our parser can read these.
 #[test]
 fn padding_in_layouts() {
     let keep = PrintOptions::new().with_padding(LayoutPadding::Keep);

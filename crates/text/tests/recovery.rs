@@ -19,8 +19,8 @@ fn array(instruction: &str, part: &[i64]) -> OriginalArray {
 
 const ENTRY: &str = "\n\nENTRY %e (x: f32[2]) -> f32[2] {\n  ROOT %x = f32[2] parameter(0)\n}\n";
 
-/// As `HloModule::ToString` spells them, but for the newline after the table and
-/// those after a module.
+/// The spelling of `HloModule::ToString`, except for the newline after the table and those
+/// after a module.
 #[test]
 fn tables_are_spelt_as_by_xla() {
     let text = r#"HloModule m, origin_recovery_table={
@@ -81,7 +81,7 @@ fn the_first_way_to_an_array_is_kept() {
     assert!(header.origin_recovery[&a].module.is_none());
 }
 
-/// A module that stands in so many tables.
+/// Returns a module nested in this many tables.
 fn nested(depth: usize) -> Module {
     let mut inner = module(&format!("HloModule m{ENTRY}"));
     for _ in 0..depth {

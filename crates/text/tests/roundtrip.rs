@@ -62,14 +62,13 @@ fn only_metadata_is_lost_in_the_short_form() {
     }
 }
 
-/// The lines of a fixture without those that say where it comes from.
+/// Returns the lines of a fixture except those that state its source.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.trim_end().lines().skip_while(|line| line.starts_with("//"))
 }
 
-/// XLA writes all floats with six digits or, where they do not do, nine; we
-/// write as many as are needed. Where that makes a difference the line is not
-/// compared.
+/// XLA writes all floats with six digits or, if these are not enough, nine; we write as many as
+/// are needed. A line is not compared if this makes a difference.
 fn has_long_float(line: &str) -> bool {
     line.contains(" constant(")
         && line.split(|c: char| !c.is_ascii_digit() && c != '.').any(|word| word.len() > 7)

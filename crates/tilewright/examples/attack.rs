@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[path = "../tests/attack/setup.rs"]
 mod setup;
 
-/// What the command line asks for.
+/// The request on the command line.
 struct Request {
     minutes: u64,
     seed: u64,

@@ -124,7 +124,7 @@ impl Arguments {
     }
 }
 
-/// A shape as `f32[2,3]`.
+/// Returns a shape as `f32[2,3]`.
 fn shape_of(text: &str) -> Result<Shape> {
     let parts = text.strip_suffix(']').and_then(|text| text.split_once('['));
     let (name, dims) = parts.ok_or_else(|| format!("{text} is no shape such as f32[2,3]"))?;

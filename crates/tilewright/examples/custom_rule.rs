@@ -62,7 +62,8 @@ fn is_maximum(found: &Match<'_>) -> bool {
     monoid.is_some_and(|monoid| monoid.opcode == Opcode::Maximum && monoid.is_neutral(init))
 }
 
-/// The module before and after, what the report says, and why the rule does not apply again.
+/// Returns the module before and after, what the report says, and why the rule does not apply
+/// again.
 pub(crate) fn shown() -> Result<String, Box<dyn std::error::Error>> {
     let before = tilewright::parse(PROGRAM)?;
     let options = Options::new(tilewright::target("tpu-like")?).with_pass(max_of_exp());

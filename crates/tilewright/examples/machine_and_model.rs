@@ -76,7 +76,7 @@ impl Pair {
         self.before.model / self.after.model
     }
 
-    /// How far the two ratios are apart, as a ratio that is at least 1.
+    /// Returns how far the two ratios are apart, as a ratio that is at least 1.
     fn apart(&self) -> f64 {
         let apart = self.model_ratio() / self.machine_ratio();
         apart.max(1.0 / apart)
@@ -201,7 +201,7 @@ fn cycles(module: &Verified, target: &Target) -> Result<Cycles> {
     })
 }
 
-/// The texts in a folder, by name.
+/// Returns the texts in a folder, by name.
 fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -214,7 +214,7 @@ fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The correlation of ranks; equal values share theirs.
+/// Returns the correlation of ranks; equal values share theirs.
 fn spearman(pairs: &[(f64, f64)]) -> f64 {
     let a = ranks(pairs.iter().map(|pair| pair.0));
     let b = ranks(pairs.iter().map(|pair| pair.1));

@@ -72,7 +72,7 @@ fn group_norm() -> Result<Verified> {
     Ok(b.finish(root)?)
 }
 
-/// The mean over height, width and the channels of a group.
+/// Returns the mean over height, width and the channels of a group.
 fn group_mean(b: &mut Builder, x: InstId) -> Result<InstId> {
     let zero = b.constant(Literal::scalar(ElementType::F32, 0.0_f32)?)?;
     let add = b.reducer(Opcode::Add, ElementType::F32)?;

@@ -15,7 +15,7 @@ use tilewright::targets::Target;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// What is reduced by what, along which dims, and what is left.
+/// A reduction: its array, its operation, its dims and its results.
 struct Case {
     what: &'static str,
     by: By,
@@ -110,7 +110,7 @@ fn row(out: &mut impl io::Write, cells: &[String]) -> io::Result<()> {
     writeln!(out, "| {} |", cells.join(" | "))
 }
 
-/// The cells of a case.
+/// Returns the cells of a case.
 fn measured(case: &Case, target: &Target) -> Result<Vec<String>> {
     let module = tilewright::parse(&case.text())?;
     let entry = module.entry().ok_or("there is no entry")?;
@@ -142,8 +142,8 @@ fn measured(case: &Case, target: &Target) -> Result<Vec<String>> {
     Ok(cells)
 }
 
-/// What the reduce that is a module's root takes; `None` where the strategy has no
-/// kernels for it.
+/// Returns the counters of the reduce at a module's root; `None` if the strategy has no kernels
+/// for it.
 fn taken(module: &Verified, target: &Target, strategy: Strategy) -> Result<Option<Counters>> {
     let entry = module.entry().ok_or("there is no entry")?;
     let root = module.computation(entry).root().ok_or("there is no root")?;
@@ -180,7 +180,7 @@ impl Case {
         format!("{what}: {op} of `{element_type}[{dims}]` along {axes}")
     }
 
-    /// The module.
+    /// Returns the module.
     fn text(&self) -> String {
         let Self { element_type: t, dims, axes, kept, .. } = self;
         let (opcode, init) = match self.by {
@@ -199,7 +199,7 @@ ENTRY e {{
         )
     }
 
-    /// The greatest element with its index along the last axis.
+    /// Returns the greatest element with its index along the last axis.
     fn argmax(&self) -> String {
         let Self { element_type: t, dims, axes, kept, .. } = self;
         let along = axes.rsplit(',').next().unwrap_or(axes);

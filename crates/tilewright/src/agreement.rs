@@ -75,7 +75,7 @@ pub enum Excuse {
 }
 
 impl Excuse {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rounding => "rounding",
@@ -156,13 +156,13 @@ impl Findings {
         }
     }
 
-    /// Whether all outputs agree, except for those already known to differ.
+    /// Checks whether all outputs agree, except for those already known to differ.
     pub(crate) fn settled(&self, known: &dyn Fn(usize) -> bool) -> bool {
         let differing = self.0.iter().flatten().filter(|finding| !finding.comparison.equal);
         differing.into_iter().all(|finding| known(finding.comparison.index))
     }
 
-    /// Whether an element may be finite in one module and not in the other.
+    /// Checks whether an element may be finite in one module and not in the other.
     pub(crate) fn not_finite(&self) -> bool {
         let differing = self.0.iter().flatten().filter(|finding| !finding.comparison.equal);
         differing.into_iter().any(|finding| finding.comparison.max_abs.is_infinite())
@@ -176,12 +176,12 @@ impl Agreement {
         Self { inputs_tried: 0, outputs, algebra, coverage, subject }
     }
 
-    /// Whether all outputs were the same, within the tolerance of their type.
+    /// Checks whether all outputs were the same, within the tolerance of their type.
     pub fn equal(&self) -> bool {
         self.outputs.iter().all(|output| output.witness.is_none())
     }
 
-    /// Whether the output with this number is known to differ.
+    /// Checks whether the output with this number is known to differ.
     pub(crate) fn differs(&self, output: usize) -> bool {
         self.outputs.get(output).is_some_and(|output| output.witness.is_some())
     }

@@ -36,7 +36,7 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// If the modules differ in the types of parameters or results.
+/// Returns an error if the modules differ in the types of parameters or results.
 pub fn algebra(
     a: &Verified,
     b: &Verified,
@@ -51,7 +51,8 @@ pub(crate) fn verdicts(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -
     compare(a, b, &over_field(options))
 }
 
-/// The options of an evaluation over the field, within the limits of `options` and of the field.
+/// Returns the options of an evaluation over the field, within the limits of `options` and of
+/// the field.
 pub(crate) fn over_field(options: &CheckOptions<'_>) -> AlgebraOptions {
     let least = AlgebraOptions::default();
     let mut limits = options.limits;

@@ -45,9 +45,9 @@ pub struct FirstDifference {
     pub output: usize,
     /// The first element that differs.
     pub at: Vec<i64>,
-    /// That element in the first module.
+    /// The value of the element in the first module.
     pub expected: String,
-    /// That element in the second.
+    /// The value of the element in the second module.
     pub actual: String,
     /// The operands in the first module.
     pub operands: Vec<OperandAgreement>,
@@ -190,7 +190,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether a difference is not excused by slack; an excused value is marked as agreeing.
+    /// Checks whether a difference is not excused by slack; an excused value is marked as
+    /// agreeing.
     fn remains(
         &self,
         values: &[Valued],
@@ -284,8 +285,8 @@ impl Pairs {
     }
 }
 
-/// The instructions of the entry computation, and of computations that are called as a whole
-/// (not per element) from one place in such a computation.
+/// Returns the instructions of the entry computation, and of computations that are called as a
+/// whole (not per element) from one place in such a computation.
 fn instructions(module: &Module) -> Vec<InstId> {
     let all = module.computations();
     let mut callers: HashMap<CompId, Vec<(CompId, Opcode)>> = HashMap::new();
@@ -323,7 +324,7 @@ fn places(values: &[Valued]) -> HashMap<(InstId, usize), usize> {
     values.iter().enumerate().map(|(place, value)| ((value.id, value.turn), place)).collect()
 }
 
-/// The number of earlier evaluations of an instruction.
+/// Returns the number of earlier evaluations of an instruction.
 fn turn(turns: &mut HashMap<InstId, usize>, id: InstId) -> usize {
     let count = turns.entry(id).or_default();
     let turn = *count;

@@ -56,8 +56,8 @@ impl Trial<'_> {
         true
     }
 
-    /// The values of a module's divisors and of the operands of its roots, logarithms and
-    /// powers.
+    /// Returns the values of a module's divisors and of the operands of its roots, logarithms
+    /// and powers.
     fn judged(&self, module: &Verified, inputs: &Inputs, device: usize) -> Result<Values, Error> {
         let watch = Watch { module, wanted: wanted(module), state: Mutex::default() };
         self.observe(module, inputs, &watch, device)?;
@@ -78,7 +78,7 @@ fn is_chance(rounded: &Values, exact: &Values) -> bool {
     })
 }
 
-/// The operands that have a result on only one side of zero.
+/// Returns the operands that have a result on only one side of zero.
 fn wanted(module: &Module) -> HashSet<InstId> {
     let all = module.computations().iter().flat_map(|&c| module.instructions(c));
     let operand = |id| match (module.op(id), module.operands(id)) {

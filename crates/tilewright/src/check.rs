@@ -43,7 +43,7 @@ pub use options::{CheckOptions, Within};
 /// ```
 ///
 /// # Errors
-/// If the modules differ in the types of parameters or results, or one of them
+/// Returns an error if the modules differ in the types of parameters or results, or one of them
 /// cannot be evaluated.
 pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<Agreement, Error> {
     agreement(&Trial::new(a, b, options)?)
@@ -146,7 +146,7 @@ impl<'a> Trial<'a> {
         Ok(inputs.devices(count).generate(self.a)?)
     }
 
-    /// The evaluation of a module with the options.
+    /// Returns the evaluation of a module with the options.
     pub(crate) fn evaluation<'m>(&self, module: &'m Verified) -> Evaluation<'m>
     where
         'a: 'm,
@@ -182,8 +182,8 @@ impl<'a> Trial<'a> {
         Ok(wholes(evaluation.run(inputs)?))
     }
 
-    /// The first module on inputs that differ in the last place, with noise for every other
-    /// `turn`.
+    /// Returns the first module on inputs that differ in the last place, with noise for every
+    /// other `turn`.
     pub(crate) fn moved(&self, inputs: &Inputs, turn: u64) -> (Evaluation<'a>, Inputs) {
         let mut evaluation = self.evaluation(self.a);
         if let Some(progress) = self.progress[0] {
@@ -216,7 +216,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The verdict of algebra on each output; empty if the second module is a recording.
+    /// Returns the verdict of algebra on each output; empty if the second module is a
+    /// recording.
     fn verdicts(&self) -> Vec<Verdict> {
         match self.recorded {
             Some(_) => Vec::new(),
@@ -224,7 +225,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The result of the second module on each device, or the recorded result.
+    /// Returns the result of the second module on each device, or the recorded result.
     fn second(&self, inputs: &Inputs) -> Result<Vec<Literal>, Error> {
         match self.recorded {
             Some(result) => Ok(vec![Literal::Tuple(vec![result.clone()])]),
@@ -232,7 +233,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The name of a kind of inputs in reports.
+    /// Returns the name of a kind of inputs in reports.
     fn name_of(&self, kind: InputKind) -> &'static str {
         if self.options.inputs.is_some() { GIVEN } else { kind.name() }
     }
@@ -256,8 +257,8 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Whether the second module differs on the inputs of a fault. The first module, which must
-    /// be the same as for the fault, is not evaluated again.
+    /// Checks whether the second module differs on the inputs of a fault. The first module,
+    /// which must be the same as for the fault, is not evaluated again.
     pub(crate) fn shows(&self, fault: &Fault) -> Result<bool, Error> {
         let Fault { inputs, kind, tried: Tried { expected, slack, .. } } = fault;
         let actual = self.second(inputs)?;
@@ -347,7 +348,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The outputs and outfeed arrays of each device as one value.
+/// Returns the outputs and outfeed arrays of each device as one value.
 pub(crate) fn wholes(outputs: Vec<Outputs>) -> Vec<Literal> {
     let whole = |Outputs { output, outfeed }| {
         Literal::Tuple(std::iter::once(output).chain(outfeed).collect())
@@ -365,7 +366,8 @@ pub(crate) struct Case<'a> {
     settled: &'a dyn Fn(usize) -> bool,
 }
 
-/// The devices on which both run: those of the module whose results depend on the device.
+/// Returns the devices on which both run: those of the module whose results depend on the
+/// device.
 fn devices_of_both(a: &Verified, b: &Verified) -> Result<Devices, Error> {
     let (of_a, of_b) = (Devices::of(a), Devices::of(b));
     match (tells_devices_apart(a), tells_devices_apart(b)) {

@@ -136,8 +136,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the request names something that does not exist, rather than the input being
-    /// invalid.
+    /// Checks whether the request names something that does not exist, rather than the input
+    /// being invalid.
     pub fn is_usage(&self) -> bool {
         use OptimizeError::{DuplicatePass, UnknownPass, UnknownPipeline};
         matches!(
@@ -147,8 +147,8 @@ impl Error {
         )
     }
 
-    /// Whether a valid module could not be evaluated, because an op is not supported or a limit
-    /// is exceeded.
+    /// Checks whether a valid module could not be evaluated, because an op is not supported or
+    /// a limit is exceeded.
     pub fn is_evaluation(&self) -> bool {
         match self {
             Self::Inputs(_) => true,
@@ -159,7 +159,7 @@ impl Error {
         }
     }
 
-    /// The name of its kind: `usage`, `evaluation` or `input`.
+    /// Returns the name of its kind: `usage`, `evaluation` or `input`.
     pub fn code(&self) -> &'static str {
         match self {
             _ if self.is_usage() => "usage",
@@ -168,7 +168,8 @@ impl Error {
         }
     }
 
-    /// The place: an instruction, or a file with line and column; `None` if there is no place.
+    /// Returns the place: an instruction, or a file with line and column; `None` if there is no
+    /// place.
     pub fn place(&self) -> Option<String> {
         match self {
             Self::Evaluate(error) => error.instruction().map(str::to_owned),
@@ -194,7 +195,8 @@ impl Error {
         Self::Read { name: name.into(), message, source }
     }
 
-    /// The error for people: with the relevant source lines and carets, if there is a source.
+    /// Returns the error for people: with the relevant source lines and carets, if there is a
+    /// source.
     pub fn render(&self, colours: bool) -> String {
         let renderer = Renderer::new().with_colour(colours);
         match self {
@@ -213,7 +215,7 @@ impl Error {
         }
     }
 
-    /// All errors of a module, with line and column if they are known.
+    /// Returns all errors of a module, with line and column if they are known.
     pub fn problems(&self) -> Vec<ProblemSummary> {
         match self {
             Self::Syntax { errors, .. } => errors.errors().iter().map(syntax_problem).collect(),

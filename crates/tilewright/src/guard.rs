@@ -34,7 +34,7 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rewrite => "rewrite",
@@ -137,12 +137,13 @@ pub fn optimize_guarded(
     }
 }
 
-/// Whether a rewrite of a pass was blamed.
+/// Checks whether a rewrite of a pass was blamed.
 fn is_blamed(blamed: &[Blame], pass: &str) -> bool {
     blamed.iter().filter_map(|blame| blame.note.as_ref()).any(|note| note.pass == pass)
 }
 
-/// The first rewrite after which a module differs on the inputs of a fault, and its note.
+/// Returns the first rewrite after which a module differs on the inputs of a fault, and its
+/// note.
 fn culprit(
     module: &Verified,
     options: &Options,

@@ -28,14 +28,14 @@ impl Trial<'_> {
         true
     }
 
-    /// The outputs of each device in wider floats; `None` if the module has no such form or
-    /// exceeds the limits then.
+    /// Returns the outputs of each device in wider floats; `None` if the module has no such
+    /// form or exceeds the limits then.
     fn exact(&self, inputs: &Inputs) -> Option<Vec<Literal>> {
         let (wide, inputs) = self.wide(inputs)?;
         self.run(wide, &inputs, None).ok()
     }
 
-    /// The first module in wider floats, and its inputs.
+    /// Returns the first module in wider floats, and its inputs.
     pub(crate) fn wide(&self, inputs: &Inputs) -> Option<(&Verified, Inputs)> {
         let wide = self.wide.get_or_init(|| wider(self.a)).as_ref()?;
         let of_device = |inputs: &Vec<Literal>| inputs.iter().map(widened_literal).collect();
@@ -68,7 +68,8 @@ impl Trial<'_> {
     }
 }
 
-/// The module in wider floats; `None` if it draws random floats, whose values would differ.
+/// Returns the module in wider floats; `None` if it draws random floats, whose values would
+/// differ.
 fn wider(module: &Verified) -> Option<Verified> {
     let mut all = module.computations().iter().flat_map(|&c| module.instructions(c));
     if all.any(|id| matches!(module.op(id), Op::Rng(_))) { None } else { widened(module).ok() }
@@ -104,8 +105,8 @@ impl Observer for Overflow<'_> {
     }
 }
 
-/// Whether an instruction itself computes its result. Instructions of computations that it calls
-/// as a whole are examined separately.
+/// Checks whether an instruction itself computes its result. Instructions of computations that
+/// it calls as a whole are examined separately.
 fn computes(module: &Module, id: InstId) -> bool {
     let calls = matches!(
         module.op(id),

@@ -171,7 +171,7 @@ impl TargetList {
     /// The list of all targets.
     ///
     /// # Errors
-    /// If a built-in target is not valid, which is a bug.
+    /// Returns an error if a built-in target is not valid, which is a bug.
     pub fn new() -> Result<Self, Error> {
         let targets = Target::builtin_names().map(target).collect::<Result<_, _>>()?;
         Ok(Self { default: Target::DEFAULT, targets })

@@ -18,8 +18,8 @@ pub use tilewright_lower::{HostCall, HostReason, LowerError, Lowered, Sequence, 
 /// changing them gains nothing.
 ///
 /// # Errors
-/// If floats of different precision meet in an op, or the module cannot be simplified or edited,
-/// which is a bug.
+/// Returns an error if floats of different precision meet in an op, or the module cannot be
+/// simplified or edited, which is a bug.
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Lowered, Error> {
     // The fused module would be refused by names that the program does not have.
     check_precision(module)?;
@@ -88,11 +88,12 @@ impl fmt::Display for PlannedReduce {
     }
 }
 
-/// The plan of every reduce of a module as it stands, in the order of its text, in the entry and in
-/// all called computations. Only the workspace depends on the target and the strategy.
+/// Returns the plan of every reduce of a module as it stands, in the order of its text, in the
+/// entry and in all called computations. Only the workspace depends on the target and the
+/// strategy.
 ///
 /// # Errors
-/// If a reduce has no plan: its array is too large to address, or its layout
+/// Returns an error if a reduce has no plan: its array is too large to address, or its layout
 /// combines dims in tiles.
 pub fn plans(
     module: &Verified,
@@ -155,8 +156,8 @@ impl LoweredInstruction {
     }
 }
 
-/// The kernels of every reduce and top-k of a module as it stands, in the order of its text, or the
-/// reason why it has none.
+/// Returns the kernels of every reduce and top-k of a module as it stands, in the order of its
+/// text, or the reason why it has none.
 pub fn kernels(module: &Verified, target: &Target, strategy: Strategy) -> Vec<LoweredInstruction> {
     tilewright_lower::lowerable(module)
         .map(|id| {
@@ -166,9 +167,9 @@ pub fn kernels(module: &Verified, target: &Target, strategy: Strategy) -> Vec<Lo
         .collect()
 }
 
-/// The kernels that a module runs as, once it is simplified: those of [`fuse`]; for every reduce and top-k outside of
-/// them a kernel or the reason why it has none; and every other instruction without a kernel,
-/// with the reason.
+/// Returns the kernels that a module runs as, once it is simplified: those of [`fuse`]; for
+/// every reduce and top-k outside of them a kernel or the reason why it has none; and every
+/// other instruction without a kernel, with the reason.
 ///
 /// # Errors
 /// The errors of [`fuse`].

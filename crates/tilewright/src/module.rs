@@ -38,7 +38,7 @@ pub struct Loaded {
 /// Reads the module in a file.
 ///
 /// # Errors
-/// If the file cannot be read, is neither HLO text nor a proto, or the module
+/// Returns an error if the file cannot be read, is neither HLO text nor a proto, or the module
 /// does not verify.
 pub fn load(path: impl AsRef<Path>) -> Result<Verified, Error> {
     Ok(load_file(path.as_ref())?.module)
@@ -61,7 +61,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Verified, Error> {
 /// ```
 ///
 /// # Errors
-/// If it is not HLO text, or the module does not verify.
+/// Returns an error if it is not HLO text, or the module does not verify.
 pub fn parse(text: &str) -> Result<Verified, Error> {
     Ok(load_text("<text>", text)?.module)
 }
@@ -69,7 +69,7 @@ pub fn parse(text: &str) -> Result<Verified, Error> {
 /// Reads the module in a file and keeps its text for messages.
 ///
 /// # Errors
-/// If the file cannot be read, is neither HLO text nor a proto, or the module
+/// Returns an error if the file cannot be read, is neither HLO text nor a proto, or the module
 /// does not verify.
 pub fn load_file(path: &Path) -> Result<Loaded, Error> {
     let name = path.display().to_string();
@@ -83,7 +83,7 @@ pub fn load_file(path: &Path) -> Result<Loaded, Error> {
 /// messages.
 ///
 /// # Errors
-/// If they are neither HLO text nor a proto, or the module does not verify.
+/// Returns an error if they are neither HLO text nor a proto, or the module does not verify.
 pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
     if looks_like_proto(&bytes) {
         return load_proto(name, &bytes);
@@ -101,7 +101,7 @@ pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
 /// messages.
 ///
 /// # Errors
-/// If it is none of them, or the module does not verify.
+/// Returns an error if it is none of them, or the module does not verify.
 pub fn load_proto(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
     let source = Source { name: name.to_owned(), text: Arc::from("") };
     let spans = SourceMap::default();
@@ -119,7 +119,7 @@ pub fn load_proto(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
 /// Reads the module in a text. `name` is used in messages.
 ///
 /// # Errors
-/// If it is not HLO text, or the module does not verify.
+/// Returns an error if it is not HLO text, or the module does not verify.
 pub fn load_text(name: &str, text: impl Into<Arc<str>>) -> Result<Loaded, Error> {
     let source = Source { name: name.to_owned(), text: text.into() };
     let parsed = match tilewright_text::parse(&source.text) {
@@ -165,7 +165,7 @@ impl Emit {
 /// Writes a module in a format.
 ///
 /// # Errors
-/// If the format cannot express a part of the module.
+/// Returns an error if the format cannot express a part of the module.
 pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<u8>, Error> {
     match emit {
         Emit::Hlo => Ok(print(module, options)?.into_bytes()),
@@ -178,8 +178,8 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
     }
 }
 
-/// The parts of a module that its written form cannot express and that readers need: one line
-/// for each, empty for nearly every module. See `docs/proto.md`.
+/// Returns the parts of a module that its written form cannot express and that readers need:
+/// one line for each, empty for nearly every module. See `docs/proto.md`.
 pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
         Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),
@@ -193,7 +193,7 @@ pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
 /// only text can express.
 ///
 /// # Errors
-/// If proto cannot express a part of the module.
+/// Returns an error if proto cannot express a part of the module.
 pub fn encode(module: &Module) -> Result<Vec<u8>, Error> {
     tilewright_proto::encode(module).map_err(Error::Encode)
 }
@@ -229,7 +229,7 @@ fn refuse_padding(module: &Module) -> Result<(), Error> {
 /// ```
 ///
 /// # Errors
-/// If text with these options cannot express a part of the module.
+/// Returns an error if text with these options cannot express a part of the module.
 pub fn print(module: &Module, options: &PrintOptions) -> Result<String, Error> {
     Ok(tilewright_text::print(module, options)?)
 }

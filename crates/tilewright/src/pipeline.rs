@@ -33,19 +33,19 @@ impl Evaluate for Interpreter {
 /// A module without a rewrite that pays on the target is returned unchanged.
 ///
 /// # Errors
-/// If a pass or pipeline of that name does not exist, or a pass has a bug.
+/// Returns an error if a pass or pipeline of that name does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error> {
     let mut options = options.clone();
     options.evaluator = options.evaluator.or(Some(&Interpreter));
     Ok(tilewright_rewrite::optimize(module, &options)?)
 }
 
-/// Every pass, in alphabetical order of its name.
+/// Returns every pass, in alphabetical order of its name.
 pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
     tilewright_rewrite::registry::PASSES.iter().copied()
 }
 
-/// The target of this name: a built-in one, or else a TOML file.
+/// Returns the target of this name: a built-in one, or else a TOML file.
 ///
 /// ```
 /// # fn main() -> Result<(), tilewright::Error> {
@@ -56,8 +56,8 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
 /// ```
 ///
 /// # Errors
-/// If there is neither, or the file is not a valid target; the message lists the targets, or all
-/// errors of the file.
+/// Returns an error if there is neither, or the file is not a valid target; the message lists
+/// the targets, or all errors of the file.
 pub fn target(name_or_path: &str) -> Result<Target, Error> {
     if Target::builtin_names().any(|name| name == name_or_path) {
         return Ok(Target::builtin(name_or_path)?);

@@ -11,8 +11,8 @@ use crate::error::Error;
 /// recorded result, with the tolerances for a second module. `None` if no result was recorded.
 ///
 /// # Errors
-/// If the module's parameter or result shapes differ from the recorded ones, it runs on several
-/// devices, or it cannot be evaluated.
+/// Returns an error if the module's parameter or result shapes differ from the recorded ones,
+/// it runs on several devices, or it cannot be evaluated.
 pub fn check_recording(
     module: &Verified,
     recording: &Recording,

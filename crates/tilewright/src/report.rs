@@ -318,9 +318,9 @@ pub struct OutputSummary {
     /// The index of the first element that differs by more than the tolerance; `null`, like all
     /// following fields of the element, if there is none.
     pub at: Option<Vec<i64>>,
-    /// That element in the first module.
+    /// The value of the element in the first module.
     pub expected: Option<String>,
-    /// That element in the second.
+    /// The value of the element in the second module.
     pub actual: Option<String>,
     /// The device, if there are several.
     pub device: Option<usize>,

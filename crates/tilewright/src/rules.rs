@@ -10,8 +10,8 @@ use crate::check::{CheckOptions, Within, check};
 use crate::error::Error;
 use crate::module::{PrintOptions, print};
 
-/// What a float may differ by after a rewrite of class [`Class::FastMath`], where it is not within
-/// the contract of the other classes: a few units in the last place of bf16.
+/// The tolerance for floats after a rewrite of class [`Class::FastMath`] that is outside the
+/// contract of the other classes: a few units in the last place of bf16.
 const FAST_MATH: Within = Within { relative: 0.03125, absolute: 0.03125 };
 
 /// The result of testing a rule.
@@ -26,7 +26,7 @@ pub struct RuleTrial {
 }
 
 impl RuleTrial {
-    /// Whether the rule was tested at all and never changed the outputs.
+    /// Checks whether the rule was tested at all and never changed the outputs.
     pub fn holds(&self) -> bool {
         self.tried > 0 && self.wrong.is_none()
     }
@@ -40,7 +40,7 @@ impl RuleTrial {
 /// promises no bound: there, each float may also differ by 1/32 of itself and 1/32.
 ///
 /// # Errors
-/// If a module cannot be rewritten or evaluated.
+/// Returns an error if a module cannot be rewritten or evaluated.
 pub fn try_rule(rule: &Rule, seeds: std::ops::Range<u64>) -> Result<RuleTrial, Error> {
     let mut trial = RuleTrial::default();
     for module in seeds.filter_map(|seed| rule.instance(seed)) {
@@ -55,7 +55,7 @@ pub fn try_rule(rule: &Rule, seeds: std::ops::Range<u64>) -> Result<RuleTrial, E
     Ok(trial)
 }
 
-/// A module whose result is replaced as the rule says, and what that does to floats.
+/// Returns a module whose result is replaced as the rule says, and what that does to floats.
 fn rewritten(rule: &Rule, module: &Verified) -> Result<Option<(Verified, Class)>, Error> {
     let Some(root) = module.entry().and_then(|entry| module.computation(entry).root()) else {
         return Ok(None);

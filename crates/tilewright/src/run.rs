@@ -35,8 +35,9 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// If the inputs do not fit the parameters, a limit is exceeded, the evaluation of an op is not
-/// supported, devices wait for each other, or their outfeed shapes differ.
+/// Returns an error if the inputs do not fit the parameters, a limit is exceeded, the
+/// evaluation of an op is not supported, devices wait for each other, or their outfeed shapes
+/// differ.
 pub fn run<'a>(
     module: &Verified,
     inputs: impl Into<Inputs<'a>>,
@@ -176,10 +177,10 @@ impl<'a> RunOptions<'a> {
         Ok(inputs.devices(counted(self.devices)?).generate(module)?)
     }
 
-    /// The inputs of a module for the devices from the arrays `in0`, `in1` ... of an `.npz` file.
-    /// An array has either the dims of the parameter, and is the same for all devices, or an
-    /// additional first dim with one row for each device. Returns a list for each device, or a
-    /// single list for all.
+    /// Returns the inputs of a module for the devices from the arrays `in0`, `in1` ... of an
+    /// `.npz` file. An array has either the dims of the parameter, and is the same for all
+    /// devices, or an additional first dim with one row for each device. Returns a list for
+    /// each device, or a single list for all.
     ///
     /// # Errors
     /// The errors of [`read_inputs`]; also if there are too many devices.
@@ -208,8 +209,8 @@ impl<'a> RunOptions<'a> {
     }
 }
 
-/// The devices that a module runs on: those in its header, but a single one if its results are
-/// the same on all devices.
+/// Returns the devices that a module runs on: those in its header, but a single one if its
+/// results are the same on all devices.
 pub fn devices_of(module: &Verified) -> Devices {
     if tells_devices_apart(module) { Devices::of(module) } else { Devices::ONE }
 }
@@ -218,7 +219,7 @@ fn devices_error(what: &str) -> Error {
     EvalError::Devices(what.to_owned()).into()
 }
 
-/// The outputs of several devices, joined as rows.
+/// Returns the outputs of several devices, joined as rows.
 fn joined(all: &[Outputs]) -> Result<Outputs, Error> {
     let rows = |values: &[&Literal]| join_rows(values).map_err(|e| devices_error(&e.to_string()));
     let output = rows(&all.iter().map(|outputs| &outputs.output).collect::<Vec<_>>())?;
@@ -233,7 +234,7 @@ fn joined(all: &[Outputs]) -> Result<Outputs, Error> {
     Ok(Outputs { output, outfeed: (0..fed).map(row).collect::<Result<_, _>>()? })
 }
 
-/// The number of devices, if they can be simulated.
+/// Returns the number of devices, if they can be simulated.
 pub(crate) fn counted(devices: Devices) -> Result<usize, Error> {
     let Devices { replicas, partitions } = devices;
     devices.count().ok_or_else(|| {
@@ -245,7 +246,7 @@ pub(crate) fn counted(devices: Devices) -> Result<usize, Error> {
     })
 }
 
-/// The shapes of the entry's parameters.
+/// Returns the shapes of the entry's parameters.
 pub(crate) fn parameter_shapes(module: &Verified) -> Vec<&Shape> {
     let Some(entry) = module.entry() else { return Vec::new() };
     module.computation(entry).parameters().iter().map(|&id| module.shape(id)).collect()
@@ -255,25 +256,25 @@ pub(crate) fn parameter_shapes(module: &Verified) -> Vec<&Shape> {
 /// [`RunOptions::random_inputs`] makes those of several devices.
 ///
 /// # Errors
-/// If values of a parameter's kind cannot be generated, or the inputs would exceed the default
-/// [`Limits`].
+/// Returns an error if values of a parameter's kind cannot be generated, or the inputs would
+/// exceed the default [`Limits`].
 pub fn random_inputs(module: &Verified, seed: u64) -> Result<Vec<Literal>, Error> {
     Ok(inputs_for(module, seed, InputKind::Normal)?)
 }
 
-/// The inputs of a module from the arrays `in0`, `in1` ... of an `.npz` file;
-/// tuples are flattened in order. [`RunOptions::read_inputs`] reads those of several devices.
+/// Returns the inputs of a module from the arrays `in0`, `in1` ... of an `.npz` file; tuples
+/// are flattened in order. [`RunOptions::read_inputs`] reads those of several devices.
 ///
 /// # Errors
-/// If the file cannot be read, or does not have the module's input arrays.
+/// Returns an error if the file cannot be read, or does not have the module's input arrays.
 pub fn read_inputs(module: &Verified, path: &Path) -> Result<Vec<Literal>, Error> {
     from_npz(path, |reader| npz::read(reader, "in", &parameter_shapes(module)))
 }
 
-/// The arrays `in0`, `in1` ... of an `.npz` file, with the types in the file.
+/// Returns the arrays `in0`, `in1` ... of an `.npz` file, with the types in the file.
 ///
 /// # Errors
-/// If the file cannot be read, or HLO does not have the type of an array.
+/// Returns an error if the file cannot be read, or HLO does not have the type of an array.
 pub fn read_infeed(path: &Path) -> Result<Vec<Literal>, Error> {
     from_npz(path, |reader| npz::read_all(reader, "in"))
 }
@@ -287,11 +288,11 @@ fn from_npz<T>(
     read(BufReader::new(file)).map_err(|error| Error::Npz { name, error })
 }
 
-/// The bytes of an `.npz` file with a result's arrays as `out0`, `out1` ...;
-/// tuples are flattened in order.
+/// Returns the bytes of an `.npz` file with a result's arrays as `out0`, `out1` ...; tuples are
+/// flattened in order.
 ///
 /// # Errors
-/// If the result contains a value that is not an array.
+/// Returns an error if the result contains a value that is not an array.
 pub fn outputs_to_npz(result: &Literal) -> Result<Vec<u8>, Error> {
     values_to_npz(std::slice::from_ref(result))
 }
@@ -307,8 +308,8 @@ pub fn values_to_npz(values: &[Literal]) -> Result<Vec<u8>, Error> {
     Ok(bytes.into_inner())
 }
 
-/// The first elements of an array as text, at most `limit`; elements without a decimal form as
-/// hexadecimal bits.
+/// Returns the first elements of an array as text, at most `limit`; elements without a decimal
+/// form as hexadecimal bits.
 pub fn elements(value: &Literal, limit: usize) -> Vec<String> {
     let Some(array) = value.as_array() else { return Vec::new() };
     fn show<T>(values: &[T], limit: usize, text: impl Fn(&T) -> String) -> Vec<String> {

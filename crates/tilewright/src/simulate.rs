@@ -106,8 +106,8 @@ impl RunReport {
 /// kernels run in one pass.
 ///
 /// # Errors
-/// If the module cannot be evaluated, or a kernel breaks a rule of the machine,
-/// which is a bug.
+/// Returns an error if the module cannot be evaluated, or a kernel breaks a rule of the
+/// machine, which is a bug.
 pub fn run(
     module: &Verified,
     inputs: &[Literal],
@@ -168,7 +168,7 @@ impl Backend<'_> {
         }
     }
 
-    /// An operand of an instruction in its memory layout.
+    /// Returns an operand of an instruction in its memory layout.
     fn memory(&self, id: InstId, place: usize, operands: &[Literal]) -> Option<Memory> {
         let operand = *self.module.operands(id).get(place)?;
         memory_of(self.target, self.module.array_shape(operand)?, operands.get(place)?)

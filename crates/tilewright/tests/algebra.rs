@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tilewright::prelude::*;
 use tilewright::{CheckOptions, Verdict, algebra, optimize, parse};
 
-/// The modules of fixtures, as far as they are verified.
+/// Returns the modules of fixtures, as far as they are verified.
 fn modules(folders: &[&str]) -> Vec<(PathBuf, Verified)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let mut paths = Vec::new();
@@ -30,7 +30,7 @@ fn find(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// The different modules that the optimiser makes of one, with what made them.
+/// Returns the different modules that the optimiser makes of one, with what made them.
 fn rewritten(module: &Verified) -> Vec<(String, Verified)> {
     let mut made: Vec<(String, Verified)> = Vec::new();
     let mut seen = Vec::new();
@@ -125,7 +125,7 @@ ENTRY main {
 }
 ";
 
-/// What is changed into what.
+/// The changes of the text, each from the first text to the second.
 const MUTANTS: &[(&str, &str)] = &[
     ("constant(6)", "constant(7)"),
     ("constant(6)", "constant(6.0000005)"),
@@ -168,7 +168,7 @@ fn every_mutant_of_a_norm_is_found() {
 
 #[test]
 fn a_sum_of_deviations_is_zero() {
-    // So the squares of deviations from the mean may be products with x itself.
+    // The squares of deviations from the mean may therefore be products with x itself.
     let original = parse(NORM).unwrap();
     let other = parse(&NORM.replace("multiply(centred, centred)", "multiply(centred, x)")).unwrap();
     let verdicts = algebra(&original, &other, &CheckOptions::default()).unwrap();

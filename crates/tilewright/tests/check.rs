@@ -1,4 +1,4 @@
-//! What `check` lets pass, what it does not, and what it says it has not seen.
+//! Tests what `check` accepts, what it rejects, and what it reports as not covered.
 
 use tilewright::{Agreement, CheckOptions, Excuse, Verified, check};
 
@@ -220,8 +220,8 @@ fn zeros_that_no_engine_gives_are_not_asked_for() {
     assert!(!checked(&exact, &centred(one, other, "32.001")).equal());
 }
 
-/// The sums of what the mean of each channel leaves of it, by rows first or all at once,
-/// beside zero: over the reals they are zero.
+/// Returns the sums of what the mean of each channel leaves of it, by rows first or all at
+/// once, beside zero: over the reals they are zero.
 fn residue(by_rows: bool, value: &str) -> Verified {
     let sum = if by_rows {
         "rows = f32[4,16] reduce(rest, zero), dimensions={1}, to_apply=add

@@ -20,7 +20,7 @@ fn constant(b: &mut Builder, dims: &[i64], values: &[f32]) -> InstId {
     b.constant(array.into()).unwrap()
 }
 
-/// What a function makes of an array: dims and elements.
+/// Computes the result of a function of an array: dims and elements.
 fn of(dims: &[i64], values: &[f32], f: impl FnOnce(&mut Builder, InstId) -> Built) -> Found {
     let mut b = Builder::new("composite");
     let x = constant(&mut b, dims, values);
@@ -212,7 +212,7 @@ fn norms_of_weights() {
     of(&[2], &v[..2], |b, v| weight_norm(b, v, &[0], 16.0, None)).is(&[2], &[0.6, root]);
 }
 
-/// What is said of a composite of a parameter that does not fit.
+/// Returns the error for a composite of a parameter that does not fit.
 fn refusal(shape: Shape, f: impl FnOnce(&mut Builder, InstId) -> Built) -> String {
     let mut b = Builder::new("refused");
     let x = b.parameter("x", shape).unwrap();
@@ -363,7 +363,7 @@ fn options_that_do_not_fit_are_refused() {
     assert!(whole.contains("not s32"), "{whole}");
 }
 
-/// The sizes of the arrays that are reshaped, ascending.
+/// Returns the sizes of the arrays that are reshaped, ascending.
 fn reshaped(module: &Module) -> Vec<i64> {
     let entry = module.entry().unwrap();
     let reshapes = module.instructions(entry).filter(|&id| matches!(module.op(id), Op::Reshape(_)));
@@ -384,7 +384,7 @@ fn opt_takes_the_reshapes_from_a_group_norm() {
         assert_eq!(reshaped(&before), [20_480, 20_480]);
         let options = Options::new(tilewright::target("tpu-like").unwrap());
         let after = tilewright::optimize(before.clone(), &options).unwrap().module;
-        // What is left are the sums and the factors of each image and channel.
+        // Only the sums and the factors of each image and channel are left.
         let left = reshaped(&after);
         assert!(left.iter().all(|&size| size <= 640), "{left:?}");
         let same = tilewright::check(&before, &after, &CheckOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! What the facade promises beyond what its rooms promise.
+//! Tests the promises of the facade beyond those of its crates.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ fn check_tells_rounding_from_meaning() {
 
 #[test]
 fn check_lets_pass_what_magnifies_rounding() {
-    // Of the inputs that are tried some are as large as 1e8, where a sum of
-    // three loses more than the difference that is left.
+    // Some tried inputs are as large as 1e8; there a sum of three numbers loses more than the
+    // remaining difference.
     let sum = |order: &str| {
         let text = format!(
             "HloModule m
@@ -80,7 +80,7 @@ fn check_lets_pass_what_magnifies_rounding() {
     assert!(!check(&left, &wrong, &CheckOptions::default()).unwrap().equal());
 }
 
-/// What magnifies rounding in one element excuses no other.
+/// A value that magnifies rounding in one element does not excuse another element.
 #[test]
 fn check_excuses_element_by_element() {
     let beside = |what: &str| {
@@ -283,7 +283,7 @@ fn errors_of_the_builder_are_errors() {
     let error = built("main").unwrap_err();
     assert_eq!((error.code(), error.problems().len()), ("input", 1));
     assert!(error.render(false).starts_with("error: `computation`: there is a computation `main`"));
-    // What the verifier says keeps its codes.
+    // Errors of the verifier keep their codes.
     let rejected = tilewright::ir::verify(Module::new("empty")).unwrap_err();
     let codes: Vec<String> = rejected.diagnostics.iter().map(|d| d.code.to_string()).collect();
     let error = tilewright::Error::from(BuildError::from(rejected));

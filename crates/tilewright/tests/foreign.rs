@@ -9,7 +9,7 @@ use tilewright::{CheckOptions, check, load, parse, print, target};
 
 const TARGETS: [&str; 2] = ["tpu-like", "cpu"];
 
-/// The files whose names have a part, sorted.
+/// Returns the files whose names have a part, sorted.
 fn files(part: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/foreign");
     let entries = std::fs::read_dir(folder).unwrap();
@@ -25,7 +25,7 @@ fn rewritten(module: &Verified, name: &str) -> Verified {
     tilewright::optimize(module.clone(), &options).unwrap().module
 }
 
-/// What is printed of what is rewritten is read and verified again.
+/// Rewritten modules print as text that reads back and verifies.
 #[test]
 fn real_sizes_are_rewritten_and_read_back() {
     let form = PrintOptions::default();

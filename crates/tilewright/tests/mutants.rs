@@ -21,7 +21,7 @@ const MISTAKES: &[(&str, Change)] = &[
 
 const HARMLESS: &[(&str, Change)] = &[("a sum the other way round", commuted)];
 
-/// The text between an op's parentheses, and all around it.
+/// Returns the text between an op's parentheses, and all around it.
 fn operands<'a>(line: &'a str, op: &str) -> Option<(&'a str, [&'a str; 2], &'a str)> {
     let at = line.find(&format!(" {op}("))? + op.len() + 2;
     let end = at + line[at..].find(')')?;
@@ -37,7 +37,8 @@ fn constant(line: &str) -> Option<String> {
         Ok(number) if !line.contains(" = f") && !line.contains(" = bf") => (number + 1).to_string(),
         _ => {
             let number: f64 = text.parse().ok()?;
-            // What is 0, infinite or tiny may be there for its own sake: an init, an epsilon.
+            // A constant that is 0, infinite or tiny may be there for its own sake: an init, an
+            // epsilon.
             let usual = number.is_finite() && number.abs() > 1e-3;
             usual.then(|| format!("{}", number * 1.25))?
         }
@@ -105,7 +106,7 @@ fn dims(line: &str) -> Option<String> {
     Some(format!("{}{}{}", &line[..at], numbers.join(","), &line[end..]))
 }
 
-/// The part of an array one place further on.
+/// Returns the part of an array one place further on.
 fn part(line: &str) -> Option<String> {
     let at = line.find("slice={[")? + "slice={[".len();
     let end = at + line[at..].find(']')?;
@@ -115,7 +116,7 @@ fn part(line: &str) -> Option<String> {
     Some(format!("{}{}:{}{}", &line[..at], from + further, to + further, &line[end..]))
 }
 
-/// All modules with one line changed, of those that are still well formed.
+/// Returns all modules with one line changed, of those that are still well formed.
 fn changed(text: &str, change: Change) -> impl Iterator<Item = (String, Verified)> {
     let lines: Vec<&str> = text.lines().collect();
     let of = move |at: usize| {
@@ -127,7 +128,7 @@ fn changed(text: &str, change: Change) -> impl Iterator<Item = (String, Verified
     (0..text.lines().count()).filter_map(of)
 }
 
-/// Whether results differ so much that nobody would put it down to rounding: by a
+/// Checks whether results differ so much that nobody would put it down to rounding: by a
 /// hundredth of the largest element, where both are finite.
 fn noticeable(a: &Literal, b: &Literal) -> bool {
     let exact = |_: ElementType| tilewright::interp::Tolerance::EXACT;
@@ -137,7 +138,7 @@ fn noticeable(a: &Literal, b: &Literal) -> bool {
     })
 }
 
-/// Whether a change shows on inputs that `check` does not try.
+/// Checks whether a change shows on inputs that `check` does not try.
 fn changes_results(a: &Verified, b: &Verified) -> bool {
     let kinds = [InputKind::Normal, InputKind::Offset, InputKind::Uniform];
     let result = |module: &Verified, inputs: &[Literal]| {
@@ -162,7 +163,7 @@ fn programs() -> Vec<(String, String, Verified)> {
     all.filter_map(load).collect()
 }
 
-/// How many elements the entry computes.
+/// Returns how many elements the entry computes.
 fn elements(module: &Verified) -> i64 {
     let instructions = module.instructions(module.entry().unwrap());
     instructions.filter_map(|id| module.array_shape(id)?.num_elements()).sum()
@@ -181,7 +182,7 @@ fn mistakes_are_found() {
     for (name, text, module) in programs() {
         for (what, change) in MISTAKES {
             let all: Vec<_> = changed(&text, *change).collect();
-            // Of each kind some, from all over the program.
+            // Some changes of each kind are taken from all parts of the program.
             let step = all.len().div_ceil(MOST_OF_A_KIND).max(1);
             for (line, mutant) in all.into_iter().step_by(step) {
                 if !changes_results(&module, &mutant) {
@@ -214,7 +215,7 @@ fn other_words_are_no_mistakes() {
         let renamed = text.replace("add.", "sum_of_");
         let renamed = tilewright::parse(&renamed).unwrap();
         assert!(check(&module, &renamed, &how).unwrap().equal(), "{name}");
-        // What our own passes make of it.
+        // The module as our own passes rewrite it.
         let rewritten = optimize(module.clone(), &Options::new(target.clone())).unwrap().module;
         let agreement = check(&module, &rewritten, &how).unwrap();
         assert!(agreement.equal(), "{name}: {:?}", agreement.outputs);

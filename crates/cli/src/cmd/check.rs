@@ -51,7 +51,7 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     tell(Found { agreement, recorded, bisection }, args.json)
 }
 
-/// The inputs that were asked for or recorded, if there are any.
+/// Returns the requested or recorded inputs, if there are any.
 fn inputs(
     args: &Check,
     module: &Verified,
@@ -65,7 +65,7 @@ fn inputs(
     Ok(Some(RunOptions::default().with_devices(devices).read_inputs(module, path)?))
 }
 
-/// Compares the modules, and shows the progress where it takes long.
+/// Compares the modules, and shows the progress if it takes long.
 fn compared(a: &Verified, b: &Verified, how: &CheckOptions<'_>) -> Result<Agreement> {
     let [of_a, of_b] = &[Progress::new(), Progress::new()];
     let watched = [Watched { module: a, progress: of_a }, Watched { module: b, progress: of_b }];
@@ -73,7 +73,7 @@ fn compared(a: &Verified, b: &Verified, how: &CheckOptions<'_>) -> Result<Agreem
     Ok(progress::shown(progress::of_evaluations(&watched), || tilewright::check(a, b, &how))?)
 }
 
-/// What was found.
+/// The findings of a check.
 struct Found {
     agreement: Agreement,
     /// The comparison of the first module with its recorded result.
@@ -81,7 +81,7 @@ struct Found {
     bisection: Option<Bisection>,
 }
 
-/// Reports what was found.
+/// Reports the findings.
 fn tell(found: Found, json: bool) -> Result<ExitCode> {
     let Found { agreement, recorded, bisection } = found;
     let is_as_recorded = recorded.as_ref().is_none_or(Agreement::equal);
@@ -105,7 +105,7 @@ fn tell(found: Found, json: bool) -> Result<ExitCode> {
     Ok(if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// How far floats may be off, if that was said.
+/// Returns the requested tolerance for floats, if there is one.
 fn within(args: &Check) -> Option<Within> {
     let Check { rtol, atol, .. } = *args;
     let within = Within { relative: rtol.unwrap_or(0.0), absolute: atol.unwrap_or(0.0) };

@@ -1,4 +1,4 @@
-//! `tilewright cost`: what each instruction costs on a target.
+//! `tilewright cost`: shows the cost of each instruction on a target.
 
 use std::process::ExitCode;
 

@@ -95,7 +95,7 @@ fn guarded(
     tilewright::optimize_guarded(module, options, &how)
 }
 
-/// The options of the library, from those of the command.
+/// Returns the options of the library for those of the command.
 pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {
     let mut options = Options::new(tilewright::target(args.target())?);
     options.float_mode = match (args.exact, args.fast_math) {
@@ -150,7 +150,7 @@ impl Dump {
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The first error, if there was one.
+    /// Returns the first error, if there was one.
     fn finish(&self) -> Result<()> {
         std::mem::replace(&mut self.state().failed, Ok(()))
     }

@@ -84,13 +84,13 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     told(args, &RunReport { profile, ..RunReport::interpreter(time) })
 }
 
-/// The arguments that a snapshot recorded, if no others were asked for.
+/// Returns the arguments that a snapshot recorded, if no others were asked for.
 fn recorded(args: &Run, loaded: &Loaded) -> Option<Vec<Literal>> {
     let recording = loaded.recording.as_ref().filter(|_| args.seed.is_none())?;
     Some(recording.arguments.clone())
 }
 
-/// Tells what a run took, as far as anybody asked.
+/// Reports the statistics of a run that were requested.
 fn told(args: &Run, summary: &RunReport) -> Result<ExitCode> {
     if args.json {
         io::to_stderr(&io::json(summary)?);
@@ -105,13 +105,13 @@ fn told(args: &Run, summary: &RunReport) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The devices asked for, else those of the module.
+/// Returns the requested devices, or else those of the module.
 fn devices(args: &Run, module: &Verified) -> Devices {
     let asked = args.devices.asked(Devices::of(module));
     asked.unwrap_or_else(|| tilewright::devices_of(module))
 }
 
-/// Shows or saves what came out.
+/// Shows or saves the outputs.
 fn write(args: &Run, result: &Outputs) -> Result<()> {
     let Outputs { output, outfeed } = result;
     if let Some(path) = &args.outfeed {

@@ -1,5 +1,5 @@
-//! Whatever is wrong with the input: an error that says where and what, exit
-//! code 1, nothing written, no panic.
+//! Tests that any bad input leads to an error with place and reason, exit code 1, no output and
+//! no panic.
 
 use std::path::Path;
 

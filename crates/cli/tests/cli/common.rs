@@ -1,4 +1,4 @@
-//! Runs the binary and looks at what it did.
+//! Runs the binary and inspects the outcome.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// What a run of the binary did.
+/// The outcome of a run of the binary.
 pub(crate) struct Done {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -21,7 +21,7 @@ impl Done {
         self
     }
 
-    /// The same, if it failed with this code, said why on stderr, wrote
+    /// Returns the outcome if the run failed with this code, gave the reason on stderr, wrote
     /// nothing to stdout and did not panic.
     #[track_caller]
     pub(crate) fn failed(self, code: i32) -> Self {
@@ -32,7 +32,7 @@ impl Done {
         self
     }
 
-    /// The same, if stderr says this.
+    /// Returns the outcome if stderr contains this text.
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
         assert!(self.stderr.contains(text), "no {text:?} in:\n{}", self.stderr);
@@ -86,17 +86,17 @@ pub(crate) fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_tilewright"))
 }
 
-/// A fixture that JAX made.
+/// Returns a fixture that JAX made.
 pub(crate) fn model(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/models").join(name)
 }
 
-/// A group norm, whose reshapes are worth rewriting.
+/// Returns a group norm, whose reshapes are worth rewriting.
 pub(crate) fn group_norm() -> PathBuf {
     model("group_norm_nhwc.hlo")
 }
 
-/// `x + addend`, where the addend tells two modules apart.
+/// A module of `x + addend`; the addend distinguishes modules.
 pub(crate) fn add_constant(addend: &str) -> String {
     format!(
         "HloModule shifted
@@ -111,7 +111,7 @@ ENTRY main {{
     )
 }
 
-/// A folder that vanishes, with a file in it.
+/// Returns a folder that vanishes, with a file in it.
 pub(crate) fn file(name: &str, contents: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

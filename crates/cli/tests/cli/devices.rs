@@ -47,7 +47,7 @@ fn arrays(folder: &Path, name: &str, values: &[Literal]) -> PathBuf {
     path
 }
 
-/// What `run` prints of a module on these inputs.
+/// Returns the output of `run` for a module on these inputs.
 fn run(text: &str, inputs: &[Literal], more: &[&str]) -> crate::common::Done {
     let (folder, path) = file("m.hlo", text);
     let inputs = arrays(folder.path(), "in.npz", inputs);
@@ -60,7 +60,7 @@ fn rows_are_the_devices_inputs() {
     let rows = integers(&[2, 2], &[1, 2, 30, 40]);
     let done = run(SUM, &[rows], &[]).ok();
     assert_eq!(done.stdout, "out0 s32[2,2] = {31, 42, 31, 42}\n");
-    // The same for all, and other devices than the header says.
+    // The inputs are the same for all devices, whose number differs from the header's.
     let same = [integers(&[2], &[1, 2])];
     assert_eq!(run(SUM, &same, &[]).ok().stdout, "out0 s32[2,2] = {2, 4, 2, 4}\n");
     let three = run(SUM, &same, &["--replicas", "3"]).ok();
@@ -87,7 +87,7 @@ fn random_inputs_differ_by_device() {
     let text = SUM.replace("all-reduce(x), replica_groups={}, to_apply=add", "add(x, x)");
     let (_folder, path) = file("m.hlo", &text);
     let path = path.to_str().unwrap();
-    // It does the same on all devices: one stands for them.
+    // It does the same on all devices, so one is enough.
     let one = tilewright(["run", path]).ok().stdout;
     assert!(one.starts_with("out0 s32[2] = {"), "{one}");
     let two = tilewright(["run", path, "--replicas", "2"]).ok().stdout;
@@ -101,7 +101,7 @@ fn random_inputs_differ_by_device() {
 #[test]
 fn check_compares_all_devices() {
     let (_a, a) = file("a.hlo", SUM);
-    // Only the second device gets something else.
+    // Only the second device gets a different value.
     let wrong = SUM.replace("ROOT y =", "z =").replace(
         "to_apply=add\n}",
         "to_apply=add
@@ -157,7 +157,7 @@ fn both_modules_are_fed_the_same() {
     let args = ["check", path, tripled.to_str().unwrap(), "--infeed", infeed];
     let found = tilewright(args).failed(1);
     found.says("out1: element [0] is 2.0 in the first and 3.0 in the second");
-    // What differs lies in front of what is fed out.
+    // The modules differ before the outfeed.
     let bent = FED.replace("add(x, x)", "multiply(x, x)");
     let (_bent, bent) = file("c.hlo", bent);
     let args = ["check", path, bent.to_str().unwrap(), "--infeed", infeed, "--bisect"];

@@ -91,7 +91,7 @@ fn check_takes_inputs_and_tolerances() {
     assert!(done.stdout.starts_with("equal: 1 output on the given inputs\n"), "{}", done.stdout);
     let done = tilewright(["check", a, b, "--inputs", given]).failed(1);
     done.says("is 8.0 in the first and 8.125 in the second, on the given inputs");
-    // 0.125 is a little more than 0.0156 of 8, and all of 0.125.
+    // 0.125 is a little more than 0.0156 of 8, and exactly 0.125.
     for (flag, least, less) in [("--rtol", "0.015625", "0.0156"), ("--atol", "0.125", "0.1249")] {
         tilewright(["check", a, b, "--inputs", given, flag, least]).ok();
         tilewright(["check", a, b, "--inputs", given, flag, less]).failed(1);

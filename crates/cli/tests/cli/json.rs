@@ -178,7 +178,7 @@ ENTRY e {
         "workspace_bytes": 0,
     }]);
     assert_eq!(report, expected);
-    // In between lies f32[2,3,2,6], in tiles of 8x128.
+    // The array in between is f32[2,3,2,6], in tiles of 8x128.
     let args = ["lower", path, "--plan", "--json", "--strategy", "looped"];
     let looped = tilewright(args).ok().stdout_json();
     assert_eq!(
@@ -264,8 +264,8 @@ fn run_on_the_machine() {
     assert!(events.iter().all(|event| event["tid"].is_u64()));
 }
 
-/// What applies a computation to elements is one call; what a loop runs is counted
-/// turn by turn, and the loop itself is not. The counter is a kernel's.
+/// A computation applied to elements counts as one call. The instructions of a loop's body
+/// count in every turn; the loop itself does not. A kernel computes the counter.
 #[test]
 fn the_host_is_counted() {
     let text = "HloModule m
@@ -283,8 +283,7 @@ ENTRY e { x = f32[4] parameter(0) zero = s32[] constant(0) s = (s32[], f32[4]) t
     assert_eq!(report["host_ops"], serde_json::json!({ "sort": 3 }));
 }
 
-/// Sums along two dims with one between them, and a computation nobody knows an
-/// identity of.
+/// Sums along two dims with one between them, and a computation without a known identity.
 const TWO_REDUCES: &str = "HloModule m
 add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
 other { a = s32[] parameter(0) b = s32[] parameter(1) p = s32[] multiply(a, b)
@@ -324,7 +323,7 @@ fn kernels_by_another_strategy() {
     }
 }
 
-/// What is refused is done in one pass, and told.
+/// An op that the strategy refuses runs in one pass, and a message reports it.
 #[test]
 fn run_by_another_strategy() {
     let (_folder, path) = file("in.hlo", TWO_REDUCES);

@@ -1,5 +1,4 @@
-//! The command as people use it: the binary is run, and what it prints, writes
-//! and returns is looked at.
+//! Runs the command as users do, and inspects what it prints, writes and returns.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -2,7 +2,7 @@
 
 use crate::common::{add_constant, assert_keys, file, tilewright, with_stdin};
 
-/// A loop of three turns that counts in `x`; in the last turn, `late` is added.
+/// Returns a loop of three turns that counts in `x`; in the last turn, `late` is added.
 fn counting(late: &str) -> String {
     format!(
         "HloModule m

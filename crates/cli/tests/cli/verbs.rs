@@ -1,4 +1,4 @@
-//! What each verb does when all is well.
+//! Tests what each verb does on valid input.
 
 use std::fs;
 use std::process::Stdio;
@@ -55,7 +55,7 @@ fn proto_there_and_back() {
     assert!(std::fs::read_to_string(pb).unwrap().starts_with("HloModule"));
 }
 
-/// What the other form cannot say is told, and nothing else is.
+/// Losses in the other form are reported, and nothing else is.
 #[test]
 fn losses_are_told() {
     let header = "HloModule shifted, replica_count=2, num_partitions=4";
@@ -88,7 +88,7 @@ fn opt_rewrites_group_norm() {
     assert_ne!(done.stdout, tilewright(["convert", input.to_str().unwrap()]).ok().stdout);
     assert!(done.stdout.starts_with("HloModule"));
     let done = done.says("Rewritten:").says("realigned vectors").says("Costs are a model");
-    // The result can be read again, and there is nothing more to do.
+    // The result can be read again, and nothing is left to do.
     let again = with_stdin(["opt", "-"], done.stdout.as_bytes()).ok();
     assert_eq!(again.stdout, done.stdout);
 }
@@ -129,7 +129,7 @@ fn opt_options() {
 
 #[test]
 fn fast_math_sums_about_the_mean_of_a_sample() {
-    // So little vector memory that the small image does not stay in it.
+    // The target has so little vector memory that the small image does not stay in it.
     let target = include_str!("../../../target/src/builtin/tpu-like.toml");
     let small = target.replace("134_217_728", "524_288");
     assert_ne!(small, target);
@@ -183,7 +183,7 @@ fn output_files() {
     // The input may be the output.
     tilewright(["convert", input, "-o", input]).ok();
     assert_eq!(fs::read(&out).unwrap(), fs::read(&path).unwrap());
-    // Nothing else is left in the folder, and `-` is stdout.
+    // The folder contains nothing else, and `-` is stdout.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     assert!(tilewright(["convert", input, "-o", "-"]).ok().stdout.starts_with("HloModule"));
     let nowhere = folder.path().join("no/out.hlo");
@@ -284,8 +284,7 @@ fn lists() {
     assert!(targets.contains("linear") && targets.contains("(default)"));
 }
 
-/// Without what keeps them small, numbers around 1e37 overflow in a sum: `--fast-math`
-/// lets that happen.
+/// Without the small factors, numbers around 1e37 overflow in a sum: `--fast-math` allows that.
 const TINY_SCALES: &str = "HloModule tiny_scale
 
 sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }

@@ -18,7 +18,7 @@ use crate::limits::{Limits, WORK_PER_STEP};
 use crate::strides::{extent, index_of};
 use crate::value::Value;
 
-/// How modules are compared over the field.
+/// The options for comparing modules over the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlgebraOptions {
     /// The seed of the inputs.
@@ -37,10 +37,10 @@ impl Default for AlgebraOptions {
 /// The verdict of the field on an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is the same over the reals, whatever the floats are.
+    /// The outputs are equal over the reals, for all floats.
     Equal,
-    /// It was the same, but on the way values are ordered, whose order here is none
-    /// of the reals: other values may go other ways.
+    /// The outputs were equal here, but the program orders values, and the field has no order
+    /// of the reals: other values may take other paths.
     Agrees {
         /// The ops that order them.
         through: Vec<Opcode>,
@@ -82,7 +82,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// Whether the outputs are certainly not the same over the reals.
+    /// Checks whether the outputs are certainly not the same over the reals.
     pub fn differs(&self) -> bool {
         matches!(self, Self::Differs { .. })
     }
@@ -125,7 +125,7 @@ pub fn compare(a: &Verified, b: &Verified, options: &AlgebraOptions) -> Vec<Verd
     verdicts
 }
 
-/// The steps that the entry takes at least, told before its inputs are made.
+/// Returns a lower bound of the entry's steps, before its inputs are made.
 pub(super) fn least_steps(module: &Verified) -> u64 {
     let entry = module.entry().into_iter().flat_map(|entry| module.instructions(entry));
     let leaves = entry.flat_map(|id| module.shape(id).leaves()).filter_map(Shape::as_array);
@@ -133,8 +133,8 @@ pub(super) fn least_steps(module: &Verified) -> u64 {
     elements.fold(0, u64::saturating_add) / WORK_PER_STEP
 }
 
-/// The seeds and kinds of inputs that are tried. A sign is the same in both modules for half
-/// of all elements: of few, one input says little.
+/// Returns the seeds and kinds of inputs that are tried. Half of all elements keep their sign
+/// in both modules by chance, so one input of few elements proves little.
 fn tries(module: &Verified, seed: u64) -> impl Iterator<Item = (u64, &'static InputKind)> {
     let times = if least_steps(module) <= FEW_STEPS { SEEDS_OF_FEW } else { 1 };
     (0..times).flat_map(move |turn| kinds(module).iter().map(move |k| (seed.wrapping_add(turn), k)))
@@ -179,7 +179,7 @@ fn both(
     Ok([run(a)?, run(b)?])
 }
 
-/// The result of the entry over the field, with the state of the evaluation.
+/// Returns the result of the entry over the field, with the state of the evaluation.
 pub(super) fn evaluate(
     module: &Verified,
     inputs: &[Literal],
@@ -271,7 +271,7 @@ fn find(pairs: impl Iterator<Item = (u64, u64)>) -> Found {
         let differs = residue(a) != residue(b);
         found.unsure |= unsure;
         found.undecided |= differs && unsure;
-        // One that depends on less says more.
+        // An output that depends on fewer constants tells more.
         let plain = |(_, old): (usize, u64)| old.count_ones() > marks.count_ones();
         if differs && !unsure && found.differs.is_none_or(plain) {
             found.differs = Some((at, marks));
@@ -306,7 +306,7 @@ fn index(at: usize, dims: &[i64]) -> Vec<i64> {
     index_of(at, &sizes).into_iter().map(|place| i64::try_from(place).unwrap_or(i64::MAX)).collect()
 }
 
-/// The instruction that makes each output, as far as tuples tell; else the root.
+/// Returns the instruction that makes each output, traced through tuples; otherwise the root.
 fn sources(module: &Verified, outputs: usize) -> Vec<InstId> {
     let Some(root) = root(module) else { return Vec::new() };
     let operands = module.operands(root);
@@ -316,7 +316,7 @@ fn sources(module: &Verified, outputs: usize) -> Vec<InstId> {
     vec![root; outputs]
 }
 
-/// The ops on the way to a value that leave its real value open.
+/// Returns the ops on the way to a value that leave its real value open.
 fn ordering(module: &Verified, id: InstId) -> BTreeSet<Opcode> {
     let mut needed = module.post_order(id);
     let mut called = BTreeSet::new();

@@ -5,8 +5,8 @@
 //! float is, in this order,
 //!
 //! 1. itself, if it has few digits in base two;
-//! 2. the simplest fraction that rounds to it, if there is one so simple that it
-//!    is hardly there by chance;
+//! 2. the simplest fraction that rounds to it, if it is so simple that it is hardly there by
+//!    chance;
 //! 3. the shortest decimal number that rounds to it, if it is a short one;
 //! 4. itself, marked [`ROUNDED`].
 //!
@@ -21,7 +21,7 @@ use super::field::{
 use crate::error::{Outcome, WRONG_STORAGE};
 use crate::eval::elementwise::convert_kernel;
 
-/// The elements that an array stands for; integers and truth values as they are.
+/// Returns the elements that an array represents; integers and truth values stay as they are.
 pub(super) fn elements(data: &Data, element_type: ElementType) -> Outcome<Data> {
     if element_type.is_complex() {
         return complex_elements(data, element_type);
@@ -100,7 +100,7 @@ fn of_size(size: f64, digits: u32) -> u64 {
     short_decimal(size, digits).unwrap_or(exact | ROUNDED)
 }
 
-/// A positive number as an odd number times a power of two.
+/// Returns a positive number as an odd number times a power of two.
 fn odd_part(size: f64) -> (u64, i64) {
     let bits = size.to_bits();
     let (fraction, exponent) = (bits & ((1 << 52) - 1), (bits >> 52) as i64);
@@ -110,8 +110,8 @@ fn odd_part(size: f64) -> (u64, i64) {
     (significand >> zeros, exponent + i64::from(zeros))
 }
 
-/// The fraction of the smallest parts that rounds to `odd * 2^exponent` in a type
-/// of so many digits, if its parts are small for that.
+/// Returns the fraction of the smallest parts that rounds to `odd * 2^exponent` in a type with
+/// this many digits, if its parts are small for that.
 fn simplest_fraction(odd: u64, exponent: i64, digits: u32) -> Option<(u64, u64)> {
     // Half a unit in the last place below and above, over a power of two.
     let spare = digits.checked_sub(u64::BITS - odd.leading_zeros())?;
@@ -123,7 +123,7 @@ fn simplest_fraction(odd: u64, exponent: i64, digits: u32) -> Option<(u64, u64)>
     small.then_some((u64::try_from(over).ok()?, u64::try_from(under).ok()?))
 }
 
-/// The simplest fraction between two, by continued fractions.
+/// Returns the simplest fraction between two, by continued fractions.
 fn between(low: (u128, u128), high: (u128, u128)) -> Option<(u128, u128)> {
     let whole = low.0.checked_div(low.1)?;
     if low.0 == whole * low.1 {
@@ -137,7 +137,7 @@ fn between(low: (u128, u128), high: (u128, u128)) -> Option<(u128, u128)> {
     Some((whole.checked_mul(under)?.checked_add(over)?, under))
 }
 
-/// The shortest decimal number that rounds to a float, if it is short.
+/// Returns the shortest decimal number that rounds to a float, if it is short.
 fn short_decimal(size: f64, digits: u32) -> Option<u64> {
     let (text, most) = match digits {
         53 => (format!("{size:e}"), 12),

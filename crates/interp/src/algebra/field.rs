@@ -1,19 +1,18 @@
 //! Numbers modulo the prime 2^61 - 1, with marks.
 //!
-//! A word holds a residue in its low 61 bits and three marks above them. Marks
-//! are those of all operands together: [`UNSURE`], where the residue says nothing
-//! about what the program does over the reals (it passed a comparison, a quotient
-//! by zero, an infinity); [`OPAQUE`], where it passed a function that has no
-//! meaning here and is replaced by a random one; [`ROUNDED`], where it depends on
-//! a constant that is no simple number.
+//! A word holds a residue in its low 61 bits and three marks above them. A result has the marks
+//! of all its operands together. [`UNSURE`]: the residue tells nothing about the program over
+//! the reals (it passed a comparison, a quotient by zero, an infinity). [`OPAQUE`]: it passed a
+//! function that has no meaning here and is replaced by a random one. [`ROUNDED`]: it depends
+//! on a constant that is no simple number.
 
 /// The prime.
 pub(crate) const P: u64 = (1 << 61) - 1;
-/// The residue says nothing about reals.
+/// The residue tells nothing about reals.
 pub(crate) const UNSURE: u64 = 1 << 63;
 /// The residue passed a random function in place of a real one.
 pub(crate) const OPAQUE: u64 = 1 << 62;
-/// The residue depends on a constant that may stand for a number near it.
+/// The residue depends on a constant that may represent a number near it.
 pub(crate) const ROUNDED: u64 = 1 << 61;
 
 const MARKS: u64 = UNSURE | OPAQUE | ROUNDED;
@@ -27,12 +26,12 @@ const POLE: u64 = 0x14d0_49bb_1331_11eb;
 /// marked.
 const UNIT: u64 = 0x0bf5_8476_d1ce_4e5b;
 
-/// The residue without its marks.
+/// Returns the residue without its marks.
 pub(crate) const fn residue(a: u64) -> u64 {
     a & P
 }
 
-/// The marks.
+/// Returns the marks.
 pub(crate) const fn marks(a: u64) -> u64 {
     a & MARKS
 }
@@ -90,13 +89,13 @@ pub(crate) const fn complex(a: u64, b: u64) -> u64 {
     add(a, multiply(UNIT, b))
 }
 
-/// Whether it is a square: half of all elements are, as half of the reals are.
+/// Checks whether it is a square: half of all elements are, as half of the reals are.
 const fn is_square(a: u64) -> bool {
     residue(power(a, (P - 1) / 2)) <= 1
 }
 
-/// The root, for squares; of another element, that of its negative, marked. It
-/// keeps products: `sqrt(a*b) = sqrt(a)*sqrt(b)`.
+/// Returns the root of a square; for other elements, the marked root of the negative. It keeps
+/// products: `sqrt(a*b) = sqrt(a)*sqrt(b)`.
 pub(crate) const fn root(a: u64) -> u64 {
     power(a, 1 << 59) | if is_square(a) { 0 } else { OPAQUE }
 }
@@ -106,31 +105,31 @@ pub(crate) const fn sign(a: u64) -> u64 {
     power(a, (P - 1) / 2) | OPAQUE | marks(a)
 }
 
-/// A whole number.
+/// Returns a whole number.
 pub(crate) const fn integer(value: i64) -> u64 {
     let size = reduced((value.unsigned_abs() & P) + (value.unsigned_abs() >> 61));
     if value < 0 { negate(size) } else { size }
 }
 
-/// A whole number without sign.
+/// Returns a whole number without sign.
 pub(crate) const fn unsigned(value: u64) -> u64 {
     reduced((value & P) + (value >> 61))
 }
 
-/// The whole number nearest to zero that the residue is one of.
+/// Returns the integer nearest to zero with this residue.
 pub(crate) const fn signed(a: u64) -> i64 {
     let residue = residue(a);
     if residue > P / 2 { (residue as i64) - (P as i64) } else { residue as i64 }
 }
 
-/// A whole power of two.
+/// Returns a whole power of two.
 pub(crate) const fn power_of_two(exponent: i64) -> u64 {
     // 2^61 is 1.
     1 << exponent.rem_euclid(61)
 }
 
-/// The key that orders elements, infinities at the ends. No order of a field agrees with its
-/// sums, so results of comparisons are unsure.
+/// Returns the key that orders elements, infinities at the ends. No order of a field agrees
+/// with its sums, so results of comparisons are unsure.
 pub(crate) const fn order(a: u64) -> i64 {
     match residue(a) {
         INFINITY => i64::MAX,
@@ -139,14 +138,14 @@ pub(crate) const fn order(a: u64) -> i64 {
     }
 }
 
-/// The greater element: unsure, unless both are equal or one is the identity of a maximum, minus
-/// infinity without a mark.
+/// Returns the greater element: unsure, unless both are equal or one is the identity of a
+/// maximum, minus infinity without a mark.
 pub(crate) const fn maximum(a: u64, b: u64) -> u64 {
     extremum(a, b, order(a) >= order(b), negate(INFINITY))
 }
 
-/// The smaller element: unsure, unless both are equal or one is the identity of a minimum,
-/// infinity without a mark.
+/// Returns the smaller element: unsure, unless both are equal or one is the identity of a
+/// minimum, infinity without a mark.
 pub(crate) const fn minimum(a: u64, b: u64) -> u64 {
     extremum(a, b, order(a) <= order(b), INFINITY)
 }
@@ -174,7 +173,7 @@ pub(crate) fn hash(words: impl IntoIterator<Item = u64>) -> u64 {
     })
 }
 
-/// A random element, the same for the same words.
+/// Returns a random element, the same for the same words.
 pub(crate) fn random(words: impl IntoIterator<Item = u64>) -> u64 {
     reduced(hash(words) >> 3)
 }

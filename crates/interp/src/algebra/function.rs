@@ -26,8 +26,8 @@ use crate::eval::elementwise::{Binary, Function, Kernel, Unary, convert_kernel, 
 /// The type under which elements of the field are kept, by their bits.
 pub(crate) const ELEMENT: ElementType = ElementType::F64;
 
-/// The kernel of an op one of whose operands or whose result is of the field;
-/// `None` for any other, which is computed as it is.
+/// Returns the kernel of an op with an operand or result in the field; `None` for other ops,
+/// which are computed as usual.
 pub(crate) fn kernel(
     op: &Op,
     operands: &[ElementType],
@@ -69,8 +69,8 @@ fn both(f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Kernel {
     map2(move |a: f64, b: f64| f64::from_bits(f(a.to_bits(), b.to_bits())))
 }
 
-/// Quotients. What divides is often the same for a whole row, and its inverse takes
-/// a hundred products.
+/// Computes quotients. The divisor is often the same for a whole row, and its inverse takes a
+/// hundred products.
 fn quotients() -> Kernel {
     Box::new(|operands, lanes, out| {
         let mut last = (1, 1);
@@ -89,12 +89,12 @@ fn quotients() -> Kernel {
     })
 }
 
-/// A random function of an element.
+/// Returns a random function of an element.
 fn unknown(function: u64, a: u64) -> u64 {
     random([function, residue(a)]) | OPAQUE | marks(a)
 }
 
-/// A random function with `f(-a) = -f(a)`.
+/// Returns a random function with `f(-a) = -f(a)`.
 fn odd(function: u64, a: u64) -> u64 {
     match signed(a) {
         0 => a,
@@ -103,12 +103,12 @@ fn odd(function: u64, a: u64) -> u64 {
     }
 }
 
-/// A random function with `f(-a) = f(a)`.
+/// Returns a random function with `f(-a) = f(a)`.
 fn even(function: u64, a: u64) -> u64 {
     unknown(function, if signed(a) < 0 { negate(a) } else { a })
 }
 
-/// A random function with `f(-a) = 1 / f(a)`.
+/// Returns a random function with `f(-a) = 1 / f(a)`.
 fn exponential(a: u64) -> u64 {
     match signed(a) {
         0 => 1 | marks(a),
@@ -182,7 +182,7 @@ fn binary(function: Binary) -> Option<fn(u64, u64) -> u64> {
     })
 }
 
-/// A random function of two elements.
+/// Returns a random function of two elements.
 fn pair(function: Binary, a: u64, b: u64) -> u64 {
     random([PAIRS + function as u64, residue(a), residue(b)]) | OPAQUE | marks(a | b)
 }

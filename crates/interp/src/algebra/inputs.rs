@@ -7,7 +7,7 @@ use super::function::ELEMENT;
 use crate::inputs::{InputKind, RandomInputs};
 use crate::limits::Limits;
 
-/// The parameters' values; of two modules with the same parameters the same.
+/// Returns the parameters' values; of two modules with the same parameters the same.
 pub(super) fn inputs(
     module: &Verified,
     seed: u64,

@@ -6,7 +6,7 @@ use tilewright_ir::{CompId, ElementType, Family, InstId, Op, Opcode, Shape, Veri
 
 use crate::eval::moves_only;
 
-/// How an instruction is computed.
+/// The way an instruction is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// By the ordinary evaluation, with the functions of the field.
@@ -69,19 +69,19 @@ fn first_type(module: &Verified, id: InstId) -> Option<ElementType> {
     Some(module.array_shape(*module.operands(id).first()?)?.element_type)
 }
 
-/// Whether the instruction hands values on, or runs a computation on them
-/// instruction by instruction: marks travel with the values then.
+/// Checks whether the instruction hands values on, or runs a computation on them instruction by
+/// instruction: marks travel with the values then.
 pub(super) fn hands_on(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
     opcode.takes_values_whole() && opcode != Opcode::CustomCall
 }
 
-/// Whether a shape has floats.
+/// Checks whether a shape has floats.
 pub(super) fn has_floats(shape: &Shape) -> bool {
     any_array(shape, |element_type| element_type.is_float() || element_type.is_complex())
 }
 
-/// Whether a shape has integers or truth values.
+/// Checks whether a shape has integers or truth values.
 fn has_others(shape: &Shape) -> bool {
     any_array(shape, |element_type| !element_type.is_float() && !element_type.is_complex())
 }
@@ -90,20 +90,20 @@ fn any_array(shape: &Shape, test: impl Fn(ElementType) -> bool) -> bool {
     shape.leaves().into_iter().filter_map(Shape::as_array).any(|array| test(array.element_type))
 }
 
-/// Whether an instruction's results from floats may have no known relation to reals; reports
-/// list these.
+/// Checks whether an instruction's results from floats may have no known relation to reals;
+/// reports list these.
 pub(super) fn is_unsure(module: &Verified, id: InstId) -> bool {
     let of_floats = has_floats(module.shape(id));
     let orders = matches!(module.opcode(id), Opcode::Maximum | Opcode::Minimum | Opcode::Clamp);
     orders && of_floats || own_doubt(module, id) != Doubt::None
 }
 
-/// The reason why a result is unsure whatever its operands are.
+/// The reason why a result is unsure for all operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
     /// The result is not unsure.
     None,
-    /// Elements that are unsure, where it compares them.
+    /// It compares its operands, so unsure elements make it unsure.
     IfUnsure,
     /// It is unsure always.
     Always,
@@ -114,7 +114,7 @@ pub(super) enum Doubt {
 pub(super) struct Doubts(FxHashMap<CompId, bool>);
 
 impl Doubts {
-    /// The doubt that an instruction adds to those of its operands.
+    /// Returns the doubt that an instruction adds to those of its operands.
     pub(super) fn of(&mut self, module: &Verified, id: InstId) -> Doubt {
         let own = own_doubt(module, id);
         if own != Doubt::None || hands_on(module, id) {
@@ -144,7 +144,7 @@ impl Doubts {
     }
 }
 
-/// The doubt that an instruction adds, without called computations.
+/// Returns the doubt that an instruction adds, without called computations.
 fn own_doubt(module: &Verified, id: InstId) -> Doubt {
     let opcode = module.opcode(id);
     if hands_on(module, id) || opcode == Opcode::GetDimensionSize {
@@ -170,8 +170,8 @@ const fn is_equality(direction: Direction) -> bool {
     matches!(direction, Direction::Eq | Direction::Ne)
 }
 
-/// Whether an instruction does more with complex numbers than to move and to add
-/// them: the imaginary unit of the field is none.
+/// Checks whether an instruction does more with complex numbers than move and add them: the
+/// field has no imaginary unit.
 fn multiplies_complex(module: &Verified, id: InstId) -> bool {
     let is_complex = |id: InstId| any_array(module.shape(id), ElementType::is_complex);
     let opcode = module.opcode(id);

@@ -1,19 +1,18 @@
 //! Programs over a finite field: the oracle without tolerance.
 //!
-//! Two modules are evaluated with floats as elements of the field of 2^61 - 1
-//! elements (`field`). What is equal over the reals by the laws of sums,
-//! products and quotients is equal there, always; what is not equal differs on
-//! random elements but for a chance of about the degree of the expressions in
-//! 2^61 (Schwartz's and Zippel's lemma). There is no rounding and no tolerance.
-//! After Wu et al., *Mirage: A Multi-Level Superoptimizer for Tensor Programs*
-//! (OSDI 2025), section 5; `docs/decisions/0012-algebra.md` says what differs.
+//! Two modules are evaluated with floats as elements of the field of 2^61 - 1 elements
+//! (`field`). Values that are equal over the reals by the laws of sums, products and quotients
+//! are always equal there. Values that are not equal differ on random elements, except with a
+//! probability of about the degree of the expressions in 2^61 (Schwartz's and Zippel's lemma).
+//! There is no rounding and no tolerance. The method follows Wu et al., *Mirage: A Multi-Level
+//! Superoptimizer for Tensor Programs* (OSDI 2025), section 5; `docs/decisions/0012-algebra.md`
+//! lists the differences.
 //!
-//! Integers and all that moves data are evaluated as they are, by the ordinary
-//! evaluation: an element is kept as the bits of an `f64`, whose type stands for
-//! every float type (`Numbers`). Functions are those of `function`;
-//! instructions that have none become random functions of all their operands
-//! (`step`). What a comparison of floats decides is marked as unsure, element by
-//! element, and arrays of integers as a whole.
+//! Integers and ops that move data use the ordinary evaluation: an element is kept as the bits
+//! of an `f64`, the type that represents every float type (`Numbers`). Functions are those of
+//! `function`; other instructions become random functions of all their operands (`step`). The
+//! results of float comparisons are marked as unsure, element by element, and arrays of
+//! integers as a whole.
 
 mod compare;
 mod constant;
@@ -43,13 +42,13 @@ pub(crate) enum Numbers {
 }
 
 impl Numbers {
-    /// The type under which elements of a type are kept.
+    /// Returns the type under which elements of a type are kept.
     pub(crate) fn kept(self, element_type: ElementType) -> ElementType {
         let is_float = element_type.is_float() || element_type.is_complex();
         if self == Self::Field && is_float { function::ELEMENT } else { element_type }
     }
 
-    /// The shape as which a value of a shape is kept.
+    /// Returns the shape as which a value of a shape is kept.
     pub(crate) fn shape(self, shape: &Shape) -> Shape {
         match shape {
             Shape::Array(array) => {
@@ -62,7 +61,7 @@ impl Numbers {
         }
     }
 
-    /// The elements of a constant, as they are kept.
+    /// Returns the elements of a constant in their kept form.
     pub(crate) fn constant(self, value: &ArrayLiteral) -> Outcome<Data> {
         match self {
             Self::Floats => Ok(value.data().clone()),
@@ -70,7 +69,7 @@ impl Numbers {
         }
     }
 
-    /// The kernel of an op on elements as they are kept.
+    /// Returns the kernel of an op on elements in their kept form.
     pub(crate) fn kernel(
         self,
         op: &Op,

@@ -27,7 +27,7 @@ pub(crate) struct Field {
     doubts: Doubts,
     /// Constants, made once.
     constants: FxHashMap<InstId, Value>,
-    /// How many random functions with a state were called.
+    /// The number of calls of random functions with a state.
     calls: u64,
     /// The comparisons so far, if they are looked at.
     pub(crate) ties: Option<Ties>,
@@ -90,8 +90,8 @@ impl Evaluator<'_> {
         if doubt { mark(value, &self.ledger) } else { Ok(value) }
     }
 
-    /// The operands, of a maximum or a minimum with its neutral init as one that leaves
-    /// nothing open: an infinity does, wherever else it stands.
+    /// Returns the operands. The constant init of a maximum or minimum loses its marks if it is
+    /// the neutral infinity, which leaves nothing open; in other places an infinity does.
     fn with_neutral_init(&self, id: InstId, mut operands: Operands) -> Outcome<Operands> {
         let Op::Reduce(attrs) = self.module.op(id) else { return Ok(operands) };
         let function = single_op(self.module, attrs.to_apply).map(|op| self.module.opcode(op));
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
         Ok(operands)
     }
 
-    /// Whether the result says nothing about reals.
+    /// Checks whether the result tells nothing about reals.
     fn doubts(&mut self, id: InstId, operands: &Operands) -> Outcome<bool> {
         if let Op::Conditional(_) = self.module.op(id) {
             return Ok(operands.first().is_some_and(is_unsure));
@@ -132,8 +132,8 @@ impl Evaluator<'_> {
         Ok(own || operands.iter().any(is_unsure))
     }
 
-    /// The value that the program computes in floats from constants only: a compiler may have
-    /// computed it before.
+    /// Returns the value that the program computes in floats from constants only: a compiler
+    /// may have computed it before.
     fn of_constants(&mut self, id: InstId, operands: &Operands) -> Outcome<Option<Value>> {
         let module = self.module;
         let computes = matches!(
@@ -165,7 +165,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Evaluates an instruction that calls no computation as it is.
+    /// Evaluates an instruction that calls no computation with ordinary floats.
     fn as_floats(&mut self, id: InstId, operands: Operands) -> Outcome<Value> {
         let field = self.field.take();
         let shape = self.module.shape(id);
@@ -174,8 +174,8 @@ impl Evaluator<'_> {
         value
     }
 
-    /// A random function of all operands, unsure; of one that has a state, another
-    /// each time.
+    /// Returns a random function of all operands, unsure; of one that has a state, another each
+    /// time.
     fn unknown(&mut self, id: InstId, operands: &Operands) -> Outcome<Value> {
         let module = self.module;
         let mut key = hash(module.opcode(id).name().bytes().map(u64::from));
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether an op means the same over the field as over the reals, for all operands.
+/// Checks whether an op means the same over the field as over the reals, for all operands.
 fn is_exact(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
     if opcode == Opcode::Convert {
@@ -236,7 +236,7 @@ fn is_exact(module: &Verified, id: InstId) -> bool {
         )
 }
 
-/// The value with the floats whose elements it has, or with none.
+/// Returns the value with the floats whose elements it has, or with none.
 fn with_floats(value: Value, floats: Option<Value>) -> Value {
     match (value, floats) {
         (Value::Array(array), Some(Value::Array(floats))) => {
@@ -251,7 +251,7 @@ fn with_floats(value: Value, floats: Option<Value>) -> Value {
     }
 }
 
-/// Random elements; zeros where they are integers, which may be indices.
+/// Returns random elements; zeros for integers, which may be indices.
 fn random_data(kept: ElementType, len: usize, key: u64) -> Data {
     if kept == ELEMENT {
         let numbers = 0..u64::try_from(len).unwrap_or(u64::MAX);
@@ -261,7 +261,7 @@ fn random_data(kept: ElementType, len: usize, key: u64) -> Data {
     Data::zeros(kept, len)
 }
 
-/// The words of a value, mixed into one.
+/// Returns the words of a value, mixed into one.
 fn hash_of(value: &Value) -> u64 {
     match value {
         Value::Array(array) => hash_data(array.data()),
@@ -279,7 +279,7 @@ fn hash_data(data: &Data) -> u64 {
     hasher.finish()
 }
 
-/// A value of floats as elements of the field.
+/// Returns a value of floats as elements of the field.
 pub(super) fn over_field(value: &Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
     match value {
         Value::Array(array) => {
@@ -299,7 +299,7 @@ pub(super) fn over_field(value: &Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
     }
 }
 
-/// The value, marked as unsure: elements one by one, other arrays as a whole.
+/// Returns the value, marked as unsure: elements one by one, other arrays as a whole.
 pub(crate) fn mark(value: Value, ledger: &Rc<Ledger>) -> Outcome<Value> {
     match value {
         Value::Array(array) if array.element_type() == ELEMENT => array.modify(ledger, |data| {

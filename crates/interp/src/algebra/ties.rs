@@ -1,13 +1,13 @@
 //! Comparisons that rounding alone decides.
 //!
-//! `sum(x - mean(x)) == 0` holds over the reals, whatever `x` is; in floats it holds where
-//! the rounding errors of the sum cancel, which they may do in one order of its terms and
-//! not in another. Both sides of such a comparison are the same element of the field.
+//! `sum(x - mean(x)) == 0` holds over the reals for all `x`. In floats it holds if the rounding
+//! errors of the sum cancel, which depends on the order of its terms. Both sides of this
+//! comparison are the same element of the field.
 //!
-//! Such a comparison excuses different results of two programs, so comparisons that values may
-//! decide must not count. A value that depends on an order is unknown in the field, and so is a
-//! value that depends on an op that takes or removes a sign (`sqrt(x*x)` is `x` there for half
-//! of all elements) or on integers, which are those of one input.
+//! A tie excuses different results of two programs, so comparisons that depend on values must
+//! not count. A value that depends on an order is unknown in the field. A value that depends on
+//! an op that takes or removes a sign (`sqrt(x*x)` is `x` there for half of all elements) or on
+//! integers (which come from one input) is unknown, too.
 
 use std::rc::Rc;
 
@@ -34,8 +34,9 @@ pub struct Ties {
 }
 
 impl Ties {
-    /// Those of a module. None are found in a module with integers among its parameters,
-    /// with loops or branches, that runs on several devices, or needs more than the limits.
+    /// Finds the ties of a module. None are found in a module that has integers among its
+    /// parameters, has loops or branches, runs on several devices, or needs more than the
+    /// limits.
     pub fn of(module: &Verified, options: &AlgebraOptions) -> Self {
         let AlgebraOptions { seed, limits } = *options;
         if !may_have_ties(module) || least_steps(module) > limits.max_steps {
@@ -50,7 +51,7 @@ impl Ties {
         }
     }
 
-    /// Whether there is none.
+    /// Checks whether there are no ties.
     pub fn is_empty(&self) -> bool {
         self.equal.is_empty()
     }
@@ -73,8 +74,8 @@ impl Ties {
         }
     }
 
-    /// The result of a comparison with its ties decided as over the reals: those of sides
-    /// that are finite.
+    /// Returns the result of a comparison whose finite sides tie over the reals, decided as
+    /// over the reals.
     pub(crate) fn decide(
         &self,
         id: InstId,
@@ -106,7 +107,7 @@ impl Ties {
     }
 }
 
-/// Whether a module compares floats of which one input tells as much as any other.
+/// Checks whether a module compares floats, and one input tells as much as any other.
 fn may_have_ties(module: &Verified) -> bool {
     let compares = |id: InstId| matches!(module.op(id), Op::Compare(_));
     let branches = |id: InstId| matches!(module.op(id), Op::While(_) | Op::Conditional(_));
@@ -117,8 +118,8 @@ fn may_have_ties(module: &Verified) -> bool {
         && !tells_devices_apart(module)
 }
 
-/// Whether an instruction takes or leaves a sign, by itself or in what it applies to
-/// elements: over the field that is by chance.
+/// Checks whether an instruction takes or leaves a sign, by itself or in a computation that it
+/// applies to elements: over the field signs are random.
 pub(super) fn leaves_sign_open(module: &Module, id: InstId) -> bool {
     let by_itself = |id: InstId| {
         matches!(

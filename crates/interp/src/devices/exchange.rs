@@ -42,7 +42,7 @@ struct State {
     stopped: Option<Stop>,
 }
 
-/// Why nobody needs to wait any more.
+/// The reason why waiting has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     /// All running devices wait for each other, or for one that has ended.
@@ -52,7 +52,7 @@ enum Stop {
 }
 
 impl Exchange {
-    /// For so many devices, all of which run.
+    /// Creates an exchange for this many devices, all of which run.
     pub(crate) fn new(devices: usize) -> Self {
         let state = State {
             parcels: FxHashMap::default(),
@@ -63,13 +63,13 @@ impl Exchange {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Every change of the state is whole, so that of a device that panicked is
-    /// as good as any.
+    /// Locks the state. Every change of the state is complete, so the state of a device that
+    /// panicked is valid, too.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands out a parcel that so many devices will take.
+    /// Hands out a parcel that this many devices will take.
     pub(crate) fn put(&self, label: Label, parcel: Parcel, takers: usize) {
         if takers > 0 {
             self.lock().parcels.insert(label, (parcel, takers));

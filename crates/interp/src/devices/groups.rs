@@ -24,7 +24,7 @@ pub(crate) enum Numbers {
 }
 
 impl Numbers {
-    /// The meaning for an op that has `use_global_device_ids`.
+    /// Returns the meaning for an op that has `use_global_device_ids`.
     pub(crate) fn of(channel: Option<i64>, global: bool) -> Outcome<Self> {
         match (channel, global) {
             (None, false) => Ok(Self::Replicas),
@@ -39,7 +39,7 @@ impl Numbers {
         if channel.is_some() { Self::Partitions } else { Self::Replicas }
     }
 
-    /// How many there are.
+    /// Returns the number of devices with these numbers.
     fn count(self, all: Devices) -> usize {
         match self {
             Self::Replicas | Self::WholeReplicas => all.replicas,
@@ -48,7 +48,7 @@ impl Numbers {
         }
     }
 
-    /// The number of a device.
+    /// Returns the number of a device.
     pub(crate) fn name(self, device: &Device) -> usize {
         match self {
             Self::Replicas | Self::WholeReplicas => device.replica(),
@@ -57,7 +57,7 @@ impl Numbers {
         }
     }
 
-    /// The devices of this name that can meet `me`.
+    /// Returns the devices of this name that can meet `me`.
     pub(crate) fn devices(self, name: usize, me: &Device) -> std::ops::Range<usize> {
         let all = me.all;
         let one = |number: usize| number..number + 1;
@@ -69,7 +69,7 @@ impl Numbers {
         }
     }
 
-    /// A number in the text, if it is one of these.
+    /// Returns a number of the text as an index, if it is valid.
     pub(crate) fn checked(self, number: i64, all: Devices) -> Outcome<usize> {
         let count = self.count(all);
         usize::try_from(number).ok().filter(|&number| number < count).ok_or_else(|| {
@@ -82,8 +82,8 @@ impl Numbers {
     }
 }
 
-/// The devices that work together with `me`, in order; none where no group has
-/// it.
+/// Returns the devices that work together with `me`, in order; an empty list if no group has
+/// `me`.
 pub(crate) fn group(groups: &ReplicaGroups, numbers: Numbers, me: &Device) -> Outcome<Vec<usize>> {
     let lists = groups.lists().ok_or(Fault::Internal("its groups are malformed"))?;
     let mut mine = None;

@@ -1,4 +1,4 @@
-//! One program on several devices at once, each a thread of its own.
+//! Runs one program on several devices at once, each a thread of its own.
 //!
 //! The results of a device depend on the others only where it waits for their parcels, by place
 //! and turn (see [`exchange`]), and never on timing.
@@ -25,9 +25,9 @@ pub const MOST_DEVICES: usize = 1024;
 /// `r`, as XLA assigns them unless told otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Devices {
-    /// How many replicas there are.
+    /// The number of replicas.
     pub replicas: usize,
-    /// How many partitions each has.
+    /// The number of partitions of each replica.
     pub partitions: usize,
 }
 
@@ -35,8 +35,9 @@ impl Devices {
     /// A single device.
     pub const ONE: Self = Self { replicas: 1, partitions: 1 };
 
-    /// The devices in the header of a module; without a header entry, those that its collectives
-    /// name, and its calls between the shapes of the whole and of a shard.
+    /// Returns the devices in the header of a module. Without a header entry, returns the
+    /// devices that its collectives name, and those of its calls between the shapes of the
+    /// whole and of a shard.
     pub fn of(module: &Module) -> Self {
         let taken = || shards::partitions(module);
         if module.header.replica_count.is_none() && module.header.num_partitions.is_none() {
@@ -55,14 +56,13 @@ impl Devices {
         }
     }
 
-    /// How many devices there are in all; `None` if more than
-    /// [`MOST_DEVICES`], or none.
+    /// Returns the total number of devices; `None` if it exceeds [`MOST_DEVICES`] or is 0.
     pub fn count(self) -> Option<usize> {
         let count = self.replicas.checked_mul(self.partitions)?;
         (1..=MOST_DEVICES).contains(&count).then_some(count)
     }
 
-    /// The number of a device.
+    /// Returns the number of a device.
     pub(crate) fn number(self, replica: usize, partition: usize) -> usize {
         replica * self.partitions + partition
     }
@@ -74,8 +74,8 @@ impl Default for Devices {
     }
 }
 
-/// Whether a module can do other things on one device than on another, given
-/// the same inputs. If not, one device stands for all.
+/// Checks whether a module's results can differ between devices with the same inputs. If not,
+/// one device is enough.
 pub fn tells_devices_apart(module: &Module) -> bool {
     let computations = module.computations().iter();
     let mut all = computations.flat_map(|&computation| module.instructions(computation));
@@ -85,7 +85,8 @@ pub fn tells_devices_apart(module: &Module) -> bool {
     }) || takes_parts(module)
 }
 
-/// Whether the arrays of a module are whole ones, of which calls take each device's part.
+/// Checks whether the arrays of a module are whole arrays, and calls take each device's part of
+/// them.
 pub fn takes_parts(module: &Module) -> bool {
     shards::partitions(module) > 1
 }

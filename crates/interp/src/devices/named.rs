@@ -1,4 +1,4 @@
-//! The devices that a module's collectives name, where its header says nothing: JAX states
+//! Finds the devices that a module's collectives name, if its header lists none: JAX states
 //! them beside the module, when it is compiled.
 
 use tilewright_ir::types::devices::ReplicaGroups;
@@ -7,8 +7,8 @@ use tilewright_ir::{Module, Op};
 use super::Devices;
 use super::groups::Numbers;
 
-/// The devices that the module's collectives name, with each collective's meaning of its
-/// numbers; one device if there are none.
+/// Returns the devices that the module's collectives name, with each collective's meaning of
+/// its numbers; one device if there are none.
 pub(super) fn named(module: &Module) -> Devices {
     let computations = module.computations().iter();
     let all = computations.flat_map(|&computation| module.instructions(computation));
@@ -27,7 +27,7 @@ pub(super) fn named(module: &Module) -> Devices {
     devices
 }
 
-/// The greatest number in a collective, and the meaning of its numbers.
+/// Returns the greatest number in a collective, and the meaning of its numbers.
 fn greatest(op: &Op) -> Option<(Numbers, i64)> {
     let of = |groups: &ReplicaGroups| groups.lists()?.into_iter().flatten().max();
     let by = |channel, global| Numbers::of(channel, global).ok();

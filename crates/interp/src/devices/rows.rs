@@ -4,7 +4,7 @@ use tilewright_ir::{ArrayLiteral, ArrayShape, Data, Literal, LiteralError, Shape
 
 use crate::lanes::append;
 
-/// The shape of such rows: every array has one more dim, its first.
+/// Returns the shape with a row for each device: every array has one more dim, its first.
 pub fn shape_of_rows(shape: &Shape, devices: usize) -> Shape {
     match shape {
         Shape::Array(array) => {
@@ -19,10 +19,10 @@ pub fn shape_of_rows(shape: &Shape, devices: usize) -> Shape {
     }
 }
 
-/// The value of each device.
+/// Returns the value of each device.
 ///
 /// # Errors
-/// If an array does not have so many rows.
+/// Returns an error if an array does not have this many rows.
 pub fn split_rows(value: &Literal, devices: usize) -> Result<Vec<Literal>, LiteralError> {
     let array = match value {
         Literal::Array(array) => array,
@@ -50,10 +50,10 @@ pub fn split_rows(value: &Literal, devices: usize) -> Result<Vec<Literal>, Liter
     (0..devices).map(row).collect()
 }
 
-/// The values of all devices as one.
+/// Returns the values of all devices as one.
 ///
 /// # Errors
-/// If they do not have the same shape.
+/// Returns an error if they do not have the same shape.
 pub fn join_rows(values: &[&Literal]) -> Result<Literal, LiteralError> {
     let Some(first) = values.first() else { return Ok(Literal::Tuple(Vec::new())) };
     match first {

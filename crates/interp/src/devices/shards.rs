@@ -1,6 +1,6 @@
-//! Which part of an array each partition has: what the calls between the shapes of the whole
-//! and of a shard say, by which a program before partitioning leaves and enters what it says
-//! for each device itself (`shard_map`).
+//! Computes the part of an array that each partition has. The calls between the shapes of the
+//! whole and of a shard define it; through them a program enters and leaves the code that it
+//! writes for each device itself (`shard_map`).
 //!
 //! Shardy's calls state shardings in frontend attributes; GSPMD's are those of the call or of
 //! its operand (`xla/hlo/utils/hlo_sharding_util.h`, `shardy/round_trip_import`).
@@ -16,7 +16,7 @@ use tilewright_ir::{InstId, Module, Op, sdy};
 use super::MOST_DEVICES;
 use crate::strides::index_of;
 
-/// How an array is cut into equal parts, and which of them each partition has.
+/// A division of an array into equal parts, with the part of each partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shards {
     /// Into how many parts each dim is cut.
@@ -28,7 +28,7 @@ pub(crate) struct Shards {
     groups: Vec<u32>,
 }
 
-/// Which way a call goes.
+/// The direction of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// From the whole to a shard.
@@ -38,7 +38,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// That of a custom call target, if it is one of these calls.
+    /// Returns the direction of a custom call target, if it is one of these calls.
     pub(crate) fn of(target: &str) -> Option<Self> {
         match target {
             "SPMDFullToShardShape" | "xla.sdy.GlobalToLocalShape" => Some(Self::ToShard),
@@ -48,7 +48,8 @@ impl Way {
     }
 }
 
-/// How many partitions the calls of a module have arrays cut for; 1 if there are none.
+/// Returns the number of partitions into which the calls of a module cut arrays; 1 if there are
+/// no such calls.
 pub(super) fn partitions(module: &Module) -> usize {
     let computations = module.computations().iter();
     let all = computations.flat_map(|&computation| module.instructions(computation));
@@ -69,7 +70,7 @@ fn way_of(module: &Module, id: InstId) -> Option<Way> {
 #[derive(Debug)]
 pub(crate) struct Meshes(sdy::Meshes);
 
-/// No more parts of partitions are kept of a call.
+/// The most places of parts that are kept for a call.
 const MOST_PLACES: usize = 1 << 22;
 
 impl Meshes {
@@ -80,8 +81,9 @@ impl Meshes {
         Self(meshes)
     }
 
-    /// How each operand of a call to a shard is cut, or each result of one to the whole;
-    /// `None` if an instruction is none, or says nothing that is known.
+    /// Returns the shards of each operand of a call to a shard, or of each result of a call to
+    /// the whole; `None` for other instructions, and for calls that do not state a known
+    /// sharding.
     pub(crate) fn of_call(&self, module: &Module, id: InstId) -> Option<Vec<Shards>> {
         let way = way_of(module, id)?;
         let attributes = module.extras(id).map(|extras| &extras.frontend_attributes);
@@ -136,7 +138,7 @@ fn by_tiles(module: &Module, id: InstId, way: Way) -> Option<Vec<Shards>> {
     Some(vec![shards?])
 }
 
-/// The devices of a mesh, if they can be simulated.
+/// Returns the devices of a mesh, if they can be simulated.
 fn count(mesh: &Mesh) -> Option<usize> {
     let sizes = mesh.axes.iter().map(|axis| usize::try_from(axis.size).ok());
     let count = sizes.into_iter().try_fold(1_usize, |count, size| count.checked_mul(size?))?;
@@ -144,24 +146,24 @@ fn count(mesh: &Mesh) -> Option<usize> {
 }
 
 impl Shards {
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.groups.len()
     }
 
-    /// The part of each dim that a partition has.
+    /// Returns the part of each dim that a partition has.
     pub(crate) fn place(&self, partition: usize) -> impl Iterator<Item = usize> + '_ {
         let rank = self.parts.len();
         let row = self.places.iter().skip(partition.saturating_mul(rank)).take(rank);
         row.map(|&part| usize::try_from(part).unwrap_or(usize::MAX))
     }
 
-    /// Whether two partitions have parts of one whole.
+    /// Checks whether two partitions have parts of one whole.
     pub(crate) fn together(&self, one: usize, other: usize) -> bool {
         self.groups.get(one) == self.groups.get(other)
     }
 
-    /// The size of the whole, of a shard of these dims.
+    /// Returns the size of the whole, of a shard of these dims.
     pub(crate) fn whole(&self, shard: &[i64]) -> Option<SmallVec<[i64; 6]>> {
         let dims = shard.iter().zip(&self.parts).map(|(&dim, &parts)| {
             let parts = i64::try_from(parts).ok()?;
@@ -170,7 +172,7 @@ impl Shards {
         if shard.len() == self.parts.len() { dims.collect() } else { None }
     }
 
-    /// By the axes of a mesh of which a program takes care itself.
+    /// Reads a sharding by the mesh axes that a program handles itself.
     fn named(sharding: &NamedSharding, is_manual: &dyn Fn(&Mesh, usize) -> bool) -> Option<Self> {
         let NamedSharding { mesh, dims, unreduced, .. } = sharding;
         // Summands are no parts.
@@ -203,7 +205,7 @@ impl Shards {
         Self::of(parts, &mesh.ids()?, &sizes, place, others)
     }
 
-    /// By tiles; the devices along a manual dim have wholes of their own.
+    /// Reads a sharding by tiles; each device along a manual dim has a whole array.
     fn tiled(tiling: &Tiling, rank: usize) -> Option<Self> {
         let Tiling { dims, devices, subgroups } = tiling;
         let sizes: Vec<usize> =
@@ -224,8 +226,9 @@ impl Shards {
         Self::of(sizes.iter().copied().take(rank).collect(), &ids, &sizes, place, others)
     }
 
-    /// `ids` are the partitions in row-major order of `sizes`; of an index in these, `place`
-    /// are the parts that the partition has, and `others` says which group it is in.
+    /// Cuts an array by devices. `ids` are the partitions in row-major order of `sizes`. For an
+    /// index in these sizes, `place` returns the parts that the partition has, and `others`
+    /// returns its group.
     fn of(
         parts: SmallVec<[usize; 4]>,
         ids: &[i64],
@@ -236,7 +239,7 @@ impl Shards {
         let product = |sizes: &[usize]| {
             sizes.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))
         };
-        // Every part is somebody's.
+        // Every part belongs to a partition.
         let count = product(&parts)?;
         let fits = product(sizes)? == ids.len() && ids.len() <= MOST_DEVICES;
         if !fits || count == 0 || count > ids.len() {
@@ -289,7 +292,7 @@ mod tests {
     use tilewright_ir::devices::{MeshAxis, MeshDevices, SubAxis};
     use tilewright_ir::sharding::DimSharding;
 
-    /// The parts of dims cut along parts of an axis of 8 devices.
+    /// Returns the parts of dims cut along parts of an axis of 8 devices.
     fn cut(dims: &[&[(i64, i64)]]) -> Option<Shards> {
         let axis = |&(pre_size, size): &(i64, i64)| AxisRef {
             axis: 0,

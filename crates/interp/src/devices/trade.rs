@@ -1,4 +1,4 @@
-//! How an evaluation hands values to other devices and takes theirs.
+//! Hands values of an evaluation to other devices and takes theirs.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ impl Evaluator<'_> {
         Ok(all)
     }
 
-    /// Hands operands to the devices that these pairs, source first, have for
-    /// this one, and takes what its own source hands out; `None` without one.
+    /// Hands operands to the devices that these pairs (source first) assign to this device, and
+    /// takes the values that its own source hands out; `None` without a source.
     pub(crate) fn pass(
         &mut self,
         id: InstId,
@@ -61,14 +61,14 @@ impl Evaluator<'_> {
         taken.first().map(|parcel| self.unpack(parcel)).transpose()
     }
 
-    /// How often this device has been at a place before.
+    /// Returns how often this device has been at a place before.
     pub(crate) fn next_turn(&mut self, place: Place) -> (Place, u64) {
         let turn = self.turns.entry(place).or_default();
         *turn += 1;
         (place, *turn)
     }
 
-    /// The values that another device handed out.
+    /// Returns the values that another device handed out.
     pub(crate) fn unpack(&self, parcel: &Parcel) -> Outcome<Vec<Value>> {
         parcel.iter().map(|value| Value::from_literal(value, &self.ledger)).collect()
     }
@@ -89,7 +89,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// Those of this device, by pairs of sources and targets.
+    /// Finds the peers of this device among pairs of sources and targets.
     pub(crate) fn of(
         pairs: &[(i64, i64)],
         numbers: Numbers,

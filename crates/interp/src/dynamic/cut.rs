@@ -15,7 +15,7 @@ use crate::limits::Ledger;
 use crate::strides::{Level, Nest, collect, extent, row_major};
 use crate::value::{Array, Value, num_bytes};
 
-/// Dims that are walked together: of which operand, and which.
+/// Dims that are walked together: the number of the operand, and of the dim.
 type Together = SmallVec<[(usize, usize); 4]>;
 
 pub(super) fn to_the_shortest(
@@ -56,7 +56,7 @@ pub(super) fn to_the_shortest(
     Ok(())
 }
 
-/// The dims of different operands that an op walks together.
+/// Returns the dims of different operands that an op walks together.
 fn walked_together(
     module: &Verified,
     id: InstId,
@@ -83,7 +83,7 @@ fn paired(attrs: &DotAttrs) -> Vec<Together> {
     batch.into_iter().chain(summed).collect()
 }
 
-/// Each dim of all operands that are no scalars.
+/// Returns each dim of all operands that are no scalars.
 fn same_place(declared: &[Option<&ArrayShape>]) -> Vec<Together> {
     let arrays = declared.iter().enumerate().filter_map(|(i, shape)| Some((i, (*shape)?)));
     let arrays: Vec<(usize, &ArrayShape)> = arrays.filter(|(_, shape)| shape.rank() > 0).collect();
@@ -91,7 +91,7 @@ fn same_place(declared: &[Option<&ArrayShape>]) -> Vec<Together> {
     (0..rank).map(|dim| arrays.iter().map(|&(i, _)| (i, dim)).collect()).collect()
 }
 
-/// The first elements of each dim.
+/// Returns the first elements of each dim.
 fn leading(array: &Array, dims: &Dims, ledger: &Rc<Ledger>) -> Outcome<Value> {
     let count = checked_product(dims).and_then(|count| usize::try_from(count).ok());
     let count = count.ok_or(Fault::Internal("a part is larger than the whole"))?;

@@ -1,5 +1,5 @@
-//! Which shape a result has at run time, op by op. Most ops infer it from their
-//! operands; those that are told it are below.
+//! Infers the shape of a result at run time, op by op. Most ops infer it from their operands;
+//! the ops with a declared shape are below.
 
 use tilewright_ir::ops::dims::{SliceDim, WindowDim};
 use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs};
@@ -48,7 +48,7 @@ pub(super) fn shape(module: &Verified, id: InstId, operands: &Operands) -> Outco
             given.check_window(&attrs.window)?;
             return given.by_rule();
         }
-        // A rule that is told the shape and not known above is an error.
+        // A rule that needs a declared shape and is not handled above is an error.
         _ => return given.by_rule(),
     };
     let element_type = declared.as_array().map(|array| array.element_type);
@@ -61,19 +61,19 @@ impl<'a> Given<'a> {
         self.operands.get(index).ok_or(Fault::Internal("an operand is missing"))?.array()
     }
 
-    /// The declared shape of an operand.
+    /// Returns the declared shape of an operand.
     fn declared(&self, index: usize) -> Outcome<&'a ArrayShape> {
         let operand = self.module.operands(self.id).get(index);
         let shape = operand.and_then(|&operand| self.module.array_shape(operand));
         shape.ok_or(Fault::Internal("an operand is not an array"))
     }
 
-    /// The declared shape of the result.
+    /// Returns the declared shape of the result.
     fn result(&self) -> Outcome<&'a ArrayShape> {
         self.module.array_shape(self.id).ok_or(Fault::Internal("its result is not an array"))
     }
 
-    /// The op's rule for the actual operands; element types as declared.
+    /// Returns the op's rule for the actual operands; element types as declared.
     fn by_rule(&self) -> Outcome<Shape> {
         let shapes: Vec<Shape> = self.operands.iter().map(shape_of).collect();
         let shapes: Vec<&Shape> = shapes.iter().collect();
@@ -83,12 +83,12 @@ impl<'a> Given<'a> {
         Ok(retyped(inferred, self.module.shape(self.id)))
     }
 
-    /// Dims that nothing but their bound is known of are as large as that.
+    /// Returns the bounds as dims, for dims of which only the bound is known.
     fn bounds(&self) -> Outcome<Dims> {
         self.bounded(self.result()?.dims().into())
     }
 
-    /// Dims of the result, each of which has a size.
+    /// Checks that each dim of the result has a size.
     fn bounded(&self, dims: Dims) -> Outcome<Dims> {
         if dims.contains(&UNBOUNDED) {
             let shape = self.result()?;
@@ -136,7 +136,7 @@ impl<'a> Given<'a> {
         Ok(dims)
     }
 
-    /// A size given as an operand.
+    /// Returns a size given as an operand.
     fn size(&self, index: usize) -> Outcome<i64> {
         let size = self.array(index)?.slice::<i32>()?.first().copied();
         let size = size.ok_or(Fault::Internal("a size is missing"))?;
@@ -160,7 +160,7 @@ impl<'a> Given<'a> {
         Ok(dims)
     }
 
-    /// The part of each range that exists.
+    /// Returns the part of each range that exists.
     fn slice(&self, attrs: &SliceAttrs) -> Outcome<Dims> {
         let parts = self.array(0)?.dims().iter().zip(&attrs.slice);
         let count = |(&size, part): (&i64, &SliceDim)| {
@@ -171,7 +171,7 @@ impl<'a> Given<'a> {
         Ok(parts.map(count).collect())
     }
 
-    /// A whole dynamic dim, or a part of the given size; one element is always one.
+    /// Returns a whole dynamic dim, or a part of the given size; one element is always one.
     fn dynamic_slice(&self, sizes: &[i64]) -> Outcome<Dims> {
         let declared = self.declared(0)?;
         let mut dims = Dims::from(sizes);
@@ -189,8 +189,8 @@ impl<'a> Given<'a> {
         Ok(dims)
     }
 
-    /// The operand's dims; XLA gives a dim that a dynamic update replaces as a
-    /// whole the size of the update.
+    /// Returns the operand's dims; XLA gives a dim that a dynamic update replaces as a whole
+    /// the size of the update.
     fn dynamic_update_slice(&self) -> Outcome<Dims> {
         let (operand, update) = (self.array(0)?.dims(), self.array(1)?.dims());
         let (of_operand, of_update) = (self.declared(0)?, self.declared(1)?);
@@ -213,8 +213,8 @@ impl<'a> Given<'a> {
         Ok(operand.into())
     }
 
-    /// How many windows a padded dynamic dim has is not agreed upon: XLA leaves
-    /// the padding out of account.
+    /// Checks that no padded dim is dynamic. The number of its windows is not agreed upon: XLA
+    /// ignores the padding.
     fn check_window(&self, window: &[WindowDim]) -> Outcome<()> {
         let declared = self.declared(0)?;
         let unclear = window.iter().enumerate().position(|(dim, window)| {
@@ -228,7 +228,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A shape with the element types of another.
+/// Returns a shape with the element types of another.
 fn retyped(shape: Shape, types: &Shape) -> Shape {
     match (shape, types) {
         (Shape::Array(array), Shape::Array(types)) => {

@@ -1,10 +1,9 @@
 //! Dims of a size known only at run time (`f32[<=8,3]`, `f32[?]`).
 //!
-//! A value has the dims that it has: never the elements between its size and
-//! the bound. So a dynamic instruction is evaluated as a static one of the
-//! shapes that its operands turn out to have, and all that is done here is to
-//! say which shape its result then has. Where that is not certain, it is an
-//! error that says so.
+//! A value has its actual dims, without the elements between its size and the bound. A dynamic
+//! instruction is therefore evaluated as a static one with its operands' actual shapes, and
+//! this module only infers the shape of the result. If that is not certain, it returns an error
+//! that says so.
 
 mod cut;
 mod infer;
@@ -20,21 +19,21 @@ use crate::eval::{Operands, unsupported};
 use crate::limits::Ledger;
 use crate::value::Value;
 
-/// Whether an instruction's result depends on sizes known only at run time.
-/// Those that hand values on need not know.
+/// Checks whether an instruction's result depends on sizes known only at run time. Instructions
+/// that only pass values on need no such check.
 pub(crate) fn is_dynamic(module: &Verified, id: InstId) -> bool {
     let opcode = module.opcode(id);
     if opcode.takes_values_whole() {
         return false;
     }
     let has_dynamic = |id: InstId| any_dynamic(module.shape(id));
-    // Their sizes are values, whatever is declared.
+    // Their sizes are values, regardless of the declared shape.
     matches!(opcode, Opcode::SetDimensionSize | Opcode::DynamicReshape)
         || has_dynamic(id)
         || module.operands(id).iter().any(|&operand| has_dynamic(operand))
 }
 
-/// Whether a value of this shape has sizes known only at run time.
+/// Checks whether a value of this shape has sizes known only at run time.
 pub(crate) fn any_dynamic(shape: &Shape) -> bool {
     match shape {
         Shape::Array(array) => !array.is_static(),
@@ -44,7 +43,7 @@ pub(crate) fn any_dynamic(shape: &Shape) -> bool {
     }
 }
 
-/// The shape, of static dims, that a dynamic instruction's result has with these
+/// Returns the shape, of static dims, that a dynamic instruction's result has with these
 /// operands; an operand that reaches beyond the others is cut.
 pub(crate) fn result_shape(
     module: &Verified,
@@ -62,8 +61,8 @@ pub(crate) fn result_shape(
     Err(unsupported(format!("at run time it yields {shape}, which is no {declared}")))
 }
 
-/// Whether a value of this shape, whose dims are static, can be one of the
-/// declared shape.
+/// Checks whether a value of this shape, whose dims are static, can be one of the declared
+/// shape.
 pub(crate) fn admits(declared: &Shape, actual: &Shape) -> bool {
     match (declared, actual) {
         (Shape::Array(declared), Shape::Array(actual)) => {
@@ -80,7 +79,7 @@ pub(crate) fn admits(declared: &Shape, actual: &Shape) -> bool {
     }
 }
 
-/// Whether an array of a declared shape can have these dims.
+/// Checks whether an array of a declared shape can have these dims.
 pub(crate) fn admits_dims(declared: &ArrayShape, dims: &[i64]) -> bool {
     let fits = |(dim, (&declared_size, &size)): (usize, (&i64, &i64))| {
         size == declared_size
@@ -91,7 +90,7 @@ pub(crate) fn admits_dims(declared: &ArrayShape, dims: &[i64]) -> bool {
     declared.rank() == dims.len() && declared.dims().iter().zip(dims).enumerate().all(fits)
 }
 
-/// The shape that a value has.
+/// Returns the shape that a value has.
 pub(crate) fn shape_of(value: &Value) -> Shape {
     match value {
         Value::Array(array) => Shape::array(array.element_type(), array.dims().iter().copied()),

@@ -9,13 +9,13 @@ use tilewright_ir::{ArrayShape, Dims};
 use crate::error::Outcome;
 use crate::eval::unsupported;
 
-/// The dims of a reshape to `to` of an array that is declared as `from` and has the dims
-/// `actual`. Bounds are cut where both shapes have a boundary; in each piece, the result's
+/// Returns the dims of a reshape to `to` of an array that is declared as `from` and has the
+/// dims `actual`. Bounds are cut where both shapes have a boundary; in each piece, the result's
 /// single dynamic dim follows from the others.
 pub(super) fn dims(from: &ArrayShape, actual: &[i64], to: &ArrayShape) -> Outcome<Dims> {
     let pieces = match (from.num_elements(), to.num_elements()) {
         (Some(have), Some(want)) if have == want && have > 0 => pieces(from.dims(), to.dims()),
-        // Unbounded or empty dims have no boundaries in common that say much.
+        // Unbounded or empty dims share no useful boundaries.
         _ => vec![(0..from.rank(), 0..to.rank())],
     };
     let mut dims = Dims::from(to.dims());
@@ -52,7 +52,7 @@ fn part<'a>(dims: &'a [i64], range: &Range<usize>) -> &'a [i64] {
     dims.get(range.clone()).unwrap_or_default()
 }
 
-/// The size of one dim of a piece, given the others.
+/// Returns the size of one dim of a piece, given the others.
 fn rest(given: &[i64], dims: &[i64], piece: &Range<usize>, dim: usize) -> Outcome<i64> {
     let others: Dims =
         piece.clone().filter(|&other| other != dim).map(|other| dims[other]).collect();
@@ -66,8 +66,8 @@ fn rest(given: &[i64], dims: &[i64], piece: &Range<usize>, dim: usize) -> Outcom
     })
 }
 
-/// The least pieces of two lists of positive dims with equal products, such that
-/// the products agree piece by piece.
+/// Returns the least pieces of two lists of positive dims with equal products, such that the
+/// products agree piece by piece.
 fn pieces(from: &[i64], to: &[i64]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut pieces = Vec::new();
     let (mut i, mut j) = (0, 0);

@@ -1,5 +1,4 @@
-//! Ops that begin and end apart from each other. What they compute, they
-//! compute when they begin.
+//! Evaluates ops that begin and end apart from each other. The start computes the result.
 
 use tilewright_ir::ops::control::{AsyncAttrs, CopyStartAttrs};
 use tilewright_ir::{Data, Shape};
@@ -39,14 +38,14 @@ pub(super) fn async_done(cx: &mut Cx<'_, '_>, _attrs: &AsyncAttrs) -> Outcome<Va
     element(cx, 1)
 }
 
-/// The result of a start: two values, and zeros for further elements of its shape.
+/// Returns the result of a start: two values, and zeros for further elements of its shape.
 pub(super) fn started(cx: &Cx<'_, '_>, shape: &Shape, values: [Value; 2]) -> Outcome<Value> {
     let context = shape.as_tuple().and_then(|elements| elements.get(2..)).unwrap_or_default();
     let context = context.iter().map(|shape| zero(cx, shape)).collect::<Outcome<Vec<_>>>()?;
     Ok(tuple(values.into_iter().chain(context)))
 }
 
-/// An element of the start's result.
+/// Returns an element of the start's result.
 pub(super) fn element(cx: &Cx<'_, '_>, index: usize) -> Outcome<Value> {
     let Value::Tuple(elements) = cx.operand(0)? else {
         return Err(Fault::Internal("its start yields no tuple"));

@@ -5,7 +5,7 @@ use tilewright_ir::{Data, ElementType};
 use crate::error::{Outcome, WRONG_STORAGE};
 use crate::value::data_of_bytes;
 
-/// The same bits as elements of another type, the lowest bits first.
+/// Returns the same bits as elements of another type, the lowest bits first.
 pub(super) fn reinterpret(data: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
     if from == to {
         return Ok(data.clone());
@@ -28,7 +28,7 @@ fn mask(element_type: ElementType) -> u8 {
     u8::MAX >> (u8::BITS - element_type.bits().clamp(1, 8))
 }
 
-/// The bytes that store elements of a byte each, one by one.
+/// Returns the bytes that store elements of one byte each, in order.
 fn stored_bytes(data: &Data) -> Outcome<Box<dyn Iterator<Item = u8> + '_>> {
     Ok(match data {
         Data::Pred(v) => Box::new(v.iter().map(|&x| u8::from(x))),

@@ -32,7 +32,7 @@ pub(super) fn device_id(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
 struct Joined {
     /// The operands of each, in the order of the group.
     operands: Vec<Vec<Value>>,
-    /// Which of them this device is.
+    /// The number of this device among them.
     me: usize,
 }
 
@@ -56,7 +56,7 @@ fn join_group(cx: &mut Cx<'_, '_>, devices: &[usize]) -> Outcome<Joined> {
     Ok(Joined { operands: cx.evaluator.trade(cx.id, operands, devices)?, me })
 }
 
-/// The shapes of a result of one array or a tuple of them.
+/// Returns the shapes of a result of one array or a tuple of them.
 fn shapes(shape: &Shape) -> Outcome<Vec<&ArrayShape>> {
     match shape {
         Shape::Tuple(elements) => elements.iter().map(static_array).collect(),
@@ -64,7 +64,7 @@ fn shapes(shape: &Shape) -> Outcome<Vec<&ArrayShape>> {
     }
 }
 
-/// One value as it is where the shape is one array, several as a tuple.
+/// Returns one value as it is if the shape is one array, several as a tuple.
 fn together(shape: &Shape, mut values: Vec<Value>) -> Value {
     match (shape, values.pop()) {
         (Shape::Tuple(_), last) => tuple(values.into_iter().chain(last)),
@@ -73,7 +73,7 @@ fn together(shape: &Shape, mut values: Vec<Value>) -> Value {
     }
 }
 
-/// A result for each operand, each made of that operand of all devices.
+/// Returns a result for each operand, each made of that operand of all devices.
 fn each_operand(
     cx: &mut Cx<'_, '_>,
     devices: &[usize],
@@ -116,7 +116,7 @@ pub(super) fn all_reduce(cx: &mut Cx<'_, '_>, attrs: &AllReduceAttrs) -> Outcome
     })
 }
 
-/// Its result is that of the whole op: nothing is left for the end.
+/// The start computes the result of the whole op: nothing is left for the end.
 pub(super) fn all_reduce_start(cx: &mut Cx<'_, '_>, attrs: &AllReduceAttrs) -> Outcome<Value> {
     all_reduce(cx, attrs)
 }
@@ -125,7 +125,7 @@ pub(super) fn all_reduce_done(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     cx.take(0)
 }
 
-/// The arrays of all devices, combined one after the other.
+/// Returns the arrays of all devices, combined one after the other.
 fn reduced(cx: &mut Cx<'_, '_>, combine: CompId, arrays: &[&Array]) -> Outcome<Value> {
     let (first, rest) = arrays.split_first().ok_or(Fault::Internal("a group has no devices"))?;
     let mut total = (*first).clone();
@@ -163,7 +163,7 @@ pub(super) fn reduce_scatter(cx: &mut Cx<'_, '_>, attrs: &ReduceScatterAttrs) ->
     })
 }
 
-/// The `n`th of the parts that a dim is cut into.
+/// Returns the `n`th of the parts that a dim is cut into.
 fn nth_part(
     cx: &Cx<'_, '_>,
     shape: &ArrayShape,
@@ -209,7 +209,7 @@ pub(super) fn all_to_all(cx: &mut Cx<'_, '_>, attrs: &AllToAllAttrs) -> Outcome<
     join(cx, shape, &parts, dim)
 }
 
-/// The value of the group's first device; zeros if a device is in no group.
+/// Returns the value of the group's first device; zeros if a device is in no group.
 pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &GroupAttrs) -> Outcome<Value> {
     let numbers = Numbers::of_channel(attrs.channel_id);
     let devices = group(&attrs.replica_groups, numbers, &cx.evaluator.device)?;
@@ -224,7 +224,7 @@ pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &GroupAttrs) -> Outcome<Valu
     })
 }
 
-/// Rows of the first dim go to the places that their sender says.
+/// Rows of the first dim go to the places that their sender names.
 ///
 /// Operands: input, output, then for each device of the group (or several in a
 /// row for each): where in the input its rows begin, how many they are, where
@@ -292,7 +292,7 @@ pub(super) fn permute_start(cx: &mut Cx<'_, '_>, attrs: &PermuteAttrs) -> Outcom
     start(cx, shape, |cx, result| permuted(cx, attrs, result))
 }
 
-/// The value of this device's source; zeros if it has none.
+/// Returns the value of this device's source; zeros if it has none.
 fn permuted(cx: &mut Cx<'_, '_>, attrs: &PermuteAttrs, shape: &Shape) -> Outcome<Value> {
     if !attrs.slice_sizes.is_empty() {
         return Err(unsupported("it works in place, by slices"));
@@ -307,7 +307,7 @@ fn permuted(cx: &mut Cx<'_, '_>, attrs: &PermuteAttrs, shape: &Shape) -> Outcome
     }
 }
 
-/// The result of a start: its operands, and the result, which is computed at once.
+/// Returns the result of a start: its operands, and the result, which is computed at once.
 fn start(
     cx: &mut Cx<'_, '_>,
     shape: &Shape,
@@ -321,7 +321,7 @@ fn start(
     started(cx, shape, [operands, result])
 }
 
-/// The result, which the start made.
+/// Returns the result, which the start made.
 pub(super) fn done(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     element(cx, 1)
 }

@@ -30,8 +30,8 @@ use crate::value::{Array, Value};
 pub(super) use super::ragged::ragged_dot;
 pub(super) use super::scaled::scaled_dot;
 
-/// An operand in the type in which products are summed, its dims in the order
-/// in which they are needed.
+/// Returns an operand in the type in which products are summed, its dims in the order in which
+/// they are needed.
 pub(super) fn arranged(
     cx: &Cx<'_, '_>,
     operand: &Array,
@@ -59,7 +59,7 @@ pub(super) fn arranged(
     Ok((converted, charge))
 }
 
-/// The type in which products of the first two types are summed for the third.
+/// Returns the type in which products of the first two types are summed for the third.
 pub(super) fn sum_type(numbers: Numbers, types: [ElementType; 3]) -> Outcome<ElementType> {
     let kind = |element_type: ElementType| match element_type.class() {
         NumberClass::Bool => 0,
@@ -87,8 +87,8 @@ pub(super) fn sum_type(numbers: Numbers, types: [ElementType; 3]) -> Outcome<Ele
     })
 }
 
-/// The kernel that converts to and from the type of sums; over a field, sums are
-/// the bits of elements.
+/// Returns the kernel that converts to and from the type of sums; over a field, sums are the
+/// bits of elements.
 fn sums_kernel(cx: &Cx<'_, '_>, from: ElementType, to: ElementType) -> Outcome<Kernel> {
     match (cx.evaluator.numbers(), from, to) {
         (Numbers::Field, ELEMENT, ElementType::U64) => Ok(map1(f64::to_bits)),
@@ -176,7 +176,7 @@ impl DotSizes {
         sides.into_iter().fold(1, usize::saturating_mul)
     }
 
-    /// The rows of the result that are a task: those of a batch, or a few.
+    /// Returns the rows of the result that are a task: those of a batch, or a few.
     fn rows_of_a_task(&self) -> usize {
         let whole = self.batches > 1 || self.products() < matmul::PRODUCTS_OF_A_THREAD;
         if whole { self.rows } else { self.rows.min(matmul::ROWS_OF_A_TASK) }
@@ -281,7 +281,7 @@ struct ConvPlan {
 }
 
 impl ConvPlan {
-    /// The plan, and the memory it takes.
+    /// Returns the plan, and the memory it takes.
     fn new(
         cx: &Cx<'_, '_>,
         input: &Array,
@@ -335,7 +335,7 @@ impl ConvPlan {
         Ok((plan, charges))
     }
 
-    /// Where a group of output features finds its part of the input.
+    /// Returns the offset of the input that a group of output features reads.
     fn group_start(&self, group: usize, strides: &[isize]) -> isize {
         let group = group.cast_signed();
         if self.batch_groups > 1 {
@@ -352,7 +352,7 @@ struct Convolve<'a> {
 }
 
 impl ConvPlan {
-    /// The products of all taps.
+    /// Returns the products of all taps.
     fn products(&self) -> Outcome<usize> {
         let columns = self.output_dims.last().map_or(0, |&d| extent(d));
         let rows = extent(self.output_dims[0]).saturating_mul(self.inner).saturating_mul(columns);

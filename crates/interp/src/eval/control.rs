@@ -57,7 +57,7 @@ pub(super) fn conditional(cx: &mut Cx<'_, '_>, attrs: &ConditionalAttrs) -> Outc
     cx.call(branches[branch], smallvec![argument])
 }
 
-/// How many elements a mapped computation runs over at once.
+/// The number of elements for which a mapped computation runs at once.
 const MAP_LANES: usize = 1024;
 
 pub(super) fn map(cx: &mut Cx<'_, '_>, attrs: &MapAttrs) -> Outcome<Value> {

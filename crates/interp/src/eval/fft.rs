@@ -14,9 +14,9 @@ use crate::value::Value;
 
 type Number = Complex<f64>;
 
-/// How many numbers the transform of a line needs beside the line, for each of
-/// the line's: tables of roots and scratch, of a line of prime length for two
-/// lines of more than twice that length.
+/// The numbers that the transform of a line needs besides the line, for each number of the
+/// line: tables of roots and scratch. A line of prime length needs two lines of more than twice
+/// its length.
 const TABLES: usize = 16;
 
 pub(super) fn fft(cx: &mut Cx<'_, '_>, attrs: &FftAttrs) -> Outcome<Value> {
@@ -61,10 +61,10 @@ struct Sizes {
     others: Vec<usize>,
     /// The length of the last.
     last: usize,
-    /// How many elements of it the operand and the result have.
+    /// The number of elements that the operand and the result have of it.
     stored: usize,
     yielded: usize,
-    /// How many lines along it there are.
+    /// The number of lines along it.
     lines: usize,
 }
 
@@ -90,9 +90,8 @@ impl Sizes {
         Ok(Self { lines: operand.len() / stored, others, last, stored, yielded })
     }
 
-    /// Counts the work, and reserves the numbers at most alive at one time:
-    /// the values before and after the last dim, what is kept of them, and the
-    /// tables for one length.
+    /// Counts the work, and reserves the most numbers alive at one time: the values before and
+    /// after the last dim, the kept part of them, and the tables for one length.
     fn charge(&self, cx: &Cx<'_, '_>) -> Outcome<Charge> {
         let elements = self.lines.saturating_mul(self.last);
         let longest = self.others.iter().copied().fold(self.last, usize::max);
@@ -106,8 +105,8 @@ impl Sizes {
     }
 }
 
-/// The second half of a real signal's spectrum: the first half mirrored. What
-/// must be real is taken to be.
+/// Returns the second half of a real signal's spectrum: the mirrored first half. Elements that
+/// must be real are taken as real.
 fn complete(values: &[Number], half: usize, last: usize) -> Vec<Number> {
     let mut full = Vec::with_capacity(values.len() / half * last);
     for line in values.chunks(half) {

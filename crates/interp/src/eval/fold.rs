@@ -1,11 +1,10 @@
 //! Folds by the usual reducers, of arrays and of lanes while a region computes
 //! them.
 //!
-//! The order in which a total takes its elements follows from the dims alone:
-//! the operand is cut along its outermost dim into chunks; within a chunk each
-//! total takes its elements in row-major order, a row that is reduced in runs
-//! ([`fold_row`]). If the outermost dim is reduced, every chunk has totals of its
-//! own, and they are joined in the order of the chunks.
+//! The order in which a total takes its elements follows from the dims alone. The operand is
+//! cut along its outermost dim into chunks; within a chunk each total takes its elements in
+//! row-major order, and a reduced row in runs ([`fold_row`]). If the outermost dim is reduced,
+//! every chunk has its own totals, and they are joined in the order of the chunks.
 
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ use crate::algebra::Numbers;
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::strides::{Level, Nest, dim_numbers, extent, row_major};
 
-/// Lanes that are worth a chunk with totals of its own.
+/// The least number of lanes for a chunk with totals of its own.
 const LANES_OF_A_CHUNK: usize = 1 << 16;
 /// Lanes for each total of a chunk, at least: totals take memory.
 const LANES_OF_A_TOTAL: usize = 8;
@@ -29,8 +28,8 @@ const LANES_OF_A_TASK: usize = 1 << 15;
 /// Totals that a part has at least: shorter runs cost more than they save.
 const LEAST_PART: usize = 64;
 
-/// The dims of a reduction's operand, with strides in the operand and, 0 where
-/// they are reduced, in the result.
+/// Returns the dims of a reduction's operand, with strides in the operand and, 0 where they are
+/// reduced, in the result.
 pub(super) fn reduced_levels(dims: &[i64], reduced: &[i64]) -> SmallVec<[Level<2>; 6]> {
     let reduced = dim_numbers(reduced);
     let is_kept = |dim: &usize| !reduced.contains(dim);
@@ -47,8 +46,8 @@ pub(super) fn reduced_levels(dims: &[i64], reduced: &[i64]) -> SmallVec<[Level<2
 /// The dims of a fold, and its chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoldShape {
-    /// As of [`reduced_levels`], without those of size 1 and those that go on
-    /// where the next ends.
+    /// The levels of [`reduced_levels`] without dims of size 1; levels that continue each other
+    /// are joined.
     levels: SmallVec<[Level<2>; 6]>,
     /// Elements of the operand.
     lanes: usize,
@@ -59,10 +58,10 @@ pub(crate) struct FoldShape {
 }
 
 impl FoldShape {
-    /// A reduction of an array of these dims to one of `len` elements.
+    /// Plans a reduction of an array with these dims to `len` elements.
     pub(super) fn new(dims: &[i64], reduced: &[i64], len: usize) -> Self {
         let levels = Nest::new(reduced_levels(dims, reduced)).levels();
-        // Of an array that exists, and so is the product.
+        // The array exists, so the product fits.
         let lanes = levels.iter().fold(1usize, |lanes, level| lanes.saturating_mul(level.size));
         let Level { size, strides: [step, to] } = levels[0];
         let least = match to {
@@ -74,9 +73,8 @@ impl FoldShape {
         Self { levels, lanes, len, chunk }
     }
 
-    /// The reduction that an instruction is, if one of the usual reducers
-    /// reduces an array by it, and cutting its operand into chunks gives work to
-    /// several threads.
+    /// Returns the fold of an instruction that reduces an array by one of the usual reducers,
+    /// if chunks of its operand give work to several threads.
     pub(crate) fn of(module: &Verified, id: InstId) -> Option<Self> {
         let Op::Reduce(attrs) = module.op(id) else { return None };
         let [operand, init] = *module.operands(id) else { return None };
@@ -113,7 +111,7 @@ impl FoldShape {
         self.lanes.div_ceil(self.chunk)
     }
 
-    /// How many totals there are while it is folded.
+    /// Returns the number of totals that exist during the fold.
     pub(crate) fn totals(&self) -> usize {
         match self.levels[0].strides {
             [_, 0] => self.len.saturating_mul(self.chunks().max(1)),
@@ -121,14 +119,14 @@ impl FoldShape {
         }
     }
 
-    /// Whether much is one chunk because it has many totals.
+    /// Checks whether a large operand is one chunk because it has many totals.
     fn is_lopsided(&self) -> bool {
         self.levels[0].strides[1] == 0 && self.chunk == self.lanes && self.lanes > LANES_OF_A_CHUNK
     }
 
-    /// How many lanes from a place in a chunk on may be folded at one time, so
-    /// that runs are whole, if they are to be at most `most`, a multiple of
-    /// [`RUN`], and the chunk has `left`.
+    /// Returns how many lanes from a place in a chunk on may be folded at one time, so that
+    /// runs are whole, if they are to be at most `most`, a multiple of [`RUN`], and the chunk
+    /// has `left`.
     pub(crate) fn block(&self, at: usize, left: usize, most: usize) -> usize {
         let Level { size: row, strides: [_, to] } = self.row();
         let whole = match to {
@@ -139,7 +137,7 @@ impl FoldShape {
         whole.min(left)
     }
 
-    /// The innermost dim of a chunk.
+    /// Returns the innermost dim of a chunk.
     fn row(&self) -> Level<2> {
         match self.levels.as_slice() {
             [only] => Level { size: only.size.min(self.chunk), ..*only },
@@ -156,16 +154,16 @@ pub(crate) trait Totals: Send {
 
 /// A reduction on its way.
 pub(crate) trait Fold: Send {
-    /// The totals of each chunk, in order.
+    /// Returns the totals of each chunk, in order.
     fn chunks(&mut self) -> Vec<Box<dyn Totals + '_>>;
-    /// The totals of parts of the outermost dim that is kept, if all is one
-    /// chunk, with what they take: runs of so many lanes, one from every so many.
+    /// Returns the totals of parts of the outermost kept dim, if all is one chunk. Each part
+    /// takes the lanes of its range at every index of the outermost dim.
     fn parts(&mut self) -> Vec<(Box<dyn Totals + '_>, Range<usize>)>;
-    /// The result, once everything is folded.
+    /// Returns the result, once everything is folded.
     fn finish(self: Box<Self>) -> Data;
 }
 
-/// Begins a reduction by one of the usual reducers; `None` if it is another.
+/// Begins a reduction by one of the usual reducers; `None` for another reducer.
 pub(crate) fn begin(
     module: &Verified,
     numbers: Numbers,
@@ -177,7 +175,7 @@ pub(crate) fn begin(
     monoid::visit(module, numbers, attrs.to_apply, element_type, Begin { init, shape }).transpose()
 }
 
-/// The bytes of a total, at most.
+/// Returns the bytes of a total, at most.
 pub(crate) fn accumulator_bytes(element_type: ElementType) -> usize {
     if element_type.is_complex() { 2 * size_of::<f64>() } else { size_of::<f64>() }
 }
@@ -251,7 +249,7 @@ impl<T: Native, M: Monoid<T>> Fold for Typed<T, M> {
     }
 }
 
-/// Where a chunk's next lane belongs.
+/// The place to which a chunk's next lane belongs.
 struct Cursor<'a, T: Native, M: Monoid<T>> {
     totals: &'a mut [M::Accumulator],
     /// Sizes and steps of the outer dims, with how often they were taken.

@@ -1,4 +1,4 @@
-//! `gather`, and what it shares with `scatter`: windows at computed places.
+//! Evaluates `gather`, and what it shares with `scatter`: windows at computed places.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::indexing::GatherAttrs;
@@ -11,8 +11,8 @@ use crate::limits::Charge;
 use crate::strides::{Level, Nest, dim_numbers, extent, place_many, row_major};
 use crate::value::{Array, Value};
 
-/// How indices choose windows of an operand, as `gather` and `scatter` say it
-/// in their own words.
+/// The rule by which indices choose windows of an operand, common to the attributes of `gather`
+/// and `scatter`.
 pub(super) struct Indexing<'a> {
     /// The operand's dims.
     pub(super) operand: &'a [i64],
@@ -65,7 +65,7 @@ struct WalkDims {
     window_dims: SmallVec<[usize; 6]>,
     /// For each entry of an index, the operand dim it indexes.
     map: SmallVec<[usize; 6]>,
-    /// The batching dims of the operand, each with that of the indices.
+    /// The batching dims of the operand, each with the paired dim of the indices.
     batching: SmallVec<[[usize; 2]; 6]>,
 }
 
@@ -104,8 +104,8 @@ impl WalkDims {
         Ok(Self { vector_dim, over, moved_over, window_dims, map, batching })
     }
 
-    /// The position of each window in the moved array, and its indices in the operand, one per
-    /// dim. There are `windows` of them in an operand of `rank` dims.
+    /// Returns the position of each window in the moved array, and its indices in the operand,
+    /// one per dim. There are `windows` of them in an operand of `rank` dims.
     fn starts(
         &self,
         indices: &Array,
@@ -139,8 +139,8 @@ impl WalkDims {
 }
 
 impl WindowPlaces {
-    /// The windows that `indices` choose; `moved` are the dims of the result of
-    /// a gather or the updates of a scatter.
+    /// Returns the windows that `indices` choose; `moved` are the dims of the result of a
+    /// gather or the updates of a scatter.
     pub(super) fn new(
         cx: &Cx<'_, '_>,
         indexing: &Indexing<'_>,
@@ -168,7 +168,7 @@ impl WindowPlaces {
         })
     }
 
-    /// The place in the operand where a window begins, moved so that it fits.
+    /// Returns the place in the operand where a window begins, moved so that it fits.
     fn clamped(&self, window: usize) -> isize {
         let start = &self.starts[window * self.rank..][..self.rank];
         let room = self.operand.iter().zip(&self.sizes).map(|(dim, size)| (dim - size).max(0));
@@ -176,7 +176,7 @@ impl WindowPlaces {
         at.zip(&self.strides).map(|(at, stride)| at as isize * stride).sum()
     }
 
-    /// The place in the operand where a window begins, if it is all inside.
+    /// Returns the place in the operand where a window begins, if it is all inside.
     pub(super) fn inside(&self, window: usize) -> Option<isize> {
         let start = &self.starts[window * self.rank..][..self.rank];
         let room = self.operand.iter().zip(&self.sizes).map(|(dim, size)| dim - size);
@@ -186,9 +186,8 @@ impl WindowPlaces {
     }
 }
 
-/// Reserves what is kept of every window: an index for each dim, where it
-/// begins in what is moved, and the pair of both beginnings that the caller
-/// makes of them; and the indices as numbers.
+/// Reserves the memory for every window: an index for each dim, its start in the moved array,
+/// the pair of both starts that the caller makes, and the indices as numbers.
 fn charge(cx: &Cx<'_, '_>, windows: usize, rank: usize, indices: usize) -> Outcome<Charge> {
     let each = rank.saturating_mul(size_of::<i64>()).saturating_add(3 * size_of::<isize>());
     let numbers = indices.saturating_mul(size_of::<i64>());
@@ -196,7 +195,7 @@ fn charge(cx: &Cx<'_, '_>, windows: usize, rank: usize, indices: usize) -> Outco
     cx.scratch(1, each.saturating_mul(windows).saturating_add(numbers))
 }
 
-/// The walk within a window, and its number of elements.
+/// Returns the walk within a window, and its number of elements.
 fn window_walk(
     indexing: &Indexing<'_>,
     window_dims: &[usize],

@@ -12,7 +12,7 @@ use crate::value::{Array, Value};
 pub(super) use super::gather::gather;
 pub(super) use super::scatter::scatter;
 
-/// Index elements as numbers; what does not fit is as large as possible.
+/// Returns index elements as numbers; a number that does not fit becomes the largest one.
 pub(super) fn index_values(array: &Array) -> Outcome<Vec<i64>> {
     fn wide<T: Copy + Into<i64>>(values: &[T]) -> Vec<i64> {
         values.iter().map(|&v| v.into()).collect()
@@ -39,7 +39,7 @@ pub(super) fn index_values(array: &Array) -> Outcome<Vec<i64>> {
     })
 }
 
-/// The start of a part of these sizes, moved so that the part fits.
+/// Returns the start of a part of these sizes, moved so that the part fits.
 fn clamped_start(
     cx: &Cx<'_, '_>,
     first_index: usize,
@@ -75,7 +75,7 @@ pub(super) fn dynamic_slice(cx: &mut Cx<'_, '_>, _attrs: &DynamicSliceAttrs) -> 
     result.with(data)
 }
 
-/// Changes the operand in place where nobody else needs it.
+/// Changes the operand in place if nothing else needs it.
 pub(super) fn dynamic_update_slice(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     let (operand, update) = (cx.array(0)?, cx.array(1)?);
     if operand.len() == 0 || update.len() == 0 {

@@ -40,7 +40,7 @@ fn as_f64(array: &Array) -> Outcome<Vec<f64>> {
     }
 }
 
-/// Wide elements as those of the result, or of one of the results.
+/// Converts wide elements to the type of the result, or of one of the results.
 pub(super) fn rounded(cx: &Cx<'_, '_>, result: usize, values: &Data) -> Outcome<Value> {
     let wide = match values {
         Data::C128(_) => ElementType::C128,
@@ -98,7 +98,7 @@ impl Norm {
         place / self.stride % self.features
     }
 
-    /// The sum of `f` of each element and its feature, for every feature.
+    /// Returns the sum of `f` of each element and its feature, for every feature.
     fn sums(&self, f: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.features];
         for place in 0..self.x.len() {

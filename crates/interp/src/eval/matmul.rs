@@ -96,10 +96,10 @@ pub(super) fn view<T: Product>(data: &Data) -> Outcome<&[T]> {
     data.as_slice().ok_or(WRONG_STORAGE)
 }
 
-/// How rows lie in their arrays.
+/// The layout of rows in their arrays.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
-    /// How many rows of `x` and of the sums there are.
+    /// The number of rows of `x` and of the sums.
     pub(super) count: usize,
     pub(super) x_stride: usize,
     pub(super) sum_stride: usize,
@@ -112,7 +112,7 @@ const ROWS: usize = 4;
 /// Columns of the sums that stay in the fastest memory.
 const COLUMNS: usize = 256;
 
-/// How many products make it worth to rearrange the factors for a library.
+/// The least number of products for which rearranging the factors for a library pays.
 const WORTH_A_LIBRARY: usize = 1 << 12;
 /// Rows that are multiplied at one time.
 pub(super) const ROWS_OF_A_TASK: usize = 64;
@@ -158,7 +158,7 @@ fn add_row<T: Product>(x: &[T], y: &[T], y_stride: usize, sums: &mut [T]) {
     }
 }
 
-/// Four rows at once, so that every row of `y` is read once for all of them.
+/// Adds four rows at once, so that every row of `y` is read once for all of them.
 fn add_rows<T: Product>(x: &[T], y: &[T], sums: &mut [T], rows: Rows, inner: usize, width: usize) {
     let stride = rows.sum_stride;
     let (a, rest) = sums.split_at_mut(stride);

@@ -20,8 +20,7 @@ use crate::value::Value;
 
 const OUT_OF_RANGE: Fault = Fault::Internal("an address is out of range");
 
-/// Elements go to memory as the one layout says and are read back as the other
-/// says.
+/// Writes elements to memory in one layout and reads them back in the other.
 pub(super) fn bitcast(cx: &Cx<'_, '_>, from: &ArrayShape, to: &ArrayShape) -> Outcome<Value> {
     check_packing(from, to)?;
     let allocation = cx.allocate_result()?;
@@ -47,13 +46,13 @@ fn check_packing(from: &ArrayShape, to: &ArrayShape) -> Outcome<()> {
 struct Memory {
     element_type: ElementType,
     data: Data,
-    /// Which of the elements are known.
+    /// For each element whether it is known.
     known: Vec<bool>,
     charges: Vec<Charge>,
 }
 
 impl Memory {
-    /// The buffer of an array of these elements.
+    /// Returns the buffer of an array of these elements.
     fn write(cx: &Cx<'_, '_>, shape: &ArrayShape, elements: &Data) -> Outcome<Self> {
         let element_type = shape.element_type;
         let places = Places::new(cx, shape)?;
@@ -78,14 +77,14 @@ impl Memory {
         spread(&mut self.data, values, places.list.iter().copied())
     }
 
-    /// The same bytes as elements of another type, known where all their bits
-    /// are.
+    /// Returns the same bytes as elements of another type, known where all their bits are.
     fn read_as(mut self, cx: &Cx<'_, '_>, to: ElementType) -> Outcome<Self> {
         let from = self.element_type;
         if from == to {
             return Ok(self);
         }
-        // As bytes, as elements, and whether each of at least 1 bit is known.
+        // Three bytes for each: as bytes, as elements, and whether each of at least 1 bit is
+        // known.
         let bytes = (from.bytes() as usize).saturating_mul(3);
         let bits = from.storage_bits() as usize;
         self.charges.push(cx.scratch(bytes.saturating_add(bits), self.data.len())?);
@@ -170,7 +169,7 @@ impl Places {
         Ok(Self { list, buffer, _charge: charge })
     }
 
-    /// The addresses of elements and explicit padding together.
+    /// Returns the addresses of elements and explicit padding together.
     fn padded(cx: &Cx<'_, '_>, shape: &ArrayShape, padding: &Padding) -> Outcome<Self> {
         let layout = shape.layout.clone().map(|layout| Layout { padding: None, ..layout });
         let dims = padding.dims.iter().copied();
@@ -178,7 +177,7 @@ impl Places {
     }
 }
 
-/// The explicit padding of a layout, and the element that it holds.
+/// Returns the explicit padding of a layout, and the element that it holds.
 fn known_padding(shape: &ArrayShape) -> Outcome<Option<(&Padding, Data)>> {
     let padding = shape.layout.as_ref().and_then(|layout| layout.padding.as_deref());
     let padding = padding.filter(|padding| &*padding.dims != shape.dims());
@@ -191,7 +190,7 @@ fn known_padding(shape: &ArrayShape) -> Outcome<Option<(&Padding, Data)>> {
     }
 }
 
-/// An element of padding; none where nothing may be assumed of it.
+/// Returns an element of padding; `None` if nothing may be assumed about it.
 fn padding_value(value: PaddingValue, element_type: ElementType) -> Outcome<Option<Data>> {
     let has_bounds = element_type.is_integer();
     let (number, from) = match value {
@@ -209,7 +208,7 @@ fn padding_value(value: PaddingValue, element_type: ElementType) -> Outcome<Opti
             let infinity = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
             (Data::F64(vec![infinity]), ElementType::F64)
         }
-        // Whether the least float is finite is not said.
+        // XLA does not specify whether the least float is finite.
         PaddingValue::Lowest
         | PaddingValue::Highest
         | PaddingValue::MinusInfinity
@@ -223,7 +222,7 @@ fn padding_value(value: PaddingValue, element_type: ElementType) -> Outcome<Opti
     Ok(Some(element))
 }
 
-/// The least integer of a type.
+/// Returns the least integer of a type.
 fn least(element_type: ElementType) -> i64 {
     match element_type.class() {
         NumberClass::Signed => i64::MIN >> 64u32.saturating_sub(element_type.bits()).min(63),
@@ -231,7 +230,7 @@ fn least(element_type: ElementType) -> i64 {
     }
 }
 
-/// The greatest integer of a type.
+/// Returns the greatest integer of a type.
 fn greatest(element_type: ElementType) -> u64 {
     let sign = u32::from(element_type.class() == NumberClass::Signed);
     let bits = element_type.bits().saturating_sub(sign);

@@ -52,7 +52,7 @@ pub(crate) type Operands = SmallVec<[Value; 4]>;
 pub(crate) struct Cx<'e, 'm> {
     pub(crate) evaluator: &'e mut Evaluator<'m>,
     pub(crate) id: InstId,
-    /// The shape of the result: as declared, or what it is at run time.
+    /// The shape of the result: as declared, or as known at run time.
     pub(crate) shape: &'e Shape,
     pub(crate) operands: Operands,
 }
@@ -84,34 +84,34 @@ impl<'e, 'm> Cx<'e, 'm> {
         self.evaluator.module
     }
 
-    /// An operand.
+    /// Returns an operand.
     pub(crate) fn operand(&self, index: usize) -> Outcome<&Value> {
         self.operands.get(index).ok_or(Fault::Internal("an operand is missing"))
     }
 
-    /// An operand, as an array.
+    /// Returns an operand, as an array.
     pub(crate) fn array(&self, index: usize) -> Outcome<&Array> {
         self.operand(index)?.array()
     }
 
-    /// An operand, given up by the frame: where this was its last use, it is
-    /// not shared any more.
+    /// Returns an operand, given up by the frame: where this was its last use, it is not shared
+    /// any more.
     pub(crate) fn take(&mut self, index: usize) -> Outcome<Value> {
         let slot = self.operands.get_mut(index).ok_or(Fault::Internal("an operand is missing"))?;
         Ok(std::mem::replace(slot, Value::Token))
     }
 
-    /// The result's shape.
+    /// Returns the result's shape.
     pub(crate) fn shape(&self) -> &'e Shape {
         self.shape
     }
 
-    /// The shape of a result that is an array of static dims.
+    /// Returns the shape of a result that is an array of static dims.
     pub(crate) fn array_shape(&self) -> Outcome<&'e ArrayShape> {
         static_array(self.shape())
     }
 
-    /// The shape of one element of a result that may be a tuple.
+    /// Returns the shape of one element of a result that may be a tuple.
     pub(crate) fn leaf_shape(&self, index: usize) -> Outcome<&'e ArrayShape> {
         match self.shape() {
             Shape::Tuple(elements) => {
@@ -139,8 +139,8 @@ impl<'e, 'm> Cx<'e, 'm> {
         Ok(allocation)
     }
 
-    /// The result, if it has no elements: nothing is to be computed then, and
-    /// sizes, whose product need not fit 64 bits beside a 0, are not multiplied.
+    /// Returns the result if it has no elements. Then there is nothing to compute, and sizes,
+    /// whose product may exceed 64 bits beside a 0, are not multiplied.
     pub(crate) fn empty_result(&self) -> Outcome<Option<Value>> {
         let allocation = self.allocate(self.array_shape()?)?;
         if allocation.len > 0 {
@@ -170,13 +170,13 @@ impl<'e, 'm> Cx<'e, 'm> {
         self.evaluator.run(computation, arguments)
     }
 
-    /// A computation of scalars, to be run over many of them.
+    /// Returns a computation of scalars, to be run over many of them.
     pub(crate) fn callee(&mut self, computation: CompId, lanes: usize) -> Outcome<Callee> {
         Callee::new(self.evaluator, computation, lanes)
     }
 }
 
-/// An array's shape whose dims are all static.
+/// Returns an array's shape whose dims are all static.
 pub(crate) fn static_array(shape: &Shape) -> Outcome<&ArrayShape> {
     match shape {
         Shape::Array(array) if array.is_static() && array.num_elements().is_some() => Ok(array),
@@ -184,7 +184,7 @@ pub(crate) fn static_array(shape: &Shape) -> Outcome<&ArrayShape> {
     }
 }
 
-/// The error for an unsupported part of an op.
+/// Returns the error for an unsupported part of an op.
 pub(crate) fn unsupported(what: impl Into<String>) -> Fault {
     Fault::Unsupported(what.into())
 }
@@ -198,12 +198,12 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// The array.
+    /// Returns the array.
     pub(crate) fn with(self, data: Data) -> Outcome<Value> {
         Ok(Value::Array(Array::new(self.element_type, self.dims, data, self.charge)?))
     }
 
-    /// The array, of typed elements.
+    /// Returns the array, of typed elements.
     pub(crate) fn of<T: Native>(self, values: Vec<T>) -> Outcome<Value> {
         self.with(T::wrap(values))
     }

@@ -1,8 +1,8 @@
 //! The usual reducers as typed folds, for reductions and windows.
 //!
-//! Sums and products of floats accumulate in `f64`, whatever their type, and
-//! are rounded once at the end. Types that are computed in wider ones are folded
-//! in those: [`Folded`] converts what is folded and what comes of it.
+//! Sums and products of floats of all types accumulate in `f64` and are rounded once at the
+//! end. Types that are computed in wider ones are folded in those: [`Folded`] converts the
+//! operands and the results.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use crate::limits::Charge;
 pub(super) trait Monoid<T: Native>: 'static {
     /// The accumulator.
     type Accumulator: Copy + Send + Sync;
-    /// Changes nothing it is joined with.
+    /// The element that changes nothing when it is joined.
     const IDENTITY: Self::Accumulator;
     fn lift(element: T) -> Self::Accumulator;
     fn join(a: Self::Accumulator, b: Self::Accumulator) -> Self::Accumulator;
@@ -36,7 +36,7 @@ pub(super) trait Visitor {
     fn visit<T: Native, M: Monoid<T>>(self) -> Self::Output;
 }
 
-/// Runs code for the monoid that a reducer is; `None` if it is none of ours.
+/// Runs code for the monoid of a reducer; `None` for other reducers.
 pub(super) fn visit<V: Visitor>(
     module: &Verified,
     numbers: Numbers,
@@ -68,7 +68,7 @@ pub(super) fn visit<V: Visitor>(
     }
 }
 
-/// Whether a reducer is one of ours.
+/// Checks whether a reducer is one of these monoids.
 pub(super) fn is_one(module: &Verified, reducer: CompId, element_type: ElementType) -> bool {
     struct Known;
     impl Visitor for Known {
@@ -78,8 +78,8 @@ pub(super) fn is_one(module: &Verified, reducer: CompId, element_type: ElementTy
     visit(module, Numbers::Floats, reducer, element_type, Known).is_some()
 }
 
-/// As [`visit`], for the commoner types only: floats, `s32` and `pred`. The
-/// others would add much code and little speed.
+/// Like [`visit`], for the common types only: floats, `s32` and `pred`. The others would add
+/// much code and little speed.
 pub(super) fn visit_common<V: Visitor>(
     module: &Verified,
     numbers: Numbers,
@@ -94,14 +94,14 @@ pub(super) fn visit_common<V: Visitor>(
     of_common(function, element_type, visitor)
 }
 
-/// Arrays as they are folded: those of narrow types in wider ones.
+/// Arrays in the types in which they are folded: narrow types are widened.
 pub(super) struct Folded<'a> {
     pub(super) data: Cow<'a, Data>,
     _charge: Option<Charge>,
 }
 
 impl<'a> Folded<'a> {
-    /// An operand.
+    /// Returns an operand.
     pub(super) fn operand(cx: &'a Cx<'_, '_>, index: usize) -> Outcome<Self> {
         let array = cx.array(index)?;
         let element_type = array.element_type();
@@ -113,7 +113,7 @@ impl<'a> Folded<'a> {
         Ok(Self { data: Cow::Owned(data), _charge: Some(charge) })
     }
 
-    /// The result of a fold, in the type of the elements.
+    /// Returns the result of a fold, in the type of the elements.
     pub(super) fn result(data: Data, element_type: ElementType) -> Outcome<Data> {
         if wide(element_type) == element_type {
             return Ok(data);
@@ -121,7 +121,7 @@ impl<'a> Folded<'a> {
         convert(&data, wide(element_type), element_type)
     }
 
-    /// The elements, which are of the type of what is folded.
+    /// Returns the elements, in the type of the fold.
     pub(super) fn slice<T: Native>(&self) -> Outcome<&[T]> {
         self.data.as_slice().ok_or(WRONG_STORAGE)
     }
@@ -149,7 +149,7 @@ fn of_common<V: Visitor>(
     }
 }
 
-/// The only function of a reducer, if its values are all of this type.
+/// Returns the function of a reducer with a single op, if all its values are of this type.
 fn function(
     module: &Verified,
     numbers: Numbers,
@@ -392,12 +392,12 @@ field_monoid! {
     FieldLeast field::INFINITY, minimum;
 }
 
-/// How many partial results a long row is folded into: enough for the machine
-/// to work on several at once. It is part of the fixed order of float sums.
+/// The number of partial results into which a long row is folded, so that the machine can work
+/// on several at once. It is part of the fixed order of float sums.
 const PARTS: usize = 8;
 
-/// The longest row that is folded at one time; of longer ones, each run of so
-/// many elements. It is part of the fixed order too.
+/// The longest row that is folded at one time; a longer row is folded in runs of this length.
+/// It is part of the fixed order too.
 pub(super) const RUN: usize = 2048;
 
 /// Folds a row: element `i` into part `i % 8`, then the parts in order.

@@ -1,5 +1,5 @@
-//! `ragged-dot`: a dot one of whose left dims falls into groups of lengths that
-//! are known at run time.
+//! Evaluates `ragged-dot`: a dot in which one of the left dims is divided into groups whose
+//! lengths are known at run time.
 //!
 //! | the ragged dim is | the right operand has | the result is |
 //! |---|---|---|
@@ -50,7 +50,7 @@ pub(super) fn ragged_dot(cx: &mut Cx<'_, '_>, attrs: &RaggedDotAttrs) -> Outcome
     result.with(data)
 }
 
-/// Which kind of dim is ragged.
+/// The kind of the ragged dim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Free,
@@ -69,8 +69,8 @@ struct Plan {
     left_order: DimNumbers,
     /// Group, batch, contracted, free.
     right_order: DimNumbers,
-    /// Dims of the left operand, each of which has groups of its own; those
-    /// before the ragged one among its kind.
+    /// The dims of the left operand that have groups of their own for each index: those before
+    /// the ragged dim in its kind.
     outer: DimNumbers,
     ragged: usize,
     /// Positions of the dims behind the ragged one among its kind.
@@ -120,7 +120,8 @@ impl Plan {
         sides.into_iter().fold(1, usize::saturating_mul)
     }
 
-    /// Which position of the dims of the ragged one's kind it is.
+    /// Returns the position along the dims outside the ragged dim's kind, and along the dims of
+    /// its kind.
     fn ragged_place(&self, batch: usize, row: usize, k: usize) -> (usize, usize) {
         match self.mode {
             Mode::Batch => (0, batch),
@@ -136,13 +137,12 @@ fn count(array: &Array, dims: &[usize]) -> usize {
     sizes.fold(1, usize::saturating_mul)
 }
 
-/// The group of each position of the ragged dim, for each position of the dims
-/// outside of it.
+/// The group of each position of the ragged dim, for each position of the dims outside it.
 struct Groups {
     count: usize,
     /// Positions of the ragged dim.
     size: usize,
-    /// Positions of the dims of the ragged one's kind that are outside of it.
+    /// The number of positions of the dims outside the ragged dim, within its kind.
     outer: usize,
     /// For each position of the outer dims, for each of the ragged one; past
     /// the last group it is the number of groups.
@@ -159,7 +159,7 @@ impl Groups {
         let own = if plan.mode == Mode::Batch { 1 } else { plan.batches };
         let size = count(left, &[plan.ragged]);
         let values = index_values(lengths)?;
-        // Lengths of rank 1 are those of every position of the outer dims.
+        // Lengths of rank 1 apply to every position of the outer dims.
         let shared = lengths.rank() == 1;
         if !shared && values.len() != all_outer.saturating_mul(groups) {
             return Err(unsupported(
@@ -176,7 +176,7 @@ impl Groups {
         Ok(Self { count: groups, size, outer: all_outer / own.max(1), of, _charge: charge })
     }
 
-    /// The group of a position of the dims of the ragged one's kind.
+    /// Returns the group of a position of the dims of the ragged one's kind.
     fn at(&self, batch: usize, place: usize, behind: usize) -> Option<usize> {
         let (outer, ragged) = (place / behind / self.size, place / behind % self.size);
         let at = (batch * self.outer + outer) * self.size + ragged;
@@ -184,8 +184,8 @@ impl Groups {
     }
 }
 
-/// The group of each position: the first whose end, the sum of the lengths so
-/// far, is past it.
+/// Returns the group of each position: the first whose end, the sum of the lengths so far, is
+/// past it.
 fn groups_of(lengths: &[i64], size: usize) -> impl Iterator<Item = usize> {
     let mut end: i64 = 0;
     let mut ends = Vec::with_capacity(lengths.len());

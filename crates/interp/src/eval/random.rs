@@ -1,10 +1,9 @@
 //! Random numbers.
 //!
-//! `rng-bit-generator` yields the bits that XLA's expansion of it yields. The
-//! numbers of `rng` are not specified: here they are those of a generator that
-//! begins anew with every evaluation, so that it gives the same results each
-//! time. `rng-get-and-update-state` counts from the number that XLA:CPU counts
-//! from, each instruction by itself.
+//! `rng-bit-generator` yields the same bits as XLA's expansion of it. The numbers of `rng` are
+//! not specified: here they come from a generator that starts anew with every evaluation, so
+//! that the results are reproducible. `rng-get-and-update-state` counts from the same number as
+//! XLA:CPU, each instruction by itself.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
@@ -36,7 +35,7 @@ impl Source {
         Self { draws: ChaCha8Rng::seed_from_u64(0), states: FxHashMap::default() }
     }
 
-    /// A number from 0 to 1, without 1.
+    /// Returns a number from 0 to 1, without 1.
     fn unit(&mut self) -> f64 {
         (self.draws.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -47,7 +46,7 @@ impl Source {
         radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
-    /// A number from 0 to `limit - 1`; the bias, of less than 2^-64, is left.
+    /// Returns a number from 0 to `limit - 1`; the bias, of less than 2^-64, is left.
     fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.draws.next_u64()) * u128::from(limit)) >> 64) as u64
     }
@@ -100,7 +99,7 @@ fn converted(data: &Data, from: ElementType, to: ElementType) -> Outcome<Data> {
     Ok(out)
 }
 
-/// A scalar operand.
+/// Returns a scalar operand.
 fn real(cx: &Cx<'_, '_>, operand: usize) -> Outcome<f64> {
     match widened(cx.array(operand)?, ElementType::F64)? {
         Data::F64(values) => values.first().copied().ok_or(WRONG_STORAGE),
@@ -150,7 +149,7 @@ fn state_words(state: &Array) -> Outcome<&[u64]> {
     state.slice::<u64>()
 }
 
-/// The new state and the bits of an array.
+/// Returns the new state and the bits of an array.
 fn bits(
     cx: &Cx<'_, '_>,
     shape: &ArrayShape,
@@ -183,7 +182,7 @@ fn bits(
     Ok((state, result.with(reinterpret(&data, from, element_type)?)?))
 }
 
-/// The state of 128 bits, the lower half first, before it advances.
+/// Returns the state of 128 bits, the lower half first, before it advances.
 pub(super) fn rng_state(cx: &mut Cx<'_, '_>, attrs: &RngStateAttrs) -> Outcome<Value> {
     let state = cx.evaluator.random.states.entry(cx.id).or_insert(FIRST_STATE);
     let now = *state;

@@ -1,8 +1,8 @@
 //! The two counter-based generators of `rng-bit-generator`: Salmon et al.,
 //! "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 //!
-//! How XLA lays their words out in an array is part of what is specified here:
-//! every word is a function of the state and of its index.
+//! The layout of their words in an array is part of XLA's specification: every word is a
+//! function of the state and of its index.
 
 use tilewright_ir::Dims;
 
@@ -14,11 +14,11 @@ use crate::strides::extent;
 pub(super) trait Generator {
     fn word32(&self, index: usize) -> u32;
     fn word64(&self, index: usize) -> u64;
-    /// The state after `count` words.
+    /// Returns the state after `count` words.
     fn next_state(&self, count: usize, wide: bool) -> Vec<u64>;
 }
 
-/// The lower and the upper half.
+/// Returns the lower and the upper half.
 fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
@@ -40,8 +40,8 @@ pub(super) struct ThreeFry {
 }
 
 impl ThreeFry {
-    /// For an array of these dims. It is split along the first even dim or, if
-    /// there is none, along the first of the largest ones.
+    /// Creates the generator for an array of these dims. It is split along the first even dim
+    /// or, if there is none, along the first of the largest ones.
     pub(super) fn new(state: &[u64], dims: &[i64]) -> Outcome<Self> {
         let &[key, counter] = state else {
             return Err(unsupported("ThreeFry's state is u64[2]: key and counter"));

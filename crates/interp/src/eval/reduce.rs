@@ -69,7 +69,7 @@ impl Walk {
     }
 }
 
-/// Reduces by one of the usual reducers; `None` if it is another.
+/// Reduces by one of the usual reducers; `None` for another reducer.
 fn fold_monoid(cx: &Cx<'_, '_>, attrs: &ReduceAttrs, result: &Allocation) -> Outcome<Option<Data>> {
     let (operand, element_type) = (cx.array(0)?, result.element_type);
     if operand.element_type() != element_type {
@@ -85,7 +85,7 @@ fn fold_monoid(cx: &Cx<'_, '_>, attrs: &ReduceAttrs, result: &Allocation) -> Out
     Folded::result(fold.finish(), element_type).map(Some)
 }
 
-/// How many results a computation accumulates at once.
+/// The number of results that a computation accumulates at once.
 const LANES: usize = 512;
 
 /// Reduces by any computation, one element after the other in row-major order,

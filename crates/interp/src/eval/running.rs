@@ -19,8 +19,8 @@ struct Running {
     /// Totals along the dim.
     results: usize,
     inner: usize,
-    /// How many elements the first total takes, less than none if it is so many
-    /// totals until one takes any.
+    /// The number of elements that the first total takes; it is negative if this many totals
+    /// pass before one takes an element.
     first: i64,
     /// Whether totals run from the end.
     from_end: bool,
@@ -59,14 +59,14 @@ impl Running {
         })
     }
 
-    /// How many elements the `n`th total takes.
+    /// Returns how many elements the `n`th total takes.
     fn taken(self, n: usize) -> usize {
         let more = i64::try_from(n).unwrap_or(i64::MAX);
         extent(self.first.saturating_add(more)).min(self.length)
     }
 }
 
-/// Running totals by one of the commoner reducers; `None` for other computations.
+/// Computes running totals by one of the common reducers; `None` for other computations.
 pub(super) fn running_totals(
     cx: &Cx<'_, '_>,
     reducer: CompId,

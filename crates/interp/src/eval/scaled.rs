@@ -1,5 +1,4 @@
-//! `scaled-dot`: a dot of operands in small floats, each block of which has a
-//! scale.
+//! Evaluates `scaled-dot`: a dot of operands in small floats, in which each block has a scale.
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::contract::DotAttrs;
@@ -25,7 +24,7 @@ pub(super) fn scaled_dot(cx: &mut Cx<'_, '_>, attrs: &DotAttrs) -> Outcome<Value
     dot(cx, attrs)
 }
 
-/// An operand in `f64`, every element times the scale of its block.
+/// Returns an operand in `f64`, every element times the scale of its block.
 fn scaled(cx: &Cx<'_, '_>, operand: usize, scales: usize) -> Outcome<Value> {
     let (operand, scales) = (cx.array(operand)?, cx.array(scales)?);
     cx.spend(operand.len())?;
@@ -34,7 +33,7 @@ fn scaled(cx: &Cx<'_, '_>, operand: usize, scales: usize) -> Outcome<Value> {
     let Data::F64(mut values) = widened(operand, ElementType::F64)? else {
         return Err(WRONG_STORAGE);
     };
-    // XLA takes a scalar for no scales at all, whatever its value.
+    // XLA ignores a scalar scale, regardless of its value.
     if scales.rank() != 0 && operand.len() > 0 {
         let _scales = cx.scratch(size_of::<f64>(), scales.len())?;
         scale(&mut values, operand, scales)?;

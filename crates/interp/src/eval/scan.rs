@@ -58,8 +58,8 @@ pub(super) fn scan(cx: &mut Cx<'_, '_>, attrs: &ScanAttrs) -> Outcome<Value> {
     }
 }
 
-/// How many steps there are: the size of the dim, in the arrays or, without
-/// any, in the results.
+/// Returns the number of steps: the size of the dim, in the arrays or, without any, in the
+/// results.
 fn length(cx: &Cx<'_, '_>, arrays: &[&Array], results: usize, dim: usize) -> Outcome<usize> {
     let mut sizes = arrays.iter().map(|array| array.dims().get(dim).copied());
     let size = match sizes.next() {
@@ -74,7 +74,7 @@ fn length(cx: &Cx<'_, '_>, arrays: &[&Array], results: usize, dim: usize) -> Out
     Ok(extent(size))
 }
 
-/// An array at one index of a dim, without it.
+/// Returns an array at one index of a dim, without it.
 fn slice(cx: &Cx<'_, '_>, array: &Array, dim: usize, at: usize) -> Outcome<Value> {
     let dims = with_dim(array.dims(), dim);
     let shape = ArrayShape::new(array.element_type(), dims.iter().copied());
@@ -84,7 +84,7 @@ fn slice(cx: &Cx<'_, '_>, array: &Array, dim: usize, at: usize) -> Outcome<Value
     slab.reshaped(&dims).map(Value::Array)
 }
 
-/// Dims with one of them of size 1.
+/// Returns the dims with one of them set to size 1.
 fn with_dim(dims: &[i64], dim: usize) -> Vec<i64> {
     let mut dims = dims.to_vec();
     if let Some(size) = dims.get_mut(dim) {
@@ -93,7 +93,7 @@ fn with_dim(dims: &[i64], dim: usize) -> Vec<i64> {
     dims
 }
 
-/// The values that a computation yields, one or a tuple of them.
+/// Returns the values that a computation yields, one or a tuple of them.
 fn pieces(value: Value) -> Vec<Value> {
     match value {
         Value::Tuple(elements) => {

@@ -92,7 +92,7 @@ impl Places {
     }
 }
 
-/// Whether a computation yields the update as it is.
+/// Checks whether a computation yields the update unchanged.
 fn replaces(cx: &Cx<'_, '_>, computation: CompId) -> bool {
     let root = cx.module().computation(computation).root();
     root.is_some_and(|root| matches!(cx.module().op(root), Op::Parameter(p) if p.number == 1))
@@ -154,8 +154,8 @@ impl Visitor for Fold<'_> {
     }
 }
 
-/// By any computation, window after window; the elements of one window are
-/// different elements of the operand.
+/// Combines by any computation, window after window; the elements of one window are different
+/// elements of the operand.
 fn combine(
     cx: &mut Cx<'_, '_>,
     reducer: CompId,

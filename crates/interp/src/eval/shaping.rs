@@ -63,7 +63,7 @@ pub(super) fn bitcast_convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     allocation.with(data)
 }
 
-/// A result whose dims have these strides in the operand.
+/// Returns a result whose dims have these strides in the operand.
 fn strided(
     cx: &Cx<'_, '_>,
     start: isize,
@@ -133,7 +133,7 @@ pub(super) fn slice(cx: &mut Cx<'_, '_>, attrs: &SliceAttrs) -> Outcome<Value> {
     strided(cx, start, steps)
 }
 
-/// How many numbers of `iota` are made at a time.
+/// The number of elements of `iota` made at a time.
 const COUNTS: usize = 1024;
 
 /// `0, 1, 2 ...` in the result's type, repeated over the other dims.
@@ -205,8 +205,8 @@ pub(super) fn join(
     allocation.with(data)
 }
 
-/// The part of an array from `start` on along a dim, in an array of this
-/// shape, which has the same sizes in all other dims.
+/// Returns the part of an array from `start` on along a dim, in an array of this shape, which
+/// has the same sizes in all other dims.
 pub(super) fn part(
     cx: &Cx<'_, '_>,
     shape: &ArrayShape,
@@ -230,7 +230,7 @@ pub(super) fn part(
     allocation.with(out)
 }
 
-/// Negative padding cuts off; what lies outside the result is not copied.
+/// Pads an array. Negative padding cuts off; elements outside the result are not copied.
 pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
     if let Some(empty) = cx.empty_result()? {
         return Ok(empty);
@@ -252,7 +252,7 @@ pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
         let end = (i128::from(room) - low).max(0).unsigned_abs().div_ceil(step.unsigned_abs());
         let end = end.cast_signed().min(i128::from(size));
         let count = usize::try_from(end - first).unwrap_or(0);
-        // Where nothing is copied, starts and steps do not matter.
+        // If nothing is copied, starts and steps do not matter.
         let narrow = |value: i128| if count == 0 { 0 } else { value as isize };
         start[0] += to[dim] * narrow(low + first * step);
         start[1] += from[dim] * narrow(first);
@@ -263,7 +263,7 @@ pub(super) fn pad(cx: &mut Cx<'_, '_>, attrs: &PadAttrs) -> Outcome<Value> {
     allocation.with(out)
 }
 
-/// The size that the operand has, whatever its bound.
+/// Returns the actual size of the operand, not its bound.
 pub(super) fn get_dimension_size(
     cx: &mut Cx<'_, '_>,
     attrs: &GetDimensionSizeAttrs,

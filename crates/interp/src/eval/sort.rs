@@ -108,8 +108,8 @@ impl Sorter {
     }
 }
 
-/// Which operand a comparator looks at, whether it sorts upwards, and whether
-/// in total order, if all it does is one strict comparison.
+/// Returns the operand that a comparator looks at, whether it sorts upwards, and whether in
+/// total order, if it does a single strict comparison.
 fn single_comparison(cx: &Cx<'_, '_>, comparator: CompId) -> Option<(usize, bool, bool)> {
     let module = cx.module();
     let callee = module.computation(comparator);
@@ -130,8 +130,8 @@ fn single_comparison(cx: &Cx<'_, '_>, comparator: CompId) -> Option<(usize, bool
     Some((operand, ascending, attrs.order == Some(CompareOrder::TotalOrder)))
 }
 
-/// Sorts stably. Whatever `is_before` says, it ends and keeps every item; a
-/// comparator that contradicts itself only leaves them in some order.
+/// Sorts stably. For any `is_before`, it ends and keeps every item; a comparator that
+/// contradicts itself only leaves them in some order.
 fn merge_sort(
     mut items: Vec<usize>,
     mut is_before: impl FnMut(usize, usize) -> Outcome<bool>,

@@ -1,8 +1,8 @@
 //! Windows, tap by tap: for each element of the window, which outputs it
 //! contributes to and which inputs it then reads.
 //!
-//! Along one dim both are arithmetic progressions, whatever strides, dilations
-//! and padding there are; that makes every tap a strided loop over arrays.
+//! Along one dim both are arithmetic progressions, with any strides, dilations and padding, so
+//! every tap is a strided loop over arrays.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::strides::{Level, extent};
 /// inside the input (and not in a hole of a dilated one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tap {
-    /// Which element of the kernel it is, reversal considered.
+    /// The number of the element of the kernel, after a reversal.
     pub(super) number: usize,
     /// The first output.
     pub(super) output: usize,
@@ -29,7 +29,7 @@ pub(super) struct Tap {
 }
 
 impl Tap {
-    /// The dim's part of a walk over arrays of these strides.
+    /// Returns the dim's part of a walk over arrays of these strides.
     pub(super) fn level(&self, output: isize, input: isize) -> Level<2> {
         let strides =
             [output * self.output_step.cast_signed(), input * self.input_step.cast_signed()];
@@ -40,8 +40,8 @@ impl Tap {
 /// The taps of one dim.
 pub(super) type Taps = Vec<Tap>;
 
-/// The taps of one dim that reach the input at all, in the window's order, and
-/// the memory they take.
+/// Returns the taps of one dim that reach the input, in the window's order, and the memory they
+/// take.
 pub(super) fn taps(
     cx: &Cx<'_, '_>,
     window: &WindowDim,
@@ -59,7 +59,7 @@ pub(super) fn taps(
     Ok((list, charge))
 }
 
-/// The numbers of the taps that may reach the input.
+/// Returns the numbers of the taps that may reach the input.
 fn reaching(window: &WindowDim, input: i64, output: i64) -> Range<i64> {
     if input == 0 || output == 0 {
         return 0..0;
@@ -90,7 +90,7 @@ fn tap(window: &WindowDim, number: i64, input: i64, output: i64) -> Option<Tap> 
     let first = div_ceil(-offset, stride).max(0);
     let last = (i128::from(input - 1) * dilation - offset).div_euclid(stride);
     let last = last.min(i128::from(output - 1));
-    // Every so many outputs, one does not fall into a hole.
+    // One output in every `step` does not fall into a hole.
     let step = dilation / gcd(stride, dilation);
     let candidates = first..=last.min(first + step - 1);
     let first = candidates.into_iter().find(|o| (o * stride + offset).rem_euclid(dilation) == 0)?;
@@ -141,7 +141,7 @@ pub(super) fn walk_taps(dims: &[Taps], mut f: impl FnMut(&[Tap]) -> Outcome<()>)
 mod tests {
     use super::*;
 
-    /// The pairs of output and input that a tap joins, the long way.
+    /// Returns the pairs of output and input that a tap joins, the long way.
     fn pairs(window: &WindowDim, number: i64, input: i64, output: i64) -> Vec<(i64, i64)> {
         let mut pairs = Vec::new();
         for o in 0..output {

@@ -14,10 +14,10 @@ use crate::dynamic::{admits, admits_dims, shape_of};
 use crate::error::{Fault, Outcome};
 use crate::value::Value;
 
-/// The frontend attribute that says who sends to whom.
+/// The frontend attribute that lists who sends to whom.
 const PAIRS: &str = "_xla_send_recv_source_target_pairs";
 
-/// The host's infeed data, in the requested shape, and a token.
+/// Returns the host's infeed data, in the requested shape, and a token.
 pub(super) fn infeed(cx: &mut Cx<'_, '_>, _attrs: &InfeedAttrs) -> Outcome<Value> {
     let [data, _token] = cx.shape().as_tuple().unwrap_or_default() else {
         return Err(Fault::Internal("an infeed yields data and a token"));
@@ -105,7 +105,7 @@ pub(super) fn recv(cx: &mut Cx<'_, '_>, attrs: &TransferAttrs) -> Outcome<Value>
     started(cx, buffer, number)
 }
 
-/// The data sent; zeros without a sender.
+/// Returns the data sent; zeros without a sender.
 pub(super) fn recv_done(cx: &mut Cx<'_, '_>, _attrs: &TransferAttrs) -> Outcome<Value> {
     let buffer = element(cx, 0)?;
     let number = element(cx, 1)?;
@@ -140,7 +140,7 @@ fn check_sent(cx: &Cx<'_, '_>, sent: &Value) -> Outcome<()> {
     Err(unsupported(format!("it receives {wanted}, but what was sent is {sent}")))
 }
 
-/// The data, a number and a token.
+/// Returns the data, a number and a token.
 fn started(cx: &Cx<'_, '_>, data: Value, number: u32) -> Outcome<Value> {
     let shape = cx.shape().as_tuple().and_then(|elements| elements.get(1));
     let shape = shape.ok_or(Fault::Internal("it yields data, a number and a token"))?;
@@ -155,8 +155,8 @@ fn channel(attrs: &TransferAttrs) -> Outcome<i64> {
     attrs.channel_id.ok_or(unsupported("it has no channel_id"))
 }
 
-/// With whom this device deals over the channel of an instruction: itself,
-/// where it is the only one.
+/// Returns the devices with which this device communicates over the channel of an instruction;
+/// a single device communicates with itself.
 fn peers(cx: &Cx<'_, '_>) -> Outcome<Peers> {
     let Some(pairs) = pairs(cx, cx.id)? else {
         let device = &cx.evaluator.device;

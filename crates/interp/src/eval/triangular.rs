@@ -125,7 +125,7 @@ impl System<'_> {
         matches!(self.attrs.transpose_a, Some(TransposeA::Transpose | TransposeA::Adjoint))
     }
 
-    /// An element of the matrix that multiplies a column of unknowns.
+    /// Returns an element of the matrix that multiplies a column of unknowns.
     fn element(&self, a: &[Number], i: usize, j: usize) -> Number {
         let transposed = self.is_transposed();
         let (i, j) = if transposed == self.attrs.left_side { (j, i) } else { (i, j) };

@@ -33,7 +33,7 @@ struct Windows {
 
 impl Windows {
     fn new(cx: &Cx<'_, '_>, window: &[WindowDim], array: &[i64], outer: &[i64]) -> Outcome<Self> {
-        // Where there is nothing, windows may have any size.
+        // Without elements, windows may have any size.
         let nothing = array.contains(&0) || outer.contains(&0);
         let (mut all, mut charges) = (Vec::new(), Vec::new());
         for (window, (&size, &positions)) in window.iter().zip(array.iter().zip(outer)) {
@@ -63,8 +63,7 @@ impl Windows {
         })
     }
 
-    /// As [`Windows::walk`], with the places of window positions and elements
-    /// in pairs.
+    /// Like [`Windows::walk`], with the places of window positions and elements in pairs.
     fn walk_pairs(&self, mut f: impl FnMut(&[(usize, usize)]) -> Outcome<()>) -> Outcome<()> {
         let mut pairs = Vec::new();
         self.walk(|nest, start| {
@@ -173,7 +172,7 @@ impl Visitor for Fold<'_> {
     }
 }
 
-/// How many window positions a computation works on at once.
+/// The number of window positions on which a computation works at once.
 const LANES: usize = 512;
 
 fn fold_general(
@@ -241,7 +240,7 @@ pub(super) fn select_and_scatter(
 /// A window without elements chooses none.
 const NONE: usize = usize::MAX;
 
-/// The place of each window's chosen element: the first, unless a later one is
+/// Returns the place of each window's chosen element: the first, unless a later one is
 /// preferred.
 fn select(cx: &mut Cx<'_, '_>, select: CompId, windows: &Windows) -> Outcome<Vec<usize>> {
     let mut chosen = vec![NONE; cx.array(1)?.len()];

@@ -1,10 +1,10 @@
-//! How much memory an evaluation needs at least, known before it begins.
+//! Computes a lower bound of an evaluation's memory before it begins.
 //!
-//! The plans of computations are walked without values: each result is the arrays that it
-//! is made of, and an array counts from the step that makes it to the last use of a value
-//! that has it. What a step needs on the way is left out, and so is what cannot be told
-//! without values: dynamic shapes, and turns of a loop after the first. What is counted
-//! is in use at one time in every evaluation in which loops take a turn.
+//! The plans of computations are walked without values. Each result is the list of its arrays,
+//! and an array counts from the step that makes it to the last use of a value that contains it.
+//! Working memory within a step does not count, and neither does memory that depends on values:
+//! dynamic shapes, and turns of a loop after the first. The counted memory is in use at one
+//! time in every evaluation in which loops take a turn.
 
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ pub(super) fn check(evaluator: &mut Evaluator<'_>, entry: CompId) -> Outcome<()>
 #[derive(Clone, Copy)]
 struct Most {
     live: u64,
-    /// The bytes of what was made last.
+    /// The bytes of the latest result.
     made: u64,
     /// The instruction that made it.
     id: InstId,
@@ -53,7 +53,7 @@ struct Most {
 /// An array, while it is walked.
 struct Counted {
     bytes: u64,
-    /// How many values have it.
+    /// The number of values that contain it.
     holders: usize,
 }
 
@@ -81,8 +81,8 @@ impl<'e, 'm> Walk<'e, 'm> {
         Ok(self.most)
     }
 
-    /// The bytes of all results of the module: no more than this is alive, as no
-    /// computation calls itself.
+    /// Returns the bytes of all results of the module. No more than these are alive at once,
+    /// because no computation calls itself.
     fn total(&self) -> u64 {
         let module = self.evaluator.module;
         let all = module.computations().iter().flat_map(|&id| module.instructions(id));
@@ -90,8 +90,8 @@ impl<'e, 'm> Walk<'e, 'm> {
         leaves.map(|leaf| self.bytes(leaf)).fold(0, u64::saturating_add)
     }
 
-    /// The result of a computation, which holds its arguments until their last use; its
-    /// caller needs some arrays no more.
+    /// Returns the result of a computation, which holds its arguments until their last use. The
+    /// caller no longer needs the arrays in `freed`.
     fn computation(
         &mut self,
         id: CompId,
@@ -175,8 +175,8 @@ impl<'e, 'm> Walk<'e, 'm> {
         Ok(())
     }
 
-    /// The arrays of an instruction's result. A computation that it calls takes over what is
-    /// `freed`.
+    /// Returns the arrays of an instruction's result. A called computation takes over the
+    /// arrays in `freed`.
     fn instruction(
         &mut self,
         id: InstId,
@@ -217,7 +217,7 @@ impl<'e, 'm> Walk<'e, 'm> {
         leaves.into_iter().map(|leaf| self.array(self.bytes(leaf))).collect()
     }
 
-    /// Arrays of which nothing is known.
+    /// Returns unknown arrays.
     fn unknown(&mut self, id: InstId) -> Leaves {
         let count = self.evaluator.module.shape(id).leaves().len();
         (0..count).map(|_| self.array(0)).collect()
@@ -228,7 +228,8 @@ impl<'e, 'm> Walk<'e, 'm> {
         self.arrays.len() - 1
     }
 
-    /// The bytes of an array; 0 where they are known only at run time, and of anything else.
+    /// Returns the bytes of an array; 0 if they are known only at run time, and 0 for other
+    /// values.
     fn bytes(&self, shape: &Shape) -> u64 {
         let Some(array) = shape.as_array().filter(|array| array.is_static()) else { return 0 };
         let count = array.num_elements().and_then(|count| usize::try_from(count).ok());
@@ -256,7 +257,7 @@ impl<'e, 'm> Walk<'e, 'm> {
     }
 }
 
-/// The arrays of an element of a tuple.
+/// Returns the arrays of an element of a tuple.
 fn element(tuple: &Shape, index: i64, leaves: &[Buffer]) -> Leaves {
     let Shape::Tuple(elements) = tuple else { return Leaves::new() };
     let Ok(index) = usize::try_from(index) else { return Leaves::new() };
@@ -265,7 +266,7 @@ fn element(tuple: &Shape, index: i64, leaves: &[Buffer]) -> Leaves {
     leaves.iter().skip(before).take(count).copied().collect()
 }
 
-/// Whether a result may be the operand under another name.
+/// Checks whether a result may be the operand under another name.
 fn may_share(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -284,9 +285,9 @@ fn may_share(opcode: Opcode) -> bool {
     )
 }
 
-/// Whether results are arrays of their own.
+/// Checks whether results are arrays of their own.
 fn makes_arrays(opcode: Opcode) -> bool {
-    // A choice by a single truth value may be one of its operands.
+    // A choice by a single truth value may return one of its operands.
     let chooses = matches!(opcode, Opcode::Select | Opcode::Clamp);
     opcode.is_elementwise() && !chooses
         || matches!(
@@ -314,7 +315,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::value::Value;
 
-    /// The bytes that are foreseen, and those that were in use at one time.
+    /// Returns the foreseen bytes, and the bytes that were in use at one time.
     fn foreseen_and_used(text: &str) -> (u64, u64) {
         let module = tilewright_text::parse_and_verify(text).map_err(|e| format!("{e:?}")).unwrap();
         let entry = module.entry().unwrap();

@@ -70,7 +70,7 @@ impl Header {
     }
 }
 
-/// As `read_exact`, calling a premature end what it is.
+/// Like `read_exact`, but reports a premature end as one.
 fn read_exactly(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<()> {
     reader.read_exact(buffer).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => malformed("the file ends within it"),

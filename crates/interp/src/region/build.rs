@@ -10,7 +10,7 @@ use crate::eval::elementwise::kernel;
 use crate::eval::fold::FoldShape;
 
 impl Region {
-    /// The kernels of some instructions, of which `needed` are wanted outside.
+    /// Builds the kernels of some instructions; the values of `needed` are used outside.
     pub(crate) fn new(
         module: &Verified,
         members: &[InstId],
@@ -85,8 +85,8 @@ impl Region {
         self
     }
 
-    /// Outputs that may be written where an input lies: each block of it is read
-    /// before that of the output is written.
+    /// Returns the outputs that may overwrite an input: each block of the input is read before
+    /// the block of the output is written.
     fn in_place(&self) -> Vec<(usize, usize)> {
         let mut read: Vec<(usize, ElementType)> = Vec::new();
         let mut pairs = Vec::new();
@@ -123,7 +123,7 @@ impl Builder<'_> {
         self.region.registers.len() - 1
     }
 
-    /// The register with the value of a member.
+    /// Returns the register with the value of a member.
     fn member(&mut self, id: InstId) -> Option<usize> {
         let operands = self.module.operands(id);
         match role(self.module, id)? {
@@ -150,7 +150,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The register with the lanes of an operand: of a member, or from outside.
+    /// Returns the register with the lanes of an operand: of a member, or from outside.
     fn lanes(&mut self, operand: InstId) -> Option<usize> {
         if let Some(&register) = self.register_of.get(&operand) {
             return Some(register);

@@ -1,12 +1,11 @@
 //! Chains of elementwise ops, run a block of lanes at a time.
 //!
-//! The *lanes* of arrays are their elements in row-major order. Elementwise ops
-//! on as many lanes each form a region: a list of kernels over registers of one
-//! block, so that what one op hands the next stays in the fastest memory, and
-//! only what others need is written to arrays. What is only reduced is folded
-//! block by block, and is never there as a whole. Reshapes within a region change
-//! nothing, broadcasts into it are read where they lie. Blocks do not depend on
-//! each other: any number of threads computes the same.
+//! The *lanes* of arrays are their elements in row-major order. Elementwise ops with equally
+//! many lanes form a region: a list of kernels over registers of one block. Intermediate values
+//! stay in the fastest memory, and only values needed outside are written to arrays. A value
+//! that is only reduced is folded block by block and never exists as a whole. Reshapes within a
+//! region change nothing, and broadcasts into it are read in place. Blocks do not depend on
+//! each other, so any number of threads computes the same.
 
 mod build;
 mod parts;
@@ -43,7 +42,7 @@ pub(crate) struct Region {
     registers: Vec<ElementType>,
     /// The values that are written.
     pub(crate) outputs: Vec<Output>,
-    /// Inputs, each with an output that may be written where it lies.
+    /// Inputs, each with an output that may overwrite it.
     pub(crate) in_place: Vec<(usize, usize)>,
     /// The values that are reduced.
     pub(crate) folds: Vec<Reduction>,
@@ -57,7 +56,7 @@ pub(crate) struct Input {
     how: Reading,
 }
 
-/// How an array from outside is read.
+/// The way an array from outside is read.
 enum Reading {
     /// Lane by lane.
     Lanes,
@@ -107,20 +106,20 @@ struct Task<'a> {
 }
 
 impl Region {
-    /// How many elements of each lane it computes or reads to fold them.
+    /// Returns how many elements of each lane it computes or reads to fold them.
     pub(crate) fn work(&self) -> usize {
         let works = |a: &&Action| matches!(a, Action::Compute { .. } | Action::Fold { .. });
         self.actions.iter().filter(works).count().max(1)
     }
 
-    /// The bytes of the registers of all threads that may run it at once.
+    /// Returns the bytes of the registers of all threads that may run it at once.
     pub(crate) fn register_bytes(&self) -> u64 {
         let block: u64 = self.registers.iter().map(|&t| num_bytes(t, BLOCK)).sum();
         let tasks = self.lanes.div_ceil(self.task()).min(rayon::current_num_threads());
         block.saturating_mul(u64::try_from(tasks).unwrap_or(u64::MAX))
     }
 
-    /// The bytes of the totals of all reductions.
+    /// Returns the bytes of the totals of all reductions.
     pub(crate) fn total_bytes(&self) -> u64 {
         let totals = self.fold_shape.as_ref().map_or(0, FoldShape::totals);
         let bytes = |fold: &Reduction| accumulator_bytes(fold.element_type).saturating_mul(totals);
@@ -128,15 +127,14 @@ impl Region {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// The lanes of a task; of the last, fewer.
+    /// Returns the lanes of a task; of the last, fewer.
     fn task(&self) -> usize {
         let lanes = self.fold_shape.as_ref().map_or(LANES_OF_A_TASK, FoldShape::chunk);
         lanes.min(self.lanes).max(1)
     }
 
-    /// Computes the outputs into `out`, which has as many lanes of each, and
-    /// the reductions into `folds`, of what the inputs are, in the order of
-    /// [`Region::inputs`].
+    /// Computes the outputs into `out`, which has the lanes of each output, and the reductions
+    /// into `folds`. The inputs are in the order of [`Region::inputs`].
     pub(crate) fn run(
         &self,
         inputs: &[Feed<'_>],
@@ -165,7 +163,7 @@ impl Region {
             .try_for_each(|(number, mut task)| self.run_task(inputs, number * lanes, &mut task))
     }
 
-    /// How many lanes from a place in a task on are a block.
+    /// Returns how many lanes from a place in a task on are a block.
     fn block(&self, at: usize, left: usize) -> usize {
         match &self.fold_shape {
             Some(shape) => shape.block(at, left, BLOCK),
@@ -263,7 +261,7 @@ impl Action {
         }
     }
 
-    /// The register that it fills.
+    /// Returns the register that it fills.
     fn made(&self) -> Option<usize> {
         match self {
             Self::Load { register, .. } | Self::Compute { register, .. } => Some(*register),

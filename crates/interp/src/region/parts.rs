@@ -13,7 +13,7 @@ macro_rules! parts {
         }
 
         impl<'a> Part<'a> {
-            /// An array in parts of so many lanes.
+            /// Splits an array into parts with this many lanes.
             pub(crate) fn split(data: &'a mut Data, lanes: usize) -> Vec<Self> {
                 match data {
                     $(Data::$name(values) => values.chunks_mut(lanes).map(Self::$name).collect(),)*

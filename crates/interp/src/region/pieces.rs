@@ -1,4 +1,4 @@
-//! How a computation is divided into regions.
+//! Divides a computation into regions.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{InstId, Verified};
@@ -21,10 +21,10 @@ pub(crate) enum Piece {
 
 /// Divides instructions in order into regions and others.
 ///
-/// A reduction of a member may be a member too; all of a region are of the same
-/// dims. A region stays open, for instructions of as many lanes, until another
-/// instruction needs a value of it: whatever a member needs stands before the
-/// last member, and whatever needs a member stands after it.
+/// Divides instructions into regions. A reduction of a member may be a member too; all
+/// reductions of a region reduce the same dims. A region stays open, for instructions with the
+/// same number of lanes, until another instruction needs a value of it: operands of a member
+/// stand before the last member, and users of a member stand after it.
 pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
     let mut groups: Vec<Vec<InstId>> = Vec::new();
     let mut fold_of: FxHashMap<usize, FoldShape> = FxHashMap::default();
@@ -62,7 +62,7 @@ pub(crate) fn pieces(module: &Verified, order: &[InstId]) -> Vec<Piece> {
         group_of.insert(id, group);
         fold.and_then(|fold| fold_of.insert(group, fold));
     }
-    // Broadcasts by themselves gain nothing.
+    // A region of broadcasts alone gains nothing.
     let computes = |&id: &InstId| matches!(role(module, id), Some(Role::Compute));
     group_of.retain(|_, &mut group| groups[group].iter().any(computes));
     in_order(order, groups, &group_of)
@@ -86,13 +86,14 @@ fn in_order(
     pieces
 }
 
-/// How many lanes an instruction has, if it is one for a region.
+/// Returns how many lanes an instruction has, if it is one for a region.
 fn candidate(module: &Verified, id: InstId) -> Option<usize> {
     let lanes = lanes_of(module, id).filter(|&lanes| lanes >= LEAST_LANES)?;
     role(module, id).map(|_| lanes)
 }
 
-/// A reshape, and whatever else only names lanes, is free where it stands alone.
+/// Checks whether an instruction joins a region. A reshape, and other ops that only rename
+/// lanes, are free by themselves.
 fn joins(
     module: &Verified,
     id: InstId,
@@ -109,7 +110,7 @@ fn joins(
     }
 }
 
-/// Whether a reduction is of what a region computes.
+/// Checks whether a reduction reads a value that a region computes.
 fn folds(
     module: &Verified,
     id: InstId,
@@ -120,12 +121,12 @@ fn folds(
     mine.is_some() && operand.and_then(|o| group_of.get(o).copied()) == mine
 }
 
-/// Whether a region has no reduction of other dims.
+/// Checks whether a region has no reduction of other dims.
 fn fits(fold: &FoldShape, mine: Option<usize>, fold_of: &FxHashMap<usize, FoldShape>) -> bool {
     mine.and_then(|group| fold_of.get(&group)).is_none_or(|other| other == fold)
 }
 
-/// Whether an instruction of a region takes its operand lane by lane.
+/// Checks whether an instruction of a region takes its operand lane by lane.
 fn reads_lanes(module: &Verified, id: InstId, operand: InstId) -> bool {
     lanes_of(module, id) == lanes_of(module, operand)
 }

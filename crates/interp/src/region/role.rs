@@ -52,7 +52,7 @@ pub(super) fn role(module: &Verified, id: InstId) -> Option<Role> {
     }
 }
 
-/// The lanes of a broadcast as a walk over its operand.
+/// Returns the lanes of a broadcast as a walk over its operand.
 fn broadcast_walk(from: &ArrayShape, to: &ArrayShape, dimensions: &[i64]) -> Option<Nest<1>> {
     let strides = row_major(from.dims());
     let mut levels: SmallVec<[Level<1>; 6]> =

@@ -1,4 +1,4 @@
-//! Regions compute what their instructions do one by one.
+//! Tests that regions compute the same as their instructions one by one.
 
 use tilewright_ir::{Literal, Verified};
 
@@ -30,7 +30,7 @@ fn first_difference(a: &Literal, b: &Literal) -> Option<(usize, Data, Data)> {
         .find(|(_, a, b)| a != b)
 }
 
-/// Evaluates both ways, and says how large the regions are.
+/// Evaluates both ways, and returns the sizes of the regions.
 fn check(text: &str) -> Vec<usize> {
     let module = module(text);
     let inputs = inputs_for(&module, 7, InputKind::Normal).unwrap_or_default();
@@ -114,7 +114,7 @@ fn broadcasts_alone_are_no_region() {
     assert_eq!(check(text), []);
 }
 
-/// Sums of a square over some dims, each in a region with what it sums.
+/// Sums of a square over some dims, each in a region with the square.
 fn reductions(dims: &[i64], reduced: &[i64]) -> String {
     let list = |dims: &[i64]| dims.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let kept = (0i64..).zip(dims).filter(|(at, _)| !reduced.contains(at)).map(|(_, &size)| size);
@@ -165,7 +165,7 @@ fn reductions_are_of_the_region_that_they_reduce() {
     assert_eq!(check(&reductions(&[3, 50_000], &[0])), [2]);
 }
 
-/// A block of an array is read before what takes its place is written.
+/// A block of an array is read before its place is overwritten.
 #[test]
 fn results_take_the_place_of_operands() {
     let text = "HloModule m
@@ -194,8 +194,8 @@ impl Dice {
     }
 }
 
-/// A program of elementwise ops, broadcasts, reshapes, reductions and
-/// transposes on arrays of 6 * 7 * 120 lanes.
+/// Returns a program of elementwise ops, broadcasts, reshapes, reductions and transposes on
+/// arrays of 6 * 7 * 120 lanes.
 fn program(seed: u64) -> String {
     let mut dice = Dice(seed);
     let (cube, flat) = ("f32[6,7,120]", "f32[42,120]");

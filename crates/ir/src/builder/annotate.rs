@@ -1,12 +1,12 @@
-//! What a front end says of the instructions that it builds: where they come from,
-//! where their values lie, and what it says to itself.
+//! Lets a front end annotate the instructions that it builds: their source, their sharding, and
+//! attributes for its own use.
 
 use super::{BuildError, Builder};
 use crate::entity::InstId;
 use crate::metadata::{Extras, FrontendAttributes, OpMetadata};
 use crate::types::sharding::Sharding;
 
-/// What is said of every instruction that is added.
+/// The annotations of every added instruction.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     metadata: Option<OpMetadata>,
@@ -15,8 +15,8 @@ pub(super) struct Scope {
 }
 
 impl Builder {
-    /// Runs `body`; the instructions that it adds come from where `metadata` says.
-    /// Within a scope in a scope the inner one holds.
+    /// Runs `body`; `metadata` gives the source of the instructions that it adds. Of nested
+    /// scopes the innermost applies.
     ///
     /// ```
     /// use tilewright_ir::{Builder, ElementType, OpMetadata, Opcode, Shape};
@@ -47,11 +47,10 @@ impl Builder {
         made
     }
 
-    /// Runs `body`; the values of the instructions that it adds are sharded as
-    /// `sharding` says. Within a scope in a scope the inner one holds.
+    /// Runs `body`; `sharding` applies to the values of the instructions that it adds. Of
+    /// nested scopes the innermost applies.
     ///
-    /// In computations that `body` adds, instructions have no sharding of their
-    /// caller's scope.
+    /// The scope does not extend to computations that `body` adds.
     pub fn with_sharding<T>(&mut self, sharding: Sharding, body: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.scope.sharding.replace(sharding);
         let made = body(self);
@@ -59,11 +58,10 @@ impl Builder {
         made
     }
 
-    /// Runs `body`; the instructions that it adds have these frontend attributes,
-    /// after those of the scopes around it. The inner one of two of a name holds.
+    /// Runs `body`; the instructions that it adds have these frontend attributes, after those
+    /// of the enclosing scopes. If two attributes have one name, the inner one applies.
     ///
-    /// In computations that `body` adds, instructions have no frontend attributes
-    /// of their caller's scope.
+    /// The scope does not extend to computations that `body` adds.
     pub fn with_frontend_attributes<T>(
         &mut self,
         attributes: FrontendAttributes,
@@ -81,7 +79,7 @@ impl Builder {
     /// Says where an instruction comes from.
     ///
     /// # Errors
-    /// If there is no such instruction.
+    /// Returns an error if the instruction does not exist.
     pub fn set_metadata(&mut self, id: InstId, metadata: OpMetadata) -> Result<(), BuildError> {
         self.check_ids("set_metadata", &[id])?;
         self.module.set_metadata(id, metadata);
@@ -92,7 +90,7 @@ impl Builder {
     /// asks whether it fits the shape.
     ///
     /// # Errors
-    /// If there is no such instruction.
+    /// Returns an error if the instruction does not exist.
     pub fn set_sharding(&mut self, id: InstId, sharding: Sharding) -> Result<(), BuildError> {
         self.check_ids("set_sharding", &[id])?;
         self.set_extra(id, |extras| extras.sharding = Some(Box::new(sharding)));
@@ -102,7 +100,7 @@ impl Builder {
     /// Gives an instruction these frontend attributes instead of those it has.
     ///
     /// # Errors
-    /// If there is no such instruction.
+    /// Returns an error if the instruction does not exist.
     pub fn set_frontend_attributes(
         &mut self,
         id: InstId,
@@ -113,15 +111,15 @@ impl Builder {
         Ok(())
     }
 
-    /// Begins a computation: its instructions come from the same place, but what
-    /// was said of the caller's values does not hold for them. Returns the scope
-    /// to go back to.
+    /// Begins a computation. Its instructions have the same source, but the sharding and
+    /// attributes of the caller's scope do not apply to them. Returns the caller's scope, to be
+    /// restored.
     pub(super) fn enter_computation(&mut self) -> Scope {
         let metadata = self.scope.metadata.clone();
         std::mem::replace(&mut self.scope, Scope { metadata, ..Scope::default() })
     }
 
-    /// Says of an instruction that was added what the scope says.
+    /// Annotates an added instruction with the scope's annotations.
     pub(super) fn annotate(&mut self, id: InstId) {
         if let Some(metadata) = self.scope.metadata.clone() {
             self.module.set_metadata(id, metadata);

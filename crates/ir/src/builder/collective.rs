@@ -30,8 +30,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If the operand lies in another computation. What the computation takes, the
-    /// verifier asks.
+    /// Returns an error if the operand lies in another computation. The verifier checks the
+    /// parameters of `to_apply`.
     pub fn all_reduce(
         &mut self,
         operand: InstId,
@@ -45,8 +45,8 @@ impl Builder {
     /// `f32[32,4]`.
     ///
     /// # Errors
-    /// If `attrs` does not name one dim of the operand, or `shard_count` is less
-    /// than 1 or makes the dim too large.
+    /// Returns an error if `attrs` does not name one dim of the operand, or `shard_count` is
+    /// less than 1 or makes the dim too large.
     pub fn all_gather(
         &mut self,
         operand: InstId,
@@ -63,8 +63,8 @@ impl Builder {
     /// dim of `attrs`. `f32[32,4]` on 4 devices along dim 0 is `f32[8,4]`.
     ///
     /// # Errors
-    /// If `attrs` does not name one dim of the operand, or `shard_count` is less
-    /// than 1 or does not divide its size.
+    /// Returns an error if `attrs` does not name one dim of the operand, or `shard_count` is
+    /// less than 1 or does not divide its size.
     pub fn reduce_scatter(
         &mut self,
         operand: InstId,
@@ -79,14 +79,14 @@ impl Builder {
         self.made("reduce_scatter", Op::ReduceScatter(Box::new(attrs)), Some(shape), &[operand])
     }
 
-    /// Adds an exchange: each device of a group hands a part of what it has to each
-    /// other. With a dim in `attrs`, the one operand is cut along it and the parts
-    /// received are joined along it, so that it keeps its shape; without, operand
-    /// `i` goes to device `i`, and the result is a tuple of what each device sent.
+    /// Adds an exchange: each device of a group sends a part of its data to each other device.
+    /// With a dim in `attrs`, the single operand is cut along it and the received parts are
+    /// joined along it, so that it keeps its shape. Without a dim, operand `i` goes to device
+    /// `i`, and the result is a tuple of the received operands.
     ///
     /// # Errors
-    /// If there is no such dim, or there is one and not one operand, or the operands
-    /// differ in shape.
+    /// Returns an error if the dim does not exist, if there is a dim and not exactly one
+    /// operand, or if the operands differ in shape.
     pub fn all_to_all(
         &mut self,
         operands: impl AsRef<[InstId]>,
@@ -102,11 +102,12 @@ impl Builder {
         self.made("all_to_all", Op::AllToAll(Box::new(attrs)), None, operands)
     }
 
-    /// Adds the operand of another device: `source_target_pairs` says which device
-    /// sends to which. One that none sends to has zeros.
+    /// Adds the operand of another device: `source_target_pairs` lists which device sends to
+    /// which. A device that receives nothing has zeros.
     ///
     /// # Errors
-    /// If `attrs` has slice sizes, for which [`Builder::op`] takes more operands.
+    /// Returns an error if `attrs` has slice sizes, for which [`Builder::op`] takes more
+    /// operands.
     pub fn collective_permute(
         &mut self,
         operand: InstId,
@@ -119,7 +120,7 @@ impl Builder {
     /// Adds the number of the partition that runs the program: `u32[]`.
     ///
     /// # Errors
-    /// If ids have run out.
+    /// Returns an error if ids have run out.
     pub fn partition_id(&mut self) -> Result<InstId, BuildError> {
         self.made("partition_id", Op::PartitionId, None, &[])
     }
@@ -127,12 +128,12 @@ impl Builder {
     /// Adds the number of the replica that runs the program: `u32[]`.
     ///
     /// # Errors
-    /// If ids have run out.
+    /// Returns an error if ids have run out.
     pub fn replica_id(&mut self) -> Result<InstId, BuildError> {
         self.made("replica_id", Op::ReplicaId, None, &[])
     }
 
-    /// The shape of an array with another size in one dim.
+    /// Returns the shape of an array with another size in one dim.
     fn resized(
         &self,
         method: &'static str,

@@ -17,8 +17,8 @@ impl Builder {
     /// [`Builder::dot_general`] has batches, and sums along any dims.
     ///
     /// # Errors
-    /// If an operand is not an array of rank 1 or 2, or the summed dims differ in
-    /// size.
+    /// Returns an error if an operand is not an array of rank 1 or 2, or the summed dims differ
+    /// in size.
     pub fn dot(&mut self, lhs: InstId, rhs: InstId) -> Result<InstId, BuildError> {
         for (argument, id) in [("lhs", lhs), ("rhs", rhs)] {
             let array = self.array("dot", id)?;
@@ -38,10 +38,10 @@ impl Builder {
         self.made("dot", Op::Dot(Box::new(attrs)), None, &[lhs, rhs])
     }
 
-    /// Adds a product that is summed along pairs of contracting dims, for each
-    /// index of the pairs of batch dims. The result has the batch dims, then the
-    /// other dims of `lhs`, then those of `rhs`; its type is
-    /// `preferred_element_type`, or else that of the operands which holds more.
+    /// Adds a product that is summed along pairs of contracting dims, for each index of the
+    /// pairs of batch dims. The result has the batch dims, then the other dims of `lhs`, then
+    /// those of `rhs`; its type is `preferred_element_type`, or else the more precise type of
+    /// the operands.
     ///
     /// Queries times keys, `f32[B,H,Q,D]` and `f32[B,H,K,D]` to `f32[B,H,Q,K]`:
     ///
@@ -67,7 +67,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If there are no such dims, one is named twice, or paired dims differ in size.
+    /// Returns an error if dims do not exist, one is named twice, or paired dims differ in
+    /// size.
     pub fn dot_general(
         &mut self,
         lhs: InstId,
@@ -90,9 +91,9 @@ impl Builder {
     }
 
     /// Adds a convolution of the input `lhs` with the kernel `rhs` (XLA's
-    /// `ConvGeneralDilated`). `dim_labels` says which dim is what; a window left
-    /// empty moves by one element, without padding. The type of the result is
-    /// chosen as [`Builder::dot_general`] does it.
+    /// `ConvGeneralDilated`). `dim_labels` gives the meaning of each dim; an empty window moves
+    /// by one element, without padding. The type of the result is chosen as by
+    /// [`Builder::dot_general`].
     ///
     /// ```
     /// # use tilewright_ir::{BuildError, Builder, ElementType, Shape};
@@ -117,7 +118,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If labels, window, groups and operands do not fit each other.
+    /// Returns an error if labels, window, groups and operands do not fit each other.
     pub fn convolution(
         &mut self,
         lhs: InstId,

@@ -13,7 +13,7 @@ impl Builder {
     /// Adds a tuple of values of any shapes.
     ///
     /// # Errors
-    /// If a value lies in another computation.
+    /// Returns an error if a value lies in another computation.
     pub fn tuple(&mut self, elements: impl AsRef<[InstId]>) -> Result<InstId, BuildError> {
         self.made("tuple", Op::Tuple, None, elements.as_ref())
     }
@@ -21,7 +21,7 @@ impl Builder {
     /// Adds the element of a tuple with this number, from 0.
     ///
     /// # Errors
-    /// If the value is not a tuple of as many elements.
+    /// Returns an error if the value is not a tuple with this element.
     pub fn get_tuple_element(&mut self, tuple: InstId, index: i64) -> Result<InstId, BuildError> {
         let op = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }));
         self.made("get_tuple_element", op, None, &[tuple])
@@ -30,7 +30,7 @@ impl Builder {
     /// Adds a call; the result has the shape that the computation yields.
     ///
     /// # Errors
-    /// If the computation takes other parameters.
+    /// Returns an error if the computation takes other parameters.
     pub fn call(
         &mut self,
         to_apply: CompId,
@@ -69,8 +69,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If a computation does not take the state, `condition` does not yield `pred[]`
-    /// or `body` does not yield the state's shape.
+    /// Returns an error if a computation does not take the state, `condition` does not yield
+    /// `pred[]` or `body` does not yield the state's shape.
     pub fn while_loop(
         &mut self,
         condition: CompId,
@@ -81,13 +81,13 @@ impl Builder {
         self.made("while_loop", op, None, &[init])
     }
 
-    /// Adds a choice of what is computed: `true_computation` of `true_operand` where
-    /// `pred`, a scalar, holds, or else `false_computation` of `false_operand`. Each
-    /// computation takes one parameter, and both yield one shape.
+    /// Adds a conditional: if the scalar `pred` is true, it calls `true_computation` with
+    /// `true_operand`, otherwise `false_computation` with `false_operand`. Each computation
+    /// takes one parameter, and both return the same shape.
     ///
     /// # Errors
-    /// If `pred` is not `pred[]`, a computation does not take its operand, or they
-    /// yield different shapes.
+    /// Returns an error if `pred` is not `pred[]`, a computation does not take its operand, or
+    /// they yield different shapes.
     pub fn conditional(
         &mut self,
         pred: InstId,
@@ -105,13 +105,13 @@ impl Builder {
         self.made("conditional", op, None, &[pred, true_operand, false_operand])
     }
 
-    /// Adds a choice of what is computed by a number, `s32[]`: of the branches, each
-    /// a computation and its operand, the one with that number, and the last where
-    /// there is none. All yield one shape.
+    /// Adds a conditional with several branches, each a computation and its operand. The
+    /// `s32[]` index selects the branch; an index out of range selects the last one. All return
+    /// the same shape.
     ///
     /// # Errors
-    /// If the number is not `s32[]`, there are no branches, a computation does not
-    /// take its operand, or they yield different shapes.
+    /// Returns an error if the index is not `s32[]`, there are no branches, a computation does
+    /// not take its operand, or they return different shapes.
     pub fn conditional_by_index(
         &mut self,
         branch_index: InstId,
@@ -127,12 +127,12 @@ impl Builder {
         self.made("conditional_by_index", op, None, &operands)
     }
 
-    /// Adds a call of what only the backend knows, by the name in `attrs`; the
-    /// result has the shape that the caller says.
+    /// Adds a call to a function that only the backend knows, by the name in `attrs`; the
+    /// caller gives the shape of the result.
     ///
     /// # Errors
-    /// If layouts are constrained of operands that there are not, or XLA itself
-    /// says that a target of this name yields something else.
+    /// Returns an error if `attrs` constrain the layouts of missing operands, or if XLA defines
+    /// another result for a target of this name.
     pub fn custom_call(
         &mut self,
         attrs: CustomCallAttrs,
@@ -147,16 +147,16 @@ impl Builder {
     /// through.
     ///
     /// # Errors
-    /// If the operand lies in another computation.
+    /// Returns an error if the operand lies in another computation.
     pub fn optimization_barrier(&mut self, operand: InstId) -> Result<InstId, BuildError> {
         self.made("optimization_barrier", Op::OptimizationBarrier, None, &[operand])
     }
 
-    /// Adds random bits of a state: a tuple of the next state and an array of
-    /// `shape`, all of whose bits are random.
+    /// Adds random bits drawn from a state: a tuple of the next state and an array of `shape`,
+    /// all of whose bits are random.
     ///
     /// # Errors
-    /// If `shape` is not an array.
+    /// Returns an error if `shape` is not an array.
     pub fn rng_bit_generator(
         &mut self,
         algorithm: RngAlgorithm,

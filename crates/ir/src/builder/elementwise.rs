@@ -14,7 +14,8 @@ impl Builder {
     /// `exponential` or `is-finite`; the result has the operand's dims.
     ///
     /// # Errors
-    /// If `opcode` is not such an op, or does not take elements of this type.
+    /// Returns an error if `opcode` is another kind of op, or does not take elements of this
+    /// type.
     pub fn unary(&mut self, opcode: Opcode, operand: InstId) -> Result<InstId, BuildError> {
         let op = elementwise("unary", opcode, 1)?;
         self.made("unary", op, None, &[operand])
@@ -25,8 +26,8 @@ impl Builder {
     /// [`Builder::broadcast`] a smaller operand before.
     ///
     /// # Errors
-    /// If `opcode` is not such an op, the operands differ in type or dims, or it
-    /// does not take elements of this type.
+    /// Returns an error if `opcode` is another kind of op, the operands differ in type or dims,
+    /// or it does not take elements of this type.
     pub fn binary(
         &mut self,
         opcode: Opcode,
@@ -41,7 +42,7 @@ impl Builder {
     /// as IEEE 754 does, integers as numbers.
     ///
     /// # Errors
-    /// If the operands differ in type or dims.
+    /// Returns an error if the operands differ in type or dims.
     pub fn compare(
         &mut self,
         direction: Direction,
@@ -55,7 +56,7 @@ impl Builder {
     /// Adds a conversion of each element to the nearest of another type.
     ///
     /// # Errors
-    /// If the operand is not an array.
+    /// Returns an error if the operand is not an array.
     pub fn convert(
         &mut self,
         operand: InstId,
@@ -66,12 +67,12 @@ impl Builder {
         self.made("convert", Op::Convert, Some(shape), &[operand])
     }
 
-    /// Adds a rounding of floats to so many bits of exponent and mantissa; the
-    /// result has the operand's shape.
+    /// Adds a rounding of floats to this many bits of exponent and mantissa; the result has the
+    /// operand's shape.
     ///
     /// # Errors
-    /// If the operand is not an array of floats, there is no bit of exponent, or
-    /// the number of bits is negative.
+    /// Returns an error if the operand is not an array of floats, there is no bit of exponent,
+    /// or the number of bits is negative.
     pub fn reduce_precision(
         &mut self,
         operand: InstId,
@@ -87,7 +88,7 @@ impl Builder {
     /// `on_false`. `pred` is a scalar or has the dims of the values.
     ///
     /// # Errors
-    /// If the values differ in type or dims, or `pred` is not of such a shape.
+    /// Returns an error if the values differ in type or dims, or `pred` has another shape.
     pub fn select(
         &mut self,
         pred: InstId,
@@ -102,7 +103,7 @@ impl Builder {
     /// also the result's.
     ///
     /// # Errors
-    /// If a bound differs from the operand in type, or in dims without being a
+    /// Returns an error if a bound differs from the operand in type, or in dims without being a
     /// scalar.
     pub fn clamp(
         &mut self,
@@ -118,7 +119,7 @@ impl Builder {
     /// scalars.
     ///
     /// # Errors
-    /// If the operands differ in dims, or the computation does not take their
+    /// Returns an error if the operands differ in dims, or the computation does not take their
     /// elements or does not yield a scalar.
     pub fn map(
         &mut self,
@@ -135,13 +136,13 @@ impl Builder {
         self.made("map", op, None, operands)
     }
 
-    /// Adds a computation of two scalars of one type, for [`Builder::reduce`] and
-    /// other ops that combine elements. Its name is that of the op, with a number
-    /// where other computations have that name.
+    /// Adds a computation of two scalars of one type, for [`Builder::reduce`] and other ops
+    /// that combine elements. Its name is the name of the op, with a number if other
+    /// computations have that name.
     ///
     /// # Errors
-    /// If `opcode` is not an elementwise op of two operands without attributes, or
-    /// does not take elements of this type.
+    /// Returns an error if `opcode` is not an elementwise op of two operands without
+    /// attributes, or does not take elements of this type.
     pub fn reducer(
         &mut self,
         opcode: Opcode,
@@ -157,7 +158,7 @@ impl Builder {
     }
 }
 
-/// The elementwise op of so many operands that needs no attributes.
+/// Returns the elementwise op with this many operands that needs no attributes.
 fn elementwise(method: &'static str, opcode: Opcode, operands: usize) -> Result<Op, BuildError> {
     let is_one = opcode.is_elementwise() && opcode.arity().admits(operands);
     if !is_one {

@@ -10,7 +10,7 @@ use crate::types::literal::LiteralError;
 use crate::types::shape::ArrayShape;
 use crate::verify::Rejected;
 
-/// How many operands an error lists.
+/// The most operands that an error lists.
 const MOST_LISTED: usize = 4;
 
 /// Why a front end's program could not be built.
@@ -24,7 +24,7 @@ pub enum BuildError {
         method: &'static str,
         /// The operands it was given, with their names and shapes.
         operands: OperandList,
-        /// What the op's shape rule says.
+        /// The error of the op's shape rule.
         error: ShapeError,
     },
     /// An operand belongs to another computation.
@@ -32,7 +32,7 @@ pub enum BuildError {
     Edit {
         /// The builder's method that was called.
         method: &'static str,
-        /// What is wrong with the operand.
+        /// The error in the operand.
         error: EditError,
     },
     /// The finished module does not verify.
@@ -46,14 +46,14 @@ pub enum BuildError {
         /// The name of the value.
         name: String,
     },
-    /// An argument does not fit, whatever the op's shape rule says.
+    /// An argument does not fit, regardless of the op's shape rule.
     #[error("`{method}`: {why}")]
     Argument {
         /// The builder's method, or the composite, that was called.
         method: &'static str,
         /// The name of its argument.
         argument: &'static str,
-        /// What is wrong, and what would be right.
+        /// The error and its correction.
         why: String,
     },
     /// A constant could not be made.
@@ -67,7 +67,7 @@ pub enum BuildError {
 pub struct OperandList(Box<str>);
 
 impl OperandList {
-    /// Of instructions of this module.
+    /// Lists instructions of this module.
     pub(super) fn of(module: &Module, operands: &[InstId]) -> Self {
         let named = |&id: &InstId| format!("`{}` {}", module.name_of(id), module.shape(id));
         let mut listed: Vec<String> = operands.iter().take(MOST_LISTED).map(named).collect();
@@ -89,7 +89,7 @@ impl fmt::Display for OperandList {
     }
 }
 
-/// An argument that does not fit.
+/// Returns an argument that does not fit.
 pub(super) fn misfit(
     method: &'static str,
     argument: &'static str,
@@ -113,7 +113,7 @@ pub(super) fn check_dims(
         Some(0) => "its only dim is 0".to_owned(),
         Some(last) => format!("dims are 0 to {last}"),
     };
-    // The argument is named where it is not all there is.
+    // The message names the argument unless it consists of dims only.
     let named = if matches!(argument, "dimension" | "dimensions") {
         "dimension".to_owned()
     } else {

@@ -12,8 +12,8 @@ impl Builder {
     /// moved so that it does not.
     ///
     /// # Errors
-    /// If there is not one integer scalar and one size for each dim, or a size is
-    /// negative or more than that of its dim.
+    /// Returns an error if there is not one integer scalar and one size for each dim, or a size
+    /// is negative or more than that of its dim.
     pub fn dynamic_slice(
         &mut self,
         operand: InstId,
@@ -32,8 +32,8 @@ impl Builder {
     /// moved so that it does not. The result has the operand's shape.
     ///
     /// # Errors
-    /// If there is not one integer scalar for each dim, or the update differs from
-    /// the operand in type or rank or is larger in some dim.
+    /// Returns an error if there is not one integer scalar for each dim, or the update differs
+    /// from the operand in type or rank or is larger in some dim.
     pub fn dynamic_update_slice(
         &mut self,
         operand: InstId,
@@ -70,8 +70,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If dims and sizes do not fit the operands or each other, or the indices are
-    /// not integers.
+    /// Returns an error if dims and sizes do not fit the operands or each other, or the indices
+    /// are not integers.
     pub fn gather(
         &mut self,
         operand: InstId,
@@ -92,15 +92,14 @@ impl Builder {
         self.made(method, Op::Gather(Box::new(attrs)), None, &[operand, start_indices])
     }
 
-    /// Adds a scatter: each window of an update is combined, by the computation of
-    /// `attrs`, with the elements from where its index says. The result has the
-    /// shape of the operand; of several operands, with as many updates and one
-    /// computation of as many pairs, it is a tuple.
+    /// Adds a scatter: the computation of `attrs` combines each window of an update with the
+    /// elements at its index. The result has the shape of the operand. With several operands,
+    /// as many updates, and one computation for as many pairs, it is a tuple.
     ///
     /// # Errors
-    /// If dims do not fit the operands or each other, there are not as many updates
-    /// as operands, the indices are not integers, or the computation does not
-    /// combine such elements.
+    /// Returns an error if dims do not fit the operands or each other, there are not as many
+    /// updates as operands, the indices are not integers, or the computation does not combine
+    /// elements of these types.
     pub fn scatter(
         &mut self,
         operands: impl AsRef<[InstId]>,

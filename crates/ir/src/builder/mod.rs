@@ -1,9 +1,8 @@
-//! How front ends make modules: shapes are inferred, names are made up, and
-//! what comes out is verified.
+//! Builds modules for front ends: the builder infers shapes, makes up names, and verifies the
+//! finished module.
 //!
-//! A file for each family of ops has the methods that make them; `annotate.rs`
-//! has those that say where instructions come from and on which devices their
-//! values lie.
+//! Each family of ops has a file with the methods that add them; `annotate.rs` has the methods
+//! that set the source of instructions and the sharding of their values.
 
 mod annotate;
 mod collective;
@@ -33,11 +32,10 @@ pub use error::{BuildError, OperandList};
 
 /// Builds a module instruction by instruction.
 ///
-/// A method makes one instruction and has the name of its op, as in XLA's
-/// `XlaBuilder`. It takes values by the ids that other methods returned, and dims
-/// as `[0, 2]`, a slice or a [`Dims`](crate::Dims); dims are counted from 0. The
-/// shape of the result is inferred. What does not fit is not added, and the
-/// error says which method was called with what.
+/// A method adds one instruction and has the name of its op, as in XLA's `XlaBuilder`. It takes
+/// values by the ids that other methods returned, and dims as `[0, 2]`, a slice or a
+/// [`Dims`](crate::Dims); dims are counted from 0. The shape of the result is inferred. If the
+/// operands do not fit, nothing is added, and the error names the method and its operands.
 ///
 /// A dense layer with a rectifier, `max(x * w + bias, 0)`:
 ///
@@ -68,14 +66,13 @@ pub struct Builder {
     module: Module,
     current: CompId,
     entry: CompId,
-    /// How many computations have their root. They stand first in the order,
-    /// callees before callers; after them those that are still being filled,
-    /// callers first.
+    /// The number of computations with a root. They stand first in the order, callees before
+    /// callers; the unfinished ones follow, callers first.
     finished: usize,
     /// The next number to try for computations of a name.
     next_number: FxHashMap<SmolStr, u64>,
     computation_names: FxHashSet<SmolStr>,
-    /// What is said of the instructions that are added.
+    /// The annotations of the added instructions.
     scope: Scope,
 }
 
@@ -96,21 +93,20 @@ impl Builder {
         }
     }
 
-    /// The module so far.
+    /// Returns the module so far.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// What the first lines of the module say, for example how many replicas run
-    /// the program.
+    /// Returns the header of the module, for example to set how many replicas run the program.
     pub fn header_mut(&mut self) -> &mut Header {
         &mut self.module.header
     }
 
-    /// The shape of a value that is an array.
+    /// Returns the shape of a value that is an array.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if the value is not an array.
     pub fn array_shape(&self, id: InstId) -> Result<&ArrayShape, BuildError> {
         let method = "array_shape";
         self.check_ids(method, &[id])?;
@@ -118,15 +114,15 @@ impl Builder {
         self.module.array_shape(id).ok_or_else(none)
     }
 
-    /// Adds a computation that `body` fills and whose root it returns; back
-    /// in the calling computation, it can be called. What it is filled with has
-    /// the metadata that [`Builder::with_metadata`] says, but neither sharding nor
-    /// frontend attributes of its caller.
+    /// Adds a computation: `body` adds its instructions and returns its root. The calling
+    /// computation can then call it. The instructions have the metadata of
+    /// [`Builder::with_metadata`], but neither sharding nor frontend attributes of their
+    /// caller.
     ///
     /// # Errors
-    /// If a computation has the name, what `body` returns, or if the root lies in
-    /// another computation; the computation is not in the module then.
-    /// [`Builder::free_computation_name`] makes names that none has.
+    /// Returns an error if a computation has the name, if `body` returns one, or if the root
+    /// lies in another computation; the module then lacks the computation.
+    /// [`Builder::free_computation_name`] makes free names.
     pub fn computation(
         &mut self,
         name: &str,
@@ -158,8 +154,8 @@ impl Builder {
         Ok(id)
     }
 
-    /// A name that no computation of this builder has and that was not told
-    /// before: `stem`, or `stem.1`, `stem.2` ...
+    /// Returns a name that no computation of this builder has and that was not returned before:
+    /// `stem`, or `stem.1`, `stem.2` ...
     pub fn free_computation_name(&mut self, stem: &str) -> String {
         let next = self.next_number.entry(stem.into()).or_default();
         loop {
@@ -177,7 +173,7 @@ impl Builder {
     /// Adds the next parameter of the current computation.
     ///
     /// # Errors
-    /// If ids have run out.
+    /// Returns an error if ids have run out.
     pub fn parameter(&mut self, name: &str, shape: Shape) -> Result<InstId, BuildError> {
         let number = self.module.computation(self.current).parameters().len();
         let number = i64::try_from(number).unwrap_or(i64::MAX);
@@ -188,7 +184,7 @@ impl Builder {
     /// Adds any op whose shape can be inferred.
     ///
     /// # Errors
-    /// If operands and attributes do not fit, or the shape must be declared.
+    /// Returns an error if operands and attributes do not fit, or the shape must be declared.
     pub fn op(&mut self, op: Op, operands: impl AsRef<[InstId]>) -> Result<InstId, BuildError> {
         self.made("op", op, None, operands.as_ref())
     }
@@ -196,7 +192,7 @@ impl Builder {
     /// Adds any op with a declared shape, which is checked.
     ///
     /// # Errors
-    /// If operands, attributes and shape do not fit.
+    /// Returns an error if operands, attributes and shape do not fit.
     pub fn op_with_shape(
         &mut self,
         op: Op,
@@ -209,7 +205,7 @@ impl Builder {
     /// Ends the entry computation with its root and verifies the module.
     ///
     /// # Errors
-    /// If the root lies in another computation, or the module breaks a rule of
+    /// Returns an error if the root lies in another computation, or the module breaks a rule of
     /// the verifier.
     pub fn finish(mut self, root: InstId) -> Result<Verified, BuildError> {
         self.check_ids("finish", &[root])?;
@@ -217,8 +213,7 @@ impl Builder {
         Ok(verify(self.module)?)
     }
 
-    /// Adds an op that a method was called for; its shape is inferred, or checked
-    /// where it is declared.
+    /// Adds the op of a called method; its shape is inferred, or checked if it is declared.
     fn made(
         &mut self,
         method: &'static str,
@@ -272,7 +267,7 @@ impl Builder {
         Ok(id)
     }
 
-    /// Checks that ids may be those of values of this builder.
+    /// Checks that ids can be ids of this builder's values.
     fn check_ids(&self, method: &'static str, ids: &[InstId]) -> Result<(), BuildError> {
         let bound = self.module.instruction_bound();
         match ids.iter().find(|id| id.index() >= bound) {
@@ -284,7 +279,7 @@ impl Builder {
         }
     }
 
-    /// The shape of an operand that a method takes as an array.
+    /// Returns the shape of an operand that a method takes as an array.
     fn array(&self, method: &'static str, id: InstId) -> Result<&ArrayShape, BuildError> {
         self.check_ids(method, &[id])?;
         self.module.array_shape(id).ok_or_else(|| {

@@ -16,8 +16,8 @@ impl Builder {
     /// reduced over `[1]` is `f32[2]`.
     ///
     /// # Errors
-    /// If there are no such dims, one is named twice, `init` is not a scalar, or the
-    /// computation does not combine such elements.
+    /// Returns an error if dims do not exist, one is named twice, `init` is not a scalar, or
+    /// the computation does not combine elements of this type.
     pub fn reduce(
         &mut self,
         operand: InstId,
@@ -28,14 +28,14 @@ impl Builder {
         self.reduced("reduce", &[operand], &[init], dimensions.as_ref(), to_apply)
     }
 
-    /// Adds a reduction of several arrays of the same dims together. The
-    /// computation takes an accumulator of each, then an element of each, and
-    /// yields a tuple of the next accumulators; the result is a tuple of arrays.
-    /// Argmax is such a reduction, of elements and their places.
+    /// Adds a reduction of several arrays of the same dims together. The computation takes an
+    /// accumulator of each, then an element of each, and yields a tuple of the next
+    /// accumulators; the result is a tuple of arrays. Argmax is a reduction of elements and
+    /// their places.
     ///
     /// # Errors
-    /// If the arrays differ in dims, there are not as many scalars as arrays, there
-    /// are no such dims, or the computation does not combine such elements.
+    /// Returns an error if the arrays differ in dims, there are not as many scalars as arrays,
+    /// dims do not exist, or the computation does not combine elements of these types.
     pub fn reduce_together(
         &mut self,
         operands: impl AsRef<[InstId]>,
@@ -68,15 +68,14 @@ impl Builder {
         self.made(method, Op::Reduce(Box::new(attrs)), None, &all)
     }
 
-    /// Adds a reduction of each window of an array, as pooling does. `window` has
-    /// an entry for each dim; [`WindowDim::new`]`(1)` leaves a dim as it is.
-    /// `f32[1,8,8,3]` with windows of `1, 2, 2, 1` and strides of the same is
-    /// `f32[1,4,4,3]`. Padding has the value of `init`.
+    /// Adds a reduction of each window of an array, as pooling does. `window` has an entry for
+    /// each dim; [`WindowDim::new`]`(1)` leaves a dim as it is. `f32[1,8,8,3]` with windows and
+    /// strides of `1, 2, 2, 1` becomes `f32[1,4,4,3]`. Padding has the value of `init`.
     ///
     /// # Errors
-    /// If there is not one entry for each dim, a size, stride or dilation is less
-    /// than 1, `init` is not a scalar, or the computation does not combine such
-    /// elements.
+    /// Returns an error if there is not one entry for each dim, a size, stride or dilation is
+    /// less than 1, `init` is not a scalar, or the computation does not combine elements of
+    /// this type.
     pub fn reduce_window(
         &mut self,
         operand: InstId,
@@ -89,14 +88,14 @@ impl Builder {
         self.made("reduce_window", op, None, &[operand, init])
     }
 
-    /// Adds a sort along one dim. The comparator takes two elements of the first
-    /// operand, then two of the second, and so on, and says whether the first
-    /// of two goes before the second. All operands are put in that one order; of
-    /// one operand the result has its shape, of several it is a tuple.
+    /// Adds a sort along one dim. The comparator takes two elements of the first operand, then
+    /// two of the second, and so on, and returns whether the first ones go before the second
+    /// ones. All operands are put in the same order. With one operand the result has its shape;
+    /// with several it is a tuple.
     ///
     /// # Errors
-    /// If there are no operands, they differ in dims, there is no such dim, or the
-    /// comparator does not compare such elements.
+    /// Returns an error if there are no operands, they differ in dims, the dim does not exist,
+    /// or the comparator does not compare elements of these types.
     pub fn sort(
         &mut self,
         operands: impl AsRef<[InstId]>,

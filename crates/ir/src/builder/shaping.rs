@@ -16,7 +16,7 @@ impl Builder {
     /// Adds a constant.
     ///
     /// # Errors
-    /// If ids have run out.
+    /// Returns an error if ids have run out.
     pub fn constant(&mut self, value: Literal) -> Result<InstId, BuildError> {
         self.made("constant", Op::Constant(Box::new(value)), None, &[])
     }
@@ -24,7 +24,7 @@ impl Builder {
     /// Adds `0, 1, 2 ...` along a dim of an array.
     ///
     /// # Errors
-    /// If there is no such dim, or the shape is not an array of numbers.
+    /// Returns an error if there is no such dim, or the shape is not an array of numbers.
     pub fn iota(&mut self, shape: Shape, dimension: i64) -> Result<InstId, BuildError> {
         if let Some(array) = shape.as_array() {
             check_dims("iota", "dimension", &[dimension], array)?;
@@ -35,7 +35,7 @@ impl Builder {
     /// Adds a reshape to `dims`: the same elements in row-major order.
     ///
     /// # Errors
-    /// If a size is negative or the number of elements would change.
+    /// Returns an error if a size is negative or the number of elements would change.
     pub fn reshape(
         &mut self,
         operand: InstId,
@@ -65,7 +65,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If a size is negative, `dimensions` does not name a result dim for each
+    /// Returns an error if a size is negative, `dimensions` does not name a result dim for each
     /// operand dim, or a dim would change its size.
     pub fn broadcast(
         &mut self,
@@ -86,7 +86,7 @@ impl Builder {
     /// Adds a transpose; result dim `i` is operand dim `permutation[i]`.
     ///
     /// # Errors
-    /// If `permutation` does not name each dim of the operand once.
+    /// Returns an error if `permutation` does not name each dim of the operand once.
     pub fn transpose(
         &mut self,
         operand: InstId,
@@ -101,7 +101,7 @@ impl Builder {
     /// Adds a reversal of the order of elements along `dimensions` (XLA's `Rev`).
     ///
     /// # Errors
-    /// If there are no such dims or one is named twice.
+    /// Returns an error if there are no such dims or one is named twice.
     pub fn reverse(
         &mut self,
         operand: InstId,
@@ -118,8 +118,8 @@ impl Builder {
     /// limits `[8, 6]` and strides `[3, 1]` leave `f32[2,6]`.
     ///
     /// # Errors
-    /// If there is not one number for each dim in each list, or a range leaves the
-    /// array.
+    /// Returns an error if there is not one number for each dim in each list, or a range leaves
+    /// the array.
     pub fn slice(
         &mut self,
         operand: InstId,
@@ -163,8 +163,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If there is not one entry for each dim, the value is not a scalar of the
-    /// array's type, or a dim would have a negative size.
+    /// Returns an error if there is not one entry for each dim, the value is not a scalar of
+    /// the array's type, or a dim would have a negative size.
     pub fn pad(
         &mut self,
         operand: InstId,
@@ -180,8 +180,8 @@ impl Builder {
     /// `f32[2,8]`.
     ///
     /// # Errors
-    /// If there are no operands, there is no such dim, or the operands differ in
-    /// type or in another dim.
+    /// Returns an error if there are no operands, there is no such dim, or the operands differ
+    /// in type or in another dim.
     pub fn concatenate(
         &mut self,
         operands: impl AsRef<[InstId]>,
@@ -200,14 +200,13 @@ impl Builder {
         self.made("concatenate", Op::Concatenate(Box::new(attrs)), None, operands)
     }
 
-    /// Adds a view of the operand's bits as elements of another type. Where the
-    /// new type is narrower, a minor dim is added that counts the parts of an
-    /// element; where it is wider, the minor dim holds the parts and vanishes:
-    /// `f32[3]` as `u8` is `u8[3,4]`, and back.
+    /// Adds a view of the operand's bits as elements of another type. A narrower type adds a
+    /// minor dim that counts the parts of an element; for a wider type, the minor dim must hold
+    /// the parts, and it vanishes: `f32[3]` as `u8` is `u8[3,4]`, and back.
     ///
     /// # Errors
-    /// If the operand is not an array, its minor dim does not hold the parts of one
-    /// element, or one type is complex and the other is not.
+    /// Returns an error if the operand is not an array, its minor dim does not hold the parts
+    /// of one element, or one type is complex and the other is not.
     pub fn bitcast_convert(
         &mut self,
         operand: InstId,

@@ -48,7 +48,7 @@ pub fn infer_mixed(
     }
 }
 
-/// Whether an op returns its operand unchanged or reads its bits.
+/// Checks whether an op returns its operand unchanged or reads its bits.
 fn keeps_precision(opcode: Opcode) -> bool {
     opcode.takes_values_whole()
         || matches!(

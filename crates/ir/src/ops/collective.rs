@@ -110,7 +110,7 @@ impl ReduceScatterAttrs {
     }
 }
 
-/// A single shape as it is; several shapes as a tuple.
+/// Returns a single shape as it is; several shapes as a tuple.
 fn together(mut shapes: Vec<Shape>) -> Shape {
     if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
 }
@@ -119,7 +119,7 @@ fn operands(q: &ShapeQuery<'_>) -> Shape {
     together(q.operands.iter().map(|shape| shape.without_layout()).collect())
 }
 
-/// The single entry of `dims`, a dim that each operand has.
+/// Returns the single entry of `dims`, a dim that each operand has.
 fn one_dim(q: &ShapeQuery<'_>, dims: &[i64]) -> Result<usize, ShapeError> {
     let opcode = q.op.opcode();
     let &[dim] = dims else {
@@ -168,7 +168,7 @@ fn check_parts(
     Ok(())
 }
 
-/// The declared result of an op with as many arrays as operands.
+/// Returns the declared result of an op with as many arrays as operands.
 fn declared_arrays<'a>(q: &ShapeQuery<'a>) -> Result<Vec<&'a Shape>, ShapeError> {
     let shape = q.declared()?;
     arrays_of(q, shape)
@@ -356,7 +356,8 @@ fn check_slices(q: &ShapeQuery<'_>) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// Whether a tuple has an index for each dim of an array, or one such tuple for each slice.
+/// Checks whether a tuple has an index for each dim of an array, or one tuple of these indices
+/// for each slice.
 fn are_starts(starts: &Shape, array: &Shape) -> bool {
     let (Some(starts), Some(array)) = (starts.as_tuple(), array.as_array()) else { return false };
     let is_start = |start: &Shape| start.as_tuple().is_some_and(|s| s.len() == array.rank());

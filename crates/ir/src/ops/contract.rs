@@ -45,7 +45,7 @@ attributes! {
 
     /// Attributes of `convolution`.
     pub struct ConvolutionAttrs: Default {
-        /// How the kernel moves over the input.
+        /// The movement of the kernel over the input.
         window: SmallVec<[WindowDim; 2]> = "window" or SmallVec::new(),
         /// The role of each dim.
         dim_labels: ConvDims = "dim_labels",
@@ -119,9 +119,9 @@ words! {
 /// Structured sparsity of the operands of a convolution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SparsityConfig {
-    /// Of the input.
+    /// The sparsity of the input.
     pub lhs: Option<Sparsity>,
-    /// Of the kernel.
+    /// The sparsity of the kernel.
     pub rhs: Option<Sparsity>,
 }
 
@@ -181,8 +181,8 @@ fn check_scales(q: &ShapeQuery<'_>, of: usize, summed: &[i64]) -> Result<(), Sha
     )))
 }
 
-/// Whether an operand has a single scale of type bf16 and is bf16 itself, which means that it is
-/// not scaled.
+/// Checks whether an operand has a single scale of type bf16 and is bf16 itself, which means
+/// that it is not scaled.
 fn scales_nothing(operand: &ArrayShape, scales: &ArrayShape) -> bool {
     let all_one = |shape: &ArrayShape| shape.dims().iter().all(|&size| size == 1);
     operand.element_type == ElementType::BF16
@@ -244,7 +244,7 @@ pub(super) fn ragged_dot(q: &ShapeQuery<'_>, attrs: &RaggedDotAttrs) -> Result<S
     Ok(with_sizes(sum_type(q, lhs, rhs)?, dims))
 }
 
-/// The number of groups: the minor dim of the last operand.
+/// Returns the number of groups: the minor dim of the last operand.
 fn group_count(q: &ShapeQuery<'_>) -> Result<(i64, bool), ShapeError> {
     let sizes = q.array(2)?;
     let Some(minor) = sizes.rank().checked_sub(1) else {
@@ -269,7 +269,7 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// The sizes of the result's dims, and which are dynamic.
+    /// Returns the sizes of the result's dims, and which are dynamic.
     fn dims(
         &self,
         q: &ShapeQuery<'_>,
@@ -307,8 +307,8 @@ fn with_sizes(element_type: ElementType, dims: Vec<(i64, bool)>) -> Shape {
     ArrayShape::new(element_type, sizes).with_dynamic(&dynamic).into()
 }
 
-/// The type of sums of products: the declared type, or the more precise type of the operands.
-/// Operands may differ in type, and any type may be declared.
+/// Returns the type of sums of products: the declared type, or the more precise type of the
+/// operands. Operands may differ in type, and any type may be declared.
 fn sum_type(
     q: &ShapeQuery<'_>,
     lhs: &ArrayShape,
@@ -328,7 +328,7 @@ fn size(shape: &ArrayShape, dim: i64) -> i64 {
     sized(shape, dim).0
 }
 
-/// The size of a dim, and whether it is dynamic.
+/// Returns the size of a dim, and whether it is dynamic.
 fn sized(shape: &ArrayShape, dim: i64) -> (i64, bool) {
     let dim = usize::try_from(dim).unwrap_or(usize::MAX);
     (shape.dims().get(dim).copied().unwrap_or(-1), shape.dim_is_dynamic(dim))
@@ -371,7 +371,7 @@ pub(super) fn convolution(
     Ok(with_sizes(sum_type(q, input, kernel)?, dims))
 }
 
-/// The kernel. A sparse kernel is in a tuple with the indices of its elements.
+/// Returns the kernel. A sparse kernel is in a tuple with the indices of its elements.
 fn kernel_of<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     match q.operand(1)?.as_tuple() {
         Some([Shape::Array(kernel), _]) => Ok(kernel),
@@ -379,8 +379,8 @@ fn kernel_of<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     }
 }
 
-/// The number of input features that an element of the kernel represents: the block size if the
-/// kernel is sparse.
+/// Returns the number of input features that an element of the kernel represents: the block
+/// size if the kernel is sparse.
 fn features_per_element(attrs: &ConvolutionAttrs) -> Result<i64, ShapeError> {
     match attrs.sparsity_config.as_ref().and_then(|config| config.rhs) {
         None => Ok(1),

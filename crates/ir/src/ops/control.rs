@@ -46,7 +46,7 @@ attributes! {
 
     /// Attributes of `fusion`.
     pub struct FusionAttrs {
-        /// How the fused computation is emitted.
+        /// The way the fused computation is emitted.
         kind: FusionKind = "kind",
         /// Results that share a buffer with an operand.
         output_to_operand_aliasing: Vec<OutputAlias> = "output_to_operand_aliasing" or Vec::new(),
@@ -148,7 +148,7 @@ attributes! {
 }
 
 words! {
-    /// How a fused computation is emitted.
+    /// The way a fused computation is emitted.
     pub enum FusionKind {
         /// As one loop over the result.
         Loop = "kLoop",
@@ -435,12 +435,12 @@ pub(super) fn outfeed(q: &ShapeQuery<'_>, attrs: &OutfeedAttrs) -> Result<Shape,
     }
 }
 
-/// The result of a transfer while it runs: data, a number, a token.
+/// Returns the result of a transfer while it runs: data, a number, a token.
 fn transfer_of(data: Shape) -> Shape {
     Shape::Tuple(vec![data, scalar(ElementType::U32), Shape::Token])
 }
 
-/// The data in the result of a transfer while it runs.
+/// Returns the data in the result of a transfer while it runs.
 fn transferred(state: &Shape) -> Option<&Shape> {
     match state.as_tuple() {
         Some([data, number, Shape::Token]) if *number == scalar(ElementType::U32) => Some(data),
@@ -483,7 +483,7 @@ pub(super) fn recv_done(q: &ShapeQuery<'_>, _attrs: &TransferAttrs) -> Result<Sh
     Ok(Shape::Tuple(vec![data.without_layout(), Shape::Token]))
 }
 
-/// The data of the transfer that a `-done` finishes.
+/// Returns the data of the transfer that a `-done` finishes.
 fn awaited<'a>(q: &ShapeQuery<'a>) -> Result<&'a Shape, ShapeError> {
     let state = q.operand(0)?;
     transferred(state).ok_or_else(|| {

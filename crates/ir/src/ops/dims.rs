@@ -81,9 +81,9 @@ impl WindowDim {
         }
     }
 
-    /// The size of the result after the window has moved over a base of `base` elements;
-    /// unbounded if the base is. `None` if a parameter is out of range or the arithmetic
-    /// overflows.
+    /// Returns the size of the result after the window has moved over a base of `base`
+    /// elements; unbounded if the base is. `None` if a parameter is out of range or the
+    /// arithmetic overflows.
     pub fn output_size(&self, base: i64) -> Option<i64> {
         if self.size < 1
             || self.stride < 1

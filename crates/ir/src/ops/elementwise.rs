@@ -68,7 +68,7 @@ words! {
         Lt = "LT",
     }
 
-    /// How `compare` orders numbers.
+    /// The order in which `compare` compares numbers.
     pub enum CompareOrder {
         /// As IEEE 754 does: NaN is unordered, zeros of both signs are equal.
         Float = "FLOAT",
@@ -81,7 +81,8 @@ words! {
     }
 }
 
-/// The common dims of the two operands, which the result has too, with the first operand's type.
+/// Returns the common dims of the two operands, which the result has too, with the first
+/// operand's type.
 fn common_dims(q: &ShapeQuery<'_>) -> Result<ArrayShape, ShapeError> {
     let (first, other) = (q.array(0)?, q.array(1)?);
     first.common_dims(other).ok_or_else(|| {
@@ -96,7 +97,7 @@ fn without_layout(shape: &ArrayShape) -> ArrayShape {
     shape.clone().with_layout(None)
 }
 
-/// The first operand, if the op accepts its element type.
+/// Returns the first operand, if the op accepts its element type.
 fn numbers<'a>(q: &ShapeQuery<'a>) -> Result<&'a ArrayShape, ShapeError> {
     let (operand, opcode) = (q.array(0)?, q.op.opcode());
     if opcode.takes(operand.element_type.class()) {
@@ -250,7 +251,7 @@ pub(super) fn select(q: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
     }
 }
 
-/// The shape of the selected values, with the dynamic dims of the condition.
+/// Returns the shape of the selected values, with the dynamic dims of the condition.
 fn as_dynamic_as(condition: &ArrayShape, chosen: &ArrayShape) -> ArrayShape {
     let dim = |dim: usize| match condition.dims()[dim] {
         UNBOUNDED => (UNBOUNDED, true),

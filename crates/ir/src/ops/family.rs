@@ -29,7 +29,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The name, which is also the name of the family's file.
+    /// Returns the name, which is also the name of the family's file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Elementwise => "elementwise",
@@ -45,7 +45,7 @@ impl Family {
         }
     }
 
-    /// Whether its ops only move elements or return whole values, and compute no element
+    /// Checks whether its ops only move elements or return whole values, and compute no element
     /// themselves. Computations that they call may compute elements.
     pub const fn moves_elements_only(self) -> bool {
         matches!(self, Self::Shaping | Self::Control | Self::Indexing | Self::Collective)

@@ -118,13 +118,13 @@ pub(super) fn dynamic_slice(
     Ok(ArrayShape::new(from.element_type, sizes.iter().copied()).with_dynamic(&dynamic).into())
 }
 
-/// Whether a part of these sizes fits into an array. An unbounded dim is large enough.
+/// Checks whether a part of these sizes fits into an array. An unbounded dim is large enough.
 fn are_parts(sizes: &[i64], whole: &ArrayShape) -> bool {
     let fits = |(&size, &whole): (&i64, &i64)| size >= 0 && (size <= whole || whole == UNBOUNDED);
     sizes.len() == whole.rank() && sizes.iter().zip(whole.dims()).all(fits)
 }
 
-/// Whether a part of a dim is dynamic: it is if it is the whole of a dynamic dim.
+/// Checks whether a part of a dim is dynamic: it is if it is the whole of a dynamic dim.
 fn is_dynamic_part(whole: &ArrayShape, dim: usize, size: i64) -> bool {
     whole.dim_is_dynamic(dim) && whole.dims().get(dim) == Some(&size)
 }
@@ -159,7 +159,7 @@ fn contains(dims: &[i64], dim: usize) -> bool {
     dims.iter().any(|&d| usize::try_from(d) == Ok(dim))
 }
 
-/// How indices refer to an array; common to `gather` and `scatter`.
+/// The way indices refer to an array; common to `gather` and `scatter`.
 struct Indexing<'a> {
     array: &'a ArrayShape,
     indices: &'a ArrayShape,
@@ -299,7 +299,7 @@ pub(super) fn scatter(q: &ShapeQuery<'_>, attrs: &ScatterAttrs) -> Result<Shape,
     }
 }
 
-/// The sizes of the array's dims that are dims of an update's window.
+/// Returns the sizes of the array's dims that are dims of an update's window.
 fn window_of(attrs: &ScatterAttrs, array: &ArrayShape) -> Result<Dims, ShapeError> {
     let without: Dims =
         attrs.inserted_window_dims.iter().chain(&attrs.input_batching_dims).copied().collect();

@@ -36,8 +36,8 @@ attributes! {
         lower: bool = "lower" or false,
         /// Whether its diagonal is assumed to be all ones.
         unit_diagonal: bool = "unit_diagonal" or false,
-        /// How the matrix is transposed. XLA's text and proto can leave it out; the shape rule
-        /// then refuses the op, as XLA does.
+        /// The transposition of the matrix. XLA's text and proto can leave it out; the shape
+        /// rule then refuses the op, as XLA does.
         transpose_a: Option<TransposeA> = "transpose_a",
     }
 }
@@ -67,7 +67,7 @@ words! {
         Irfft = "IRFFT",
     }
 
-    /// How a triangular matrix is transposed before it is solved.
+    /// The transposition of a triangular matrix before it is solved.
     pub enum TransposeA {
         /// Not transposed.
         No = "NO_TRANSPOSE",

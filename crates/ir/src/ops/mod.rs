@@ -57,7 +57,7 @@ pub struct Arity {
 }
 
 impl Arity {
-    /// Whether this number of operands is valid.
+    /// Checks whether this number of operands is valid.
     pub fn admits(self, count: usize) -> bool {
         count >= self.min && self.max.is_none_or(|max| count <= max)
     }
@@ -133,28 +133,28 @@ macro_rules! define_ops {
             /// Every opcode, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name in HLO text.
+            /// Returns the name in HLO text.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
                 }
             }
 
-            /// The number of operands.
+            /// Returns the number of operands.
             pub const fn arity(self) -> Arity {
                 match self {
                     $(Self::$variant => $arity($count),)*
                 }
             }
 
-            /// The family it belongs to.
+            /// Returns the family it belongs to.
             pub const fn family(self) -> Family {
                 match self {
                     $(Self::$variant => family::family!($family),)*
                 }
             }
 
-            /// Whether the op has attributes.
+            /// Checks whether the op has attributes.
             pub const fn has_attributes(self) -> bool {
                 match self {
                     $(Self::$variant => {
@@ -178,7 +178,7 @@ macro_rules! define_ops {
         }
 
         impl Op {
-            /// The op without its attributes.
+            /// Returns the op without its attributes.
             pub const fn opcode(&self) -> Opcode {
                 match self {
                     $(Self::$variant $((bind!(_a $payload)))? => Opcode::$variant,)*
@@ -219,7 +219,7 @@ macro_rules! define_ops {
             /// whose number or value is between the parentheses, are created directly.
             ///
             /// # Errors
-            /// If an attribute is missing or has an invalid value.
+            /// Returns an error if an attribute is missing or has an invalid value.
             pub fn from_attrs(opcode: Opcode, values: &mut AttrValues) -> Result<Self, AttrError> {
                 let _ = &values;
                 Ok(match opcode {
@@ -229,7 +229,7 @@ macro_rules! define_ops {
                 })
             }
 
-            /// The result shape by the rule in the op's row.
+            /// Returns the result shape by the rule in the op's row.
             pub(crate) fn shape_rule(&self, query: &ShapeQuery<'_>) -> Result<Shape, ShapeError> {
                 match self {
                     $(Self::$variant $((bind!(attrs $payload)))? => {
@@ -240,7 +240,7 @@ macro_rules! define_ops {
         }
 
         impl Opcode {
-            /// The attributes of the op in text, without those common to all ops.
+            /// Returns the attributes of the op in text, without those common to all ops.
             pub const fn attrs(self) -> &'static [AttrSpec] {
                 match self {
                     $(Self::$variant => {
@@ -265,52 +265,53 @@ impl Opcode {
             .copied()
     }
 
-    /// Whether each result element depends only on the operands' elements at the same index.
+    /// Checks whether each result element depends only on the operands' elements at the same
+    /// index.
     pub const fn is_elementwise(self) -> bool {
         self.flags() & ELEMENTWISE != 0
     }
 
-    /// Whether it takes and returns whole values: calls, loops, branches, tuples, tokens, and
-    /// transfers in and out of a module. `map` is the only op of this family that applies a
-    /// computation to elements.
+    /// Checks whether it takes and returns whole values: calls, loops, branches, tuples,
+    /// tokens, and transfers in and out of a module. `map` is the only op of this family that
+    /// applies a computation to elements.
     pub const fn takes_values_whole(self) -> bool {
         matches!(self.family(), Family::Control) && !matches!(self, Self::Map)
     }
 
-    /// Whether its result is an operand, a part of one, or a tuple of all operands, so that it
-    /// names existing values only.
+    /// Checks whether its result is an operand, a part of one, or a tuple of all operands, so
+    /// that it names existing values only.
     pub const fn hands_on_its_operands(self) -> bool {
         self.flags() & HANDS_ON != 0
     }
 
-    /// Whether it communicates with other devices or reads the device's number.
+    /// Checks whether it communicates with other devices or reads the device's number.
     pub const fn tells_devices_apart(self) -> bool {
         self.flags() & DEVICES != 0
     }
 
-    /// Whether a result without a shape in the text has the layout of an operand, see
+    /// Checks whether a result without a shape in the text has the layout of an operand, see
     /// [`crate::infer_layout`].
     pub const fn keeps_layout(self) -> bool {
         self.flags() & (LAYOUT | ELEMENTWISE) != 0
     }
 
-    /// Whether it takes many steps per element on a vector machine.
+    /// Checks whether it takes many steps per element on a vector machine.
     pub const fn is_transcendental(self) -> bool {
         self.flags() & TRANSCENDENTAL != 0
     }
 
-    /// Whether its two operands can be swapped.
+    /// Checks whether its two operands can be swapped.
     pub const fn is_commutative(self) -> bool {
         self.flags() & COMMUTATIVE != 0
     }
 
-    /// Whether it can be regrouped: exactly for integers and selections, up to rounding for sums
-    /// and products of floats.
+    /// Checks whether it can be regrouped: exactly for integers and selections, up to rounding
+    /// for sums and products of floats.
     pub const fn is_associative(self) -> bool {
         self.flags() & ASSOCIATIVE != 0
     }
 
-    /// Whether it accepts elements of this kind.
+    /// Checks whether it accepts elements of this kind.
     pub const fn takes(self, class: NumberClass) -> bool {
         let kinds = self.flags() & (BOOL | INTEGER | FLOAT | COMPLEX);
         let kind = match class {
@@ -323,8 +324,8 @@ impl Opcode {
         kinds == 0 || kinds & kind != 0
     }
 
-    /// Whether the op itself has side effects. An op that calls computations can have side
-    /// effects through them, see [`crate::Module::has_side_effect`].
+    /// Checks whether the op itself has side effects. An op that calls computations can have
+    /// side effects through them, see [`crate::Module::has_side_effect`].
     pub const fn has_side_effect(self) -> bool {
         self.flags() & SIDE_EFFECT != 0
     }

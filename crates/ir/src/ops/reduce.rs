@@ -147,7 +147,7 @@ fn carry_count(q: &ShapeQuery<'_>, attrs: &ScanAttrs) -> Result<usize, ShapeErro
     })
 }
 
-/// The slice of an input that a step takes: all dims but the scanned one.
+/// Returns the slice of an input that a step takes: all dims but the scanned one.
 fn scanned_slice(q: &ShapeQuery<'_>, index: usize, dim: i64) -> Result<ArrayShape, ShapeError> {
     let (first, input) = (q.array(0)?, q.array(index)?);
     let dim = single_dim("`scan` dimensions", &[dim], input.rank())?;
@@ -162,7 +162,7 @@ fn scanned_slice(q: &ShapeQuery<'_>, index: usize, dim: i64) -> Result<ArrayShap
     Ok(slice.with_dynamic(&dynamic))
 }
 
-/// The shape of all steps' slices, stacked along the scanned dim.
+/// Returns the shape of all steps' slices, stacked along the scanned dim.
 fn stacked(
     q: &ShapeQuery<'_>,
     slice: &Shape,

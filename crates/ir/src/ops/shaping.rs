@@ -54,7 +54,7 @@ attributes! {
 
     /// Attributes of `reshape`.
     pub struct ReshapeAttrs: Default {
-        /// The dim whose size is inferred where sizes are dynamic.
+        /// The dim whose size is inferred if sizes are dynamic.
         inferred_dimension: Option<i64> = "inferred_dimension",
     }
 
@@ -127,7 +127,7 @@ pub(super) fn reshape(q: &ShapeQuery<'_>, _attrs: &ReshapeAttrs) -> Result<Shape
     reshaped(q, q.array(0)?, q.declared_array()?)
 }
 
-/// The elements of `from` with the dims of `to`.
+/// Returns the elements of `from` with the dims of `to`.
 fn reshaped(q: &ShapeQuery<'_>, from: &ArrayShape, to: &ArrayShape) -> Result<Shape, ShapeError> {
     let opcode = q.op.opcode();
     if from.element_type != to.element_type {
@@ -237,7 +237,7 @@ pub(super) fn concatenate(
     Ok(joined.into())
 }
 
-/// The sum of two sizes; unbounded where one is. `None` if it exceeds 64 bits.
+/// Returns the sum of two sizes; unbounded where one is. `None` if it exceeds 64 bits.
 fn total_size(a: i64, b: i64) -> Option<i64> {
     if a == UNBOUNDED || b == UNBOUNDED { Some(UNBOUNDED) } else { a.checked_add(b) }
 }
@@ -346,7 +346,7 @@ pub(super) fn slice(q: &ShapeQuery<'_>, attrs: &SliceAttrs) -> Result<Shape, Sha
     Ok(ArrayShape::new(from.element_type, dims).with_dynamic(&dynamic).into())
 }
 
-/// The only entry of a list of dims.
+/// Returns the only entry of a list of dims.
 pub(super) fn single_dim(what: &str, dims: &[i64], rank: usize) -> Result<usize, ShapeError> {
     check_dims(what, dims, rank)?;
     match dims {

@@ -29,8 +29,8 @@ attributes! {
     }
 }
 
-/// An array with one element of the base's type per window position; positions along a dynamic
-/// dim are dynamic.
+/// Returns an array with one element of the base's type per window position; positions along a
+/// dynamic dim are dynamic.
 fn windowed(window: &[WindowDim], base: &ArrayShape) -> Result<ArrayShape, ShapeError> {
     if window.len() != base.rank() {
         return Err(ShapeError::attribute(format!(

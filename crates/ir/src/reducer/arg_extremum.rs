@@ -30,7 +30,7 @@ enum Relation {
 use Relation::{BothNan, Equal, FirstNan, Greater, Less, SecondNan};
 
 impl Relation {
-    /// The possible relations of two numbers of a type; `None` for types without order.
+    /// Returns the possible relations of two numbers of a type; `None` for types without order.
     fn of_type(element_type: ElementType) -> Option<&'static [Self]> {
         match element_type.class() {
             NumberClass::Bool | NumberClass::Signed | NumberClass::Unsigned => {
@@ -123,7 +123,7 @@ impl ArgExtremum {
         Some(extremum)
     }
 
-    /// Whether the extremum allows keeping these accumulators.
+    /// Checks whether the extremum allows keeping these accumulators.
     fn allows(&self, value: Relation, index: Relation, kept: [bool; 2]) -> bool {
         match (value, index) {
             (Less | Greater, _) => kept == [(value == Greater) == self.greatest; 2],
@@ -133,15 +133,15 @@ impl ArgExtremum {
         }
     }
 
-    /// Whether regrouping pairs never changes the result.
+    /// Checks whether regrouping pairs never changes the result.
     pub fn regroups_exactly(self) -> bool {
         !self.element_types[0].is_float()
     }
 }
 
-/// Whether `result` is the greater (`true`) or the lesser (`false`) of the accumulator and the
-/// element `pair`, which are integers; `None` if it is neither. Floats are not accepted, because
-/// zeros of both signs compare equal but differ.
+/// Checks whether `result` is the greater (`true`) or the lesser (`false`) of the accumulator
+/// and the element `pair`, which are integers; `None` if it is neither. Floats are not
+/// accepted, because zeros of both signs compare equal but differ.
 pub(super) fn greater_or_lesser(
     module: &Module,
     computation: CompId,
@@ -194,8 +194,8 @@ impl<'a> Case<'a> {
         case
     }
 
-    /// Whether a value is the accumulator `pair` (`true`) or its element (`false`); `None` if it
-    /// is neither.
+    /// Checks whether a value is the accumulator `pair` (`true`) or its element (`false`);
+    /// `None` if it is neither.
     fn picks_accumulator(&self, id: InstId, pair: usize) -> Option<bool> {
         match self.known(id)? {
             Known::Parameter(number) if number == pair => Some(true),

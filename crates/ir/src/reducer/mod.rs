@@ -61,7 +61,7 @@ impl Reducer {
         }
     }
 
-    /// The monoid, if there is a single accumulator.
+    /// Returns the monoid, if there is a single accumulator.
     pub fn monoid(&self) -> Option<Monoid> {
         match self {
             Self::Each(each) => match each.as_slice() {
@@ -72,7 +72,7 @@ impl Reducer {
         }
     }
 
-    /// Whether regrouping never changes the result.
+    /// Checks whether regrouping never changes the result.
     pub fn regroups_exactly(&self) -> bool {
         match self {
             Self::Each(each) => each.iter().all(|monoid| monoid.regroups_exactly()),
@@ -81,7 +81,8 @@ impl Reducer {
     }
 }
 
-/// The monoid of a result that applies its op to both parameters, or to both after widening.
+/// Returns the monoid of a result that applies its op to both parameters, or to both after
+/// widening.
 fn monoid_of(module: &Module, result: InstId, parameters: [InstId; 2]) -> Option<Monoid> {
     let element_type = module.array_shape(result)?.element_type;
     let result = copied(module, result);
@@ -119,7 +120,7 @@ fn monoid_of(module: &Module, result: InstId, parameters: [InstId; 2]) -> Option
     (both && is_monoid && same_type).then_some(Monoid { opcode, element_type })
 }
 
-/// The value that an instruction copies, through a limited number of copies.
+/// Returns the value that an instruction copies, through a limited number of copies.
 fn copied(module: &Module, mut id: InstId) -> InstId {
     for _ in 0..4 {
         let &[operand] = module.operands(id) else { break };
@@ -133,15 +134,15 @@ fn copied(module: &Module, mut id: InstId) -> InstId {
     id
 }
 
-/// Whether sums and products of two narrow floats, computed in a wider type and rounded back,
-/// equal those of the narrow type. This holds if the wider mantissa has at least two bits more
-/// than twice the narrow one.
+/// Checks whether sums and products of two narrow floats, computed in a wider type and rounded
+/// back, equal those of the narrow type. This holds if the wider mantissa has at least two bits
+/// more than twice the narrow one.
 fn holds_sums_of(wide: ElementType, narrow: ElementType) -> bool {
     use ElementType::{BF16, F16, F32, F64};
     matches!((wide, narrow), (F32 | F64, F16 | BF16) | (F64, F32))
 }
 
-/// The maximum or minimum that a value computes by comparison.
+/// Returns the maximum or minimum that a value computes by comparison.
 fn by_comparison(
     module: &Module,
     computation: CompId,

@@ -26,31 +26,31 @@ impl Monoid {
         Reducer::of(module, computation)?.monoid()
     }
 
-    /// The op, applied elementwise.
+    /// Returns the op, applied elementwise.
     pub fn op(self) -> Option<Op> {
         Op::from_attrs(self.opcode, &mut AttrValues::default()).ok()
     }
 
-    /// Whether regrouping its operands never changes the result, which holds for integers and
-    /// truth values. The maximum of floats is `0.0` among zeros of both signs, but vectorised
-    /// code of XLA:CPU returns the one that comes first.
+    /// Checks whether regrouping its operands never changes the result, which holds for
+    /// integers and truth values. The maximum of floats is `0.0` among zeros of both signs, but
+    /// vectorised code of XLA:CPU returns the one that comes first.
     pub fn regroups_exactly(self) -> bool {
         !(self.element_type.is_float() || self.element_type.is_complex())
     }
 
-    /// Whether it rounds: true for floats, except for maximum and minimum.
+    /// Checks whether it rounds: true for floats, except for maximum and minimum.
     pub fn rounds(self) -> bool {
         !self.regroups_exactly() && !matches!(self.opcode, Opcode::Maximum | Opcode::Minimum)
     }
 
-    /// Whether combining a value with itself returns the value.
+    /// Checks whether combining a value with itself returns the value.
     pub fn is_idempotent(self) -> bool {
         matches!(self.opcode, Opcode::Maximum | Opcode::Minimum | Opcode::And | Opcode::Or)
     }
 
-    /// Whether combining with `value` changes nothing. `0.0` counts for sums although it turns
-    /// `-0.0` into `0.0`: the init of a reduce does that once, and a second time changes nothing
-    /// more.
+    /// Checks whether combining with `value` changes nothing. `0.0` counts for sums although it
+    /// turns `-0.0` into `0.0`: the init of a reduce does that once, and a second time changes
+    /// nothing more.
     pub fn is_neutral(self, value: &Literal) -> bool {
         let Some(array) = value.as_array() else { return false };
         if array.len() != 1 {
@@ -65,8 +65,8 @@ impl Monoid {
         is_zero || self.identity().as_ref() == Some(value)
     }
 
-    /// The identity as a scalar. For float sums that is `-0.0`. `None` for types without
-    /// arithmetic here.
+    /// Returns the identity as a scalar. For float sums that is `-0.0`. `None` for types
+    /// without arithmetic here.
     pub fn identity(self) -> Option<Literal> {
         let data = match self.opcode {
             Opcode::Add | Opcode::Or | Opcode::Xor => self.negative_zero(),
@@ -169,7 +169,7 @@ fn one(element_type: ElementType) -> Option<Data> {
     }
 }
 
-/// All bits set.
+/// Returns all bits set.
 fn ones(element_type: ElementType) -> Option<Data> {
     Some(match element_type {
         ElementType::S8 => Data::S8(vec![-1]),

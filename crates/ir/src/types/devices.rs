@@ -14,20 +14,20 @@ pub struct IotaDevices {
 }
 
 impl IotaDevices {
-    /// The number of devices; `None` if a size is negative or the product overflows.
+    /// Returns the number of devices; `None` if a size is negative or the product overflows.
     pub fn count(&self) -> Option<i64> {
         self.reshape_dims
             .iter()
             .try_fold(1i64, |count, &size| count.checked_mul(size).filter(|&product| product >= 0))
     }
 
-    /// The ids in order; `None` if there are more than [`MOST_LISTED`], or the permutation is
-    /// not valid.
+    /// Returns the ids in order; `None` if there are more than [`MOST_LISTED`], or the
+    /// permutation is not valid.
     pub fn ids(&self) -> Option<Vec<i64>> {
         transposed(&self.reshape_dims, self.transpose_perm.iter().copied())
     }
 
-    /// Whether the permutation keeps the order.
+    /// Checks whether the permutation keeps the order.
     pub fn is_plain(&self) -> bool {
         self.transpose_perm.iter().zip(0..).all(|(&dim, at)| dim == at)
     }
@@ -36,7 +36,8 @@ impl IotaDevices {
 /// Largest number of devices that are listed one by one.
 pub const MOST_LISTED: i64 = 1 << 20;
 
-/// The numbers `0..n` laid out row major in `sizes`, read with the dims in another order.
+/// Returns the numbers `0..n` laid out row major in `sizes`, read with the dims in another
+/// order.
 fn transposed(sizes: &[i64], order: impl Iterator<Item = i64>) -> Option<Vec<i64>> {
     let mut strides = vec![1i64; sizes.len()];
     let mut count = 1i64;
@@ -87,7 +88,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// The number of the axis with this name.
+    /// Returns the number of the axis with this name.
     pub fn axis(&self, name: &str) -> Option<usize> {
         self.axes.iter().position(|axis| axis.name == name)
     }
@@ -105,8 +106,8 @@ impl Mesh {
         }
     }
 
-    /// The groups of devices that differ only in these axes: groups in row-major order of the
-    /// other axes, devices in row-major order of these axes.
+    /// Returns the groups of devices that differ only in these axes: groups in row-major order
+    /// of the other axes, devices in row-major order of these axes.
     fn groups(&self, axes: &[AxisRef]) -> Option<Vec<Vec<i64>>> {
         // Axes with a given part are split at that part.
         let mut sizes = Vec::new();
@@ -138,7 +139,7 @@ impl Mesh {
         in_groups(&ids.collect::<Option<Vec<i64>>>()?, size)
     }
 
-    /// Whether these are all axes, whole and in order.
+    /// Checks whether these are all axes, whole and in order.
     pub fn is_all(&self, axes: &[AxisRef]) -> bool {
         axes.len() == self.axes.len()
             && axes.iter().enumerate().all(|(at, axis)| *axis == AxisRef::whole(at))
@@ -174,7 +175,7 @@ pub struct SubAxis {
 /// The groups of devices that take part in a collective together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReplicaGroups {
-    /// `{{0,1},{2,3}}`; no group at all means one of all devices.
+    /// `{{0,1},{2,3}}`; an empty list means one group of all devices.
     Lists(Vec<Vec<i64>>),
     /// `[2,2]<=[4]`: a number of groups of equal size.
     Iota {
@@ -195,8 +196,9 @@ pub enum ReplicaGroups {
 }
 
 impl ReplicaGroups {
-    /// The groups as lists of devices; no group at all means one group of all devices. `None` if
-    /// there are more than [`MOST_LISTED`] devices, or the groups break the verifier's rules.
+    /// Returns the groups as lists of devices; no group at all means one group of all devices.
+    /// `None` if there are more than [`MOST_LISTED`] devices, or the groups break the
+    /// verifier's rules.
     pub fn lists(&self) -> Option<Vec<Vec<i64>>> {
         match self {
             Self::Lists(lists) => Some(lists.clone()),

@@ -224,7 +224,7 @@ impl PaddingValue {
         (Self::Infinity, "inf"),
     ];
 
-    /// The name in text, as in `V(-inf)`.
+    /// Returns the name in text, as in `V(-inf)`.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(value, _)| *value == self).map_or("0", |(_, name)| name)
     }

@@ -15,7 +15,7 @@ macro_rules! element_types {
             /// Every element type, in XLA's naming order.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name in HLO text, for example `bf16`.
+            /// Returns the name in HLO text, for example `bf16`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
@@ -29,7 +29,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// The kind of number.
+            /// Returns the kind of number.
             pub const fn class(self) -> NumberClass {
                 match self {
                     $(Self::$name => NumberClass::$class,)*
@@ -135,7 +135,7 @@ impl ElementType {
         self.bits().div_ceil(8)
     }
 
-    /// The width in bitcasts: `pred` and floats of 6 bits take a byte.
+    /// Returns the width in bitcasts: `pred` and floats of 6 bits take a byte.
     pub const fn storage_bits(self) -> u32 {
         match self {
             Self::Pred | Self::F6E2M3FN | Self::F6E3M2FN => 8,
@@ -143,17 +143,17 @@ impl ElementType {
         }
     }
 
-    /// Whether it is a (real) floating-point type.
+    /// Checks whether it is a (real) floating-point type.
     pub const fn is_float(self) -> bool {
         matches!(self.class(), NumberClass::Float)
     }
 
-    /// Whether it is a signed or unsigned integer type, `pred` excluded.
+    /// Checks whether it is a signed or unsigned integer type, `pred` excluded.
     pub const fn is_integer(self) -> bool {
         matches!(self.class(), NumberClass::Signed | NumberClass::Unsigned)
     }
 
-    /// Whether it is a complex type.
+    /// Checks whether it is a complex type.
     pub const fn is_complex(self) -> bool {
         matches!(self.class(), NumberClass::Complex)
     }
@@ -165,9 +165,9 @@ impl ElementType {
         if other.precision() > self.precision() { other } else { self }
     }
 
-    /// The key that [`ElementType::more_precise`] compares: whether it is complex; for its parts
-    /// the exponent at which they overflow, the digits, the bits, and whether they are signed
-    /// integers.
+    /// Returns the key that [`ElementType::more_precise`] compares: whether it is complex; for
+    /// its parts the exponent at which they overflow, the digits, the bits, and whether they
+    /// are signed integers.
     fn precision(self) -> (bool, u16, u8, u32, bool) {
         let part = self.complex_part().unwrap_or(self);
         let (overflow, digits) = match part {

@@ -11,10 +11,11 @@ pub use positions::PositionIterator;
 
 use super::shape::{Dims, UNBOUNDED, checked_product};
 
-/// The dim of a dim number; negative numbers count from the end, so that -1 is the last.
+/// Returns the dim of a dim number; negative numbers count from the end, so that -1 is the
+/// last.
 ///
 /// # Errors
-/// If the number is not in `-rank..rank`.
+/// Returns an error if the number is not in `-rank..rank`.
 pub fn canonical_dim(dim: i64, rank: usize) -> Result<usize, IndexError> {
     let canonical = match usize::try_from(dim.unsigned_abs()) {
         Ok(from_end) if dim < 0 => rank.checked_sub(from_end),
@@ -24,12 +25,11 @@ pub fn canonical_dim(dim: i64, rank: usize) -> Result<usize, IndexError> {
     canonical.ok_or(IndexError::NoSuchDim { dim, rank })
 }
 
-/// The distance between neighbours along each dim, in row-major order:
-/// `[2,3,4,5]` has `[60,20,5,1]`. An array without elements has no neighbours
-/// and all its strides are 0.
+/// Returns the distance between neighbours along each dim, in row-major order: `[2,3,4,5]` has
+/// `[60,20,5,1]`. An array without elements has no neighbours and all its strides are 0.
 ///
 /// # Errors
-/// If a dim is unbounded or negative, or there are too many elements.
+/// Returns an error if a dim is unbounded or negative, or there are too many elements.
 pub fn row_major_strides(dims: &[i64]) -> Result<Dims, AddressError> {
     check_sizes(dims)?;
     checked_product(dims).ok_or(AddressError::Overflow)?;

@@ -32,8 +32,8 @@ pub struct Layout {
 }
 
 impl Hash for Layout {
-    /// Hashes parts that most layouts leave out only where they are: shapes are looked up very
-    /// often.
+    /// Hashes the parts that most layouts leave out only if they exist: shapes are looked up
+    /// very often.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let order = self.minor_to_major.iter().fold(1, |hash: u64, &dim| {
             hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(dim.into())
@@ -121,12 +121,12 @@ impl Layout {
         Self::new((0..u32::try_from(rank).unwrap_or(u32::MAX)).rev())
     }
 
-    /// Whether this is row major without tiles, padding or other extras.
+    /// Checks whether this is row major without tiles, padding or other extras.
     pub fn is_default(&self) -> bool {
         *self == Self::descending(self.minor_to_major.len())
     }
 
-    /// The rank of the arrays it fits.
+    /// Returns the rank of the arrays it fits.
     pub fn rank(&self) -> usize {
         self.minor_to_major.len()
     }

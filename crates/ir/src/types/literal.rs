@@ -35,7 +35,7 @@ pub struct ArrayLiteral {
     dims: Dims,
     /// Shared, so that copies of a literal are cheap.
     data: Arc<Data>,
-    /// Whether all elements are one, once somebody asked.
+    /// Whether all elements are equal, once this was computed.
     is_splat: OnceLock<bool>,
 }
 
@@ -76,14 +76,14 @@ macro_rules! data {
         }
 
         impl Data {
-            /// The number of elements.
+            /// Returns the number of elements.
             pub fn len(&self) -> usize {
                 match self {
                     $(Self::$name(values) => values.len(),)*
                 }
             }
 
-            /// Whether this is the storage of that element type.
+            /// Checks whether this is the storage of that element type.
             pub fn stores(&self, element_type: ElementType) -> bool {
                 match self {
                     $(Self::$name(_) => matches!(element_type, $(ElementType::$element)|*),)*
@@ -191,9 +191,9 @@ data! {
 
 /// A Rust type that stores the elements of some element types.
 pub trait Native: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// The elements, if `data` stores them as this type.
+    /// Returns the elements, if `data` stores them as this type.
     fn view(data: &Data) -> Option<&[Self]>;
-    /// The elements, if `data` stores them as this type.
+    /// Returns the elements, if `data` stores them as this type.
     fn view_mut(data: &mut Data) -> Option<&mut Vec<Self>>;
     /// Wraps elements.
     fn wrap(values: Vec<Self>) -> Data;
@@ -214,18 +214,18 @@ fn set_places<T: Copy>(to: &mut [T], values: &[T], pairs: impl Iterator<Item = (
 }
 
 impl Data {
-    /// Whether there are no elements.
+    /// Checks whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements, if they are stored as `T`.
+    /// Returns the elements, if they are stored as `T`.
     pub fn as_slice<T: Native>(&self) -> Option<&[T]> {
         T::view(self)
     }
 
-    /// Whether `f` is true of the bits of every element: two words for `c128`, one for other
-    /// types. Stops at the first word of which it is not.
+    /// Checks whether `f` is true of the bits of every element: two words for `c128`, one for
+    /// other types. Stops at the first word for which it is false.
     fn all_words(&self, mut f: impl FnMut(u64) -> bool) -> bool {
         match self {
             Self::Pred(v) => v.iter().all(|&x| f(u64::from(x))),
@@ -303,7 +303,7 @@ impl ArrayLiteral {
     /// An array of these elements, which can be shared with others.
     ///
     /// # Errors
-    /// If the element count is not the product of the dims, or `data` is not
+    /// Returns an error if the element count is not the product of the dims, or `data` is not
     /// the storage of `element_type`.
     pub fn new(
         element_type: ElementType,
@@ -321,7 +321,7 @@ impl ArrayLiteral {
         Ok(Self { element_type, dims, data, is_splat: OnceLock::new() })
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn element_type(&self) -> ElementType {
         self.element_type
     }
@@ -331,7 +331,7 @@ impl ArrayLiteral {
         &self.dims
     }
 
-    /// The elements.
+    /// Returns the elements.
     pub fn data(&self) -> &Data {
         &self.data
     }
@@ -341,22 +341,22 @@ impl ArrayLiteral {
         Arc::unwrap_or_clone(self.data)
     }
 
-    /// The shared elements.
+    /// Returns the shared elements.
     pub fn shared_data(&self) -> Arc<Data> {
         Arc::clone(&self.data)
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether there are no elements.
+    /// Checks whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
-    /// The shape, without an explicit layout.
+    /// Returns the shape, without an explicit layout.
     pub fn shape(&self) -> ArrayShape {
         ArrayShape::new(self.element_type, self.dims.iter().copied())
     }
@@ -364,12 +364,12 @@ impl ArrayLiteral {
     /// The same elements with other dims of the same product.
     ///
     /// # Errors
-    /// If the product of `dims` differs.
+    /// Returns an error if the product of `dims` differs.
     pub fn reshape(self, dims: impl IntoIterator<Item = i64>) -> Result<Self, LiteralError> {
         Self::new(self.element_type, dims, self.data)
     }
 
-    /// The elements, if they are stored as `T`.
+    /// Returns the elements, if they are stored as `T`.
     pub fn as_slice<T: Native>(&self) -> Option<&[T]> {
         self.data.as_slice()
     }
@@ -385,7 +385,7 @@ impl ArrayLiteral {
         Some(Self { element_type: self.element_type, dims: Dims::new(), data, is_splat })
     }
 
-    /// Whether there are elements, all of the same bits.
+    /// Checks whether there are elements, all of the same bits.
     fn has_equal_elements(&self) -> bool {
         let Some(last) = self.len().checked_sub(1) else { return false };
         let first = self.data.gather(std::iter::once(0)).words();
@@ -397,8 +397,8 @@ impl ArrayLiteral {
         self.data.all_words(|word| expected.next() == Some(&word))
     }
 
-    /// The only element as `f64`, if this is one real number or truth value; small floats are
-    /// not decoded.
+    /// Returns the only element as `f64`, if this is one real number or truth value; small
+    /// floats are not decoded.
     pub fn scalar_as_f64(&self) -> Option<f64> {
         if self.len() != 1 {
             return None;
@@ -424,8 +424,8 @@ impl ArrayLiteral {
 }
 
 impl Literal {
-    /// Whether a part of its value is not in the text. Such a value is unknown and cannot be
-    /// assumed to equal another one.
+    /// Checks whether a part of its value is not in the text. Such a value is unknown and
+    /// cannot be assumed to equal another one.
     pub fn is_elided(&self) -> bool {
         match self {
             Self::Elided(_) => true,
@@ -437,12 +437,12 @@ impl Literal {
     /// A scalar of a type stored as `T`.
     ///
     /// # Errors
-    /// If `T` is not the storage of `element_type`.
+    /// Returns an error if `T` is not the storage of `element_type`.
     pub fn scalar<T: Native>(element_type: ElementType, value: T) -> Result<Self, LiteralError> {
         ArrayLiteral::new(element_type, [], T::wrap(vec![value])).map(Self::Array)
     }
 
-    /// The array, unless this is a tuple or token.
+    /// Returns the array, unless this is a tuple or token.
     pub fn as_array(&self) -> Option<&ArrayLiteral> {
         match self {
             Self::Array(array) => Some(array),
@@ -450,7 +450,7 @@ impl Literal {
         }
     }
 
-    /// The shape, without explicit layouts.
+    /// Returns the shape, without explicit layouts.
     pub fn shape(&self) -> Shape {
         match self {
             Self::Array(array) => Shape::Array(array.shape()),
@@ -460,8 +460,8 @@ impl Literal {
         }
     }
 
-    /// The leaves of a tuple in order, depth first; the value itself if it is
-    /// not a tuple.
+    /// Returns the leaves of a tuple in order, depth first; the value itself if it is not a
+    /// tuple.
     pub fn leaves(&self) -> Vec<&Literal> {
         let mut leaves = Vec::new();
         let mut stack = vec![self];

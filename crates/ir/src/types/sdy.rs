@@ -17,7 +17,7 @@ use super::sharding::{DimSharding, NamedSharding};
 /// The meshes of a module, each with its name.
 pub type Meshes = Vec<(SmolStr, Mesh)>;
 
-/// The meshes of a module: the value of its `xla.sdy.meshes`.
+/// Returns the meshes of a module: the value of its `xla.sdy.meshes`.
 pub fn meshes(text: &str) -> Option<Meshes> {
     let mut cursor = Cursor::new(text);
     cursor.expect('{')?;
@@ -47,7 +47,7 @@ pub fn shardings<T>(
     cursor.end(shardings)
 }
 
-/// The names of the axes that the program handles itself: `xla.sdy.manual_axes`.
+/// Returns the names of the axes that the program handles itself: `xla.sdy.manual_axes`.
 pub fn manual_axes(text: &str) -> Option<Vec<SmolStr>> {
     let mut cursor = Cursor::new(text);
     cursor.keyword("#sdy")?;

@@ -8,7 +8,7 @@ use super::layout::Layout;
 /// A list of dim sizes or dim numbers.
 pub type Dims = SmallVec<[i64; 6]>;
 
-/// The [`Dims`] of a list: `dims([0, 2])`.
+/// Returns the [`Dims`] of a list: `dims([0, 2])`.
 pub fn dims(list: impl AsRef<[i64]>) -> Dims {
     Dims::from_slice(list.as_ref())
 }
@@ -87,28 +87,28 @@ impl ArrayShape {
         &self.dims
     }
 
-    /// The number of dims.
+    /// Returns the number of dims.
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// The number of dims with a size other than 1.
+    /// Returns the number of dims with a size other than 1.
     pub fn true_rank(&self) -> usize {
         self.dims.iter().filter(|&&d| d != 1).count()
     }
 
-    /// Whether a dim's size is known only at run time.
+    /// Checks whether a dim's size is known only at run time.
     pub fn dim_is_dynamic(&self, dim: usize) -> bool {
         self.dynamic.as_ref().is_some_and(|d| d.get(dim).copied().unwrap_or(false))
     }
 
-    /// Whether no dim is dynamic.
+    /// Checks whether no dim is dynamic.
     pub fn is_static(&self) -> bool {
         self.dynamic.is_none()
     }
 
-    /// The product of the dims (of the bounds for dynamic dims); `None` if a dim is unbounded or
-    /// the product exceeds `i64`.
+    /// Returns the product of the dims (of the bounds for dynamic dims); `None` if a dim is
+    /// unbounded or the product exceeds `i64`.
     pub fn num_elements(&self) -> Option<i64> {
         checked_product(&self.dims)
     }
@@ -118,24 +118,24 @@ impl ArrayShape {
         self.num_elements()?.checked_mul(i64::from(self.element_type.bytes()))
     }
 
-    /// Whether element type, dims and dynamism agree; layouts may differ.
+    /// Checks whether element type, dims and dynamism agree; layouts may differ.
     pub fn compatible(&self, other: &Self) -> bool {
         self.element_type == other.element_type && self.same_dims(other)
     }
 
-    /// Whether dims and dynamism agree.
+    /// Checks whether dims and dynamism agree.
     pub fn same_dims(&self, other: &Self) -> bool {
         self.dims == other.dims && self.dynamic == other.dynamic
     }
 
-    /// Whether a value can have both lists of dims: sizes and bounds agree, and an unbounded dim
-    /// agrees with any. Dynamic flags are ignored, as in XLA's verifier.
+    /// Checks whether a value can have both lists of dims: sizes and bounds agree, and an
+    /// unbounded dim agrees with any. Dynamic flags are ignored, as in XLA's verifier.
     pub fn dims_agree(&self, other: &Self) -> bool {
         self.rank() == other.rank()
             && self.dims.iter().zip(&other.dims).all(|(&a, &b)| sizes_agree(a, b))
     }
 
-    /// Whether both have elements of one type, or floats of any precision.
+    /// Checks whether both have elements of one type, or floats of any precision.
     fn same_type_up_to_precision(&self, other: &Self) -> bool {
         let (a, b) = (self.element_type, other.element_type);
         a == b || a.is_float() && b.is_float()
@@ -157,12 +157,12 @@ impl ArrayShape {
         Some(Self::new(self.element_type, dims).with_dynamic(&dynamic))
     }
 
-    /// The layout; row major if there is no explicit one.
+    /// Returns the layout; row major if there is no explicit one.
     pub fn layout_or_default(&self) -> Layout {
         self.layout.clone().unwrap_or_else(|| Layout::descending(self.rank()))
     }
 
-    /// Whether the layout is row major, explicit or not.
+    /// Checks whether the layout is row major, explicit or not.
     pub fn has_default_layout(&self) -> bool {
         self.layout.as_ref().is_none_or(Layout::is_default)
     }
@@ -182,13 +182,13 @@ impl ArrayShape {
     }
 }
 
-/// Whether a dim can have both sizes: they are equal, or one is unbounded.
+/// Checks whether a dim can have both sizes: they are equal, or one is unbounded.
 pub fn sizes_agree(a: i64, b: i64) -> bool {
     a == b || a == UNBOUNDED || b == UNBOUNDED
 }
 
-/// The product of dim sizes; `None` if one is negative (unbounded) or the product exceeds `i64`.
-/// A zero makes the product zero whatever the other sizes are.
+/// Returns the product of dim sizes; `None` if one is negative (unbounded) or the product
+/// exceeds `i64`. A zero makes the product zero whatever the other sizes are.
 pub fn checked_product(dims: &[i64]) -> Option<i64> {
     if dims.iter().any(|&d| d < 0) {
         return None;
@@ -210,7 +210,7 @@ impl Shape {
         Self::Array(ArrayShape::scalar(element_type))
     }
 
-    /// The array shape, unless this is a tuple, buffer, token or opaque.
+    /// Returns the array shape, unless this is a tuple, buffer, token or opaque.
     pub fn as_array(&self) -> Option<&ArrayShape> {
         match self {
             Self::Array(array) => Some(array),
@@ -218,7 +218,7 @@ impl Shape {
         }
     }
 
-    /// The element shapes of a tuple.
+    /// Returns the element shapes of a tuple.
     pub fn as_tuple(&self) -> Option<&[Shape]> {
         match self {
             Self::Tuple(elements) => Some(elements),
@@ -226,8 +226,7 @@ impl Shape {
         }
     }
 
-    /// Whether both have the same structure, element types and dims; layouts
-    /// may differ.
+    /// Checks whether both have the same structure, element types and dims; layouts may differ.
     pub fn compatible(&self, other: &Self) -> bool {
         self.matches(other, ArrayShape::compatible)
     }
@@ -247,7 +246,7 @@ impl Shape {
         self.matches(other, |a, b| a.same_type_up_to_precision(b) && a.dims_agree(b))
     }
 
-    /// Whether both have the same structure, and arrays that match.
+    /// Checks whether both have the same structure, and arrays that match.
     fn matches(&self, other: &Self, arrays: fn(&ArrayShape, &ArrayShape) -> bool) -> bool {
         // Shapes of a module are interned, so equal shapes are mostly identical and large tuples
         // need not be compared.
@@ -267,8 +266,8 @@ impl Shape {
         }
     }
 
-    /// The leaves of a tuple in order, depth first; the shape itself if it is
-    /// not a tuple.
+    /// Returns the leaves of a tuple in order, depth first; the shape itself if it is not a
+    /// tuple.
     pub fn leaves(&self) -> Vec<&Shape> {
         let mut leaves = Vec::new();
         let mut stack = vec![self];

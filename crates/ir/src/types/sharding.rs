@@ -13,7 +13,7 @@ pub enum Sharding {
 }
 
 impl Sharding {
-    /// The shardings of single arrays.
+    /// Returns the shardings of single arrays.
     pub fn leaves(&self) -> &[LeafSharding] {
         match self {
             Self::Tuple(leaves) => leaves,

@@ -52,7 +52,7 @@ impl Format {
         Self { exponent_bits, mantissa_bits, bias, specials }
     }
 
-    /// The number of mantissa bits after the leading one.
+    /// Returns the number of mantissa bits after the leading one.
     pub const fn mantissa_bits(self) -> u32 {
         self.mantissa_bits
     }
@@ -77,12 +77,12 @@ impl Format {
         })
     }
 
-    /// Whether both signs have NaNs.
+    /// Checks whether both signs have NaNs.
     pub const fn has_signed_nans(self) -> bool {
         matches!(self.specials, Specials::Ieee | Specials::AllOnes)
     }
 
-    /// The value of a bit pattern; bits above the format's width are ignored.
+    /// Returns the value of a bit pattern; bits above the format's width are ignored.
     pub fn decode(self, bits: u16) -> Value {
         let exponent_mask = (1u32 << self.exponent_bits) - 1;
         let mantissa_mask = (1u32 << self.mantissa_bits) - 1;
@@ -120,14 +120,15 @@ impl Format {
         f64::from(mantissa + leading) * power_of_two(scale)
     }
 
-    /// The bits of the nearest number; ties round to an even mantissa, or upwards without a
-    /// mantissa.
+    /// Returns the bits of the nearest number; ties round to an even mantissa, or upwards
+    /// without a mantissa.
     ///
     /// A number that is too large becomes infinite, or NaN without infinities, or the largest
-    /// number if the format has neither. NaN keeps its sign if the format has such a NaN. A
-    /// format whose only NaN is negative zero has that one; a format without NaN encodes a
-    /// positive NaN as negative zero and a negative one as zero. A format without sign encodes
-    /// zero and negative numbers as NaN, and smaller positive numbers as its least number.
+    /// number if the format has neither. NaN keeps its sign if the format has a NaN with it. A
+    /// format whose only NaN is negative zero encodes every NaN so; a format without NaN
+    /// encodes a positive NaN as negative zero and a negative one as zero. A format without
+    /// sign encodes zero and negative numbers as NaN, and smaller positive numbers as its least
+    /// number.
     pub fn encode(self, value: f64) -> u16 {
         if self.specials == Specials::ExponentOnly {
             return self.encode_power(value);
@@ -147,8 +148,8 @@ impl Format {
         }
     }
 
-    /// The bits of a magnitude as if the exponent had no end; at most a few
-    /// more than the greatest.
+    /// Returns the bits of a magnitude as if the exponent had no end; at most a few more than
+    /// the greatest.
     fn round_magnitude(self, magnitude: f64) -> u16 {
         if magnitude.is_infinite() {
             return u16::MAX;
@@ -162,20 +163,20 @@ impl Format {
         bits as u16
     }
 
-    /// As [`Format::encode`], of a format without sign and mantissa.
+    /// Encodes like [`Format::encode`], for a format without sign and mantissa.
     fn encode_power(self, value: f64) -> u16 {
         let nan = (1 << self.exponent_bits) - 1;
         if value.is_nan() || value <= 0.0 || value.is_infinite() {
             return nan;
         }
         let exponent = exponent_of(value);
-        // As is, or past the middle: a number below the least is not scaled up.
+        // Rounds up past the middle; a number below the least is not scaled up.
         let up = exponent >= -self.bias && value * power_of_two(-exponent) >= 1.5;
         let biased = exponent + i32::from(up) + self.bias;
         u16::try_from(biased.max(0)).map_or(nan, |biased| biased.min(nan))
     }
 
-    /// The sign bit, if there is a sign.
+    /// Returns the sign bit, if there is a sign.
     const fn sign(self) -> u16 {
         match self.specials {
             Specials::ExponentOnly => 0,
@@ -183,7 +184,7 @@ impl Format {
         }
     }
 
-    /// The bits of the greatest finite number.
+    /// Returns the bits of the greatest finite number.
     const fn greatest(self) -> u16 {
         let all = (1u16 << (self.exponent_bits + self.mantissa_bits)) - 1;
         match self.specials {
@@ -210,9 +211,9 @@ impl Format {
         }
     }
 
-    /// An integer that is ordered as `f32::total_cmp` orders numbers: negative
-    /// NaN, numbers from the least to the greatest, NaN. The only NaN of a type
-    /// without minus zero comes first.
+    /// Returns an integer that is ordered as `f32::total_cmp` orders numbers: negative NaN,
+    /// numbers from the least to the greatest, NaN. The only NaN of a type without minus zero
+    /// comes first.
     pub fn total_key(self, bits: u16) -> i32 {
         let sign = self.sign();
         match self.specials {
@@ -222,8 +223,8 @@ impl Format {
         }
     }
 
-    /// The ends of the range of magnitudes that round to that of a finite,
-    /// nonzero value; the ends themselves may round to a neighbour.
+    /// Returns the ends of the range of magnitudes that round to that of a finite, nonzero
+    /// value; the ends themselves may round to a neighbour.
     pub fn rounding_range(self, bits: u16) -> (f64, f64) {
         let magnitude = bits & ((1 << (self.exponent_bits + self.mantissa_bits)) - 1);
         let real = |bits| match self.decode(bits) {
@@ -238,13 +239,13 @@ impl Format {
     }
 }
 
-/// The exponent of a positive number's leading bit; of numbers too small for
-/// any of our formats, some small one.
+/// Returns the exponent of a positive number's leading bit; of numbers too small for any of our
+/// formats, some small one.
 fn exponent_of(magnitude: f64) -> i32 {
     ((magnitude.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
-/// Two to the power of a small number.
+/// Returns two to the power of a small number.
 fn power_of_two(exponent: i32) -> f64 {
     f64::from(exponent).exp2()
 }
@@ -313,7 +314,7 @@ mod tests {
         }
     }
 
-    /// As `ml_dtypes` 0.5 converts them.
+    /// The expected values are those of `ml_dtypes` 0.5.
     #[test]
     fn what_is_no_number_of_a_type_becomes_what_it_has_instead() {
         use ElementType::{F4E2M1FN, F8E3M4, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E8M0FNU};

@@ -48,8 +48,8 @@ pub(super) fn check_header(module: &Module, report: &mut Report) {
     }
 }
 
-/// The part of a parameter's shape at an index. The shape is that of the entry layout, if the
-/// module has one.
+/// Returns the part of a parameter's shape at an index. It takes the shape from the entry
+/// layout, if the module has one.
 fn parameter_part<'m>(
     module: &'m Module,
     entry: CompId,
@@ -202,13 +202,13 @@ fn wrong_async_alias(
     (!fits).then(|| format!("{part} cannot lie in {result}; their types and dims must agree"))
 }
 
-/// Whether an op is one of the two custom calls that convert an array to a buffer, `b(f32[8])`, or
-/// a buffer to an array.
+/// Checks whether an op is one of the two custom calls that convert an array to a buffer,
+/// `b(f32[8])`, or a buffer to an array.
 pub(super) fn is_pin(op: &Op) -> bool {
     matches!(op, Op::CustomCall(attrs) if matches!(attrs.custom_call_target.as_str(), "Pin" | "Unpin"))
 }
 
-/// The array of a buffer; any other shape unchanged.
+/// Returns the array of a buffer; any other shape unchanged.
 fn array_within(shape: &Shape) -> &Shape {
     match shape {
         Shape::Buffer(inner) => inner,
@@ -216,7 +216,7 @@ fn array_within(shape: &Shape) -> &Shape {
     }
 }
 
-/// Whether two values have the same arrays, ignoring dynamic flags.
+/// Checks whether two values have the same arrays, ignoring dynamic flags.
 fn leaves_fit(a: &Shape, b: &Shape) -> bool {
     if std::ptr::eq(a, b) {
         return true;
@@ -231,12 +231,12 @@ fn leaves_fit(a: &Shape, b: &Shape) -> bool {
         })
 }
 
-/// The part of a shape at an index.
+/// Returns the part of a shape at an index.
 fn subshape<'s>(shape: &'s Shape, index: &[i64]) -> Option<&'s Shape> {
     index.iter().try_fold(shape, |shape, &at| shape.as_tuple()?.get(usize::try_from(at).ok()?))
 }
 
-/// An index as in text.
+/// Returns an index as in text.
 pub(super) fn index(index: &Dims) -> String {
     const SHOWN: usize = 8;
     let mut numbers: Vec<String> = index.iter().take(SHOWN).map(ToString::to_string).collect();

@@ -24,9 +24,9 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// The ops whose result an op that ends or continues another must take. A transfer may end in
-/// the loop iteration after the one in which it starts; then its start is an element of the
-/// loop's state.
+/// Returns the ops whose result an op that ends or continues another must take. A transfer may
+/// end in the loop iteration after the one in which it starts; then its start is an element of
+/// the loop's state.
 fn starts_of(opcode: Opcode) -> Option<&'static [Opcode]> {
     Some(match opcode {
         Opcode::SendDone => &[Opcode::Send, Opcode::GetTupleElement],
@@ -40,8 +40,8 @@ fn starts_of(opcode: Opcode) -> Option<&'static [Opcode]> {
     })
 }
 
-/// The ops of which exactly one must use the result of an op that starts or continues another. A
-/// transfer may leave a loop in a tuple.
+/// Returns the ops of which exactly one must use the result of an op that starts or continues
+/// another. A transfer may leave a loop in a tuple.
 fn ends_of(opcode: Opcode) -> Option<&'static [Opcode]> {
     Some(match opcode {
         Opcode::Send => &[Opcode::SendDone, Opcode::Tuple],
@@ -81,7 +81,7 @@ fn check_user(module: &Module, id: InstId, ends: &[Opcode], report: &mut Report)
     report.add(super::ENDS, Place::Instruction(id), message);
 }
 
-/// A custom call that only defines an order.
+/// Returns a custom call that only defines an order.
 fn only_orders(module: &Module, id: InstId) -> bool {
     matches!(module.op(id), Op::CustomCall(attrs) if attrs.custom_call_target == "control_dep")
 }
@@ -132,8 +132,8 @@ fn unlike_transfers(start: &TransferAttrs, done: &TransferAttrs) -> Unlike {
     (hosts.0 != hosts.1).then(|| ("is_host_transfer", hosts.0.to_string(), hosts.1.to_string()))
 }
 
-/// The difference between two ops that should name the same computation and the same thread. An op
-/// that names none differs from no other.
+/// Returns the difference between two ops that should name the same computation and the same
+/// thread. An op that names none differs from no other.
 fn unlike_async(module: &Module, start: &AsyncAttrs, next: &AsyncAttrs) -> Unlike {
     if let (Some(first), Some(second)) = (start.calls, next.calls)
         && first != second
@@ -149,8 +149,8 @@ fn unlike_async(module: &Module, start: &AsyncAttrs, next: &AsyncAttrs) -> Unlik
     }
 }
 
-/// Whether the called computation runs on the caller's thread. A `call` may run on another
-/// thread, as in XLA.
+/// Checks whether the called computation runs on the caller's thread. A `call` may run on
+/// another thread, as in XLA.
 fn runs_where_it_stands(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Conditional | Opcode::Fusion | Opcode::While)
 }

@@ -47,7 +47,7 @@ fn is_loop(opcode: Opcode) -> bool {
     opcode == Opcode::While
 }
 
-/// The computations that ops of a kind call.
+/// Returns the computations that ops of a kind call.
 fn called_by(module: &Module, kind: fn(Opcode) -> bool) -> FxHashSet<CompId> {
     let all = module.computations().iter().flat_map(|&c| module.instructions(c));
     all.filter(|&id| kind(module.opcode(id))).flat_map(|id| module.called(id)).collect()
@@ -61,7 +61,7 @@ fn has_buffer(shape: &Shape) -> bool {
     }
 }
 
-/// The indices of the buffers in a shape.
+/// Returns the indices of the buffers in a shape.
 fn buffers_in(shape: &Shape) -> Vec<Dims> {
     let (mut found, mut stack) = (Vec::new(), vec![(shape, Dims::new())]);
     while let Some((shape, path)) = stack.pop() {
@@ -104,7 +104,7 @@ fn count_writers(module: &Module, computation: CompId, is_body: bool) -> Writers
     writers
 }
 
-/// The users of a value, each with the first operand that is the value.
+/// Returns the users of a value, each with the first operand that is the value.
 fn first_uses(module: &Module, id: InstId) -> Vec<Use> {
     let mut uses: Vec<Use> = module.uses(id).collect();
     uses.sort_unstable_by_key(|u| (u.user, u.operand));
@@ -152,7 +152,7 @@ fn check_writers(module: &Module, id: InstId, writers: &Writers, report: &mut Re
     }
 }
 
-/// Whether the result of an op is a new buffer.
+/// Checks whether the result of an op is a new buffer.
 fn makes_buffers(op: &Op) -> bool {
     matches!(op, Op::CustomCall(_) | Op::While(_) | Op::Parameter(_) | Op::DynamicUpdateSlice)
 }

@@ -55,7 +55,7 @@ fn wrong_composite(extras: &Extras) -> Option<String> {
     (!fits).then(|| format!("composite.version is \"{version}\", not a number from 0"))
 }
 
-/// Whether an unmodelled attribute requires something that the op cannot do.
+/// Checks whether an unmodelled attribute requires something that the op cannot do.
 fn is_misplaced(module: &Module, id: InstId, name: &str, value: &str) -> bool {
     let opcode = module.opcode(id);
     let spaceless = || value.chars().filter(|c| !c.is_whitespace()).collect::<String>();
@@ -85,7 +85,7 @@ pub(super) fn check_wrapped(module: &Module, report: &mut Report) {
     }
 }
 
-/// Whether a start is marked as running several collectives together.
+/// Checks whether a start is marked as running several collectives together.
 fn is_group(module: &Module, start: InstId) -> bool {
     let named = |extras: &Extras| {
         extras.frontend_attributes.iter().any(|(name, _)| name == "_collectives_group")

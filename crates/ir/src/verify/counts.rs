@@ -37,7 +37,8 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// The groups of an op in which all devices must take part, and what their numbers stand for.
+/// Returns the groups of an op in which all devices must take part, and what their numbers
+/// stand for.
 fn groups_of(op: &Op) -> Option<(&ReplicaGroups, Numbers)> {
     let of_one = |channel: Option<i64>| match channel {
         Some(_) => Numbers::Partitions,
@@ -64,8 +65,8 @@ fn groups_of(op: &Op) -> Option<(&ReplicaGroups, Numbers)> {
     })
 }
 
-/// A count in the header if it is more than one, because 1 is also written if the count is
-/// unknown.
+/// Returns a count in the header if it is more than one, because 1 is also written if the count
+/// is unknown.
 fn stated(count: Option<i64>) -> Option<i64> {
     count.filter(|&count| count > 1)
 }
@@ -121,7 +122,8 @@ pub(super) fn mesh_size(mesh: &Mesh) -> Option<i64> {
     mesh.axes.iter().try_fold(1i64, |count, axis| count.checked_mul(axis.size))
 }
 
-/// The number of devices in each group; another check compares groups of different sizes.
+/// Returns the number of devices in each group; another check compares groups of different
+/// sizes.
 fn group_size(module: &Module, groups: &ReplicaGroups, numbers: Numbers) -> Option<i64> {
     let size = match groups {
         ReplicaGroups::Lists(lists) => match lists.first() {
@@ -169,8 +171,8 @@ fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups, numbers: Num
     Err((super::GROUPS, message))
 }
 
-/// The sizes that an op relates for its first array: the dim that is split or joined, the whole
-/// size of that dim, and the size of a part if a shape contains it.
+/// Returns the sizes that an op relates for its first array: the dim that is split or joined,
+/// the whole size of that dim, and the size of a part if a shape contains it.
 fn whole_and_part(module: &Module, id: InstId) -> Option<(i64, i64, Option<i64>)> {
     let first = |shape: &Shape| match shape {
         Shape::Tuple(elements) => elements.first()?.as_array().cloned(),

@@ -87,7 +87,7 @@ fn judge_channel(opcode: Opcode, channel: i64) -> Verdict {
     Err((super::CHANNEL, message))
 }
 
-/// The number of slices that a device may send: one, or as many as there are starts if
+/// Returns the number of slices that a device may send: one, or as many as there are starts if
 /// `collective-permute` works in place.
 fn slices_sent(module: &Module, id: InstId) -> usize {
     let &[input, _, starts, _] = module.operands(id) else { return 1 };
@@ -193,7 +193,7 @@ fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups) -> Verdict {
     Ok(())
 }
 
-/// Whether shapes depend on the number of devices in a group.
+/// Checks whether shapes depend on the number of devices in a group.
 fn cuts_by_group(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -205,7 +205,7 @@ fn cuts_by_group(opcode: Opcode) -> bool {
     )
 }
 
-/// The error in ids that must be distinct.
+/// Returns the error in ids that must be distinct.
 pub(super) fn unlike_ids<'a>(ids: impl Iterator<Item = &'a i64>) -> Option<String> {
     let mut seen = FxHashSet::default();
     for &id in ids {
@@ -219,14 +219,14 @@ pub(super) fn unlike_ids<'a>(ids: impl Iterator<Item = &'a i64>) -> Option<Strin
     None
 }
 
-/// The error in distinct ids that leave a gap.
+/// Returns the error in distinct ids that leave a gap.
 fn id_beyond<'a>(ids: impl Iterator<Item = &'a i64> + Clone) -> Option<String> {
     let count = i64::try_from(ids.clone().count()).unwrap_or(i64::MAX);
     let beyond = ids.into_iter().find(|&&id| id >= count)?;
     Some(format!("names device {beyond}, but has {count} in all; each below {count} takes part"))
 }
 
-/// The error in a reshaped and transposed sequence of devices.
+/// Returns the error in a reshaped and transposed sequence of devices.
 pub(super) fn wrong_iota(devices: &IotaDevices) -> Option<String> {
     if let Some(size) = devices.reshape_dims.iter().find(|&&size| size < 1) {
         return Some(format!("reshapes its devices to a size of {size}; sizes are 1 or more"));

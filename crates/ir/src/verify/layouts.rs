@@ -86,7 +86,7 @@ fn judge_layout(layout: &Layout, dims: &[i64]) -> Option<String> {
     Some(format!("dim {dim} of size {size} cannot be padded to {padded}"))
 }
 
-/// The numbers of a layout that describe the division of memory.
+/// Returns the numbers of a layout that describe the division of memory.
 fn judge_numbers(layout: &Layout) -> Option<String> {
     let prefix = layout.rare.as_ref().map_or(0, |rare| rare.dynamic_shape_metadata_prefix_bytes);
     // 0 means that the value is not set.

@@ -85,9 +85,9 @@ impl Verified {
         self.module
     }
 
-    /// The first instruction whose floats differ in precision although its op's rule requires
-    /// equal types; see [`crate::infer_mixed`]. Code that computes or moves instructions need
-    /// not support such instructions.
+    /// Returns the first instruction whose floats differ in precision although its op's rule
+    /// requires equal types; see [`crate::infer_mixed`]. Code that computes or moves
+    /// instructions need not support such instructions.
     pub fn mixes_precision(&self) -> Option<InstId> {
         self.mixes_precision
     }
@@ -113,7 +113,7 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// The note below the diagnostics if there are more errors.
+    /// Returns the note below the diagnostics if there are more errors.
     pub fn note(&self) -> Option<String> {
         let shown = self.diagnostics.len();
         (self.more > 0).then(|| {
@@ -158,7 +158,7 @@ pub fn verify(mut module: Module) -> Result<Verified, Box<Rejected>> {
     }
 }
 
-/// All errors of a module in order, at most the first [`MAX_DIAGNOSTICS`].
+/// Returns all errors of a module in order, at most the first [`MAX_DIAGNOSTICS`].
 pub fn check(module: &Module) -> Vec<Diagnostic> {
     report(module).diagnostics
 }
@@ -241,7 +241,7 @@ impl Report {
         }
     }
 
-    /// Whether the checks should stop.
+    /// Checks whether the checks should stop.
     fn is_exhausted(&self) -> bool {
         self.counting > MAX_COUNTING
     }

@@ -20,7 +20,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// Whether both have values at the same tuple indices.
+/// Checks whether both have values at the same tuple indices.
 fn fits(shape: &Shape, tree: &OriginTree) -> bool {
     match (shape, tree) {
         (Shape::Tuple(shapes), OriginTree::Tuple(trees)) => {

@@ -55,7 +55,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
     check_entry_layout(module, report);
 }
 
-/// Whether the rule of an op asks for its attributes, operands and shapes alone.
+/// Checks whether the rule of an op asks for its attributes, operands and shapes alone.
 fn is_alone(op: &Op) -> bool {
     let mut calls = false;
     op.for_each_computation(&mut |_| calls = true);
@@ -108,7 +108,7 @@ impl Chains {
         self.0.get(module.operands(id).first()?)
     }
 
-    /// The op with attributes that it inherits from its start, unless it has its own.
+    /// Returns the op with attributes that it inherits from its start, unless it has its own.
     fn inherited(&self, module: &Module, id: InstId) -> Option<Op> {
         let attrs = || self.of_operand(module, id).cloned().map(Box::new);
         match module.op(id) {

@@ -33,8 +33,8 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     }
 }
 
-/// A loop must have the sharding of its state, and a conditional that of its branches' results,
-/// if these have one.
+/// A loop must have the sharding of its state, and a conditional the sharding of its branches'
+/// results, if these have one.
 fn judge_called(module: &Module, id: InstId) -> Verdict {
     let root = |computation: CompId| module.computation(computation).root();
     let parameter =
@@ -64,8 +64,8 @@ fn judge_called(module: &Module, id: InstId) -> Verdict {
     }
 }
 
-/// Whether two shardings differ in meaning. A single sharding for all arrays of a tuple equals
-/// one per array.
+/// Checks whether two shardings differ in meaning. A single sharding for all arrays of a tuple
+/// equals one per array.
 fn certainly_differ(a: &Sharding, b: &Sharding) -> bool {
     let (a, b) = (a.leaves(), b.leaves());
     match (a, b) {
@@ -142,8 +142,8 @@ fn judge_devices(module: &Module, sharding: &Sharding, shape: &Shape) -> Verdict
     Ok(())
 }
 
-/// The number of devices among which a placement divides an array, and the devices that it lists.
-/// The number is `None` if the placement does not divide the array.
+/// Returns the number of devices among which a placement divides an array, and the devices that
+/// it lists. The number is `None` if the placement does not divide the array.
 fn devices_of(placement: &Placement) -> (Option<i64>, &[i64]) {
     match placement {
         Placement::Maximal(device) => (None, std::slice::from_ref(device)),
@@ -162,7 +162,7 @@ fn devices_of(placement: &Placement) -> (Option<i64>, &[i64]) {
     }
 }
 
-/// The rank of an array; `None` if there is no rank to compare with.
+/// Returns the rank of an array; `None` if there is no rank to compare with.
 fn rank(shape: &Shape) -> Option<usize> {
     shape.as_array().map(ArrayShape::rank)
 }

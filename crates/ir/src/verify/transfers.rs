@@ -36,7 +36,7 @@ fn host_channel(op: &Op) -> Option<i64> {
     }
 }
 
-/// A property in which two transfers differ.
+/// Returns a property in which two transfers differ.
 fn difference(module: &Module, a: InstId, b: InstId) -> Option<&'static str> {
     if module.opcode(a) != module.opcode(b) {
         return Some("ops");
@@ -63,7 +63,7 @@ fn difference(module: &Module, a: InstId, b: InstId) -> Option<&'static str> {
     (attributes(a) != attributes(b)).then_some("frontend_attributes")
 }
 
-/// Whether two shapes are equal, layouts included.
+/// Checks whether two shapes are equal, layouts included.
 pub(super) fn same_shape(a: &Shape, b: &Shape) -> bool {
     let same_array = |a: &ArrayShape, b: &ArrayShape| {
         a.compatible(b) && a.layout_or_default() == b.layout_or_default()

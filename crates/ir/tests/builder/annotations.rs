@@ -1,4 +1,4 @@
-//! What a front end says of what it builds.
+//! Tests the annotations of a front end.
 
 use super::{F32, printed};
 use crate::common::shape;

@@ -1,4 +1,4 @@
-//! What does not fit is refused where it is given, by the name of the method.
+//! Tests that a misfit is refused by the method that received it, with the method's name.
 
 use super::{F32, f32_of};
 use crate::common::{self, shape};
@@ -44,7 +44,7 @@ fn values() -> Values {
     Values { b, x, y, t, zero, indices, image, add }
 }
 
-/// What is said of a call that fails. Nothing is added then.
+/// Returns the error of a failing call. The call adds nothing.
 #[track_caller]
 fn refusal<T>(v: &mut Values, f: impl FnOnce(&mut Values) -> Result<T, BuildError>) -> BuildError {
     let before = common::picture(v.b.module());
@@ -152,7 +152,7 @@ fn dims_of_contractions_that_there_are_not() {
         let message = format!("`dot_general`: {list}: dimension 9 of {what}");
         argument(("dot_general", list), &message, |v| v.b.dot_general(v.x, v.y, attrs, None));
     }
-    // Of two spatial dims the default labels name dims 0 to 3.
+    // With two spatial dims, the default labels name dims 0 to 3.
     let input = format!("`convolution`: dim_labels of the input: dimension 2 of {two}");
     argument(("convolution", "dim_labels of the input"), &input, |v| {
         v.b.convolution(v.x, v.x, ConvolutionAttrs::default(), None)
@@ -307,8 +307,8 @@ fn values_that_are_no_arrays() {
     assert_eq!(error.to_string(), "`array_shape`: `t` is not an array");
 }
 
-/// What only the rule of the op knows begins with the call: method, operands and
-/// their shapes.
+/// Errors that only the op's rule detects begin with the call: method, operands and their
+/// shapes.
 #[test]
 fn shapes_that_do_not_fit() {
     use ShapeErrorKind::{Attribute, Callee, NeedsShape, Operand, OperandCount, Result};

@@ -24,19 +24,19 @@ fn f32_of(b: &mut Builder, value: f32) -> Result<InstId, BuildError> {
     b.constant(Literal::scalar(F32, value).unwrap())
 }
 
-/// An array of floats.
+/// Returns an array of floats.
 fn floats(dims: &[i64], values: &[f32]) -> Literal {
     let data = Data::F32(values.to_vec());
     ArrayLiteral::new(F32, dims.iter().copied(), data).unwrap().into()
 }
 
-/// An array of integers.
+/// Returns an array of integers.
 fn integers(dims: &[i64], values: &[i32]) -> Literal {
     let data = Data::S32(values.to_vec());
     ArrayLiteral::new(ElementType::S32, dims.iter().copied(), data).unwrap().into()
 }
 
-/// What a module computes. Its text is that of the same module.
+/// Computes a module's result. Also asserts that its text reads back to the same text.
 #[track_caller]
 fn value(module: &Verified, inputs: &[Literal]) -> Literal {
     let text = printed(module);

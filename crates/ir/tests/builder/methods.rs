@@ -1,4 +1,4 @@
-//! What the methods make: one small value of each, worked out by hand.
+//! Tests the methods of the builder: one small value of each, worked out by hand.
 
 use super::{F32, floats, integers, printed, value};
 use crate::common::shape;
@@ -22,7 +22,7 @@ const S32: ElementType = ElementType::S32;
 
 type Made = Result<InstId, BuildError>;
 
-/// What is computed of `x = [[1, 2, 3], [4, 5, 6]]`.
+/// Computes a value of `x = [[1, 2, 3], [4, 5, 6]]`.
 #[track_caller]
 fn of_x(make: impl FnOnce(&mut Builder, InstId) -> Made) -> Literal {
     let mut b = Builder::new("method");
@@ -304,7 +304,7 @@ fn custom_calls_say_what_they_yield() -> Result<(), BuildError> {
     Ok(())
 }
 
-/// What each of so many replicas computes, of its own inputs.
+/// Returns what each replica computes from its own inputs.
 #[track_caller]
 fn on_devices(replicas: usize, module: &Verified, inputs: &[Vec<Literal>]) -> Vec<Literal> {
     let text = printed(module);
@@ -314,7 +314,7 @@ fn on_devices(replicas: usize, module: &Verified, inputs: &[Vec<Literal>]) -> Ve
     outputs.into_iter().map(|outputs| outputs.output).collect()
 }
 
-/// What two replicas compute of `[1, 2]` and `[10, 20]`.
+/// Returns what two replicas compute from `[1, 2]` and `[10, 20]`.
 #[track_caller]
 fn of_two(make: impl FnOnce(&mut Builder, InstId) -> Made) -> Vec<Literal> {
     let mut b = Builder::new("devices");

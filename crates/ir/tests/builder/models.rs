@@ -1,4 +1,4 @@
-//! What front ends build, against the same in plain arithmetic.
+//! Compares modules that front ends build with plain arithmetic.
 
 use super::{F32, f32_of, floats, integers, printed, value};
 use crate::common::shape;
@@ -49,13 +49,13 @@ const DEPTH: i64 = 2;
 const HIDDEN: i64 = 5;
 const EPSILON: f32 = 1e-3;
 
-/// A number in every place.
+/// Returns a number in every place.
 fn filled(b: &mut Builder, number: f32, sizes: &[i64]) -> Made {
     let number = f32_of(b, number)?;
     b.broadcast(number, sizes, [])
 }
 
-/// The mean of each row.
+/// Returns the mean of each row.
 fn row_means(b: &mut Builder, x: InstId, add: CompId) -> Made {
     let zero = f32_of(b, 0.0)?;
     let sums = b.reduce(x, zero, [1], add)?;
@@ -272,7 +272,7 @@ mod plain {
 
 // ---- A block of a ResNet: convolutions, a norm of known moments, a shortcut, a pool.
 
-/// A convolution of 3x3 that keeps the size of an image.
+/// Returns a convolution of 3x3 that keeps the size of an image.
 fn same_convolution(b: &mut Builder, image: InstId, kernel: InstId) -> Made {
     let window = WindowDim { padding_low: 1, padding_high: 1, ..WindowDim::new(3) };
     let attrs = ConvolutionAttrs {

@@ -1,4 +1,4 @@
-//! What several tests share: shapes from their text, modules in a few words.
+//! Helpers for several tests: shapes from their text, short forms of modules.
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test panics where it fails")]
 
@@ -10,8 +10,8 @@ use tilewright_ir::{
     ArrayShape, CompId, Dims, ElementType, InstId, Literal, Module, Op, Opcode, Position, Shape,
 };
 
-/// The shape that this text stands for: `f32[2,<=3,?]`, `(f32[2], s32[])`,
-/// `token[]`, `opaque[]`. No layouts.
+/// Returns the shape that this text stands for: `f32[2,<=3,?]`, `(f32[2], s32[])`, `token[]`,
+/// `opaque[]`. No layouts.
 #[track_caller]
 pub(crate) fn shape(text: &str) -> Shape {
     let mut rest = text;
@@ -52,39 +52,39 @@ fn read_shape(rest: &mut &str) -> Shape {
     ArrayShape::new(element_type, dims.iter().map(size)).with_dynamic(&dynamic).into()
 }
 
-/// A parameter op.
+/// Returns a parameter op.
 pub(crate) fn parameter(number: i64) -> Op {
     Op::Parameter(Box::new(ParameterAttrs { number }))
 }
 
-/// A reshape op.
+/// Returns a reshape op.
 pub(crate) fn reshape() -> Op {
     Op::Reshape(Box::new(ReshapeAttrs { inferred_dimension: None }))
 }
 
-/// A broadcast op.
+/// Returns a broadcast op.
 pub(crate) fn broadcast(dimensions: &[i64]) -> Op {
     Op::Broadcast(Box::new(BroadcastAttrs { dimensions: dimensions.into() }))
 }
 
-/// A comparison op.
+/// Returns a comparison op.
 pub(crate) fn compare(direction: Direction) -> Op {
     Op::Compare(Box::new(CompareAttrs { direction, order: None }))
 }
 
-/// A custom call, which may have any operands and any shape.
+/// Returns a custom call, which may have any operands and any shape.
 pub(crate) fn custom_call() -> Op {
     let mut values = AttrValues::default();
     values.insert("custom_call_target", AttrValue::Str("opaque".into()));
     Op::from_attrs(Opcode::CustomCall, &mut values).unwrap()
 }
 
-/// A scalar constant.
+/// Returns a scalar constant.
 pub(crate) fn constant_f32(value: f32) -> Op {
     Op::Constant(Box::new(Literal::scalar(ElementType::F32, value).unwrap()))
 }
 
-/// The op of an opcode without attributes.
+/// Returns the op of an opcode without attributes.
 pub(crate) fn plain(opcode: Opcode) -> Op {
     Op::from_attrs(opcode, &mut Default::default()).expect("an op without attributes")
 }
@@ -137,18 +137,18 @@ pub(crate) fn small() -> Small {
     Small { module, main, x, y, sum, twice, root }
 }
 
-/// The names of a computation's instructions, in order.
+/// Returns the names of a computation's instructions, in order.
 pub(crate) fn names(module: &Module, computation: CompId) -> Vec<String> {
     module.instructions(computation).map(|id| module.name_of(id).to_owned()).collect()
 }
 
-/// Every use of a value as `user.operand`.
+/// Returns every use of a value as `user.operand`.
 pub(crate) fn uses(module: &Module, id: InstId) -> Vec<String> {
     module.uses(id).map(|u| format!("{}.{}", module.name_of(u.user), u.operand)).collect()
 }
 
-/// All there is to see of a module's graph: computations, instructions in
-/// order with op, shape, operands, use lists and control edges.
+/// Returns all there is to see of a module's graph: computations, instructions in order with
+/// op, shape, operands, use lists and control edges.
 pub(crate) fn picture(module: &Module) -> String {
     let mut lines = vec![format!("{} entry {:?}", module.name, module.entry())];
     for &computation in module.computations() {

@@ -46,7 +46,7 @@ fn dot_may_be_declared_in_a_wider_type() {
     of(op, &operands).declared("(f32[2,4])").fails(Result, "yields an array");
 }
 
-/// What XLA's parser infers where the shape is left out.
+/// XLA's parser infers these shapes if they are left out.
 #[test]
 fn dot_of_two_types() {
     let op = || dot([&[], &[]], [&[1], &[0]]);
@@ -196,7 +196,7 @@ fn ragged_dots_have_a_matrix_for_each_group() {
     of(free(&[0], &[1]), &right).fails(Attribute, "names dim 1 twice");
 }
 
-/// The dims named by `b01f_01io->b01f` and its like.
+/// Returns the dims named by `b01f_01io->b01f` and its like.
 fn labels(text: &str) -> ConvDims {
     let (input, rest) = text.split_once('_').unwrap();
     let (kernel, output) = rest.split_once("->").unwrap();

@@ -253,7 +253,7 @@ fn reduce_precision_keeps_the_shape() {
     of(op(5, 10), &["s32[2]"]).fails(Operand, "takes");
 }
 
-/// What XLA's parser infers where the shape is left out.
+/// XLA's parser infers these shapes if they are left out.
 #[test]
 fn operands_of_unknown_size() {
     let add = |left: &str, right: &str| of(Op::Add, &[left, right]);

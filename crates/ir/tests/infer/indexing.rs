@@ -87,7 +87,7 @@ fn parts_of_dynamic_dims() {
     of_rows("f32[10,5]", "s32[3,<=1]", 5).gives("f32[3,5]");
 }
 
-/// The gather of rows: `x[10,20,30]` at `i[5,2]` of dims 0 and 1.
+/// Returns the gather of rows: `x[10,20,30]` at `i[5,2]` of dims 0 and 1.
 fn rows() -> GatherAttrs {
     GatherAttrs {
         offset_dims: dims(&[1]),

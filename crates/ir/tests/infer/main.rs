@@ -26,7 +26,7 @@ struct Rules {
 }
 
 impl Rules {
-    /// A computation that takes and yields these.
+    /// Returns a computation that takes and yields these.
     fn callee(&mut self, parameters: &[&str], result: &str) -> CompId {
         common::callee(&mut self.module, "callee", parameters, result)
     }
@@ -76,7 +76,7 @@ impl Case<'_> {
     }
 }
 
-/// A rule without called computations.
+/// Returns a rule without called computations.
 fn of(op: Op, operands: &[&str]) -> Case<'static> {
     static NO_CALLEES: std::sync::OnceLock<Module> = std::sync::OnceLock::new();
     let operands = operands.iter().map(|text| common::shape(text)).collect();
@@ -97,7 +97,7 @@ fn every_op_counts_its_operands() {
     }
 }
 
-/// The op of an opcode with no attributes to speak of, if it needs none.
+/// Returns the op of an opcode with no attributes to speak of, if it needs none.
 fn any_op(opcode: tilewright_ir::Opcode) -> Option<Op> {
     Op::from_attrs(opcode, &mut Default::default()).ok()
 }

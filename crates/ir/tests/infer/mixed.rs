@@ -53,7 +53,7 @@ fn reducers_have_a_precision_of_their_own() {
     let wide = rules.callee(&["f32[]", "f32[]"], "f32[]");
     rules.of(reduce(wide), &["bf16[4]", "bf16[]"]).mixes("f32[]");
     rules.of(reduce(wide), &["bf16[4]", "bf16[]"]).declared("bf16[]").mixes("f32[]");
-    // What it yields is what it is given next.
+    // A reducer is called again with its own results.
     let narrowing = rules.callee(&["f32[]", "f32[]"], "bf16[]");
     rules.of(reduce(narrowing), &["f32[4]", "f32[]"]).never_mixes();
 }

@@ -1,4 +1,4 @@
-//! What passes although it looks like something that does not.
+//! Tests modules that pass although they resemble broken ones.
 
 use super::fixtures::{Found, of_text};
 

@@ -208,7 +208,7 @@ fn others() -> Vec<Case> {
     ]
 }
 
-/// A module whose entry calls `body` and `condition` in a loop.
+/// Returns a module whose entry calls `body` and `condition` in a loop.
 fn looping(edit: impl FnOnce(&mut Module, CompId, CompId)) -> Module {
     let mut module = Module::new("m");
     let condition = callee(&mut module, "condition", &["f32[4]"], "pred[]");
@@ -289,7 +289,7 @@ fn with_extras(change: impl FnOnce(&mut Extras)) -> impl FnOnce(&mut Small) {
     }
 }
 
-/// What an op says of itself beyond its op.
+/// Lists broken claims that an op makes about itself besides its op.
 fn claims() -> Vec<Case> {
     vec![
         broken(
@@ -376,7 +376,7 @@ fn claims() -> Vec<Case> {
     ]
 }
 
-/// A computation that negates.
+/// Returns a computation that negates.
 fn callee_before(module: &mut Module, main: CompId, name: &str) -> CompId {
     let computation = module.add_computation_before(name, main);
     let x = add(module, computation, parameter(0), "f32[4]", &[], "x");
@@ -399,7 +399,7 @@ fn frames_without_tables_are_tolerated() {
     assert_eq!(check(&s.module), []);
 }
 
-/// What must not be said to be wrong.
+/// Asserts that sound modules are accepted.
 #[test]
 fn what_is_sound_is_accepted() {
     let mut s = small();

@@ -320,7 +320,7 @@ fn cases() -> Vec<Case> {
     [structure(), shapes(), layouts(), entry(), annotations].into_iter().flatten().collect()
 }
 
-/// The codes that some case breaks.
+/// Returns the codes that some case breaks.
 pub(crate) fn codes() -> Vec<Code> {
     cases().iter().map(|case| case.code).collect()
 }

@@ -24,7 +24,7 @@ const SYNTAX: [Code; 8] = [
     verify::CONTROL_ORDER,
 ];
 
-/// What a header says.
+/// The language of the headers.
 const LANGUAGE: Language = Language { flags: &[], once: &[], many: &["expect"] };
 
 /// One thing that is wrong.
@@ -34,7 +34,7 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-/// What is wrong with a text.
+/// The error found in a text.
 pub(crate) enum Found {
     /// It is no module.
     Syntax(String),
@@ -67,7 +67,7 @@ fn name(file: &Path) -> String {
     file.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// The code that a file's name begins with.
+/// Returns the code that a file's name begins with.
 fn code_of(name: &str) -> Option<Code> {
     let (code, what) = name.strip_suffix(".hlo")?.split_once('_')?;
     let known = |(known, _): &&(Code, &str)| known.to_string() == code;

@@ -1,5 +1,5 @@
-//! What the verifier demands: for every code a module that breaks that rule
-//! alone, as edits make it (`edits`) and as text has it (`fixtures`).
+//! Tests the rules of the verifier: for every code a module that breaks only that rule, made by
+//! edits (`edits`) and from text (`fixtures`).
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
 
 #[path = "../common/mod.rs"]

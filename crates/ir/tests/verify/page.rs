@@ -12,7 +12,7 @@ fn page() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The parts of the page below `### ` headings: heading and body.
+/// Returns the parts of the page below `### ` headings: heading and body.
 fn sections(page: &str) -> Vec<(&str, &str)> {
     page.split("\n### ").skip(1).map(|part| part.split_once('\n').unwrap()).collect()
 }

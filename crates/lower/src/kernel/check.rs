@@ -34,7 +34,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// All flaws of a kernel on a target; empty if the kernel can run.
+/// Returns all flaws of a kernel on a target; empty if the kernel can run.
 pub fn check(kernel: &Kernel, target: &Target) -> Vec<Flaw> {
     let mut flaws: Vec<Flaw> = types::functions(kernel)
         .into_iter()
@@ -60,7 +60,7 @@ pub fn check(kernel: &Kernel, target: &Target) -> Vec<Flaw> {
     flaws
 }
 
-/// The message for buffers that exceed vector memory together.
+/// Returns the message for buffers that exceed vector memory together.
 fn memory(kernel: &Kernel, target: &Target) -> Option<String> {
     let bytes = kernel.vmem_bytes();
     let fits = bytes.is_some_and(|bytes| bytes <= target.vector_memory_bytes);
@@ -421,8 +421,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether an expression takes every value of its range, which holds for sums of multiples
-    /// of indices whose loops do not depend on other loops.
+    /// Checks whether an expression takes every value of its range, which holds for sums of
+    /// multiples of indices whose loops do not depend on other loops.
     fn is_exact(&self, expr: &Expr) -> bool {
         expr.is_linear() && expr.indices().iter().all(|index| !self.varying.contains(index))
     }

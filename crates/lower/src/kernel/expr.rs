@@ -32,13 +32,13 @@ impl<I: Copy + PartialEq> Expr<I> {
     /// The constant 0.
     pub const ZERO: Self = Self::Constant(0);
 
-    /// The value for given values of the indices; `None` if it does not fit in 64 bits or
-    /// depends on the position.
+    /// Returns the value for given values of the indices; `None` if it does not fit in 64 bits
+    /// or depends on the position.
     pub fn value(&self, index: &impl Fn(I) -> Option<i64>) -> Option<i64> {
         self.value_at(None, index)
     }
 
-    /// The value at a position.
+    /// Returns the value at a position.
     pub fn value_at(
         &self,
         position: Option<i64>,
@@ -57,8 +57,8 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The range of the value for given ranges of the indices; `None` if it does not fit in 64
-    /// bits or depends on the position.
+    /// Returns the range of the value for given ranges of the indices; `None` if it does not
+    /// fit in 64 bits or depends on the position.
     pub fn range(
         &self,
         index: &impl Fn(I) -> Option<RangeInclusive<i64>>,
@@ -66,7 +66,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         self.range_at(None, index)
     }
 
-    /// The range of the value for positions in the given range.
+    /// Returns the range of the value for positions in the given range.
     pub fn range_at(
         &self,
         position: Option<RangeInclusive<i64>>,
@@ -106,7 +106,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// Whether it is certainly a multiple of a number.
+    /// Checks whether it is certainly a multiple of a number.
     pub fn is_multiple_of(&self, number: i64) -> bool {
         let divides = |value: i64| value.checked_rem_euclid(number) == Some(0);
         match self {
@@ -119,7 +119,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// Whether it is a sum of multiples of indices, so that its range is exact.
+    /// Checks whether it is a sum of multiples of indices, so that its range is exact.
     pub fn is_linear(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Index(_) | Self::Position => true,
@@ -129,7 +129,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The indices in the expression, each as often as it occurs.
+    /// Returns the indices in the expression, each as often as it occurs.
     pub fn indices(&self) -> Vec<I> {
         match self {
             Self::Constant(_) | Self::Position => Vec::new(),
@@ -139,7 +139,8 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The number of additions, multiplications and divisions that compute it at each position.
+    /// Returns the number of additions, multiplications and divisions that compute it at each
+    /// position.
     pub fn operations(&self) -> u64 {
         match self {
             _ if !self.has_position() => 1,
@@ -153,7 +154,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// The number of constants, indices and operations that it consists of.
+    /// Returns the number of constants, indices and operations that it consists of.
     pub fn nodes(&self) -> usize {
         match self {
             Self::Constant(_) | Self::Index(_) | Self::Position => 1,
@@ -166,7 +167,7 @@ impl<I: Copy + PartialEq> Expr<I> {
         }
     }
 
-    /// Whether it depends on the position.
+    /// Checks whether it depends on the position.
     pub fn has_position(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Index(_) => false,

@@ -145,7 +145,7 @@ pub struct FunctionValue {
     pub element_type: ElementType,
 }
 
-/// How a value of a function is computed.
+/// The computation of a function's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionStep {
     /// A constant.
@@ -322,7 +322,7 @@ pub enum Value {
     },
 }
 
-/// The expression plus one, as [`Bound::to`] of a single value.
+/// Returns the expression plus one, as [`Bound::to`] of a single value.
 pub fn after(from: &Expr) -> Expr {
     match from {
         Expr::Constant(value) => Expr::Constant(value.saturating_add(1)),
@@ -331,12 +331,13 @@ pub fn after(from: &Expr) -> Expr {
 }
 
 impl Digit {
-    /// The value of the digit at a position.
+    /// Returns the value of the digit at a position.
     pub fn at(self, position: u64) -> u64 {
         position / self.stride.max(1) % self.extent.max(1)
     }
 
-    /// The digit as an expression of the position; `None` if its numbers do not fit in `i64`.
+    /// Returns the digit as an expression of the position; `None` if its numbers do not fit in
+    /// `i64`.
     pub fn expr(self) -> Option<Expr> {
         let (stride, extent) = (self.stride.try_into().ok()?, self.extent.try_into().ok()?);
         Some(Expr::Position.quotient(stride).remainder(extent))
@@ -344,7 +345,7 @@ impl Digit {
 }
 
 impl Value {
-    /// The registers that the value reads.
+    /// Returns the registers that the value reads.
     pub fn operands(&self) -> impl Iterator<Item = RegisterId> + '_ {
         let several: &[RegisterId] = match self {
             Self::Load { .. }
@@ -380,12 +381,12 @@ impl Kernel {
 }
 
 impl Function {
-    /// The types of its parameters.
+    /// Returns the types of its parameters.
     pub fn parameter_types(&self) -> impl Iterator<Item = ElementType> + '_ {
         self.values.iter().take(self.parameters).map(|value| value.element_type)
     }
 
-    /// The types of its results.
+    /// Returns the types of its results.
     pub fn result_types(&self) -> impl Iterator<Item = ElementType> + '_ {
         self.results.iter().filter_map(|&value| Some(self.values.get(value)?.element_type))
     }

@@ -33,7 +33,7 @@ fn count(statements: &[Statement], next: &mut usize, lines: &mut Vec<usize>) {
 }
 
 impl Statement {
-    /// The statements of the body, if the statement has one.
+    /// Returns the statements of the body, if the statement has one.
     pub fn body(&self) -> Option<&[Statement]> {
         match self {
             Self::For { body, .. } | Self::When { body, .. } | Self::Stream { body, .. } => {
@@ -45,7 +45,7 @@ impl Statement {
 }
 
 impl Space {
-    /// The keywords before and after the declaration of a buffer.
+    /// Returns the keywords before and after the declaration of a buffer.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::In => ("in", ""),
@@ -181,7 +181,7 @@ impl<'a> Printer<'a> {
         format!(" where {}", bounds.join(", "))
     }
 
-    /// Whether a range holds one value and has the form that the parser produces for it.
+    /// Checks whether a range holds one value and has the form that the parser produces for it.
     fn single(&self, from: &Expr, to: &Expr) -> bool {
         *to == super::after(from)
     }
@@ -252,7 +252,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A register on the left side, with its type if it is set for the first time.
+    /// Returns a register on the left side, with its type if it is set for the first time.
     fn set(&mut self, id: RegisterId) -> String {
         let known = self.known.get_mut(id.0).is_none_or(|known| std::mem::replace(known, true));
         match self.kernel.register(id) {

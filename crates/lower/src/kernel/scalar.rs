@@ -10,7 +10,7 @@ use tilewright_ir::element::NumberClass;
 use tilewright_ir::small_float::Format;
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};
 
-/// A scalar as text; `None` for arrays, tuples and tokens.
+/// Returns a scalar as text; `None` for arrays, tuples and tokens.
 pub(super) fn print(literal: &Literal) -> Option<String> {
     let array = literal.as_array().filter(|array| array.len() == 1)?;
     Some(match array.data() {
@@ -45,7 +45,7 @@ fn part64(value: f64) -> String {
     float(value, value, value.to_bits())
 }
 
-/// The number of words that a scalar of a type takes.
+/// Returns the number of words that a scalar of a type takes.
 pub(super) fn words(element_type: ElementType) -> usize {
     if element_type.class() == NumberClass::Complex { 2 } else { 1 }
 }

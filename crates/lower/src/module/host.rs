@@ -116,7 +116,7 @@ pub(super) fn computed(module: &Module, id: InstId, reduces: bool) -> Result<(),
     if waits { Err(HostReason::Waits) } else { Ok(()) }
 }
 
-/// The host calls of a lowered module.
+/// Returns the host calls of a lowered module.
 pub(super) fn calls(
     module: &Verified,
     kernels: &HashMap<InstId, Kernel>,
@@ -146,8 +146,8 @@ pub(super) fn calls(
     called.filter_map(call).collect()
 }
 
-/// The arrays of indices that reduces outside of fusions take without reading them, and what these
-/// arrays are made from.
+/// Returns the arrays of indices that reduces outside of fusions take without reading them, and
+/// the values that these arrays are made from.
 fn counting(module: &Verified, is_alone: impl Fn(InstId) -> bool) -> FxHashSet<InstId> {
     let mut counting = FxHashSet::default();
     for computation in executed(module) {
@@ -166,7 +166,7 @@ fn counting(module: &Verified, is_alone: impl Fn(InstId) -> bool) -> FxHashSet<I
     counting
 }
 
-/// Whether an instruction is work for the host. Ops that move no element are not; calls,
+/// Checks whether an instruction is work for the host. Ops that move no element are not; calls,
 /// branches and loops are represented by the instructions of their computations.
 fn is_work(module: &Module, id: InstId) -> bool {
     !matches!(

@@ -52,7 +52,8 @@ pub(super) fn indices(module: &Module, id: InstId) -> Option<Vec<i64>> {
     Some(factors)
 }
 
-/// The factors after a reshape. A dim with a factor may be split but not merged with others.
+/// Returns the factors after a reshape. A dim with a factor may be split but not merged with
+/// others.
 fn reshaped(from: &[i64], factors: &[i64], to: &[i64]) -> Option<Vec<i64>> {
     if from.contains(&0) || to.contains(&0) {
         return None;

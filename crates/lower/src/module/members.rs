@@ -9,10 +9,10 @@ use tilewright_ir::{InstId, Module, Op};
 /// The number of an index; 0 is that of the stored value.
 type IndexNumber = usize;
 
-/// The instructions among `candidates` that are computed for a stored value, and the values that
-/// they read. Candidates that may be wanted at more than `most` indices are read, too, if `most` is
-/// given: if each were computed at all its indices, a chain of slices would have exponentially many
-/// values.
+/// Returns the instructions among `candidates` that are computed for a stored value, and the
+/// values that they read. Candidates that may be wanted at more than `most` indices are read,
+/// too, if `most` is given: if each were computed at all its indices, a chain of slices would
+/// have exponentially many values.
 pub(super) fn members(
     module: &Module,
     stored: InstId,
@@ -39,7 +39,8 @@ pub(super) fn members(
             let scalar = module.array_shape(operand).is_some_and(|shape| shape.rank() == 0);
             let indices = match module.op(id) {
                 _ if scalar => smallvec![0],
-                // A reduction computes its operand once, whatever reads the result.
+                // A reduction computes its operand once, however many instructions read the
+                // result.
                 Op::Reduce(_) => smallvec![0],
                 Op::Copy => indices.clone(),
                 op if op.opcode().is_elementwise() => indices.clone(),
@@ -62,7 +63,7 @@ pub(super) fn members(
     (computed, read)
 }
 
-/// Whether an instruction costs nothing at each index.
+/// Checks whether an instruction costs nothing at each index.
 fn is_free(op: &Op) -> bool {
     matches!(op, Op::Broadcast(_) | Op::Iota(_) | Op::Constant(_))
 }

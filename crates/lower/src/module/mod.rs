@@ -53,7 +53,7 @@ pub struct Lowered {
 /// their own. The module is lowered as it stands: simplify it first.
 ///
 /// # Errors
-/// If the module cannot be edited in this way, which is a bug.
+/// Returns an error if the module cannot be edited in this way, which is a bug.
 pub fn lower(
     module: &Verified,
     target: &Target,
@@ -80,12 +80,12 @@ pub fn lower(
     Ok(Lowered { module, kernels, alone, host_calls })
 }
 
-/// The kernels of a reduce. A top-k has one kernel, which reads its first operand and does not
-/// depend on the strategy.
+/// Returns the kernels of a reduce. A top-k has one kernel, which reads its first operand and
+/// does not depend on the strategy.
 ///
 /// # Errors
-/// If its computation is not elementwise, a kernel cannot walk the layouts of its arrays on this
-/// target, or the strategy does not support its computation.
+/// Returns an error if its computation is not elementwise, a kernel cannot walk the layouts of
+/// its arrays on this target, or the strategy does not support its computation.
 pub fn lowered(
     module: &Verified,
     id: InstId,
@@ -108,18 +108,18 @@ fn sequence(
     reduction(module, id).ok_or(Unsupported::Computation)?.lowered(target, strategy)
 }
 
-/// The kernel of a group of a module's instructions.
+/// Returns the kernel of a group of a module's instructions.
 ///
 /// # Errors
-/// If kernels do not support an instruction or the layout of an array on this target, or a
-/// resource of the target is too small.
+/// Returns an error if kernels do not support an instruction or the layout of an array on this
+/// target, or a resource of the target is too small.
 pub fn fused(module: &Verified, group: &Group, target: &Target) -> Result<Kernel, LowerError> {
     let members = fuse::members(module, group)?.into_iter();
     let reductions = members.filter_map(|id| Some((id, reduction(module, id)?))).collect();
     fuse::fused(module, group, &reductions, target)
 }
 
-/// Every reduce and top-k that is executed, in the order of the text.
+/// Returns every reduce and top-k that is executed, in the order of the text.
 pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
     let computations = executed(module).into_iter();
     let instructions = computations.flat_map(|computation| module.instructions(computation));
@@ -128,8 +128,8 @@ pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
     })
 }
 
-/// The computations whose instructions are executed one by one: the entry, and the computations
-/// of calls, branches and loops.
+/// Returns the computations whose instructions are executed one by one: the entry, and the
+/// computations of calls, branches and loops.
 fn executed(module: &Module) -> Vec<CompId> {
     let mut found: Vec<CompId> = module.entry().into_iter().collect();
     let mut next = 0;

@@ -11,8 +11,8 @@ use crate::codegen::fuse::{Group, members};
 /// removes instructions that are no longer needed. Returns the fusions.
 ///
 /// # Errors
-/// If the module cannot be edited in this way: groups belong to other computations, or a group
-/// reads results of a later one.
+/// Returns an error if the module cannot be edited in this way: groups belong to other
+/// computations, or a group reads results of a later one.
 pub(super) fn outline(
     module: &mut Module,
     computation: CompId,
@@ -45,7 +45,7 @@ pub(super) fn outline(
     Ok(fusions)
 }
 
-/// The computation of a group, with its inputs as parameters.
+/// Returns the computation of a group, with its inputs as parameters.
 fn fused_computation(
     module: &mut Module,
     parent: CompId,
@@ -114,13 +114,13 @@ fn insert(
     Ok((fusion, parts))
 }
 
-/// The result shape of a fusion: a tuple if it has several outputs.
+/// Returns the result shape of a fusion: a tuple if it has several outputs.
 fn shape(module: &Module, group: &Group) -> Shape {
     let mut shapes: Vec<Shape> = group.outputs.iter().map(|&id| module.shape(id).clone()).collect();
     if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
 }
 
-/// The position after the last of some instructions.
+/// Returns the position after the last of some instructions.
 fn after(module: &Module, parent: CompId, inputs: &[InstId]) -> Position {
     let inputs: FxHashSet<InstId> = inputs.iter().copied().collect();
     let mut next = module.instructions(parent).next();

@@ -1,10 +1,11 @@
 //! Chooses the instructions that become one kernel.
 //!
-//! Elementwise ops, broadcasts, small arrays, and reshapes and transposes that do not realign are
-//! computed in each kernel that uses them, possibly several times. Large arrays that are reduced,
-//! transposed, padded or the like are stored, and so are arrays that the host reads. Each stored
-//! array becomes a kernel with all its operands down to other stored arrays. Two kernels of the
-//! same dims that read the same array are merged, and so are two kernels of small arrays only.
+//! Elementwise ops, broadcasts, small arrays, and reshapes and transposes that do not realign
+//! are computed in each kernel that uses them, possibly several times. Large arrays that are
+//! reduced, transposed, padded or moved in other ways are stored, and so are arrays that the
+//! host reads. Each stored array becomes a kernel with all its operands down to other stored
+//! arrays. Two kernels of the same dims that read the same array are merged, and so are two
+//! kernels of small arrays only.
 
 use std::collections::VecDeque;
 
@@ -92,7 +93,7 @@ struct Partition<'a> {
     wanted: FxHashSet<InstId>,
 }
 
-/// How far a group extends from a stored value to its operands.
+/// The distance that a group extends from a stored value to its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// Includes reductions of large arrays with other dims than the stored value, if their
@@ -106,7 +107,7 @@ enum Reach {
     Alone,
 }
 
-/// What bounds a group.
+/// The limits of a group.
 #[derive(Clone, Copy)]
 struct GroupLimits {
     /// Largest number of instructions.
@@ -116,7 +117,7 @@ struct GroupLimits {
 }
 
 impl Partition<'_> {
-    /// Whether kernels can compute an instruction.
+    /// Checks whether kernels can compute an instruction.
     fn is_computed(&self, id: InstId) -> bool {
         host::computed(self.module, id, self.reduces).is_ok()
     }
@@ -144,10 +145,11 @@ impl Partition<'_> {
             && self.module.array_shape(id).is_some_and(|shape| shape.rank() == 0)
     }
 
-    /// Whether the kernel of a stored value with these dims computes another value at each use, if
-    /// it extends as far as `reach`. The cost model's `Residency` answers another question, once for
-    /// each value: this answer depends on the kernel, and a value that one kernel computes may be
-    /// stored for another. `docs/decisions/0018-residency-and-inlining.md` compares the two.
+    /// Checks whether the kernel of a stored value with these dims computes another value at
+    /// each use, if it extends as far as `reach`. The cost model's `Residency` answers another
+    /// question, once for each value: this answer depends on the kernel, and a value that one
+    /// kernel computes may be stored for another.
+    /// `docs/decisions/0018-residency-and-inlining.md` compares the two.
     fn is_inlined(&self, id: InstId, dims: &[i64], reach: Reach) -> bool {
         if reach == Reach::Alone || !self.is_computed(id) {
             return false;
@@ -182,8 +184,8 @@ impl Partition<'_> {
         }
     }
 
-    /// A stored value with the operands that are computed for it, and how many instructions these
-    /// are.
+    /// Returns a stored value with the operands that are computed for it, and how many
+    /// instructions these are.
     fn group(&self, id: InstId, reach: Reach, limits: GroupLimits) -> Option<(Group, usize)> {
         let module = self.module;
         let dims = module.array_shape(id)?.dims();
@@ -214,9 +216,9 @@ impl Partition<'_> {
         Some((group, computed.len()))
     }
 
-    /// The kernel of a stored value with the longest reach that works. If its values are wanted at
-    /// too many indices, those that are wanted at several are stored, then half of them. If none works, the error of the
-    /// instruction alone.
+    /// Returns the kernel of a stored value with the longest reach that works. If its values
+    /// are wanted at too many indices, those that are wanted at several are stored, then half
+    /// of them. If none works, the error of the instruction alone.
     fn kernel_of(&self, id: InstId) -> Result<Made, LowerError> {
         let mut why = internal("a stored value that is no array").at(self.module.name_of(id));
         for reach in [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone] {
@@ -264,8 +266,8 @@ impl Partition<'_> {
         merged
     }
 
-    /// The last group that can be merged with `group`, and the merged group. `rest` are all
-    /// other groups.
+    /// Returns the last group that can be merged with `group`, and the merged group. `rest` are
+    /// all other groups.
     fn partner(&self, merged: &[Made], group: &Group, rest: &[Group]) -> Option<(usize, Made)> {
         merged.iter().enumerate().rev().take(MOST_TRIED).find_map(|(at, one)| {
             let both = self.both(&one.0, group)?;
@@ -284,8 +286,8 @@ impl Partition<'_> {
         })
     }
 
-    /// Whether an order exists in which host calls come after the kernels that they read, and
-    /// each kernel runs as soon as its inputs are available.
+    /// Checks whether an order exists in which host calls come after the kernels that they
+    /// read, and each kernel runs as soon as its inputs are available.
     fn stands(&self, groups: &[&Group]) -> bool {
         let module = self.module;
         let mut made_by: FxHashMap<InstId, usize> = FxHashMap::default();
@@ -323,7 +325,7 @@ impl Partition<'_> {
         })
     }
 
-    /// The union of two groups.
+    /// Returns the union of two groups.
     fn both(&self, first: &Group, second: &Group) -> Option<Group> {
         let module = self.module;
         let dims = |group: &Group| {
@@ -347,7 +349,7 @@ impl Partition<'_> {
     }
 }
 
-/// Whether a group reads its own outputs through other instructions.
+/// Checks whether a group reads its own outputs through other instructions.
 fn depends(module: &Module, group: &Group, others: &[&Group]) -> bool {
     let mut made_by: FxHashMap<InstId, &Group> = FxHashMap::default();
     for other in others {

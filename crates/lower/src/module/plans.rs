@@ -22,12 +22,12 @@ pub struct Planned {
     pub workspace_bytes: Option<u64>,
 }
 
-/// The plan of every reduce of a module in the order of its text, in the entry and in all called
-/// computations. Only the workspace depends on the target and the strategy.
+/// Returns the plan of every reduce of a module in the order of its text, in the entry and in
+/// all called computations. Only the workspace depends on the target and the strategy.
 ///
 /// # Errors
-/// If a reduce has no plan: its array is too large to address, or its layout combines dims in
-/// tiles.
+/// Returns an error if a reduce has no plan: its array is too large to address, or its layout
+/// combines dims in tiles.
 pub fn plans(
     module: &Verified,
     target: &Target,

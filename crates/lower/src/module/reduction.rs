@@ -11,8 +11,8 @@ use tilewright_ir::{
     ArrayShape, CompId, ElementType, InstId, Literal, Module, Op, Opcode, Verified,
 };
 
-/// The reduction of a reduce. `None` if its computation is not elementwise, or its types differ
-/// from those of the reduced arrays.
+/// Returns the reduction of a reduce. `None` if its computation is not elementwise, or its
+/// types differ from those of the reduced arrays.
 pub fn reduction(module: &Verified, id: InstId) -> Option<Reduction> {
     let Op::Reduce(attrs) = module.op(id) else { return None };
     let operands = module.operands(id);
@@ -35,8 +35,8 @@ pub fn reduction(module: &Verified, id: InstId) -> Option<Reduction> {
     })
 }
 
-/// The arrays. Those whose elements follow from their indices are not read, except for the first
-/// if no other array is.
+/// Returns the arrays. Those whose elements follow from their indices are not read, except for
+/// the first if no other array is.
 fn sources(module: &Module, arrays: &[InstId]) -> Option<Vec<Source>> {
     let source = |&id: &InstId| {
         let elements = indices(module, id).map_or(Elements::Memory, Elements::Indices);
@@ -117,15 +117,15 @@ impl Computation {
     }
 }
 
-/// The accumulator type of a monoid. It is wider than the monoid's type if many roundings would
-/// add up.
+/// Returns the accumulator type of a monoid. It is wider than the monoid's type if many
+/// roundings would add up.
 fn accumulated(monoid: Monoid) -> ElementType {
     let element_type = monoid.element_type;
     let is_narrow = element_type.is_float() && element_type.bytes() < 4;
     if is_narrow && monoid.rounds() { ElementType::F32 } else { element_type }
 }
 
-/// A function that applies several monoids side by side.
+/// Returns a function that applies several monoids side by side.
 fn side_by_side(monoids: &[Monoid]) -> Option<Function> {
     let count = monoids.len();
     let names = ["a", "b", "c"];

@@ -7,8 +7,8 @@ use crate::codegen::reduce::Selection;
 /// The target of the custom call that XLA uses for `topk`.
 const CUSTOM_CALL: &str = "TopK";
 
-/// Whether an instruction selects the greatest elements of every row (`true`) or the least
-/// (`false`). `None` for other instructions.
+/// Checks whether an instruction selects the greatest elements of every row (`true`) or the
+/// least (`false`). `None` for other instructions.
 pub(super) fn largest(module: &Module, id: InstId) -> Option<bool> {
     match module.op(id) {
         Op::TopK(attrs) => Some(attrs.largest),
@@ -17,7 +17,8 @@ pub(super) fn largest(module: &Module, id: InstId) -> Option<bool> {
     }
 }
 
-/// The selection of a `topk` or of XLA's custom call for it. `None` for other instructions.
+/// Returns the selection of a `topk` or of XLA's custom call for it. `None` for other
+/// instructions.
 pub fn selection(module: &Verified, id: InstId) -> Option<Selection> {
     let largest = largest(module, id)?;
     let &[operand] = module.operands(id) else { return None };

@@ -20,7 +20,7 @@ impl Kind {
         if reduced { Self::Reduced } else { Self::Kept }
     }
 
-    /// The letter that stands for it in plans.
+    /// Returns the letter for it in plans.
     pub fn letter(self) -> char {
         match self {
             Self::Kept => 'd',
@@ -50,7 +50,8 @@ impl Axis {
     }
 }
 
-/// The axes of consecutive dims, each kept or reduced; the last or the first dim is minor-most.
+/// Returns the axes of consecutive dims, each kept or reduced; the last or the first dim is
+/// minor-most.
 pub(crate) fn of_dims(
     dims: &[u64],
     reduced: &[usize],
@@ -76,7 +77,7 @@ pub(crate) fn of_dims(
     Ok(axes)
 }
 
-/// The axes of an array in memory, major to minor.
+/// Returns the axes of an array in memory, major to minor.
 pub(crate) fn of_memory(
     shape: &ArrayShape,
     physical: &Physical,

@@ -36,7 +36,7 @@ impl Order {
     }
 }
 
-/// How one axis is accumulated. Counts are in elements.
+/// The accumulation of one axis. Counts are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The number of the axis in the plan.
@@ -54,7 +54,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The addresses of the entries along the axis: 0, offset, 2*offset, ...
+    /// Returns the addresses of the entries along the axis: 0, offset, 2*offset, ...
     pub fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
         let offset = self.offset;
         (0..self.extent).map_while(move |entry| entry.checked_mul(offset))
@@ -110,7 +110,7 @@ impl ReductionPlan {
     /// [`Order::Reverse`], the first for [`Order::Forward`].
     ///
     /// # Errors
-    /// If an axis does not exist or is named twice, or sizes overflow.
+    /// Returns an error if an axis does not exist or is named twice, or sizes overflow.
     pub fn of_dims(dims: &[u64], reduced: &[usize], order: Order) -> Result<Self, PlanError> {
         let axes = axis::of_dims(dims, reduced, order == Order::Reverse)?;
         Self::new(axes, order, false)
@@ -122,7 +122,7 @@ impl ReductionPlan {
     /// bounds.
     ///
     /// # Errors
-    /// If an axis does not exist or is named twice, sizes overflow, or tiles
+    /// Returns an error if an axis does not exist or is named twice, sizes overflow, or tiles
     /// combine dims (`T(*,128)`).
     pub fn of_array(shape: &ArrayShape, reduced: &[usize]) -> Result<Self, PlanError> {
         let physical = Physical::of_layout(shape);
@@ -145,7 +145,7 @@ impl ReductionPlan {
         Ok(Self { axes, order, steps, masked })
     }
 
-    /// A `d` for every kept axis and an `a` for every reduced one, such as `dadad`.
+    /// Returns a `d` for every kept axis and an `a` for every reduced one, such as `dadad`.
     pub fn kinds(&self) -> String {
         self.axes.iter().map(|axis| axis.kind.letter()).collect()
     }

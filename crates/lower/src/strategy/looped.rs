@@ -16,7 +16,7 @@ use super::{Input, Sequence, Stage};
 use crate::codegen::reduce::{Elements, Neutral, Reduction, Source};
 use crate::error::{LowerError, Unsupported, internal};
 
-/// The kernels of a reduction, one for each axis.
+/// Returns the kernels of a reduction, one for each axis.
 pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
     let array =
         reduction.walked().next().ok_or_else(|| internal("a reduction of no array in memory"))?;
@@ -48,7 +48,7 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
     Ok(Sequence { stages })
 }
 
-/// The kernel of the axis with the given number.
+/// Returns the kernel of the axis with the given number.
 fn stage(
     reduction: &Reduction,
     target: &Target,
@@ -75,7 +75,7 @@ fn stage(
     Ok(Stage { kernel, inputs, results: reduction.results.clone() })
 }
 
-/// The reduction of the results of another one.
+/// Returns the reduction of the results of another one.
 fn next(before: Reduction, neutral: &Neutral) -> Reduction {
     let memory = |shape: &ArrayShape| Source { shape: shape.clone(), elements: Elements::Memory };
     let accumulated = neutral.accumulated.clone();
@@ -86,7 +86,7 @@ fn next(before: Reduction, neutral: &Neutral) -> Reduction {
     }
 }
 
-/// The positions of dims among the kept dims.
+/// Returns the positions of dims among the kept dims.
 fn places(kept: &[usize], dims: &[usize]) -> Result<Vec<usize>, LowerError> {
     let place = |dim: &usize| {
         kept.iter().position(|kept| kept == dim).ok_or_else(|| internal("a dim that is gone"))
@@ -94,8 +94,8 @@ fn places(kept: &[usize], dims: &[usize]) -> Result<Vec<usize>, LowerError> {
     dims.iter().map(place).collect()
 }
 
-/// The reduced dims, grouped by adjacency in memory, from the minor-most axis on. Dims of size 1
-/// belong to the first group.
+/// Returns the reduced dims, grouped by adjacency in memory, from the minor-most axis on. Dims
+/// of size 1 belong to the first group.
 fn axes(array: &ArrayShape, reduced: &[usize]) -> Vec<Vec<usize>> {
     let layout = array.layout_or_default();
     let padded = layout.padding.as_ref().map_or(&[][..], |padding| &padding.dims);
@@ -144,12 +144,12 @@ impl<'a> Between<'a> {
         Self { array, tile }
     }
 
-    /// The remaining dims.
+    /// Returns the remaining dims.
     fn kept(&self, gone: &BTreeSet<usize>) -> Vec<usize> {
         (0..self.array.rank()).filter(|dim| !gone.contains(dim)).collect()
     }
 
-    /// The shape of an array without some of the dims.
+    /// Returns the shape of an array without some of the dims.
     fn shape(&self, gone: &BTreeSet<usize>, element_type: ElementType) -> ArrayShape {
         let kept = self.kept(gone);
         let place = |dim: u32| kept.iter().position(|&kept| kept == dim as usize);

@@ -20,7 +20,7 @@ use crate::codegen::reduce::Reduction;
 use crate::error::LowerError;
 use crate::kernel::{Kernel, Space};
 
-/// How a reduction along several axes is computed.
+/// The way a reduction along several axes is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
     /// In one pass over the input, without a workspace.
@@ -41,7 +41,7 @@ impl Strategy {
     /// All strategies.
     pub const ALL: [Self; 3] = [Self::Fused, Self::Looped, Self::Transposed];
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fused => "fused",
@@ -108,8 +108,8 @@ impl Sequence {
         Self { stages: vec![Stage { kernel, inputs, results }] }
     }
 
-    /// The largest number of bytes that arrays between stages take in main memory at one time,
-    /// padding included.
+    /// Returns the largest number of bytes that arrays between stages take in main memory at
+    /// one time, padding included.
     pub fn workspace_bytes(&self) -> u64 {
         let last = self.stages.len().saturating_sub(1);
         let at = |now: usize| {
@@ -120,7 +120,7 @@ impl Sequence {
         (0..self.stages.len()).map(at).max().unwrap_or(0)
     }
 
-    /// Whether the results of a stage are read by `reader` or a later stage.
+    /// Checks whether the results of a stage are read by `reader` or a later stage.
     fn is_read_from(&self, stage: usize, reader: usize) -> bool {
         let inputs = self.stages.iter().skip(reader).flat_map(|later| &later.inputs);
         let mut read = inputs.filter_map(|input| match input {
@@ -139,11 +139,11 @@ fn bytes_written(kernel: &Kernel) -> u64 {
 }
 
 impl Reduction {
-    /// The kernels of the reduction on a target with a strategy.
+    /// Returns the kernels of the reduction on a target with a strategy.
     ///
     /// # Errors
-    /// If kernels cannot walk arrays of these layouts or sizes on this target, or the strategy
-    /// does not support the computation.
+    /// Returns an error if kernels cannot walk arrays of these layouts or sizes on this target,
+    /// or the strategy does not support the computation.
     pub fn lowered(&self, target: &Target, strategy: Strategy) -> Result<Sequence, LowerError> {
         match strategy {
             Strategy::Fused => self.in_one_stage(target),

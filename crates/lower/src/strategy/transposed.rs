@@ -53,8 +53,8 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
     Ok(Sequence { stages })
 }
 
-/// Whether the reduced dims are minor-most in memory and in order, without regard to dims of
-/// size
+/// Checks whether the reduced dims are minor-most in memory and in order, without regard to
+/// dims of size
 /// 1. True for arrays without elements, because nothing is moved.
 fn lies_in_rows(array: &ArrayShape, reduced: &[usize]) -> bool {
     let is_long = |dim: &usize| array.dims().get(*dim) != Some(&1);
@@ -86,7 +86,7 @@ impl Rows {
         Ok(Self { kept, reduced, dims: sizes })
     }
 
-    /// The kernel that writes an array as rows.
+    /// Returns the kernel that writes an array as rows.
     fn kernel(&self, name: &str, from: ArrayShape, target: &Target) -> Result<Kernel, LowerError> {
         let mut builder = Builder::new(name);
         let (array, rows) =
@@ -107,7 +107,7 @@ impl Rows {
         Ok((array, builder.reshape(turned, &self.dims)?))
     }
 
-    /// The factors of indices (see [`Elements::Indices`]) in rows.
+    /// Returns the factors of indices (see [`Elements::Indices`]) in rows.
     fn factors(&self, array: &ArrayShape, factors: &[i64]) -> Result<Vec<i64>, LowerError> {
         let factor = |dim: usize| {
             factors.get(dim).copied().ok_or_else(|| internal("a dim without a factor"))

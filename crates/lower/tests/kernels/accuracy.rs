@@ -51,7 +51,7 @@ fn sums_by(
     results[0].as_array().unwrap().as_slice::<f32>().unwrap().to_vec()
 }
 
-/// The error of a sum in units of 2^-24 of the sum of all magnitudes.
+/// Returns the error of a sum in units of 2^-24 of the sum of all magnitudes.
 fn error(sum: f32, values: impl Iterator<Item = f32> + Clone) -> f64 {
     let exact: f64 = values.clone().map(f64::from).sum();
     let magnitudes: f64 = values.map(|value| f64::from(value.abs())).sum();

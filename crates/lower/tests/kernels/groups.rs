@@ -11,7 +11,7 @@ pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).unwrap()
 }
 
-/// A machine with a megabyte of vector memory.
+/// Returns a machine with a megabyte of vector memory.
 fn cramped() -> Target {
     let mut target = target("tpu-like");
     target.vector_memory_bytes = 1 << 20;
@@ -25,7 +25,7 @@ pub(crate) fn op(shapes: &[&str], root: &str) -> String {
     format!("HloModule m\nENTRY e {{\n{}  {root}\n}}", parameters.collect::<String>())
 }
 
-/// A group of instructions by name.
+/// Returns a group of instructions by name.
 pub(crate) fn group(module: &Verified, inputs: &[&str], outputs: &[&str]) -> Group {
     let entry = module.entry().unwrap();
     let named =
@@ -72,7 +72,7 @@ fn more_values_than_registers() {
 fn more_results_than_vector_memory_holds() {
     let text = op(&["f32[64,200]"], "ROOT a = f32[64,200] negate(x0)");
     let mut target = target("tpu-like");
-    // Of what is read and written two vectors each are there at one time.
+    // Two vectors of the input and two of the output exist at one time.
     target.vector_memory_bytes = 4 * 4096;
     let module = parsed(&text);
     let whole = group(&module, &["x0"], &["a"]);

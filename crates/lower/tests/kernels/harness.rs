@@ -9,7 +9,7 @@ use tilewright_sim::{Arithmetic, Lanes, RanStages, memory_of, run_stages};
 use tilewright_target::Target;
 use tilewright_text::{PrintOptions, parse_and_verify};
 
-/// What the interpreter does to elements.
+/// The interpreter's arithmetic on elements.
 #[derive(Debug)]
 pub(crate) struct InterpreterArithmetic;
 
@@ -40,7 +40,7 @@ pub(crate) fn random_inputs(module: &Verified, seed: u64) -> Result<Vec<Literal>
     inputs_for(module, seed, InputKind::Normal)
 }
 
-/// What the interpreter computes.
+/// Returns the result of the interpreter.
 pub(crate) fn run(
     module: &Verified,
     inputs: &[Literal],
@@ -51,13 +51,13 @@ pub(crate) fn run(
 
 pub(crate) const TARGETS: [&str; 4] = ["tpu-like", "mlu-like", "linear", "cpu"];
 
-/// A module that reduces one array by an op.
+/// Returns a module that reduces one array by an op.
 pub(crate) fn reduce(shape: &str, axes: &str, result: &str, op: &str, init: &str) -> Verified {
     let element = shape.split('[').next().unwrap();
     reduce_by(shape, axes, result, &format!("ROOT c = {element}[] {op}(a, b)"), init)
 }
 
-/// A module that reduces one array by a computation of `a` and `b`.
+/// Returns a module that reduces one array by a computation of `a` and `b`.
 pub(crate) fn reduce_by(
     shape: &str,
     axes: &str,
@@ -86,9 +86,8 @@ pub(crate) fn the_lowered(module: &Verified) -> InstId {
     module.instructions(module.entry().unwrap()).find(is_lowered).unwrap()
 }
 
-/// The results of the module's reduce or selection on the machine, in one pass, and
-/// what it took. Its operands are parameters, constants, and arrays that need not be
-/// read.
+/// Returns the results of the module's reduce or selection on the machine, in one pass, and
+/// what it took. Its operands are parameters, constants, and arrays that need not be read.
 pub(crate) fn simulated(
     module: &Verified,
     target: &Target,
@@ -97,7 +96,7 @@ pub(crate) fn simulated(
     simulated_by(Strategy::Fused, module, target, inputs)
 }
 
-/// The same by any strategy.
+/// Returns the same by any strategy.
 pub(crate) fn simulated_by(
     strategy: Strategy,
     module: &Verified,
@@ -129,7 +128,7 @@ pub(crate) fn simulated_by(
     Ok((results.unwrap_or_else(|| panic!("poison\n{}", texts.join("\n"))), ran))
 }
 
-/// The arrays of a value.
+/// Returns the arrays of a value.
 pub(crate) fn leaves(value: Literal) -> Vec<Literal> {
     match value {
         Literal::Tuple(elements) => elements.into_iter().flat_map(leaves).collect(),
@@ -137,12 +136,12 @@ pub(crate) fn leaves(value: Literal) -> Vec<Literal> {
     }
 }
 
-/// That the machine computes what the interpreter does, to the bit, by every strategy.
+/// Asserts that the machine computes the interpreter's result, to the bit, by every strategy.
 pub(crate) fn agree(module: &Verified, target: &Target) {
     agree_on(module, target, &random_inputs(module, 0).unwrap());
 }
 
-/// The same on these inputs; gives what one pass took.
+/// Returns the same on these inputs; gives what one pass took.
 pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -> RanStages {
     let expected = leaves(run(module, inputs, &Limits::default()).unwrap());
     let id = the_lowered(module);
@@ -161,7 +160,7 @@ pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -
         lowered(Strategy::Fused).unwrap_or_else(|e| panic!("{e}: {}", case(Strategy::Fused)));
     for strategy in Strategy::ALL {
         match lowered(strategy) {
-            // What is the same has the same results.
+            // Equal kernels have equal results.
             Ok(lowered) if lowered == fused => {}
             Ok(lowered) => {
                 assert!(lowered.stages.len() > 1, "{}", case(strategy));
@@ -175,7 +174,7 @@ pub(crate) fn agree_on(module: &Verified, target: &Target, inputs: &[Literal]) -
     ran
 }
 
-/// Whether a strategy is none for a module: several axes need an identity, and rows
+/// Checks whether a strategy is none for a module: several axes need an identity, and rows
 /// indices that count on along them.
 fn is_refused(strategy: Strategy, module: &Verified, why: &LowerError) -> bool {
     let Some(reduction) = tilewright_lower::reduction(module, the_lowered(module)) else {

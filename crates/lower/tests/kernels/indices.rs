@@ -8,7 +8,7 @@ use tilewright_target::Target;
 use super::groups::{group, op, target};
 use super::harness::{InterpreterArithmetic, parsed};
 
-/// A module of one array, each step of which is made from the one before.
+/// Returns a module of one array, each step of which is made from the one before.
 fn chain(shape: &str, steps: usize, step: impl Fn(usize) -> String) -> Lowered {
     let body: String = (0..steps).map(|n| step(n) + "\n  ").collect();
     let zero = "z = f32[] constant(0)";
@@ -54,7 +54,7 @@ fn reshapes_of_transposes_are_stored_on_the_way() {
     assert!(most < 20_000, "a kernel of {most} bytes");
 }
 
-/// The elements of a part of an array that is larger than 32 bits count.
+/// Returns the elements of a part of an array that is larger than 32 bits count.
 fn part_of(root: &str, values: [i32; 4], target: &Target) -> Vec<i32> {
     let text = op(&["s32[4]"], root);
     let module = parsed(&text);

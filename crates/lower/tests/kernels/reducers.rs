@@ -31,7 +31,7 @@ pub(crate) fn choice(value: &str, index: &str, direction: &str, nan: bool) -> St
     )
 }
 
-/// A module that looks for the greatest or least of each row.
+/// Returns a module that looks for the greatest or least of each row.
 pub(crate) fn arg(
     computation: &str,
     [value, index]: [&str; 2],

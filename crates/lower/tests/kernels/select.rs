@@ -10,8 +10,8 @@ use tilewright_target::{Physical, Target};
 use super::harness::{TARGETS, agree, agree_on, leaves, parsed, random_inputs, run, simulated};
 use super::random::target;
 
-/// A module that selects `k` of each row, given dims with a layout and the dims of
-/// the results with theirs.
+/// Returns a module that selects `k` of each row, given dims with a layout and the dims of the
+/// results with theirs.
 fn top(element: &str, shape: &str, k: u64, results: [&str; 2], largest: bool) -> Verified {
     let [values, places] = results;
     let text = format!(
@@ -107,15 +107,15 @@ fn many_rows() {
     }
 }
 
-/// An array of some values again and again.
+/// Returns an array of some values again and again.
 fn array(dims: &[i64], element_type: ElementType, values: &Data) -> Literal {
     let len = usize::try_from(dims.iter().product::<i64>()).unwrap();
     let data = values.gather((0..len).map(|i| i * 7 % values.len()));
     ArrayLiteral::new(element_type, dims.iter().copied(), data).unwrap().into()
 }
 
-/// What is first, what is last and what differs in its sign alone; NaNs with every
-/// kind of bits.
+/// Returns the first values, the last values and values that differ only in their sign; NaNs
+/// with all kinds of bits.
 fn specials() -> [(&'static str, ElementType, Data); 6] {
     let single: [u32; 12] = [
         0xffff_ffff,
@@ -240,8 +240,7 @@ ENTRY e {
     assert!(refused(&unknown, &target).contains("f8e5m2"));
 }
 
-/// How long rows are is not known, so that there are no kernels.
-/// What XLA makes of a `topk`.
+/// Lowers the custom call that XLA makes of a `topk`.
 #[test]
 fn the_custom_call() {
     let text = "HloModule compiled

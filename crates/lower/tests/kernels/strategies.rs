@@ -12,13 +12,13 @@ fn lowered(module: &Verified, target: &str, strategy: Strategy) -> Sequence {
     tilewright_lower::lowered(module, the_lowered(module), &target, strategy).unwrap()
 }
 
-/// The shapes of what each stage leaves, without layouts.
+/// Returns the shapes of what each stage leaves, without layouts.
 fn left(lowered: &Sequence) -> Vec<String> {
     let shapes = lowered.stages.iter().flat_map(|stage| &stage.results);
     shapes.map(|shape| shape.without_layout().to_string()).collect()
 }
 
-/// What is reduced, with what each stage leaves.
+/// Reductions, with the result dims of each stage.
 const STAGES: &[(&str, &str, &[&str])] = &[
     ("[2,3,2,3,6]", "1,3", &["[2,3,2,6]", "[2,2,6]"]),
     // Neighbours are one axis, also those with a dim of size 1 between them.
@@ -50,7 +50,7 @@ fn axes_in_memory_are_stages() {
     }
 }
 
-/// What is reduced as rows, with what each stage leaves.
+/// Reductions along rows, with the result dims of each stage.
 const ROWS: &[(&str, &str, &[&str])] = &[
     ("[2,3,2,3,6]", "1,3", &["[2,2,6,9]", "[2,2,6]"]),
     ("[3,6,2,3,4]", "1,2,3", &["[3,4,36]", "[3,4]"]),
@@ -86,8 +86,8 @@ fn reduced_dims_are_merged_into_rows() {
     }
 }
 
-/// What counts along rows of all that is reduced goes on to do so; what counts along
-/// one of several reduced dims does not.
+/// Indices that count along whole rows of the reduction stay iotas; indices along one of
+/// several reduced dims do not.
 #[test]
 fn indices_count_on_along_rows() {
     let greatest = choice("f32", "s32", "GT", true);
@@ -204,12 +204,12 @@ fn workspace_is_counted_with_its_padding() {
         let inputs = random_inputs(module, 0).unwrap();
         let (_, ran) = simulated_by(Strategy::Looped, module, &target, &inputs).unwrap();
         assert_eq!(ran.counters.workspace_bytes, bytes);
-        // What is written is read again.
+        // The intermediate arrays are read again.
         assert!(ran.counters.hbm_write_bytes >= bytes, "{:?}", ran.counters);
     }
 }
 
-/// Of what is combined axis by axis, something must be known that changes nothing.
+/// Combining axis by axis needs an identity.
 #[test]
 fn what_has_no_identity_is_refused() {
     let unknown = "p = s32[] multiply(a, b) s = s32[] add(a, b) ROOT c = s32[] add(p, s)";

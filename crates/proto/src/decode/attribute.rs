@@ -1,7 +1,7 @@
 //! The attributes of ops, by the names they have in text.
 //!
-//! The ir lists the attributes of every op; here is where in the message each
-//! lies. An op whose attributes all have known names needs nothing here.
+//! The ir lists the attributes of every op; this module finds their place in the message. An op
+//! whose attributes all have known names needs nothing here.
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -35,8 +35,8 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The value of an attribute; none where the message does not have it.
-    /// Large parts are taken out of the message.
+    /// Returns the value of an attribute; none where the message does not have it. Large parts
+    /// are taken out of the message.
     pub(super) fn attribute(&self, name: &str, p: &mut HloInstructionProto) -> Read {
         if let Some(value) = self.computations(name) {
             return Ok(value);
@@ -88,7 +88,7 @@ impl Context<'_> {
         });
         let custom_call = self.opcode == Opcode::CustomCall;
         Some(match name {
-            // As XLA writes them: all of them in one list.
+            // XLA writes all of them in one list.
             "to_apply" if custom_call => None,
             "to_apply" | "calls" | "body" | "select" => called(0),
             "condition" | "scatter" => called(1),
@@ -108,8 +108,8 @@ impl Context<'_> {
         (!absent).then(|| dims(&p.dimensions))
     }
 
-    /// The order of numbers, unless it is the usual one of the type. Newer modules say
-    /// whether it is total, older ones name it; integers have no other.
+    /// Returns the order of numbers, unless it is the usual one of the type. Newer modules
+    /// state whether it is total, older ones name it; integers have no other.
     fn comparison_type(&self, p: &HloInstructionProto) -> Option<AttrValue> {
         let element = self.operands.first().and_then(|shape| shape.as_array());
         let usual = element.map(|array| usual_order(array.element_type));
@@ -289,7 +289,7 @@ pub(crate) const FLOAT: &str = "FLOAT";
 /// The order of floats in which all have a place.
 const TOTAL_ORDER: &str = "TOTALORDER";
 
-/// The usual order of a type's numbers.
+/// Returns the usual order of a type's numbers.
 pub(crate) fn usual_order(element: ElementType) -> &'static str {
     use tilewright_ir::element::NumberClass;
     match element.class() {
@@ -316,7 +316,7 @@ fn config(bytes: &[u8]) -> Read {
     text_in.map(text).map_err(|_| ProtoError::with_help("it is not UTF-8", "remove it"))
 }
 
-/// The only dim.
+/// Returns the only dim.
 fn only(p: &HloInstructionProto) -> Option<i64> {
     p.dimensions.first().copied().filter(|_| p.dimensions.len() == 1)
 }
@@ -330,7 +330,7 @@ fn tristate(number: i32) -> Read {
     }
 }
 
-/// The precision wanted for each operand, unless none is out of the ordinary.
+/// Returns the precision wanted for each operand, unless none is out of the ordinary.
 fn precisions(p: &HloInstructionProto) -> Read {
     let wanted = p.precision_config.iter().flat_map(|config| &config.operand_precision);
     let wanted: Vec<i32> = wanted.copied().collect();
@@ -383,7 +383,7 @@ fn conv_dims(proto: &xla::ConvolutionDimensionNumbers) -> AttrValue {
     })
 }
 
-/// An empty one, which every convolution has, says nothing.
+/// An empty one, which every convolution has, means nothing.
 fn sparsity(proto: &xla::SparsityConfig) -> Option<AttrValue> {
     let side = |side: &TensorSparsityConfig| Sparsity {
         non_zero: side.num_non_zero,

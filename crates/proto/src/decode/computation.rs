@@ -19,7 +19,7 @@ pub(super) struct Computation<'a> {
     pub(super) instructions: Vec<Peek<'a>>,
 }
 
-/// An instruction of which only what refers to others was decoded.
+/// An instruction whose references alone were decoded.
 pub(super) struct Peek<'a> {
     bytes: &'a [u8],
     id: i64,
@@ -134,7 +134,8 @@ fn insert_all(
     Ok(made)
 }
 
-/// Operands before their users: as the schedule has it, if there is one.
+/// Returns an order with operands before their users: the order of the schedule, if there is
+/// one.
 fn execution_order(env: &Env<'_>, computation: &Computation<'_>) -> Result<Vec<usize>, ProtoError> {
     let instructions = &computation.instructions;
     let scheduled = match env.schedule.get(&computation.proto.id) {
@@ -171,7 +172,7 @@ fn execution_order(env: &Env<'_>, computation: &Computation<'_>) -> Result<Vec<u
     }
 }
 
-/// The instructions in the order of a sequence, then those it leaves out.
+/// Returns the instructions in the order of a sequence, then those it leaves out.
 fn by_schedule(computation: &Computation<'_>, sequence: &[i64]) -> Result<Vec<usize>, ProtoError> {
     let instructions = &computation.instructions;
     let mut left: FxHashMap<i64, usize> =
@@ -186,7 +187,7 @@ fn by_schedule(computation: &Computation<'_>, sequence: &[i64]) -> Result<Vec<us
     }
     let mut rest: Vec<usize> = left.into_values().collect();
     rest.sort_unstable();
-    // Duplicate ids are told by their order.
+    // A wrong count of the order reveals duplicate ids.
     if order.len() + rest.len() != instructions.len() {
         return Ok((0..instructions.len()).collect());
     }

@@ -16,7 +16,7 @@ use crate::generated::xla::{
 };
 use crate::sharding;
 
-/// All but control predecessors and residue.
+/// Returns all but control predecessors and residue.
 pub(super) fn decode(
     proto: &mut HloInstructionProto,
     shape: &Shape,
@@ -37,7 +37,7 @@ pub(super) fn decode(
     Ok(extras)
 }
 
-/// An empty one, which every instruction has, says nothing.
+/// An empty one, which every instruction has, means nothing.
 fn decode_statistics(proto: &StatisticsViz) -> Option<Statistics> {
     let values = proto.statistics.iter();
     let statistics = Statistics {
@@ -69,7 +69,7 @@ fn decode_origin(proto: &OriginalValueProto, shape: &Shape) -> Result<Origin, Pr
     }
 }
 
-/// The origins of a part of a value; takes them out of `elements`.
+/// Returns the origins of a part of a value; takes them out of `elements`.
 fn origin_of(
     shape: &Shape,
     index: &mut Dims,

@@ -15,7 +15,7 @@ use crate::{literal, metadata, shape};
 const NAME: u32 = 1;
 const METADATA: u32 = 7;
 
-/// The name in the bytes of an instruction, if it can be read.
+/// Returns the name in the bytes of an instruction, if it can be read.
 pub(super) fn name_in(bytes: &[u8]) -> String {
     let mut fields = fields(bytes).map_while(Result::ok);
     let name = fields.find_map(|field| field.payload.filter(|_| field.number == NAME));

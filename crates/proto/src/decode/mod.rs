@@ -1,8 +1,8 @@
 //! From bytes to a module.
 //!
-//! Computations and instructions are decoded one after another, so that no
-//! more than one message is in memory beside the bytes and the module. What
-//! calls and operands need to be sorted is looked up in the bytes first.
+//! Computations and instructions are decoded one after another, so that at most one message is
+//! in memory beside the bytes and the module. The ids needed to sort calls and operands are
+//! looked up in the bytes first.
 
 mod attribute;
 mod computation;
@@ -29,22 +29,22 @@ use computation::{Computation, split};
 use order::{Ids, OrderError, order};
 pub use recording::{Recording, decode_recording};
 
-/// Reads a module from an `HloModuleProto`, an `HloProto` or an `HloSnapshot`;
-/// which it is, its content tells.
+/// Reads a module from an `HloModuleProto`, an `HloProto` or an `HloSnapshot`; the content
+/// determines which.
 ///
-/// What XLA's messages hold beyond the module is carried with it as far as it
-/// belongs to the module, and left behind otherwise (buffer assignments; arguments and
-/// results, for which there is [`decode_recording`]). Whether the module is sound is the verifier's
-/// matter, but it is a graph: ids are known and there are no cycles.
+/// The decoder keeps the parts of XLA's messages that belong to the module, and drops the
+/// others (buffer assignments; also arguments and results, for which there is
+/// [`decode_recording`]). The verifier decides whether the module is sound, but the result is a
+/// graph: all ids are known and there are no cycles.
 ///
 /// # Errors
-/// If the bytes are damaged, something refers to what is not there, or a field
-/// has a value that has no meaning here.
+/// Returns an error if the bytes are damaged, a reference has no target, or a field has a value
+/// that has no meaning here.
 pub fn decode(bytes: &[u8]) -> Result<Module, ProtoError> {
     decode_within(module_in(bytes), 0)
 }
 
-/// An `HloModuleProto` that stands in so many recovery tables.
+/// Reads an `HloModuleProto` that is nested in this many recovery tables.
 fn decode_within(bytes: &[u8], recovery_depth: usize) -> Result<Module, ProtoError> {
     let mut parts = Parts::default();
     for field in fields(bytes) {
@@ -77,7 +77,7 @@ fn malformed() -> ProtoError {
     ProtoError::new("this is no protobuf message, or the end of it is missing")
 }
 
-/// Decodes one message and cuts out what the schema does not know.
+/// Decodes one message and cuts out the fields that the schema does not know.
 fn message<M: Message + Default>(
     bytes: &[u8],
     known: &[(u32, Known)],

@@ -1,23 +1,23 @@
-//! In which order things come: what is needed before what needs it.
+//! Orders elements so that each stands after those that it needs.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Ids that a thing refers to.
+/// The ids that an element refers to.
 pub(super) type Ids = SmallVec<[i64; 4]>;
 
-/// Why there is no such order.
+/// The reason why there is no order.
 pub(super) enum OrderError {
     /// Two have this id; the second.
     Twice(usize),
-    /// This one needs an id that nothing has.
+    /// This element needs an id that no element has.
     Unknown(usize, i64),
     /// This one needs itself, be it through others.
     Cycle(usize),
 }
 
-/// The order of things that have ids and need others. What can stay where it
-/// is stays.
+/// Returns an order of elements with ids in which each stands after those that it needs.
+/// Elements keep their place where possible.
 pub(super) fn order(
     count: usize,
     id: impl Fn(usize) -> i64,

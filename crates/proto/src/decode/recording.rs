@@ -21,10 +21,10 @@ pub struct Recording {
 const ARGUMENTS: u32 = 2;
 const RESULT: u32 = 3;
 
-/// The values in an `HloSnapshot`; none in other messages, nor in one without values.
+/// Returns the values in an `HloSnapshot`; none in other messages, nor in one without values.
 ///
 /// # Errors
-/// If the bytes are damaged, or a value has not as many elements as its shape.
+/// Returns an error if the bytes are damaged, or a value has not as many elements as its shape.
 pub fn decode_recording(bytes: &[u8]) -> Result<Option<Recording>, ProtoError> {
     let Some(snapshot) = snapshot_of(bytes) else { return Ok(None) };
     let mut recording = Recording { arguments: Vec::new(), result: None };

@@ -1,4 +1,4 @@
-//! How lost arrays of the original program are had from others.
+//! Decodes how lost arrays of the original program are recovered from others.
 
 use tilewright_ir::metadata::{MAX_RECOVERY_DEPTH, OriginalArray, Recovery, RecoveryTable};
 
@@ -16,7 +16,7 @@ pub(super) fn decode(
     if depth >= MAX_RECOVERY_DEPTH {
         return Err(ProtoError::recovery_depth());
     }
-    // Of two entries of one array the last is left, as in XLA.
+    // If two entries describe one array, the last one counts, as in XLA.
     each("entries", &proto.entries, |bytes| entry(bytes, depth))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn set(
         AttrValue::Word(word) => return set_word(opcode, name, &word, p),
         AttrValue::Words(list) => set_precisions(&list, p)?,
         AttrValue::Dims(dims) => return set_dims(opcode, name, dims.to_vec(), p),
-        // Of a collective permute: a size for each part.
+        // A collective permute has a size for each part.
         AttrValue::DimsLists(lists) => {
             p.dynamic_slice_sizes = lists.iter().flat_map(|list| list.iter().copied()).collect();
         }
@@ -94,7 +94,7 @@ fn add_computation(opcode: Opcode, name: &str, id: i64, p: &mut HloInstructionPr
     match (opcode, name) {
         // Only the start of an asynchronous operation names its computation in proto.
         (Opcode::AsyncUpdate | Opcode::AsyncDone, _) => {}
-        // In text the condition stands first.
+        // The text lists the condition first.
         (_, "body") => p.called_computation_ids.insert(0, id),
         _ => p.called_computation_ids.push(id),
     }
@@ -263,7 +263,7 @@ fn set_domain(domain: &DomainMetadata, p: &mut HloInstructionProto) -> Written {
         let message = format!("proto has no domains of the kind `{}`", domain.kind);
         return Err(ProtoError::with_help(message, "write text"));
     }
-    // What text calls the exit stands beside the operand, where proto enters.
+    // The text's exit sharding is beside the operand; proto calls this side the entry.
     p.domain_entry_sharding = Some(sharding::encode(&domain.exit).within("domain_entry_sharding")?);
     p.domain_exit_sharding = Some(sharding::encode(&domain.entry).within("domain_exit_sharding")?);
     Ok(())
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use tilewright_ir::ops::attr::{AttrKind, Real};
 
-    /// A value of a kind, for those that more than one attribute has.
+    /// Returns a value of a kind that more than one attribute has.
     fn sample(kind: AttrKind) -> Option<AttrValue> {
         match kind {
             AttrKind::Int => Some(AttrValue::Int(1)),

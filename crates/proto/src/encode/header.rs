@@ -1,4 +1,4 @@
-//! What a module says beside its computations.
+//! Encodes the header of a module.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::metadata::{FileLocation, StackFrame};
@@ -43,7 +43,7 @@ pub(super) fn encode(
     Ok(())
 }
 
-/// The entry's layout; that of its parameters and root where none was said.
+/// Returns the entry's layout; if the header has none, the layouts of its parameters and root.
 fn program(module: &Module, entry: CompId) -> Result<ProgramShapeProto, ProtoError> {
     let computation = module.computation(entry);
     let names = (0..computation.parameters().len()).map(|number| format!("p{number}")).collect();
@@ -56,8 +56,8 @@ fn program(module: &Module, entry: CompId) -> Result<ProgramShapeProto, ProtoErr
     shape::encode_program(parameters, module.shape(root), names)
 }
 
-/// The order of instructions as the order of execution, for all computations
-/// that are not parts of fusions.
+/// Returns the order of instructions as the order of execution, for all computations that are
+/// not parts of fusions.
 fn schedule(module: &Module, ids: &Ids, fused: &FxHashSet<CompId>) -> HloScheduleProto {
     let computations = module.computations().iter().filter(|id| !fused.contains(id));
     let sequences = computations.map(|&id| {

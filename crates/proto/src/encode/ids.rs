@@ -1,4 +1,4 @@
-//! Ids: those that were read, and new ones beside them; unique names.
+//! Assigns ids: those that were read, and new ones beside them. Makes names unique.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module};
@@ -69,7 +69,7 @@ impl Ids {
         taken: &mut FxHashSet<i64>,
     ) {
         let half = self.computation(computation);
-        // Of ids too large for a half, which XLA does not make, no new ones.
+        // Ids too large for a half, which XLA does not make, get no new ids.
         let base = i64::from(i32::try_from(half).unwrap_or(i32::MAX)) << 32;
         let own = module.instructions(computation).filter_map(|id| self.instructions.get(&id));
         let last = own.filter(|&&unique| unique >> 32 == base >> 32).max();
@@ -84,7 +84,7 @@ impl Ids {
     }
 }
 
-/// The first number from `next` on that is free.
+/// Returns the first number from `next` on that is free.
 fn first_free(next: &mut i64, taken: &mut FxHashSet<i64>) -> i64 {
     while !taken.insert(*next) {
         *next = next.wrapping_add(1);

@@ -30,7 +30,7 @@ pub(super) fn encode(module: &Module, ids: &Ids, id: InstId) -> Result<Vec<u8>, 
         ),
         id: ids.instruction(id),
         operand_ids: module.operands(id).iter().map(|&id| ids.instruction(id)).collect(),
-        // Written by XLA even where they are empty.
+        // XLA writes these fields even if they are empty.
         frontend_attributes: Some(xla::FrontendAttributes::default()),
         statistics_viz: Some(StatisticsViz::default()),
         ..HloInstructionProto::default()
@@ -74,8 +74,9 @@ fn set_op(
     done
 }
 
-/// The order of a comparison of elements of this type, as XLA writes it. Readers that know only
-/// `comparison_type` infer it from the type of the elements where the order is the usual one.
+/// Returns the order of a comparison of elements of this type, as XLA writes it. Readers that
+/// know only `comparison_type` infer it from the type of the elements where the order is the
+/// usual one.
 fn comparison_order(array: &ArrayShape) -> &'static str {
     match usual_order(array.element_type) {
         FLOAT => "PARTIAL",
@@ -87,7 +88,7 @@ fn precision(operands: usize) -> Option<PrecisionConfig> {
     Some(PrecisionConfig { operand_precision: vec![0; operands], algorithm: 0 })
 }
 
-/// Sets the fields that XLA writes where the ir, as text, says nothing.
+/// Sets the fields that XLA writes although the ir, like text, has no value for them.
 fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
     let operands = module.operands(id);
     // Sizes of groups and scales have no precision.
@@ -141,8 +142,8 @@ fn set_defaults(module: &Module, id: InstId, proto: &mut HloInstructionProto) {
             proto.scatter_dimension_numbers = Some(xla::ScatterDimensionNumbers::default());
         }
         Op::TopK(_) => (proto.largest, proto.is_stable) = (true, true),
-        // Text without this attribute says that the scan is not associative; a proto without it
-        // leaves that open.
+        // A text without this attribute states that the scan is not associative; a proto
+        // without it leaves that open.
         Op::Scan(_) if module.unique_id(id).is_none() => proto.is_associative = FALSE,
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! From a module to bytes, as XLA writes them: fields in the order of their
-//! numbers, and those that XLA always writes.
+//! Writes a module as bytes in XLA's way: fields in the order of their numbers, including those
+//! that XLA always writes.
 
 mod attribute;
 mod extras;
@@ -26,13 +26,13 @@ use ids::Ids;
 /// Text alone can say some things, which are left out: see `docs/proto.md`.
 ///
 /// # Errors
-/// If the module lacks what every module has (an entry, roots, the values of
+/// Returns an error if the module lacks a required part (an entry, roots, the values of
 /// constants), or holds text whose meaning is not known here.
 pub fn encode(module: &Module) -> Result<Vec<u8>, ProtoError> {
     encode_within(module, 0)
 }
 
-/// A module that stands in so many recovery tables.
+/// Writes a module that is nested in this many recovery tables.
 fn encode_within(module: &Module, recovery_depth: usize) -> Result<Vec<u8>, ProtoError> {
     let ids = Ids::new(module);
     let fused = fused(module);
@@ -56,7 +56,7 @@ fn encode_within(module: &Module, recovery_depth: usize) -> Result<Vec<u8>, Prot
 /// Writes a module as an `HloProto`, the form of XLA's dumps.
 ///
 /// # Errors
-/// As [`encode`].
+/// Returns the errors of [`encode`].
 pub fn encode_hlo_proto(module: &Module) -> Result<Vec<u8>, ProtoError> {
     let mut out = Vec::new();
     push_bytes(&mut out, 1, &encode(module)?);
@@ -66,7 +66,7 @@ pub fn encode_hlo_proto(module: &Module) -> Result<Vec<u8>, ProtoError> {
 const COMPUTATIONS: u32 = 3;
 const INSTRUCTIONS: u32 = 2;
 
-/// The computations that fusions call.
+/// Returns the computations that fusions call.
 fn fused(module: &Module) -> FxHashSet<CompId> {
     let computations = module.computations().iter();
     let instructions = computations.flat_map(|&computation| module.instructions(computation));

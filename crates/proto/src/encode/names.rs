@@ -35,8 +35,8 @@ impl Names {
     }
 }
 
-/// The first number that is free, counted from 0, which a name without a number
-/// has (`xla/service/name_uniquer.cc`).
+/// Returns the first number that is free, counted from 0, which a name without a number has
+/// (`xla/service/name_uniquer.cc`).
 fn fresh(name: &str, next: &mut FxHashMap<String, u64>, taken: &FxHashSet<Cow<'_, str>>) -> String {
     let stem = match name.rsplit_once('.') {
         Some((stem, number)) if !stem.is_empty() && number.parse::<i64>().is_ok() => stem,

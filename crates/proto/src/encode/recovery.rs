@@ -1,4 +1,4 @@
-//! How lost arrays of the original program are had from others.
+//! Encodes how lost arrays of the original program are recovered from others.
 
 use prost::Message as _;
 use tilewright_ir::metadata::{MAX_RECOVERY_DEPTH, OriginalArray, Recovery, RecoveryTable};
@@ -11,7 +11,7 @@ use crate::generated::xla::OriginalValueRecoveryTableProto;
 use crate::generated::xla::original_value_recovery_table_proto::Entry;
 use crate::residue::with_residue;
 
-/// As XLA, nothing of an empty one.
+/// Writes nothing for an empty table, like XLA.
 pub(super) fn encode(
     table: &RecoveryTable,
     depth: usize,

@@ -1,4 +1,4 @@
-//! What `tests/generated.rs` makes of the schema.
+//! Code that `tests/generated.rs` generates from the schema.
 
 #[rustfmt::skip]
 #[allow(dead_code, reason = "tables of messages within maps are not looked at")]

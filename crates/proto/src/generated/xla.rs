@@ -354,7 +354,7 @@ pub struct ProgramShapeProto {
 pub struct LayoutProto {
     #[prost(int64, repeated, tag = "1")]
     pub minor_to_major: ::prost::alloc::vec::Vec<i64>,
-    /// Of very old dumps: the padded size of each dim, and with what.
+    /// Only in very old dumps: the padded size of each dim, and the padding value.
     #[prost(int64, repeated, tag = "2")]
     pub padded_dimensions: ::prost::alloc::vec::Vec<i64>,
     #[prost(int32, tag = "3")]

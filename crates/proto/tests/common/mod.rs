@@ -1,4 +1,4 @@
-//! Messages by hand, and what tests have in common.
+//! Builds messages by hand, and has other helpers of several tests.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -50,10 +50,10 @@ impl Message {
     }
 }
 
-/// A field: number, what it holds if that has a length, and all of it.
+/// A field: its number, its content if it has a length, and all its bytes.
 pub(crate) type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
 
-/// The fields of a message.
+/// Returns the fields of a message.
 pub(crate) fn fields(message: &[u8]) -> Vec<Field<'_>> {
     let varint = |at: &mut usize| {
         let (mut value, mut shift) = (0u64, 0);
@@ -89,19 +89,19 @@ pub(crate) fn fields(message: &[u8]) -> Vec<Field<'_>> {
 
 pub(crate) const F32: i64 = 11;
 
-/// An array, row major.
+/// Returns an array, row major.
 pub(crate) fn shape(element: i64, dims: &[i64]) -> Message {
     let order: Vec<i64> = (0..dims.len() as i64).rev().collect();
     let layout = Message::new().ints(1, &order).int(16, 1);
     Message::new().int(2, element).ints(3, dims).message(5, &layout)
 }
 
-/// An instruction with name, opcode, `f32[2]` and id.
+/// Returns an instruction with name, opcode, `f32[2]` and id.
 pub(crate) fn instruction(name: &str, opcode: &str, id: i64) -> Message {
     Message::new().text(1, name).text(2, opcode).message(3, &shape(F32, &[2])).int(35, id)
 }
 
-/// A computation of these instructions whose root is the last id.
+/// Returns a computation of these instructions whose root is the last id.
 pub(crate) fn computation(name: &str, id: i64, root: i64, instructions: &[Message]) -> Message {
     let mut computation = Message::new().text(1, name);
     for instruction in instructions {
@@ -110,7 +110,7 @@ pub(crate) fn computation(name: &str, id: i64, root: i64, instructions: &[Messag
     computation.int(5, id).int(6, root)
 }
 
-/// A module of these computations whose entry is the one with id 0.
+/// Returns a module of these computations whose entry is the one with id 0.
 pub(crate) fn module(computations: &[Message]) -> Message {
     let mut module = Message::new().text(1, "m").text(2, "main");
     for computation in computations {
@@ -119,7 +119,7 @@ pub(crate) fn module(computations: &[Message]) -> Message {
     module
 }
 
-/// A module of one computation.
+/// Returns a module of one computation.
 pub(crate) fn main_of(root: i64, instructions: &[Message]) -> Vec<u8> {
     module(&[computation("main", 0, root, instructions)]).0
 }
@@ -129,7 +129,7 @@ pub(crate) fn parameter() -> Message {
     instruction("x", "parameter", 0)
 }
 
-/// The modules of fixtures, without those whose constants were left out.
+/// Returns the modules of fixtures, without those whose constants were left out.
 pub(crate) fn modules(folders: &[&str]) -> Vec<(String, Module)> {
     let mut found = Vec::new();
     for folder in folders {

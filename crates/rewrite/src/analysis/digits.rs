@@ -47,8 +47,8 @@ pub struct Digit {
 }
 
 impl Digit {
-    /// Whether it is a group of dims that the reshape mixes inseparably: at least two of each side
-    /// (the ends within one dim would divide).
+    /// Checks whether it is a group of dims that the reshape mixes inseparably: at least two of
+    /// each side (the ends within one dim would divide).
     pub fn is_opaque(&self) -> bool {
         self.from.len() > 1
     }
@@ -60,11 +60,11 @@ pub struct Digits {
     from: Side,
     to: Side,
     digits: Vec<Digit>,
-    /// For each output dim the input dim that it equals, if any.
+    /// For each output dim, the equal input dim, if there is one.
     unchanged: Vec<Option<usize>>,
 }
 
-/// How a reduce of a reshape becomes a reduce of the input first.
+/// A plan to reduce the input before the reshape.
 ///
 /// Law: `reduce(reshape(X), D) = reduce(reshape(reduce(X, source_dims), reshape_to), remaining)`
 /// for an associative and commutative reducer whose init is its identity (or any init, if
@@ -84,13 +84,14 @@ pub struct ReducePlan {
 }
 
 impl ReducePlan {
-    /// Whether the reshape changes nothing, so that one reduce is left; `remaining` is then empty.
+    /// Checks whether the reshape changes nothing, so that one reduce is left; `remaining` is
+    /// then empty.
     pub fn reshape_is_identity(&self) -> bool {
         self.source_result == self.reshape_to
     }
 }
 
-/// How a broadcast to the output dims of a reshape is written in its input dims.
+/// A plan to write a broadcast to the output dims of a reshape in its input dims.
 ///
 /// Law: the tensor `B` with `reshape(B) = broadcast(Y, dims)` is
 /// `broadcast(reshape(broadcast(Y, inner_broadcast_dims), reshape_to), outer_dims)`. The inner
@@ -110,12 +111,12 @@ pub struct BroadcastPlan {
 }
 
 impl BroadcastPlan {
-    /// Whether the inner broadcast changes nothing.
+    /// Checks whether the inner broadcast changes nothing.
     pub fn inner_is_trivial(&self) -> bool {
         self.inner_broadcast_dims.iter().copied().eq(0..self.inner_dims.len())
     }
 
-    /// Whether the reshape changes nothing.
+    /// Checks whether the reshape changes nothing.
     pub fn reshape_is_trivial(&self) -> bool {
         self.inner_dims == self.reshape_to
     }
@@ -139,41 +140,41 @@ impl Digits {
         Some(Self { from, to, digits, unchanged })
     }
 
-    /// The input dims.
+    /// Returns the input dims.
     pub fn from_dims(&self) -> &[i64] {
         &self.from.dims
     }
 
-    /// The output dims.
+    /// Returns the output dims.
     pub fn to_dims(&self) -> &[i64] {
         &self.to.dims
     }
 
-    /// The digits, major to minor.
+    /// Returns the digits, major to minor.
     pub fn digits(&self) -> &[Digit] {
         &self.digits
     }
 
-    /// The digits that make up an input dim (or that it shares, if opaque); empty for a dim of size
-    /// 1 and for one that does not exist.
+    /// Returns the digits that make up an input dim (or that it shares, if opaque); empty for a
+    /// dim of size 1 and for one that does not exist.
     pub fn digits_of_from(&self, dim: usize) -> Range<usize> {
         self.from.digits.get(dim).cloned().unwrap_or_default()
     }
 
-    /// The digits that make up an output dim; see [`Digits::digits_of_from`].
+    /// Returns the digits that make up an output dim; see [`Digits::digits_of_from`].
     pub fn digits_of_to(&self, dim: usize) -> Range<usize> {
         self.to.digits.get(dim).cloned().unwrap_or_default()
     }
 
-    /// The input dim that an output dim equals. Dims of size 1 in the same place are paired in
-    /// order.
+    /// Returns the input dim that an output dim equals. Dims of size 1 in the same place are
+    /// paired in order.
     pub fn from_dim_of_to(&self, dim: usize) -> Option<usize> {
         self.unchanged.get(dim).copied().flatten()
     }
 
-    /// The part of `reduce(reshape(X), reduced_to_dims)` that can be reduced on X; see
-    /// [`ReducePlan`] for the law. `None` if no input dim of more than one element can be reduced
-    /// first, or a dim number is out of range or repeated.
+    /// Returns the part of `reduce(reshape(X), reduced_to_dims)` that can be reduced on X; see
+    /// [`ReducePlan`] for the law. `None` if no input dim of more than one element can be
+    /// reduced first, or a dim number is out of range or repeated.
     ///
     /// The source dims are all the input dims along which the result does not vary: dims the
     /// reshape leaves unchanged (group norm `[B,H,W,C] -> [B,H,W,G,K]` over `{1,2,4}`: H and W),
@@ -199,9 +200,10 @@ impl Digits {
         })
     }
 
-    /// How a broadcast whose operand's dim `i` lies along output dim `dims_in_to[i]` is written on
-    /// the input side; see [`BroadcastPlan`] for the law. `None` if a dim number is out of range or
-    /// repeated. An iota along one output dim is the broadcast of a one-dim iota.
+    /// Plans to write a broadcast, whose operand's dim `i` lies along output dim
+    /// `dims_in_to[i]`, on the input side; see [`BroadcastPlan`] for the law. Returns `None` if
+    /// a dim number is out of range or repeated. An iota along one output dim is the broadcast
+    /// of a one-dim iota.
     ///
     /// The outer dims are exactly those along which the value varies (for an operand whose elements
     /// all differ). The inner tensor needs them whole, so it is as small as possible, also inside
@@ -225,7 +227,7 @@ impl Digits {
     }
 }
 
-/// For each output dim the input dim that it equals, if any.
+/// Returns for each output dim the equal input dim, if there is one.
 fn unchanged_dims(from: &Side, to: &Side, digits: &[Digit]) -> Vec<Option<usize>> {
     let mut unchanged = vec![None; to.dims.len()];
     for (i, digit) in digits.iter().enumerate().filter(|(_, digit)| !digit.is_opaque()) {

@@ -40,7 +40,7 @@ pub fn representatives(module: &Module) -> FxHashMap<CompId, CompId> {
     representatives
 }
 
-/// The content of a computation; `None` if it must not be compared with others.
+/// Returns the content of a computation; `None` if it must not be compared with others.
 fn body_of(
     module: &Module,
     id: CompId,

@@ -15,13 +15,13 @@ pub struct IndexRange {
 }
 
 impl IndexRange {
-    /// The number of values of the dim.
+    /// Returns the number of values of the dim.
     pub fn size(self) -> i64 {
         self.high / self.low.max(1)
     }
 
-    /// Whether steps along a dim with one range leave the index in a dim with the other unchanged;
-    /// always so if one has size 1.
+    /// Checks whether steps along a dim with one range leave the index in a dim with the other
+    /// unchanged; always so if one has size 1.
     pub fn apart(self, other: Self) -> bool {
         self.size() == 1
             || other.size() == 1
@@ -29,13 +29,13 @@ impl IndexRange {
             || other.low % self.high == 0
     }
 
-    /// Whether the range lies within another.
+    /// Checks whether the range lies within another.
     pub fn within(self, other: Self) -> bool {
         other.low <= self.low && self.high <= other.high
     }
 }
 
-/// The ranges of dims; `None` unless the number of elements is positive and fits `i64`.
+/// Returns the ranges of dims; `None` unless the number of elements is positive and fits `i64`.
 pub fn index_ranges(dims: &[i64]) -> Option<Vec<IndexRange>> {
     let mut low = 1;
     let mut ranges = vec![IndexRange { low, high: low }; dims.len()];
@@ -47,7 +47,7 @@ pub fn index_ranges(dims: &[i64]) -> Option<Vec<IndexRange>> {
     Some(ranges)
 }
 
-/// The ranges of size above 1, neighbours joined, minor to major.
+/// Returns the ranges of size above 1, neighbours joined, minor to major.
 pub fn joined(ranges: impl IntoIterator<Item = IndexRange>) -> Vec<IndexRange> {
     let mut sorted: Vec<IndexRange> = ranges.into_iter().filter(|range| range.size() > 1).collect();
     sorted.sort_unstable();
@@ -79,13 +79,13 @@ impl Cuts {
         at.windows(2).all(|pair| pair[1] % pair[0] == 0).then_some(Self { at })
     }
 
-    /// The pieces between the cuts, major to minor.
+    /// Returns the pieces between the cuts, major to minor.
     pub fn digits(&self) -> Vec<IndexRange> {
         self.at.windows(2).rev().map(|pair| IndexRange { low: pair[0], high: pair[1] }).collect()
     }
 }
 
-/// The sizes of dims with these ranges.
+/// Returns the sizes of dims with these ranges.
 pub fn sizes(ranges: &[IndexRange]) -> Dims {
     ranges.iter().map(|range| range.size()).collect()
 }

@@ -74,8 +74,8 @@ impl Cut {
         }
     }
 
-    /// The nodes to move for the least total cost; of equal choices, the one that moves fewest
-    /// nodes.
+    /// Returns the nodes to move for the least total cost; of equal choices, the one that moves
+    /// fewest nodes.
     ///
     /// By the max-flow min-cut theorem of Ford and Fulkerson, no choice costs less than the maximum
     /// flow, and this one costs as much.
@@ -102,7 +102,7 @@ impl Cut {
 pub struct Moved(Vec<bool>);
 
 impl Moved {
-    /// Whether a node is moved.
+    /// Checks whether a node is moved.
     pub fn has(&self, node: Node) -> bool {
         self.0.get(node.0.index()).copied().unwrap_or(false)
     }
@@ -117,7 +117,7 @@ fn steps(cost: f64) -> u64 {
 mod tests {
     use super::{Cut, Node};
 
-    /// The least cost over all choices, by enumeration.
+    /// Returns the least cost over all choices, by enumeration.
     fn least(nodes: usize, cost: impl Fn(&[bool]) -> f64) -> f64 {
         let choices = (0..1u32 << nodes).map(|bits| {
             let moved: Vec<bool> = (0..nodes).map(|n| bits & (1 << n) != 0).collect();

@@ -31,11 +31,11 @@ pub struct Region {
 pub struct LiveIn {
     /// The instruction.
     pub id: InstId,
-    /// How it is computed.
+    /// The kind of its computation.
     pub kind: LiveInKind,
 }
 
-/// How a [`LiveIn`] is computed.
+/// The computation of a [`LiveIn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveInKind {
     /// A reshape of this value.
@@ -83,17 +83,18 @@ pub struct Blocked {
     pub reason: &'static str,
 }
 
-/// The region around an elementwise instruction or a reshape. A broadcast or iota is a region by
-/// itself, so that the reshapes and reduces that read it can move. `None` for any other instruction.
+/// Returns the region around an elementwise instruction or a reshape. A broadcast or iota is a
+/// region by itself, so that the reshapes and reduces that read it can move. `None` for any
+/// other instruction.
 ///
 /// Linear in the instructions of the region and their uses.
 pub fn region_around(module: &Module, start: InstId) -> Option<Region> {
     unseen_region_around(module, start, &mut FxHashSet::default())
 }
 
-/// As [`region_around`], for a search from many starts. Visited instructions are added to `seen`,
-/// and the result is also `None` if the region contains an instruction of `seen`. So the whole
-/// search visits each instruction once, even if regions meet.
+/// Like [`region_around`], for a search from many starts. Visited instructions are added to
+/// `seen`, and the result is also `None` if the region contains an instruction of `seen`. The
+/// whole search therefore visits each instruction once, even if regions meet.
 pub fn unseen_region_around(
     module: &Module,
     start: InstId,
@@ -155,7 +156,7 @@ impl Region {
         region
     }
 
-    /// The region of some of the members.
+    /// Returns the region of some of the members.
     pub fn part(&self, module: &Module, keep: impl Fn(InstId) -> bool) -> Self {
         let members: Vec<InstId> = self.members.iter().copied().filter(|&id| keep(id)).collect();
         Self::of(module, self.dims.clone(), &members)
@@ -168,8 +169,8 @@ impl Region {
     }
 }
 
-/// The members of the region around `start`, in order of discovery; `None` if one of them is in
-/// `seen`.
+/// Returns the members of the region around `start`, in order of discovery; `None` if one of
+/// them is in `seen`.
 fn explore(
     module: &Module,
     start: InstId,
@@ -199,7 +200,7 @@ fn explore(
     Some(reached)
 }
 
-/// The elementwise users of a value, on the same dims.
+/// Returns the elementwise users of a value, on the same dims.
 fn users_within<'a>(
     module: &'a Module,
     id: InstId,
@@ -208,13 +209,14 @@ fn users_within<'a>(
     module.uses(id).map(|u| u.user).filter(move |&user| is_interior(module, user, dims))
 }
 
-/// Whether an operand of a member is a member too: an elementwise instruction or a reshape.
+/// Checks whether an operand of a member is a member too: an elementwise instruction or a
+/// reshape.
 fn belongs(module: &Module, id: InstId, dims: &Dims) -> bool {
     is_interior(module, id, dims)
         || (module.opcode(id) == Opcode::Reshape && has_dims(module, id, dims))
 }
 
-/// Whether an instruction computes element by element on arrays of `dims`.
+/// Checks whether an instruction computes element by element on arrays of `dims`.
 pub fn is_interior(module: &Module, id: InstId, dims: &[i64]) -> bool {
     module.opcode(id).is_elementwise() && has_dims(module, id, dims)
 }
@@ -223,7 +225,7 @@ fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
     module.array_shape(id).is_some_and(|shape| shape.dims() == dims)
 }
 
-/// How a live-in is computed.
+/// Returns the kind of a live-in's computation.
 fn live_in_kind(module: &Module, id: InstId) -> LiveInKind {
     match (module.op(id), module.operands(id)) {
         // A live-in with something attached has to stay unchanged.
@@ -237,7 +239,7 @@ fn live_in_kind(module: &Module, id: InstId) -> LiveInKind {
     }
 }
 
-/// The uses of a member's value outside the region; `members` are all members.
+/// Returns the uses of a member's value outside the region; `members` are all members.
 fn live_outs_of<'a>(
     module: &'a Module,
     value: InstId,
@@ -257,7 +259,7 @@ fn live_outs_of<'a>(
     used.chain(root)
 }
 
-/// Whether a reduce reduces a value, and otherwise only iotas and broadcasts.
+/// Checks whether a reduce reduces a value, and otherwise only iotas and broadcasts.
 fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
     let operands = module.operands(reduce);
     let (arrays, inits) = operands.split_at(operands.len() / 2);
@@ -270,7 +272,7 @@ fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
         && arrays.iter().filter(|&&id| id != value).all(anywhere)
 }
 
-/// The member as a blocked one, if it must keep its dims.
+/// Returns the member as a blocked one, if it must keep its dims.
 fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
     let reason = if !module.array_shape(id).is_some_and(is_plain) {
         "it has a layout that is not row major"
@@ -286,7 +288,7 @@ fn is_dynamic(module: &Module, id: InstId) -> bool {
     module.array_shape(id).is_some_and(|shape| !shape.is_static())
 }
 
-/// A set of instructions with operands before users.
+/// Returns a set of instructions with operands before users.
 fn in_order(module: &Module, ids: &[InstId]) -> Vec<InstId> {
     let members: FxHashSet<InstId> = ids.iter().copied().collect();
     let mut placed = FxHashSet::default();

@@ -1,11 +1,11 @@
-//! Which element types can represent the values of others.
+//! Decides which element types can represent the values of others.
 
 use tilewright_ir::ElementType;
 use tilewright_ir::element::NumberClass;
 
-/// Whether `wide` represents every value of `narrow`, including zeros of both signs, infinities and
-/// NaN. Floats of 8 bits and fewer never count as wide, because almost any two of these types differ
-/// in their special values.
+/// Checks whether `wide` represents every value of `narrow`, including zeros of both signs,
+/// infinities and NaN. Floats of 8 bits and fewer never count as wide, because almost any two
+/// of these types differ in their special values.
 pub fn holds(wide: ElementType, narrow: ElementType) -> bool {
     if wide == narrow {
         return true;
@@ -30,7 +30,7 @@ pub fn holds(wide: ElementType, narrow: ElementType) -> bool {
     }
 }
 
-/// The number of value bits of an integer, without the sign.
+/// Returns the number of value bits of an integer, without the sign.
 fn significant_bits(integer: ElementType) -> u32 {
     match integer.class() {
         NumberClass::Signed => integer.bits() - 1,
@@ -38,7 +38,7 @@ fn significant_bits(integer: ElementType) -> u32 {
     }
 }
 
-/// As [`holds`], for two different float types.
+/// Checks the same as [`holds`] for two different float types.
 fn holds_float(wide: ElementType, narrow: ElementType) -> bool {
     match wide {
         ElementType::F64 => true,

@@ -32,7 +32,7 @@ pub fn whole_number(element_type: ElementType, number: i64) -> Option<Data> {
     })
 }
 
-/// The rounded number, if rounding changed nothing.
+/// Returns the rounded number, if rounding changed nothing.
 fn whole<T: Copy>(rounded: T, to_f64: impl Fn(T) -> f64, exact: f64) -> Option<T> {
     (to_f64(rounded) == exact).then_some(rounded)
 }

@@ -65,7 +65,8 @@ impl Pass for ClusterSiblingReductions {
     }
 }
 
-/// The groups of reductions that can read an array together: the first of each, and the others.
+/// Returns the groups of reductions that can read an array together: the first of each, and the
+/// others.
 fn siblings(
     module: &Module,
     order: &[InstId],
@@ -89,8 +90,8 @@ fn siblings(
     siblings.into_values().filter(|(_, others)| !others.is_empty()).collect()
 }
 
-/// The step of each instruction: the longest chain of reductions of arrays in main memory that it
-/// waits for.
+/// Returns the step of each instruction: the longest chain of reductions of arrays in main
+/// memory that it waits for.
 fn steps(module: &Module, order: &[InstId], ledger: &Ledger<'_>) -> SecondaryMap<InstId, u32> {
     let mut steps: SecondaryMap<InstId, u32> = SecondaryMap::new();
     for &id in order {
@@ -108,7 +109,7 @@ fn steps(module: &Module, order: &[InstId], ledger: &Ledger<'_>) -> SecondaryMap
 /// The most instructions visited to find the arrays that one reduction reads.
 const MOST_STEPS: usize = 256;
 
-/// The arrays in main memory that a reduction reads.
+/// Returns the arrays in main memory that a reduction reads.
 fn sources(module: &Module, reduction: InstId, ledger: &Ledger<'_>) -> Vec<InstId> {
     let mut next = reduced_arrays(module, reduction).to_vec();
     let mut met: Vec<InstId> = Vec::new();
@@ -136,13 +137,13 @@ struct Sequence<'a> {
     places: SecondaryMap<InstId, usize>,
     is_out: SecondaryMap<InstId, bool>,
     out: Vec<InstId>,
-    /// How many more instructions may be visited.
+    /// The number of instructions that may still be visited.
     work: usize,
 }
 
 impl<'a> Sequence<'a> {
-    /// An order in which siblings are neighbours, after the instructions that they wait for; all
-    /// other instructions keep their order.
+    /// Returns an order in which siblings are neighbours, after the instructions that they wait
+    /// for; all other instructions keep their order.
     fn of(
         module: &'a Module,
         order: &[InstId],
@@ -182,7 +183,8 @@ impl<'a> Sequence<'a> {
         sequence.out
     }
 
-    /// The instructions that `id` waits for and that are not out yet, in their old order.
+    /// Returns the instructions that `id` waits for and that are not out yet, in their old
+    /// order.
     fn missing(&self, id: InstId) -> Vec<InstId> {
         let mut met: Vec<InstId> = Vec::new();
         let mut seen: FxHashSet<InstId> = FxHashSet::default();
@@ -204,8 +206,8 @@ impl<'a> Sequence<'a> {
         self.module.operands(id).iter().chain(controls.into_iter().flatten()).copied()
     }
 
-    /// Whether no instruction that a reduction waits for has a side effect; `false` once the search
-    /// budget is spent.
+    /// Checks whether no instruction that a reduction waits for has a side effect; `false` once
+    /// the search budget is spent.
     fn is_movable(&mut self, id: InstId) -> bool {
         if self.work == 0 {
             return false;

@@ -141,7 +141,7 @@ struct Part {
 }
 
 impl Copies {
-    /// The copies for these readers of one value, if each of them can have its own.
+    /// Returns the copies for these readers of one value, if each of them can have its own.
     fn of(
         module: &Module,
         mut by: Vec<Shared>,
@@ -164,7 +164,7 @@ impl Copies {
         (!by.is_empty()).then_some(Self { value, cone, by })
     }
 
-    /// Whether the copied instructions and the readers are all still in the module.
+    /// Checks whether the copied instructions and the readers are all still in the module.
     fn is_there(&self, module: &Module) -> bool {
         let parts = self.cone.iter().map(|part| part.id);
         let readers = self.by.iter().flat_map(|shared| shared.readers.iter().copied());
@@ -223,7 +223,7 @@ fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError>
     Ok(barrier)
 }
 
-/// A value and the fused operands that are copied with it, operands first.
+/// Returns a value and the fused operands that are copied with it, operands first.
 fn cone(
     module: &Module,
     value: InstId,
@@ -272,7 +272,7 @@ fn smallest_operand(module: &Module, id: InstId) -> Option<InstId> {
     module.operands(id).iter().copied().min_by_key(elements)
 }
 
-/// Whether an instruction broadcasts values along rows that a reduction takes whole.
+/// Checks whether an instruction broadcasts values along rows that a reduction takes whole.
 fn is_spread_over_rows(module: &Module, id: InstId, reduction: InstId) -> bool {
     let (Op::Broadcast(spread), Op::Reduce(reduce)) = (module.op(id), module.op(reduction)) else {
         return false;

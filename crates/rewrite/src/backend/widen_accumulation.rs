@@ -72,7 +72,7 @@ impl Pass for WidenAccumulation {
     }
 }
 
-/// The live narrow sums of a computation whose accumulation may change.
+/// Returns the live narrow sums of a computation whose accumulation may change.
 fn narrow_sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<InstId> {
     let is_sum = |&id: &InstId| {
         let is_used = module.is_live(id);
@@ -105,7 +105,8 @@ fn widen(
     Ok(true)
 }
 
-/// The sum in f32. Without `by` it calls the old reducer, which is enough to estimate its cost.
+/// Returns the sum in f32. Without `by` it calls the old reducer, which is enough to estimate
+/// its cost.
 fn plan(module: &Module, id: InstId, by: Option<CompId>) -> Option<Attempt> {
     let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
         return None;

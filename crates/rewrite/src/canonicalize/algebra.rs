@@ -126,8 +126,8 @@ fn number_of(found: &Match<'_>) -> Option<ArrayLiteral> {
     splat(found.module(), found.get("n")?)
 }
 
-/// The number that all elements of an array equal, if the array is a constant or a broadcast or
-/// reshape of one.
+/// Returns the number that all elements of an array equal, if the array is a constant or a
+/// broadcast or reshape of one.
 fn splat(module: &Module, mut id: InstId) -> Option<ArrayLiteral> {
     for _ in 0..=MOST_LOOKED_THROUGH {
         match (module.op(id), module.operands(id)) {
@@ -139,7 +139,7 @@ fn splat(module: &Module, mut id: InstId) -> Option<ArrayLiteral> {
     None
 }
 
-/// Whether combining any value with a number leaves it unchanged, to the last bit.
+/// Checks whether combining any value with a number leaves it unchanged, to the last bit.
 fn is_neutral(opcode: Opcode, number: &ArrayLiteral) -> bool {
     let element_type = number.element_type();
     if element_type.is_complex() && opcode != Opcode::Add {
@@ -149,7 +149,7 @@ fn is_neutral(opcode: Opcode, number: &ArrayLiteral) -> bool {
     identity.as_ref().and_then(|identity| identity.as_array()) == Some(number)
 }
 
-/// Whether combining any value with a number yields that number.
+/// Checks whether combining any value with a number yields that number.
 fn absorbs(opcode: Opcode, number: &ArrayLiteral) -> bool {
     let element_type = number.element_type();
     match opcode {
@@ -163,8 +163,8 @@ fn absorbs(opcode: Opcode, number: &ArrayLiteral) -> bool {
     }
 }
 
-/// Whether a number is zero and not `-0.0`. Always `false` for floats of 8 bits and fewer, because
-/// some of these types have no zero.
+/// Checks whether a number is zero and not `-0.0`. Always `false` for floats of 8 bits and
+/// fewer, because some of these types have no zero.
 fn is_zero(number: &ArrayLiteral) -> bool {
     let element_type = number.element_type();
     let small = element_type.is_float() && element_type.bits() <= 8;

@@ -41,7 +41,7 @@ pub static BROADCAST: LazyLock<RuleSet> = LazyLock::new(|| {
     RuleSet::new("broadcast", "merge broadcasts and drop those that change nothing", rules)
 });
 
-/// The dims of a broadcast's result that the dims of its operand map to.
+/// Returns the dims of a broadcast's result that the dims of its operand map to.
 fn places<'m>(found: &Match<'m>, name: &str) -> Option<&'m Dims> {
     match found.op(name)? {
         Op::Broadcast(attrs) => Some(&attrs.dimensions),
@@ -54,8 +54,8 @@ fn merged(found: &Match<'_>, new: &mut Replacement<'_>, dimensions: Dims) -> Opt
     new.op_like_root(op, [found.get("x")?])
 }
 
-/// The dims that the dims of `source` map to, if `reshaped` is `source` with added dims of size 1
-/// and its dims map to `dimensions`.
+/// Returns the dims that the dims of `source` map to, if `reshaped` is `source` with added dims
+/// of size 1 and its dims map to `dimensions`.
 fn through_added_ones(
     source: &ArrayShape,
     reshaped: &ArrayShape,

@@ -130,15 +130,15 @@ impl Program {
         Ok(())
     }
 
-    /// Whether an instruction broadcasts a known scalar.
+    /// Checks whether an instruction broadcasts a known scalar.
     fn is_number(&self, from: &Module, id: InstId) -> bool {
         let [operand] = *from.operands(id) else { return false };
         let number = from.array_shape(operand).is_some_and(|shape| shape.rank() == 0);
         number && self.known.contains_key(&operand)
     }
 
-    /// Whether the value of an instruction is known and may become a constant; if so, whether all
-    /// elements equal one scalar.
+    /// Checks whether the value of an instruction is known and may become a constant; if so,
+    /// whether all elements equal one scalar.
     fn folds(&self, from: &Module, id: InstId, shape: &ArrayShape) -> Option<bool> {
         let operands = from.operands(id);
         if operands.is_empty() || !has_one_result(from, id) || self.elements > AT_ONCE {
@@ -157,8 +157,8 @@ impl Program {
         (splat || shape.num_elements()? == 1 || fits).then_some(splat)
     }
 
-    /// The operands of an instruction in the program; scalars are broadcast unless the result is a
-    /// splat.
+    /// Returns the operands of an instruction in the program; scalars are broadcast unless the
+    /// result is a splat.
     fn operands(
         &mut self,
         from: &Module,
@@ -234,7 +234,7 @@ fn everywhere() -> Op {
     Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Dims::new() }))
 }
 
-/// Whether every correct backend computes the same result from the same operands.
+/// Checks whether every correct backend computes the same result from the same operands.
 fn has_one_result(module: &Module, id: InstId) -> bool {
     let opcode = module.opcode(id);
     let values = module.operands(id).iter().chain([&id]);
@@ -251,13 +251,13 @@ fn has_one_result(module: &Module, id: InstId) -> bool {
     }
 }
 
-/// Whether an op only moves elements.
+/// Checks whether an op only moves elements.
 fn is_move(opcode: Opcode) -> bool {
     use Opcode::{Broadcast, Concatenate, Pad, Reshape, Reverse, Slice, Transpose};
     matches!(opcode, Broadcast | Concatenate | Pad | Reshape | Reverse | Slice | Transpose)
 }
 
-/// Whether an op on complex numbers acts on each part separately.
+/// Checks whether an op on complex numbers acts on each part separately.
 fn keeps_parts_apart(opcode: Opcode) -> bool {
     use Opcode::{Add, Compare, Complex, Convert, Imag, Negate, Real, Select, Subtract};
     matches!(opcode, Add | Compare | Complex | Convert | Imag | Negate | Real | Select | Subtract)

@@ -85,7 +85,7 @@ fn simpler(module: &Module, id: InstId, same: &Same) -> Option<Patch> {
     Some(patch)
 }
 
-/// The branch that is always taken, and its argument.
+/// Returns the branch that is always taken, and its argument.
 fn only_branch(
     module: &Module,
     id: InstId,
@@ -110,8 +110,8 @@ fn only_branch(
     Some((*branches.get(taken)?, *arguments.get(taken)?))
 }
 
-/// The index of the branch that a constant selects: for a predicate, the first where it is true;
-/// for an index out of range, the last.
+/// Returns the index of the branch that a constant selects: for a predicate, the first where it
+/// is true; for an index out of range, the last.
 fn branch_of(value: &Literal, branches: usize) -> Option<usize> {
     let last = branches.checked_sub(1)?;
     match value.as_array()?.data() {
@@ -123,14 +123,15 @@ fn branch_of(value: &Literal, branches: usize) -> Option<usize> {
     }
 }
 
-/// Whether a condition never holds.
+/// Checks whether a condition never holds.
 fn is_never(module: &Module, condition: CompId) -> bool {
     let value = module.computation(condition).root().and_then(|root| module.constant(root));
     let data = value.and_then(Literal::as_array).map(ArrayLiteral::data);
     matches!(data, Some(Data::Pred(values)) if values.as_slice() == [false])
 }
 
-/// The initial value of the element that `id` takes from a loop whose body returns it unchanged.
+/// Returns the initial value of the element that `id` takes from a loop whose body returns it
+/// unchanged.
 fn around_loop(
     module: &Module,
     id: InstId,
@@ -156,7 +157,7 @@ fn around_loop(
     }
 }
 
-/// Whether the body returns an element of the state unchanged.
+/// Checks whether the body returns an element of the state unchanged.
 fn hands_on(module: &Module, parts: &WhileAttrs, index: i64) -> bool {
     let body = module.computation(parts.body);
     let (Some(root), [state]) = (body.root(), body.parameters()) else { return false };

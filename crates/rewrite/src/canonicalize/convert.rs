@@ -40,7 +40,8 @@ pub static CONVERT: LazyLock<RuleSet> = LazyLock::new(|| {
     RuleSet::new("convert", "merge conversions and drop those that change nothing", rules)
 });
 
-/// Whether converting `a` to `c` directly gives the same values as converting by way of `b`.
+/// Checks whether converting `a` to `c` directly gives the same values as converting by way of
+/// `b`.
 fn merges(found: &Match<'_>) -> Option<bool> {
     let [a, b, c] = ["x", "between", "root"].map(|name| Some(found.array(name)?.element_type));
     let (a, b, c) = (a?, b?, c?);

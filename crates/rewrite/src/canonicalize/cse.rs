@@ -62,7 +62,7 @@ impl Pass for CommonSubexpressions {
     }
 }
 
-/// Whether an op must not be merged with an equal one.
+/// Checks whether an op must not be merged with an equal one.
 fn is_unlike_all_others(op: &Op) -> bool {
     matches!(op, Op::Parameter(_)) || matches!(op, Op::Constant(value) if value.is_elided())
 }

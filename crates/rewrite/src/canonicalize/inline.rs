@@ -47,8 +47,8 @@ impl Pass for Inline {
     }
 }
 
-/// The callee of a call that can be inlined: nothing is attached, it runs on the main thread, and
-/// it is no composite op.
+/// Returns the callee of a call that can be inlined: nothing is attached, it runs on the main
+/// thread, and it is no composite op.
 fn callee_of(module: &Module, id: InstId) -> Option<CompId> {
     let Op::Call(attrs) = module.op(id) else { return None };
     let plain = !attrs.is_composite

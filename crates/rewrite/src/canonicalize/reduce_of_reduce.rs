@@ -52,7 +52,7 @@ fn both(found: &Match<'_>) -> Option<[MonoidReduce; 2]> {
     Some([of("first")?, of("last")?])
 }
 
-/// The init of the merged reduce, if the first init changes nothing.
+/// Returns the init of the merged reduce, if the first init changes nothing.
 fn init(found: &Match<'_>, last: &MonoidReduce, monoid: Monoid) -> Option<InstId> {
     let module = found.module();
     let (first_init, last_init) = (found.get("first_init")?, found.get("last_init")?);
@@ -76,7 +76,7 @@ fn init(found: &Match<'_>, last: &MonoidReduce, monoid: Monoid) -> Option<InstId
     last.dims(module).iter().all(has_elements).then_some(first_init)
 }
 
-/// The dims of the array that the two reduces remove together.
+/// Returns the dims of the array that the two reduces remove together.
 fn dims(found: &Match<'_>, first: &MonoidReduce, last: &MonoidReduce) -> Option<Dims> {
     let rank = i64::try_from(found.array("array")?.rank()).ok()?;
     let gone = first.dims(found.module());

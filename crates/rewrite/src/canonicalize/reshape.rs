@@ -29,7 +29,7 @@ pub static RESHAPE: LazyLock<RuleSet> = LazyLock::new(|| {
     RuleSet::new("reshape", "merge reshapes and drop those that change nothing", rules)
 });
 
-/// A pattern of a reshape with static dims, none of them inferred.
+/// Returns a pattern of a reshape with static dims, none of them inferred.
 fn fixed(reshape: Pattern) -> Pattern {
     let fixed = |op: &Op| matches!(op, Op::Reshape(of) if of.inferred_dimension.is_none());
     reshape.attributes("infer no dim", fixed).static_dims()

@@ -71,12 +71,12 @@ fn order<'m>(found: &Match<'m>, name: &str) -> Option<&'m Dims> {
     }
 }
 
-/// The dim of the outer transpose's result that a dim of its operand maps to.
+/// Returns the dim of the outer transpose's result that a dim of its operand maps to.
 fn place(found: &Match<'_>, dim: i64) -> Option<i64> {
     i64::try_from(order(found, "root")?.iter().position(|&d| d == dim)?).ok()
 }
 
-/// Whether the dims of size other than 1 keep their order.
+/// Checks whether the dims of size other than 1 keep their order.
 fn keeps_order(found: &Match<'_>) -> Option<bool> {
     let from = found.array("x")?.dims();
     let size = |&d: &i64| usize::try_from(d).ok().and_then(|d| from.get(d)).copied();

@@ -60,12 +60,13 @@ impl Pass for DeadElements {
     }
 }
 
-/// Whether some elements are dead and some are alive.
+/// Checks whether some elements are dead and some are alive.
 fn some_die(alive: &[bool]) -> bool {
     alive.contains(&true) && alive.contains(&false)
 }
 
-/// The instructions of these loops' bodies, conditions and callers, users before operands.
+/// Returns the instructions of these loops' bodies, conditions and callers, users before
+/// operands.
 fn instructions_around(module: &Module, loops: &[(Loop, Vec<bool>)]) -> Vec<InstId> {
     let mut around: FxHashSet<CompId> = FxHashSet::default();
     for (found, _) in loops {

@@ -119,7 +119,8 @@ struct Carried<'a> {
 }
 
 impl Carried<'_> {
-    /// The form in which the body computes the element, if it differs from the carried one.
+    /// Returns the form in which the body computes the element, if it differs from the carried
+    /// one.
     fn other_form(&self) -> Option<Form> {
         let module = self.module;
         let plain = |&read: &InstId| {
@@ -136,7 +137,7 @@ impl Carried<'_> {
         })
     }
 
-    /// The rewrite that carries the element in another form.
+    /// Returns the rewrite that carries the element in another form.
     fn candidate(&self, form: &Form, cx: &Context<'_>) -> Candidate {
         let (before, after) = self.costs(form, &cx.model());
         let shape = form.shape.without_layout();
@@ -150,7 +151,7 @@ impl Carried<'_> {
         }
     }
 
-    /// The cycles of the changes of form, now and after the rewrite.
+    /// Returns the cycles of the changes of form, now and after the rewrite.
     fn costs(&self, form: &Form, model: &CostModel<'_>) -> (f64, f64) {
         let module = self.module;
         let mut scales = Scales { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
@@ -232,8 +233,8 @@ struct Scales<'a> {
 }
 
 impl Scales<'_> {
-    /// A free stand-in for an element of the state: costing the whole state for each element would
-    /// not be linear.
+    /// Returns a free stand-in for an element of the state: costing the whole state for each
+    /// element would not be linear.
     fn element(&mut self, read: InstId, shape: Shape) -> Value {
         self.patch.add(read, Op::Bitcast, shape, [Value::Old(read)])
     }
@@ -242,14 +243,14 @@ impl Scales<'_> {
         self.before += self.model.of(self.module, id).cycles;
     }
 
-    /// The cycles to store a value that would otherwise be computed in its reader: a state is
-    /// stored.
+    /// Returns the cycles to store a value that would otherwise be computed in its reader: a
+    /// state is stored.
     fn stored(&self, id: InstId) -> f64 {
         let operand = self.model.operand(self.module, id);
         if operand.fused { self.model.stored(operand.value).cycles } else { 0.0 }
     }
 
-    /// The cycles before and after.
+    /// Returns the cycles before and after.
     fn read(&self) -> (f64, f64) {
         let (costs, fused) = self.model.planned(self.module, &self.patch);
         let planned = self.patch.planned().iter().zip(costs).zip(fused);
@@ -261,7 +262,7 @@ impl Scales<'_> {
     }
 }
 
-/// The form into which an instruction brings its operand.
+/// Returns the form into which an instruction brings its operand.
 fn form_to(module: &Module, id: InstId) -> Option<Form> {
     let there = module.op(id).clone();
     let back = inverse(&there)?;
@@ -269,7 +270,7 @@ fn form_to(module: &Module, id: InstId) -> Option<Form> {
     Some(Form { shape: module.shape(id).clone(), there, back })
 }
 
-/// The form of the operand of an instruction that changes form.
+/// Returns the form of the operand of an instruction that changes form.
 fn form_from(module: &Module, id: InstId) -> Option<Form> {
     let back = module.op(id).clone();
     let there = inverse(&back)?;
@@ -277,7 +278,7 @@ fn form_from(module: &Module, id: InstId) -> Option<Form> {
     Some(Form { shape: module.shape(source).clone(), there, back })
 }
 
-/// The inverse of a reshape or a transpose.
+/// Returns the inverse of a reshape or a transpose.
 fn inverse(op: &Op) -> Option<Op> {
     match op {
         Op::Reshape(attrs) if attrs.inferred_dimension.is_none() => Some(reshape_op()),

@@ -87,7 +87,8 @@ impl Loop {
         changes.then_some(found)
     }
 
-    /// The values that stand for the state: after the loop, in the body, in the condition.
+    /// Returns the values that stand for the state: after the loop, in the body, in the
+    /// condition.
     pub(super) fn states(&self) -> [InstId; 3] {
         [self.id, self.body_state, self.condition_state]
     }
@@ -134,7 +135,7 @@ fn remove_unused(module: &mut Module, id: InstId) -> Result<(), EditError> {
     if replaced && module.is_removable(id) { module.remove(id) } else { Ok(()) }
 }
 
-/// The tuple of which an instruction takes an element, and the index of the element.
+/// Returns the tuple of which an instruction takes an element, and the index of the element.
 pub(super) fn element_of(module: &Module, id: InstId) -> Option<(InstId, usize)> {
     match (module.op(id), module.operands(id)) {
         (Op::GetTupleElement(attrs), [tuple]) => Some((*tuple, usize::try_from(attrs.index).ok()?)),
@@ -142,7 +143,7 @@ pub(super) fn element_of(module: &Module, id: InstId) -> Option<(InstId, usize)>
     }
 }
 
-/// The operand that is element `place` of a tuple, if `tuple` is a `tuple` instruction.
+/// Returns the operand that is element `place` of a tuple, if `tuple` is a `tuple` instruction.
 pub(super) fn part_of(module: &Module, tuple: InstId, place: usize) -> Option<InstId> {
     match module.op(tuple) {
         Op::Tuple => module.operands(tuple).get(place).copied(),
@@ -154,7 +155,7 @@ fn is_taken_apart(module: &Module, state: InstId) -> bool {
     module.uses(state).all(|u| matches!(module.op(u.user), Op::GetTupleElement(_)))
 }
 
-/// The shape of a state once it has these elements.
+/// Returns the shape of a state once it has these elements.
 fn shape_of(module: &Module, state: InstId, elements: &[Element]) -> Shape {
     let old = module.shape(state).as_tuple().unwrap_or_default();
     let shape = |element: &Element| match &element.form {
@@ -212,7 +213,8 @@ fn take_op(place: usize) -> Op {
     Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }))
 }
 
-/// A value in another form: its source where it was made from that form, else a new instruction.
+/// Returns a value in another form: its source where it was made from that form, else a new
+/// instruction.
 fn in_form(
     module: &mut Module,
     value: InstId,
@@ -264,39 +266,39 @@ fn take(
 }
 
 impl Form {
-    /// Whether an instruction with nothing attached brings its operand into this form.
+    /// Checks whether an instruction with nothing attached brings its operand into this form.
     pub(super) fn leads_to(&self, module: &Module, id: InstId) -> bool {
         module.op(id) == &self.there && module.extras(id).is_none() && self.is_of(module, id)
     }
 
-    /// Whether a row-major value has this form. In other layouts, a change of form may be the
-    /// instruction that reorders the elements in memory.
+    /// Checks whether a row-major value has this form. In other layouts, a change of form may
+    /// be the instruction that reorders the elements in memory.
     fn is_of(&self, module: &Module, id: InstId) -> bool {
         module.array_shape(id).is_some_and(is_plain) && module.shape(id).compatible(&self.shape)
     }
 
-    /// Whether an instruction, applied to a value of the old form, can be applied to
-    /// one of this form instead: both changes are reshapes.
+    /// Checks whether an instruction, applied to a value of the old form, can be applied to one
+    /// of this form instead: both changes are reshapes.
     pub(super) fn merges_with(&self, module: &Module, id: InstId) -> bool {
         let reshapes = matches!((&self.there, module.op(id)), (Op::Reshape(_), Op::Reshape(_)));
         reshapes && plain_change(module, id).is_some()
     }
 
-    /// The value of this form from which `id` was made.
+    /// Returns the value of this form from which `id` was made.
     pub(super) fn source(&self, module: &Module, id: InstId) -> Option<InstId> {
         let source = plain_change(module, id)?;
         (module.op(id) == &self.back && self.is_of(module, source)).then_some(source)
     }
 
-    /// The value that is brought into this form in place of `id`: its source, the operand of a
-    /// mergeable reshape, or `id` itself.
+    /// Returns the value that is brought into this form in place of `id`: its source, the
+    /// operand of a mergeable reshape, or `id` itself.
     pub(super) fn origin(&self, module: &Module, id: InstId) -> InstId {
         let reshaped = || plain_change(module, id).filter(|_| self.merges_with(module, id));
         self.source(module, id).or_else(reshaped).unwrap_or(id)
     }
 }
 
-/// The operand of a reshape or transpose with nothing attached and row-major arrays.
+/// Returns the operand of a reshape or transpose with nothing attached and row-major arrays.
 pub(super) fn plain_change(module: &Module, id: InstId) -> Option<InstId> {
     let changes = match module.op(id) {
         Op::Reshape(attrs) => attrs.inferred_dimension.is_none(),

@@ -55,7 +55,7 @@ pub struct Pattern {
 enum Operands {
     /// Any operands match.
     Any,
-    /// As many operands as patterns, each of which matches its own.
+    /// As many operands as patterns; each operand matches its pattern.
     InOrder(Vec<Pattern>),
     /// Two operands, which may match the two patterns in either order.
     EitherOrder(Box<[Pattern; 2]>),
@@ -106,8 +106,7 @@ pub fn either_order<const N: usize>(opcodes: [Opcode; N], a: Pattern, b: Pattern
     Pattern::of(opcodes.into(), Operands::EitherOrder(Box::new([a, b])))
 }
 
-/// Matches an instruction of any of these ops, of which there is at least one, whatever its
-/// operands are.
+/// Matches an instruction with any of these ops (at least one), with any operands.
 ///
 /// ```compile_fail
 /// let nothing = tilewright_rewrite::pattern::any_of([]);
@@ -235,9 +234,10 @@ impl Pattern {
         self.when(says, move |module, id| holds(module.op(id)))
     }
 
-    /// Matches instructions that carry a sharding, control dependencies or frontend attributes,
-    /// too. The replacement has to take care of them, or else the rule does not apply: at the root
-    /// by [`Replacement::keep_extras`], and below it by reading the instruction, which then stays.
+    /// Also matches instructions that carry a sharding, control dependencies or frontend
+    /// attributes. The replacement has to preserve them, or else the rule does not apply: at
+    /// the root by [`Replacement::keep_extras`], and below it by reading the instruction, which
+    /// then stays.
     #[must_use]
     pub fn with_extras(self) -> Self {
         Self { may_have_extras: true, ..self }
@@ -249,10 +249,11 @@ impl Pattern {
         Some(found)
     }
 
-    /// As [`Self::matches`], with the reason if they differ.
+    /// Like [`Self::matches`], with the reason for a difference.
     ///
     /// # Errors
-    /// If the expression differs from the pattern: the instruction at which it does, and how.
+    /// Returns an error if the expression differs from the pattern: the instruction at which it
+    /// does, and how.
     pub fn matches_or_why<'m>(
         &self,
         module: &'m Module,
@@ -262,7 +263,7 @@ impl Pattern {
         found.map(|(found, ())| found).map_err(|unmatched| unmatched.mismatch(module))
     }
 
-    /// The ops that match; if the list is empty, every op matches.
+    /// Returns the ops that match; if the list is empty, every op matches.
     fn opcodes(&self) -> &[Opcode] {
         &self.opcodes
     }

@@ -34,7 +34,7 @@ pub(super) fn repeated_through(
     }
 }
 
-/// As [`repeated_through`] or [`counted_through`], whichever costs less.
+/// Like [`repeated_through`] or [`counted_through`], whichever costs less.
 pub(super) fn cheapest_through(
     module: &Module,
     model: &CostModel<'_>,
@@ -51,9 +51,9 @@ pub(super) fn cheapest_through(
     ways[usize::from(counts)](module, id, digits, patch)
 }
 
-/// As [`repeated_through`], for an integer iota along one output dim that merges several whole
-/// input dims: the sum of an iota along each input dim times its stride. Nothing is reshaped, but
-/// every element is added up.
+/// Like [`repeated_through`], for an integer iota along one output dim that merges several
+/// whole input dims: the sum of an iota along each input dim times its stride. Nothing is
+/// reshaped, but every element is added up.
 ///
 /// Law: if dims `d` of sizes `n_d` merge into one, its index is the sum over `d` of `i_d` times the
 /// product of `n_e` over the later dims `e`.
@@ -91,7 +91,7 @@ pub(super) fn counted_through(
     sum
 }
 
-/// The dim along which an iota, or a broadcast of a one-dim iota, counts.
+/// Returns the dim along which an iota, or a broadcast of a one-dim iota, counts.
 fn counted_dim(module: &Module, id: InstId) -> Option<i64> {
     match (module.op(id), module.operands(id)) {
         (Op::Iota(attrs), []) => Some(attrs.dimension),
@@ -103,8 +103,8 @@ fn counted_dim(module: &Module, id: InstId) -> Option<i64> {
     }
 }
 
-/// The input dims that make up an output dim, each with its stride in it; `None` unless they are
-/// several, and whole.
+/// Returns the input dims that make up an output dim, each with its stride in it; `None` unless
+/// they are several, and whole.
 fn steps(digits: &Digits, to: usize) -> Option<SmallVec<[(usize, i64); 4]>> {
     let range = digits.digits_of_to(to);
     let mut steps: SmallVec<[(usize, i64); 4]> = SmallVec::new();
@@ -120,7 +120,7 @@ fn steps(digits: &Digits, to: usize) -> Option<SmallVec<[(usize, i64); 4]>> {
     (steps.len() > 1).then_some(steps)
 }
 
-/// The broadcast of `source` along these output dims.
+/// Returns the broadcast of `source` along these output dims.
 fn broadcast_through(
     module: &Module,
     id: InstId,

@@ -60,14 +60,14 @@ impl Pass for MergedDims {
     }
 }
 
-/// Whether a module runs on several devices, each with a part of the arrays.
+/// Checks whether a module runs on several devices, each with a part of the arrays.
 fn is_partitioned(module: &Module) -> bool {
     let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
     module.header.num_partitions.is_some_and(|count| count > 1)
         || all.any(|id| module.extras(id).is_some_and(|extras| extras.sharding.is_some()))
 }
 
-/// The operands of a reduce that removes neighbouring dims.
+/// Returns the operands of a reduce that removes neighbouring dims.
 fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     let Op::Reduce(attrs) = module.op(id) else { return SmallVec::new() };
     let arrays = reduced_arrays(module, id);
@@ -78,7 +78,7 @@ fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     }
 }
 
-/// The dims of a region, with those merged that all of its reduces remove together.
+/// Returns the dims of a region, with those merged that all of its reduces remove together.
 fn merged(module: &Module, region: &Region) -> Offers {
     let reduces = region.live_outs.iter().filter(|live_out| live_out.kind == LiveOutKind::Reduce);
     let taken: Vec<&Dims> = reduces

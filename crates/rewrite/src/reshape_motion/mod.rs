@@ -18,8 +18,9 @@ use crate::analysis::reduce::MonoidReduce;
 use crate::driver::numbers::{Class, FloatMode};
 use crate::pattern::Match;
 
-/// How a rewrite of the matched `reduce` changes floats: by `most` if regrouping the reduce rounds
-/// differently. `None`, which allows no rewrite, if it is no [`MonoidReduce`].
+/// Returns how a rewrite of the matched `reduce` changes floats: by `most` if regrouping the
+/// reduce rounds differently. Returns `None`, which allows no rewrite, if it is no
+/// [`MonoidReduce`].
 fn class_of_reduce(found: &Match<'_>, most: Class) -> Option<Class> {
     let reduce = MonoidReduce::of(found.module(), found.get("reduce")?, FloatMode::Regroup)?;
     Some(if reduce.reducer.regroups_exactly() { Class::Exact } else { most })

@@ -66,7 +66,8 @@ impl Pass for ReduceAsWindow {
 /// The most instructions visited for one array.
 const MOST_STEPS: usize = 64;
 
-/// Whether an array is the result of a reduce, or computed from one by fused ops and reshapes.
+/// Checks whether an array is the result of a reduce, or computed from one by fused ops and
+/// reshapes.
 fn of_reduced(module: &Module, id: InstId, model: &CostModel<'_>) -> bool {
     let mut next = vec![id];
     for _ in 0..MOST_STEPS {

@@ -55,7 +55,7 @@ struct Parts<'m> {
     /// For each dim of `x`, the dim of the broadcast.
     places: &'m [i64],
     monoid: Monoid,
-    /// How often the reduce reads each element of `x`: above 1.
+    /// The number of times that the reduce reads each element of `x`: above 1.
     copies: i64,
 }
 
@@ -78,7 +78,7 @@ impl<'m> Parts<'m> {
         })
     }
 
-    /// Whether the copies overflow without the init only where they do with it.
+    /// Checks whether the copies overflow without the init only where they do with it.
     fn has_harmless_init(&self) -> bool {
         let Monoid { opcode, element_type } = self.monoid;
         if opcode != Opcode::Add || self.monoid.regroups_exactly() {
@@ -114,7 +114,7 @@ impl<'m> Parts<'m> {
         if has_init { Some(all) } else { self.with_init(new, all) }
     }
 
-    /// The reduction of `copies` equal values.
+    /// Returns the reduction of `copies` equal values.
     fn repeated(&self, new: &mut Replacement<'_>, value: Value) -> Option<Value> {
         match self.monoid.opcode {
             Opcode::Maximum | Opcode::Minimum | Opcode::And | Opcode::Or => Some(value),
@@ -131,7 +131,7 @@ impl<'m> Parts<'m> {
         }
     }
 
-    /// The value broadcast to the dims of the result.
+    /// Returns the value broadcast to the dims of the result.
     fn spread(&self, new: &mut Replacement<'_>, value: Value, kept: &[i64]) -> Option<Value> {
         // Reduced dims shift the dims after them.
         let place = |&dim: &i64| {
@@ -146,7 +146,7 @@ impl<'m> Parts<'m> {
         new.op_like_root(Op::Broadcast(Box::new(BroadcastAttrs { dimensions })), [value])
     }
 
-    /// The reduce's own init, applied once.
+    /// Returns the reduce's own init, applied once.
     fn with_init(&self, new: &mut Replacement<'_>, value: Value) -> Option<Value> {
         let init = new.op_like_root(everywhere(), [self.init])?;
         new.op_like_root(self.monoid.op()?, [init, value])

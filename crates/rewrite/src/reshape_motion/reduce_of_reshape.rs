@@ -45,7 +45,7 @@ impl<'a> ReduceOfReshape<'a> {
         (starts && changes).then_some(Self { reduce, reshape, source, digits, way })
     }
 
-    /// The rewrite, or the reason why there is none.
+    /// Returns the rewrite, or the reason why there is none.
     pub(super) fn plan(
         &self,
         module: &Module,
@@ -99,8 +99,8 @@ impl<'a> Brought<'a> {
         Self { found, model, patch, values, frees: SmallVec::new() }
     }
 
-    /// An array in the dims before the reshape: the operand of a reshape, a broadcast or iota
-    /// planned anew, or else a reshape of the array.
+    /// Returns an array in the dims before the reshape: the operand of a reshape, a broadcast
+    /// or iota planned anew, or else a reshape of the array.
     fn value(&mut self, module: &Module, id: InstId) -> Option<Value> {
         if let Some(value) = self.values.get(&id) {
             return Some(*value);
@@ -120,7 +120,7 @@ impl<'a> Brought<'a> {
         Some(value)
     }
 
-    /// The same, but without reading the array; `None` if that is not possible.
+    /// Returns the same, but without reading the array; `None` if that is not possible.
     fn without(&mut self, module: &Module, id: InstId) -> Option<Value> {
         if module.extras(id).is_some() {
             return None;
@@ -134,7 +134,7 @@ impl<'a> Brought<'a> {
     }
 }
 
-/// A reshape, and its operand.
+/// Returns a reshape, and its operand.
 fn reshaped(module: &Module, id: InstId) -> Option<(InstId, InstId)> {
     match (module.op(id), module.operands(id)) {
         (Op::Reshape(_), [source]) => Some((id, *source)),
@@ -142,7 +142,7 @@ fn reshaped(module: &Module, id: InstId) -> Option<(InstId, InstId)> {
     }
 }
 
-/// The digits of a reshape between arrays of static dims.
+/// Returns the digits of a reshape between arrays of static dims.
 fn digits_of(module: &Module, reshape: InstId, source: InstId) -> Option<Digits> {
     let (from, to) = (module.array_shape(source)?, module.array_shape(reshape)?);
     if !from.is_static() || !to.is_static() {

@@ -19,13 +19,13 @@ const MOST_STEPS: usize = 64;
 /// The largest constant that counts as near 1.
 const MOST_CONSTANT: f64 = 256.0;
 
-/// Whether a sum of such values overflows only where the program does, or where its inputs are near
-/// the largest number.
+/// Checks whether a sum of such values overflows only where the program does, or where its
+/// inputs are near the largest number.
 pub fn is_bounded(module: &Module, id: InstId) -> bool {
     is_squared(module, id) || is_level(module, id)
 }
 
-/// Whether the program multiplies a value, or a moved copy of it, with itself.
+/// Checks whether the program multiplies a value, or a moved copy of it, with itself.
 fn is_squared(module: &Module, id: InstId) -> bool {
     let (mut seen, mut open) = (FxHashSet::default(), vec![id]);
     while let Some(next) = open.pop() {
@@ -47,14 +47,16 @@ fn is_squared(module: &Module, id: InstId) -> bool {
     false
 }
 
-/// Whether a square is a float whose type has no larger exponents than that of the value.
+/// Checks whether a square is a float whose type has no larger exponents than that of the
+/// value.
 fn overflows_alike(module: &Module, id: InstId, square: InstId) -> bool {
     let element_type = |id| module.array_shape(id).map(|array| array.element_type);
     let wide = |id| element_type(id) == Some(ElementType::F64);
     element_type(square).is_some_and(ElementType::is_float) && (wide(id) || !wide(square))
 }
 
-/// Whether a value is computed from inputs with no products but those with constants near 1.
+/// Checks whether a value is computed from inputs with no products but those with constants
+/// near 1.
 fn is_level(module: &Module, id: InstId) -> bool {
     let (mut seen, mut open) = (FxHashSet::default(), vec![id]);
     while let Some(next) = open.pop() {
@@ -105,7 +107,7 @@ fn is_level(module: &Module, id: InstId) -> bool {
     true
 }
 
-/// Whether a reduce is a sum, a maximum or a minimum.
+/// Checks whether a reduce is a sum, a maximum or a minimum.
 fn is_monoid(module: &Module, id: InstId) -> bool {
     let Op::Reduce(attrs) = module.op(id) else { return false };
     let monoid = Monoid::of(module, attrs.to_apply);

@@ -15,8 +15,8 @@ use crate::analysis::reduce::{reshape_op, shape_like};
 /// Values that were replaced, each with its replacement.
 pub(super) type Replaced = FxHashMap<InstId, InstId>;
 
-/// The replacements that a patch made; `made` are the instructions that it added, in the order of
-/// the plan.
+/// Returns the replacements that a patch made; `made` are the instructions that it added, in
+/// the order of the plan.
 pub(super) fn replaced_by(patch: &Patch, made: &[InstId]) -> Replaced {
     let by = |&(old, new): &(InstId, Value)| match new {
         Value::Old(new) => Some((old, new)),
@@ -97,8 +97,8 @@ impl<'a> Build<'a> {
         self.patch.replace(at.sum.id, value);
     }
 
-    /// The first stage of a sum. Sums that share a core share its instructions, whose factors are
-    /// combined in the order of the first of these sums.
+    /// Returns the first stage of a sum. Sums that share a core share its instructions, whose
+    /// factors are combined in the order of the first of these sums.
     pub(super) fn core(&mut self, at: At<'_>, core: &Core, tree: &Tree) -> Option<Placed> {
         if let Some((value, digits)) = self.cores.get(core) {
             return Some(Placed { value: *value, digits: digits.clone() });
@@ -114,7 +114,7 @@ impl<'a> Build<'a> {
         Some(placed)
     }
 
-    /// The product of the factors in a tree.
+    /// Returns the product of the factors in a tree.
     fn product(
         &mut self,
         at: At<'_>,
@@ -132,7 +132,7 @@ impl<'a> Build<'a> {
         Some(self.op(at, at.sum.law.operation(divides), digits, [first, second]))
     }
 
-    /// A value reshaped to finer dims.
+    /// Returns a value reshaped to finer dims.
     pub(super) fn cut(&mut self, at: At<'_>, placed: Placed, digits: Vec<IndexRange>) -> Placed {
         if placed.digits == digits {
             return placed;
@@ -141,7 +141,7 @@ impl<'a> Build<'a> {
         Placed { value, digits }
     }
 
-    /// A scalar constant broadcast to these dims.
+    /// Returns a scalar constant broadcast to these dims.
     pub(super) fn number(
         &mut self,
         at: At<'_>,
@@ -156,7 +156,7 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [number]))
     }
 
-    /// A sum times the factors that were pulled out of it.
+    /// Returns a sum times the factors that were pulled out of it.
     fn times(&mut self, at: At<'_>, sum: &Placed, rest: &Rest) -> Option<Value> {
         let factor = |build: &mut Self, place: usize| match place.checked_sub(1) {
             None => Some(sum.value),
@@ -165,7 +165,7 @@ impl<'a> Build<'a> {
         self.product(at, &rest.tree, &factor, &sum.digits)
     }
 
-    /// A factor broadcast to these dims.
+    /// Returns a factor broadcast to these dims.
     pub(super) fn spread(
         &mut self,
         at: At<'_>,
@@ -192,10 +192,10 @@ impl<'a> Build<'a> {
         Some(self.op(at, op, digits, [value]))
     }
 
-    /// The init of a stage: the sum's own init for the first stage, the identity for the second.
-    /// The identity of a float sum is `-0.0`, so the inits differ and XLA does not merge the two
-    /// stages into one sum. The merged sum would read the whole operand of the first stage again if
-    /// another instruction uses that stage's result
+    /// Returns the init of a stage: the sum's own init for the first stage, the identity for
+    /// the second. The identity of a float sum is `-0.0`, so the inits differ and XLA does not
+    /// merge the two stages into one sum. The merged sum would read the whole operand of the
+    /// first stage again if another instruction uses that stage's result
     /// (`xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`).
     fn init(&mut self, at: At<'_>, stage: Stage) -> Option<Value> {
         let &[_, init] = self.module.operands(at.sum.id) else { return None };
@@ -210,7 +210,7 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// The sum along the dims that lie within these ranges.
+    /// Returns the sum along the dims that lie within these ranges.
     fn summed(
         &mut self,
         at: At<'_>,

@@ -54,7 +54,7 @@ pub struct Sum {
 pub struct Form {
     /// The factors that the first stage sums, and the ranges that it sums along.
     pub core: Core,
-    /// How the factors of the core are combined.
+    /// The order in which the core's factors are combined.
     pub tree: Tree,
     /// The factors multiplied with the results of the first stage, before the second stage.
     pub between: Rest,
@@ -68,8 +68,8 @@ pub struct Form {
 pub struct Rest {
     /// The factors, numbered from 1 in `tree`.
     pub factors: Vec<Factor>,
-    /// How they are combined with the sum, which is factor 0. The order is that of the original
-    /// product, so that no intermediate product overflows that did not before.
+    /// The order in which they are combined with the sum, which is factor 0. It follows the
+    /// original product, so that no intermediate product overflows that did not before.
     pub tree: Tree,
 }
 
@@ -90,8 +90,9 @@ pub struct Core {
 }
 
 impl Sum {
-    /// The sum that a reduce computes: of one array with at least one element, with a neutral init.
-    /// `None` if the reduce is no such sum or may not be regrouped.
+    /// Reads the sum that a reduce computes: of one array with at least one element, with a
+    /// neutral init. Returns `None` if the reduce is no sum of this kind or may not be
+    /// regrouped.
     pub fn of(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         let (Op::Reduce(attrs), &[array, init]) = (module.op(id), module.operands(id)) else {
             return None;
@@ -136,19 +137,19 @@ impl Sum {
         })
     }
 
-    /// Whether it reads from main memory.
+    /// Checks whether it reads from main memory.
     pub fn is_large(&self, module: &Module, model: &CostModel<'_>) -> bool {
         let array = module.operands(self.id).first();
         array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
     }
 
-    /// Whether the sum removes all of a dim with this range.
+    /// Checks whether the sum removes all of a dim with this range.
     pub fn sums(&self, range: IndexRange) -> bool {
         self.summed.iter().any(|&whole| range.within(whole))
     }
 
-    /// The stages worth trying: first all summed ranges, then the ranges that each factor, and each
-    /// pair of factors, is constant along.
+    /// Returns the stages worth trying: first all summed ranges, then the ranges that each
+    /// factor, and each pair of factors, is constant along.
     pub fn stages(&self) -> Vec<Vec<IndexRange>> {
         let mut stages = vec![self.summed.clone()];
         let mut own: Vec<Vec<IndexRange>> = Vec::new();
@@ -172,8 +173,8 @@ impl Sum {
         stages
     }
 
-    /// The parts of these ranges that a factor is constant along; `None` where the ranges do not
-    /// split into digits.
+    /// Returns the parts of these ranges that a factor is constant along; `None` where the
+    /// ranges do not split into digits.
     fn constant_along(&self, factor: &Factor, along: &[IndexRange]) -> Option<Vec<IndexRange>> {
         let ends = factor.ranges.iter().chain(along).copied();
         let digits = Cuts::of(self.elements, ends)?.digits();
@@ -183,9 +184,9 @@ impl Sum {
         Some(joined(digits.into_iter().filter(constant)))
     }
 
-    /// The sum with a first stage along these ranges and as many factors as possible pulled out of
-    /// it. `None` if the ranges are not all summed, if they cut a range of a factor unevenly, or if
-    /// only divisors would be left.
+    /// Returns the sum with a first stage along these ranges and as many factors as possible
+    /// pulled out of it. `None` if the ranges are not all summed, if they cut a range of a
+    /// factor unevenly, or if only divisors would be left.
     pub fn form(&self, along: &[IndexRange]) -> Option<Form> {
         let factors = &self.product.factors;
         let varies = |factor: &Factor| along.iter().any(|&range| factor.varies_along(range));
@@ -202,7 +203,7 @@ impl Sum {
         self.staged(along, &stays)
     }
 
-    /// The sum with the first stage of another sum, if it can have that.
+    /// Returns the sum with the first stage of another sum, if it can have that.
     fn form_like(&self, other: &Form) -> Option<Form> {
         let Core { factors, along, law, monoid, elements } = &other.core;
         let same = (law, monoid, elements) == (&self.law, &self.monoid, &self.elements);
@@ -224,7 +225,8 @@ impl Sum {
         Some(Form { tree: other.tree.clone(), ..form })
     }
 
-    /// The sum with a first stage along these ranges that keeps the factors marked in `stays`.
+    /// Returns the sum with a first stage along these ranges that keeps the factors marked in
+    /// `stays`.
     fn staged(&self, along: &[IndexRange], stays: &[bool]) -> Option<Form> {
         let inside = along.iter().all(|a| self.summed.iter().any(|whole| a.within(*whole)));
         if !inside || along.is_empty() {
@@ -275,8 +277,8 @@ impl Sum {
         Some(Form { core, tree, between, after })
     }
 
-    /// The factors at these places, to be multiplied with the sum. The sum takes the place of the
-    /// factor `sum` in the tree of the product.
+    /// Returns the factors at these places, to be multiplied with the sum. The sum takes the
+    /// place of the factor `sum` in the tree of the product.
     fn rest(&self, sum: usize, places: &[usize]) -> Option<Rest> {
         let place = |old| match places.iter().position(|&place| place == old) {
             Some(place) => place.checked_add(1),
@@ -289,7 +291,7 @@ impl Sum {
 }
 
 impl Form {
-    /// Whether the form equals the sum itself, with nothing pulled out.
+    /// Checks whether the form equals the sum itself, with nothing pulled out.
     pub fn is_whole(&self, sum: &Sum) -> bool {
         self.core.along == sum.summed
             && self.between.factors.is_empty()
@@ -322,7 +324,7 @@ pub fn share(sums: &[Sum], alone: bool) -> Vec<Option<Form>> {
 /// The sums that can have one core, each with the form that gives it.
 type Takers = SmallVec<[(usize, Form); 4]>;
 
-/// The cores that the sums suggest, each with all sums that can have it.
+/// Returns the cores that the sums suggest, each with all sums that can have it.
 fn offered(sums: &[Sum]) -> Vec<Takers> {
     let mut stages: Vec<Vec<IndexRange>> = Vec::new();
     for stage in sums.iter().flat_map(Sum::stages) {
@@ -366,7 +368,7 @@ fn add_like(takers: &mut Takers, sums: &[Sum]) {
 /// the sum has to wait for each of them; and how many elements it combines into one.
 type Merit = (usize, Reverse<usize>, i64);
 
-/// The core that most of the open sums can have.
+/// Returns the core that most of the open sums can have.
 fn most_wanted<'a>(offered: &'a [Takers], open: &[bool]) -> Option<Vec<&'a (usize, Form)>> {
     let mut best: Option<(Merit, Vec<&(usize, Form)>)> = None;
     for takers in offered {

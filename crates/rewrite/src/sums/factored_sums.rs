@@ -91,7 +91,7 @@ impl Pass for FactoredSums {
 /// The most sums in one group.
 const MOST_SUMS: usize = 256;
 
-/// The live sums of a computation that may be pulled apart, in order.
+/// Returns the live sums of a computation that may be pulled apart, in order.
 pub(super) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<Sum> {
     let reduces = module
         .instructions(computation)
@@ -100,8 +100,8 @@ pub(super) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) 
     sums.filter(|sum| sum.law != Law::Times || has_room(sum.monoid.element_type)).collect()
 }
 
-/// Whether sums of a type may lose a factor that kept them small: the type has a wide range, or its
-/// overflow wraps around.
+/// Checks whether sums of a type may lose a factor that kept them small: the type has a wide
+/// range, or its overflow wraps around.
 fn has_room(element_type: ElementType) -> bool {
     matches!(element_type, ElementType::BF16 | ElementType::F32 | ElementType::F64)
         || element_type.is_integer()
@@ -186,12 +186,12 @@ fn factor(
     Ok(changes)
 }
 
-/// Whether any of these sums reads from main memory.
+/// Checks whether any of these sums reads from main memory.
 fn is_large(module: &Module, groups: &[Vec<Sum>], model: &CostModel<'_>) -> bool {
     groups.iter().flatten().any(|sum| sum.is_large(module, model))
 }
 
-/// The edits that give the sums these forms; `None` if there are none.
+/// Returns the edits that give the sums these forms; `None` if there are none.
 fn patch<'a>(
     module: &Module,
     sums: impl Iterator<Item = (&'a Sum, &'a Option<Form>)>,

@@ -47,7 +47,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// The laws for reductions by a monoid.
+    /// Returns the laws for reductions by a monoid.
     pub fn of(monoid: Monoid) -> &'static [Self] {
         let is_float = monoid.element_type.is_float();
         match monoid.opcode {
@@ -58,13 +58,13 @@ impl Law {
         }
     }
 
-    /// Whether operations can be pulled out only one after the other, beginning with the one that is
-    /// applied last. This holds for the laws that rely on monotone rounding.
+    /// Checks whether operations can be pulled out only one after the other, beginning with the
+    /// one that is applied last. This holds for the laws that rely on monotone rounding.
     pub fn keeps_order(self) -> bool {
         matches!(self, Self::Plus | Self::Scale)
     }
 
-    /// The operation that combines a factor with the others.
+    /// Returns the operation that combines a factor with the others.
     pub fn operation(self, divides: bool) -> Op {
         match (self, divides) {
             (Self::Times | Self::Scale, false) => Op::Multiply,
@@ -91,13 +91,13 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Whether it may vary along a range.
+    /// Checks whether it may vary along a range.
     pub fn varies_along(&self, range: IndexRange) -> bool {
         self.ranges.iter().any(|own| !own.apart(range))
     }
 
-    /// The two factors whose difference this factor is, if the second is constant along all of
-    /// these ranges.
+    /// Returns the two factors whose difference this factor is, if the second is constant along
+    /// all of these ranges.
     pub fn less_constant(&self, module: &Module, along: &[IndexRange]) -> Option<(Self, Self)> {
         let (Op::Subtract, &[a, b]) = (module.op(self.value), module.operands(self.value)) else {
             return None;
@@ -117,7 +117,7 @@ impl Factor {
     }
 }
 
-/// How factors are combined.
+/// The order in which factors are combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
     /// A factor, by its index.
@@ -129,8 +129,8 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// The tree of those factors that `place` gives a new index, in the same order; `None` if there
-    /// are none, or only divisors.
+    /// Returns the tree of those factors that `place` gives a new index, in the same order;
+    /// `None` if there are none, or only divisors.
     pub fn of_some(&self, place: &dyn Fn(usize) -> Option<usize>) -> Option<Self> {
         match self.part(place) {
             Part { above: Some(tree), below: None } => Some(tree),
@@ -149,7 +149,8 @@ impl Tree {
         }))
     }
 
-    /// The number of operations above a factor; `None` for a factor that is not in the tree.
+    /// Returns the number of operations above a factor; `None` for a factor that is not in the
+    /// tree.
     pub fn depth_of(&self, factor: usize) -> Option<usize> {
         match self {
             Self::Factor(own) => (*own == factor).then_some(0),
@@ -159,8 +160,8 @@ impl Tree {
         }
     }
 
-    /// The number of operations above the one that combines two factors: the larger it is, the
-    /// earlier that operation is applied.
+    /// Returns the number of operations above the one that combines two factors: the larger it
+    /// is, the earlier that operation is applied.
     pub fn meeting(&self, one: usize, other: usize) -> Option<usize> {
         match self {
             Self::Factor(own) => (*own == one && *own == other).then_some(0),
@@ -215,7 +216,7 @@ pub struct Product {
     /// The factors, in the order of the walk. If the law [keeps order](Law::keeps_order), the
     /// factor applied last is the last.
     pub factors: Vec<Factor>,
-    /// How they are combined.
+    /// The order in which they are combined.
     pub tree: Tree,
 }
 
@@ -304,8 +305,9 @@ impl Walk<'_> {
         }
     }
 
-    /// The operands of a monotone operation that may be pulled out of a maximum: the operand that
-    /// varies, and the one that is combined with it. The latter is broadcast along some dims.
+    /// Returns the operands of a monotone operation that may be pulled out of a maximum: the
+    /// operand that varies, and the one that is combined with it. The latter is broadcast along
+    /// some dims.
     fn applied_last(&self, factor: &Factor, a: InstId, b: InstId) -> Option<(Factor, Factor)> {
         let (module, op) = (self.module, self.module.op(factor.value));
         let (both_ways, divides) = match (self.law, op) {
@@ -323,7 +325,7 @@ impl Walk<'_> {
         last(b, a).or_else(|| last(a, b).filter(|_| both_ways))
     }
 
-    /// The operand of a reshape or of an exact conversion, as a factor.
+    /// Returns the operand of a reshape or of an exact conversion, as a factor.
     fn seen_through(&self, factor: &Factor) -> Option<Factor> {
         let (module, id) = (self.module, factor.value);
         match (module.op(id), module.operands(id)) {
@@ -339,7 +341,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The factor behind reshapes, exact conversions and one broadcast.
+    /// Returns the factor behind reshapes, exact conversions and one broadcast.
     fn source(&self, mut factor: Factor) -> Factor {
         for _ in 0..MOST_STEPS {
             let seen = self.is_bare(factor.value).then(|| self.seen_through(&factor)).flatten();
@@ -362,7 +364,7 @@ impl Walk<'_> {
         Tree::Factor(self.factors.len() - 1)
     }
 
-    /// The operand of a broadcast as a factor, which varies along its own dims only.
+    /// Returns the operand of a broadcast as a factor, which varies along its own dims only.
     fn broadcast(&self, factor: &Factor) -> Option<Factor> {
         let module = self.module;
         let (Op::Broadcast(attrs), &[value]) =
@@ -380,7 +382,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Whether an instruction has nothing attached and row-major operands.
+    /// Checks whether an instruction has nothing attached and row-major operands.
     fn is_bare(&self, id: InstId) -> bool {
         let module = self.module;
         let is_plain = |&id: &InstId| module.array_shape(id).is_some_and(is_plain);
@@ -391,7 +393,7 @@ impl Walk<'_> {
         self.module.array_shape(id).is_some_and(|shape| shape.element_type.is_float())
     }
 
-    /// Whether a conversion between floats preserves every value.
+    /// Checks whether a conversion between floats preserves every value.
     fn is_exact(&self, from: InstId, to: InstId) -> bool {
         let element_type = |id| self.module.array_shape(id).map(|shape| shape.element_type);
         match (element_type(from), element_type(to)) {

@@ -1,4 +1,4 @@
-//! Which factors may be pulled out of a sum of products without new overflow.
+//! Decides which factors may be pulled out of a sum of products without new overflow.
 //!
 //! `sum p*q = p * sum q` holds to within rounding on all data, since the errors of both sides are
 //! bounded by the same multiple of `sum |p*q|`. The exception is data on which `q`, or a partial sum
@@ -37,13 +37,13 @@ pub fn tame(module: &Module, factors: &[Factor]) -> Vec<bool> {
     factors.iter().map(is_tame).collect()
 }
 
-/// Whether all elements of a value equal one constant near 1, of either sign.
+/// Checks whether all elements of a value equal one constant near 1, of either sign.
 fn is_near_one(module: &Module, id: InstId) -> bool {
     let orders = number(module, id).map(|number| number.abs().log2().abs());
     orders.is_some_and(|orders| orders <= MOST_BINARY_ORDERS)
 }
 
-/// The number that all elements of a value equal.
+/// Returns the number that all elements of a value equal.
 pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
     for _ in 0..MOST_STEPS {
         match (module.op(id), module.operands(id)) {
@@ -57,8 +57,8 @@ pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
     None
 }
 
-/// The array whose normalisation scale a value is: a multiple or quotient of an `rsqrt`, a `sqrt`
-/// or a power of ±1/2 of the sum of that array.
+/// Returns the array whose normalisation scale a value is: a multiple or quotient of an
+/// `rsqrt`, a `sqrt` or a power of ±1/2 of the sum of that array.
 fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
     let mut is_root = false;
     for _ in 0..MOST_STEPS {
@@ -88,8 +88,8 @@ fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
     None
 }
 
-/// The arrays that an array is computed from element by element and that have as many elements; the
-/// array itself, if it is computed otherwise.
+/// Returns the arrays that an array is computed from element by element and that have as many
+/// elements; the array itself, if it is computed otherwise.
 fn sources(module: &Module, id: InstId) -> FxHashSet<InstId> {
     let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
     let (mut found, mut seen, mut open) = (FxHashSet::default(), FxHashSet::default(), vec![id]);

@@ -103,7 +103,7 @@ fn rewrite(
     Ok(Some((words, (moved.len(), now))))
 }
 
-/// The text of a note: which sums get other centres.
+/// Returns the text of a note: which sums get other centres.
 fn words(module: &Module, groups: &[&Group]) -> String {
     let sums: usize = groups.iter().map(|group| group.moments.len()).sum();
     match groups {
@@ -179,7 +179,8 @@ fn about(
     Some(())
 }
 
-/// The moment about `centre`, computed from the sums about `shift` of each power up to its own.
+/// Returns the moment about `centre`, computed from the sums about `shift` of each power up to
+/// its own.
 fn recentred(
     build: &mut Build<'_>,
     at: At<'_>,
@@ -212,13 +213,13 @@ fn recentred(
     }
 }
 
-/// The sum of a product whose factors are combined one after the other.
+/// Returns the sum of a product whose factors are combined one after the other.
 fn about_shift(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed> {
     let tree = Tree::chain(core.factors.iter().map(|factor| factor.divides))?;
     build.core(at, core, &tree)
 }
 
-/// The sum of a power of the array less its shift, times the other factors.
+/// Returns the sum of a power of the array less its shift, times the other factors.
 fn core(moment: &Moment, group: &Group, shift: &Shift, power: usize) -> Core {
     let mut factors = moment.others.clone();
     factors.extend(std::iter::repeat_n(shift.rest.clone(), power));

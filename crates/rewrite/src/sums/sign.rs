@@ -5,8 +5,8 @@ use tilewright_ir::{ArrayLiteral, InstId, Module, Op};
 /// The most instructions visited for one value.
 const MOST_STEPS: usize = 32;
 
-/// Whether every element of a value is a NaN or has the sign plus: none is negative,
-/// and none is `-0.0`, whose reciprocal is negative.
+/// Checks whether every element of a value is a NaN or has the sign plus: none is negative, and
+/// none is `-0.0`, whose reciprocal is negative.
 pub fn is_not_negative(module: &Module, id: InstId) -> bool {
     Known { module, left: MOST_STEPS }.not_negative(id)
 }
@@ -43,7 +43,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether no element is `-0.0`; other negative numbers are allowed.
+    /// Checks whether no element is `-0.0`; other negative numbers are allowed.
     fn not_minus_zero(&mut self, id: InstId) -> bool {
         if !self.step() {
             return false;
@@ -63,7 +63,7 @@ impl Known<'_> {
     }
 }
 
-/// The number that all elements of a constant equal.
+/// Returns the number that all elements of a constant equal.
 fn number(module: &Module, id: InstId) -> Option<f64> {
     module.constant(id)?.as_array().and_then(ArrayLiteral::splat)?.scalar_as_f64()
 }

@@ -41,7 +41,7 @@ impl<'m> Run<'m> {
         Ok(())
     }
 
-    /// The time that a copy takes, from or to main memory.
+    /// Returns the time that a copy takes, from or to main memory.
     fn transfer(&mut self, element_type: ElementType, len: i64, reads: bool) -> f64 {
         let bytes = len.max(0).unsigned_abs().saturating_mul(element_type.bytes().into());
         let counters = &mut self.clock.counters;

@@ -1,13 +1,11 @@
 //! Gathers from vector memory, and their costs.
 //!
-//! The vectors that they lie in are loaded, each once. On a machine that aligns
-//! to tiles, elements that stay in their row and lane are there then; of the
-//! others, a row that goes to one row as a whole is moved by itself, and rows
-//! that go to several are turned, as many elements at a time as there are
-//! lanes; rows that get the same are filled at once. What moves equally far within
-//! one vector moves at once, whatever rows it is in. On a linear memory, runs of
-//! elements that stay side by side are loaded where they are, and nothing else
-//! is.
+//! The vectors with the elements are loaded, each once. On a machine that aligns to tiles,
+//! elements that stay in their row and lane are then in place. A row that moves to one row as a
+//! whole is moved by itself; rows that go to several rows are turned, as many elements at a
+//! time as there are lanes; rows that receive the same elements are filled at once. Elements
+//! that move equally far within one vector move at once, in all of its rows. On a linear
+//! memory, only runs of elements that stay side by side are loaded.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{Data, ElementType, Literal};
@@ -114,7 +112,7 @@ fn by_rows(pairs: &[(usize, usize)], target: &Target, element_type: ElementType)
     Moves { loads: loads.len() as u64, moves: by_rows.min(distances.len()) as u64 }
 }
 
-/// The rows whose elements all go to where they are, in vectors of so many.
+/// Returns the rows whose elements all stay in place, in vectors of `unit` elements.
 fn staying(pairs: &[(usize, usize)], lanes: usize, unit: usize) -> FxHashSet<usize> {
     let of = |stays: bool| {
         let pairs = pairs.iter().filter(move |(p, a)| (p % unit == a % unit) == stays);
@@ -125,7 +123,7 @@ fn staying(pairs: &[(usize, usize)], lanes: usize, unit: usize) -> FxHashSet<usi
     stays
 }
 
-/// The same on a linear memory: one run is a load.
+/// Returns the same on a linear memory: one run is a load.
 fn by_runs(pairs: &[(usize, usize)]) -> Moves {
     let follows = |pair: &&[(usize, usize)]| match pair {
         [(p, a), (q, b)] => q - p == 1 && (*b == a + 1 || b == a),

@@ -90,7 +90,7 @@ impl<'m> Run<'m> {
         integers(element_type, values).ok_or(Fault::Unsound("positions are integers"))
     }
 
-    /// A part of a register is a register of its own and costs nothing.
+    /// Returns a part of a register. It is a register of its own and costs nothing.
     fn part(&self, of: RegisterId, at: &Expr, len: usize) -> Result<Data, Fault> {
         let at = usize::try_from(self.value_of(at)?).map_err(|_| Fault::Overflow)?;
         let data = self.register(of)?;
@@ -241,8 +241,8 @@ impl<'m> Run<'m> {
         Ok(results)
     }
 
-    /// Combines halves until one is left, which then goes everywhere: no worse
-    /// than pairwise summation.
+    /// Combines halves until one is left, which is then copied to all positions: no worse than
+    /// pairwise summation.
     fn fold(
         &mut self,
         id: FunctionId,
@@ -279,7 +279,7 @@ impl<'m> Run<'m> {
         Ok(values.iter().map(|data| data.gather(with_digit(len, along, |_| 0))).collect())
     }
 
-    // --- what it takes --------------------------------------------------------
+    // --- costs -----------------------------------------------------------------
 
     fn loaded(&mut self, element_type: ElementType, len: usize) {
         let vectors = vectors_of(self.machine.target, element_type, len);
@@ -304,7 +304,7 @@ impl<'m> Run<'m> {
         self.computed(1, widest.unwrap_or(result), len, op.opcode().is_transcendental());
     }
 
-    /// Elements of one vector go to other places of it.
+    /// Counts elements of one vector that move to other places of it.
     fn moved(&mut self, element_type: ElementType, len: usize) {
         let target = self.machine.target;
         let vectors = vectors_of(target, element_type, len);
@@ -360,7 +360,7 @@ fn compute(
     if lanes.compute(operands, len, &mut out) { Ok(out) } else { Err(TYPES) }
 }
 
-/// A value of a function: an argument, or a value computed by an earlier step.
+/// Returns a value of a function: an argument, or a value computed by an earlier step.
 fn value_at<'a>(arguments: &[&'a Data], made: &'a [Data], place: usize) -> Option<&'a Data> {
     match place.checked_sub(arguments.len()) {
         Some(made_at) => made.get(made_at),

@@ -30,7 +30,7 @@ pub(crate) fn laid_out(dims: &[i64], minor_to_major: &[u32], tiles: &[&[i64]]) -
     f32(dims).with_layout(Some(layout))
 }
 
-/// The address of the element at `index`, and the places there are.
+/// Returns the address of the element at `index`, and the number of places.
 pub(crate) fn place(target: &Target, shape: &ArrayShape, index: &[i64]) -> (i64, i64) {
     let layout = shape.layout_or_default();
     let (rows, lanes) = (i64::from(target.sublanes), i64::from(target.lanes));
@@ -71,7 +71,7 @@ fn cut(axes: &[(i64, i64)], tile: &[i64]) -> Vec<(i64, i64)> {
     axes
 }
 
-/// Every index of these dims in row-major order.
+/// Returns every index of these dims in row-major order.
 pub(crate) fn indices(dims: &[i64]) -> Vec<Vec<i64>> {
     dims.iter().fold(vec![vec![]], |all, &dim| {
         let longer = |index: &Vec<i64>| {
@@ -82,12 +82,12 @@ pub(crate) fn indices(dims: &[i64]) -> Vec<Vec<i64>> {
     })
 }
 
-/// The address of every element in row-major order.
+/// Returns the address of every element in row-major order.
 pub(crate) fn addresses(target: &Target, shape: &ArrayShape) -> Vec<i64> {
     indices(shape.dims()).iter().map(|index| place(target, shape, index).0).collect()
 }
 
-/// All dims of this rank whose product is `count`.
+/// Returns all dims of this rank whose product is `count`.
 pub(crate) fn factorings(count: i64, rank: usize) -> Vec<Vec<i64>> {
     if rank == 0 {
         return if count == 1 { vec![vec![]] } else { vec![] };
@@ -100,7 +100,7 @@ pub(crate) fn factorings(count: i64, rank: usize) -> Vec<Vec<i64>> {
         .collect()
 }
 
-/// All orders of `0..rank`.
+/// Returns all orders of `0..rank`.
 pub(crate) fn permutations(rank: usize) -> Vec<Vec<usize>> {
     if rank == 0 {
         return vec![vec![]];

@@ -11,7 +11,7 @@ use tilewright_ir::{Dims, InstId, Op, Opcode};
 
 use super::draft::{Draft, Made};
 
-/// The instructions of the entry so far, in order.
+/// Returns the instructions of the entry so far, in order.
 fn tape(d: &Draft) -> Vec<InstId> {
     let module = d.b.module();
     module.entry().map(|entry| module.instructions(entry).collect()).unwrap_or_default()
@@ -27,8 +27,8 @@ fn dependents(d: &Draft, tape: &[InstId], on: &[InstId]) -> BTreeMap<InstId, boo
     depends
 }
 
-/// The cotangents of `of`, given those of `outputs`: a vector-Jacobian product. One that
-/// nothing depends on is zero.
+/// Returns the cotangents of `of`, given those of `outputs`: a vector-Jacobian product. One
+/// that nothing depends on is zero.
 pub(super) fn reverse(
     d: &mut Draft,
     outputs: &[(InstId, InstId)],
@@ -68,7 +68,7 @@ fn accumulate(
     Ok(())
 }
 
-/// The tangents of `outputs`, given those of inputs: a Jacobian-vector product.
+/// Returns the tangents of `outputs`, given those of inputs: a Jacobian-vector product.
 pub(super) fn forward(
     d: &mut Draft,
     inputs: &[(InstId, InstId)],
@@ -101,7 +101,7 @@ pub(super) fn forward(
         .collect()
 }
 
-/// What a tangent of an operand adds to that of the result.
+/// Returns what a tangent of an operand adds to the tangent of the result.
 fn pushed(d: &mut Draft, id: InstId, place: usize, tangent: InstId) -> Made<Option<InstId>> {
     let op = d.b.module().op(id).clone();
     let result = d.dims(id)?;
@@ -127,7 +127,7 @@ fn pushed(d: &mut Draft, id: InstId, place: usize, tangent: InstId) -> Made<Opti
     }))
 }
 
-/// What a cotangent of the result adds to that of an operand.
+/// Returns what a cotangent of the result adds to the cotangent of an operand.
 fn transposed(d: &mut Draft, id: InstId, place: usize, cotangent: InstId) -> Made<Option<InstId>> {
     let op = d.b.module().op(id).clone();
     let operand = d.b.module().operands(id)[place];

@@ -42,7 +42,7 @@ impl Profile {
         Rng::new(seed ^ 0xda7a).pick(Self::ALL).copied().unwrap_or(Self::Tame)
     }
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tame => "tame",
@@ -56,7 +56,7 @@ impl Profile {
     }
 }
 
-/// What one input is made of.
+/// The distribution of one input.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Normal,
@@ -65,7 +65,7 @@ enum Kind {
     Around(f64, f64),
     /// Normal numbers times a power of ten.
     Scaled(f64),
-    /// Of any size between limits, of both signs.
+    /// Numbers of any size between limits, of both signs.
     AnySize,
     Subnormal,
     /// Zeros of both signs, and -1.
@@ -78,7 +78,7 @@ enum Kind {
     Special,
 }
 
-/// What the inputs of one program have in common.
+/// The common properties of one program's inputs.
 #[derive(Clone, Copy)]
 struct Plan {
     profile: Profile,
@@ -86,11 +86,11 @@ struct Plan {
     extreme: bool,
 }
 
-/// The inputs of a module's entry for a profile and a seed: the same on every machine,
+/// Returns the inputs of a module's entry for a profile and a seed: the same on every machine,
 /// each with a stream of random numbers of its own.
 ///
 /// # Errors
-/// If a parameter is no static array.
+/// Returns an error if a parameter is no static array.
 pub fn inputs(module: &Verified, profile: Profile, seed: u64) -> Result<Vec<Literal>, InputError> {
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
     let plan = Plan { profile, extreme: Rng::new(seed ^ 0x5ca1e).chance(60) };
@@ -147,7 +147,7 @@ fn kind(plan: Plan, number: usize, element: ElementType, rng: &mut Rng) -> Kind 
     }
 }
 
-/// A power of ten within the range of a type.
+/// Returns a power of ten within the range of a type.
 fn scale(element: ElementType, extreme: bool, rng: &mut Rng) -> f64 {
     let exponents: &[i32] = match element {
         ElementType::F16 => &[-4, -3, -2, 0, 1, 2, 3],

@@ -10,7 +10,7 @@ use tilewright_ir::{
 
 use crate::generate::graph::data;
 
-/// What can go wrong while a program is made.
+/// The result of a step that makes a part of a program.
 pub(super) type Made<T> = Result<T, BuildError>;
 
 /// A builder with the reducers made so far.
@@ -54,7 +54,7 @@ impl Draft {
         self.b.constant(Literal::Array(array))
     }
 
-    /// A number in every place of an array like this one.
+    /// Returns a number in every place of an array like this one.
     pub(super) fn splat(&mut self, like: InstId, number: f64) -> Made<InstId> {
         let (element, dims) = (self.element(like)?, self.dims(like)?);
         let scalar = self.scalar(element, number)?;
@@ -126,7 +126,7 @@ impl Draft {
         self.reduce(Opcode::Maximum, value, reduced)
     }
 
-    /// A sum, maximum or minimum along dims, from what adds nothing.
+    /// Returns a sum, maximum or minimum along dims, from what adds nothing.
     pub(super) fn reduce(
         &mut self,
         opcode: Opcode,
@@ -145,7 +145,7 @@ impl Draft {
         self.reduce_from(init, opcode, value, reduced)
     }
 
-    /// A sum, maximum or minimum along dims, from a number.
+    /// Returns a sum, maximum or minimum along dims, from a number.
     pub(super) fn reduce_from(
         &mut self,
         init: f64,
@@ -166,21 +166,21 @@ impl Draft {
         self.b.reduce(value, init, reduced, reducer)
     }
 
-    /// How many elements of `value` flow into one of its sum.
+    /// Returns how many elements of `value` flow into one of its sum.
     pub(super) fn terms(&self, value: InstId, reduced: &[i64]) -> Made<f64> {
         let dims = self.dims(value)?;
         let sizes = reduced.iter().filter_map(|&dim| dims.get(usize::try_from(dim).ok()?));
         Ok(sizes.filter_map(|&size| i32::try_from(size).ok()).map(f64::from).product())
     }
 
-    /// What is left of an array reduced along dims, repeated along them again.
+    /// Broadcasts an array that was reduced along these dims back along them.
     pub(super) fn spread(&mut self, small: InstId, like: InstId, reduced: &[i64]) -> Made<InstId> {
         let dims = self.dims(like)?;
         let kept: Dims = (0i64..).take(dims.len()).filter(|d| !reduced.contains(d)).collect();
         self.b.broadcast(small, &dims, &kept)
     }
 
-    /// A vector along one dim of `like`, repeated along the others.
+    /// Returns a vector along one dim of `like`, repeated along the others.
     pub(super) fn along(&mut self, vector: InstId, like: InstId, dim: usize) -> Made<InstId> {
         let dims = self.dims(like)?;
         self.b.broadcast(vector, &dims, [i64::try_from(dim).unwrap_or_default()])

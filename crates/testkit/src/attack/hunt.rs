@@ -18,27 +18,27 @@ pub type Rewritten = (Verified, Vec<String>);
 pub type Rewrite<'a> =
     &'a (dyn Fn(&Verified, usize, Mode) -> Result<Option<Rewritten>, String> + Sync);
 
-/// What is hunted in.
+/// The setting of a hunt.
 #[derive(Clone, Copy)]
 pub struct Hunt<'a> {
     /// The names of the targets.
     pub targets: &'a [String],
-    /// What rewrites.
+    /// The function that rewrites modules.
     pub rewrite: Rewrite<'a>,
-    /// What holds by default.
+    /// The default contract.
     pub contract: Contract,
     /// On how many targets a program is tried.
     pub targets_each: usize,
 }
 
-/// What came of a seed.
+/// The outcome of a seed.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// How many rewrites changed the program.
     pub rewritten: usize,
     /// How many of these were judged.
     pub judged: usize,
-    /// What was wrong first.
+    /// The first failure.
     pub failure: Option<Failure>,
 }
 
@@ -49,17 +49,17 @@ pub struct Failure {
     pub seed: u64,
     /// The program.
     pub module: Verified,
-    /// What it is made of.
+    /// The parts of the program, in words.
     pub what: String,
-    /// What the inputs are.
+    /// The kind of the inputs.
     pub profile: Profile,
     /// The number and the name of the target.
     pub target: (usize, String),
     /// The mode.
     pub mode: Mode,
-    /// What is wrong.
+    /// The defect.
     pub blame: Blame,
-    /// What the passes say that they did.
+    /// The notes of the passes on their rewrites.
     pub done: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ impl Hunt<'_> {
     /// Tries the program of a seed on some targets, in every mode.
     ///
     /// # Errors
-    /// If the program cannot be run, which is a defect of the generator.
+    /// Returns an error if the program cannot be run, which is a defect of the generator.
     pub fn seed(&self, seed: u64) -> Result<Outcome, String> {
         let program = program(seed, Sizes::of_seed(seed));
         let mut rng = Rng::new(seed ^ 0xda7a);
@@ -134,7 +134,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// What is wrong with the rewrite of a module, as with that of a failure.
+    /// Returns the defect of a module's rewrite, judged as for a failure.
     fn blame(&self, module: &Verified, failure: &Failure) -> Option<(Blame, Vec<String>)> {
         let data = inputs(module, failure.profile, failure.seed).ok()?;
         let (rewritten, done) = match (self.rewrite)(module, failure.target.0, failure.mode) {
@@ -148,7 +148,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// The failure with the smallest program that fails in the same way, looking at no
+    /// Returns the failure with the smallest program that fails in the same way, looking at no
     /// more than `tries`.
     pub fn shrunk(&self, failure: &Failure, tries: usize) -> Failure {
         let mut best = failure.clone();

@@ -35,7 +35,7 @@ pub struct Contract {
     pub slack_ulps: f64,
 }
 
-/// What a rewrite did.
+/// The judgement on a rewrite.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// Nothing wrong.
@@ -46,7 +46,7 @@ pub enum Verdict {
     Blamed(Blame),
 }
 
-/// What is wrong with a rewrite.
+/// The defect of a rewrite.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Blame {
     /// It cannot be run.
@@ -61,7 +61,7 @@ pub enum Blame {
         output: usize,
         /// The program's own error.
         own: f64,
-        /// That of the rewritten program.
+        /// The error of the rewritten program.
         rewritten: f64,
         /// The largest value of the output.
         scale: f64,
@@ -69,7 +69,7 @@ pub enum Blame {
 }
 
 impl Blame {
-    /// Whether both are of one kind, whatever the numbers.
+    /// Checks whether both are of one kind, whatever the numbers.
     pub fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
@@ -112,7 +112,7 @@ impl<'m> Judge<'m> {
     /// Runs a program.
     ///
     /// # Errors
-    /// If it cannot be run.
+    /// Returns an error if it cannot be run.
     pub fn new(original: &'m Verified, inputs: Vec<Literal>) -> Result<Self, String> {
         let watch = NonFinite {
             module: original,
@@ -134,7 +134,7 @@ impl<'m> Judge<'m> {
         Ok(judge)
     }
 
-    /// Whether the program computes an infinity or a NaN, is given one, or comes near.
+    /// Checks whether the program computes an infinity or a NaN, is given one, or comes near.
     pub fn overflows(&self) -> bool {
         self.overflows
     }
@@ -230,7 +230,8 @@ impl<'m> Judge<'m> {
         Ok(())
     }
 
-    /// What is wrong with results on the inputs of a run.
+    /// Compares results with those of the program on the inputs of a run. Returns the defect,
+    /// if there is one.
     fn compare(&self, results: &[Leaf], turn: usize, contract: Contract) -> Option<Blame> {
         let run = self.runs.get(turn)?;
         let outputs = results.iter().zip(&run.original).zip(&run.truth).enumerate();
@@ -257,7 +258,7 @@ impl<'m> Judge<'m> {
         None
     }
 
-    /// The largest error of an output of the program, on any inputs tried.
+    /// Returns the largest error of an output of the program, on any inputs tried.
     fn own_error(&self, output: usize) -> f64 {
         if let Some(&own) = self.own.as_ref().and_then(|own| own.get(output)) {
             return own;
@@ -274,15 +275,15 @@ fn run(module: &Verified, inputs: &[Literal]) -> Result<Literal, String> {
     evaluate(module, inputs, &Limits::default()).map_err(|error| error.to_string())
 }
 
-/// The result of a program whose comparisons of what is equal over the reals find it equal,
-/// whatever rounding made of it.
+/// Returns the result of a program whose comparisons of what is equal over the reals find it
+/// equal, whatever rounding made of it.
 fn tied(module: &Verified, inputs: &[Literal], ties: &Ties) -> Result<Literal, String> {
     let run = Evaluation::new(module).ties(ties).run(&[inputs]);
     let mut run = run.map_err(|error| error.to_string())?;
     Ok(run.pop().ok_or("no device")?.output)
 }
 
-/// What a program gives if its roundings fall otherwise.
+/// Evaluates a program with noise in its roundings.
 fn noisy(module: &Verified, inputs: &[Literal], seed: u64) -> Result<Literal, String> {
     let run = Evaluation::new(module).noise(seed).run(&[inputs]);
     let mut run = run.map_err(|error| error.to_string())?;
@@ -315,9 +316,9 @@ fn is_constant(module: &Module, id: InstId) -> bool {
     }
 }
 
-/// Whether an element is infinite or NaN, or the sum of as many as there are may be: a
-/// factor comes out of a sum of values that the program computes already, whatever their
-/// size (`docs/numerics.md`).
+/// Checks whether an element is infinite or NaN, or the sum of as many as there are may be: a
+/// factor comes out of a sum of values that the program computes already, whatever their size
+/// (`docs/numerics.md`).
 fn is_near_overflow(value: &Literal) -> bool {
     leaves(value).iter().any(|leaf| {
         if !leaf.element.is_float() {
@@ -329,7 +330,7 @@ fn is_near_overflow(value: &Literal) -> bool {
     })
 }
 
-/// The greatest finite number of a type of floats.
+/// Returns the greatest finite number of a type of floats.
 fn largest(element: ElementType) -> f64 {
     match element {
         ElementType::F16 => 65504.0,
@@ -351,7 +352,7 @@ fn has_doubles(module: &Module) -> bool {
     element_types(module).any(|element| element == ElementType::F64)
 }
 
-/// The first output in which two results differ, NaN being the same as NaN.
+/// Returns the first output in which two results differ, NaN being the same as NaN.
 fn different(a: &Literal, b: &Literal) -> Option<usize> {
     let same = |(a, b): (&&Literal, &&Literal)| match (leaf(a), leaf(b)) {
         _ if a == b => true,
@@ -394,18 +395,18 @@ fn not_finite(result: &Leaf, original: &Leaf) -> bool {
     result.numbers.iter().zip(&original.numbers).any(|(r, o)| !r.is_finite() && o.is_finite())
 }
 
-/// The largest finite value.
+/// Returns the largest finite value.
 fn scale(leaf: &Leaf) -> f64 {
     leaf.numbers.iter().filter(|x| x.is_finite()).fold(0.0, |most: f64, x| most.max(x.abs()))
 }
 
-/// The largest difference from what is right, where that is finite.
+/// Returns the largest difference from what is right, where that is finite.
 fn error(values: &Leaf, truth: &Leaf) -> f64 {
     let pairs = values.numbers.iter().zip(&truth.numbers).filter(|(_, t)| t.is_finite());
     pairs.map(|(v, t)| (v - t).abs()).filter(|e| !e.is_nan()).fold(0.0, f64::max)
 }
 
-/// A unit in the last place of a number of this size; 0 for types that are exact.
+/// Returns a unit in the last place of a number of this size; 0 for types that are exact.
 fn ulp(element: ElementType, scale: f64) -> f64 {
     let (digits, least) = match element {
         ElementType::F16 => (10, -24),

@@ -11,7 +11,7 @@ use crate::generate::graph::data;
 /// A wrong rewrite.
 #[derive(Clone, Copy, Debug)]
 pub struct Mutant {
-    /// What it does.
+    /// The name of its rewrite.
     pub name: &'static str,
     apply: fn(&mut Module, InstId) -> Option<()>,
 }
@@ -26,7 +26,7 @@ pub const MUTANTS: &[Mutant] = &[
 ];
 
 impl Mutant {
-    /// The module with the rewrite done wherever it can be; `None` if nowhere.
+    /// Returns the module with the rewrite done wherever it can be; `None` if nowhere.
     pub fn of(&self, module: &Verified) -> Option<Verified> {
         let mut mutated = Module::clone(module);
         let ids: Vec<InstId> = mutated.instructions(mutated.entry()?).collect();
@@ -53,7 +53,7 @@ fn reduced(module: &Module, id: InstId) -> Option<Reduced> {
 }
 
 impl Reduced {
-    /// Of what a value is a broadcast along just the dims that are reduced.
+    /// Returns the operand of a value that is a broadcast along exactly the reduced dims.
     fn constant(&self, module: &Module, value: InstId) -> Option<InstId> {
         let (Op::Broadcast(attrs), &[small]) = (module.op(value), module.operands(value)) else {
             return None;
@@ -63,7 +63,7 @@ impl Reduced {
         kept.eq(attrs.dimensions.iter().copied()).then_some(small)
     }
 
-    /// The same reduce of another array.
+    /// Returns the same reduce of another array.
     fn of(&self, module: &mut Module, at: InstId, array: InstId) -> Result<InstId, EditError> {
         let (op, shape) = (Op::Reduce(Box::new(self.attrs.clone())), module.shape(at).clone());
         insert(module, at, op, shape, &[array, self.init])
@@ -81,7 +81,7 @@ fn insert(
     module.insert(Position::Before(at), op, shape, operands, name)
 }
 
-/// An op of two operands of the shape of the first.
+/// Returns an op of two operands of the shape of the first.
 fn binary(module: &mut Module, at: InstId, op: Op, a: InstId, b: InstId) -> Option<InstId> {
     let shape = module.shape(a).clone();
     insert(module, at, op, shape, &[a, b]).ok()

@@ -7,7 +7,7 @@ use tilewright_ir::Literal;
 /// its numbers are equal shows only then how inexact it is next to them.
 const APART: u64 = 4;
 
-/// The value with every float moved to the next number, up or down as its bits and
+/// Returns the value with every float moved to the next number, up or down as its bits and
 /// `turn` decide, and in some turns its place.
 pub(super) fn nudged(value: &Literal, turn: u64) -> Literal {
     let apart = turn.is_multiple_of(APART);

@@ -33,7 +33,7 @@ pub struct Sizes {
 pub struct Program {
     /// The module: its entry takes arrays of one type and yields a tuple.
     pub module: Verified,
-    /// What it is made of, in words.
+    /// The parts of the program, in words.
     pub what: String,
 }
 
@@ -76,7 +76,7 @@ impl Sizes {
     }
 }
 
-/// The program of a seed, of these sizes: of the same structure whatever they are.
+/// Returns the program of a seed, of these sizes: of the same structure whatever they are.
 ///
 /// # Panics
 /// If the generator makes a module that does not verify.
@@ -192,7 +192,7 @@ impl Sketch {
         Ok(result)
     }
 
-    /// An array in other dims, and along which of them something is computed.
+    /// Returns an array in other dims, and along which of them something is computed.
     fn view(&mut self, x: InstId) -> Made<(InstId, Dims)> {
         let Sizes { batch, space, groups, width } = self.sizes;
         let last = self.channels == 2;
@@ -218,8 +218,8 @@ impl Sketch {
         })
     }
 
-    /// A sum or product of an array with something of its dims, often constant along those
-    /// that are about to be reduced.
+    /// Returns a sum or product of an array with something of its dims, often constant along
+    /// those that are about to be reduced.
     fn inner(&mut self, x: InstId, reduced: &[i64]) -> Made<InstId> {
         let (element, dims) = (self.d.element(x)?, self.d.dims(x)?);
         let opcodes = [Opcode::Add, Opcode::Subtract, Opcode::Multiply];
@@ -253,8 +253,8 @@ impl Sketch {
         self.d.bin(opcode, x, other)
     }
 
-    /// The mean along all dims but one, repeated as if it belonged to another dim that is
-    /// as long, if there is one.
+    /// Returns the mean along all dims but one, repeated as if it belonged to another dim that
+    /// is as long, if there is one.
     fn mean_along_other(&mut self, x: InstId, opcode: Opcode) -> Made<InstId> {
         let dims = self.d.dims(x)?;
         let pairs: Vec<(usize, usize)> = (0..dims.len())
@@ -365,7 +365,7 @@ impl Sketch {
         forward(&mut self.d, &[(x, tangent)], of)
     }
 
-    /// What the gradient begins with: ones, as for a sum, or an input.
+    /// Returns the cotangent with which the gradient begins: ones, as for a sum, or an input.
     fn cotangent(&mut self, output: InstId) -> Made<InstId> {
         if self.rng.chance(35) {
             return self.d.splat(output, 1.0);

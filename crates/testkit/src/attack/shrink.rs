@@ -6,8 +6,9 @@ use tilewright_ir::{
 
 use crate::generate::graph::data;
 
-/// The smallest module found that still fails: with fewer outputs, and with instructions
-/// left out, made parameters or made constants. `tries` bounds how many are looked at.
+/// Returns the smallest module found that still fails: with fewer outputs, and with
+/// instructions left out, made parameters or made constants. `tries` bounds how many are looked
+/// at.
 pub fn shrunk(module: &Verified, tries: usize, fails: &dyn Fn(&Verified) -> bool) -> Verified {
     let mut shrinker = Shrinker { best: module.clone(), left: tries, fails };
     shrinker.outputs();
@@ -98,7 +99,7 @@ fn with_root(module: &Verified, output: InstId) -> Option<Module> {
     Some(swept(module))
 }
 
-/// The module with the uses of one value going to another.
+/// Returns the module with the uses of one value going to another.
 fn replaced(module: &Verified, old: InstId, new: InstId) -> Option<Module> {
     let mut module = Module::clone(module);
     module.replace_uses(old, new).ok()?;
@@ -116,7 +117,7 @@ fn with_parameter(module: &Verified, id: InstId) -> Option<Module> {
     Some(swept(module))
 }
 
-/// The module with a number in all places of a value.
+/// Returns the module with a number in all places of a value.
 fn with_constant(module: &Verified, id: InstId, number: f64) -> Option<Module> {
     let mut module = Module::clone(module);
     let shape = module.array_shape(id)?.without_layout();

@@ -1,4 +1,4 @@
-//! What programs compute along some dims of an array: norms, softmax, maxima, and the
+//! Makes programs that compute along some dims of an array: norms, softmax, maxima, and the
 //! ways in which their rounding is corrected or used.
 
 use tilewright_ir::ops::elementwise::Direction;
@@ -61,7 +61,7 @@ impl Along<'_> {
         d.sum(value, self.reduced)
     }
 
-    /// What was reduced, repeated.
+    /// Broadcasts the reduced array back.
     fn spread(&self, d: &mut Draft, small: InstId) -> Made<InstId> {
         d.spread(small, self.x, self.reduced)
     }
@@ -193,7 +193,7 @@ fn sum(d: &mut Draft, _: &mut Rng, a: &Along<'_>) -> Made<InstId> {
     a.sum(d, a.x)
 }
 
-/// A sum of sums, from zeros of both signs.
+/// Returns a sum of sums, from zeros of both signs.
 fn sum_of_sums(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstId> {
     let zeros = [0.0, -0.0];
     let sum = d.reduce_from(zeros[rng.below(2)], Opcode::Add, a.x, a.reduced)?;
@@ -230,7 +230,7 @@ fn distance_to_maximum(d: &mut Draft, _: &mut Rng, a: &Along<'_>) -> Made<InstId
     a.below_maximum(d)
 }
 
-/// How many elements equal the maximum; 0 if rounding moved it away from all.
+/// Returns how many elements equal the maximum; 0 if rounding moved it away from all.
 fn count_of_equals(d: &mut Draft, _: &mut Rng, a: &Along<'_>) -> Made<InstId> {
     let max = d.max(a.x, a.reduced)?;
     let max = a.spread(d, max)?;
@@ -264,7 +264,7 @@ fn corrected_variance(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstI
     d.times(variance, 1.0 / terms)
 }
 
-/// The mean, and what the mean of the rest adds to it.
+/// Returns the mean, and what the mean of the rest adds to it.
 fn refined_mean(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstId> {
     let mean = a.mean(d, rng, a.x)?;
     let spread = a.spread(d, mean)?;
@@ -275,7 +275,7 @@ fn refined_mean(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstId> {
     d.sub(a.x, refined)
 }
 
-/// A reciprocal root and a step of Newton's method.
+/// Returns a reciprocal root and a step of Newton's method.
 fn refined_root(d: &mut Draft, rng: &mut Rng, a: &Along<'_>) -> Made<InstId> {
     let centred = a.centred(d, rng, a.x)?;
     let squares = d.mul(centred, centred)?;

@@ -7,14 +7,14 @@ use tilewright_ir::{CompId, Dims, ElementType, InstId, Op, Opcode, Shape};
 use super::graph::{Graph, Made, Value};
 use super::shapes::regrouped;
 
-/// What a loop carries.
+/// The state of a loop.
 struct State {
     /// The number of the turn.
     zero: Value,
     /// The array that is changed, and the dims in which that is done.
     carried: Value,
     dims: Dims,
-    /// What is handed on, and what another array begins with.
+    /// An array that every turn hands on, and the initial value of another array.
     stays: Value,
 }
 
@@ -26,7 +26,7 @@ impl State {
 }
 
 impl Graph<'_, '_> {
-    /// A computation of its own, called once or twice.
+    /// Returns a computation of its own, called once or twice.
     pub(super) fn call(&mut self) -> Made<()> {
         let Some(arguments) = self.arguments()? else { return self.elementwise() };
         let (to_apply, root) = self.computation("called", |inner| {
@@ -75,9 +75,9 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A loop of a few turns, or none, over an array, one that stays, and one that
-    /// may be for nothing. The first may be carried in other dims than those in
-    /// which it is changed.
+    /// Returns a loop of a few turns, or none, over an array, one that stays, and one that may
+    /// be for nothing. The first may be carried in other dims than those in which it is
+    /// changed.
     pub(super) fn repeat(&mut self) -> Made<()> {
         let Some(arguments) = self.arguments()? else { return self.elementwise() };
         let first = arguments[0].clone();
@@ -131,7 +131,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// The condition of a loop of a few turns, or none.
+    /// Returns the condition of a loop of a few turns, or none.
     fn loop_condition(&mut self, state: &State) -> Made<CompId> {
         let turns = [-1.0, 1.0, 2.0, 3.0][self.rng.below(4)];
         let never = self.rng.chance(10);
@@ -170,8 +170,8 @@ impl Graph<'_, '_> {
         Ok((root, [changed, spare]))
     }
 
-    /// An element that every turn changes: what went through sums in the last turn
-    /// is not exact in the next.
+    /// Returns an element that every turn changes: what went through sums in the last turn is
+    /// not exact in the next.
     fn carried(&mut self, state: InstId, index: i64, like: &Value) -> Made<Value> {
         self.element(state, index, &Value { exact: false, ..like.clone() })
     }
@@ -181,7 +181,7 @@ impl Graph<'_, '_> {
         if value.is_float() { self.clamp(&value, -4.0, 4.0) } else { Ok(value) }
     }
 
-    /// An element of a tuple, of which as much is known as of `like`.
+    /// Returns an element of a tuple, of which as much is known as of `like`.
     fn element(&mut self, tuple: InstId, index: i64, like: &Value) -> Made<Value> {
         let attrs = GetTupleElementAttrs { index };
         let id = self.b.op(Op::GetTupleElement(Box::new(attrs)), [tuple])?;
@@ -203,7 +203,7 @@ impl Graph<'_, '_> {
         format!("{stem}_{}", self.shared.computations)
     }
 
-    /// A computation and what it yields.
+    /// Returns a computation and what it yields.
     fn computation(
         &mut self,
         stem: &str,
@@ -243,7 +243,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A few steps that end in the type and dims of the first argument.
+    /// Returns a few steps that end in the type and dims of the first argument.
     fn kept_in_shape(&mut self, arguments: &[Value]) -> Made<Value> {
         self.parameters(arguments)?;
         self.some_steps()?;
@@ -251,7 +251,7 @@ impl Graph<'_, '_> {
         self.changed(&first)
     }
 
-    /// A value with something of another of its type and dims, no larger.
+    /// Returns a value with something of another of its type and dims, no larger.
     fn changed(&mut self, value: &Value) -> Made<Value> {
         let other = self.matching(value)?;
         if value.is_complex() {

@@ -14,7 +14,7 @@ use super::Options;
 use super::rng::Rng;
 use super::shapes::count;
 
-/// What can go wrong while a module is made.
+/// The result of a step that makes a part of a module.
 pub(super) type Made<T> = Result<T, BuildError>;
 
 /// An array of the computation.
@@ -44,7 +44,7 @@ impl Value {
     }
 }
 
-/// What all computations of a module have in common.
+/// The state that all computations of a module share.
 pub(super) struct Shared<'a> {
     pub(super) options: &'a Options,
     /// Reducers made so far.
@@ -79,7 +79,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.shared.options
     }
 
-    /// How many instructions were made here.
+    /// Returns how many instructions were made here.
     pub(super) fn len(&self) -> usize {
         self.made
     }
@@ -89,14 +89,14 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.pool.push(value);
     }
 
-    /// A value of the pool that fits, the later ones more likely.
+    /// Returns a value of the pool that fits, the later ones more likely.
     pub(super) fn pick(&mut self, fits: impl Fn(&Value) -> bool) -> Option<Value> {
         let fitting: Vec<usize> = (0..self.pool.len()).filter(|&i| fits(&self.pool[i])).collect();
         let later = self.rng.below(fitting.len()).max(self.rng.below(fitting.len()));
         fitting.get(later).map(|&i| self.pool[i].clone())
     }
 
-    /// What an instruction yields, given what is known of its numbers.
+    /// Wraps the result of an instruction, with the known facts about its numbers.
     pub(super) fn value(&mut self, id: InstId, bound: f64, exact: bool) -> Made<Value> {
         self.made += 1;
         let array = self.b.array_shape(id)?;
@@ -130,7 +130,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.constant(element, &[], &[number])
     }
 
-    /// A number in every element.
+    /// Returns a number in every element.
     pub(super) fn splat(&mut self, like: &Value, number: f64) -> Made<Value> {
         let scalar = self.scalar(like.element, number)?;
         self.broadcast(&scalar, &like.dims, &[])
@@ -151,7 +151,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.value(id, value.bound, value.exact)
     }
 
-    /// An op of one operand whose result is no larger, or at most 1.
+    /// Returns an op of one operand whose result is no larger, or at most 1.
     pub(super) fn unary(&mut self, opcode: Opcode, value: &Value) -> Made<Value> {
         let id = self.b.unary(opcode, value.id)?;
         self.value(id, value.bound.max(1.0), value.exact)
@@ -161,7 +161,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         let id = self.b.binary(opcode, a.id, b.id)?;
         let bound = match opcode {
             Opcode::Add | Opcode::Subtract => a.bound + b.bound,
-            // Of the parts, which are two products each.
+            // The parts of a complex product are sums of two products each.
             Opcode::Multiply if a.is_complex() => 2.0 * a.bound * b.bound,
             Opcode::Multiply => a.bound * b.bound,
             _ => a.bound.max(b.bound),
@@ -191,8 +191,8 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.tamed(result)
     }
 
-    /// The same with floats brought back to a tame size, by a power of two so
-    /// that no bit is lost.
+    /// Returns the same with floats brought back to a tame size, by a power of two so that no
+    /// bit is lost.
     pub(super) fn tamed(&mut self, value: Value) -> Made<Value> {
         let grows = value.is_float() || value.is_complex();
         if !grows || value.bound <= limit(value.element) {
@@ -207,7 +207,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         self.value(id, bound, value.exact)
     }
 
-    /// The computation of a reduce, one of those there are or a new one.
+    /// Returns the computation of a reduce, one of those there are or a new one.
     pub(super) fn reducer(&mut self, opcode: Opcode, element: ElementType) -> Made<CompId> {
         let known = self.shared.reducers.get(&(opcode, element)).copied();
         if let Some(known) = known
@@ -220,7 +220,7 @@ impl<'a, 'o> Graph<'a, 'o> {
         Ok(id)
     }
 
-    /// A reduce from this initial value.
+    /// Returns a reduce from this initial value.
     pub(super) fn reduce(
         &mut self,
         value: &Value,
@@ -247,7 +247,7 @@ impl<'a, 'o> Graph<'a, 'o> {
     }
 }
 
-/// The largest number that is still tame.
+/// Returns the largest number that is still tame.
 fn limit(element: ElementType) -> f64 {
     if element.bits() < 32 { 64.0 } else { 1024.0 }
 }

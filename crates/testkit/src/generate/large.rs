@@ -17,10 +17,10 @@ const GROUPED: [i64; 5] = [2, 8, 8, 4, 8];
 const REDUCER: usize = 3;
 const LAYER: usize = 40;
 
-/// A verified module of exactly so many instructions in all computations (at
-/// least 60): layers of group norms, activations, dots and rearrangements.
-/// Every reduce has a computation of its own and every instruction of the
-/// entry says where it comes from, as in what JAX prints.
+/// Returns a verified module of exactly so many instructions in all computations (at least 60):
+/// layers of group norms, activations, dots and rearrangements. Every reduce has a computation
+/// of its own and every instruction of the entry says where it comes from, as in what JAX
+/// prints.
 #[expect(clippy::panic, reason = "a generator of wrong modules is itself the failure to report")]
 pub fn large_module(instructions: usize, seed: u64) -> Verified {
     match build(instructions.max(60), seed) {
@@ -130,7 +130,7 @@ impl Chain {
         self.b.broadcast(scalar, dims, [])
     }
 
-    /// The mean over each group.
+    /// Returns the mean over each group.
     fn mean(&mut self, grouped: InstId) -> Made<InstId> {
         let add = self.b.reducer(Opcode::Add, F32)?;
         self.called += REDUCER;
@@ -181,7 +181,7 @@ impl Chain {
         Ok(())
     }
 
-    /// What lies before the diagonal becomes small.
+    /// Makes the elements before the diagonal small.
     fn mask(&mut self) -> Made<()> {
         let index = Shape::array(ElementType::S32, IMAGE);
         let rows = self.b.iota(index.clone(), 1)?;

@@ -39,7 +39,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A float array with something to group.
+    /// Returns a float array with something to group.
     fn image(&mut self) -> Made<Value> {
         let fits = |v: &Value| v.is_float() && v.dims.len() > 1 && count(&v.dims) >= 8;
         if let Some(image) = self.pick(fits) {
@@ -82,7 +82,7 @@ impl Graph<'_, '_> {
         }
         let mut reduced = all_dims(grouped.len());
         let kept = if self.rng.chance(80) { at } else { at + 1 };
-        // Of `[B, H, W, G, C/G]`, B and G stay.
+        // The reduction of `[B, H, W, G, C/G]` keeps B and G.
         reduced.retain(|&mut d| usize::try_from(d) != Ok(kept));
         if self.rng.chance(75) {
             reduced.retain(|&mut d| d != 0);
@@ -99,7 +99,7 @@ impl Graph<'_, '_> {
         self.binary(Opcode::Multiply, &sum, &share)
     }
 
-    /// A statistic in the grouped dims again.
+    /// Returns a statistic in the grouped dims again.
     fn spread(&mut self, value: &Value, like: &Value, reduced: &[i64]) -> Made<Value> {
         let kept: Dims =
             all_dims(like.dims.len()).into_iter().filter(|d| !reduced.contains(d)).collect();

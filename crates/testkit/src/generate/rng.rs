@@ -11,7 +11,7 @@ impl Rng {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number below `end`; 0 if there is none.
+    /// Returns a number below `end`; 0 if there is none.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.0.next_u64() % end).unwrap_or(0)
@@ -27,7 +27,7 @@ impl Rng {
         items.get(self.below(items.len()))
     }
 
-    /// The index of one of these weights, in proportion to it.
+    /// Returns the index of one of these weights, in proportion to it.
     pub(crate) fn weighted(&mut self, weights: &[u32]) -> usize {
         let total: u64 = weights.iter().map(|&w| u64::from(w)).sum();
         let mut at = self.0.next_u64() % total.max(1);

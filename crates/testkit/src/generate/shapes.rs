@@ -26,7 +26,7 @@ pub(super) fn random_dims(rng: &mut Rng, most: i64, empty_percent: u32) -> Dims 
     dims
 }
 
-/// The dims of a small image: batch, height, width and channels.
+/// Returns the dims of a small image: batch, height, width and channels.
 pub(super) fn image_dims(rng: &mut Rng, most: i64) -> Dims {
     let mut dims = Dims::new();
     for sizes in [[1, 2, 2, 3], [2, 4, 4, 6], [2, 4, 3, 4], [4, 6, 8, 12]] {
@@ -89,13 +89,13 @@ fn ones(rng: &mut Rng, dims: &mut Dims) {
     }
 }
 
-/// A dim that can be split.
+/// Returns a dim that can be split.
 fn composite(rng: &mut Rng, dims: &[i64]) -> Option<usize> {
     let dims: Vec<usize> = (0..dims.len()).filter(|&d| !divisors(dims[d]).is_empty()).collect();
     rng.pick(&dims).copied()
 }
 
-/// The divisors of a number between 1 and itself.
+/// Returns the divisors of a number between 1 and itself.
 pub(super) fn divisors(number: i64) -> Vec<i64> {
     (2..number).filter(|d| number % d == 0).collect()
 }
@@ -113,7 +113,7 @@ fn factors(rng: &mut Rng, number: i64, most: usize) -> Dims {
     factors
 }
 
-/// Some of the dims, in order; at least one where there is one.
+/// Returns some of the dims, in order; at least one where there is one.
 pub(super) fn some_dims(rng: &mut Rng, rank: usize) -> Dims {
     let mut some: Vec<usize> = (0..rank).filter(|_| rng.chance(50)).collect();
     if some.is_empty() && rank > 0 {

@@ -28,7 +28,7 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// A parameter, constant or iota.
+    /// Returns a parameter, constant or iota.
     pub(super) fn input(&mut self) -> Made<()> {
         let options = self.options();
         let types = &options.element_types;
@@ -57,7 +57,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A small number, often one that means something.
+    /// Returns a small number, often one that means something.
     fn number(&mut self) -> f64 {
         let numbers = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -0.25, 3.0, 0.125, -1.5];
         self.rng.pick(&numbers).copied().unwrap_or(1.0)
@@ -152,7 +152,7 @@ impl Graph<'_, '_> {
         self.splat(value, number)
     }
 
-    /// A comparison and what it chooses, or a clamp.
+    /// Returns a comparison and what it chooses, or a clamp.
     fn choose(&mut self) -> Made<()> {
         let Some(value) = self.pick(|_| true) else { return self.input() };
         let ordered = value.element != ElementType::Pred && !value.is_complex();
@@ -172,7 +172,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A truth value for every element, which no rounding can change.
+    /// Returns a truth value for every element, which no rounding can change.
     pub(super) fn condition(&mut self, dims: &Dims) -> Made<Value> {
         let known = |v: &Value| v.element == ElementType::Pred && v.dims == *dims && v.exact;
         if self.rng.chance(30)
@@ -210,7 +210,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A broadcast to more dims, in their order or another.
+    /// Returns a broadcast to more dims, in their order or another.
     fn spread_out(&mut self, value: &Value) -> Made<Value> {
         let most = self.options().max_elements;
         let mut order: Vec<usize> = (0..value.dims.len()).collect();
@@ -238,14 +238,14 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// The same with its dims in a random order.
+    /// Returns the same with its dims in a random order.
     fn transposed(&mut self, value: &Value) -> Made<Value> {
         let mut permutation = all_dims(value.dims.len());
         self.rng.shuffle(&mut permutation);
         self.transpose(value, &permutation)
     }
 
-    /// A conversion, often of what comes out once more.
+    /// Returns a conversion, often of what comes out once more.
     fn some_convert(&mut self) -> Made<()> {
         let types = &self.options().element_types;
         let element = self.rng.pick(types).copied().unwrap_or(ElementType::F32);
@@ -263,7 +263,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// A reduce of some dims, often of a reshape made for it.
+    /// Returns a reduce of some dims, often of a reshape made for it.
     fn some_reduce(&mut self) -> Made<()> {
         let Some(mut value) = self.pick(|v| !v.dims.is_empty()) else { return self.input() };
         value = match self.rng.below(20) {
@@ -297,7 +297,7 @@ impl Graph<'_, '_> {
         }
         let empty = count(&value.dims) == 0;
         let odd = self.rng.chance(self.options().odd_init_percent);
-        // Of no elements the result is the init, which should be finite.
+        // Without elements the result is the init, which should be finite.
         let init = if odd || empty { self.number() } else { neutral(opcode, value.class()) };
         let mut result = self.reduce(&value, &dims, opcode, init)?;
         if !result.dims.is_empty() && self.rng.chance(20) {
@@ -309,8 +309,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// An instruction that is there already, once more; or a value by way of a
-    /// tuple.
+    /// Returns an instruction that is there already, once more; or a value by way of a tuple.
     fn duplicate(&mut self) -> Made<()> {
         let Some(value) = self.pick(|_| true) else { return self.input() };
         if self.rng.chance(20) {
@@ -339,7 +338,7 @@ impl Graph<'_, '_> {
         Ok(())
     }
 
-    /// The result: most of what nothing uses, in a tuple.
+    /// Returns the result: most of what nothing uses, in a tuple.
     pub(super) fn outputs(&mut self) -> Made<InstId> {
         let module = self.b.module();
         let unused: Vec<InstId> = (self.pool.iter().map(|v| v.id))
@@ -361,8 +360,8 @@ impl Graph<'_, '_> {
     }
 }
 
-/// Whether a value may be converted to another type: what is rounded to integers
-/// or truth values must be exact, and a complex number has more than a real part.
+/// Checks whether a value may be converted to another type: what is rounded to integers or
+/// truth values must be exact, and a complex number has more than a real part.
 fn converts(value: &Value, element: ElementType) -> bool {
     let rounds = !element.is_float() && !element.is_complex();
     let loses = value.is_complex() && !element.is_complex();
@@ -381,7 +380,7 @@ fn binary_ops(class: NumberClass) -> &'static [Opcode] {
     }
 }
 
-/// The number that changes nothing when combined.
+/// Returns the number that changes nothing when combined.
 fn neutral(opcode: Opcode, class: NumberClass) -> f64 {
     match (opcode, class) {
         (Opcode::Multiply, _) | (Opcode::And | Opcode::Minimum, NumberClass::Bool) => 1.0,

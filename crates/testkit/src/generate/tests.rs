@@ -8,7 +8,7 @@ use tilewright_ir::{Data, Literal, Module, Op, Opcode, Shape, verify::check};
 
 use super::*;
 
-/// All of a module that a text would show.
+/// Returns all of a module that a text would show.
 fn picture(module: &Module) -> String {
     let mut lines = Vec::new();
     for &c in module.computations() {
@@ -58,7 +58,7 @@ fn modules_are_the_same_on_every_machine() {
     assert_eq!(skeleton(&large_module(200, 1)), PINNED_LARGE);
 }
 
-/// A hash of names, shapes and operands.
+/// Returns a hash of names, shapes and operands.
 fn skeleton(module: &Module) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |text: &str| {
@@ -139,7 +139,7 @@ fn all_kinds_of_ops_occur() {
     }
 }
 
-/// How many reduces and how many elementwise ops read a reshape.
+/// Returns how many reduces and how many elementwise ops read a reshape.
 fn readers_of_reshapes(module: &Module) -> (usize, usize) {
     let (mut reduces, mut elementwise) = (0, 0);
     for &c in module.computations() {

@@ -1,4 +1,4 @@
-//! Attributes, read by their kind: nothing here knows a single op.
+//! Reads attributes by their kind: this module knows no single op.
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -17,7 +17,7 @@ use crate::span::Span;
 /// The attributes of one instruction. It is large: pass it by reference.
 #[derive(Default)]
 pub(super) struct Attributes<'s> {
-    /// Those of the op.
+    /// The attributes of the op.
     pub(super) values: AttrValues,
     /// The positions of the attributes.
     spans: SmallVec<[(&'static str, Span); 4]>,
@@ -28,17 +28,17 @@ pub(super) struct Attributes<'s> {
 }
 
 impl Attributes<'_> {
-    /// The position of an attribute of the op.
+    /// Returns the position of an attribute of the op.
     pub(super) fn span_of(&self, name: &str) -> Option<Span> {
         self.spans.iter().find(|(n, _)| *n == name).map(|&(_, span)| span)
     }
 
-    /// The names of attributes that the op does not have.
+    /// Returns the names of attributes that the op does not have.
     pub(super) fn other_names(&self) -> impl Iterator<Item = &str> {
         self.extras.iter().flat_map(|extras| &extras.other).map(|(name, _)| name.as_str())
     }
 
-    /// Takes out an attribute that the op does not have; no extras where it was all.
+    /// Takes out an attribute that the op does not have; removes the extras if it was the last.
     pub(super) fn take_other(&mut self, name: &str) -> Option<Verbatim> {
         let extras = self.extras.as_deref_mut()?;
         let at = extras.other.iter().position(|(other, _)| other == name)?;
@@ -52,8 +52,9 @@ impl Attributes<'_> {
     }
 }
 
-/// What kind of attribute of the op a name is. What an asynchronous op wraps
-/// comes before its start, whose computation is the one that wraps.
+/// Finds the attribute of the op with this name. For an asynchronous op, the attributes of the
+/// wrapped op come before those of its start; the start's `calls` is the computation that wraps
+/// the op.
 fn attribute_of(head: &Head, name: &str) -> Option<&'static AttrSpec> {
     let find = |opcode: Opcode| opcode.attrs().iter().find(|spec| spec.name == name);
     match head.wrapped {
@@ -94,13 +95,13 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Whether `word=` is here, which nothing but an attribute begins with.
+    /// Checks whether `word=` is here, the beginning of every attribute.
     fn attribute_follows(&self) -> bool {
         let mut ahead = self.cursor;
         ahead.word().is_some() && ahead.peek() == b'='
     }
 
-    /// The name of an attribute and its `=`.
+    /// Returns the name of an attribute and its `=`.
     pub(super) fn attribute_word(&mut self) -> Parse<(&'s str, Span)> {
         self.cursor.skip_space();
         let start = self.cursor.pos();
@@ -112,7 +113,7 @@ impl<'s> Parser<'s> {
         Ok((name, span))
     }
 
-    /// The value of an attribute of an op.
+    /// Returns the value of an attribute of an op.
     fn value(&mut self, scope: &mut Scope<'s>, kind: AttrKind) -> Parse<AttrValue> {
         Ok(match kind {
             AttrKind::Int => AttrValue::Int(self.integer("an integer")?),
@@ -145,7 +146,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// An attribute that any instruction may have, or that is not known.
+    /// Returns an attribute that any instruction may have, or that is not known.
     fn common_attribute(
         &mut self,
         scope: &mut Scope<'s>,
@@ -197,7 +198,7 @@ impl<'s> Parser<'s> {
         if slot.replace(value).is_some() { self.repeated(name, span) } else { Ok(()) }
     }
 
-    /// As [`Self::once`], where no items mean the same as no attribute.
+    /// Like [`Self::once`], if no items mean the same as no attribute.
     fn filled<T>(&mut self, slot: &mut Vec<T>, value: Vec<T>, name: &str, span: Span) -> Parse<()> {
         if slot.is_empty() {
             *slot = value;
@@ -224,7 +225,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Gives an instruction what is not part of its op.
+    /// Gives an instruction the attributes that are not part of its op.
     pub(super) fn attach(&mut self, id: InstId, attributes: &mut Attributes<'s>) {
         match attributes.metadata.take() {
             None => {}
@@ -278,7 +279,7 @@ impl<'s> Parser<'s> {
         let (name, span) = self.name("the name of a computation, or one in braces")?;
         match self.computations.get(name) {
             Some(Some(id)) => Ok(id),
-            // There is an error in it, and that was said there.
+            // An error in it was reported there.
             Some(None) => Err(Failed),
             None => self.unknown_computation(scope, name, span),
         }

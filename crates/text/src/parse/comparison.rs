@@ -12,8 +12,8 @@ use super::{Parse, Parser, SyntaxError};
 const ORDER: &str = "order";
 
 impl Parser<'_> {
-    /// Makes `order=TOTAL` of a comparison of floats what it is in the ir,
-    /// `type=TOTALORDER`; otherwise it is the order that the type has anyway.
+    /// Turns `order=TOTAL` of a comparison of floats into the ir's `type=TOTALORDER`; otherwise
+    /// the order is the type's own.
     ///
     /// `order := "PARTIAL" | "TOTAL"`
     pub(super) fn comparison_order(

@@ -14,7 +14,7 @@ pub(super) struct Scope<'s> {
     pub(super) names: Names<'s, InstId>,
     /// Names that the parser made up.
     pub(super) made_up: FxHashMap<SmolStr, InstId>,
-    /// How many names were tried for nested instructions of an opcode.
+    /// The number of names tried for nested instructions of an opcode.
     pub(super) tried: FxHashMap<Opcode, u64>,
     pub(super) root: Option<Span>,
     /// Whether there was an error in it.
@@ -57,8 +57,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// All computations up to the end; the last is the entry unless another
-    /// says so.
+    /// Reads all computations up to the end; the last is the entry unless another is marked.
     pub(super) fn computations(&mut self) {
         let mut entry = None;
         let mut last = None;
@@ -149,7 +148,7 @@ impl<'s> Parser<'s> {
     /// ```text
     /// parameters := "(" [name [":"] shape ("," name [":"] shape)*] ")"
     /// ```
-    /// Only the result counts: parameters are what the instructions say.
+    /// Only the result counts: the instructions define the parameters.
     fn program_shape_of_computation(&mut self) -> Parse<Option<(Shape, Span)>> {
         if !self.accept(b'(') {
             return Ok(None);
@@ -205,7 +204,7 @@ impl<'s> Parser<'s> {
         Ok(Body { broken })
     }
 
-    /// The instructions up to the `}`, which is read too.
+    /// Returns the instructions up to the `}`, which is read too.
     fn instructions(&mut self, scope: &mut Scope<'s>, open: usize) -> Parse<()> {
         loop {
             self.cursor.skip_space();
@@ -278,7 +277,7 @@ impl<'s> Parser<'s> {
         self.fail(error)
     }
 
-    /// A computation that stands where its name could: in an attribute.
+    /// Returns a computation that stands where its name could: in an attribute.
     pub(super) fn inline_computation(&mut self, scope: &Scope<'s>) -> Parse<CompId> {
         let start = self.cursor.pos();
         let id = self.module.add_computation_before("_", scope.id);
@@ -291,7 +290,7 @@ impl<'s> Parser<'s> {
 
     /// Gives inline computations names that are free: `_`, `_.1`, `_.2` ...
     pub(super) fn name_the_nameless(&mut self) {
-        // How many names were tried of each kind; there are few kinds.
+        // The number of names tried of each kind; there are few kinds.
         let mut tried: Vec<(&str, u64)> = Vec::new();
         for &(id, stem) in &self.nameless {
             let kind = tried.iter().position(|(other, _)| *other == stem).unwrap_or(tried.len());

@@ -59,7 +59,7 @@ fn conv_dims(text: &str) -> Option<ConvDims> {
         })
 }
 
-/// The position of each label; each must occur once.
+/// Returns the position of each label; each must occur once.
 fn labels(text: &str, first: u8, second: u8) -> Option<Labels> {
     let position = |label: u8| -> Option<i64> {
         let mut found = text.bytes().enumerate().filter(|&(_, b)| b == label);
@@ -69,8 +69,7 @@ fn labels(text: &str, first: u8, second: u8) -> Option<Labels> {
     if text.len() > ConvDims::MAX_RANK {
         return None;
     }
-    // `?` stands for a dim that nothing names. Ten digits and two letters are
-    // left at most.
+    // `?` represents a dim without a name. At most ten digits and two letters are left.
     let named = text.bytes().filter(|&label| label != b'?').count();
     let digits = named.checked_sub(2).filter(|&digits| digits <= 10)?;
     let digits = (b'0'..=b'9').take(digits);

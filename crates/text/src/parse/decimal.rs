@@ -1,9 +1,8 @@
 //! Decimal numbers to floats of 16 bits, rounded once.
 //!
-//! The standard library rounds a decimal to `f64` correctly. Rounding that
-//! again is right unless the `f64` lies exactly in the middle between two
-//! neighbours of the narrow format: only then may the decimal lie to either
-//! side of it, and the two are compared digit by digit.
+//! The standard library rounds a decimal to `f64` correctly. Rounding that again is right
+//! unless the `f64` lies exactly in the middle between two neighbours of the narrow format.
+//! Only then may the decimal lie on either side of it, and the two are compared digit by digit.
 
 use std::cmp::Ordering;
 
@@ -27,19 +26,19 @@ pub(super) const F64: Format =
     Format { element_type: ElementType::F64, exponent_bits: 11, mantissa_bits: 52 };
 
 impl Format {
-    /// The bits of an infinity (mantissa 0) or NaN.
+    /// Returns the bits of an infinity (mantissa 0) or NaN.
     pub(super) fn special(self, negative: bool, mantissa: u64) -> u64 {
         let exponent = (1 << self.exponent_bits) - 1;
         let sign = u64::from(negative) << self.exponent_bits;
         ((sign | exponent) << self.mantissa_bits) | mantissa
     }
 
-    /// The mantissa of the usual NaN.
+    /// Returns the mantissa of the usual NaN.
     pub(super) fn quiet(self) -> u64 {
         1 << (self.mantissa_bits - 1)
     }
 
-    /// Whether a NaN may have this mantissa.
+    /// Checks whether a NaN may have this mantissa.
     pub(super) fn is_payload(self, mantissa: u64) -> bool {
         mantissa > 0 && mantissa >> self.mantissa_bits == 0
     }
@@ -48,18 +47,18 @@ impl Format {
         (1 << (self.exponent_bits - 1)) - 1
     }
 
-    /// The greatest finite number, of formats up to 16 bits.
+    /// Returns the greatest finite number, of formats up to 16 bits.
     pub(super) fn largest(self) -> f64 {
         (2.0 - 2f64.powi(-self.mantissa_digits())) * 2f64.powi(self.bias())
     }
 
     fn mantissa_digits(self) -> i32 {
-        // In range: it is 52 at most.
+        // This is in range: it is at most 52.
         i32::try_from(self.mantissa_bits).unwrap_or_default()
     }
 
-    /// The bits of the number nearest to a decimal, ties to even, in a format
-    /// of 16 bits; `None` if it is not a number or out of range.
+    /// Returns the bits of the number nearest to a decimal, ties to even, in a format of 16
+    /// bits; `None` if it is not a number or out of range.
     pub(super) fn round(self, text: &str) -> Option<u16> {
         let value: f64 = text.parse().ok()?;
         if !value.is_finite() {
@@ -68,8 +67,8 @@ impl Format {
         let sign = u64::from(value.is_sign_negative()) << (self.exponent_bits + self.mantissa_bits);
         let magnitude = value.abs();
         let exponent = exponent_of(magnitude).max(1 - self.bias());
-        // In units of the last place: both steps are exact, for the unit is a
-        // power of two and the number far from the ends of f64's range.
+        // The number in units of the last place. Both steps are exact: the unit is a power of
+        // two, and the number is far from the ends of f64's range.
         let units = magnitude * 2f64.powi(self.mantissa_digits() - exponent);
         let whole = units.trunc();
         let up = match (units - whole).partial_cmp(&0.5)? {
@@ -81,7 +80,7 @@ impl Format {
                 Ordering::Equal => whole % 2.0 == 1.0,
             },
         };
-        // At most 2^(mantissa_bits + 1): a carry moves on into the exponent.
+        // At most 2^(mantissa_bits + 1): a carry continues into the exponent.
         let units = whole as u64 + u64::from(up);
         let above_least = u64::try_from(exponent - (1 - self.bias())).ok()?;
         let bits = (above_least << self.mantissa_bits) + units;
@@ -92,14 +91,14 @@ impl Format {
     }
 }
 
-/// The exponent of a positive `f64`: `2^exponent <= value < 2^(exponent + 1)`;
-/// of zero and subnormal numbers, something less than any narrow format has.
+/// Returns the exponent of a positive `f64`: `2^exponent <= value < 2^(exponent + 1)`; of zero
+/// and subnormal numbers, something less than any narrow format has.
 fn exponent_of(value: f64) -> i32 {
-    // In range: these are 11 bits.
+    // This is in range: it has 11 bits.
     i32::try_from(value.to_bits() >> 52 & 0x7FF).unwrap_or_default() - 1023
 }
 
-/// How the magnitude of a decimal compares with a positive number of few bits.
+/// Compares the magnitude of a decimal with a positive number of few bits.
 pub(super) fn compare(text: &str, value: f64) -> Ordering {
     // The middle between two 16-bit floats has under 150 digits.
     let exact = format!("{value:.200e}");
@@ -107,8 +106,8 @@ pub(super) fn compare(text: &str, value: f64) -> Ordering {
     a.1.cmp(&b.1).then_with(|| a.0.cmp(&b.0))
 }
 
-/// The digits of a decimal without zeros at either end, and the power of ten
-/// of the first.
+/// Returns the digits of a decimal without zeros at either end, and the power of ten of the
+/// first.
 fn digits(text: &str) -> (Vec<u8>, i64) {
     let text = text.trim_start_matches(['-', '+']);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -132,7 +131,7 @@ mod tests {
     use super::{BF16, F16, Format};
     use half::{bf16, f16};
 
-    /// All finite numbers of a format, by their bits.
+    /// Returns all finite numbers of a format, by their bits.
     fn finite(format: Format) -> impl Iterator<Item = (u16, f64)> {
         let value = move |bits: u16| match format.exponent_bits {
             5 => f16::from_bits(bits).to_f64(),
@@ -168,7 +167,7 @@ mod tests {
         }
     }
 
-    /// A decimal with a fraction, made less by one in a digit after its last.
+    /// Returns a decimal with a fraction, made less by one in a digit after its last.
     fn less(decimal: &str) -> String {
         let mut digits = format!("{decimal}0").into_bytes();
         for digit in digits.iter_mut().rev().filter(|b| **b != b'.') {

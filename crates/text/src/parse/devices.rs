@@ -141,7 +141,7 @@ fn in_one_row(sizes: Vec<i64>) -> IotaDevices {
         sizes.iter().try_fold(1i64, |count, &size| count.checked_mul(size).filter(|_| size > 0));
     let reshape_dims = match count {
         Some(count) if !sizes.is_empty() => vec![count],
-        // The verifier says what is wrong with these.
+        // The verifier reports the errors of these.
         Some(_) | None => sizes,
     };
     let transpose_perm = (0i64..).take(reshape_dims.len()).collect();

@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::span::{LineColumn, LineIndex, Span};
 
-/// How many errors are reported before the parser gives up.
+/// The number of reported errors after which the parser gives up.
 pub const MAX_ERRORS: usize = 100;
 
-/// One place where text is not HLO.
+/// A place where text is not HLO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The bytes of the source that are wrong.
@@ -20,7 +20,7 @@ pub struct SyntaxError {
     pub expected: Option<String>,
     /// A hint for a fix.
     pub help: Option<String>,
-    /// The first of two things of which there may be one.
+    /// The first occurrence of a part that may occur once.
     pub(crate) first: Option<Span>,
 }
 
@@ -86,12 +86,12 @@ impl SyntaxErrors {
         Self { errors, gave_up }
     }
 
-    /// The errors, in the order of the text.
+    /// Returns the errors, in the order of the text.
     pub fn errors(&self) -> &[SyntaxError] {
         &self.errors
     }
 
-    /// Whether there were so many errors that the rest was not looked at.
+    /// Checks whether the parser stopped because there were too many errors.
     pub fn gave_up(&self) -> bool {
         self.gave_up
     }

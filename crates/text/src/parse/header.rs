@@ -9,10 +9,10 @@ use super::verbatim::Extent;
 use super::{Parse, Parser, SyntaxError};
 use crate::span::Span;
 
-/// How many attributes an instruction or a header may have.
+/// The most attributes of an instruction or a header.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
 
-/// A field of a row of a table: its name and where it goes.
+/// A field of a row of a table: its name and its destination.
 type Field<Row> = (&'static str, fn(&mut Row) -> &mut i64);
 
 const LOCATION_FIELDS: [Field<FileLocation>; 6] = [
@@ -151,8 +151,8 @@ impl<'s> Parser<'s> {
         if self.keyword(keyword) { Ok(()) } else { self.unexpected(&format!("`{keyword}`")) }
     }
 
-    /// Whether another numbered row follows. Rows count from 1 whatever their
-    /// numbers say, as in XLA.
+    /// Reads the number of a row. Returns whether another numbered row follows. As in XLA, rows
+    /// count from 1, regardless of their numbers.
     fn row_number(&mut self) -> Parse<bool> {
         self.cursor.skip_space();
         let follows = self.cursor.peek().is_ascii_digit();

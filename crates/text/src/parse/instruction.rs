@@ -16,7 +16,7 @@ use super::{Failed, MAX_DEPTH, Parse, Parser, SyntaxError};
 use crate::print::name::may_name_instruction;
 use crate::span::Span;
 
-/// Operands as they are collected.
+/// The operands collected so far.
 pub(super) type Operands = SmallVec<[InstId; 8]>;
 
 /// The part of an instruction before the parentheses.
@@ -24,7 +24,7 @@ pub(super) type Operands = SmallVec<[InstId; 8]>;
 pub(super) struct Head {
     pub(super) shape: Option<ShapeId>,
     pub(super) opcode: Opcode,
-    /// The opcode that this `async-start` wraps, where it is not a computation.
+    /// The opcode that this `async-start` wraps, if it is not a computation.
     pub(super) wrapped: Option<Opcode>,
     /// The position of the opcode.
     pub(super) span: Span,
@@ -136,7 +136,7 @@ impl<'s> Parser<'s> {
 
     /// `arguments := "(" integer ")" | "(" literal ")" | operands`
     ///
-    /// What stands between the parentheses; the op itself, if its value does.
+    /// Reads the text between the parentheses. Returns the op if that text is the op's value.
     pub(super) fn arguments(
         &mut self,
         scope: &mut Scope<'s>,
@@ -163,7 +163,7 @@ impl<'s> Parser<'s> {
         self.opcode(word, start, shape)
     }
 
-    /// The head whose opcode was just read.
+    /// Returns the head whose opcode was just read.
     pub(super) fn opcode(
         &mut self,
         word: &str,
@@ -246,8 +246,8 @@ impl<'s> Parser<'s> {
         self.fail(reported)
     }
 
-    /// Puts an instruction at the end of its computation; its shape is
-    /// inferred where it was not written.
+    /// Puts an instruction at the end of its computation; its shape is inferred if it was not
+    /// written.
     pub(super) fn insert(
         &mut self,
         scope: &Scope<'s>,
@@ -267,9 +267,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The shape that an op yields. A tuple of a tuple of a tuple, each twice,
-    /// is twice as large with every line, so what is looked through and what
-    /// comes out of it must stay in proportion to the text.
+    /// Returns the shape that an op yields. A tuple of tuples of tuples can double in size with
+    /// every line, so the visited and the resulting shapes must stay in proportion to the text.
     fn infer(&mut self, head: &Head, op: &Op, operands: &[InstId]) -> Parse<ShapeId> {
         if !matches!(op, Op::GetTupleElement(_)) {
             self.pay_for_shapes_of(head, operands)?;
@@ -295,10 +294,10 @@ impl<'s> Parser<'s> {
         Ok(self.module.intern_shape(shape))
     }
 
-    /// What looks through the shapes of operands, or repeats them, takes of what
-    /// the text allows.
+    /// Takes the sizes of the operands' shapes from the inference budget, which limits how much
+    /// work a text can cause.
     pub(super) fn pay_for_shapes_of(&mut self, head: &Head, operands: &[InstId]) -> Parse<()> {
-        // One by one, to look at no more of them than can be paid for.
+        // Shapes are visited one by one, so that none is visited beyond the budget.
         for &id in operands {
             let parts = Size::of(self.module.shape(id)).parts;
             self.pay_for_inference(head, parts)?;
@@ -325,10 +324,10 @@ impl<'s> Parser<'s> {
 /// The cost of walking over a shape.
 #[derive(Clone, Copy, Default)]
 struct Size {
-    /// How many arrays and tuples it is made of; one of many dims or with much
-    /// to say of its layout counts as more.
+    /// The number of arrays and tuples in it; a shape with many dims or a long layout counts as
+    /// more.
     parts: usize,
-    /// How deep tuples and buffers nest.
+    /// The nesting depth of tuples and buffers.
     depth: usize,
 }
 

@@ -9,7 +9,7 @@ use super::{Parse, Parser, SyntaxError};
 use crate::span::Span;
 
 impl Parser<'_> {
-    /// The value of a constant of a shape.
+    /// Returns the value of a constant of a shape.
     pub(super) fn literal_of(&mut self, shape: ShapeId) -> Parse<Literal> {
         let (element_type, dims) = match self.module.shape_of(shape) {
             Shape::Array(array) => (array.element_type, Dims::from(array.dims())),
@@ -126,8 +126,8 @@ impl Parser<'_> {
         })
     }
 
-    /// The elements of nested braces. Their number is that of the elements
-    /// that stand in the text; what `dims` say is only compared with it.
+    /// Returns the elements of nested braces. Their number is the number of elements in the
+    /// text; `dims` is only compared with it.
     fn elements<T: Clone + Default + PartialEq>(
         &mut self,
         dims: &[i64],
@@ -142,7 +142,7 @@ impl Parser<'_> {
         if self.cursor.peek() != b'{' {
             return self.without_braces(dims, element);
         }
-        // How many items each open brace has so far.
+        // The number of items in each open brace so far.
         let mut counts: SmallVec<[i64; 6]> = SmallVec::new();
         self.expect(b'{', "`{` and the elements")?;
         counts.push(0);
@@ -178,9 +178,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The value of an array written as that of a scalar. XLA takes it for the
-    /// first element and sets the others to zero: only of zero can both be
-    /// meant.
+    /// Returns the value of an array written as a scalar. XLA takes it for the first element
+    /// and sets the others to zero, so both readings agree only on zero.
     #[cold]
     fn without_braces<T: Clone + Default + PartialEq>(
         &mut self,
@@ -208,8 +207,8 @@ impl Parser<'_> {
         failed
     }
 
-    /// How many elements these dims have, if the text is long enough to make so
-    /// many of a single one.
+    /// Returns the number of elements of these dims, if the text is long enough for an array of
+    /// this size made from a single element.
     fn affordable(&self, dims: &[i64]) -> Option<usize> {
         let count = usize::try_from(checked_product(dims)?).ok()?;
         (count <= self.inference_budget).then_some(count)

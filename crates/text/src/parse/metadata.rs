@@ -10,14 +10,14 @@ use crate::span::Span;
 
 /// The value of a `metadata` attribute.
 pub(super) enum Metadata<'s> {
-    /// Word for word that of another instruction.
+    /// Word for word the metadata of another instruction.
     SameAs(InstId),
     /// Not met before, with its text.
     New { metadata: OpMetadata, text: &'s str },
 }
 
-/// The texts of metadata met last, each with an instruction that has it.
-/// Instructions that come from one line of a program mostly stand together.
+/// The texts of the most recent metadata, each with an instruction that has it. Instructions
+/// from one line of a program are mostly adjacent.
 #[derive(Default)]
 pub(super) struct Recent<'s> {
     texts: [Option<(&'s str, InstId)>; 8],
@@ -25,8 +25,8 @@ pub(super) struct Recent<'s> {
 }
 
 impl<'s> Recent<'s> {
-    /// The one that the rest of the source begins with: its text ends with the
-    /// brace that closes it, so nothing can follow that belongs to it.
+    /// Returns the metadata with which the rest of the source begins. Its text ends with the
+    /// closing brace, so it is complete.
     fn find(&self, rest: &str) -> Option<(usize, InstId)> {
         let mut met = self.texts.iter().flatten();
         met.find(|(text, _)| begins_with(rest.as_bytes(), text.as_bytes()))
@@ -48,7 +48,7 @@ fn begins_with(rest: &[u8], text: &[u8]) -> bool {
     rest.get(..text.len()).is_some_and(|here| same_end(here) && here == text)
 }
 
-/// A field that has a place of its own.
+/// A field with a place of its own.
 #[derive(Clone, Copy)]
 enum Field {
     OpType,
@@ -81,7 +81,7 @@ impl<'s> Parser<'s> {
         Ok(Metadata::New { metadata, text: self.cursor.since(start) })
     }
 
-    /// `metadata`, whatever stood before.
+    /// Reads `metadata`, regardless of the text before it.
     pub(super) fn metadata_fields(&mut self) -> Parse<OpMetadata> {
         self.expect(b'{', "`{`, as in `{op_name=\"add\"}`")?;
         let mut metadata = OpMetadata::default();
@@ -110,8 +110,8 @@ impl<'s> Parser<'s> {
         Ok(metadata)
     }
 
-    /// The name of a field and its `=`, if the field is one of those that have
-    /// a place of their own. Metadata is half of a dump: this is worth it.
+    /// Reads the name of a field and its `=`, if the field has a place of its own. Metadata is
+    /// half of a dump, so this special case pays.
     #[inline]
     fn known_field(&mut self) -> Option<(&'static str, Field)> {
         for (name, text, field) in KNOWN {
@@ -152,7 +152,7 @@ impl<'s> Parser<'s> {
         self.string("a string in quotes")
     }
 
-    /// A field that few instructions have.
+    /// Returns a field that few instructions have.
     fn other_field(&mut self, name: &str, span: Span, metadata: &mut OpMetadata) -> Parse<()> {
         let rare = metadata.rare.get_or_insert_default();
         let is_set = match name {

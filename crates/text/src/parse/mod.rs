@@ -1,9 +1,9 @@
 //! HLO text to a module.
 //!
-//! A recursive descent without tokens: each function reads one production of
-//! the grammar, which stands above it, straight from the [`Cursor`]. An error
-//! is put on a list and ends the instruction it is in; parsing goes on with the
-//! next one, so that one run finds all that is wrong.
+//! The parser is a recursive descent without tokens: each function reads one production of the
+//! grammar, which stands above it, straight from the [`Cursor`]. An error is added to a list
+//! and ends its instruction; parsing continues with the next one, so that one run finds all
+//! errors.
 
 mod attribute;
 mod comparison;
@@ -43,7 +43,7 @@ use names::Names;
 
 pub use error::{MAX_ERRORS, SyntaxError, SyntaxErrors};
 
-/// How deep brackets of one kind or another may nest.
+/// The limit for the nesting of brackets of all kinds.
 pub const MAX_DEPTH: usize = 200;
 
 /// A module and where its parts stand in the text.
@@ -66,8 +66,8 @@ pub fn parse(source: &str) -> Result<Parsed, SyntaxErrors> {
 /// Parses bytes that should be HLO text.
 ///
 /// # Errors
-/// As [`parse`]; invalid UTF-8 is one error at the byte where it begins. To
-/// render that one, pass `String::from_utf8_lossy(bytes)` as the source.
+/// Like [`parse`]; invalid UTF-8 is one error at the byte where it begins. To render that
+/// error, pass `String::from_utf8_lossy(bytes)` as the source.
 pub fn parse_bytes(bytes: &[u8]) -> Result<Parsed, SyntaxErrors> {
     match std::str::from_utf8(bytes) {
         Ok(source) => parse(source),
@@ -86,7 +86,7 @@ pub enum Invalid {
     Syntax(SyntaxErrors),
     /// It is HLO that breaks the verifier's rules.
     Rejected {
-        /// The module with what is wrong.
+        /// The module with its errors.
         rejected: Box<Rejected>,
         /// The positions of its parts in the text.
         spans: Box<SourceMap>,
@@ -107,7 +107,8 @@ impl std::error::Error for Invalid {}
 /// Parses HLO text and verifies the module.
 ///
 /// # Errors
-/// All that is wrong with the text, or else all that the verifier finds.
+/// Reads and verifies a module. Returns all errors of the text, or else all errors that the
+/// verifier finds.
 pub fn parse_and_verify(source: &str) -> Result<Verified, Invalid> {
     let Parsed { module, spans } = parse(source).map_err(Invalid::Syntax)?;
     verify(module).map_err(|rejected| Invalid::Rejected { rejected, spans: Box::new(spans) })
@@ -136,8 +137,8 @@ struct Parser<'s> {
     gave_up: bool,
     depth: usize,
     computations: Names<'s, CompId>,
-    /// Computations that the text does not name, with names for them to which
-    /// numbers are added where others have them.
+    /// Computations without a name in the text, with default names, which get a number if they
+    /// are taken.
     nameless: Vec<(CompId, &'static str)>,
     /// Attributes of the header that were met.
     header_names: Vec<&'s str>,
@@ -148,9 +149,9 @@ struct Parser<'s> {
     spare_names: Vec<Names<'s, InstId>>,
     /// Whether some brace of an inline computation is known to be open.
     unbalanced: bool,
-    /// How many more parts inferred shapes may have, see `infer`.
+    /// The number of parts that inferred shapes may still have, see `infer`.
     inference_budget: usize,
-    /// How many recovery tables the text stands in.
+    /// The number of recovery tables around the text.
     recovery_depth: usize,
 }
 
@@ -226,7 +227,7 @@ impl<'s> Parser<'s> {
         Err(Failed)
     }
 
-    /// Reports what stands here instead of what is expected.
+    /// Reports the text here instead of the expected one.
     #[cold]
     fn unexpected<T>(&mut self, expected: &str) -> Parse<T> {
         self.cursor.skip_space();
@@ -249,7 +250,7 @@ impl<'s> Parser<'s> {
         self.fail(SyntaxError::new(span, format!("unexpected `{found}`")).expected(expected))
     }
 
-    /// The extent of the word, number or character here.
+    /// Returns the extent of the word, number or character here.
     fn found(&self) -> Span {
         const LONGEST: usize = 60;
         let start = self.cursor.pos();
@@ -265,7 +266,7 @@ impl<'s> Parser<'s> {
         Span::new(start, if end - start > LONGEST { start + LONGEST } else { end })
     }
 
-    /// The bytes from a position to here.
+    /// Returns the bytes from a position to here.
     fn span_since(&self, start: usize) -> Span {
         Span::new(start, self.cursor.pos())
     }
@@ -291,8 +292,8 @@ impl<'s> Parser<'s> {
         result
     }
 
-    /// Reports brackets that nest too deep, and stops: what follows would be
-    /// the same error once for each bracket.
+    /// Reports brackets that nest too deep, and stops: otherwise the same error would follow
+    /// once for each bracket.
     #[cold]
     fn too_deep<T>(&mut self) -> Parse<T> {
         self.stopped = true;
@@ -330,13 +331,13 @@ impl<'s> Parser<'s> {
                 self.cursor.set_pos(start);
                 self.unexpected(what)
             }
-            // So many digits fit 64 bits: nothing wrapped.
+            // A number of up to 18 digits fits 64 bits, so nothing wrapped.
             1..=18 => Ok(if negative { -value } else { value }),
             _ => self.long_integer(start),
         }
     }
 
-    /// The integer of many digits from a position to here.
+    /// Returns the integer of many digits from a position to here.
     #[cold]
     fn long_integer(&mut self, start: usize) -> Parse<i64> {
         match self.cursor.since(start).parse() {

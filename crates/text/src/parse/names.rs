@@ -1,9 +1,9 @@
 //! The table of names and their ids.
 //!
-//! A hash table for one purpose: names are never removed, are mostly used soon
-//! after they were defined, and can be millions. It keeps the hash of each
-//! name in the table, so that growing touches neither names nor text, and the
-//! names in the order of their definition, so that nothing depends on hashes.
+//! A hash table for one purpose: names are never removed, are mostly used soon after their
+//! definition, and can be millions. It keeps the hash of each name in the table, so that
+//! growing touches neither names nor text. It keeps the names in the order of their definition,
+//! so that nothing depends on hashes.
 
 use std::hash::Hasher as _;
 
@@ -12,8 +12,8 @@ use rustc_hash::FxHasher;
 /// The least number of slots; a power of two, as all numbers of slots are.
 const LEAST: usize = 16;
 
-/// Names with what they stand for: `None` where the definition had an error,
-/// so that its uses are not reported as well.
+/// Names with their meaning: `None` if the definition had an error, so that its uses are not
+/// reported as well.
 #[derive(Debug)]
 pub(super) struct Names<'s, Id> {
     entries: Vec<(&'s str, Option<Id>)>,
@@ -35,7 +35,7 @@ enum Place {
 }
 
 impl<'s, Id: Copy> Names<'s, Id> {
-    /// The id of a name.
+    /// Returns the id of a name.
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<Option<Id>> {
         match self.find(name, hash(name)) {
@@ -44,12 +44,12 @@ impl<'s, Id: Copy> Names<'s, Id> {
         }
     }
 
-    /// Whether there is such a name.
+    /// Checks whether the name is defined.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Sets what a name stands for and returns what it stood for.
+    /// Sets the meaning of a name and returns the former one.
     #[inline]
     pub(super) fn insert(&mut self, name: &'s str, id: Option<Id>) -> Option<Option<Id>> {
         if self.slots.len() <= 2 * self.entries.len() {
@@ -68,12 +68,12 @@ impl<'s, Id: Copy> Names<'s, Id> {
         }
     }
 
-    /// The number of names.
+    /// Returns the number of names.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The names, in the order of their definition.
+    /// Returns the names, in the order of their definition.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'s str> {
         self.entries.iter().map(|&(name, _)| name)
     }
@@ -124,7 +124,7 @@ impl<'s, Id: Copy> Names<'s, Id> {
     }
 }
 
-/// Ids count instructions, of which there are fewer than 2^32.
+/// Ids count instructions; there are fewer than 2^32.
 fn pack(hash: u32, number: usize) -> u64 {
     u64::from(hash) << 32 | number as u64
 }

@@ -9,7 +9,7 @@ use super::{Parse, Parser, SyntaxError, small};
 const A_NUMBER: &str = "a number, as `1.5`, `-inf` or `nan`";
 
 impl<'s> Parser<'s> {
-    /// The text of a number and where it begins.
+    /// Returns the text of a number and its position.
     fn number_text(&mut self) -> (&'s str, usize) {
         self.cursor.skip_space();
         let start = self.cursor.pos();
@@ -29,7 +29,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// An integer within the range of its type.
+    /// Returns an integer within the range of its type.
     pub(super) fn whole<T: TryFrom<i128>>(&mut self, element_type: ElementType) -> Parse<T> {
         let (text, start) = self.number_text();
         let bits = element_type.bits().min(64);
@@ -85,7 +85,7 @@ impl<'s> Parser<'s> {
         match text.parse::<f32>() {
             Ok(value) if value.is_finite() => Ok(value),
             parsed => match self.special(start, F32)? {
-                // In range: these are 32 bits.
+                // This is in range: it has 32 bits.
                 Some(bits) => Ok(f32::from_bits(u32::try_from(bits).unwrap_or_default())),
                 None if parsed.is_ok() && has_digit(text) => {
                     self.out_of_range(start, ElementType::F32, &"-3.4e38", &"3.4e38")
@@ -109,7 +109,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The bits of a float of 16 bits, rounded once.
+    /// Returns the bits of a float of 16 bits, rounded once.
     pub(super) fn narrow(&mut self, format: Format) -> Parse<u16> {
         let (text, start) = self.number_text();
         if let Some(bits) = format.round(text) {
@@ -117,7 +117,7 @@ impl<'s> Parser<'s> {
         }
         let is_number = text.parse::<f64>().is_ok() && has_digit(text);
         match self.special(start, format)? {
-            // In range: these are 16 bits.
+            // This is in range: it has 16 bits.
             Some(bits) => Ok(u16::try_from(bits).unwrap_or_default()),
             None if is_number => {
                 let largest = match format.largest() {
@@ -130,7 +130,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The bits of a float of 8 bits and fewer.
+    /// Returns the bits of a float of 8 bits and fewer.
     pub(super) fn small(&mut self, element_type: ElementType) -> Parse<u8> {
         let (text, start) = self.number_text();
         if let Some(bits) = small::round(element_type, text) {
@@ -216,8 +216,8 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The standard library also parses texts without a digit, such as `infinity`, which are not
-/// numbers of HLO.
+/// Checks for a digit. The standard library also parses texts without one, such as `infinity`,
+/// which are not numbers of HLO.
 fn has_digit(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit())
 }

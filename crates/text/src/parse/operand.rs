@@ -72,7 +72,7 @@ impl<'s> Parser<'s> {
         Ok(id)
     }
 
-    /// The instruction with a name, in this computation.
+    /// Returns the instruction with a name, in this computation.
     pub(super) fn instruction_named(
         &mut self,
         scope: &Scope<'s>,
@@ -81,7 +81,7 @@ impl<'s> Parser<'s> {
     ) -> Parse<InstId> {
         match scope.names.get(name) {
             Some(Some(id)) => Ok(id),
-            // Its definition is wrong, and that was said there.
+            // The error in its definition was reported there.
             Some(None) => Err(Failed),
             None => match scope.made_up.get(name) {
                 Some(&id) => Ok(id),
@@ -108,7 +108,7 @@ impl<'s> Parser<'s> {
         self.fail(error)
     }
 
-    /// The position of a later definition of a name, within a limited distance.
+    /// Returns the position of a later definition of a name, within a limited distance.
     fn definition_after(&self, name: &str) -> Option<usize> {
         const FURTHEST: usize = 1 << 20;
         let start = self.cursor.pos();

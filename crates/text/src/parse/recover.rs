@@ -1,7 +1,7 @@
 //! Finds the position at which parsing continues after an error.
 //!
-//! These look at the text alone, line by line where that helps, and only ever
-//! move forward, so that all errors of a text together cost one more pass.
+//! These functions look at the text alone, line by line if that helps, and only move forward,
+//! so that all errors of a text together cost one more pass.
 
 use super::Parser;
 use crate::lexer::{Cursor, END, is_space, starts_name};
@@ -46,7 +46,7 @@ impl Parser<'_> {
                     }
                 }
                 byte if is_space(byte) => self.cursor.skip_space(),
-                // Numbers and what is glued to them: `1x`, `3.5e7`.
+                // Numbers and the letters that follow them directly: `1x`, `3.5e7`.
                 _ => {
                     if self.cursor.number().is_empty() {
                         self.cursor.bump_char();
@@ -56,10 +56,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether only whitespace stands before the cursor on its line.
+    /// Checks whether only whitespace stands before the cursor on its line.
     fn at_line_start(&self) -> bool {
         let mut at = self.cursor.pos();
-        // A few steps at most: what is further left is not looked at.
+        // At most 64 steps to the left.
         for _ in 0..64 {
             match at.checked_sub(1).map(|before| self.cursor.byte(before)) {
                 None | Some(b'\n') => return true,
@@ -70,7 +70,7 @@ impl Parser<'_> {
         false
     }
 
-    /// Whether the `}` here ends a computation, rather than an attribute.
+    /// Checks whether the `}` here ends a computation, rather than an attribute.
     fn closes_computation(&self, fresh_line: bool) -> bool {
         let mut ahead = self.cursor;
         ahead.bump();
@@ -117,8 +117,8 @@ impl Parser<'_> {
         self.cursor.set_pos(ahead.pos());
     }
 
-    /// Moves over a string that ends on its line, or else over its quote and
-    /// returns where the line ends.
+    /// Moves over a string that ends on its line. Otherwise moves over its quote and returns
+    /// the end of the line.
     fn skip_string(&mut self) -> usize {
         let start = self.cursor.pos();
         let quote = self.cursor.peek();
@@ -183,7 +183,7 @@ impl Parser<'_> {
         self.cursor.bump();
     }
 
-    /// Whether the line here looks like the first of a computation.
+    /// Checks whether the line here looks like the first of a computation.
     fn computation_on_line(&self) -> bool {
         let line = self.rest_of_line().trim();
         line.ends_with('{')

@@ -1,5 +1,5 @@
-//! How lost arrays of the original program are had from others: a table with
-//! the texts of whole modules in it.
+//! Reads how lost arrays of the original program are recovered from others: a table that
+//! contains the texts of whole modules.
 
 use tilewright_ir::metadata::{MAX_RECOVERY_DEPTH, OriginalArray, Recovery, RecoveryTable};
 use tilewright_ir::{Dims, Module, Residue, escape};
@@ -56,8 +56,8 @@ impl Parser<'_> {
         self.rest_of_array()
     }
 
-    /// Moves from an error in the table that begins at `start` to its end, if it
-    /// has one: the modules in it are not those of this text.
+    /// Moves from an error in the table that begins at `start` to its end, if it has one: the
+    /// modules in the table are not part of this text's module.
     fn skip_table(&mut self, start: usize) {
         let mut ahead = self.cursor;
         ahead.set_pos(start);
@@ -94,7 +94,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports what is wrong with the text in a string, where it stands here.
+    /// Reports the errors of the text in a string, at their position here.
     #[cold]
     fn fail_within<T>(&mut self, quoted: &Quoted<'_>, errors: &SyntaxErrors) -> Parse<T> {
         let places = escape::places(quoted.raw);

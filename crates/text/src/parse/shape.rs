@@ -8,13 +8,12 @@ use super::suggest::nearest;
 use super::{Parse, Parser, SyntaxError};
 use crate::lexer::END;
 
-/// How many dims an array may have. XLA knows no limit, but nothing real comes
-/// near this one.
+/// The most dims of an array. XLA has no limit, but real arrays have far fewer.
 const MAX_RANK: usize = 256;
 
 impl Parser<'_> {
-    /// The shape that stands here after whitespace, if one does, interned.
-    /// Shapes repeat so much that most are recognised by their text.
+    /// Returns the interned shape that stands here after whitespace, if there is one. Shapes
+    /// repeat so often that most are recognised by their text.
     #[inline]
     pub(super) fn optional_shape(&mut self) -> Parse<Option<ShapeId>> {
         let start = self.cursor.pos();
@@ -30,7 +29,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A shape that was not met yet, or is written in an unusual way.
+    /// Returns a shape that was not met yet, or is written in an unusual way.
     fn new_shape(&mut self, end: Option<usize>) -> Parse<ShapeId> {
         let start = self.cursor.pos();
         let shape = self.shape()?;
@@ -41,7 +40,7 @@ impl Parser<'_> {
         Ok(id)
     }
 
-    /// Whether what stands here can only be a shape.
+    /// Checks whether the text here can only be a shape.
     fn at_shape(&self) -> bool {
         let mut ahead = self.cursor;
         if ahead.peek() == b'(' {
@@ -59,7 +58,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The end of the shape at the current position if it has the usual form; it is not checked.
+    /// Returns the end of the shape at the current position if it has the usual form; it is not
+    /// checked.
     fn shape_extent(&self) -> Option<usize> {
         let mut ahead = self.cursor;
         if ahead.peek() == b'(' {
@@ -209,10 +209,10 @@ impl Parser<'_> {
         Ok((size, is_dynamic))
     }
 
-    /// Whether a `{` is here that opens a layout: an integer or `:` follows.
+    /// Checks whether a `{` is here that opens a layout: an integer or `:` follows.
     fn at_layout(&mut self) -> bool {
         let mut ahead = self.cursor;
-        // `f32[]{}`, written together, says as little as `f32[]`.
+        // `f32[]{}`, written together, means the same as `f32[]`.
         let adjacent = ahead.peek() == b'{';
         ahead.skip_space();
         if !ahead.eat(b'{') {

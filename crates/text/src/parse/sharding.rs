@@ -185,7 +185,7 @@ impl Parser<'_> {
         let whole: Vec<AxisRef> = (0..mesh.axes.len()).map(AxisRef::whole).collect();
         let mut sharding = empty(mesh);
         self.cursor.skip_space();
-        // There may be no comma between the mesh and what is cut along it.
+        // The comma between the mesh and the axes may be missing.
         if self.cursor.peek() == b'[' {
             sharding.dims = self.bracketed("`[`", |p| p.dim_sharding(&sharding.mesh))?;
         }

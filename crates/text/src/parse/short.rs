@@ -34,8 +34,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Whether a computation stands here rather than an instruction: `ENTRY`,
-    /// or a name with `{` after it, or one with `%` and `(`.
+    /// Checks whether a computation stands here rather than an instruction: `ENTRY`, or a name
+    /// with `{` after it, or one with `%` and `(`.
     fn at_computation(&self) -> bool {
         let mut ahead = self.cursor;
         if ahead.peek_word() == Some("ENTRY") {
@@ -82,8 +82,8 @@ impl<'s> Parser<'s> {
         ahead.peek() == b'='
     }
 
-    /// An argument of a single instruction: the parameter of this name, made
-    /// if it is new.
+    /// Returns an argument of a single instruction: the parameter of this name, made if it is
+    /// new.
     pub(super) fn argument(
         &mut self,
         scope: &mut Scope<'s>,

@@ -1,6 +1,6 @@
 //! Decimal numbers to floats of 4 to 8 bits.
 //!
-//! There are so few of them that the nearest is searched for among all.
+//! There are so few numbers that the nearest one is searched among all.
 
 use std::cmp::Ordering;
 
@@ -12,8 +12,8 @@ use tilewright_ir::small_float::{Format, Value};
 /// The greatest number of magnitudes: `f8e8m0fnu` has no sign.
 const MAGNITUDES: u16 = 256;
 
-/// The bits of the number nearest to a decimal, ties to even; `None` if it is
-/// not a number or out of range.
+/// Returns the bits of the number nearest to a decimal, ties to even; `None` if it is not a
+/// number or out of range.
 pub(super) fn round(element_type: ElementType, text: &str) -> Option<u8> {
     let format = Format::of(element_type)?;
     let value: f64 = text.parse().ok()?;
@@ -29,8 +29,8 @@ pub(super) fn round(element_type: ElementType, text: &str) -> Option<u8> {
     u8::try_from(if is_number { signed } else { bits }).ok()
 }
 
-/// The bits of an infinity or NaN by its sign and, for NaNs, its mantissa,
-/// `None` for the usual one; `None` if the type does not have it.
+/// Returns the bits of an infinity or NaN by its sign and, for NaNs, its mantissa, `None` for
+/// the usual one; `None` if the type does not have it.
 pub(super) fn special(
     element_type: ElementType,
     negative: bool,
@@ -51,7 +51,7 @@ pub(super) fn special(
     patterns.into_iter().find(is_wanted).and_then(|bits| u8::try_from(bits).ok())
 }
 
-/// The greatest finite number of a type.
+/// Returns the greatest finite number of a type.
 pub(super) fn largest(element_type: ElementType) -> f64 {
     let magnitudes = 0..MAGNITUDES;
     let real = |bits| Format::of(element_type).and_then(|format| finite(format, bits));
@@ -72,8 +72,8 @@ fn finite(format: Format, bits: u16) -> Option<f64> {
     }
 }
 
-/// The pattern below `count` whose value is nearest. Values grow with the
-/// patterns up to the first that is no finite number.
+/// Returns the pattern below `count` whose value is nearest. Values grow with the patterns up
+/// to the first that is no finite number.
 fn nearest(format: Format, count: u16, magnitude: f64, text: &str) -> Option<u16> {
     // `low` is at most the magnitude, `high` is more or no number.
     let (mut low, mut high) = (0, count);
@@ -86,7 +86,7 @@ fn nearest(format: Format, count: u16, magnitude: f64, text: &str) -> Option<u16
     }
     let below = finite(format, low)?;
     let next = if high < count { finite(format, high) } else { None };
-    // Past the greatest number its distance to the one before goes on.
+    // Past the greatest number, the distance to its predecessor repeats.
     let above = next.or_else(|| Some(2.0 * below - finite(format, low.checked_sub(1)?)?))?;
     let middle = f64::midpoint(below, above);
     let up = match magnitude.partial_cmp(&middle)? {
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(special(F8E5M2, true, Some(Some(1))), Some(0xfd));
         assert_eq!(special(F8E4M3FN, true, Some(None)), Some(0xff));
         assert_eq!(special(F8E4M3FN, false, None), None);
-        // As XLA prints the only NaN of these types, or reads it.
+        // XLA prints or reads these bits for the only NaN of these types.
         for (element_type, nan) in [(F8E4M3FNUZ, 0x80), (F8E8M0FNU, 0xff)] {
             assert_eq!(special(element_type, true, Some(None)), Some(nan));
             assert_eq!(special(element_type, false, Some(None)), Some(nan));

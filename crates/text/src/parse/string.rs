@@ -44,7 +44,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Reports a quote here that nothing ends.
+    /// Reports a quote here without an end.
     pub(super) fn open_string<T>(&mut self) -> Parse<T> {
         let start = self.cursor.pos();
         self.cursor.bump();
@@ -53,7 +53,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The text of a string with C escapes.
+/// Returns the text of a string with C escapes.
 pub(super) fn unescape(raw: &str) -> Option<String> {
     String::from_utf8(escape::unescape(raw)?).ok()
 }

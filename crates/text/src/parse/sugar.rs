@@ -1,4 +1,4 @@
-//! `custom-call-start` and the like: any opcode made asynchronous.
+//! Reads `custom-call-start` and similar opcodes: any opcode made asynchronous.
 //!
 //! ```text
 //! s = ((f32[2]), f32[8], s32[]) custom-call-start(x), custom_call_target="t"
@@ -18,7 +18,7 @@ use super::computation::Scope;
 use super::instruction::{Head, Operands};
 use super::{Parse, Parser, SyntaxError};
 
-/// The asynchronous opcode that a word means, and the one that it wraps.
+/// Returns the asynchronous opcode that a word means, and the one that it wraps.
 pub(super) fn asynchronous(word: &str) -> Option<(Opcode, Opcode)> {
     let (wrapped, suffix) = word.rsplit_once('-')?;
     let opcode = match suffix {
@@ -31,8 +31,7 @@ pub(super) fn asynchronous(word: &str) -> Option<(Opcode, Opcode)> {
 }
 
 impl<'s> Parser<'s> {
-    /// The `async-start` of a wrapped op whose operands and attributes were
-    /// read.
+    /// Returns the `async-start` of a wrapped op whose operands and attributes were read.
     pub(super) fn wrapping(
         &mut self,
         scope: &Scope<'s>,
@@ -59,8 +58,8 @@ impl<'s> Parser<'s> {
         Ok(Op::AsyncStart(Box::new(start)))
     }
 
-    /// What an `async-start` runs, runs on its thread, with all that it calls,
-    /// where they do not say otherwise.
+    /// Sets the thread of an `async-start` on the computations that it runs, including all that
+    /// they call, unless they have a thread of their own.
     pub(super) fn hand_on_thread(&mut self, op: &Op) {
         let Op::AsyncStart(attrs) = op else { return };
         let Some(thread) = &attrs.async_execution_thread else { return };
@@ -73,7 +72,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The second element of the shape `((operands), result, ...)`.
+    /// Returns the second element of the shape `((operands), result, ...)`.
     fn result_of_async(&mut self, head: &Head) -> Parse<ShapeId> {
         let elements = head.shape.and_then(|shape| self.module.shape_of(shape).as_tuple());
         match elements.and_then(|elements| elements.get(1)).cloned() {
@@ -86,7 +85,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The computation that does nothing but the wrapped op.
+    /// Returns the computation that only contains the wrapped op.
     fn wrapped_computation(
         &mut self,
         id: CompId,
@@ -103,7 +102,7 @@ impl<'s> Parser<'s> {
             let shape = Some(self.module.instruction(operand).shape_id());
             let head = Head { shape, opcode: Opcode::Parameter, ..*head };
             let op = Op::Parameter(Box::new(ParameterAttrs { number }));
-            // As XLA names them.
+            // The names are those that XLA uses.
             let name = match number {
                 0 => SmolStr::new_static("async_param"),
                 _ => format_smolstr!("async_param.{number}"),

@@ -1,7 +1,7 @@
-//! Guesses at what was meant.
+//! Guesses the intended word.
 
-/// The candidate with the fewest changed letters, if they are few; the first
-/// in order of the alphabet among equals.
+/// Returns the candidate with the fewest changed letters, if they are few; the first in order
+/// of the alphabet among equals.
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -19,7 +19,7 @@ pub(super) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be inserted, removed or replaced.
+/// Returns how many letters must be inserted, removed or replaced.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     // One row of the table of distances between prefixes.
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -8,15 +8,14 @@ use super::{MAX_DEPTH, Parse, Parser, SyntaxError};
 use crate::lexer::{END, is_space, starts_name};
 use crate::span::Span;
 
-/// Where a value that is not understood ends, besides `,` and the bracket
-/// around it.
+/// The end of a value that is not understood, besides `,` and the bracket around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// At whitespace, unless a bracket or number follows it:
     /// `mesh['x'=2] {'x'}`, `f32[] 1.5`.
     Attribute,
-    /// As an attribute, but only braces and double quotes mean anything, as
-    /// XLA reads JSON.
+    /// Like an attribute, but only braces and double quotes have a meaning, as in XLA's reading
+    /// of JSON.
     Json,
     /// At whitespace: fields need no comma between them.
     Field,
@@ -47,8 +46,7 @@ impl Parser<'_> {
             let at = self.cursor.pos();
             match self.cursor.peek() {
                 END => return self.end_inside(open.last().copied()),
-                // In JSON a single quote is no bracket, but a string may stand
-                // in its place.
+                // In JSON a single quote is no bracket, but a string may stand in its place.
                 quote @ (b'"' | b'\'')
                     if quote == b'"' || extent != Extent::Json || open.is_empty() =>
                 {
@@ -129,7 +127,7 @@ impl Parser<'_> {
         self.cursor.peek() == b'%' || starts_name(self.cursor.peek())
     }
 
-    /// Whether what follows whitespace still belongs to the value.
+    /// Checks whether the text after whitespace still belongs to the value.
     fn goes_on(&self, extent: Extent) -> bool {
         extent != Extent::Field
             && match self.cursor.peek() {
@@ -148,7 +146,7 @@ impl Parser<'_> {
         match open {
             None => Ok(self.cursor.pos()),
             Some((bracket, at)) => {
-                // What follows is looked at as if the bracket were not there.
+                // Reading goes on after the bracket, as if it were not there.
                 self.cursor.set_pos(at + 1);
                 let message = format!("this `{}` is never closed", char::from(bracket));
                 self.fail(SyntaxError::new(Span::new(at, at + 1), message))

@@ -8,7 +8,7 @@ use super::{Parse, Parser, SyntaxError};
 /// The numbers of one dim in `1_1x0_1`.
 type PerDim = SmallVec<[i64; 3]>;
 
-/// A part of a window: its name, its numbers and where they stand.
+/// A part of a window: its name, its numbers and their position.
 struct Field<'s> {
     name: &'s str,
     values: SmallVec<[PerDim; 4]>,
@@ -58,7 +58,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Numbers joined by `_`, for each dim, joined by `x`; and where they stand.
+    /// Reads numbers joined by `_`, for each dim, joined by `x`; returns their position, too.
     fn per_dim(&mut self, what: &str) -> Parse<(SmallVec<[PerDim; 4]>, usize)> {
         self.cursor.skip_space();
         let start = self.cursor.pos();

@@ -257,7 +257,7 @@ fn push_labels(out: &mut String, first: (char, i64), second: (char, i64), spatia
         } else if let Some(number) = spatial.iter().position(|&at| is_here(at)) {
             push_i64(out, number as i64);
         } else {
-            // A dim that nothing names, as XLA writes it.
+            // XLA writes a dim without a name this way.
             out.push('?');
         }
     }

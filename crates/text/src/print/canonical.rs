@@ -1,4 +1,4 @@
-//! Names and order that depend on what a module computes alone.
+//! Chooses names and an order that depend only on what a module computes.
 
 use rustc_hash::FxHashMap;
 use smol_str::{SmolStr, format_smolstr};
@@ -6,9 +6,9 @@ use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 
 /// The names and the order of the canonical form.
 ///
-/// Computations are numbered as they are needed, callees first, the entry
-/// last; instructions likewise, each by its opcode: `add.0`, `add.1`. What
-/// nothing needs comes after. The order of a schedule is kept.
+/// Computations are numbered in the order in which they are needed, callees first, the entry
+/// last. Instructions are numbered likewise, each by its opcode: `add.0`, `add.1`. Unneeded
+/// ones come after. The order of a schedule is kept.
 pub(super) struct Canonical {
     instructions: SecondaryMap<InstId, Option<SmolStr>>,
     computations: FxHashMap<CompId, SmolStr>,
@@ -51,24 +51,24 @@ impl Canonical {
         self.order.push((id, order));
     }
 
-    /// The computations in order, each with its instructions in order.
+    /// Returns the computations in order, each with its instructions in order.
     pub(super) fn take_order(&mut self) -> Vec<(CompId, Vec<InstId>)> {
         std::mem::take(&mut self.order)
     }
 
-    /// The name of an instruction.
+    /// Returns the name of an instruction.
     pub(super) fn instruction(&self, id: InstId) -> &str {
         self.instructions[id].as_deref().unwrap_or("")
     }
 
-    /// The name of a computation.
+    /// Returns the name of a computation.
     pub(super) fn computation(&self, id: CompId) -> &str {
         self.computations.get(&id).map_or("", SmolStr::as_str)
     }
 }
 
-/// Parameters by number, then what the root needs as it is needed, then the
-/// rest; as it is where a schedule or control edges say more of the order.
+/// Returns the parameters by number, then the instructions that the root needs in order of
+/// need, then the rest. If a schedule or control edges define more of the order, it is kept.
 fn order_of(module: &Module, id: CompId) -> Vec<InstId> {
     let rest = || module.instructions(id);
     if module.header.is_scheduled || rest().any(|id| module.extras(id).is_some_and(has_control)) {

@@ -135,7 +135,7 @@ fn push_general(out: &mut String, digits: &[u8], exponent: i32, precision: Preci
     }
 }
 
-/// The digits with a point after the first `whole`, if any follow.
+/// Appends the digits with a point after the first `whole`, if any follow.
 fn push_with_point(out: &mut String, digits: &[u8], whole: usize) {
     let (before, after) = digits.split_at(whole.min(digits.len()));
     push_ascii(out, before);

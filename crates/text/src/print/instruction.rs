@@ -23,8 +23,8 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Writes what a message shows. What cannot be written properly is left
-    /// out: the text is not read back.
+    /// Writes an instruction for a message. Parts that cannot be written are left out: the text
+    /// is not read back.
     pub(super) fn summary(&mut self, id: InstId) {
         let _ = self.definition(id);
     }
@@ -127,7 +127,7 @@ pub(super) fn push_name(out: &mut String, name: &str, form: Form) {
     out.push_str(name);
 }
 
-/// The error for a name that is none.
+/// Returns the name, or an error if it is not a valid name.
 pub(super) fn checked(name: &str) -> Result<&str, PrintError> {
     if super::name::is_name(name) { Ok(name) } else { Err(PrintError::Name(SmolStr::new(name))) }
 }

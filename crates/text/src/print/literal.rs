@@ -10,9 +10,8 @@ use tilewright_ir::small_float::Format;
 /// XLA leaves out the values of arrays with more elements.
 const LARGE: usize = 10;
 
-/// How many braces an array without elements may take. `{...}` is read as any
-/// such array, here and by XLA, and `f32[1000000000,0]` should not fill the
-/// memory.
+/// The most braces of an array without elements. `{...}` is read as any empty array, here and
+/// by XLA, and `f32[1000000000,0]` should not fill the memory.
 const MOST_EMPTY_ROWS: i64 = 64;
 
 /// A literal holds a token, for which text has no word.
@@ -53,7 +52,7 @@ fn is_large(literal: &Literal) -> bool {
     }
 }
 
-/// How many pairs of braces enclose nothing; 0 if there are elements.
+/// Returns the number of brace pairs that enclose nothing; 0 if there are elements.
 fn empty_rows(dims: &[i64]) -> i64 {
     match dims.iter().position(|&size| size == 0) {
         Some(empty) => dims[..empty].iter().fold(1, |rows, &size| rows.saturating_mul(size)),
@@ -88,8 +87,8 @@ fn push_array(out: &mut String, array: &ArrayLiteral) {
     }
 }
 
-/// A complex number. XLA's parser gives the imaginary part the NaN of the
-/// real part whatever stands there; no spelling avoids that.
+/// Writes a complex number. XLA's parser gives the imaginary part the NaN of the real part for
+/// any text; no spelling avoids that.
 fn pair<T>(out: &mut String, re: T, im: T, push: impl Fn(&mut String, T)) {
     out.push('(');
     push(out, re);
@@ -98,8 +97,8 @@ fn pair<T>(out: &mut String, re: T, im: T, push: impl Fn(&mut String, T)) {
     out.push(')');
 }
 
-/// Braces around braces, as many as there are dims, with XLA's spaces and
-/// comments. `element` writes the element of a row-major position.
+/// Writes nested braces, one level for each dim, with XLA's spaces and comments. `element`
+/// writes the element of a row-major position.
 fn nest(out: &mut String, dims: &[i64], mut element: impl FnMut(&mut String, usize)) {
     let Some((&row, outer)) = dims.split_last() else {
         element(out, 0);
@@ -112,7 +111,7 @@ fn nest(out: &mut String, dims: &[i64], mut element: impl FnMut(&mut String, usi
     }
     let spaces = if row > 1 { ("{ ", " }") } else { ("{", "}") };
     let mut position = 0;
-    // Which child is written next, on each level that is open.
+    // The number of the next child on each open level.
     let mut open: SmallVec<[i64; 6]> = SmallVec::new();
     open.push(0);
     out.push_str("{ ");
@@ -137,7 +136,7 @@ fn nest(out: &mut String, dims: &[i64], mut element: impl FnMut(&mut String, usi
     }
 }
 
-/// Opens a child that is no row; from four dims on XLA says which one it is.
+/// Opens a child that is no row; from four dims on XLA writes its number.
 fn open_child(out: &mut String, level: usize, child: i64, outer: &[i64]) {
     out.push_str("{ ");
     if outer.len() >= 3 {

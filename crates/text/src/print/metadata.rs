@@ -66,8 +66,7 @@ fn field<'o>(out: &'o mut String, name: &str) -> &'o mut String {
     out
 }
 
-/// Appends what stands between the op's own attributes and its control
-/// predecessors.
+/// Appends the extras between the op's own attributes and its control predecessors.
 pub(super) fn push_before_control(out: &mut String, extras: &Extras) {
     if !extras.parameter_replication.is_empty() {
         push_booleans(attribute(out, "parameter_replication"), &extras.parameter_replication);
@@ -81,7 +80,7 @@ pub(super) fn push_before_control(out: &mut String, extras: &Extras) {
     }
 }
 
-/// Appends what stands between control predecessors and metadata.
+/// Appends the extras between control predecessors and metadata.
 pub(super) fn push_after_control(out: &mut String, extras: &Extras) {
     if let Some(statistics) = &extras.statistics {
         push_statistics(attribute(out, "statistics"), statistics);
@@ -109,8 +108,8 @@ pub(super) fn push_frontend_attributes(out: &mut String, attributes: &FrontendAt
     out.push('}');
 }
 
-/// Whether all of a text is one value in braces, as the reader takes it: in
-/// strings of double quotes braces mean nothing, and there are no comments.
+/// Checks whether a text is one value in braces, by the reader's rules: braces in strings of
+/// double quotes mean nothing, and there are no comments.
 fn is_dict(text: &str) -> bool {
     let mut depth = 0usize;
     let mut bytes = text.bytes();
@@ -129,7 +128,7 @@ fn is_dict(text: &str) -> bool {
     false
 }
 
-/// Moves to the end of a string, or to that of the text.
+/// Moves to the end of a string, or to the end of the text.
 fn skip_string(bytes: &mut std::str::Bytes<'_>) {
     while let Some(byte) = bytes.next() {
         match byte {

@@ -11,7 +11,7 @@
 //! canonical    names and order that two equal modules share
 //! ```
 //!
-//! All of it appends to one `String`; nothing is allocated per instruction.
+//! Everything is appended to one `String`; nothing is allocated per instruction.
 
 mod attrs;
 mod canonical;
@@ -33,20 +33,19 @@ use smol_str::SmolStr;
 use tilewright_ir::metadata::MAX_RECOVERY_DEPTH;
 use tilewright_ir::{CompId, InstId, Module};
 
-/// Which of XLA's forms of text to write.
+/// The forms of text that XLA knows, and one for comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Form {
     /// XLA's default: `%` before names, the types of computations, metadata
     /// and stack tables. Nothing is left out.
     #[default]
     Default,
-    /// XLA's short form: no `%` where a name does not need it, no types of
-    /// computations, no metadata. Control predecessors stay: without them the
-    /// text would mean something else.
+    /// XLA's short form: no `%` if a name does not need it, no types of computations, no
+    /// metadata. Control predecessors stay: without them the text would mean something else.
     Short,
-    /// For comparing modules: the short form with names by opcode and number,
-    /// in an order that depends on what is computed alone. What differs only
-    /// in names, metadata or the order of instructions is the same text.
+    /// For comparing modules: the short form with names by opcode and number, in an order that
+    /// depends only on what is computed. Modules that differ only in names, metadata or the
+    /// order of instructions have the same text.
     Canonical,
 }
 
@@ -62,10 +61,10 @@ pub enum LayoutPadding {
     Keep,
 }
 
-/// How to print.
+/// The options of printing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PrintOptions {
-    /// Which form to write.
+    /// The form to write.
     pub form: Form,
     /// Write arrays of more than ten elements as `{...}`. Such text loses
     /// the values; it is for people.
@@ -111,7 +110,7 @@ pub enum PrintError {
          ask to strip the padding, or to keep it for Tilewright alone"
     )]
     Padding(SmolStr),
-    /// A name is not one of HLO text.
+    /// A name is not valid in HLO text.
     #[error(
         "`{0}` cannot be a name in HLO text: it must consist of letters, digits, `_`, `.` and `-`, \
          begin with a letter or `_`, and for an instruction neither begin with `__` nor be a type"
@@ -128,10 +127,10 @@ pub enum PrintError {
     RecoveryDepth,
 }
 
-/// A module as HLO text.
+/// Returns a module as HLO text.
 ///
 /// # Errors
-/// If the text could not be read back: see [`PrintError`].
+/// Returns an error if the text could not be read back: see [`PrintError`].
 pub fn print(module: &Module, options: &PrintOptions) -> Result<String, PrintError> {
     // About the length of a line; one reallocation more or less is no matter.
     let mut out = String::with_capacity(128 * module.instruction_count());
@@ -142,7 +141,7 @@ pub fn print(module: &Module, options: &PrintOptions) -> Result<String, PrintErr
 /// Appends a module as HLO text.
 ///
 /// # Errors
-/// If the text could not be read back; `out` then holds a part of it.
+/// Returns an error if the text could not be read back; `out` then holds a part of it.
 pub fn print_into(
     out: &mut String,
     module: &Module,
@@ -164,14 +163,14 @@ pub fn print_instruction(module: &Module, id: InstId) -> String {
     out
 }
 
-/// The state of a printing: where the text goes, and the shapes seen so far.
+/// The state of printing: the output, and the shapes seen so far.
 struct Printer<'p> {
     out: &'p mut String,
     module: &'p Module,
     options: PrintOptions,
     shapes: shape::ShapeTexts,
     names: Names<'p>,
-    /// How many recovery tables the module stands in.
+    /// The number of recovery tables around the module.
     recovery_depth: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Names: which need a `%`, and which are none.
+//! Decides which names are valid, and which need a `%`.
 
 use tilewright_ir::ElementType;
 
@@ -20,24 +20,24 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// Whether XLA's lexer takes this, after `%`, for one name.
+/// Checks whether XLA's lexer takes this, after `%`, for one name.
 pub(super) fn is_name(name: &str) -> bool {
     let is = |byte: u8, class: u8| CLASSES[usize::from(byte)] & class != 0;
     name.as_bytes().first().is_some_and(|&first| is(first, START))
         && name.bytes().all(|byte| is(byte, REST))
 }
 
-/// Whether XLA's parser takes this for the name of an instruction.
+/// Checks whether XLA's parser takes this for the name of an instruction.
 pub(super) fn is_instruction_name(name: &str) -> bool {
     is_name(name) && may_name_instruction(name)
 }
 
-/// Whether XLA's parser takes a word for the name of an instruction.
+/// Checks whether XLA's parser takes a word for the name of an instruction.
 pub(crate) fn may_name_instruction(word: &str) -> bool {
     !word.starts_with("__") && !is_type(word)
 }
 
-/// Whether a name is a word of the grammar where it has no `%`.
+/// Checks whether a name without `%` is a word of the grammar.
 pub(super) fn is_reserved(name: &str) -> bool {
     matches!(
         name,

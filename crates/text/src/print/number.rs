@@ -5,7 +5,7 @@ pub(super) fn push_u64(out: &mut String, mut value: u64) {
     let mut at = digits.len();
     loop {
         at -= 1;
-        // In range: a remainder of 10.
+        // This is in range: it is a remainder of 10.
         digits[at] = b'0' + (value % 10) as u8;
         value /= 10;
         if value == 0 {

@@ -1,4 +1,4 @@
-//! How lost arrays of the original program are had from others.
+//! Writes how lost arrays of the original program are recovered from others.
 
 use tilewright_ir::Module;
 use tilewright_ir::metadata::{MAX_RECOVERY_DEPTH, RecoveryTable};
@@ -7,8 +7,7 @@ use super::metadata::{attribute, push_original_array};
 use super::{PrintError, Printer};
 
 impl Printer<'_> {
-    /// Appends `, origin_recovery_table={...}`, a line for each array, unless
-    /// there is none.
+    /// Appends `, origin_recovery_table={...}`, a line for each array, unless it is empty.
     pub(super) fn recovery_table(&mut self, table: &RecoveryTable) -> Result<(), PrintError> {
         if table.is_empty() {
             return Ok(());
@@ -33,7 +32,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// The text of a module as a string that has lines.
+    /// Returns the text of a module as a string that has lines.
     fn recovery_module(&mut self, module: &Module) -> Result<(), PrintError> {
         let mut text = String::new();
         let mut printer = Printer::new(&mut text, module, self.options);

@@ -32,7 +32,7 @@ impl ShapeTexts {
         Self { padding, text: String::new(), with_layout: Vec::new(), without_layout: Vec::new() }
     }
 
-    /// The text of an interned shape.
+    /// Returns the text of an interned shape.
     pub(super) fn get(&mut self, module: &Module, id: ShapeId) -> Result<&str, Refused> {
         let written = match self.with_layout.get(id.index()) {
             Some(Some(written)) => written.clone(),
@@ -46,7 +46,7 @@ impl ShapeTexts {
         if written.refused { Err(Refused) } else { Ok(&self.text[written.at]) }
     }
 
-    /// The text of an interned shape with all layouts left out.
+    /// Returns the text of an interned shape with all layouts left out.
     pub(super) fn bare(&mut self, module: &Module, id: ShapeId) -> &str {
         let written = match self.without_layout.get(id.index()) {
             Some(Some(written)) => written.clone(),
@@ -81,7 +81,7 @@ pub(super) fn push(out: &mut String, shape: &Shape, padding: LayoutPadding) -> R
     Ok(())
 }
 
-/// Appends a shape as it is.
+/// Appends a shape unchanged.
 pub(super) fn push_display(out: &mut String, shape: &Shape) {
     // Writing to a string cannot fail.
     let _ = write!(out, "{shape:#}");

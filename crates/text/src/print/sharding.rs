@@ -135,7 +135,7 @@ fn push_named(out: &mut String, named: &NamedSharding) {
         }
         out.push_str(", ");
         out.push_str(name);
-        // One word says that of all axes, where nothing else is said.
+        // A single word covers all axes if nothing else is specified.
         let is_all = mesh.is_all(axes) && named.dims.is_empty() && name != "replicated";
         if !is_all {
             out.push('=');

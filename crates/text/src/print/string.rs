@@ -24,7 +24,7 @@ pub(super) fn push_in_single_quotes(out: &mut String, text: &str) {
 mod tests {
     use super::*;
 
-    /// As XLA prints the same strings.
+    /// The expected strings are those that XLA prints.
     #[test]
     fn escapes() {
         let mut out = String::new();

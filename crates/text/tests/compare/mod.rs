@@ -1,16 +1,16 @@
-//! Whether two modules are the same, whatever ids they use inside.
+//! Compares two modules regardless of their internal ids.
 
 use std::mem::take;
 
 use tilewright_ir::entity::{CompId, Entity as _, InstId};
 use tilewright_ir::{Extras, Module, Op};
 
-/// How closely modules are compared.
+/// The accuracy of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// In all they hold.
+    /// All parts are compared.
     All,
-    /// In all but metadata and stack tables.
+    /// All parts but metadata and stack tables are compared.
     WithoutMetadata,
 }
 
@@ -18,7 +18,7 @@ pub(crate) enum Detail {
 pub(crate) fn assert_same(a: &Module, b: &Module, detail: Detail, what: &str) {
     assert_eq!(a.name, b.name, "{what}: module names");
     let (mut header_a, mut header_b) = (a.header.clone(), b.header.clone());
-    // The order of header attributes means nothing, and text has one of its own.
+    // The order of header attributes means nothing, and text has its own order.
     header_a.other.sort_by(|(a, _), (b, _)| a.cmp(b));
     header_b.other.sort_by(|(a, _), (b, _)| a.cmp(b));
     if detail == Detail::WithoutMetadata {
@@ -60,7 +60,7 @@ pub(crate) fn assert_same(a: &Module, b: &Module, detail: Detail, what: &str) {
     }
 }
 
-/// What is compared of an instruction.
+/// The compared properties of an instruction.
 type Facts = (String, Op, String, Vec<usize>, Option<String>, Extras, Vec<usize>);
 
 /// The place of each computation and instruction in the module's order.
@@ -96,7 +96,7 @@ impl Positions {
         let mut extras = module.extras(id).cloned().unwrap_or_default();
         let before = std::mem::take(&mut extras.control_predecessors);
         let after = before.iter().map(|&p| self.instruction(p)).collect();
-        // The other end of the edges is compared where they begin.
+        // Edges are compared at their beginning only.
         let mut rest = Extras::default();
         rest.sharding = extras.sharding;
         rest.frontend_attributes = extras.frontend_attributes;
@@ -105,7 +105,7 @@ impl Positions {
         (
             module.name_of(id).to_owned(),
             op,
-            // Debug tells layouts apart that text does not.
+            // Debug output distinguishes layouts that text does not.
             format!("{:?}", module.shape(id)),
             operands,
             metadata.map(|metadata| format!("{metadata:?}")),

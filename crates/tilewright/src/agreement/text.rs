@@ -110,7 +110,7 @@ impl OutputDifference {
         ]
     }
 
-    /// The greatest difference in units of the largest magnitude, unless that is zero.
+    /// Returns the greatest difference in units of the largest magnitude, unless that is zero.
     fn largest_difference(&self) -> String {
         if self.max_relative.is_finite() {
             format!("{:.1e}", self.max_relative)

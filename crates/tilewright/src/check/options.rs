@@ -118,7 +118,7 @@ impl<'a> CheckOptions<'a> {
         Self { progress: Some(progress), ..self }
     }
 
-    /// The kinds of inputs that are tried.
+    /// Returns the kinds of inputs that are tried.
     pub(super) fn kinds(&self) -> impl Iterator<Item = InputKind> {
         // Sums in another order may overflow where the first module's sums do not.
         let exact = self.exact;
@@ -126,8 +126,9 @@ impl<'a> CheckOptions<'a> {
         all.filter(move |&kind| exact || kind != InputKind::NonFinite)
     }
 
-    /// The tolerance. Without `exact`, floats may differ by the rounding error of values as
-    /// large as the output's largest magnitude; by less if inputs contain numbers of all sizes.
+    /// Returns the tolerance. Without `exact`, floats may differ by the rounding error of
+    /// values as large as the output's largest magnitude; by less if inputs contain numbers of
+    /// all sizes.
     pub(crate) fn tolerance(
         &self,
         kind: InputKind,

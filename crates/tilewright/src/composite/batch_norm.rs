@@ -22,8 +22,8 @@ pub struct BatchNorm {
 /// variance have one element for each channel.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `channel` is not a dim of it, or the options
-/// are not valid.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `channel` is not a dim of
+/// it, or the options are not valid.
 pub fn batch_norm(
     b: &mut Builder,
     x: InstId,
@@ -39,8 +39,9 @@ pub fn batch_norm(
     Ok(BatchNorm { y, mean, variance })
 }
 
-/// A [`batch_norm`] of each group of the batch separately. Mean and variance have a dim for the
-/// groups and one for the channels, in the order of the dim of `batch` and `channel` in `x`.
+/// Returns a [`batch_norm`] of each group of the batch separately. Mean and variance have a dim
+/// for the groups and one for the channels, in the order of the dim of `batch` and `channel` in
+/// `x`.
 ///
 /// # Errors
 /// The errors of [`batch_norm`], or if the dim of `batch` is not another dim of `x` or cannot be divided

@@ -10,20 +10,20 @@ use super::operand::Operand;
 /// The type of indices along a dim.
 const PLACE: ElementType = ElementType::S32;
 
-/// The index (s32) of the greatest element along `dim`, which is removed; of equal elements the
-/// first. NaN is greater than any number.
+/// Returns the index (s32) of the greatest element along `dim`, which is removed; of equal
+/// elements the first. NaN is greater than any number.
 ///
 /// As `jnp.argmax(x, axis=dim)`: a reduce of the elements and their indices.
 ///
 /// # Errors
-/// If `x` is not an array of integers, truth values, f16, bf16, f32 or f64, the dim does not
-/// exist or is empty, or s32 cannot count its elements.
+/// Returns an error if `x` is not an array of integers, truth values, f16, bf16, f32 or f64,
+/// the dim does not exist or is empty, or s32 cannot count its elements.
 pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
     place_of(b, Operand::of(b, "argmax", "x", x)?, dim, Direction::Gt)
 }
 
-/// The index (s32) of the least element along `dim`, which is removed; of equal elements the
-/// first. NaN is less than any number.
+/// Returns the index (s32) of the least element along `dim`, which is removed; of equal
+/// elements the first. NaN is less than any number.
 ///
 /// As `jnp.argmin(x, axis=dim)`.
 ///
@@ -33,15 +33,15 @@ pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
     place_of(b, Operand::of(b, "argmin", "x", x)?, dim, Direction::Lt)
 }
 
-/// The `k` greatest elements along `dim` in descending order, and their indices as s32; both
-/// have `k` elements in `dim`. Of equal elements the first comes first. The order is total: 0
-/// before -0, NaN before all numbers and NaN with a sign after them.
+/// Returns the `k` greatest elements along `dim` in descending order, and their indices as s32;
+/// both have `k` elements in `dim`. Of equal elements the first comes first. The order is
+/// total: 0 before -0, NaN before all numbers and NaN with a sign after them.
 ///
 /// As `jax.lax.top_k(x, k, axis=dim)`: a `topk`, between transposes if `dim` is not the last.
 ///
 /// # Errors
-/// If `x` is not an array of real numbers, the dim does not exist or has fewer than `k`
-/// elements, or s32 cannot count them.
+/// Returns an error if `x` is not an array of real numbers, the dim does not exist or has fewer
+/// than `k` elements, or s32 cannot count them.
 pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, InstId), BuildError> {
     let operand = Operand::of(b, "top_k", "x", x)?;
     let dim = placed_dim(&operand, dim)?;
@@ -66,7 +66,7 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
     Ok((turn(b, values)?, turn(b, places)?))
 }
 
-/// The index of the element that is first in a direction.
+/// Returns the index of the element that is first in a direction.
 fn place_of(
     b: &mut Builder,
     operand: Operand,

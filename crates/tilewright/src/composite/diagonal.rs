@@ -6,15 +6,15 @@ use tilewright_ir::{BuildError, Builder, Dims, ElementType, InstId, Opcode, Shap
 
 use super::operand::Operand;
 
-/// The elements whose index in `dim2` is `offset` more than their index in `dim1`. Both dims are
-/// removed; the diagonal is the last dim, after all others.
+/// Returns the elements whose index in `dim2` is `offset` more than their index in `dim1`. Both
+/// dims are removed; the diagonal is the last dim, after all others.
 ///
 /// As `numpy.diagonal(x, offset, dim1, dim2)`: `offset` may be negative, and the result empty. A
 /// gather, so elements are copied bit for bit.
 ///
 /// # Errors
-/// If `x` is not an array, `dim1` and `dim2` are not two dims of it, or s32 cannot count their
-/// elements.
+/// Returns an error if `x` is not an array, `dim1` and `dim2` are not two dims of it, or s32
+/// cannot count their elements.
 pub fn diagonal(
     b: &mut Builder,
     x: InstId,
@@ -73,7 +73,7 @@ fn indices(
     b.binary(Opcode::Add, places, start)
 }
 
-/// An array without elements: the other dims and one of size 0.
+/// Returns an array without elements: the other dims and one of size 0.
 fn empty(b: &mut Builder, operand: &Operand, batch: &[i64]) -> Result<InstId, BuildError> {
     let element_type = operand.element_type();
     let mut dims = operand.sizes(batch);

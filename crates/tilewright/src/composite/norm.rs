@@ -31,8 +31,8 @@ impl Default for Norm {
 /// `dims`, in the order of these in `x`.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct dims of it, or the
-/// options are not valid.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct
+/// dims of it, or the options are not valid.
 pub fn layer_norm(
     b: &mut Builder,
     x: InstId,
@@ -73,8 +73,8 @@ pub fn rms_norm(
 /// `x`. Scale and bias have one element for each channel.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `batch` and `channel` are not distinct dims
-/// of it, or the options are not valid.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `batch` and `channel` are
+/// not distinct dims of it, or the options are not valid.
 pub fn instance_norm(
     b: &mut Builder,
     x: InstId,
@@ -133,8 +133,8 @@ pub fn group_norm(
 /// without a scale the length is 1.
 ///
 /// # Errors
-/// If `v` is not an array of f16, bf16, f32 or f64, `kept` are not distinct dims of it, the
-/// scale has other dims, or `epsilon` is not a number of 0 or more.
+/// Returns an error if `v` is not an array of f16, bf16, f32 or f64, `kept` are not distinct
+/// dims of it, the scale has other dims, or `epsilon` is not a number of 0 or more.
 pub fn weight_norm(
     b: &mut Builder,
     v: InstId,
@@ -214,7 +214,7 @@ impl Split {
         Ok(Self { dim, sizes: [groups, parts] })
     }
 
-    /// The widened elements with the dim split.
+    /// Returns the widened elements with the dim split.
     pub(super) fn apply(&self, b: &mut Builder, operand: &Operand) -> Result<InstId, BuildError> {
         let mut dims = Dims::new();
         for (dim, &size) in (0..).zip(operand.shape.dims()) {
@@ -228,8 +228,8 @@ impl Split {
         b.reshape(wide, &dims)
     }
 
-    /// The numbers of these dims after the split: for the split dim the group and, if requested,
-    /// also the index in the group.
+    /// Returns the numbers of these dims after the split: for the split dim the group and, if
+    /// requested, also the index in the group.
     pub(super) fn moved(&self, dims: &[i64], with_place: bool) -> Dims {
         let place = self.dim + 1;
         let moved = dims.iter().map(|&d| if d > self.dim { d + 1 } else { d });
@@ -247,7 +247,7 @@ fn check_epsilon(operand: &Operand, epsilon: f64) -> Result<(), BuildError> {
         .error("epsilon", format!("epsilon is {epsilon}, and must be a number of 0 or more")))
 }
 
-/// A scale or bias with the sizes of dims, in the type of the operand's moments.
+/// Returns a scale or bias with the sizes of dims, in the type of the operand's moments.
 fn parameter(
     b: &mut Builder,
     operand: &Operand,

@@ -55,7 +55,7 @@ impl Operand {
         }
     }
 
-    /// The error of an argument.
+    /// Returns the error of an argument.
     pub(super) fn error(&self, argument: &'static str, why: String) -> BuildError {
         BuildError::Argument { method: self.composite, argument, why }
     }
@@ -64,7 +64,7 @@ impl Operand {
         self.shape.element_type
     }
 
-    /// The type in which moments are computed.
+    /// Returns the type in which moments are computed.
     pub(super) fn moment_type(&self) -> ElementType {
         match self.element_type() {
             ElementType::F64 => ElementType::F64,
@@ -106,7 +106,7 @@ impl Operand {
         }
     }
 
-    /// The size of an existing dim.
+    /// Returns the size of an existing dim.
     pub(super) fn size(&self, dim: i64) -> i64 {
         usize::try_from(dim).ok().and_then(|d| self.shape.dims().get(d).copied()).unwrap_or(0)
     }
@@ -115,12 +115,12 @@ impl Operand {
         dims.iter().map(|&d| self.size(d)).collect()
     }
 
-    /// All dims except these.
+    /// Returns all dims except these.
     pub(super) fn other_dims(&self, dims: &[i64]) -> Dims {
         (0..).zip(self.shape.dims()).map(|(d, _)| d).filter(|d| !dims.contains(d)).collect()
     }
 
-    /// The elements in the type in which moments are computed.
+    /// Returns the elements in the type in which moments are computed.
     pub(super) fn widened(&self, b: &mut Builder) -> Result<InstId, BuildError> {
         convert(b, self.id, self.moment_type())
     }
@@ -131,7 +131,7 @@ impl Operand {
     }
 }
 
-/// The shape of an array, without its layout.
+/// Returns the shape of an array, without its layout.
 pub(super) fn shape_of(b: &Builder, id: InstId) -> Result<ArrayShape, BuildError> {
     b.array_shape(id).map(ArrayShape::without_layout)
 }

@@ -12,7 +12,8 @@ use super::statistics::sum;
 /// As `jax.nn.softmax(x, axis=dims)`: for f16 and bf16 only the sum is in f32.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct dims of it.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct
+/// dims of it.
 pub fn softmax(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
     let Parts { exponential, sum, kept, .. } = parts(b, "softmax", x, dims)?;
     with_spread(b, Opcode::Divide, exponential, sum, &kept)

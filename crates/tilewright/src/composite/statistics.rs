@@ -15,12 +15,13 @@ pub enum Variance {
     OnePass,
 }
 
-/// The mean over `dims`, which are removed.
+/// Returns the mean over `dims`, which are removed.
 ///
 /// As `jnp.mean(x, axis=dims)`; NaN if there are no elements.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct dims of it.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct
+/// dims of it.
 pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
     let operand = Operand::of_floats(b, "mean", "x", x)?;
     let dims = operand.dims("dims", dims)?;
@@ -29,14 +30,14 @@ pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildErr
     operand.narrowed(b, mean)
 }
 
-/// The variance over `dims`, which are removed: the sum of squared deviations divided by `n -
-/// correction`, where `n` elements are summed.
+/// Returns the variance over `dims`, which are removed: the sum of squared deviations divided
+/// by `n - correction`, where `n` elements are summed.
 ///
 /// As `jnp.var(x, axis=dims, correction=correction)`; NaN if `n - correction` is not above 0.
 ///
 /// # Errors
-/// If `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct dims of it, or
-/// `correction` is not a number.
+/// Returns an error if `x` is not an array of f16, bf16, f32 or f64, `dims` are not distinct
+/// dims of it, or `correction` is not a number.
 pub fn variance(
     b: &mut Builder,
     x: InstId,
@@ -103,7 +104,7 @@ pub(super) fn normalize(
     Ok(Normal { y, mean, variance })
 }
 
-/// The mean of `x * x` over dims of an array of f32 or f64.
+/// Returns the mean of `x * x` over dims of an array of f32 or f64.
 pub(super) fn mean_of_squares(
     b: &mut Builder,
     x: InstId,
@@ -113,7 +114,7 @@ pub(super) fn mean_of_squares(
     mean_of(b, squares, dims)
 }
 
-/// The sum over dims of an array of any floats.
+/// Returns the sum over dims of an array of any floats.
 pub(super) fn sum(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
     let element_type = shape_of(b, x)?.element_type;
     let zero = filled(b, 0.0, element_type, &[])?;
@@ -148,7 +149,7 @@ fn variance_by_squares(
     with_number(b, Opcode::Maximum, variance, 0.0)
 }
 
-/// The number of elements that are summed over dims, rounded to a float.
+/// Returns the number of elements that are summed over dims, rounded to a float.
 fn count_of(b: &Builder, x: InstId, dims: &[i64]) -> Result<f64, BuildError> {
     let shape = shape_of(b, x)?;
     let reduced = (0..).zip(shape.dims()).filter(|(dim, _)| dims.contains(dim));

@@ -68,8 +68,8 @@ fn what_hunts_found_stays_right() {
 /// How often a mutant must be found.
 const ENOUGH: usize = 3;
 
-/// How often the judge blames each mutant on programs of these seeds, in the order of the
-/// list. One that was blamed often enough is not tried again.
+/// Returns how often the judge blames each mutant on programs of these seeds, in the order of
+/// the list. One that was blamed often enough is not tried again.
 fn blamed(seeds: Range<u64>) -> Vec<usize> {
     let blamed = Mutex::new(vec![0; MUTANTS.len()]);
     let contract = Setup::new().hunt().contract;
@@ -103,8 +103,7 @@ fn wrong_rewrites_are_found() {
     }
 }
 
-/// What is judged by nudged inputs must not depend on luck: a program is never to blame
-/// for being itself.
+/// Judgements by nudged inputs must not depend on luck: an unchanged program is never blamed.
 #[test]
 fn programs_are_not_blamed_for_their_own_rounding() {
     let contract = Setup::new().hunt().contract;

@@ -1,4 +1,4 @@
-//! What the hunt rewrites with: the passes, on every target and some with tiny memories.
+//! Sets up the hunt's rewrites: the passes, on every target and some with tiny memories.
 
 use tilewright::ir::Verified;
 use tilewright::rewrite::Verdict;
@@ -8,13 +8,13 @@ use tilewright_testkit::attack::{Contract, Hunt, Mode, Rewritten};
 
 type Rewriter = dyn Fn(&Verified, usize, Mode) -> Result<Option<Rewritten>, String> + Sync + Send;
 
-/// What [`Hunt`] borrows.
+/// The data that [`Hunt`] borrows.
 pub(crate) struct Setup {
     names: Vec<String>,
     rewrite: Box<Rewriter>,
 }
 
-/// The built-in targets, and each with so little memory that no array stays on chip.
+/// Returns the built-in targets, and each with so little memory that no array stays on chip.
 fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     for name in Target::builtin_names() {
@@ -42,7 +42,7 @@ impl Setup {
         Self { names, rewrite: Box::new(rewrite) }
     }
 
-    /// The hunt under the contract of the passes.
+    /// Returns the hunt under the contract of the passes.
     pub(crate) fn hunt(&self) -> Hunt<'_> {
         let contract = Contract { growth: MOST_GROWTH, slack_ulps: SLACK_ULPS };
         Hunt { targets: &self.names, rewrite: &*self.rewrite, contract, targets_each: 3 }

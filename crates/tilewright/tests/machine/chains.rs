@@ -71,7 +71,7 @@ fn of_narrow_floats() {
     }
 }
 
-/// What of rows is known before they are written.
+/// Kernels use the reductions of rows before they write the rows.
 #[test]
 fn rows() {
     for (x, y, axes, kept) in [

@@ -2,7 +2,7 @@
 
 use super::{Near, agrees_somehow, machines, parsed, ran};
 
-/// How many kernels ran on `tpu-like`.
+/// Returns how many kernels ran on `tpu-like`.
 fn kernels(text: &str) -> usize {
     agrees_somehow(Near::Same, text);
     let module = parsed(text);
@@ -84,11 +84,11 @@ ENTRY e {
   b = s32[9,130] call(a, x), to_apply=inner
   ROOT r = (s32[9,130], s32[9,130]) tuple(a, b)
 }";
-    // What is called is put in the place of calls: both results are one kernel.
+    // Calls are inlined: both results come from one kernel.
     assert_eq!(kernels(text), 1);
 }
 
-/// What was a fusion before stays one, and is computed as before.
+/// A fusion of the program stays one, and is computed as before.
 #[test]
 fn fusions() {
     let text = "HloModule fused
@@ -110,7 +110,7 @@ ENTRY e {
     agrees_somehow(Near::Same, text);
 }
 
-/// What the host does lies between kernels.
+/// The host runs its ops between kernels.
 #[test]
 fn the_host() {
     let text = "HloModule host

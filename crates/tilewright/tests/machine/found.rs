@@ -2,7 +2,7 @@
 
 use super::{Near, agrees, op};
 
-/// What is read of a block began before the array.
+/// Regression: the read part of a block began before the array.
 #[test]
 fn a_reverse_of_what_fills_no_tile() {
     agrees(Near::Same, &op(&["f32[9,130]"], "ROOT r = f32[9,130] reverse(x0), dimensions={0}"));

@@ -1,4 +1,4 @@
-//! What kernels do not do, and what a strategy does not do.
+//! Tests ops that kernels do not compute, and ops that a strategy does not support.
 
 use tilewright::interp::evaluate;
 use tilewright::lower::Strategy;
@@ -56,7 +56,7 @@ ENTRY e {
     }
 }
 
-/// Of what is combined axis by axis, something must be known that changes nothing.
+/// Combining axis by axis needs an identity.
 #[test]
 fn what_has_no_identity_is_done_in_one_pass() {
     let text = "HloModule unknown

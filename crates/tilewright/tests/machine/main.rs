@@ -28,7 +28,7 @@ pub(crate) fn target(name: &str) -> Target {
     Target::builtin(name).unwrap()
 }
 
-/// A machine none of whose widths is a power of two.
+/// Returns a machine none of whose widths is a power of two.
 pub(crate) fn odd() -> Target {
     let mut target = target("mlu-like");
     target.name = "odd".to_owned();
@@ -39,7 +39,7 @@ pub(crate) fn odd() -> Target {
     target
 }
 
-/// The machines that everything runs on.
+/// Returns the machines that everything runs on.
 pub(crate) fn machines() -> [Target; 4] {
     [target("tpu-like"), target("mlu-like"), target("linear"), odd()]
 }
@@ -57,7 +57,7 @@ pub(crate) enum Near {
     Sums,
 }
 
-/// What is wrong with what a machine computes, if something is.
+/// Returns how the result of a machine differs from the expected one, if it does.
 pub(crate) fn differs(near: Near, expected: &Literal, found: &Literal) -> Option<String> {
     if near == Near::Same {
         return (expected != found).then(|| format!("expected {expected:?}\nfound {found:?}"));
@@ -68,7 +68,7 @@ pub(crate) fn differs(near: Near, expected: &Literal, found: &Literal) -> Option
     }
 }
 
-/// That the module made of kernels holds what must hold of it, and computes the same.
+/// Asserts that the module made of kernels is well formed and computes the same.
 pub(crate) fn fused_as_it_should(module: &Verified, target: &Target) -> Lowered {
     let text = tilewright::print(module, &PrintOptions::default()).unwrap();
     let kernels = fuse(module, target, Strategy::Fused)
@@ -103,7 +103,7 @@ pub(crate) fn ran(near: Near, module: &Verified, target: &Target, inputs: &[Lite
     // Whatever the host runs, lowering has said why.
     let said = |op: &&str| {
         kernels.host_calls.iter().any(|call| {
-            // Of a fusion of the program, the instructions run one by one.
+            // The host runs the instructions of a program's fusion one by one.
             call.reason == HostReason::Fusion || kernels.module.opcode(call.id).name() == *op
         })
     };
@@ -111,7 +111,7 @@ pub(crate) fn ran(near: Near, module: &Verified, target: &Target, inputs: &[Lite
     ran
 }
 
-/// That every machine computes what the interpreter does, and the host nothing.
+/// Asserts that every machine computes what the interpreter does, without the host.
 pub(crate) fn agrees(near: Near, text: &str) {
     let module = parsed(text);
     let inputs = random_inputs(&module, 0).unwrap();
@@ -121,7 +121,7 @@ pub(crate) fn agrees(near: Near, text: &str) {
     }
 }
 
-/// That every machine computes what the interpreter does, whoever does it.
+/// Asserts that every machine computes what the interpreter does, with or without the host.
 pub(crate) fn agrees_somehow(near: Near, text: &str) {
     let module = parsed(text);
     let inputs = random_inputs(&module, 0).unwrap();

@@ -15,7 +15,7 @@ ENTRY e {
   eps = f32[] constant(1e-5)
 ";
 
-/// A module of one image `x`, with what follows.
+/// Returns a module of one image `x`, with what follows.
 fn module(parameters: &[&str], statements: &str) -> String {
     let declared = parameters.iter().enumerate();
     let declared: String = declared
@@ -153,7 +153,7 @@ fn batch_norm([n, h, w, c]: [u32; 4]) -> String {
     )
 }
 
-/// A `tpu-like` machine that has 1 MiB of vector memory: 16 KiB stay there.
+/// Returns a `tpu-like` machine that has 1 MiB of vector memory: 16 KiB stay there.
 pub(super) fn cramped() -> Target {
     let mut target = target("tpu-like");
     target.name = "cramped".to_owned();
@@ -168,7 +168,7 @@ fn runs(module: &Verified, target: &Target) -> Simulated {
     ran
 }
 
-/// What the kernels read and wrote in bytes, one after the other.
+/// Returns the bytes that each kernel read and wrote, in order.
 fn traffic(ran: &Simulated) -> Vec<(u64, u64)> {
     let bytes = |kernel: &tilewright::simulate::RanKernel| {
         (kernel.counters.hbm_read_bytes, kernel.counters.hbm_write_bytes)
@@ -208,7 +208,7 @@ fn a_group_norm_reads_the_image_three_times_or_once() {
     // Sums; then sums of squares; then the image, with scale, bias and both sums.
     let expected = [(image, VECTOR), (image + VECTOR, VECTOR), (image + 4 * VECTOR, image)];
     assert_eq!(run_on(cramped()), expected);
-    // Of an image that stays in vector memory, all is one kernel.
+    // If the image stays in vector memory, one kernel computes everything.
     assert_eq!(run_on(target("tpu-like")), [(image + 2 * VECTOR, image)]);
 }
 

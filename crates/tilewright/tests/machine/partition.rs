@@ -4,7 +4,7 @@ use tilewright::{Target, random_inputs};
 
 use super::{Near, op, parsed, ran, target};
 
-/// How many kernels there are, and how many outputs each has, in order.
+/// Returns how many kernels there are, and how many outputs each has, in order.
 fn outputs(text: &str, target: &Target) -> Vec<usize> {
     let module = parsed(text);
     let inputs = random_inputs(&module, 0).unwrap();
@@ -207,7 +207,7 @@ ENTRY e {
     }
 }
 
-/// What runs on another thread keeps to it.
+/// Computations on another thread stay on it.
 #[test]
 fn threads() {
     let text = "HloModule thread

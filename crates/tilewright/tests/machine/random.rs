@@ -68,7 +68,7 @@ impl Module<'_> {
     }
 
     fn any(&mut self) -> Value {
-        // What came last, mostly.
+        // Mostly takes one of the latest values.
         let count = self.values.len();
         let back = self.choices.below(count.min(3) + 2);
         let place = if back < count { count - 1 - back } else { self.choices.below(count) };
@@ -337,7 +337,7 @@ fn module(parameters: usize, steps: usize, choices: &[u32]) -> String {
     for _ in 0..steps {
         module.step();
     }
-    // What came last, and some others.
+    // The roots are the last value and some others.
     let mut roots = vec![module.values[module.values.len() - 1].clone()];
     for _ in 0..module.choices.below(3) {
         let value = module.any();
@@ -360,7 +360,7 @@ fn module(parameters: usize, steps: usize, choices: &[u32]) -> String {
     format!("HloModule random\n{reducers}ENTRY e {{\n{}  {root}\n}}", module.text)
 }
 
-/// A machine of any widths.
+/// Returns a machine of any widths.
 fn any_target() -> impl Strategy<Value = Target> {
     let lanes = prop::sample::select(vec![1u32, 3, 4, 8, 12, 32, 128]);
     let sublanes = prop::sample::select(vec![1u32, 2, 3, 8]);

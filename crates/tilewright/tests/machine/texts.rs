@@ -5,7 +5,7 @@ use tilewright::{Options, Target, optimize};
 use super::norms::{cramped, group_norm, softmax};
 use super::{fused_as_it_should, op, parsed, target};
 
-/// The kernels of a module, in the order of its text.
+/// Returns the kernels of a module, in the order of its text.
 fn kernels(module: &tilewright::Verified, target: &Target) -> Vec<String> {
     let made = fused_as_it_should(module, target);
     let entry = made.module.instructions(made.module.entry().unwrap());

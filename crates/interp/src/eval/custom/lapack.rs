@@ -52,7 +52,7 @@ pub(super) fn evaluate(cx: &mut Cx<'_, '_>, call: Call<'_>) -> Outcome<Value> {
     }
 }
 
-/// A character of the call's configuration, as `uplo = 76 : ui8`.
+/// Returns a character of the call's configuration, as `uplo = 76 : ui8`.
 pub(super) fn option(cx: &Cx<'_, '_>, name: &str) -> Outcome<char> {
     let text = cx.module().extras(cx.id).and_then(|extras| extras.backend_config.as_ref());
     let text = text.map_or("", |text| &*text.0);
@@ -75,7 +75,7 @@ pub(super) struct Matrices {
 }
 
 impl Matrices {
-    /// An operand, with its work and memory counted.
+    /// Returns an operand, with its work and memory counted.
     pub(super) fn of(cx: &Cx<'_, '_>, operand: usize) -> Outcome<Self> {
         let array = cx.array(operand)?;
         let (rows, columns, batches) = matrices(array)?;
@@ -86,7 +86,7 @@ impl Matrices {
         Ok(Self { values: as_complex(array)?, rows, columns, batches })
     }
 
-    /// Each matrix.
+    /// Returns each matrix.
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut [Number]> {
         let size = self.rows.saturating_mul(self.columns).max(1);
         self.values.chunks_exact_mut(size)
@@ -114,7 +114,7 @@ pub(super) fn results(
     }
 }
 
-/// A position as LAPACK counts, from 1.
+/// Returns a position as LAPACK counts, from 1.
 pub(super) fn position(index: usize) -> Outcome<i32> {
     let position = i32::try_from(index).ok().and_then(|index| index.checked_add(1));
     position.ok_or(Fault::Internal("a matrix has more than 2^31 rows"))

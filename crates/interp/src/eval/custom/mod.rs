@@ -1,8 +1,8 @@
 //! Custom calls whose meaning is known: one file for each family.
 //!
-//! A target is a name in [`FAMILIES`] or begins with `lapack_`; of others, [`opaque`]
-//! makes something up where the caller wants that. What is known of
-//! but has no evaluation says why; `docs/oracle.md` lists both.
+//! A target is a name in [`FAMILIES`] or begins with `lapack_`; for other targets, [`opaque`]
+//! makes up results if the caller wants that. A known target without an evaluation gives the
+//! reason; `docs/oracle.md` lists both.
 
 mod householder;
 mod identity;
@@ -40,7 +40,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("xla.sdy.LocalToGlobalShape", shards::to_whole),
 ];
 
-/// Whether a custom call computes nothing, or only chooses.
+/// Checks whether a custom call computes nothing, or only chooses among its operands.
 pub(crate) fn moves_only(attrs: &CustomCallAttrs) -> bool {
     FAMILIES.iter().any(|(name, _)| *name == attrs.custom_call_target.as_str())
 }
@@ -72,8 +72,8 @@ fn check_static(cx: &Cx<'_, '_>) -> Outcome<()> {
     }
 }
 
-/// The largest elements of each row and their places, as the op `topk` has
-/// them; the result says how many.
+/// Returns the largest elements of each row and their places, like the op `topk`; the result's
+/// shape gives their number.
 fn top_k(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     check_static(cx)?;
     let count = cx.leaf_shape(0)?.dims().last().map_or(0, |&size| extent(size));

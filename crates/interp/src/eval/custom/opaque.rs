@@ -1,8 +1,8 @@
-//! Calls of which nothing is known, as one deterministic function each.
+//! Evaluates calls of unknown functions, each as one deterministic function.
 //!
-//! To compare two programs it is enough that a call gives the same where it is given the
-//! same. Its results depend on its target, its options, every integer among its operands
-//! to the bit, and smoothly on the floats: rounding before it stays rounding after it.
+//! To compare two programs it is enough that a call returns equal results for equal operands.
+//! Its results depend on its target, its options, every bit of its integer operands, and
+//! smoothly on the floats: a rounding error before it stays a rounding error after it.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -15,7 +15,7 @@ use crate::eval::{Cx, tuple, unsupported};
 use crate::strides::{Level, Nest, collect, extent, row_major};
 use crate::value::{Array, Value};
 
-/// The results of an unknown call.
+/// Returns the results of an unknown call.
 pub(super) fn evaluate(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outcome<Value> {
     let mut hasher = FxHasher::default();
     attrs.custom_call_target.hash(&mut hasher);
@@ -172,8 +172,9 @@ fn elements(element_type: ElementType, len: usize, unknown: &mut Unknown) -> Dat
     }
 }
 
-/// The result of a call between the shapes of the whole and of a shard: for a dim that shrinks,
-/// the first part; for one that grows, its elements repeated. One operand for each result.
+/// Returns the result of a call between the shapes of the whole and of a shard: for a dim that
+/// shrinks, the first part; for one that grows, its elements repeated. One operand for each
+/// result.
 pub(super) fn between_shards(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     match cx.shape() {
         Shape::Array(to) => between(cx, cx.array(0)?, to),

@@ -49,15 +49,15 @@ fn eliminate(a: &mut [Number], rows: usize, columns: usize) -> Vec<(usize, bool)
     swaps
 }
 
-/// The first row from `k` on whose element in column `k` is largest; of a
-/// complex number that is the sum of its parts' sizes, as LAPACK has it.
+/// Returns the first row from `k` on with the largest element in column `k`; the size of a
+/// complex number is the sum of its parts' sizes, as in LAPACK.
 fn largest(a: &[Number], rows: usize, columns: usize, k: usize) -> usize {
     let size = |row: usize| a[row * columns + k].l1_norm();
     (k + 1..rows).fold(k, |best, row| if size(row) > size(best) { row } else { best })
 }
 
-/// `potrf`: one triangle becomes the factor, the other stays as it is; and the
-/// first leading part that is not positive definite (0 if all are).
+/// Evaluates `potrf`: one triangle becomes the factor, the other stays as it is. The second
+/// result is the first leading part that is not positive definite (0 if all are).
 pub(super) fn positive_definite(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     let lower = option(cx, "uplo")? == 'L';
     let _scratch = scratch(cx)?;
@@ -70,7 +70,7 @@ pub(super) fn positive_definite(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     results(cx, vec![matrices.values], vec![failures])
 }
 
-/// The step at which it fails.
+/// Returns the step at which it fails.
 fn square_root(a: &mut [Number], n: usize, lower: bool) -> Option<usize> {
     // The same holds for the upper factor, which is the conjugate transpose.
     let at = |i: usize, j: usize| if lower { i * n + j } else { j * n + i };

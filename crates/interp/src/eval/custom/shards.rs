@@ -1,8 +1,8 @@
 //! Calls between the shapes of the whole and of a shard.
 //!
-//! Before partitioning, every device has whole arrays. A program that says itself what each
-//! device does (`shard_map`) takes the device's part of them, and puts the parts of all
-//! devices together again.
+//! Before partitioning, every device has whole arrays. A program that defines the work of each
+//! device itself (`shard_map`) takes the device's part of them, and joins the parts of all
+//! devices again.
 
 use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, Shape};
@@ -16,7 +16,7 @@ use crate::eval::{Cx, tuple, unsupported};
 use crate::strides::{Level, Nest, collect, extent, row_major};
 use crate::value::{Array, Value};
 
-/// A device's part of whole arrays.
+/// Returns a device's part of whole arrays.
 pub(super) fn to_shard(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     between(cx, Way::ToShard)
 }
@@ -26,9 +26,9 @@ pub(super) fn to_whole(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     between(cx, Way::ToWhole)
 }
 
-/// On one partition the operands, if their shapes are those of the results. What a call that
-/// says nothing of its parts does, a partitioner decides: it is something of the right
-/// shape, if the caller wants that.
+/// Returns the operands on a single partition, if they have the results' shapes. A partitioner
+/// decides the meaning of a call without a sharding: if the caller wants that, the result is
+/// made up with the right shape.
 fn between(cx: &mut Cx<'_, '_>, way: Way) -> Outcome<Value> {
     let partitions = cx.evaluator.device.all.partitions;
     let module = cx.evaluator.module;
@@ -49,7 +49,7 @@ fn between(cx: &mut Cx<'_, '_>, way: Way) -> Outcome<Value> {
     }
 }
 
-/// Whole arrays of the parts that are those of one whole.
+/// Joins the parts of all partitions into whole arrays.
 fn of_all_parts(cx: &mut Cx<'_, '_>, all: &[Shards]) -> Outcome<Value> {
     if all.iter().all(|shards| shards.parts.iter().all(|&parts| parts == 1)) {
         return each(cx, all, part_of_whole);
@@ -71,13 +71,13 @@ fn of_all_parts(cx: &mut Cx<'_, '_>, all: &[Shards]) -> Outcome<Value> {
     })
 }
 
-/// An array of the type of the result.
+/// Returns an array of the type of the result.
 fn array_of<'v>(value: &'v Value, to: &ArrayShape) -> Outcome<&'v Array> {
     let array = value.array().ok().filter(|array| array.element_type() == to.element_type);
     array.ok_or_else(|| unsupported(format!("an operand is no array of {}", to.element_type)))
 }
 
-/// A result for each operand.
+/// Returns a result for each operand.
 fn each(
     cx: &Cx<'_, '_>,
     all: &[Shards],
@@ -125,8 +125,8 @@ fn part_of_whole(
     allocation.with(data)
 }
 
-/// `parts` are those of partitions; where several have the same part, that of this one
-/// counts, or the first.
+/// Joins the `parts` of partitions. If several partitions have the same part, this one's
+/// counts, or else the first one's.
 fn whole_of_parts(
     cx: &Cx<'_, '_>,
     to: &ArrayShape,

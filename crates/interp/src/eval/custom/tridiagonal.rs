@@ -48,7 +48,7 @@ struct System<'a> {
 }
 
 impl System<'_> {
-    /// Solves in place; the step at which there is no pivot.
+    /// Solves in place. Returns the step at which there is no pivot.
     fn solve(&mut self) -> Option<usize> {
         let n = self.on.len();
         // Where rows were swapped there is a second diagonal above.

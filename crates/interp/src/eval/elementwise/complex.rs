@@ -105,14 +105,13 @@ where
     })
 }
 
-/// Whether `a` comes after `b` in the order of real parts, equal ones in that of
-/// imaginary parts.
+/// Checks whether `a` comes after `b` in the order of real parts, then of imaginary parts.
 fn exceeds<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
     let [a_re, a_im, b_re, b_im] = [a.re, a.im, b.re, b.im].map(T::to_f64);
     if a_re == b_re { a_im > b_im } else { a_re > b_re }
 }
 
-/// The real part; a real number is its own.
+/// Returns the real part; a real number is its own.
 pub(super) fn real(element_type: ElementType) -> Option<Kernel> {
     match element_type {
         ElementType::C64 => Some(map1(|a: Complex<f32>| a.re)),
@@ -121,7 +120,7 @@ pub(super) fn real(element_type: ElementType) -> Option<Kernel> {
     }
 }
 
-/// The imaginary part; that of a real number is 0.
+/// Returns the imaginary part; 0 for a real number.
 pub(super) fn imag(element_type: ElementType) -> Option<Kernel> {
     match element_type {
         ElementType::C64 => Some(map1(|a: Complex<f32>| a.im)),
@@ -177,7 +176,7 @@ fn sign(z: Wide) -> Wide {
     if size == 0.0 { z } else { Wide::new(z.re / size, z.im / size) }
 }
 
-/// A real exponent stays real, whatever its size.
+/// Computes the exponential. A real exponent stays real for any size.
 fn exp(z: Wide) -> Wide {
     let size = libm::exp(z.re);
     if z.im == 0.0 {

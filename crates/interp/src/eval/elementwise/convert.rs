@@ -1,9 +1,9 @@
 //! Conversions between element types.
 //!
-//! Integers wrap, floats to integers saturate with NaN as 0, to floats is to
-//! nearest with ties to even in one rounding, to `pred` is "not zero", complex
-//! to real drops the imaginary part. What a float of 8 bits and fewer becomes
-//! where it has no such number says [`Format::encode`].
+//! Integers wrap, floats to integers saturate with NaN as 0, conversions to floats round to
+//! nearest with ties to even in one rounding, conversions to `pred` test for "not zero", and
+//! complex to real drops the imaginary part. [`Format::encode`] defines the result for numbers
+//! that a float of 8 bits and fewer does not have.
 
 use std::ops::Range;
 
@@ -28,8 +28,8 @@ pub(crate) enum Number {
     Complex(f64, f64),
 }
 
-/// A type that converts to and from [`Number`]. Inlined, the number's kind is
-/// known and nothing of it remains.
+/// A type that converts to and from [`Number`]. After inlining, the number's kind is known and
+/// the enum disappears.
 pub(crate) trait Convert: Native {
     fn number(self) -> Number;
     fn of(number: Number) -> Self;
@@ -134,8 +134,8 @@ macro_rules! half {
 
 half!(f16 bf16);
 
-/// The `f32` next to a number towards zero, made odd if it is not exact: such
-/// a number rounds to 16 bits as the number itself would.
+/// Returns the `f32` next to a number towards zero, made odd if it is not exact: it rounds to
+/// 16 bits as the number itself does.
 fn to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     let back = f64::from(nearest);
@@ -147,7 +147,7 @@ fn to_odd(value: f64) -> f32 {
     f32::from_bits(toward_zero | 1)
 }
 
-/// As [`to_odd`], of an integer.
+/// Like [`to_odd`], for an integer.
 fn magnitude_to_odd(value: u64) -> f32 {
     let excess = (64 - value.leading_zeros()).saturating_sub(24);
     let kept = value >> excess;
@@ -156,12 +156,12 @@ fn magnitude_to_odd(value: u64) -> f32 {
     (kept | u64::from(inexact)) as f32 * scale
 }
 
-/// A float of a type that is stored, in one rounding.
+/// Returns a float of a type that is stored, in one rounding.
 pub(crate) fn round_to<T: Float>(value: f64) -> T {
     T::of(Number::Float(value))
 }
 
-/// The kernel that converts between two types.
+/// Returns the kernel that converts between two types.
 ///
 /// All but the commonest pairs go by way of the widest type of the kind that
 /// is converted from, a block at a time: a loop for every pair would be most of
@@ -190,10 +190,10 @@ pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
     })
 }
 
-/// How many elements are converted at a time.
+/// The number of elements converted at a time.
 const BLOCK: usize = 1024;
 
-/// A conversion by way of `W`, which `from` converts to exactly.
+/// Returns a conversion by way of `W`, which `from` converts to exactly.
 fn through<W: Convert>(
     from: ElementType,
     to: ElementType,
@@ -223,8 +223,8 @@ fn through<W: Convert>(
     with_data!(&Data::zeros(to, 0), values => storage(values, widen, number))
 }
 
-/// The `f64` that rounds to fewer bits as the number itself would: the nearest,
-/// or (of an integer of more than 53 bits) one made odd, as in [`to_odd`].
+/// Returns the `f64` that rounds to fewer bits as the number itself would: the nearest, or (of
+/// an integer of more than 53 bits) one made odd, as in [`to_odd`].
 fn to_f64(number: Number) -> f64 {
     let magnitude = |value: u64| {
         let excess = (64 - value.leading_zeros()).saturating_sub(53);
@@ -240,8 +240,8 @@ fn to_f64(number: Number) -> f64 {
     }
 }
 
-/// A number made to fit an integer type narrower than a byte: integers wrap,
-/// floats saturate.
+/// Returns a number made to fit an integer type narrower than a byte: integers wrap, floats
+/// saturate.
 fn limited(number: Number, int: NarrowInt) -> Number {
     match number {
         Number::Signed(value) => Number::Signed(int.wrap(value)),
@@ -263,7 +263,7 @@ fn widen<T: Convert, W: Convert>(_: &[T]) -> Widen<W> {
     })
 }
 
-/// As [`widen`], of a float of 8 bits and fewer.
+/// Like [`widen`], for a float of 8 bits and fewer.
 fn decode<W: Convert>(format: Format) -> Widen<W> {
     let table = decoded(format);
     Box::new(move |data, range, wide| {

@@ -1,9 +1,8 @@
 //! Functions of real floats.
 //!
-//! `f16` and `bf16` compute in `f32` and round, which for sums, products,
-//! quotients and square roots is as good as rounding once. Elementary functions
-//! are computed in `f64` and rounded once, to whatever type it is; see
-//! [`super::float_math`].
+//! `f16` and `bf16` compute in `f32` and round; for sums, products, quotients and square roots
+//! this equals a single rounding. Elementary functions are computed in `f64` and rounded once,
+//! to any type; see [`super::float_math`].
 
 use half::{bf16, f16};
 
@@ -50,7 +49,7 @@ pub(crate) trait Real: Float<Wide = Self> + PartialOrd {
     /// Ties away from zero.
     fn round(self) -> Self;
     fn round_ties_even(self) -> Self;
-    /// -1, 1, or the number itself where it is a zero or NaN.
+    /// Returns -1, 1, or the number itself if it is a zero or NaN.
     fn sign(self) -> Self {
         if self == Self::ZERO || self.is_nan() { self } else { Self::ONE.with_sign(self) }
     }
@@ -189,7 +188,7 @@ pub(super) fn shortened(value: f32) -> bf16 {
     bf16::from_bits(if value.is_nan() { nan as u16 } else { rounded as u16 })
 }
 
-/// A kernel that computes in the wide type.
+/// Returns a kernel that computes in the wide type.
 fn wide1<T: Float>(f: impl Fn(T::Wide) -> T::Wide + Send + Sync + 'static) -> Kernel {
     map1(move |a: T| T::narrow(f(a.wide())))
 }
@@ -198,8 +197,8 @@ fn wide2<T: Float>(f: impl Fn(T::Wide, T::Wide) -> T::Wide + Send + Sync + 'stat
     map2(move |a: T, b: T| T::narrow(f(a.wide(), b.wide())))
 }
 
-/// A kernel of an elementary function, rounded once: by way of `f32` what falls
-/// next to the middle of two halves could end on the wrong side.
+/// Returns a kernel of an elementary function, rounded once. By way of `f32`, a result next to
+/// the middle of two halves could round to the wrong side.
 fn elementary<T: Float>(f: fn(f64) -> f64) -> Kernel {
     map1(move |a: T| round_to::<T>(f(a.wide().to_f64())))
 }

@@ -10,7 +10,7 @@ pub(super) fn rsqrt(x: f64) -> f64 {
     1.0 / x.sqrt()
 }
 
-/// The area of a hyperbola; the library's is wrong for large negative numbers.
+/// Returns the area of a hyperbola; the library's is wrong for large negative numbers.
 pub(super) fn acosh(x: f64) -> f64 {
     if x < 1.0 { f64::NAN } else { libm::acosh(x) }
 }

@@ -1,4 +1,4 @@
-//! Which function an elementwise op computes, read off the table of ops.
+//! Selects the function of an elementwise op from the table of ops.
 
 use tilewright_ir::Op;
 use tilewright_ir::ops::elementwise::{CompareOrder, Direction};

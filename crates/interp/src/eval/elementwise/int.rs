@@ -1,5 +1,5 @@
-//! Integer functions: two's complement, wrapping, with XLA's results where
-//! mathematics has none (division by zero, too long shifts).
+//! Integer functions use two's complement and wrap; where mathematics has no result (division
+//! by zero, too long shifts), they return XLA's result.
 
 use tilewright_ir::Native;
 
@@ -57,7 +57,7 @@ macro_rules! common {
             self.wrapping_mul(other)
         }
         fn divide(self, other: Self) -> Self {
-            // No bits set, inverted: -1 or the greatest unsigned number.
+            // All bits set: -1 or the greatest unsigned number.
             if other == 0 { !0 } else { self.wrapping_div(other) }
         }
         fn remainder(self, other: Self) -> Self {
@@ -97,8 +97,7 @@ macro_rules! common {
     };
 }
 
-/// The count, if it is less than the width; a negative one, read without sign,
-/// is more.
+/// Returns the count, if it is less than the width; a negative one, read without sign, is more.
 fn shift_count<T: TryInto<u32>>(count: T, bits: u32) -> Option<u32> {
     count.try_into().ok().filter(|&count| count < bits)
 }

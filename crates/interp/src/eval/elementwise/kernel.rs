@@ -5,12 +5,11 @@ use tilewright_ir::{Data, ElementType, Native};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::value::{map_data, with_data};
 
-/// Computes as many lanes as the second argument says, from the first that many
-/// elements of each operand, and leaves them as all there is in the result.
-/// Several threads may run it at once.
+/// A kernel computes the number of lanes in the second argument from the first elements of each
+/// operand, and replaces the content of the result. Several threads may run it at once.
 pub(crate) type Kernel = Box<dyn Fn(&[&Data], usize, &mut Data) -> Outcome<()> + Send + Sync>;
 
-/// The first `lanes` elements of an operand.
+/// Returns the first `lanes` elements of an operand.
 fn operand<'a, T: Native>(operands: &[&'a Data], index: usize, lanes: usize) -> Outcome<&'a [T]> {
     let values = operands.get(index).and_then(|data| T::view(data)).ok_or(WRONG_STORAGE)?;
     values.get(..lanes).ok_or(Fault::Internal("an operand has too few elements"))
@@ -22,7 +21,7 @@ fn result<T: Native>(out: &mut Data) -> Outcome<&mut Vec<T>> {
     Ok(out)
 }
 
-/// A kernel of one operand.
+/// Returns a kernel of one operand.
 pub(crate) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + Send + Sync + 'static) -> Kernel {
     Box::new(move |operands, lanes, out| {
         let a = operand::<A>(operands, 0, lanes)?;
@@ -31,7 +30,7 @@ pub(crate) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + Send + Sync + 'sta
     })
 }
 
-/// A kernel of two operands.
+/// Returns a kernel of two operands.
 pub(crate) fn map2<A: Native, B: Native, R: Native>(
     f: impl Fn(A, B) -> R + Send + Sync + 'static,
 ) -> Kernel {
@@ -43,7 +42,7 @@ pub(crate) fn map2<A: Native, B: Native, R: Native>(
     })
 }
 
-/// A kernel of three operands.
+/// Returns a kernel of three operands.
 pub(crate) fn map3<A: Native, B: Native, C: Native, R: Native>(
     f: impl Fn(A, B, C) -> R + Send + Sync + 'static,
 ) -> Kernel {
@@ -74,7 +73,7 @@ pub(crate) fn empty(element_type: ElementType, room: usize) -> Data {
     })
 }
 
-/// The first element, `count` times; nothing if there is none.
+/// Returns the first element, `count` times; no elements if there is none.
 pub(crate) fn repeat(data: &Data, count: usize) -> Data {
     map_data!(data, values => {
         values.first().map_or_else(Vec::new, |&value| vec![value; count])

@@ -33,7 +33,7 @@ pub(crate) use kernel::{Kernel, empty, map1, map2, map3, repeat};
 pub(crate) use narrow::wide;
 pub(crate) use order::keys;
 
-/// The kernel of an op on these types.
+/// Returns the kernel of an op on these types.
 pub(crate) fn kernel(
     op: &Op,
     operands: &[ElementType],
@@ -67,7 +67,7 @@ pub(crate) fn kernel(
     })
 }
 
-/// The kernel of a function in the types in which these types are computed.
+/// Returns the kernel of a function in the types in which these types are computed.
 fn widely(function: Function, operands: &[ElementType], result: ElementType) -> Option<Kernel> {
     let operands: SmallVec<[By; 3]> = operands.iter().map(|&t| By::usual(t)).collect();
     let kernel = typed(function, operands.first()?)?;
@@ -78,7 +78,7 @@ fn widely(function: Function, operands: &[ElementType], result: ElementType) -> 
     Some(kernel)
 }
 
-/// The kernel of a function of a type that it is computed in.
+/// Returns the kernel of a function of a type that it is computed in.
 fn typed(function: Function, first: &By) -> Option<Kernel> {
     match function {
         Function::Unary(f) => types::unary(f, first.wide),
@@ -98,7 +98,7 @@ fn typed(function: Function, first: &By) -> Option<Kernel> {
     }
 }
 
-/// The kernel that converts between two types.
+/// Returns the kernel that converts between two types.
 pub(crate) fn convert_kernel(from: ElementType, to: ElementType) -> Outcome<Kernel> {
     convert::kernel(from, to).ok_or_else(|| unsupported(format!("{from} to {to}")))
 }
@@ -108,7 +108,7 @@ fn apply(cx: &Cx<'_, '_>) -> Outcome<Value> {
     apply_op(cx, cx.module().op(cx.id))
 }
 
-/// The sum of two operands of the shape of the result, whatever the instruction is.
+/// Returns the sum of two operands in the shape of the result, for any instruction.
 pub(crate) fn sum(cx: &Cx<'_, '_>) -> Outcome<Value> {
     apply_op(cx, &Op::Add)
 }
@@ -135,7 +135,7 @@ pub(super) fn unary(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     apply(cx)
 }
 
-/// Computed as exactly as the type allows, whatever was asked for.
+/// Computes as exactly as the type allows, regardless of the requested accuracy.
 pub(super) fn approximate(cx: &mut Cx<'_, '_>, _attrs: &AccuracyAttrs) -> Outcome<Value> {
     apply(cx)
 }
@@ -181,7 +181,7 @@ pub(super) fn reduce_precision(
     apply(cx)
 }
 
-/// A conversion to the type that the operand has moves nothing.
+/// Converts elements. A conversion to the operand's own type moves nothing.
 pub(super) fn convert(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
     if cx.array(0)?.element_type() == cx.array_shape()?.element_type {
         return cx.take(0);

@@ -2,9 +2,9 @@
 //! where each is exact, rounded once; integers narrower than a byte in the byte
 //! that stores them, wrapped.
 //!
-//! Everything goes through [`around`], which converts operands and results a
-//! block at a time. What looks at an integer's width (shifts to the right,
-//! counts of bits, upper halves) has kernels of its own.
+//! Everything goes through [`around`], which converts operands and results a block at a time.
+//! Functions that depend on an integer's width (shifts to the right, counts of bits, upper
+//! halves) have kernels of their own.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::error::{Fault, Outcome};
 use crate::lanes::append;
 use crate::value::map_data;
 
-/// The type in which elements of a type are computed.
+/// Returns the type in which elements of a type are computed.
 pub(crate) fn wide(element_type: ElementType) -> ElementType {
     if small_format(element_type).is_some() {
         return ElementType::F64;
@@ -32,12 +32,12 @@ pub(crate) fn wide(element_type: ElementType) -> ElementType {
     }
 }
 
-/// The format of a float of 8 bits and fewer, whose bits are stored.
+/// Returns the format of a float of 8 bits and fewer, whose bits are stored.
 pub(crate) fn small_format(element_type: ElementType) -> Option<Format> {
     Format::of(element_type).filter(|_| element_type.bits() <= 8)
 }
 
-/// The numbers that all bytes stand for; NaN has no payload here.
+/// Returns the numbers that all bytes represent; NaN has no payload here.
 pub(super) fn decoded(format: Format) -> [f64; 256] {
     let mut table = [0.0; 256];
     for (value, bits) in table.iter_mut().zip(0..=u8::MAX) {
@@ -56,7 +56,7 @@ pub(super) struct NarrowInt {
     pub(super) signed: bool,
 }
 
-/// The integer type, if it is narrower than a byte.
+/// Returns the integer type, if it is narrower than a byte.
 pub(super) fn narrow_int(element_type: ElementType) -> Option<NarrowInt> {
     let bits = element_type.bits();
     match element_type.class() {
@@ -71,12 +71,12 @@ impl NarrowInt {
         (1 << self.bits) - 1
     }
 
-    /// The bits of an element.
+    /// Returns the bits of an element.
     const fn raw(self, stored: u8) -> u8 {
         stored & self.mask()
     }
 
-    /// The number that the lowest bits are.
+    /// Returns the number that the lowest bits are.
     pub(super) const fn wrap(self, value: i64) -> i64 {
         let unused = i64::BITS - self.bits;
         let raised = value << unused;
@@ -87,7 +87,7 @@ impl NarrowInt {
         }
     }
 
-    /// The number next to a float.
+    /// Returns the number next to a float.
     pub(super) const fn saturate(self, value: f64) -> f64 {
         let (least, greatest) = if self.signed {
             let half = 1i8 << (self.bits - 1);
@@ -102,8 +102,8 @@ impl NarrowInt {
         self.wrap(raw as i64) as i8
     }
 
-    /// The count of a shift, if it is less than the width; a negative one, read
-    /// without sign, is more.
+    /// Returns the count of a shift, if it is less than the width; a negative one, read without
+    /// sign, is more.
     fn count(self, stored: u8) -> Option<u32> {
         Some(u32::from(self.raw(stored))).filter(|&count| count < self.bits)
     }
@@ -122,7 +122,7 @@ impl NarrowInt {
         self.raw(((stored << unused).cast_signed() >> unused >> count).cast_unsigned())
     }
 
-    /// The upper half of the double-width product of two stored numbers.
+    /// Returns the upper half of the double-width product of two stored numbers.
     fn mulhi(self, a: u8, b: u8) -> u8 {
         let number = |stored: u8| match self.signed {
             true => i16::from(stored.cast_signed()),
@@ -148,7 +148,7 @@ impl NarrowInt {
     }
 }
 
-/// The kernel of a function that depends on how wide an integer is.
+/// Returns the kernel of a function that depends on how wide an integer is.
 pub(super) fn unary(f: Unary, element_type: ElementType) -> Option<Kernel> {
     let int = narrow_int(element_type)?;
     match f {
@@ -158,7 +158,7 @@ pub(super) fn unary(f: Unary, element_type: ElementType) -> Option<Kernel> {
     }
 }
 
-/// As [`unary`], of two operands.
+/// Like [`unary`], for two operands.
 pub(super) fn binary(f: Binary, element_type: ElementType) -> Option<Kernel> {
     let int = narrow_int(element_type)?;
     match f {
@@ -169,7 +169,7 @@ pub(super) fn binary(f: Binary, element_type: ElementType) -> Option<Kernel> {
     }
 }
 
-/// How many elements are converted at a time.
+/// The number of elements converted at a time.
 const BLOCK: usize = 1024;
 
 /// A type and the one in which it is computed.
@@ -180,18 +180,18 @@ pub(super) struct By {
 }
 
 impl By {
-    /// A type as it is usually computed.
+    /// Returns the wider type in which a type is usually computed.
     pub(super) fn usual(element_type: ElementType) -> Self {
         Self { element_type, wide: wide(element_type) }
     }
 
-    /// Whether a type is computed in another one.
+    /// Checks whether a type is computed in another one.
     pub(super) fn differs(self) -> bool {
         self.element_type != self.wide
     }
 }
 
-/// A kernel of operands and results that `inner` computes in other types.
+/// Returns a kernel of operands and results that `inner` computes in other types.
 pub(super) fn around(inner: Kernel, operands: &[By], result: By) -> Option<Kernel> {
     let widen = operands.iter().map(|by| Conversion::new(by.element_type, by.wide));
     let widen: SmallVec<[Conversion; 3]> = widen.collect::<Option<_>>()?;

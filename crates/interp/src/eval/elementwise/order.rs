@@ -13,7 +13,7 @@ use super::narrow::{decoded, narrow_int, small_format};
 use super::types::narrow;
 use crate::value::Array;
 
-/// The kernel of a comparison.
+/// Returns the kernel of a comparison.
 pub(super) fn compare(
     element_type: ElementType,
     direction: Direction,
@@ -55,7 +55,7 @@ pub(super) fn compare(
     })
 }
 
-/// As the numbers that bits stand for are ordered.
+/// Compares bits by the numbers that they represent.
 fn by_value(direction: Direction, values: Arc<[f64; 256]>) -> Kernel {
     let test: fn(&f64, &f64) -> bool = match direction {
         Direction::Eq => f64::eq,
@@ -68,7 +68,7 @@ fn by_value(direction: Direction, values: Arc<[f64; 256]>) -> Kernel {
     map2(move |a: u8, b: u8| test(&values[usize::from(a)], &values[usize::from(b)]))
 }
 
-/// As Rust orders them: IEEE 754 for floats.
+/// Compares as Rust does: by IEEE 754 for floats.
 fn by<T: Native + PartialOrd>(direction: Direction) -> Kernel {
     by_key(direction, |a: T| a)
 }
@@ -154,7 +154,7 @@ fn total_key64(value: f64) -> i64 {
     bits ^ ((bits >> 63) & i64::MAX)
 }
 
-/// `min(max(low, value), high)`; NaN if any of them is.
+/// Computes `min(max(low, value), high)`; NaN if any of them is.
 pub(super) fn clamp(element_type: ElementType) -> Option<Kernel> {
     Some(match element_type {
         ElementType::Pred => clamp_ordered::<bool>(),

@@ -21,7 +21,7 @@ impl Format {
         ((1 << self.exponent) - 1) << self.mantissa
     }
 
-    /// The bias of an exponent of this many bits.
+    /// Returns the bias of an exponent of this many bits.
     fn bias(exponent: u32) -> u64 {
         (1 << (exponent - 1)) - 1
     }
@@ -32,7 +32,7 @@ const BF16: Format = Format { mantissa: 7, exponent: 8 };
 const F32: Format = Format { mantissa: 23, exponent: 8 };
 const F64: Format = Format { mantissa: 52, exponent: 11 };
 
-/// The kernel for a type.
+/// Returns the kernel for a type.
 pub(super) fn reduce(element_type: ElementType, exponent: i64, mantissa: i64) -> Option<Kernel> {
     let exponent = u32::try_from(exponent).ok()?;
     let mantissa = u32::try_from(mantissa).ok()?;
@@ -56,8 +56,8 @@ pub(super) fn reduce(element_type: ElementType, exponent: i64, mantissa: i64) ->
     }
 }
 
-/// Rounds the bits of a number to nearest even; what is too large becomes
-/// infinite, what would be denormal becomes zero, NaN stays.
+/// Rounds the bits of a number to nearest even. Too large numbers become infinite, denormal
+/// ones zero, NaN stays.
 fn rounded(bits: u64, from: Format, to: Format) -> u64 {
     let size = bits & (from.sign() - 1);
     if size > from.infinity() {

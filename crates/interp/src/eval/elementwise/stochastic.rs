@@ -7,8 +7,8 @@ use tilewright_ir::element::NumberClass;
 use super::kernel::{Kernel, map2};
 use super::narrow::{By, around};
 
-/// The kernel of a float, random bits and a signed integer; `None` for other types, for which
-/// XLA does not define the op.
+/// Returns the kernel of a float, random bits and a signed integer; `None` for other types, for
+/// which XLA does not define the op.
 pub(super) fn kernel(operands: &[ElementType], result: ElementType) -> Option<Kernel> {
     let &[operand, random] = operands else { return None };
     let fits = operand.is_float()

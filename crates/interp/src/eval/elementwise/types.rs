@@ -1,4 +1,4 @@
-//! Which functions the element types have.
+//! Lists the functions of the element types.
 
 use half::{bf16, f16};
 use tilewright_ir::ElementType;

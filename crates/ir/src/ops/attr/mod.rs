@@ -189,7 +189,7 @@ impl AttrValues {
     /// Removes and returns the value of one field.
     ///
     /// # Errors
-    /// If it is absent and has no default, or is not a valid `T`.
+    /// Returns an error if it is absent and has no default, or is not a valid `T`.
     pub fn take<T: AttrField>(
         &mut self,
         name: &'static str,
@@ -228,7 +228,7 @@ pub trait AttrField: Sized {
     /// # Errors
     /// A description of the expected value.
     fn from_value(value: AttrValue) -> Result<Self, String>;
-    /// The value to write; `None` if nothing is written.
+    /// Returns the value to write; `None` if nothing is written.
     fn to_value(&self) -> Option<AttrValue>;
     /// The value of a field that is not in the text; `None` if it is required.
     fn absent() -> Option<Self> {
@@ -246,7 +246,7 @@ pub trait Word: Copy {
     const EXPECTED: &'static str;
     /// The value of a word.
     fn from_name(word: &str) -> Option<Self>;
-    /// The word.
+    /// Returns the word.
     fn name(self) -> &'static str;
 }
 
@@ -257,7 +257,7 @@ pub trait OpAttrs: Sized {
     /// Creates the struct from parsed values.
     ///
     /// # Errors
-    /// If a required field is absent or has an invalid value.
+    /// Returns an error if a required field is absent or has an invalid value.
     fn take(values: &mut AttrValues) -> Result<Self, AttrError>;
     /// Calls `f` on every field that is written.
     fn for_each(&self, f: &mut dyn FnMut(&'static str, AttrValue));
@@ -384,7 +384,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// The word in text.
+            /// Returns the word in text.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*

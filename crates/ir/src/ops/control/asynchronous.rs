@@ -69,7 +69,7 @@ pub(in crate::ops) fn async_done(
     Ok(result.without_layout())
 }
 
-/// The operands and the result in the state of a running asynchronous op.
+/// Returns the operands and the result in the state of a running asynchronous op.
 fn parts(state: &Shape) -> Option<(&[Shape], &Shape)> {
     match state.as_tuple() {
         Some([Shape::Tuple(operands), result, ..]) => Some((operands, result)),
@@ -84,12 +84,12 @@ fn no_state(q: &ShapeQuery<'_>, found: &Shape) -> ShapeError {
     ))
 }
 
-/// Whether the first tuple is a prefix of the second.
+/// Checks whether the first tuple is a prefix of the second.
 fn is_bound_tuple(first: &[Shape], second: &[Shape]) -> bool {
     first.len() <= second.len() && first.iter().zip(second).all(|(a, b)| is_part(a, b))
 }
 
-/// Whether the second shape equals the first, or extends it by parts bound later.
+/// Checks whether the second shape equals the first, or extends it by parts bound later.
 fn is_part(first: &Shape, second: &Shape) -> bool {
     match (first.as_tuple(), second.as_tuple()) {
         (Some([]), _) => true,

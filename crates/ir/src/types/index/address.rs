@@ -37,7 +37,7 @@ impl AddressMap {
     /// The addresses of a shape in its layout, row major if it has none.
     ///
     /// # Errors
-    /// If a dim is unbounded, the layout does not fit the shape, or the buffer
+    /// Returns an error if a dim is unbounded, the layout does not fit the shape, or the buffer
     /// has too many elements.
     pub fn new(shape: &ArrayShape) -> Result<Self, AddressError> {
         Self::with_layout(shape.dims(), &shape.layout_or_default())
@@ -46,7 +46,7 @@ impl AddressMap {
     /// The addresses of an array of these dims in row-major order.
     ///
     /// # Errors
-    /// If a dim is unbounded or negative, or there are too many elements.
+    /// Returns an error if a dim is unbounded or negative, or there are too many elements.
     pub fn row_major(dims: &[i64]) -> Result<Self, AddressError> {
         Self::with_layout(dims, &Layout::descending(dims.len()))
     }
@@ -89,19 +89,19 @@ impl AddressMap {
         &self.dims
     }
 
-    /// The buffer's size in elements, with all padding: explicit padding, whole tiles, and the
-    /// tail.
+    /// Returns the buffer's size in elements, with all padding: explicit padding, whole tiles,
+    /// and the tail.
     pub fn buffer_elements(&self) -> i64 {
         self.buffer_elements
     }
 
-    /// The distance between neighbours along each dim, in dim order; `None` if tiles make it
-    /// vary.
+    /// Returns the distance between neighbours along each dim, in dim order; `None` if tiles
+    /// make it vary.
     pub fn strides(&self) -> Option<&[i64]> {
         self.strides.as_deref()
     }
 
-    /// The address of the element at an index (in dim order).
+    /// Returns the address of the element at an index (in dim order).
     ///
     /// If the index has another rank or is out of range.
     /// If the index has another rank or is out of range.
@@ -117,10 +117,10 @@ impl AddressMap {
         Ok(dot(&place, &self.physical_strides))
     }
 
-    /// The index of the element at an address; `None` if the address is padding.
+    /// Returns the index of the element at an address; `None` if the address is padding.
     ///
     /// # Errors
-    /// If the address is outside the buffer.
+    /// Returns an error if the address is outside the buffer.
     pub fn position(&self, address: i64) -> Result<Option<Dims>, IndexError> {
         let elements = self.buffer_elements;
         if address < 0 || address >= elements {
@@ -129,7 +129,7 @@ impl AddressMap {
         Ok(self.element_at(address))
     }
 
-    /// The index at an address inside the buffer; `None` if the address is padding.
+    /// Returns the index at an address inside the buffer; `None` if the address is padding.
     fn element_at(&self, address: i64) -> Option<Dims> {
         let mut place = Place::from_elem(0, self.physical.len());
         if unflatten(address, &self.physical, &mut place) != 0 {
@@ -162,7 +162,7 @@ fn check_buffer(layout: &Layout) -> Result<(), AddressError> {
     }
 }
 
-/// The dims from major to minor, each once.
+/// Returns the dims from major to minor, each once.
 fn major_to_minor(layout: &Layout, rank: usize) -> Result<SmallVec<[usize; 6]>, AddressError> {
     if layout.rank() != rank {
         return Err(AddressError::Rank { layout: layout.rank(), rank });
@@ -180,7 +180,7 @@ fn major_to_minor(layout: &Layout, rank: usize) -> Result<SmallVec<[usize; 6]>, 
     Ok(order)
 }
 
-/// The sizes with explicit padding, in dim order.
+/// Returns the sizes with explicit padding, in dim order.
 fn padded_dims(dims: &[i64], layout: &Layout) -> Result<Dims, AddressError> {
     let Some(padding) = &layout.padding else {
         return Ok(dims.into());
@@ -205,7 +205,7 @@ fn in_dim_order(values: &[i64], major_to_minor: &[usize]) -> Dims {
     ordered
 }
 
-/// The address of an index in range; at most the checked product of the dims.
+/// Returns the address of an index in range; at most the checked product of the dims.
 fn dot(index: &[i64], strides: &[i64]) -> i64 {
     index.iter().zip(strides).map(|(i, stride)| i * stride).sum()
 }

@@ -31,7 +31,7 @@ impl PositionIterator {
     /// The positions of an array of these dims, from `start` on.
     ///
     /// # Errors
-    /// If the start has another rank or is out of range. In a dim of size 0
+    /// Returns an error if the start has another rank or is out of range. In a dim of size 0
     /// the only start is 0; a negative size has none.
     pub fn new(start: &[i64], dims: &[i64]) -> Result<Self, IndexError> {
         // The only start in a dim of size 0 is 0, which is also its end.
@@ -44,12 +44,12 @@ impl PositionIterator {
     /// All positions of an array of these dims.
     ///
     /// # Errors
-    /// If a size is negative.
+    /// Returns an error if a size is negative.
     pub fn over(dims: &[i64]) -> Result<Self, IndexError> {
         Self::new(&Dims::from_elem(0, dims.len()), dims)
     }
 
-    /// The current position; `None` past the last.
+    /// Returns the current position; `None` past the last.
     pub fn current(&self) -> Option<&[i64]> {
         (!self.ended).then_some(&*self.position)
     }

@@ -73,7 +73,7 @@ impl TileCut {
         place.extend(inside);
     }
 
-    /// The inverse of [`TileCut::apply`]; `None` for padding.
+    /// Returns the inverse of [`TileCut::apply`]; `None` for padding.
     pub(super) fn undo(&self, place: &mut Place) -> Option<()> {
         let split = self.first + self.runs.len();
         let cut: SmallVec<[i64; 6]> = place[self.first..split]
@@ -127,13 +127,13 @@ pub(super) fn check_tiles(tiles: &[Tile]) -> Result<(), AddressError> {
 
 // The arithmetic below cannot overflow: indices are within dims whose product was checked.
 
-/// The row-major index of a position.
+/// Returns the row-major index of a position.
 fn flatten(place: &[i64], dims: &[i64]) -> i64 {
     place.iter().zip(dims).fold(0, |index, (i, size)| index * size + i)
 }
 
-/// The position at a row-major index; returns the part of the index beyond the dims, in units of
-/// their product.
+/// Returns the position at a row-major index; returns the part of the index beyond the dims, in
+/// units of their product.
 pub(super) fn unflatten(index: i64, dims: &[i64], place: &mut [i64]) -> i64 {
     place.iter_mut().zip(dims).rev().fold(index, |index, (slot, size)| {
         *slot = index % size;

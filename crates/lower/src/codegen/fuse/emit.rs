@@ -63,9 +63,9 @@ pub(super) struct Emitter<'a> {
     pub(super) regions: Vec<Region>,
     /// The addresses that gathers read from.
     pub(super) gathers: Vec<Expr>,
-    /// How many more values may be computed.
+    /// The number of values that may still be computed.
     values_left: usize,
-    /// How many more nodes their indices may have.
+    /// The number of nodes that their indices may still have.
     nodes_left: usize,
 }
 
@@ -219,7 +219,7 @@ impl<'a> Emitter<'a> {
         Ok(self.set(build, module.name_of(id), self.element_type(id)?, value))
     }
 
-    /// The scalar constant that the instruction equals at every index, if there is one.
+    /// Returns the scalar constant that the instruction equals at every index, if there is one.
     fn constant(&self, mut id: InstId) -> Option<&'a Literal> {
         for _ in 0..MOST_LOOKED_THROUGH {
             match self.module.op(id) {
@@ -252,7 +252,7 @@ impl<'a> Emitter<'a> {
         self.positions(build, along, counted, element_type)
     }
 
-    /// The type that holds an index at every position: `s32` where it is large enough.
+    /// Returns the type that holds an index at every position: `s32` if it is large enough.
     fn counting_type(&self, along: &Expr) -> ElementType {
         let scope = &self.scope;
         let range = along.range_at(scope.positions(), &|index| scope.range(index));
@@ -262,7 +262,7 @@ impl<'a> Emitter<'a> {
         if range.is_some_and(fits) { ElementType::S32 } else { ElementType::S64 }
     }
 
-    /// An index as integers of one type, converted to another.
+    /// Returns an index as integers of one type, converted to another.
     fn positions(
         &mut self,
         build: &mut Build,
@@ -432,7 +432,7 @@ impl<'a> Emitter<'a> {
         register
     }
 
-    /// The number of loops around the statement that sets a register.
+    /// Returns the number of loops around the statement that sets a register.
     pub(super) fn depth(&self, register: RegisterId) -> usize {
         self.depths.get(&register).copied().unwrap_or(0)
     }
@@ -465,8 +465,8 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// How often an emitter computes each instruction at most, on average, for different indices and
-/// again for each reduction along rows.
+/// The largest average number of times that an emitter computes each instruction, for different
+/// indices and again for each reduction along rows.
 const MOST_TIMES: usize = 8;
 
 /// Values beside these, however small the group is.

@@ -91,7 +91,7 @@ impl Emitter<'_> {
         bounds.chain([at]).map(|expr| self.scope.level(expr)).max().unwrap_or(0)
     }
 
-    /// The index expressed by loops and positions.
+    /// Returns the index expressed by loops and positions.
     fn placed(&self, walk: &Walk, index: &[DimExpr]) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
         let (outer, inner) = walk.address(index)?;
         let placed = |parts: Vec<DimExpr>| -> Vec<Expr> {
@@ -100,8 +100,8 @@ impl Emitter<'_> {
         Ok((placed(outer), placed(inner)))
     }
 
-    /// The address and the mask of a vector load, if every position reads its element from the
-    /// same position in memory. Positions that are padding on both sides are not read.
+    /// Returns the address and the mask of a vector load, if every position reads its element
+    /// from the same position in memory. Positions that are padding on both sides are not read.
     fn as_it_lies(
         &self,
         walk: &Walk,
@@ -131,7 +131,7 @@ impl Emitter<'_> {
         Ok(Some((outer, mask)))
     }
 
-    /// The address in vector memory at which a vector begins.
+    /// Returns the address in vector memory at which a vector begins.
     fn base(
         &mut self,
         build: &mut Build,
@@ -239,7 +239,7 @@ fn made(
     Ok(Region { input, outer, vector, starts, strides, block, bytes })
 }
 
-/// The bounds of an expression inside a block, expressed by the loops over blocks.
+/// Returns the bounds of an expression inside a block, expressed by the loops over blocks.
 fn bounds(scope: &Scope, expr: &Expr, last: i64) -> Result<(Expr, Expr), LowerError> {
     let both = |of: &Expr| bounds_of(scope, of);
     let (from, to) = both(expr).ok_or(TooLarge::Elements)?;
@@ -279,7 +279,7 @@ fn bounds_of(scope: &Scope, expr: &Expr) -> Option<(Expr, Expr)> {
     })
 }
 
-/// The largest number of values between two bounds over all blocks.
+/// Returns the largest number of values between two bounds over all blocks.
 fn widest(scope: &Scope, from: &Expr, to: &Expr) -> i64 {
     let named: Vec<IndexId> = from.indices().into_iter().chain(to.indices()).collect();
     let loops: Vec<(IndexId, i64)> =

@@ -49,8 +49,8 @@ pub(crate) type Reductions = FxHashMap<InstId, Reduction>;
 /// Generates the kernel of a group.
 ///
 /// # Errors
-/// If kernels do not support an instruction or the layout of an array on this target,
-/// or a resource of the target is too small.
+/// Returns an error if kernels do not support an instruction or the layout of an array on this
+/// target, or a resource of the target is too small.
 pub(crate) fn fused(
     module: &Module,
     group: &Group,
@@ -81,13 +81,13 @@ fn made(
     if fits { Ok(kernel) } else { Err(NoRoom::Results.into()) }
 }
 
-/// The shape of an instruction whose result is an array.
+/// Returns the shape of an instruction whose result is an array.
 fn array(module: &Module, id: InstId) -> Result<&ArrayShape, LowerError> {
     let shape = module.array_shape(id);
     shape.ok_or_else(|| internal("it gives no array").at(module.name_of(id)))
 }
 
-/// Whether an array is kept in vector memory as a whole.
+/// Checks whether an array is kept in vector memory as a whole.
 pub(crate) fn stays(target: &Target, shape: &ArrayShape) -> bool {
     bytes(target, shape).is_some_and(|bytes| bytes <= target.on_chip_bytes())
 }
@@ -113,8 +113,8 @@ struct Fusion<'a> {
     rows: Vec<(InstId, Reduction)>,
 }
 
-/// Which reductions of arrays with the dims of the outputs are computed row by row, as the
-/// outputs are written.
+/// The reductions of arrays with the outputs' dims that are computed row by row, as the outputs
+/// are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
     /// All of them.
@@ -123,7 +123,7 @@ enum Rows {
     Large,
 }
 
-/// How a reduction is computed.
+/// The way a reduction is computed.
 enum Role {
     /// In the one pass over a large array.
     Pass,
@@ -255,7 +255,7 @@ impl<'a> Fusion<'a> {
         Ok(build.finish(body))
     }
 
-    /// Whether the outputs are exactly the results of a pass.
+    /// Checks whether the outputs are exactly the results of a pass.
     fn writes(&self, totals: &[(InstId, Reduction)]) -> bool {
         self.group.outputs.iter().eq(totals.iter().map(|(id, _)| id))
     }
@@ -308,7 +308,7 @@ impl<'a> Fusion<'a> {
     }
 }
 
-/// All instructions of a group, down to its inputs, operands first.
+/// Returns all instructions of a group, down to its inputs, operands first.
 pub(crate) fn members(module: &Module, group: &Group) -> Result<Vec<InstId>, LowerError> {
     let mut seen: FxHashSet<InstId> = group.inputs.iter().copied().collect();
     let (mut order, mut fused) = (Vec::new(), 0usize);

@@ -172,7 +172,7 @@ impl OutputWalk<'_> {
         Ok(Made { body, varies, is_streamed: !blocks.grid.is_empty(), read })
     }
 
-    /// The loops inside a block, over kept dims and over reduced dims.
+    /// Returns the loops inside a block, over kept dims and over reduced dims.
     fn within(
         &self,
         build: &mut Build,
@@ -193,7 +193,7 @@ impl OutputWalk<'_> {
         Ok((kept, reduced))
     }
 
-    /// Reduces rows that lie along those of the outputs, inside the first `depth` loops.
+    /// Reduces rows that lie along the rows of the outputs, inside the first `depth` loops.
     fn reduce_rows(
         &self,
         build: &mut Build,
@@ -222,7 +222,7 @@ impl OutputWalk<'_> {
         Ok(())
     }
 
-    /// The dims that all reductions along rows reduce.
+    /// Returns the dims that all reductions along rows reduce.
     fn axes(&self) -> Result<Vec<usize>, LowerError> {
         let mut axes = self.fusion.rows.iter().map(|(_, reduction)| &reduction.axes);
         let Some(first) = axes.next() else { return Ok(Vec::new()) };
@@ -277,7 +277,8 @@ impl OutputWalk<'_> {
         Ok(Place { buffer: here, at })
     }
 
-    /// The dims along which gathered values vary. Loops over other dims need not gather again.
+    /// Returns the dims along which gathered values vary. Loops over other dims need not gather
+    /// again.
     fn varies(&self, emitter: &Emitter<'_>, kept: &[&Loop]) -> Vec<usize> {
         let mut dims = Vec::new();
         for at in &emitter.gathers {

@@ -77,7 +77,7 @@ fn produced(
     Ok(made)
 }
 
-/// The init of a reduction: a constant, or a scalar in vector memory.
+/// Returns the init of a reduction: a constant, or a scalar in vector memory.
 fn first(emitter: &Emitter<'_>, init: InstId) -> Result<Value, LowerError> {
     match (emitter.module.op(init), emitter.homes.get(&init)) {
         (Op::Constant(literal), _) => Ok(Value::Splat((**literal).clone())),

@@ -91,12 +91,12 @@ impl Scope {
         Ok(())
     }
 
-    /// The number of loops around statements.
+    /// Returns the number of loops around statements.
     pub(super) fn depth(&self) -> usize {
         self.loops.len()
     }
 
-    /// The index along a dim as a variable; 0 if the dim has size 1.
+    /// Returns the index along a dim as a variable; 0 if the dim has size 1.
     pub(super) fn dim(&self, dim: usize) -> DimExpr {
         match self.sizes.get(dim) {
             Some(1) | None => Expr::ZERO,
@@ -104,7 +104,7 @@ impl Scope {
         }
     }
 
-    /// The indices along all dims of the array.
+    /// Returns the indices along all dims of the array.
     pub(super) fn dims(&self) -> Vec<DimExpr> {
         (0..self.walk.dims.len()).map(|dim| self.dim(dim)).collect()
     }
@@ -137,19 +137,19 @@ impl Scope {
         self.last.get(&index).map(|&last| 0..=last)
     }
 
-    /// Whether a loop runs inside a block.
+    /// Checks whether a loop runs inside a block.
     pub(super) fn is_local(&self, index: IndexId) -> bool {
         self.loops.contains(&index)
     }
 
-    /// The number of outer loops after which an expression is known.
+    /// Returns the number of outer loops after which an expression is known.
     pub(super) fn level(&self, expr: &Expr) -> usize {
         let place = |index: IndexId| self.loops.iter().position(|&l| l == index);
         expr.indices().into_iter().filter_map(place).map(|place| place + 1).max().unwrap_or(0)
     }
 
-    /// The mask of the positions that are not padding along the dims that these indices depend
-    /// on.
+    /// Returns the mask of the positions that are not padding along the dims that these indices
+    /// depend on.
     pub(super) fn mask(&self, index: &[DimExpr]) -> Result<Mask, LowerError> {
         let named: Vec<DimId> = index.iter().flat_map(Expr::indices).collect();
         let depends = |dim: Option<usize>| dim.is_none_or(|dim| named.contains(&DimId(dim)));
@@ -162,7 +162,7 @@ impl Scope {
         bounds.map(bound).collect()
     }
 
-    /// The mask of all positions that are not padding.
+    /// Returns the mask of all positions that are not padding.
     pub(super) fn whole_mask(&self) -> Result<Mask, LowerError> {
         let index: Vec<DimExpr> = (0..self.sizes.len()).map(|dim| DimId(dim).into()).collect();
         self.mask(&index)

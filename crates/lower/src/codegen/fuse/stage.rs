@@ -20,7 +20,7 @@ use crate::kernel::{Block, Mask, Place, Space, Statement};
 /// Largest number of vectors that a stage reads. A larger reduction is a kernel of its own.
 const MOST_VECTORS: u64 = 4096;
 
-/// Whether a reduction can be computed in vector memory, result by result, with gathers.
+/// Checks whether a reduction can be computed in vector memory, result by result, with gathers.
 pub(super) fn is_small(target: &Target, reduction: &Reduction) -> bool {
     let ([source], [result]) = (reduction.arrays.as_slice(), reduction.results.as_slice()) else {
         return false;
@@ -34,8 +34,8 @@ pub(super) fn is_small(target: &Target, reduction: &Reduction) -> bool {
     vectors <= MOST_VECTORS && stays(target, &source.shape)
 }
 
-/// Whether gathers are cheaper than a walk over the array: true if the array is a reshape of one
-/// that takes fewer vectors.
+/// Checks whether gathers are cheaper than a walk over the array: true if the array is a
+/// reshape of one that takes fewer vectors.
 pub(super) fn is_gathered(
     module: &Module,
     target: &Target,
@@ -108,8 +108,8 @@ pub(super) fn reduced(
     Ok(statements)
 }
 
-/// The loops over the reduced elements of each result, inside the loops over results, and the
-/// index in the source that they stand for.
+/// Returns the loops over the reduced elements of each result, inside the loops over results,
+/// and the index in the source that they represent.
 fn loops_within(
     build: &mut Build,
     scope: &mut Scope,

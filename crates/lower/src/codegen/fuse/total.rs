@@ -68,7 +68,7 @@ impl Total {
         Ok(())
     }
 
-    /// The elements, with the identity in padding.
+    /// Returns the elements, with the identity in padding.
     fn masked(
         &self,
         emitter: &mut Emitter<'_>,

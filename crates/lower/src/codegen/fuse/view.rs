@@ -11,8 +11,8 @@ use crate::error::{LowerError, TooLarge, Unsupported, internal};
 /// operand multiplies them.
 pub(super) const MOST_NODES: usize = 256;
 
-/// The index in the operand of the element at an index of the result; `None` for ops that
-/// compute or have several operands.
+/// Returns the index in the operand of the element at an index of the result; `None` for ops
+/// that compute or have several operands.
 pub(super) fn operand_index(
     module: &Module,
     id: InstId,
@@ -58,7 +58,7 @@ pub(super) fn operand_index(
     }))
 }
 
-/// The index in the operand of a reshape: the one with the same row-major position.
+/// Returns the index in the operand of a reshape: the one with the same row-major position.
 fn reshaped(
     module: &Module,
     id: InstId,

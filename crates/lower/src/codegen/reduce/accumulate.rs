@@ -129,7 +129,7 @@ impl Fused<'_> {
         Ok(chosen)
     }
 
-    /// The sum of each index along a dim times its factor.
+    /// Returns the sum of each index along a dim times its factor.
     fn positions(&self, factors: &[i64]) -> Result<Value, LowerError> {
         let factor = |dim: usize| factors.get(dim).copied().unwrap_or(0);
         let mut value = Expr::ZERO;
@@ -160,12 +160,12 @@ impl Fused<'_> {
         Ok(converted)
     }
 
-    /// The number of valid values of a digit in the current vector.
+    /// Returns the number of valid values of a digit in the current vector.
     pub(super) fn values(&self, inner: &Inner) -> Result<Expr, LowerError> {
         self.walk.values(inner, &|dim| self.outer_index(dim))
     }
 
-    /// The index along a dim of the first element of the current vector.
+    /// Returns the index along a dim of the first element of the current vector.
     pub(super) fn outer_index(&self, dim: usize) -> Result<Expr, LowerError> {
         Blocks::index(self.blocks.grid.iter().chain(&self.blocks.within), dim)
     }

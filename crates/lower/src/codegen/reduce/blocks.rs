@@ -146,14 +146,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// The address within a block of the vector at the current step of the loops.
+    /// Returns the address within a block of the vector at the current step of the loops.
     pub(crate) fn address<'a>(
         mut loops: impl Iterator<Item = &'a Loop>,
     ) -> Result<Expr, LowerError> {
         loops.try_fold(Expr::ZERO, |at, l| Ok(at + Expr::from(l.index) * signed(l.outer.stride)?))
     }
 
-    /// The index along a dim, in elements, at the current step of the loops.
+    /// Returns the index along a dim, in elements, at the current step of the loops.
     pub(crate) fn index<'a>(
         loops: impl Iterator<Item = &'a Loop>,
         dim: usize,
@@ -173,7 +173,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// The loops over blocks: those that do not lie completely inside a block.
+    /// Returns the loops over blocks: those that do not lie completely inside a block.
     fn over(&self, walk: &Walk) -> Result<Vec<Grid>, LowerError> {
         let mut over = Vec::with_capacity(self.whole);
         for (place, &outer) in walk.outer.iter().enumerate().take(self.whole) {
@@ -231,13 +231,13 @@ impl Before {
         Ok(())
     }
 
-    /// The elements of the last block, if the cut loop is this one.
+    /// Returns the elements of the last block, if the cut loop is this one.
     fn last_len(&self, cut: &Outer) -> u64 {
         cut.stride.saturating_mul(cut.count.saturating_sub(self.most_steps))
     }
 }
 
-/// A count as the signed type of kernels.
+/// Returns a count as the signed type of kernels.
 pub(crate) fn signed(count: u64) -> Result<i64, LowerError> {
     i64::try_from(count).map_err(|_| TooLarge::Elements.into())
 }

@@ -41,8 +41,8 @@ pub(crate) fn cut(
     Ok(loops)
 }
 
-/// The number of steps left to the inner loops, so that all levels have about the same length
-/// and no level is unnecessary. The steps divide the count evenly if possible.
+/// Returns the number of steps left to the inner loops, so that all levels have about the same
+/// length and no level is unnecessary. The steps divide the count evenly if possible.
 fn inner_steps(count: u64, longest: u64) -> u64 {
     let power = |base: u64, levels: u32| base.checked_pow(levels).unwrap_or(u64::MAX);
     let levels = (1..u64::BITS).find(|&levels| power(longest, levels) >= count).unwrap_or(1);

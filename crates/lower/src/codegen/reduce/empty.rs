@@ -12,7 +12,7 @@ use crate::error::{LowerError, TooLarge};
 use crate::kernel::build::Build;
 use crate::kernel::{BufferId, Expr, Kernel, Mask, Place, Space, Statement, Value};
 
-/// The kernel of a reduction of an array without elements; `None` for other reductions.
+/// Returns the kernel of a reduction of an array without elements; `None` for other reductions.
 pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Option<Kernel>, LowerError> {
     let is_empty = |shape: &ArrayShape| shape.dims().contains(&0);
     if !reduction.walked().any(is_empty) {

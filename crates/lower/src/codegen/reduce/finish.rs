@@ -12,7 +12,8 @@ use crate::kernel::build::Build;
 use crate::kernel::{Expr, IndexId, Place, RegisterId, Statement, Value};
 
 impl Loop {
-    /// The number of the current step of all these loops together, the last loop fastest.
+    /// Returns the number of the current step of all these loops together, the last loop
+    /// fastest.
     pub(crate) fn number<'a>(loops: impl Iterator<Item = &'a Self>) -> Result<Expr, LowerError> {
         loops.filter(|l| l.outer.count != 1).try_fold(Expr::ZERO, |number, l| {
             Ok(number * signed(l.outer.count)? + Expr::from(l.index))
@@ -129,7 +130,8 @@ impl Fused<'_> {
         })
     }
 
-    /// The indices along each dim of the stored element, in the whole result and in the window.
+    /// Returns the indices along each dim of the stored element, in the whole result and in the
+    /// window.
     fn indices(
         &self,
         moved: &[(&Inner, IndexId)],
@@ -154,13 +156,13 @@ impl Fused<'_> {
         Ok((global, local))
     }
 
-    /// The last loop around windows, if several of its steps share a window.
+    /// Returns the last loop around windows, if several of its steps share a window.
     fn grouped(&self) -> Option<&Loop> {
         let last = self.blocks.windowed.checked_sub(1)?;
         self.blocks.grid.get(last).filter(|_| self.blocks.group > 1)
     }
 
-    /// The distance along a dim from the first step of the window to the current step.
+    /// Returns the distance along a dim from the first step of the window to the current step.
     fn in_group(&self, dim: usize) -> Result<Expr, LowerError> {
         match self.grouped().filter(|l| l.outer.dim == dim) {
             Some(l) => {
@@ -171,7 +173,7 @@ impl Fused<'_> {
         }
     }
 
-    /// The address of the current window in its buffer, which has room for two windows.
+    /// Returns the address of the current window in its buffer, which has room for two windows.
     fn slot(&self, array: &Array<'_>) -> Result<Expr, LowerError> {
         let around = self.blocks.grid.iter().take(self.blocks.windowed);
         let group = signed(self.blocks.group)?;
@@ -244,7 +246,7 @@ impl Fused<'_> {
         Ok(loops.into_iter().fold(copy, around))
     }
 
-    /// The address in main memory at which the current window begins.
+    /// Returns the address in main memory at which the current window begins.
     fn window_start(&self, placement: &Placement) -> Result<Expr, LowerError> {
         let window = placement.window(&|_| None);
         let mut address = Expr::ZERO;
@@ -259,7 +261,7 @@ impl Fused<'_> {
         Ok(address)
     }
 
-    /// The index along a dim at which the current window begins.
+    /// Returns the index along a dim at which the current window begins.
     fn window_index(&self, dim: usize) -> Result<Expr, LowerError> {
         let around = self.blocks.grid.iter().take(self.blocks.windowed);
         let Some(last) = self.grouped() else { return Blocks::index(around, dim) };
@@ -273,8 +275,8 @@ impl Fused<'_> {
         Ok(index + first * signed(last.outer.unit)?)
     }
 
-    /// The number of steps of a loop that the current window holds; the last window can hold
-    /// fewer.
+    /// Returns the number of steps of a loop that the current window holds; the last window can
+    /// hold fewer.
     fn held(&self, at: &WindowLoop) -> Result<Expr, LowerError> {
         let all: Expr = signed(at.count)?.into();
         let Outer { dim, unit, count, .. } = at.outer;

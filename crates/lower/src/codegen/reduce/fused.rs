@@ -66,7 +66,7 @@ pub(crate) struct Task<'a> {
 /// Adds a pass over arrays with elements to a kernel.
 ///
 /// # Errors
-/// As [`Reduction::fused`]; the kernel is as it was.
+/// Like [`Reduction::fused`]; the kernel stays the same.
 pub(crate) fn pass(task: Task<'_>, target: &Target, build: &mut Build) -> Result<Pass, LowerError> {
     let reduction = task.reduction;
     let count = reduction.arrays.len();
@@ -370,7 +370,7 @@ impl<'a> Fused<'a> {
         levels
     }
 
-    /// The number of blocks per result.
+    /// Returns the number of blocks per result.
     fn reduced_steps(&self) -> u64 {
         let reduced = self.blocks.grid.iter().filter(|l| l.reduced);
         reduced.map(|l| l.outer.count).fold(1, u64::saturating_mul)
@@ -417,7 +417,7 @@ impl<'a> Fused<'a> {
         Some(Block { to: start(block), from, len: self.blocks.len.clone(), each: Vec::new() })
     }
 
-    /// The statements that process one block.
+    /// Returns the statements that process one block.
     fn block(&self, build: &mut Build) -> Result<Statements, LowerError> {
         let kept: Vec<&Loop> = self.blocks.within.iter().filter(|l| !l.reduced).collect();
         let reduced: Vec<&Loop> = self.blocks.within.iter().filter(|l| l.reduced).collect();
@@ -493,7 +493,7 @@ impl<'a> Fused<'a> {
         Ok(statements)
     }
 
-    /// The address at which partial results of a block wait for those of other blocks.
+    /// Returns the address at which partial results of a block wait for those of other blocks.
     fn waiting_at(&self) -> Expr {
         let mut at = Expr::ZERO;
         let mut stride = i64::try_from(self.walk.vector).unwrap_or(i64::MAX);

@@ -11,8 +11,8 @@ use tilewright_ir::{ElementType, Op, Opcode};
 
 use crate::kernel::{Function, FunctionStep, FunctionValue};
 
-/// The lifted function: accumulators and a flag that says whether they are present, then
-/// elements and their flag. `None` if the function is not a combination.
+/// Returns the lifted function: accumulators and a flag that says whether they are present,
+/// then elements and their flag. `None` if the function is not a combination.
 pub(super) fn lifted(by: &Function) -> Option<Function> {
     let count = by.results.len();
     if by.parameters != count.checked_mul(2)? || by.values.len() < by.parameters {

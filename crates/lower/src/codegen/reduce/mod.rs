@@ -75,17 +75,18 @@ pub struct Neutral {
 }
 
 impl Reduction {
-    /// The kernel that reads every element once and stores nothing in between. Its inputs are
-    /// [`Reduction::inputs`].
+    /// Returns the kernel that reads every element once and stores nothing in between. Its
+    /// inputs are [`Reduction::inputs`].
     ///
     /// # Errors
-    /// If a kernel cannot walk arrays of these layouts or sizes on this target.
+    /// Returns an error if a kernel cannot walk arrays of these layouts or sizes on this
+    /// target.
     pub fn fused(&self, target: &tilewright_target::Target) -> Result<Kernel, LowerError> {
         fused::kernel(self, target).map_err(|error| error.in_kernel(&self.name))
     }
 
-    /// The operands of the reduce, arrays before inits, that kernels read, in the order of their
-    /// inputs: the arrays in memory and all inits.
+    /// Returns the operands of the reduce, arrays before inits, that kernels read, in the order
+    /// of their inputs: the arrays in memory and all inits.
     pub fn inputs(&self) -> Vec<usize> {
         let arrays = self.arrays.iter().enumerate();
         let read = arrays.filter(|(_, array)| array.elements == Elements::Memory);
@@ -93,7 +94,7 @@ impl Reduction {
         read.map(|(place, _)| place).chain(inits).collect()
     }
 
-    /// The shapes of the arrays that are in memory or are walked as if they were.
+    /// Returns the shapes of the arrays that are in memory or are walked as if they were.
     pub(crate) fn walked(&self) -> impl Iterator<Item = &ArrayShape> {
         let walked = |array: &&Source| !matches!(array.elements, Elements::Indices(_));
         self.arrays.iter().filter(walked).map(|array| &array.shape)

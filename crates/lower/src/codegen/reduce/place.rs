@@ -44,7 +44,7 @@ struct Dims<'a> {
 }
 
 impl Dims<'_> {
-    /// Whether the result has a dim.
+    /// Checks whether the result has a dim.
     fn keep(self, dim: usize) -> bool {
         !self.reduced.contains(&dim) || self.chosen == Some(dim)
     }
@@ -139,7 +139,8 @@ impl Placement {
         self.loops.iter().filter(|outer| outer.dim == dim).map(|outer| outer.unit).max()
     }
 
-    /// The window that holds `extent` elements of each dim, or the whole dim for `None`.
+    /// Returns the window that holds `extent` elements of each dim, or the whole dim for
+    /// `None`.
     pub(crate) fn window(&self, extent: &dyn Fn(usize) -> Option<u64>) -> Window {
         if self.loops.iter().all(|outer| extent(outer.dim).is_none()) {
             // A window of the whole result has the layout of main memory.
@@ -164,10 +165,10 @@ impl Placement {
         if self.linear { 1 } else { self.part }
     }
 
-    /// The address in a window at which a vector of results is stored, and the mask of the
-    /// stored elements. The arguments are the indices along each dim of the array, in the whole
-    /// array and in the window: for dims that keep their position, those of the first element of
-    /// the vector; for other dims, those of the element.
+    /// Returns the address in a window at which a vector of results is stored, and the mask of
+    /// the stored elements. The arguments are the indices along each dim of the array, in the
+    /// whole array and in the window: for dims that keep their position, those of the first
+    /// element of the vector; for other dims, those of the element.
     pub(crate) fn at(
         &self,
         window: &Window,
@@ -213,7 +214,7 @@ impl Placement {
         Ok(mask)
     }
 
-    /// The size of a kept dim of the array.
+    /// Returns the size of a kept dim of the array.
     pub(crate) fn size(&self, dim: usize) -> u64 {
         let place = self.kept.iter().position(|&kept| kept == dim);
         place.and_then(|place| self.result.dims.get(place)).copied().unwrap_or(1)
@@ -246,7 +247,7 @@ fn cut(digits: &[Inner], part: u64) -> Result<(Vec<Inner>, Vec<Inner>), LowerErr
     Ok((low, high))
 }
 
-/// The digit of an index at a unit, below the unit of the next greater digit.
+/// Returns the digit of an index at a unit, below the unit of the next greater digit.
 pub(crate) fn digit_of<I: Copy + PartialEq>(
     index: &Expr<I>,
     unit: u64,

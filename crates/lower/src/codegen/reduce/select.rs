@@ -46,12 +46,12 @@ const MOST_SELECTED: u64 = 1024;
 const PLACE: ElementType = ElementType::S32;
 
 impl Selection {
-    /// The kernel that reads every element once and stores nothing in between. Its only input is
-    /// the array.
+    /// Returns the kernel that reads every element once and stores nothing in between. Its only
+    /// input is the array.
     ///
     /// # Errors
-    /// If a kernel cannot walk arrays of these layouts or sizes on this target, rows do not fit
-    /// in its vector memory, or too many elements are selected.
+    /// Returns an error if a kernel cannot walk arrays of these layouts or sizes on this
+    /// target, rows do not fit in its vector memory, or too many elements are selected.
     pub fn kernel(&self, target: &Target) -> Result<Kernel, LowerError> {
         self.made(target).map_err(|error| error.in_kernel(&self.name))
     }
@@ -91,7 +91,7 @@ impl Selection {
         u64::try_from(count).ok().filter(|_| agree).ok_or_else(|| Unsupported::Selection.into())
     }
 
-    /// The reduction to the first element of each row and its index.
+    /// Returns the reduction to the first element of each row and its index.
     fn as_choice(&self) -> Result<Reduction, LowerError> {
         let order = self.order()?;
         let along = |dim| i64::from(dim == self.dim);
@@ -117,7 +117,7 @@ impl Selection {
         Order::of(self.array.element_type, self.largest)
     }
 
-    /// The kernel for results without elements.
+    /// Returns the kernel for results without elements.
     fn nothing(&self, target: &Target) -> Result<Kernel, LowerError> {
         let mut build = Build::new(&self.name, &target.name);
         let mut buffer = |name, space, shape: &ArrayShape| {
@@ -132,7 +132,7 @@ impl Selection {
         Ok(build.finish(Statements::new()))
     }
 
-    /// The state that a kernel needs to select one element after another.
+    /// Returns the state that a kernel needs to select one element after another.
     pub(super) fn selected(
         &self,
         state: &State,

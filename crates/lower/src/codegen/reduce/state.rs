@@ -69,7 +69,7 @@ impl State {
         Ok(Self { slots, by, vector, is_lifted: true })
     }
 
-    /// The type of an accumulator or of the flag.
+    /// Returns the type of an accumulator or of the flag.
     pub(crate) fn element_type(&self, slot: usize) -> Result<ElementType, LowerError> {
         self.slots
             .get(slot)
@@ -94,7 +94,7 @@ impl State {
         slots.map(|(slot, &register)| set(register, Value::Splat(slot.identity.clone()))).collect()
     }
 
-    /// A register that says at every position that there is a value.
+    /// Returns a register that says at every position that there is a value.
     pub(crate) fn present(&self, build: &mut Build) -> Result<(RegisterId, Statement), LowerError> {
         let there = ArrayLiteral::new(ElementType::Pred, [], Data::Pred(vec![true]));
         let there =
@@ -157,7 +157,7 @@ impl State {
     }
 }
 
-/// The type that stores flags in vector memory, such that their vectors are whole.
+/// Returns the type that stores flags in vector memory, such that their vectors are whole.
 fn flag_type(target: &Target, vector: u64) -> Result<ElementType, LowerError> {
     use ElementType::{Pred, U16, U32, U64};
     let whole = |element_type: &ElementType| {
@@ -167,7 +167,7 @@ fn flag_type(target: &Target, vector: u64) -> Result<ElementType, LowerError> {
     [Pred, U16, U32, U64].into_iter().find(whole).ok_or_else(|| Unsupported::Tiles.into())
 }
 
-/// The zero of a type, for elements that are never read.
+/// Returns the zero of a type, for elements that are never read.
 pub(crate) fn zero(element_type: ElementType) -> Result<Literal, LowerError> {
     let zero = ArrayLiteral::new(element_type, [], Data::zeros(element_type, 1));
     zero.map(Literal::Array).map_err(|_| internal("a zero that is no literal"))

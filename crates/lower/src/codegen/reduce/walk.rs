@@ -22,7 +22,7 @@ pub(crate) struct Outer {
     pub(crate) stride: u64,
 }
 
-/// A digit of the position in a vector; it stands for a part of a dim.
+/// A digit of the position in a vector; it represents a part of a dim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inner {
     /// The dim; `None` for padding after a scalar.
@@ -156,7 +156,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The digits of a dim.
+    /// Returns the digits of a dim.
     pub(crate) fn inner_of(&self, dim: usize) -> impl Iterator<Item = &Inner> {
         self.inner.iter().filter(move |inner| inner.dim == Some(dim))
     }
@@ -168,27 +168,27 @@ impl Walk {
         runs.max().unwrap_or(self.vector)
     }
 
-    /// Whether a digit exceeds the end of its dim in some steps of the loops.
+    /// Checks whether a digit exceeds the end of its dim in some steps of the loops.
     pub(crate) fn is_partial(&self, inner: &Inner) -> bool {
         let overshoots = inner.dim.is_some_and(|dim| self.reach(dim) > self.size(inner));
         inner.count < inner.digit.extent || overshoots
     }
 
-    /// Whether loops and digits exceed the end of a dim that has no digit to mask, or several
-    /// digits that would have to be masked together.
+    /// Checks whether loops and digits exceed the end of a dim that has no digit to mask, or
+    /// several digits that would have to be masked together.
     pub(crate) fn overshoots(&self) -> bool {
         let mut dims = self.dims.iter().enumerate();
         dims.any(|(dim, &size)| self.inner_of(dim).count() != 1 && self.reach(dim) > size)
     }
 
-    /// Whether a vector begins past the end of a dim.
+    /// Checks whether a vector begins past the end of a dim.
     pub(crate) fn passes(&self, dim: usize) -> bool {
         let outer = self.outer.iter().filter(|outer| outer.dim == dim);
         let last = outer.map(|outer| outer.unit.saturating_mul(outer.count.saturating_sub(1)));
         self.dims.get(dim).is_some_and(|&size| last.fold(0, u64::saturating_add) >= size)
     }
 
-    /// The greatest index that the loops and digits of a dim reach, plus one.
+    /// Returns the greatest index that the loops and digits of a dim reach, plus one.
     fn reach(&self, dim: usize) -> u64 {
         let outer = self.outer.iter().filter(|outer| outer.dim == dim);
         let parts = outer.map(|outer| (outer.unit, outer.count));
@@ -198,8 +198,8 @@ impl Walk {
         last.fold(1, u64::saturating_add)
     }
 
-    /// The mask of the positions of a vector that are not padding, for the index along each dim
-    /// of its first element.
+    /// Returns the mask of the positions of a vector that are not padding, for the index along
+    /// each dim of its first element.
     pub(crate) fn mask(
         &self,
         index: &dyn Fn(usize) -> Result<Expr, LowerError>,
@@ -208,7 +208,7 @@ impl Walk {
         partial.map(|inner| self.bound(inner, index)).collect()
     }
 
-    /// The bound of the values of a digit that are not padding.
+    /// Returns the bound of the values of a digit that are not padding.
     pub(crate) fn bound(
         &self,
         inner: &Inner,
@@ -222,7 +222,7 @@ impl Walk {
         Ok(Bound { digit: inner.digit, from: Expr::ZERO, to: self.values(inner, index)? })
     }
 
-    /// The number of valid values of a digit in a vector.
+    /// Returns the number of valid values of a digit in a vector.
     pub(crate) fn values(
         &self,
         inner: &Inner,
@@ -238,8 +238,8 @@ impl Walk {
         Ok((Expr::from(last) + index * -1).quotient(signed(inner.unit)?))
     }
 
-    /// The address of an element, for its index along each dim: the step of each loop and the
-    /// value of each digit.
+    /// Returns the address of an element, for its index along each dim: the step of each loop
+    /// and the value of each digit.
     pub(crate) fn address<I: Copy + PartialEq>(
         &self,
         index: &[Expr<I>],
@@ -259,7 +259,7 @@ impl Walk {
         Ok((outer?, inner.collect::<Result<_, _>>()?))
     }
 
-    /// The size of the dim of a digit.
+    /// Returns the size of the dim of a digit.
     pub(crate) fn size(&self, inner: &Inner) -> u64 {
         inner.dim.and_then(|dim| self.dims.get(dim)).copied().unwrap_or(1)
     }

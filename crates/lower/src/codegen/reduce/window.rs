@@ -123,13 +123,13 @@ impl Arranged {
         results.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// The part of a dim that a window holds; `None` for the whole dim.
+    /// Returns the part of a dim that a window holds; `None` for the whole dim.
     fn extent(&self, dim: usize) -> Option<u64> {
         extent(self.outer.iter().map(|grid| &grid.outer), self.group, dim)
     }
 }
 
-/// The part of a dim that these loops span; `None` for the whole dim.
+/// Returns the part of a dim that these loops span; `None` for the whole dim.
 pub(crate) fn extent<'a>(
     loops: impl DoubleEndedIterator<Item = &'a Outer> + ExactSizeIterator,
     group: u64,
@@ -142,8 +142,8 @@ pub(crate) fn extent<'a>(
     along.map(reach).min()
 }
 
-/// The number of steps of `unit` elements that make whole vectors of every result; `None` if
-/// only the whole dim does.
+/// Returns the number of steps of `unit` elements that make whole vectors of every result;
+/// `None` if only the whole dim does.
 fn steps_of_vectors(dim: usize, unit: u64, results: &[(&Placement, u64)]) -> Option<u64> {
     results.iter().try_fold(1u64, |steps, (placement, _)| {
         let whole = placement.whole_vectors(dim)?;
@@ -152,7 +152,7 @@ fn steps_of_vectors(dim: usize, unit: u64, results: &[(&Placement, u64)]) -> Opt
     })
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor.
 fn common(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

@@ -5,7 +5,7 @@ use tilewright_target::Target;
 use super::Flaw;
 use crate::kernel::{Function, FunctionStep, Kernel, RegisterId, Statement, Value};
 
-/// The flaw of a kernel with more live registers than the target has.
+/// Returns the flaw of a kernel with more live registers than the target has.
 pub(super) fn flaw(kernel: &Kernel, target: &Target) -> Option<Flaw> {
     let most = kernel.live_registers(target);
     let has = u64::from(target.vector_registers);
@@ -19,7 +19,7 @@ pub(super) fn flaw(kernel: &Kernel, target: &Target) -> Option<Flaw> {
 }
 
 impl Kernel {
-    /// The largest number of vector registers that are live at one time.
+    /// Returns the largest number of vector registers that are live at one time.
     pub fn live_registers(&self, target: &Target) -> u64 {
         let weights = self
             .registers
@@ -97,7 +97,7 @@ impl Live<'_> {
         self.most = self.most.max(sum);
     }
 
-    /// The number of vectors for intermediate values of a function.
+    /// Returns the number of vectors for intermediate values of a function.
     fn temporaries(&self, value: &Value, registers: &[RegisterId]) -> u64 {
         let (Value::Call(id, _) | Value::Fold { by: id, .. }) = value else { return 0 };
         let len = registers.first().and_then(|&id| self.kernel.register(id)).map_or(0, |r| r.len);
@@ -111,7 +111,7 @@ impl Live<'_> {
     }
 }
 
-/// Whether a value takes a register of its own, which constants do not.
+/// Checks whether a value takes a register of its own, which constants do not.
 fn is_computed(function: &Function, value: usize) -> bool {
     let step = value.checked_sub(function.parameters).and_then(|step| function.steps.get(step));
     matches!(step, Some(FunctionStep::Apply(..)))

@@ -5,7 +5,7 @@ use tilewright_ir::{ElementType, Module, Op, Shape, infer_shape};
 
 use crate::kernel::{Function, FunctionStep, Kernel, RegisterId, Value};
 
-/// The flaws of the kernel's functions.
+/// Returns the flaws of the kernel's functions.
 pub(super) fn functions(kernel: &Kernel) -> Vec<String> {
     kernel.functions.iter().flat_map(function).collect()
 }
@@ -49,7 +49,8 @@ fn function(function: &Function) -> Vec<String> {
     flaws
 }
 
-/// The result type of an elementwise op. If the op allows any type (`convert`), the wanted type.
+/// Returns the result type of an elementwise op. If the op allows any type (`convert`), the
+/// wanted type.
 fn result(op: &Op, operands: &[ElementType], wanted: ElementType) -> Option<ElementType> {
     if !op.opcode().is_elementwise() {
         return None;
@@ -61,7 +62,7 @@ fn result(op: &Op, operands: &[ElementType], wanted: ElementType) -> Option<Elem
     shape.as_array().map(|array| array.element_type)
 }
 
-/// The flaws of a value that registers are set to.
+/// Returns the flaws of a value that registers are set to.
 pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) -> Vec<String> {
     let set: Option<Vec<_>> = registers.iter().map(|&id| kernel.register(id)).collect();
     let operands: Option<Vec<_>> = value.operands().map(|id| kernel.register(id)).collect();
@@ -110,8 +111,8 @@ pub(super) fn value(kernel: &Kernel, registers: &[RegisterId], value: &Value) ->
     flaws
 }
 
-/// Whether a function takes accumulators of these types, then as many elements, and returns
-/// accumulators.
+/// Checks whether a function takes accumulators of these types, then as many elements, and
+/// returns accumulators.
 fn is_combination(function: &Function, types: &[ElementType]) -> bool {
     function.parameter_types().eq(types.iter().chain(types).copied())
         && function.result_types().eq(types.iter().copied())

@@ -7,7 +7,7 @@ use super::Digit;
 use super::side::Side;
 use crate::analysis::index_range::IndexRange;
 
-/// The digits of a reshape, major to minor.
+/// Returns the digits of a reshape, major to minor.
 pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {
     let (from, to) = (from.minor_to_major(), to.minor_to_major());
     let (mut from, mut to) = (&from[..], &to[..]);
@@ -25,7 +25,8 @@ pub(super) fn digits_between(from: &Side, to: &Side) -> Vec<Digit> {
     digits
 }
 
-/// The number of dims of each side up to the next end that both share; `None` if no dims are left.
+/// Returns the number of dims of each side up to the next end that both share; `None` if no
+/// dims are left.
 fn to_common_end(
     from: &[(usize, IndexRange)],
     to: &[(usize, IndexRange)],
@@ -41,8 +42,8 @@ fn to_common_end(
     }
 }
 
-/// The digits of dims between shared ends, minor to major; `None` if an end does not divide the
-/// next.
+/// Returns the digits of dims between shared ends, minor to major; `None` if an end does not
+/// divide the next.
 fn exact_digits(from: &[(usize, IndexRange)], to: &[(usize, IndexRange)]) -> Option<Vec<Digit>> {
     let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
     let mut low = from.peek()?.1.low;
@@ -66,7 +67,7 @@ fn exact_digits(from: &[(usize, IndexRange)], to: &[(usize, IndexRange)]) -> Opt
     Some(digits)
 }
 
-/// The dim numbers that a group spans.
+/// Returns the dim numbers that a group spans.
 fn dim_numbers(minor_to_major: &[(usize, IndexRange)]) -> Range<usize> {
     let first = minor_to_major.last().map_or(0, |&(dim, _)| dim);
     let last = minor_to_major.first().map_or(first, |&(dim, _)| dim);

@@ -38,7 +38,7 @@ impl Side {
         }
     }
 
-    /// The dims of size 1, major to minor.
+    /// Returns the dims of size 1, major to minor.
     pub(super) fn units(&self) -> impl Iterator<Item = Unit> {
         let ranges = self.ranges.iter().enumerate();
         ranges
@@ -46,7 +46,7 @@ impl Side {
             .map(|(dim, range)| Unit { dim, low: range.low })
     }
 
-    /// The dims of more than one element, minor to major.
+    /// Returns the dims of more than one element, minor to major.
     pub(super) fn minor_to_major(&self) -> Vec<(usize, IndexRange)> {
         let ranges = self.ranges.iter().copied().enumerate().rev();
         ranges.filter(|(_, range)| range.size() > 1).collect()

@@ -72,14 +72,14 @@ impl Pieces {
 struct Dropped(Vec<IndexRange>);
 
 impl Dropped {
-    /// The new position of the end of a range that is apart from all dropped ones.
+    /// Returns the new position of the end of a range that is apart from all dropped ones.
     fn moved(&self, end: i64) -> i64 {
         self.0.iter().filter(|range| range.high <= end).fold(end, |end, range| end / range.size())
     }
 }
 
 impl Digits {
-    /// The reshape without the input dims that are apart from all kept output dims.
+    /// Returns the reshape without the input dims that are apart from all kept output dims.
     pub(super) fn restrict(&self, kept: &[bool]) -> SmallReshape {
         let kept_ranges: Vec<IndexRange> = (self.to.ranges.iter().zip(kept))
             .filter(|&(range, &kept)| kept && range.size() > 1)
@@ -103,8 +103,8 @@ impl Digits {
         SmallReshape { from, to }
     }
 
-    /// The output dims of the small reshape: the kept ones, and the pieces between them, cut at the
-    /// ends of the input dims.
+    /// Returns the output dims of the small reshape: the kept ones, and the pieces between
+    /// them, cut at the ends of the input dims.
     fn pieces(&self, kept: &[bool], dropped: &Dropped, cuts: Vec<i64>) -> Vec<Piece> {
         let end = dropped.moved(self.to.ranges.first().map_or(1, |range| range.high));
         let mut pieces = Pieces { done: Vec::new(), low: 1, cuts };

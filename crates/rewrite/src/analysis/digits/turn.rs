@@ -1,4 +1,4 @@
-//! How a transpose to the output dims of a reshape is written in its input dims.
+//! Plans to write a transpose to the output dims of a reshape in its input dims.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use tilewright_ir::types::shape::Dims;
 
 use super::{Digit, Digits};
 
-/// How a transpose is written on the other side of a reshape.
+/// A plan to write a transpose on the other side of a reshape.
 ///
 /// Law: the tensor `T` with `reshape(T) = transpose(Y, order)` is
 /// `transpose(reshape(Y, reshape_to), order)`, with the plan's own order.
@@ -19,16 +19,16 @@ pub struct TransposePlan {
 }
 
 impl TransposePlan {
-    /// Whether the transpose changes nothing.
+    /// Checks whether the transpose changes nothing.
     pub fn transpose_is_trivial(&self) -> bool {
         self.order.iter().copied().eq(0..self.order.len())
     }
 }
 
 impl Digits {
-    /// How a transpose whose result's dim `i` is the operand's dim `order[i]` is written on the
-    /// input side; see [`TransposePlan`] for the law. `None` if the transpose separates dims that
-    /// the reshape splits or merges, or `order` is no permutation.
+    /// Plans to write a transpose, whose result's dim `i` is the operand's dim `order[i]`, on
+    /// the input side; see [`TransposePlan`] for the law. Returns `None` if the transpose
+    /// separates dims that the reshape splits or merges, or `order` is no permutation.
     ///
     /// Between two ends that both sides of the reshape share lie a *group* of input dims and one of
     /// output dims with the same elements. The transpose has to move such groups whole.
@@ -62,8 +62,8 @@ impl Digits {
         Some(TransposePlan { reshape_to: self.from.sizes(&from_dims), order })
     }
 
-    /// The input and output dims of each group; each range begins and ends with a dim of more than
-    /// one element.
+    /// Returns the input and output dims of each group; each range begins and ends with a dim
+    /// of more than one element.
     fn groups(&self) -> Vec<(Range<usize>, Range<usize>)> {
         let mut groups: Vec<(Range<usize>, Range<usize>)> = Vec::new();
         for Digit { from, to, .. } in &self.digits {

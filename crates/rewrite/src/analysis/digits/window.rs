@@ -1,4 +1,4 @@
-//! How a reduce of a reshape becomes a window that moves over the reshape's input.
+//! Plans to replace a reduce of a reshape by a window that moves over the reshape's input.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::dims::WindowDim;
@@ -6,7 +6,7 @@ use tilewright_ir::types::shape::Dims;
 
 use super::{Digits, marks};
 
-/// How a reduce of a reshape becomes a `reduce-window` of the input.
+/// A plan to replace a reduce of a reshape by a `reduce-window` of the input.
 ///
 /// Law: `reduce(reshape(X), D) = reshape(reduce-window(reduce(X, source_dims), window))`
 /// for an associative and commutative reducer; the reduce of X starts from its
@@ -25,10 +25,10 @@ pub struct WindowPlan {
 }
 
 impl Digits {
-    /// The part of `reduce(reshape(X), reduced_to_dims)` that is a window over X; see
-    /// [`WindowPlan`]. `None` if no input dim has both a reduced and a kept part, if the reduced
-    /// part of one is neither all below nor all above the kept part, or a dim number is out of
-    /// range or repeated.
+    /// Returns the part of `reduce(reshape(X), reduced_to_dims)` that is a window over X; see
+    /// [`WindowPlan`]. `None` if no input dim has both a reduced and a kept part, if the
+    /// reduced part of one is neither all below nor all above the kept part, or a dim number is
+    /// out of range or repeated.
     ///
     /// A reduced part below the kept part (`H = (H/k, k)` over k) forms contiguous blocks; above it
     /// (`C = (k, C/k)` over k), it forms elements `C/k` apart.
@@ -57,8 +57,8 @@ impl Digits {
         any.then_some(WindowPlan { source_dims, source_result, window, result })
     }
 
-    /// The window along an input dim, and the number of its positions, given the output dims as
-    /// runs of reduced and of kept dims.
+    /// Returns the window along an input dim, and the number of its positions, given the output
+    /// dims as runs of reduced and of kept dims.
     fn window_along(&self, dim: usize, runs: &[(bool, i64)]) -> Option<(WindowDim, i64)> {
         let mut parts: SmallVec<[(bool, i64); 6]> = SmallVec::new();
         for digit in self.digits.get(self.digits_of_from(dim))? {

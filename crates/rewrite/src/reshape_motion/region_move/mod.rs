@@ -26,7 +26,7 @@ const MOST_MEMBERS: usize = 1024;
 /// The lists of dims to which a region may move.
 pub(super) type Offers = SmallVec<[Dims; MOST_CANDIDATES]>;
 
-/// Whether two lists of dims differ only by dims of size 1.
+/// Checks whether two lists of dims differ only by dims of size 1.
 pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
     from.iter().filter(|&&d| d != 1).eq(to.iter().filter(|&&d| d != 1))
 }
@@ -53,7 +53,8 @@ pub(super) fn move_regions(
     Walk { cx, search, seen: FxHashSet::default() }.run(module)
 }
 
-/// The operand and the result of a reshape: the regions before and after it are candidates.
+/// Returns the operand and the result of a reshape: the regions before and after it are
+/// candidates.
 pub(super) fn around_reshape(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     match (module.op(id), module.operands(id)) {
         (Op::Reshape(_), &[operand]) => SmallVec::from([operand, id]),
@@ -61,8 +62,8 @@ pub(super) fn around_reshape(module: &Module, id: InstId) -> SmallVec<[InstId; 2
     }
 }
 
-/// The dims of the reshapes around a region that a pass admits, without duplicates; `admits`
-/// compares them with the region's dims.
+/// Returns the dims of the reshapes around a region that a pass admits, without duplicates;
+/// `admits` compares them with the region's dims.
 pub(super) fn dims_of_reshapes(
     module: &Module,
     region: &Region,
@@ -98,7 +99,7 @@ struct Walk<'a, 'b> {
     seen: FxHashSet<InstId>,
 }
 
-/// Whether a region is too large for one cut, which takes more than linear time.
+/// Checks whether a region is too large for one cut, which takes more than linear time.
 fn is_large(region: &Region) -> bool {
     region.members.len() > MOST_MEMBERS
 }
@@ -189,14 +190,14 @@ impl Walk<'_, '_> {
         Ok(true)
     }
 
-    /// The move that saves most.
+    /// Returns the move that saves most.
     fn best(&self, module: &Module, region: &Region, candidates: &[Dims]) -> Option<Move> {
         let model = self.cx.model();
         let moves = candidates.iter().flat_map(|dims| self.moves(module, region, dims, &model));
         moves.min_by(|a, b| (a.after - a.before).total_cmp(&(b.after - b.before)))
     }
 
-    /// The move of a whole region to other dims, and the move of the best part of it.
+    /// Returns the move of a whole region to other dims, and the move of the best part of it.
     fn moves(
         &self,
         module: &Module,

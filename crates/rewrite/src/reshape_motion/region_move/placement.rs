@@ -29,8 +29,8 @@ use crate::analysis::reduce::reshape_op;
 use crate::analysis::region::{LiveIn, LiveOut};
 use crate::cost::{Cost, CostModel, Operand, large_minor};
 
-/// The members of a region to move, if they are neither all nor none; takes the result of
-/// [`Planner::planned`].
+/// Returns the members of a region to move, if they are neither all nor none; takes the result
+/// of [`Planner::planned`].
 pub(super) fn part_to_move(
     planner: &Planner<'_>,
     (costs, fused): &(Vec<Cost>, Vec<bool>),
@@ -117,7 +117,7 @@ impl Network<'_> {
         self.costs.get(planned).map_or(0.0, |costs| costs.iter().map(|cost| cost.cycles).sum())
     }
 
-    /// The interior instructions that read a value.
+    /// Returns the interior instructions that read a value.
     fn readers(&self, id: InstId) -> SmallVec<[Node; 4]> {
         let mut readers = self.slots.get(&id).cloned().unwrap_or_default();
         // Repeated operands of one reader are neighbours.
@@ -207,12 +207,12 @@ impl Network<'_> {
         Some(())
     }
 
-    /// The reshape from the new dims to the old ones.
+    /// Returns the reshape from the new dims to the old ones.
     fn back(&self, id: InstId) -> Option<Crossing> {
         Some(self.crossing(&self.planner.new_shape(id)?, self.module().shape(id)))
     }
 
-    /// The reshape from the old dims to the new ones.
+    /// Returns the reshape from the old dims to the new ones.
     fn over(&self, id: InstId) -> Option<Crossing> {
         Some(self.crossing(self.module().shape(id), &self.planner.new_shape(id)?))
     }
@@ -242,7 +242,7 @@ impl Network<'_> {
         Some(())
     }
 
-    /// The additional cycles of the users of a value that read its replacement instead.
+    /// Returns the additional cycles of the users of a value that read its replacement instead.
     fn users_pay(&self, old: InstId, new: Value) -> f64 {
         let now = self.model.operand(self.module(), old);
         let patch = &self.planner.patch;
@@ -256,7 +256,7 @@ impl Network<'_> {
         more
     }
 
-    /// The additional cycles of a use of a moved value that reads the reshape back.
+    /// Returns the additional cycles of a use of a moved value that reads the reshape back.
     fn back_pays(&self, live_out: &LiveOut) -> Option<f64> {
         let fused = self.back(live_out.value)?.fused;
         let value = self.model.weigh(self.module().shape(live_out.value));
@@ -272,7 +272,7 @@ impl Network<'_> {
         })
     }
 
-    /// The additional cycles of a user that reads `then` instead of an operand.
+    /// Returns the additional cycles of a user that reads `then` instead of an operand.
     fn user_pays(&self, user: InstId, old: InstId, then: Operand<'_>) -> f64 {
         let (module, model) = (self.module(), self.model);
         let op: &Op = module.op(user);
@@ -292,7 +292,7 @@ impl Network<'_> {
         model.in_module(module, op, result, &operands).cycles - self.of(user)
     }
 
-    /// Whether it is the result of the module.
+    /// Checks whether it is the result of the module.
     fn is_result(&self, id: InstId) -> bool {
         let entry = self.module().entry();
         entry.and_then(|entry| self.module().computation(entry).root()) == Some(id)

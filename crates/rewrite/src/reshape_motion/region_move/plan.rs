@@ -32,7 +32,7 @@ pub(super) struct Move {
 }
 
 impl Move {
-    /// Whether it lowers the cost by enough.
+    /// Checks whether it lowers the cost by enough.
     pub(super) fn pays(&self) -> bool {
         pays(self.before, self.after)
     }
@@ -129,12 +129,12 @@ impl<'a> Planner<'a> {
         Some(planner)
     }
 
-    /// The costs of the planned instructions, and which of them are fused.
+    /// Returns the costs of the planned instructions, and which of them are fused.
     pub(super) fn planned(&self) -> (Vec<Cost>, Vec<bool>) {
         self.model.planned(self.module, &self.patch)
     }
 
-    /// The move with its costs; takes the result of [`Self::planned`].
+    /// Returns the move with its costs; takes the result of [`Self::planned`].
     pub(super) fn weighed(self, (planned, fused): &(Vec<Cost>, Vec<bool>)) -> Move {
         let before: Cost = self.gone.iter().map(|&id| self.model.of(self.module, id)).sum();
         let after: Cost = planned.iter().copied().sum();
@@ -181,7 +181,7 @@ impl<'a> Planner<'a> {
         result
     }
 
-    /// A reduce of a moved value; its other arrays are planned anew in the new dims.
+    /// Returns a reduce of a moved value; its other arrays are planned anew in the new dims.
     fn reduced_live_out(&mut self, user: InstId, old: InstId, new: Value) -> Option<Value> {
         let reduce = MonoidReduce::of(self.module, user, self.float_mode)?;
         if !reduce.goes_through(self.module, &self.digits) {
@@ -236,9 +236,9 @@ impl<'a> Planner<'a> {
         !self.module.is_root(id) && self.module.uses(id).all(|u| self.gone.contains(&u.user))
     }
 
-    /// The additional cycles of the remaining users for reading the replaced values: a user that
-    /// fuses saves the load of a fused value; any other user needs it stored first. `fused` tells
-    /// which planned instructions are fused.
+    /// Returns the additional cycles of the remaining users for reading the replaced values: a
+    /// user that fuses saves the load of a fused value; any other user needs it stored first.
+    /// `fused` tells which planned instructions are fused.
     fn users_cost_more_by(&self, fused: &[bool]) -> f64 {
         let (module, patch, model) = (self.module, &self.patch, self.model);
         let new: FxHashMap<InstId, Value> = patch.replaced().iter().copied().collect();
@@ -268,12 +268,12 @@ impl<'a> Planner<'a> {
         more
     }
 
-    /// The modelled cycles of an instruction of the module.
+    /// Returns the modelled cycles of an instruction of the module.
     pub(super) fn cost_of(&self, id: InstId) -> f64 {
         self.model.of(self.module, id).cycles
     }
 
-    /// Whether a row-major array has the new dims.
+    /// Checks whether a row-major array has the new dims.
     pub(super) fn has_new_dims(&self, id: InstId) -> bool {
         self.array(id)
             .is_some_and(|s| s.dims() == self.digits.from_dims() && s.has_default_layout())
@@ -283,7 +283,7 @@ impl<'a> Planner<'a> {
         self.module.array_shape(id)
     }
 
-    /// The shape of a value of the region in the new dims.
+    /// Returns the shape of a value of the region in the new dims.
     pub(super) fn new_shape(&self, id: InstId) -> Option<Shape> {
         Some(shape_like(self.array(id)?, self.digits.from_dims()))
     }

@@ -38,7 +38,7 @@ impl Pipeline<'_> {
         changes
     }
 
-    /// The modelled cycles of a module after the pipeline.
+    /// Returns the modelled cycles of a module after the pipeline.
     fn cost(&self, module: &Module) -> f64 {
         let pipeline = pipeline("default").expect("a pipeline");
         let mut module = module.clone();

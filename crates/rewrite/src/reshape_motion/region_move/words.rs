@@ -10,12 +10,12 @@ use crate::driver::place_of;
 /// The most blocked instructions named in a note.
 const MOST_NAMED: usize = 3;
 
-/// The reason why a region with an array of dynamic dims stays.
+/// Returns the reason why a region with an array of dynamic dims stays.
 pub(super) fn why_dynamic(module: &Module, id: InstId) -> String {
     format!("`{}` has dynamic dims, so what is computed with it keeps them", module.name_of(id))
 }
 
-/// The place of a region in its computation.
+/// Returns the place of a region in its computation.
 pub(super) fn region_place(module: &Module, region: &Region) -> String {
     let first = region.interior.first().copied();
     let last = region.interior.last().copied();
@@ -31,7 +31,8 @@ pub(super) fn region_place(module: &Module, region: &Region) -> String {
     }
 }
 
-/// A move in words: its savings, the uses that still need the old dims, and the blocked members.
+/// Returns a move in words: its savings, the uses that still need the old dims, and the blocked
+/// members.
 pub(super) fn candidate(module: &Module, region: &Region, best: &Move, place: String) -> Candidate {
     let forced: Vec<String> =
         best.forced.iter().map(|live_out| forced_use(module, live_out)).collect();
@@ -49,7 +50,7 @@ pub(super) fn candidate(module: &Module, region: &Region, best: &Move, place: St
     Candidate { place, done, would, also: format!("{forced}{kept}"), cycles }
 }
 
-/// The number of moved ops, and the old and new dims.
+/// Returns the number of moved ops, and the old and new dims.
 fn moved_ops(region: &Region, best: &Move) -> String {
     let ops = match (best.ops, region.interior.len()) {
         (0, _) => "values".to_owned(),
@@ -60,7 +61,7 @@ fn moved_ops(region: &Region, best: &Move) -> String {
     format!("{ops} from {} to {}", list(&region.dims), list(&best.dims))
 }
 
-/// The first few blocked members, each with its reason.
+/// Returns the first few blocked members, each with its reason.
 pub(super) fn kept(module: &Module, region: &Region) -> String {
     let say = |blocked: &Blocked| {
         format!("`{}` keeps its dims: {}", module.name_of(blocked.id), blocked.reason)

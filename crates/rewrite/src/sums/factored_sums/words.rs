@@ -9,7 +9,7 @@ use crate::sums::product::{Factor, Law};
 /// The most names listed; further ones are only counted.
 const MOST_NAMES: usize = 4;
 
-/// The first few cores, each with the sums that are computed from it.
+/// Returns the first few cores, each with the sums that are computed from it.
 pub(super) fn explain<'a>(
     module: &Module,
     sums: impl Iterator<Item = (&'a Sum, &'a Option<Form>)>,
@@ -60,7 +60,7 @@ fn one(module: &Module, core: &Core, takers: &[(&Sum, &Form)]) -> String {
     format!("{results} from {one} {what} of {product}{out}")
 }
 
-/// The first of these names, each in quotes.
+/// Returns the first of these names, each in quotes.
 fn names(module: &Module, ids: impl Iterator<Item = InstId>) -> String {
     let ids: Vec<InstId> = ids.collect();
     let shown = ids.iter().take(MOST_NAMES).map(|&id| format!("`{}`", module.name_of(id)));

@@ -20,7 +20,7 @@ pub(super) struct Moment {
     /// Its index among the sums of the computation.
     place: usize,
     pub(super) sum: Sum,
-    /// How often `x - c` is a factor: 0 in a sum of the array itself, else 1 or 2.
+    /// The number of factors `x - c`: 0 in a sum of the array itself, else 1 or 2.
     pub(super) power: usize,
     /// The other factors.
     pub(super) others: Vec<Factor>,
@@ -44,7 +44,7 @@ impl Group {
     }
 }
 
-/// The moments of a computation, grouped by array, centre and summed ranges.
+/// Returns the moments of a computation, grouped by array, centre and summed ranges.
 pub(super) fn groups(
     module: &Module,
     computation: CompId,
@@ -96,7 +96,7 @@ struct Centred {
     others: Vec<Factor>,
 }
 
-/// The summand of a sum as a [`Centred`], if it is one.
+/// Returns the summand of a sum as a [`Centred`], if it is one.
 fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Centred> {
     let factors = &sum.product.factors;
     factors.iter().find_map(|centred| {
@@ -123,7 +123,8 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// The values that wait for reductions of this array; `None` if finding them costs too much.
+    /// Returns the values that wait for reductions of this array; `None` if finding them costs
+    /// too much.
     fn on(&mut self, x: &Factor) -> Option<&FxHashSet<InstId>> {
         if !self.late.contains_key(&x.value) {
             spend(self.work, self.module)?;

@@ -51,8 +51,8 @@ pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<S
     }))
 }
 
-/// The edits that compute the shift, and its value. The last instruction of the edits computes the
-/// array less the shift.
+/// Returns the edits that compute the shift, and its value. The last instruction of the edits
+/// computes the array less the shift.
 fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;
@@ -107,8 +107,9 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     Some((patch, shift))
 }
 
-/// The step between sampled values along each dim, so that about one value in [`ONE_IN`] is
-/// sampled. Major dims are thinned out before minor ones, which are contiguous in memory.
+/// Returns the step between sampled values along each dim, so that about one value in
+/// [`ONE_IN`] is sampled. Major dims are thinned out before minor ones, which are contiguous in
+/// memory.
 fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     let along = || dims.iter().zip(summed).filter(|(_, summed)| **summed);
     let values = along().try_fold(1i64, |product, (&size, _)| product.checked_mul(size))?;
@@ -130,12 +131,13 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     Some(steps)
 }
 
-/// The index of the first sampled value along a dim: not at its border, which may be padding.
+/// Returns the index of the first sampled value along a dim: not at its border, which may be
+/// padding.
 fn start(step: i64) -> i64 {
     (step - 1) / 2
 }
 
-/// The number of sampled values along a dim that is at least as long as the step.
+/// Returns the number of sampled values along a dim that is at least as long as the step.
 fn taken(size: i64, step: i64) -> i64 {
     (size - 1 - start(step)) / step + 1
 }

@@ -28,22 +28,22 @@ impl Order {
         order.ok_or_else(|| Unsupported::Unordered(element_type).into())
     }
 
-    /// The element of the pair that comes after all others.
+    /// Returns the element of the pair that comes after all others.
     pub(super) fn last_value(self) -> Result<Literal, LowerError> {
         self.end(!self.largest)
     }
 
-    /// The index of that pair, which no element has.
+    /// Returns the index of that pair, which no element has.
     pub(super) fn last_place(self) -> Result<Literal, LowerError> {
         literal(PLACE, Data::S32(vec![i32::MAX]))
     }
 
-    /// The element of the pair that comes before all others.
+    /// Returns the element of the pair that comes before all others.
     pub(super) fn before_all_values(self) -> Result<Literal, LowerError> {
         self.end(self.largest)
     }
 
-    /// The index of that pair, which no element has.
+    /// Returns the index of that pair, which no element has.
     pub(super) fn before_all_places(self) -> Result<Literal, LowerError> {
         literal(PLACE, Data::S32(vec![-1]))
     }
@@ -54,7 +54,7 @@ impl Order {
         literal(self.element_type, if greatest { most } else { least })
     }
 
-    /// The function that returns the first of two pairs in the order.
+    /// Returns the function that returns the first of two pairs in the order.
     pub(super) fn first(self) -> Result<Function, LowerError> {
         let mut function = Function { name: "first".into(), ..Function::default() };
         let a = self.parameter(&mut function, ["a", "i"]);
@@ -64,8 +64,9 @@ impl Order {
         Ok(function)
     }
 
-    /// The function of a best pair, a last pair and another pair. It returns the other pair if
-    /// that is better than the best pair and comes after the last one; otherwise the best pair.
+    /// Returns the function of a best pair, a last pair and another pair. It returns the other
+    /// pair if that is better than the best pair and comes after the last one; otherwise the
+    /// best pair.
     pub(super) fn next(self) -> Result<Function, LowerError> {
         let mut function = Function { name: "next".into(), ..Function::default() };
         let best = self.parameter(&mut function, ["a", "i"]);
@@ -160,8 +161,8 @@ fn literal(element_type: ElementType, data: Data) -> Result<Literal, LowerError>
     literal.map(Literal::Array).map_err(|_| internal("a number that is no literal"))
 }
 
-/// The least and the greatest value of a type in total order; for floats, NaNs with all mantissa
-/// bits set. `None` for types without such an order.
+/// Returns the least and the greatest value of a type in total order; for floats, NaNs with all
+/// mantissa bits set. `None` for types without such an order.
 fn ends(element_type: ElementType) -> Option<[Data; 2]> {
     macro_rules! of {
         ($data:ident, $least:expr, $most:expr) => {

@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// A region of up to `most` elementwise ops with live-ins and live-outs of all kinds.
+/// Returns a region of up to `most` elementwise ops with live-ins and live-outs of all kinds.
 fn random_text(random: &mut Random, most: usize) -> String {
     let (new, old) = DIMS[random.below(DIMS.len())];
     let (f_new, f_old) = (format!("f32[{new}]"), format!("f32[{old}]"));
@@ -90,7 +90,7 @@ fn random_text(random: &mut Random, most: usize) -> String {
     text
 }
 
-/// A transpose to these dims that rotates the dims of its operand.
+/// Returns a transpose to these dims that rotates the dims of its operand.
 fn turned(random: &mut Random, dims: &str) -> String {
     let sizes: Vec<&str> = dims.split(',').collect();
     let mut in_operand: Vec<usize> = (0..sizes.len()).collect();
@@ -105,7 +105,7 @@ fn turned(random: &mut Random, dims: &str) -> String {
     )
 }
 
-/// A constant of these dims.
+/// Returns a constant of these dims.
 fn table(dims: &str) -> String {
     let sizes = dims.split(',').rev().filter_map(|size| size.parse().ok());
     let elements = sizes.fold("1.5".to_owned(), |inner, size: usize| {
@@ -114,7 +114,7 @@ fn table(dims: &str) -> String {
     format!(" table = f32[{dims}] constant({elements})\n")
 }
 
-/// The additional cycles if a part of the region is moved.
+/// Returns the additional cycles if a part of the region is moved.
 fn gain(
     module: &Module,
     region: &Region,
@@ -133,7 +133,7 @@ fn gain(
     moved.after - moved.before
 }
 
-/// The members whose side affects the cost; the others follow at no cost.
+/// Returns the members whose side affects the cost; the others follow at no cost.
 fn deciding(module: &Module, region: &Region) -> Vec<InstId> {
     let has_movable_use = |id: InstId| {
         region
@@ -145,8 +145,8 @@ fn deciding(module: &Module, region: &Region) -> Vec<InstId> {
     members.filter(|&id| module.opcode(id) != Opcode::Reshape || has_movable_use(id)).collect()
 }
 
-/// The least cost of any subset of the members, and the subset as bits; `cost` is given whether a
-/// member is in it.
+/// Returns the least cost of any subset of the members, and the subset as bits; `cost` is given
+/// whether a member is in it.
 fn cheapest(members: &[InstId], cost: impl Fn(&dyn Fn(InstId) -> bool) -> f64) -> (f64, u32) {
     let mut best = (0.0, 0u32);
     for choice in 0..1u32 << members.len() {

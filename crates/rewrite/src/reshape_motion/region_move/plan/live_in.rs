@@ -51,7 +51,7 @@ impl Planner<'_> {
         self.cost_of(twin)
     }
 
-    /// A reshape of a value to a shape, among its first uses.
+    /// Returns a reshape of a value to a shape, among its first uses.
     pub(in super::super) fn reshape_to(&self, id: InstId, shape: &Shape) -> Option<InstId> {
         let module = self.module;
         let mut users = module.uses(id).take(MOST_USES).map(|u| u.user);
@@ -81,15 +81,15 @@ impl Planner<'_> {
         }
     }
 
-    /// A live-in as a reshape of `of`, which has the same elements.
+    /// Returns a live-in as a reshape of `of`, which has the same elements.
     fn reshaped(&self, [live_in, of]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
         let (after, shape) = (self.module.next_instruction(of)?, self.new_shape(live_in)?);
         Some(patch.add_like(live_in, after, reshape_op(), shape, [Value::Old(of)]))
     }
 
-    /// `transpose(source)` as a transpose of a reshape or, if that costs more or is not possible,
-    /// as a reshape of the transpose; and how much less the latter would cost if the transpose
-    /// stayed anyway.
+    /// Plans `transpose(source)` as a transpose of a reshape or, if that costs more or is not
+    /// possible, as a reshape of the transpose. Also returns how much less the latter would
+    /// cost if the transpose stayed anyway.
     fn transposed(
         &self,
         [live_in, source]: [InstId; 2],
@@ -109,7 +109,8 @@ impl Planner<'_> {
         Some((self.reshaped([live_in, live_in], patch)?, 0.0))
     }
 
-    /// A transpose of a reshape of the source; `None`, and nothing added, if that is not possible.
+    /// Returns a transpose of a reshape of the source. If that is not possible, returns `None`
+    /// and adds nothing.
     fn turned(&self, [live_in, source]: [InstId; 2], patch: &mut Patch) -> Option<Value> {
         let Op::Transpose(attrs) = self.module.op(live_in) else { return None };
         let (shape, like) = (self.new_shape(live_in)?, self.array(live_in)?);
@@ -129,8 +130,8 @@ impl Planner<'_> {
         Some(patch.add(live_in, op, shape, [value]))
     }
 
-    /// The value itself or the operand of its reshape, if one of them has these dims and is
-    /// row-major.
+    /// Returns the value itself or the operand of its reshape, if one of them has these dims
+    /// and is row-major.
     fn lying_in(&self, id: InstId, dims: &[i64]) -> Option<InstId> {
         let fits = |id: &InstId| self.array(*id).is_some_and(|s| s.dims() == dims && is_plain(s));
         let source = match (self.module.op(id), self.module.operands(id)) {

@@ -2,8 +2,8 @@
 
 use crate::sums::shifted_moments::shift::*;
 
-/// The number of values along the summed dims, and how many of them are sampled; checked one by one
-/// against the slice.
+/// Returns the number of values along the summed dims, and how many of them are sampled;
+/// checked one by one against the slice.
 fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
     let steps = steps(dims, summed)?;
     let (mut values, mut sample) = (1, 1);
@@ -21,8 +21,8 @@ fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
     Some((values, sample))
 }
 
-/// The worst `n/m` over shapes of this rank with dims up to this size, all summed, and a shape that
-/// has it. A dim of size 1 behaves like one that is not summed.
+/// Returns the worst `n/m` over shapes of this rank with dims up to this size, all summed, and
+/// a shape that has it. A dim of size 1 behaves like one that is not summed.
 fn worst(rank: usize, most: i64) -> (f64, Dims) {
     let mut dims: Dims = std::iter::repeat_n(1, rank).collect();
     let summed = vec![true; rank];
