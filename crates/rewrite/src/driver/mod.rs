@@ -5,8 +5,8 @@
 //! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
 //!   result where it pays on the target.
 //! - `simplify` makes a rewrite wherever it applies, `attempt` where the instructions around it
-//! then cost less, `scales` where the whole module does. `candidate` judges rewrites, spends fuel
-//! and words the notes for all of them.
+//!   then cost less, `scales` where the whole module does. `candidate` judges rewrites, spends
+//!   fuel and words the notes for all of them.
 
 pub(crate) mod attempt;
 pub(crate) mod candidate;
