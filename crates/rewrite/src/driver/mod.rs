@@ -27,6 +27,7 @@ mod restore;
 mod run;
 pub(crate) mod scales;
 pub(crate) mod simplify;
+mod turns;
 
 pub use error::OptimizeError;
 pub use evaluate::Evaluate;

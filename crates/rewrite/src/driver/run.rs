@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tilewright_ir::Module;
 use tilewright_ir::verify::verify;
 
@@ -14,6 +14,7 @@ use super::options::Options;
 use super::pass::{Context, Pass};
 use super::plan::{PassList, Plan};
 use super::report::{Note, PassReport, StopReason, Verdict};
+use super::turns::{Refusals, Turn};
 use crate::cost::{CostModel, Memo, pays};
 
 /// No calls are inlined once the module has grown to this many times its first size in
@@ -32,16 +33,6 @@ pub(super) struct Snapshot {
     /// The number of changes that each pass had made.
     changes: Vec<(&'static str, usize)>,
     cost_gated: usize,
-}
-
-/// The rewrites that the passes of a cost-gated group made in one run.
-#[derive(Default, PartialEq, Eq, Hash)]
-struct Turn {
-    /// The index of the group.
-    group: usize,
-    changes: usize,
-    /// The rewrites that the passes noted.
-    made: Vec<Note>,
 }
 
 /// An optimisation under way.
@@ -101,8 +92,8 @@ impl<'a> Run<'a> {
     pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot> = None;
         let mut trail = Trail::default();
-        // The last cost-gated group that ran, and the rewrites of groups that were rolled back.
-        let (mut turn, mut refused) = (Turn::default(), FxHashSet::default());
+        // What the last cost-gated group did, and what groups did that were rolled back.
+        let (mut turn, mut refusals) = (Turn::default(), Refusals::default());
         if plan.cleanup.iter().any(|pass| pass.is_cost_gated()) {
             trail.leads_back_to(self.snapshot());
         }
@@ -134,12 +125,18 @@ impl<'a> Run<'a> {
                     Some(best) if !pays(best.cycles, now.cycles) => {
                         self.roll_back(best.clone(), now.cycles);
                         let next = turn.group + 1;
-                        refused.insert(turn);
+                        refusals.refuse(turn);
                         (best, next)
                     }
-                    _ => (now, 0),
+                    _ => {
+                        refusals.keep();
+                        (now, 0)
+                    }
                 };
-                turn = self.next_turn(&plan.cost_gated, first, &kept, &refused)?;
+                turn = self.next_turn(&plan.cost_gated, first, &kept, &refusals)?;
+                if turn.changes == 0 && refusals.expire() {
+                    turn = self.next_turn(&plan.cost_gated, 0, &kept, &refusals)?;
+                }
                 best = Some(kept);
                 turn.changes
             };
@@ -209,26 +206,26 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the groups from `first` on, up to the first one that changes the module from its state
-    /// in `now`, and returns its turn. A group that repeats the rewrites of a refused turn is not
-    /// judged again: each rewrite saves as many cycles by itself as it did then.
+    /// in `now` by a turn that is not refused, and returns that turn.
     fn next_turn(
         &mut self,
         groups: &[PassList<'_>],
         first: usize,
         now: &Snapshot,
-        refused: &FxHashSet<Turn>,
+        refusals: &Refusals,
     ) -> Result<Turn, OptimizeError> {
         for (group, passes) in groups.iter().enumerate().skip(first) {
             let noted = self.notes.len();
             let changes = self.all(passes)?;
             let made = self.notes.iter().skip(noted).filter(|note| note.verdict == Verdict::Done);
             let turn = Turn { group, changes, made: made.cloned().collect() };
-            if changes > 0 && (turn.made.is_empty() || !refused.contains(&turn)) {
+            if changes == 0 {
+                continue;
+            }
+            if !refusals.cover(&turn) {
                 return Ok(turn);
             }
-            if changes > 0 {
-                self.restore(now.clone());
-            }
+            self.restore(now.clone());
         }
         Ok(Turn { group: groups.len(), ..Turn::default() })
     }
