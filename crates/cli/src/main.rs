@@ -13,6 +13,10 @@ mod report;
 
 use std::process::ExitCode;
 
+
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use clap::Parser as _;
 
 use args::{Command, Stream};

@@ -23,7 +23,7 @@ use super::total::Total;
 use super::{Cost, CostModel, Weighed, as_f64};
 
 /// The costs of a module, its computations and its instructions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledger<'a> {
     model: CostModel<'a>,
     entry: Option<CompId>,
@@ -74,7 +74,7 @@ struct Sum {
 }
 
 /// The values that an update replaced.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Before {
     facts: Vec<(InstId, Facts, Role)>,
     items: Vec<(InstId, Item)>,
@@ -83,7 +83,7 @@ struct Before {
 }
 
 /// The extra costs of instructions, beyond the cost of each by itself.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Charges {
     of: FxHashMap<InstId, Cost>,
     total: Total,

@@ -16,7 +16,7 @@ use super::readers::MOST_READERS;
 use super::residency::AllFacts;
 
 /// The readers of the large arrays of a module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LoneReaders {
     nodes: SecondaryMap<InstId, Node>,
     /// The number of large arrays that each reader of a computation reads.

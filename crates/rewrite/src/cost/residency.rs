@@ -52,7 +52,7 @@ impl Facts {
 }
 
 /// The facts of all instructions, and their roles in memory sweeps.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AllFacts {
     facts: SecondaryMap<InstId, Facts>,
     roles: SecondaryMap<InstId, Role>,

@@ -9,7 +9,7 @@ use super::residency::AllFacts;
 use super::shared::{Cone, is_of_few, is_reduction, is_stored_anyway, spread_along, waits_for_few};
 
 /// The values of a module that reductions share.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SharedStores {
     /// The findings for each reduction.
     reductions: FxHashMap<InstId, Found>,
@@ -23,7 +23,7 @@ pub(super) struct SharedStores {
     before: Before,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Before {
     reductions: Vec<(InstId, Option<Found>)>,
     stored: Vec<(InstId, bool)>,

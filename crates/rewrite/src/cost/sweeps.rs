@@ -64,7 +64,7 @@ impl MemorySweeps {
 }
 
 /// Memory that one search leaves to the next.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     /// The nodes of the computation's instructions; nodes of other instructions are stale.
     nodes: SecondaryMap<InstId, Node>,

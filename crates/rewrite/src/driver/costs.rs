@@ -10,6 +10,11 @@ use crate::cost::{CostModel, Ledger};
 pub(crate) struct Costs<'a>(Option<(Ledger<'a>, Moment)>);
 
 impl<'a> Costs<'a> {
+    /// Takes a ledger that is up to date.
+    pub(crate) fn of(module: &mut Module, ledger: Ledger<'a>) -> Self {
+        Self(Some((ledger, module.moment())))
+    }
+
     /// Returns the ledger of the module in its present state.
     pub(crate) fn ledger(&mut self, module: &mut Module, model: CostModel<'a>) -> &Ledger<'a> {
         let now = self.take(module, model);
@@ -35,8 +40,4 @@ impl<'a> Costs<'a> {
         self.0 = Some((ledger, at));
     }
 
-    /// Forgets the ledger: the module becomes another one.
-    pub(crate) fn forget(&mut self) {
-        self.0 = None;
-    }
 }

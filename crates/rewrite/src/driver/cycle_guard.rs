@@ -11,16 +11,16 @@ use crate::cost::pays;
 /// The states that a list with cost-gated passes has reached. Such a list has no cleanup between
 /// these passes after which costs could be compared, so it may return to an earlier state.
 #[derive(Default)]
-pub(super) struct Trail {
+pub(super) struct Trail<'a> {
     /// The [`fingerprint`]s of the modules reached.
     seen: FxHashSet<u64>,
     /// The cheapest module reached.
-    best: Option<Snapshot>,
+    best: Option<Snapshot<'a>>,
 }
 
-impl Trail {
+impl<'a> Trail<'a> {
     /// Records a module. Returns the cheapest one reached if this module was reached before.
-    pub(super) fn leads_back_to(&mut self, now: Snapshot) -> Option<Snapshot> {
+    pub(super) fn leads_back_to(&mut self, now: Snapshot<'a>) -> Option<Snapshot<'a>> {
         if !self.seen.insert(fingerprint(&now.module)) {
             return self.best.take();
         }

@@ -15,7 +15,7 @@ use super::pass::{Context, Pass};
 use super::plan::{PassList, Plan};
 use super::report::{Note, PassReport, StopReason, Verdict};
 use super::turns::{Refusals, Turn};
-use crate::cost::{CostModel, Memo, pays};
+use crate::cost::{CostModel, Ledger, Memo, pays};
 
 /// No calls are inlined once the module has grown to this many times its first size in
 /// instructions.
@@ -26,9 +26,10 @@ const ALWAYS: usize = 10_000;
 
 /// A module in its simplest form, between two runs of cost-gated passes.
 #[derive(Clone)]
-pub(super) struct Snapshot {
+pub(super) struct Snapshot<'a> {
     pub(super) module: Module,
     pub(super) cycles: f64,
+    ledger: Ledger<'a>,
     notes: Vec<Note>,
     /// The number of changes that each pass had made.
     changes: Vec<(&'static str, usize)>,
@@ -90,7 +91,7 @@ impl<'a> Run<'a> {
     /// cost-gated passes is rolled back if the module does not cost less after it, so that rewrites
     /// which pay one by one cannot repeat forever.
     pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
-        let mut best: Option<Snapshot> = None;
+        let mut best: Option<Snapshot<'a>> = None;
         let mut trail = Trail::default();
         // What the last cost-gated group did, and what groups did that were rolled back.
         let (mut turn, mut refusals) = (Turn::default(), Refusals::default());
@@ -115,22 +116,22 @@ impl<'a> Run<'a> {
             let changes = if plan.cost_gated.is_empty() || cleaned > 0 {
                 cleaned
             } else {
-                let now = self.snapshot();
                 if self.simplest.is_none() {
                     let figures = self.figures();
                     self.simplest = Some((self.module.clone(), figures));
                 }
+                let cycles = self.cycles();
                 // Roll back an unprofitable group and continue with the next.
                 let (kept, first) = match best.take() {
-                    Some(best) if !pays(best.cycles, now.cycles) => {
-                        self.roll_back(best.clone(), now.cycles);
+                    Some(best) if !pays(best.cycles, cycles) => {
+                        self.roll_back(best.clone(), cycles);
                         let next = turn.group + 1;
                         refusals.refuse(turn);
                         (best, next)
                     }
                     _ => {
                         refusals.keep();
-                        (now, 0)
+                        (self.snapshot(), 0)
                     }
                 };
                 turn = self.next_turn(&plan.cost_gated, first, &kept, &refusals)?;
@@ -167,11 +168,17 @@ impl<'a> Run<'a> {
         Figures::from_ledger(&self.module, ledger)
     }
 
-    fn snapshot(&mut self) -> Snapshot {
+    fn cycles(&mut self) -> f64 {
+        let model = self.model();
+        self.costs.ledger(&mut self.module, model).cycles(&self.module)
+    }
+
+    fn snapshot(&mut self) -> Snapshot<'a> {
         let model = self.model();
         let ledger = self.costs.ledger(&mut self.module, model);
         Snapshot {
             cycles: ledger.cycles(&self.module),
+            ledger: ledger.clone(),
             module: self.module.clone(),
             notes: self.notes.clone(),
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
@@ -180,20 +187,20 @@ impl<'a> Run<'a> {
     }
 
     /// Undoes the changes since a snapshot, and notes that.
-    fn roll_back(&mut self, best: Snapshot, cycles: f64) {
+    fn roll_back(&mut self, best: Snapshot<'a>, cycles: f64) {
         self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
         self.restore(best);
     }
 
     /// Undoes the changes since a snapshot, but keeps the notes on rewrites left out.
-    fn restore(&mut self, best: Snapshot) {
+    fn restore(&mut self, best: Snapshot<'a>) {
         let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
         let mut notes = best.notes;
         notes.extend(left);
         self.notes = notes;
         self.module = best.module;
+        self.costs = Costs::of(&mut self.module, best.ledger);
         self.version += 1;
-        self.costs.forget();
         self.cost_gated = best.cost_gated;
         for report in &mut self.passes {
             let before = best.changes.iter().find(|(name, _)| *name == report.name);
@@ -211,7 +218,7 @@ impl<'a> Run<'a> {
         &mut self,
         groups: &[PassList<'_>],
         first: usize,
-        now: &Snapshot,
+        now: &Snapshot<'a>,
         refusals: &Refusals,
     ) -> Result<Turn, OptimizeError> {
         for (group, passes) in groups.iter().enumerate().skip(first) {
