@@ -41,7 +41,7 @@ pub(crate) enum Command {
     /// Read a module and write it again
     Convert(Convert),
     /// List the passes and pipelines
-    Passes(Listing),
+    Passes(PassNames),
     /// List the ops of HLO
     Ops(Listing),
     /// List the built-in targets
@@ -66,9 +66,8 @@ impl Command {
             Self::Verify(args) => (args.json, Stream::Stdout),
             Self::Cost(args) => (args.json, Stream::Stdout),
             Self::Lower(args) => (args.json, Stream::Stdout),
-            Self::Passes(args) | Self::Ops(args) | Self::Targets(args) => {
-                (args.json, Stream::Stdout)
-            }
+            Self::Passes(args) => (args.list.json, Stream::Stdout),
+            Self::Ops(args) | Self::Targets(args) => (args.json, Stream::Stdout),
             Self::Convert(_) => return None,
         };
         json.then_some(stream)
@@ -463,7 +462,17 @@ pub(crate) struct Convert {
     pub(crate) form: Form,
 }
 
-/// `tilewright passes`, `ops` and `targets`.
+/// `tilewright passes`.
+#[derive(Debug, Args)]
+pub(crate) struct PassNames {
+    /// Passes to show with the laws of their rules [default: all passes and pipelines]
+    #[arg(value_name = "PASS")]
+    pub(crate) names: Vec<String>,
+    #[command(flatten)]
+    pub(crate) list: Listing,
+}
+
+/// `tilewright ops` and `targets`.
 #[derive(Debug, Args)]
 pub(crate) struct Listing {
     /// Give the list as JSON

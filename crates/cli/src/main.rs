@@ -13,14 +13,14 @@ mod report;
 
 use std::process::ExitCode;
 
-
-#[global_allocator]
-static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 use clap::Parser as _;
 
 use args::{Command, Stream};
 use tilewright::report::{ErrorReport, ErrorSummary};
+
+/// Rewriting makes many small vectors: `opt` takes 6 % less time than with the allocator of glibc.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let command = args::Cli::parse().command;

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use tilewright_ir::Opcode;
 use tilewright_rewrite::table::aligned;
+use tilewright_rewrite::{OptimizeError, Pass, registry};
 use tilewright_target::Target;
 
 use crate::error::Error;
@@ -28,6 +29,49 @@ pub struct PassEntry {
     pub summary: &'static str,
     /// The largest change that it makes to floats; see [`tilewright_rewrite::numbers`].
     pub class: &'static str,
+    /// The rules that it consists of; none if it is written as a function.
+    pub rules: Vec<RuleEntry>,
+}
+
+/// A rule of a pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleEntry {
+    /// The name.
+    pub name: &'static str,
+    /// The equation that it applies.
+    pub law: &'static str,
+    /// The largest change that it makes to floats.
+    pub class: &'static str,
+}
+
+impl PassEntry {
+    fn of(pass: &dyn Pass) -> Self {
+        let rules = pass.rules().iter().map(|rule| RuleEntry {
+            name: rule.name(),
+            law: rule.law(),
+            class: rule.class().name(),
+        });
+        Self {
+            name: pass.name(),
+            summary: pass.summary(),
+            class: pass.class().name(),
+            rules: rules.collect(),
+        }
+    }
+}
+
+/// The pass, and below it a line for each rule.
+impl fmt::Display for PassEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.name, self.class, self.summary)?;
+        if self.rules.is_empty() {
+            return Ok(());
+        }
+        f.write_str("\n")?;
+        let names = self.rules.iter().map(|rule| format!("  {}", rule.name)).collect::<Vec<_>>();
+        let rows = names.iter().zip(&self.rules).map(|(name, rule)| [name, rule.class, rule.law]);
+        write_rows(f, &rows.collect::<Vec<_>>())
+    }
 }
 
 /// A pipeline.
@@ -52,11 +96,6 @@ pub struct PipelineEntry {
 impl PassList {
     /// The list of all passes and pipelines.
     pub fn new() -> Self {
-        let passes = passes().map(|pass| PassEntry {
-            name: pass.name(),
-            summary: pass.summary(),
-            class: pass.class().name(),
-        });
         let pipelines = PIPELINES.iter().map(|pipeline| PipelineEntry {
             name: pipeline.name,
             summary: pipeline.summary,
@@ -66,13 +105,31 @@ impl PassList {
             cost_gated: pipeline.cost_gated.concat(),
             last: pipeline.last,
         });
-        Self { passes: passes.collect(), pipelines: pipelines.collect() }
+        Self { passes: passes().map(PassEntry::of).collect(), pipelines: pipelines.collect() }
+    }
+
+    /// The passes of these names alone, without pipelines.
+    ///
+    /// # Errors
+    /// If there is no pass of a name.
+    pub fn of(names: &[impl AsRef<str>]) -> Result<Self, Error> {
+        let named = names.iter().map(|name| {
+            let pass = registry::pass(name.as_ref());
+            let unknown = || OptimizeError::UnknownPass(name.as_ref().to_owned());
+            Ok(PassEntry::of(pass.ok_or_else(unknown)?))
+        });
+        Ok(Self { passes: named.collect::<Result<_, Error>>()?, pipelines: Vec::new() })
     }
 }
 
-/// A line for each pass, then the stages of each pipeline.
+/// A line for each pass, then the stages of each pipeline. Without pipelines, the rules of each
+/// pass.
 impl fmt::Display for PassList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pipelines.is_empty() {
+            let passes = self.passes.iter().map(ToString::to_string);
+            return f.write_str(&passes.collect::<Vec<_>>().join("\n\n"));
+        }
         let rows = self.passes.iter().map(|pass| [pass.name, pass.class, pass.summary]);
         write_rows(f, &rows.collect::<Vec<_>>())?;
         for pipeline in &self.pipelines {

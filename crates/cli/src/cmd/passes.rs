@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use tilewright::listing::PassList;
 
-use crate::args::Listing;
+use crate::args::PassNames;
 use crate::io;
 
-pub(crate) fn run(args: Listing) -> Result<ExitCode> {
-    io::to_stdout(io::report(&PassList::new(), args.json)?.as_bytes())?;
+pub(crate) fn run(args: PassNames) -> Result<ExitCode> {
+    let list = if args.names.is_empty() { PassList::new() } else { PassList::of(&args.names)? };
+    io::to_stdout(io::report(&list, args.list.json)?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

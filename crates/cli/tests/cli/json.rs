@@ -384,7 +384,7 @@ fn verify() {
 fn lists() {
     let passes = tilewright(["passes", "--json"]).ok().stdout_json();
     assert_keys(&passes, &["passes", "pipelines"]);
-    assert_keys(&passes["passes"][0], &["name", "summary", "class"]);
+    assert_keys(&passes["passes"][0], &["name", "summary", "class", "rules"]);
     assert_keys(
         &passes["pipelines"][0],
         &["name", "summary", "target", "first", "cleanup", "cost_gated", "last"],

@@ -39,5 +39,4 @@ impl<'a> Costs<'a> {
     pub(crate) fn give_back(&mut self, (ledger, at): (Ledger<'a>, Moment)) {
         self.0 = Some((ledger, at));
     }
-
 }

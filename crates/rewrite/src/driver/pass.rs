@@ -11,6 +11,7 @@ use super::numbers::{Class, FloatMode};
 use super::options::Options;
 use super::report::Note;
 use crate::cost::{CostModel, Ledger, Memo};
+use crate::pattern::Rule;
 
 /// A transformation of a module that keeps its meaning.
 pub trait Pass: Send + Sync {
@@ -23,6 +24,11 @@ pub trait Pass: Send + Sync {
     /// Returns the most that the pass changes floats. Where less is allowed, it makes only those of
     /// its rewrites that change floats no more than allowed.
     fn class(&self) -> Class;
+
+    /// Returns the rules that the pass consists of; none if it is written as a function.
+    fn rules(&self) -> &[Rule] {
+        &[]
+    }
 
     /// Checks whether this is one of the rewrites that the project exists for, in whichever
     /// pipeline it runs. The default pipeline returns a module untouched if none of these changed
@@ -51,6 +57,10 @@ impl<P: Pass> Pass for LazyLock<P> {
 
     fn class(&self) -> Class {
         P::class(self)
+    }
+
+    fn rules(&self) -> &[Rule] {
+        P::rules(self)
     }
 
     fn is_cost_gated(&self) -> bool {

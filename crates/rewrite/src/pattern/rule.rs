@@ -276,6 +276,10 @@ impl Pass for Rule {
         self.class
     }
 
+    fn rules(&self) -> &[Rule] {
+        std::slice::from_ref(self)
+    }
+
     fn is_cost_gated(&self) -> bool {
         self.is_gated()
     }

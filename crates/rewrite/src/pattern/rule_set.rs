@@ -51,11 +51,6 @@ impl RuleSet {
         Self { name, summary, class, rules, by_opcode }
     }
 
-    /// The rules, in the order in which they are tried.
-    pub fn rules(&self) -> &[Rule] {
-        &self.rules
-    }
-
     /// The rules that may match an instruction, in order.
     fn rules_at(&self, module: &Module, id: InstId) -> impl Iterator<Item = &Rule> {
         let places = self.by_opcode.get(module.opcode(id) as usize);
@@ -74,6 +69,11 @@ impl Pass for RuleSet {
 
     fn class(&self) -> Class {
         self.class
+    }
+
+    /// In the order in which they are tried.
+    fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     fn is_cost_gated(&self) -> bool {
