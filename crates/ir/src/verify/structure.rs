@@ -1,6 +1,6 @@
 //! Checks names, order, parameters, use lists and control edges.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::Report;
 use crate::diag::Place;
@@ -74,7 +74,8 @@ fn check_instructions(
     met: &mut SecondaryMap<InstId, Met>,
     report: &mut Report,
 ) {
-    let mut names = FxHashSet::default();
+    let mut names =
+        FxHashSet::with_capacity_and_hasher(module.computation(computation).len(), FxBuildHasher);
     for id in module.instructions(computation) {
         let place = Place::Instruction(id);
         if !names.insert(module.name_of(id)) {

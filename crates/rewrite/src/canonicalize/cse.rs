@@ -3,7 +3,10 @@
 //! Computations that differ only in names count as equal, so reduces with separate but equal
 //! reducers (as JAX writes them) are merged.
 
-use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::hash::{Hash as _, Hasher as _};
+
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, ShapeId};
 
@@ -15,7 +18,32 @@ use crate::driver::{Context, Pass};
 pub struct CommonSubexpressions;
 
 /// Instructions with equal keys compute the same value.
-type Key = (Op, ShapeId, SmallVec<[InstId; 3]>);
+type Key<'a> = (Cow<'a, Op>, ShapeId, SmallVec<[InstId; 3]>);
+
+/// The instructions met in a computation, each the first with its key, by the hashes of the keys.
+/// Keys are made anew to compare them: ops are large, and few hashes are equal.
+#[derive(Default)]
+struct Met(FxHashMap<u64, SmallVec<[InstId; 1]>>);
+
+impl Met {
+    /// Returns the instruction met with the same key; if there is none, this one is the first.
+    fn first_like(
+        &mut self,
+        module: &Module,
+        id: InstId,
+        same: &FxHashMap<CompId, CompId>,
+    ) -> Option<InstId> {
+        let key = key_of(module, id, same);
+        let mut hasher = FxHasher::default();
+        key.hash(&mut hasher);
+        let alike = self.0.entry(hasher.finish()).or_default();
+        let found = alike.iter().copied().find(|&other| key_of(module, other, same) == key);
+        if found.is_none() {
+            alike.push(id);
+        }
+        found
+    }
+}
 
 impl Pass for CommonSubexpressions {
     fn name(&self) -> &'static str {
@@ -35,7 +63,7 @@ impl Pass for CommonSubexpressions {
         let effectful = module.effectful_computations();
         let mut merged = 0;
         for computation in module.computations().to_vec() {
-            let mut seen: FxHashMap<Key, InstId> = FxHashMap::default();
+            let mut met = Met::default();
             let instructions: Vec<InstId> = module.instructions(computation).collect();
             for id in instructions {
                 let mergeable = module.extras(id).is_none()
@@ -44,17 +72,12 @@ impl Pass for CommonSubexpressions {
                 if !mergeable {
                     continue;
                 }
-                match seen.entry(key_of(module, id, &same)) {
-                    std::collections::hash_map::Entry::Vacant(entry) => {
-                        entry.insert(id);
+                if let Some(first) = met.first_like(module, id, &same) {
+                    module.replace_uses(id, first)?;
+                    if module.is_removable(id) {
+                        module.remove(id)?;
                     }
-                    std::collections::hash_map::Entry::Occupied(entry) => {
-                        module.replace_uses(id, *entry.get())?;
-                        if module.is_removable(id) {
-                            module.remove(id)?;
-                        }
-                        merged += 1;
-                    }
+                    merged += 1;
                 }
             }
         }
@@ -67,9 +90,14 @@ fn is_unlike_all_others(op: &Op) -> bool {
     matches!(op, Op::Parameter(_)) || matches!(op, Op::Constant(value) if value.is_elided())
 }
 
-fn key_of(module: &Module, id: InstId, same: &FxHashMap<CompId, CompId>) -> Key {
-    let mut op = module.op(id).clone();
-    op.map_computations(&mut |c| same.get(&c).copied().unwrap_or(c));
+fn key_of<'a>(module: &'a Module, id: InstId, same: &FxHashMap<CompId, CompId>) -> Key<'a> {
+    let representative = |c: CompId| same.get(&c).copied().unwrap_or(c);
+    let mut op = Cow::Borrowed(module.op(id));
+    let mut is_its_own = true;
+    op.for_each_computation(&mut |c| is_its_own &= representative(c) == c);
+    if !is_its_own {
+        op.to_mut().map_computations(&mut |c| representative(c));
+    }
     let mut operands: SmallVec<[InstId; 3]> = module.operands(id).into();
     if op.opcode().is_commutative() {
         operands.sort_unstable();
