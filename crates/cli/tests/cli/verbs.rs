@@ -278,7 +278,7 @@ fn lists() {
     let passes = tilewright(["passes"]).ok().stdout;
     assert!(passes.contains("reduce-through-reshape") && passes.contains("pipeline `default`"));
     let one = tilewright(["passes", "reduce-of-reduce", "dce"]).ok().stdout;
-    assert!(one.contains("reduce(reduce(x, a), b)") && one.contains("\n\ndce (exact): "), "{one}");
+    assert!(one.contains("reduce(reduce(x, A), B)") && one.contains("\n\ndce (exact): "), "{one}");
     assert!(!one.contains("pipeline"), "{one}");
     tilewright(["passes", "magic"]).failed(2).says("`magic`");
     let ops = tilewright(["ops"]).ok().stdout;

@@ -1,0 +1,8 @@
+"""Tilewright inside JAX: `jit`, `install`, `report` and `explain`."""
+
+from tilewright._jax._explain import explain
+from tilewright._jax._install import install, uninstall
+from tilewright._jax._jit import jit, marked
+from tilewright._jax._report import Report, report
+
+__all__ = ["Report", "explain", "install", "jit", "marked", "report", "uninstall"]

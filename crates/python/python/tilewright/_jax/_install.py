@@ -1,0 +1,101 @@
+"""The rewriter for every `jit` of a process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from typing import Any
+
+from tilewright._jax._report import report
+from tilewright._jax._settings import OnError, Settings
+
+# Modules of fewer ops are left alone: eager operations of JAX are compiled one by one.
+_LEAST_OPS = 12
+
+_before: Any = None
+_settings: Settings | None = None
+
+
+def install(
+    *,
+    target: str = "auto",
+    exact: bool = False,
+    fast_math: bool = False,
+    on_error: OnError = "warn",
+) -> None:
+    """Rewrites whatever JAX compiles in this process from now on.
+
+    What is compiled already stays as it is. Tiny modules, and modules for several devices, are
+    left alone. A second call changes the settings.
+    """
+    global _before, _settings
+    from tilewright._jax import _selftest
+
+    settings = Settings(target, exact, fast_math, on_error)
+    if _before is None:
+        why = _selftest.why_unusable()
+        if why is not None:
+            _selftest.tell(why, settings)
+            return
+        from tilewright._jax import _internals as internals
+
+        _before = internals.compile_function()
+        internals.set_compile_function(_compile)
+    _settings = settings
+
+
+def uninstall() -> None:
+    """Undoes `install`."""
+    global _before, _settings
+    from tilewright._jax import _internals as internals
+
+    if _before is not None and internals.compile_function() is _compile:
+        internals.set_compile_function(_before)
+        _before = None
+    _settings = None
+
+
+def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
+    settings = _settings
+    if settings is not None:
+        from tilewright._jax import _rewrite
+
+        try:
+            computation = _rewritten(backend, computation, settings)
+        except Exception as error:
+            _rewrite.failed("a module", error, settings)
+    return _before(backend, computation, *args, **kwargs)
+
+
+def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:
+    """The module with its `main` rewritten, or the module itself."""
+    from tilewright._jax import _internals as internals
+    from tilewright._jax import _rewrite
+
+    target = settings.target_on(backend.platform)
+    if target is None:
+        return module
+    functions = list(internals.functions(module))
+    ops = [op for function in functions for op in internals.op_names(function)]
+    if len(ops) < _LEAST_OPS:
+        return module
+    name = internals.module_name(module)
+    counts = ("mhlo.num_partitions", "mhlo.num_replicas")
+    if any(internals.integer_attribute(module, count, 1) != 1 for count in counts):
+        _rewrite.skipped(name, "sharded")
+        return module
+    copy = internals.copy_of(module)
+    is_rewritten = _rewrite.rewrite(copy, internals.MAIN, target, settings, shown=name)
+    return copy if is_rewritten else module
+
+
+def from_environment() -> None:
+    """Does what the environment asks for: `TILEWRIGHT=1` (or the name of a target) installs the
+    rewriter, `TILEWRIGHT_REPORT=1` prints the report at exit."""
+    wanted = os.environ.get("TILEWRIGHT", "")
+    if wanted in ("", "0"):
+        return
+    install(target="auto" if wanted == "1" else wanted)
+    if os.environ.get("TILEWRIGHT_REPORT", "") not in ("", "0"):
+        atexit.register(lambda: print(report(), file=sys.stderr))

@@ -1,0 +1,213 @@
+"""All that touches names of JAX which are not part of its public API.
+
+Everything here is checked by the self-test in `_selftest.py` before it is used on a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+from jax.extend import mlir as extend_mlir
+from jax.extend.core.primitives import jit_p
+from jax.interpreters import mlir
+from jax._src import compiler
+from jax._src.lib import _jax
+from jax._src.lib.mlir import ir
+from jax._src.lib.mlir.dialects import func as func_dialect
+
+MAIN = "main"
+
+LoweringRule = Callable[..., Any]
+Compile = Callable[..., Any]
+
+
+def lowering_rule() -> LoweringRule:
+    """The rule by which `jit` within a traced function is lowered now."""
+    return mlir._lowerings[jit_p].rule
+
+
+def set_lowering_rule(rule: LoweringRule) -> None:
+    """Lowers `jit` within traced functions by another rule from now on."""
+    mlir.register_lowering(jit_p, rule, cacheable=False)
+
+
+def compile_function() -> Compile:
+    """The function by which JAX compiles every module now."""
+    return compiler.compile_or_get_cached
+
+
+def set_compile_function(function: Compile) -> None:
+    """Compiles every module by another function from now on."""
+    compiler.compile_or_get_cached = function
+
+
+def platforms(ctx: mlir.LoweringRuleContext) -> tuple[str, ...]:
+    """The platforms that a function is lowered for; several only for an export."""
+    return tuple(ctx.platforms or ctx.module_context.platforms)
+
+
+def has_symbolic_dims(ctx: mlir.LoweringRuleContext) -> bool:
+    """Whether dims are known only when the function is called."""
+    return bool(ctx.module_context.shape_poly_state.dim_vars)
+
+
+def is_local(ctx: mlir.LoweringRuleContext) -> bool:
+    """Whether shapes are those of one device: there is just one, or a `shard_map` over all axes
+    of its mesh is around."""
+    axes = ctx.module_context.axis_context
+    if hasattr(axes, "num_devices"):
+        return axes.num_devices in (None, 1)
+    mesh, manual = getattr(axes, "mesh", None), getattr(axes, "manual_axes", None)
+    if mesh is None or manual is None:
+        return False
+    return mesh.size == 1 or frozenset(mesh.axis_names) <= frozenset(manual)
+
+
+def module_of(ctx: mlir.LoweringRuleContext) -> ir.Module:
+    """The module that is being made."""
+    return ctx.module_context.module
+
+
+def functions(module: ir.Module) -> Iterator[func_dialect.FuncOp]:
+    """The functions of a module."""
+    for op in module.body.operations:
+        if isinstance(op, func_dialect.FuncOp):
+            yield op
+
+
+def name_of(function: func_dialect.FuncOp) -> str:
+    """The name of a function."""
+    return ir.StringAttr(function.operation.attributes["sym_name"]).value
+
+
+def integer_attribute(module: ir.Module, name: str, default: int) -> int:
+    """An integer among the attributes of a module."""
+    attributes = module.operation.attributes
+    return ir.IntegerAttr(attributes[name]).value if name in attributes else default
+
+
+def module_name(module: ir.Module) -> str:
+    """The name of a module."""
+    return ir.StringAttr(module.operation.attributes["sym_name"]).value
+
+
+def copy_of(module: ir.Module) -> ir.Module:
+    """A copy, which may be changed: JAX keeps modules that it may compile again."""
+    with module.context:
+        return ir.Module.parse(mlir.module_to_bytecode(module))
+
+
+def _called(op: Any, found: set[str]) -> None:
+    """Adds the names of the functions that an attribute or an op refers to."""
+    if isinstance(op, ir.FlatSymbolRefAttr):
+        found.add(op.value)
+    elif isinstance(op, ir.ArrayAttr):
+        for part in op:
+            _called(part, found)
+
+
+def callees(function: func_dialect.FuncOp) -> set[str]:
+    """The names of the functions that a function refers to."""
+    found: set[str] = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for _, attribute in _attributes(op):
+            _called(attribute, found)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return found
+
+
+def _attributes(op: ir.Operation) -> Iterator[tuple[str, Any]]:
+    attributes = op.attributes
+    for index in range(len(attributes)):
+        named = attributes[index]
+        yield named.name, named.attr
+
+
+def op_names(function: func_dialect.FuncOp) -> list[str]:
+    """The names of the ops in a function, nested ones too."""
+    names: list[str] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        names.append(op.name)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return names
+
+
+def extract(module: ir.Module, name: str) -> ir.Module:
+    """A module whose `main` is a copy of a function, with copies of all that it calls."""
+    by_name = {name_of(function): function for function in functions(module)}
+    with module.context, ir.Location.unknown():
+        extracted = ir.Module.create()
+        attributes = extracted.operation.attributes
+        attributes["sym_name"] = ir.StringAttr.get(name)
+        for count in ("mhlo.num_partitions", "mhlo.num_replicas"):
+            attributes[count] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
+        wanted, copied = [name], set()
+        while wanted:
+            wants = wanted.pop()
+            if wants in copied or wants not in by_name:
+                continue
+            copied.add(wants)
+            wanted.extend(sorted(callees(by_name[wants])))
+            copy = by_name[wants].operation.clone(ip=ir.InsertionPoint(extracted.body))
+            if wants == name:
+                for shell in ("arg_attrs", "res_attrs"):
+                    if shell in copy.attributes:
+                        del copy.attributes[shell]
+                ir.SymbolTable.set_symbol_name(copy, MAIN)
+                ir.SymbolTable.set_visibility(copy, "public")
+    return extracted
+
+
+def to_hlo(module: ir.Module) -> bytes:
+    """The serialised `HloModuleProto` of a module."""
+    bytecode = mlir.module_to_bytecode(module)
+    computation = _jax.mlir.mlir_module_to_xla_computation(bytecode, use_tuple_args=False)
+    return computation.as_serialized_hlo_module_proto()
+
+
+def from_hlo(proto: bytes, context: ir.Context) -> ir.Module:
+    """The module of a serialised `HloModuleProto`."""
+    with context:
+        return ir.Module.parse(extend_mlir.hlo_to_stablehlo(proto))
+
+
+def type_of(module: ir.Module, name: str) -> ir.Type | None:
+    """The type of a function; none if there is no such function."""
+    for function in functions(module):
+        if name_of(function) == name:
+            return ir.TypeAttr(function.operation.attributes["function_type"]).value
+    return None
+
+
+def replace_body(module: ir.Module, name: str, body: ir.Module) -> None:
+    """Makes a function call `main` of another module, whose functions are moved here. The
+    function keeps its name, its type and its attributes."""
+    with module.context, ir.Location.unknown():
+        merged = mlir.merge_mlir_modules(module, f"{name}_rewritten", body)
+        function = next(f for f in functions(module) if name_of(f) == name)
+        block = function.regions[0].blocks[0]
+        for op in reversed(list(block.operations)):
+            op.operation.erase()
+        results = ir.FunctionType(
+            ir.TypeAttr(function.operation.attributes["function_type"]).value
+        ).results
+        with ir.InsertionPoint(block):
+            call = func_dialect.CallOp(
+                list(results), ir.FlatSymbolRefAttr.get(merged), list(block.arguments)
+            )
+            func_dialect.ReturnOp(list(call.results))
+
+
+def version() -> str:
+    """The versions of JAX and jaxlib, for messages."""
+    import jaxlib
+
+    return f"jax {jax.__version__}, jaxlib {jaxlib.__version__}"

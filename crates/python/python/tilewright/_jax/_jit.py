@@ -1,0 +1,165 @@
+"""`jit` with the rewriter in it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, overload
+
+import jax
+import numpy as np
+
+from tilewright._jax._settings import OnError, Settings, settings_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Marked:
+    """A function whose lowering is rewritten when it is called in a traced function.
+
+    It holds an inner `jit` whose name carries the settings: all transformations of JAX keep the
+    name, and the rule that lowers such a `jit` rewrites it. Two marked functions of one function
+    and equal settings are equal, so that `jit` knows the second from the first.
+    """
+
+    def __init__(self, function: Callable[..., Any], settings: Settings) -> None:
+        functools.update_wrapper(self, function)
+        self._key = (function, settings)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function, settings = self._key
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        is_array = [isinstance(leaf, (jax.core.Tracer, jax.Array, np.ndarray)) for leaf in leaves]
+
+        def inner(arrays: list[Any]) -> Any:
+            left = iter(arrays)
+            mixed = [next(left) if is_one else leaf for is_one, leaf in zip(is_array, leaves)]
+            own_args, own_kwargs = jax.tree.unflatten(tree, mixed)
+            return function(*own_args, **own_kwargs)
+
+        name = getattr(function, "__name__", type(function).__name__)
+        inner.__name__ = inner.__qualname__ = name + settings.mark
+        return jax.jit(inner)([leaf for is_one, leaf in zip(is_array, leaves) if is_one])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Marked) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
+    """The function, rewritten wherever it is lowered; the function itself where JAX's internals
+    are not those that the rewriter knows."""
+    return Marked(function, settings) if _is_ready(settings) else function
+
+
+@overload
+def jit(fun: None = None, /, **options: Any) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+@overload
+def jit(fun: Callable[P, T], /, **options: Any) -> Callable[P, T]: ...
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    target: str = "auto",
+    exact: bool = False,
+    fast_math: bool = False,
+    on_error: OnError = "warn",
+    **jit_kwargs: Any,
+) -> Any:
+    """`jax.jit`, with Tilewright's rewriter between tracing and XLA.
+
+    `target` is the machine that costs are modelled for: `auto` follows the platform (`cpu` on
+    CPUs, `tpu-like` on TPUs, nothing elsewhere); or the name of a built-in target, or the path of
+    a TOML file. `exact` forbids to regroup sums of floats, `fast_math` allows more than the bounds
+    of the documentation. `on_error` says what happens if the rewriter fails: `warn` once and
+    compile the function as it is, `ignore`, or `raise`. All other arguments are those of
+    `jax.jit`, and so is the result.
+    """
+    settings = Settings(target, exact, fast_math, on_error)
+    if fun is None:
+        return functools.partial(
+            jit,
+            target=target,
+            exact=exact,
+            fast_math=fast_math,
+            on_error=on_error,
+            **jit_kwargs,
+        )
+    return jax.jit(marked(fun, settings), **jit_kwargs)
+
+
+_LOCK = threading.RLock()
+_READY: bool | None = None
+
+
+def _is_ready(settings: Settings) -> bool:
+    """Puts the rewriter into JAX on first use; returns whether JAX is one that it knows."""
+    global _READY
+    with _LOCK:
+        if _READY is None:
+            _READY = _put_into_jax(settings)
+        return _READY
+
+
+def _put_into_jax(settings: Settings) -> bool:
+    from tilewright._jax import _selftest
+
+    why = _selftest.why_unusable()
+    if why is None:
+        _set_rule()
+        why = _selftest.why_wrong()
+    if why is not None:
+        _selftest.tell(why, settings)
+        return False
+    return True
+
+
+def _set_rule() -> None:
+    from tilewright._jax import _internals as internals
+    from tilewright._jax import _rewrite
+
+    before = internals.lowering_rule()
+
+    def rule(ctx: Any, *args: Any, name: str, **params: Any) -> Any:
+        settings = settings_of(name)
+        if settings is None:
+            return before(ctx, *args, name=name, **params)
+        module = internals.module_of(ctx)
+        known = {internals.name_of(function) for function in internals.functions(module)}
+        results = before(ctx, *args, name=name, **params)
+        try:
+            _rewrite_new(ctx, module, known, name, settings)
+        except Exception as error:
+            _rewrite.failed(name, error, settings)
+        return results
+
+    internals.set_lowering_rule(rule)
+
+
+def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Settings) -> None:
+    """Rewrites the function that a marked `jit` was lowered to, if it is new."""
+    from tilewright._jax import _internals as internals
+    from tilewright._jax import _rewrite
+
+    functions = [internals.name_of(function) for function in internals.functions(module)]
+    new = [one for one in functions if one not in known and one.startswith(name)]
+    if not new:
+        return
+    platforms = internals.platforms(ctx)
+    target = settings.target_on(platforms[0]) if len(platforms) == 1 else None
+    if len(platforms) > 1:
+        why = "several platforms"
+    elif target is None:
+        why = f"no target for {platforms[0]}"
+    elif internals.has_symbolic_dims(ctx):
+        why = "symbolic dims"
+    elif not internals.is_local(ctx):
+        why = "sharded"
+    else:
+        _rewrite.rewrite(module, new[0], target, settings)
+        return
+    _rewrite.skipped(name, why)

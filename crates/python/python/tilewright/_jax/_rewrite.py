@@ -1,0 +1,159 @@
+"""Rewrites one function of an MLIR module, or leaves it as it is and says why."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import hashlib
+import json
+import threading
+import time
+import warnings
+
+from tilewright import _core
+from tilewright._jax import _internals as internals
+from tilewright._jax._report import Entry, record
+from tilewright._jax._settings import Settings, plain
+
+
+class TilewrightWarning(UserWarning):
+    """A function was compiled as JAX wrote it, since the rewriter failed."""
+
+
+class Left(Exception):
+    """A function that is left alone, and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """The result of an optimisation."""
+
+    proto: bytes | None
+    """The rewritten module; none if nothing pays."""
+    instructions: int
+    cycles_before: float
+    cycles_after: float
+    explanation: str
+
+
+# Equal modules, such as the layers of a model, are optimised once.
+_MOST_REMEMBERED = 256
+_LOCK = threading.Lock()
+_REMEMBERED: collections.OrderedDict[tuple[bytes, str, bool, bool], Outcome] = (
+    collections.OrderedDict()
+)
+
+_WARNED: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    """Warns, unless it has done so in the same words."""
+    if message not in _WARNED:
+        _WARNED.add(message)
+        warnings.warn(message, TilewrightWarning, stacklevel=2)
+
+
+def _optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
+    key = (hashlib.sha256(proto).digest(), target, settings.exact, settings.fast_math)
+    with _LOCK:
+        if key in _REMEMBERED:
+            _REMEMBERED.move_to_end(key)
+            return _REMEMBERED[key]
+    module = _core.Module.from_proto(proto)
+    better, report, _, explanation = _core.optimize(
+        module, target, exact=settings.exact, fast_math=settings.fast_math
+    )
+    found = json.loads(report)
+    outcome = Outcome(
+        proto=None if found["unchanged"] else better.to_proto(),
+        instructions=module.instruction_count,
+        cycles_before=found["before"]["cycles"],
+        cycles_after=found["after"]["cycles"],
+        explanation=explanation,
+    )
+    with _LOCK:
+        _REMEMBERED[key] = outcome
+        while len(_REMEMBERED) > _MOST_REMEMBERED:
+            _REMEMBERED.popitem(last=False)
+    return outcome
+
+
+# Ops of dialects that say how arrays lie on devices: HLO says it in another form, which does not
+# come back as it was.
+_PARTITIONED = ("sdy.", "mpmd.")
+
+
+def _extracted(module: internals.ir.Module, name: str) -> internals.ir.Module:
+    extracted = internals.extract(module, name)
+    for function in internals.functions(extracted):
+        ops = internals.op_names(function)
+        if any(op.startswith(_PARTITIONED) for op in ops):
+            raise Left("sharded")
+    type_ = internals.ir.FunctionType(internals.type_of(extracted, internals.MAIN))
+    if not type_.results:
+        raise Left("no outputs")
+    if any("?" in str(part) for part in (*type_.inputs, *type_.results)):
+        raise Left("symbolic dims")
+    return extracted
+
+
+def _replace(module: internals.ir.Module, name: str, proto: bytes) -> None:
+    rewritten = internals.from_hlo(proto, module.context)
+    rewritten.operation.verify()
+    given = internals.type_of(module, name)
+    made = internals.type_of(rewritten, internals.MAIN)
+    if given != made:
+        raise RuntimeError(f"the rewritten function has the type {made}, not {given}")
+    internals.replace_body(module, name, rewritten)
+
+
+def rewrite(
+    module: internals.ir.Module, name: str, target: str, settings: Settings, shown: str = ""
+) -> bool:
+    """Rewrites a function of a module where that pays; returns whether it did.
+
+    Whatever fails, the module stays as it is; `settings.on_error` says whether anybody hears of it.
+    """
+    start = time.perf_counter()
+    outcome, why = None, "unchanged"
+    try:
+        proto = internals.to_hlo(_extracted(module, name))
+        outcome = _optimized(proto, target, settings)
+        if outcome.proto is not None:
+            _replace(module, name, outcome.proto)
+            why = "rewritten"
+    except Left as left:
+        why = str(left)
+    except Exception as error:
+        why = f"failed: {type(error).__name__}"
+        failed(shown or plain(name), error, settings)
+    record(
+        Entry(
+            name=shown or plain(name),
+            target=target,
+            outcome=why,
+            instructions=outcome.instructions if outcome else 0,
+            cycles_before=outcome.cycles_before if outcome else 0.0,
+            cycles_after=outcome.cycles_after if outcome else 0.0,
+            seconds=time.perf_counter() - start,
+            explanation=outcome.explanation if outcome else "",
+        )
+    )
+    return why == "rewritten"
+
+
+def failed(name: str, error: Exception, settings: Settings) -> None:
+    """Says that a function is compiled as JAX wrote it, in the way that the settings ask for."""
+    if settings.on_error == "raise":
+        raise error
+    if settings.on_error == "warn":
+        first = str(error).strip().split("\n", maxsplit=1)[0]
+        warn_once(
+            f"tilewright left `{name}` as it is: {type(error).__name__}: {first} "
+            f"({internals.version()})"
+        )
+
+
+def skipped(name: str, why: str) -> None:
+    """Records a function that was left alone before anything was done."""
+    record(Entry(plain(name), "", why, 0, 0.0, 0.0, 0.0, ""))

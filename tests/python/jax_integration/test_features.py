@@ -1,0 +1,82 @@
+"""`tilewright.jit` beside `jax.jit` on every feature of it.
+
+With a rewriter that changes nothing, the executables are the same; with the real one, the values.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+import tilewright
+from tilewright._jax import _rewrite
+
+from cases import CASES, Case
+
+HEADER = re.compile(r"^HloModule \S+?, (.*)$", re.MULTILINE)
+INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?\S+ = (\S+) ([a-z][a-z0-9-]*)\(", re.MULTILINE)
+
+
+@pytest.fixture
+def identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rewriter that gives back what it is given."""
+
+    def unchanged(proto: bytes, target: str, settings: Any) -> _rewrite.Outcome:
+        module = tilewright.Module.from_proto(proto)
+        return _rewrite.Outcome(module.to_proto(), module.instruction_count, 1.0, 1.0, "")
+
+    monkeypatch.setattr(_rewrite, "_optimized", unchanged)
+
+
+def contents(text: str) -> collections.Counter[tuple[str, str]]:
+    """How often each shape and opcode is in a compiled module."""
+    return collections.Counter(INSTRUCTION.findall(text))
+
+
+def compiled(case: Case, jit: Any) -> str:
+    """The compiled text of a case."""
+    made = case.make(jit)
+    lowering = made if hasattr(made, "lower") else jax.jit(made)
+    return lowering.lower(*case.args(), **case.kwargs).compile().as_text()
+
+
+def close(a: Any, b: Any) -> None:
+    """Fails unless two results are nearly equal."""
+    a, b = jax.tree.map(np.asarray, (a, b))
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        if not np.issubdtype(one.dtype, np.complexfloating):
+            one, other = one.astype(np.float64), other.astype(np.float64)
+        coarse = a is not None and min(map(_digits, jax.tree.leaves(a))) < 20
+        np.testing.assert_allclose(one, other, rtol=2e-2 if coarse else 2e-4, atol=2e-2 if coarse else 2e-5)
+
+
+def _digits(array: np.ndarray) -> int:
+    dtype = array.dtype
+    return jax.numpy.finfo(dtype).nmant if jax.numpy.issubdtype(dtype, np.inexact) else 64
+
+
+STATIC = {"static_argnums"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_same_executable_without_rewrites(case: Case, identity: None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", _rewrite.TilewrightWarning)
+        plain, ours = compiled(case, jax.jit), compiled(case, tilewright.jit)
+    assert contents(plain) == contents(ours)
+    assert HEADER.findall(plain) == HEADER.findall(ours)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_same_values(case: Case) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", _rewrite.TilewrightWarning)
+        ours = case.make(tilewright.jit)(*case.args(), **case.kwargs)
+    close(ours, case.make(jax.jit)(*case.args(), **case.kwargs))
