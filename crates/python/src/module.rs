@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tilewright::ir::Verified;
-use tilewright::{Loaded, PrintOptions};
+use tilewright::{Form, Loaded, PrintOptions};
 
 use crate::error::raised;
 
@@ -62,6 +63,20 @@ impl Module {
     #[getter]
     fn instruction_count(&self) -> usize {
         self.module.instruction_count()
+    }
+
+    /// Returns HLO text; `form` is `default`, `short` or `canonical`.
+    #[pyo3(signature = (form="default"))]
+    fn to_text(&self, py: Python<'_>, form: &str) -> PyResult<String> {
+        let form = match form {
+            "default" => Form::Default,
+            "short" => Form::Short,
+            "canonical" => Form::Canonical,
+            other => return Err(PyValueError::new_err(format!("there is no form `{other}`"))),
+        };
+        let options = PrintOptions::default().with_form(form);
+        let text = py.detach(|| tilewright::print(&self.module, &options));
+        text.map_err(|error| raised(&error))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from tilewright._core import Module, TilewrightError, optimize
 
 if TYPE_CHECKING:
-    from tilewright._jax import explain, install, jit, report, uninstall
+    from tilewright._jax import TilewrightWarning, explain, install, jit, report, uninstall
 
 __all__ = [
     "Module",
     "TilewrightError",
+    "TilewrightWarning",
     "explain",
     "install",
     "jit",
@@ -20,7 +21,7 @@ __all__ = [
     "uninstall",
 ]
 
-_IN_JAX = ("explain", "install", "jit", "report", "uninstall")
+_IN_JAX = ("TilewrightWarning", "explain", "install", "jit", "report", "uninstall")
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import types
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -16,6 +17,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+# The attribute of a function with the marked functions made from it, by their settings.
+_MADE = "_tilewright_marked"
+
+
 class Marked:
     """A function whose lowering is rewritten when it is called in a traced function.
 
@@ -26,6 +31,7 @@ class Marked:
 
     def __init__(self, function: Callable[..., Any], settings: Settings) -> None:
         functools.update_wrapper(self, function)
+        self.function = function
         self._key = (function, settings)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -53,7 +59,18 @@ class Marked:
 def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
     """The function, rewritten wherever it is lowered; the function itself where JAX's internals
     are not those that the rewriter knows."""
-    return Marked(function, settings) if _is_ready(settings) else function
+    if not _is_ready(settings):
+        return function
+    # JAX remembers what it traced as long as the function lives, so this one lives as long as
+    # the function that it is made from.
+    known = getattr(function, _MADE, {}).get(settings)
+    if known is not None and known.function is function:
+        return known
+    made = Marked(function, settings)
+    # The attributes of a bound method are those of its function, which outlives it.
+    if hasattr(function, "__dict__") and not isinstance(function, types.MethodType):
+        vars(function).setdefault(_MADE, {})[settings] = made
+    return made
 
 
 @overload

@@ -36,7 +36,8 @@ class Outcome:
     explanation: str
 
 
-# Equal modules, such as the layers of a model, are optimised once.
+# Modules that differ in nothing but metadata, such as the layers of a model, are optimised once;
+# all of them get the metadata of the first.
 _MOST_REMEMBERED = 256
 _LOCK = threading.Lock()
 _REMEMBERED: collections.OrderedDict[tuple[bytes, str, bool, bool], Outcome] = (
@@ -54,12 +55,13 @@ def warn_once(message: str) -> None:
 
 
 def _optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
-    key = (hashlib.sha256(proto).digest(), target, settings.exact, settings.fast_math)
+    module = _core.Module.from_proto(proto)
+    contents = hashlib.sha256(module.to_text("short").encode()).digest()
+    key = (contents, target, settings.exact, settings.fast_math)
     with _LOCK:
         if key in _REMEMBERED:
             _REMEMBERED.move_to_end(key)
             return _REMEMBERED[key]
-    module = _core.Module.from_proto(proto)
     better, report, _, explanation = _core.optimize(
         module, target, exact=settings.exact, fast_math=settings.fast_math
     )

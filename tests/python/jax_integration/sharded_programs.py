@@ -1,0 +1,114 @@
+"""Programs on eight devices, with `jax.jit` and with `tilewright.jit`.
+
+Run as a script, because the number of devices is fixed when JAX starts. Prints a JSON object with
+a record for each program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+
+import jax
+
+jax.config.update("jax_platforms", "cpu")
+
+import numpy as np
+import tilewright
+from cases import group_norm, numbers
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
+X = numbers(8, 16, 16, 64)
+COLLECTIVES = ("all-reduce", "all-gather", "collective-permute", "all-to-all", "reduce-scatter")
+
+
+def local(x: Any) -> Any:
+    """A norm of what one device has, less its mean over devices."""
+    return group_norm(x) - jax.lax.pmean(x, "a")
+
+
+def placed(*spec: Any) -> Any:
+    """The image, divided over the mesh."""
+    return jax.device_put(X, NamedSharding(MESH, P(*spec)))
+
+
+def constrained(x: Any) -> Any:
+    """A norm of an image that is divided by channels."""
+    sharding = NamedSharding(MESH, P("a", None, None, "b"))
+    return group_norm(jax.lax.with_sharding_constraint(x, sharding))
+
+
+def mapped(jit: Any, body: Any, **options: Any) -> Any:
+    """A `shard_map` of a body."""
+    return jax.jit(jax.shard_map(jit(body), mesh=MESH, **options))
+
+
+PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
+    "batch": (lambda jit: jit(group_norm), lambda: placed("a")),
+    "space": (lambda jit: jit(group_norm), lambda: placed(None, "a")),
+    "constraint": (lambda jit: jit(constrained), lambda: X),
+    "out_shardings": (
+        lambda jit: jit(group_norm, out_shardings=NamedSharding(MESH, P("b"))),
+        lambda: placed("a"),
+    ),
+    "around_shard_map": (
+        lambda jit: jit(
+            jax.shard_map(group_norm, mesh=MESH, in_specs=P("a", "b"), out_specs=P("a", "b"))
+        ),
+        lambda: X,
+    ),
+    "in_shard_map": (
+        lambda jit: mapped(jit, local, in_specs=P("a", "b"), out_specs=P("a", "b")),
+        lambda: X,
+    ),
+    "grad_in_shard_map": (
+        lambda jit: mapped(
+            jit,
+            jax.grad(lambda x: jax.lax.psum((local(x) ** 2).sum(), ("a", "b"))),
+            in_specs=P("a", "b"),
+            out_specs=P("a", "b"),
+        ),
+        lambda: X,
+    ),
+    "in_partial_shard_map": (
+        lambda jit: mapped(jit, local, in_specs=P("a"), out_specs=P("a"), axis_names={"a"}),
+        lambda: X,
+    ),
+    "pmap": (
+        lambda jit: jax.pmap(jit(local), axis_name="a"),
+        lambda: X.reshape(8, 1, 16, 16, 64),
+    ),
+}
+
+
+def record(name: str) -> dict[str, Any]:
+    """What a program gives with either `jit`."""
+    make, argument = PROGRAMS[name]
+    tilewright.report(clear=True)
+    counts, values = [], []
+    for jit in (jax.jit, tilewright.jit):
+        function, x = make(jit), argument()
+        text = function.lower(x).compile().as_text()
+        counts.append({op: len(re.findall(rf" {op}(?:-start)?\(", text)) for op in COLLECTIVES})
+        out = function(x)
+        values.append((str(out.sharding), np.asarray(out)))
+    (plain_sharding, plain), (our_sharding, ours) = values
+    return {
+        "collectives": counts,
+        "difference": float(np.abs(plain - ours).max()),
+        "same_sharding": plain_sharding == our_sharding,
+        "outcomes": [entry.outcome for entry in tilewright.report()],
+    }
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("error", tilewright.TilewrightWarning)
+    print(json.dumps({name: record(name) for name in PROGRAMS}))

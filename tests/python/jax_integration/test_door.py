@@ -1,0 +1,341 @@
+"""`install`, exports, caches, reports and everything that can fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tilewright
+from cases import IMAGE, group_norm
+from tilewright._jax import _internals, _jit, _rewrite, _selftest
+from tilewright._jax._settings import Settings, plain, settings_of
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """No test sees the report, the memory or the warnings of another."""
+    tilewright.report(clear=True)
+    _rewrite._REMEMBERED.clear()
+    _rewrite._WARNED.clear()
+    jax.clear_caches()
+    yield
+    tilewright.uninstall()
+
+
+def norm() -> Any:
+    """A function that JAX has not seen."""
+    return lambda x: group_norm(x)
+
+
+def outcomes() -> list[str]:
+    """What became of each function."""
+    return [entry.outcome for entry in tilewright.report()]
+
+
+def run(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python on a script that needs a process of its own."""
+    here = str(Path(__file__).parent)
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": here, **environment}
+    return subprocess.run([sys.executable, *args], capture_output=True, text=True, env=env)
+
+
+def test_the_result_is_that_of_jax_jit() -> None:
+    f = tilewright.jit(group_norm)
+    assert type(f) is type(jax.jit(group_norm))
+    assert f.__name__ == "group_norm" and f.__doc__ == group_norm.__doc__
+    assert f.lower(IMAGE).compile()(IMAGE).shape == IMAGE.shape
+    assert f.eval_shape(IMAGE).shape == IMAGE.shape
+    assert f.trace(IMAGE).jaxpr is not None
+
+
+def test_equal_functions_share_what_jit_remembers() -> None:
+    calls = 0
+
+    def f(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return group_norm(x)
+
+    for _ in range(3):
+        tilewright.jit(f)(IMAGE)
+    assert calls == 1
+    tilewright.jit(f, exact=True)(IMAGE)
+    assert calls == 2
+    assert len(tilewright.report()) == 2
+
+
+def test_a_function_is_compiled_once_for_each_shape() -> None:
+    f = tilewright.jit(norm())
+    for _ in range(3):
+        f(IMAGE)
+        f(IMAGE[:1])
+    assert outcomes() == ["rewritten", "rewritten"]
+    assert f._cache_size() == 2
+
+
+def test_equal_modules_are_optimised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimize, calls = _rewrite._core.optimize, []
+    monkeypatch.setattr(
+        _rewrite._core, "optimize", lambda *a, **k: calls.append(a) or optimize(*a, **k)
+    )
+    inner = tilewright.jit(group_norm)
+
+    @jax.jit
+    def layers(x: Any) -> Any:
+        for _ in range(5):
+            x = inner(x)
+        return x
+
+    layers(IMAGE)
+    jax.clear_caches()
+    layers(IMAGE)
+    assert len(calls) == 1
+
+
+def test_settings_travel_in_the_name() -> None:
+    settings = Settings(target="/a/b/my-target.toml", fast_math=True, on_error="ignore")
+    assert settings_of(f"f{settings.mark}") == settings
+    assert settings_of(f"f{settings.mark}_0") is None
+    assert plain(f"f{settings.mark}") == "f"
+    assert settings_of("an_ordinary_name") is None
+    assert settings.mark != Settings(target="my-target.toml", fast_math=True).mark
+    with pytest.raises(ValueError, match="exclude"):
+        tilewright.jit(group_norm, exact=True, fast_math=True)
+    with pytest.raises(ValueError, match="on_error"):
+        tilewright.jit(group_norm, on_error="shout")
+
+
+def test_unknown_targets_are_told() -> None:
+    f = tilewright.jit(norm(), target="abacus")
+    with pytest.warns(_rewrite.TilewrightWarning, match="abacus"):
+        out = f(IMAGE)
+    np.testing.assert_array_equal(out, jax.jit(norm())(IMAGE))
+    with pytest.raises(tilewright.TilewrightError, match="abacus"):
+        tilewright.jit(norm(), target="abacus", on_error="raise")(IMAGE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tilewright.jit(norm(), target="abacus", on_error="ignore")(IMAGE)
+
+
+@pytest.mark.parametrize("broken", ["to_hlo", "from_hlo", "extract", "replace_body", "type_of"])
+def test_whatever_fails_the_function_compiles(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tilewright.jit(norm())(IMAGE)
+
+    def fails(*_: Any) -> Any:
+        raise RuntimeError("it broke")
+
+    monkeypatch.setattr(_internals, broken, fails)
+    _rewrite._REMEMBERED.clear()
+    f = tilewright.jit(norm())
+    with pytest.warns(_rewrite.TilewrightWarning, match="it broke") as told:
+        out = f(IMAGE)
+    np.testing.assert_array_equal(out, jax.jit(norm())(IMAGE))
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tilewright.jit(norm())(IMAGE)
+    with pytest.raises(RuntimeError, match="it broke"):
+        tilewright.jit(norm(), on_error="raise")(IMAGE)
+
+
+def test_a_wrong_type_is_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = jax.jit(lambda x: x.sum()).lower(IMAGE).compiler_ir(dialect="hlo")
+    proto = other.as_serialized_hlo_module_proto()
+    monkeypatch.setattr(
+        _rewrite, "_optimized", lambda *_: _rewrite.Outcome(proto, 1, 1.0, 1.0, "")
+    )
+    with pytest.warns(_rewrite.TilewrightWarning, match="has the type"):
+        out = tilewright.jit(norm())(IMAGE)
+    np.testing.assert_array_equal(out, jax.jit(norm())(IMAGE))
+
+
+def test_errors_of_the_function_are_its_own() -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        tilewright.jit(lambda x: x + jnp.ones(7))(IMAGE)
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        tilewright.jit(lambda x: 1 if x.sum() > 0 else 2)(IMAGE)
+
+
+def test_a_jax_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_jit, "_READY", None)
+    monkeypatch.setattr(_selftest, "why_unusable", lambda: "ImportError: jit_p")
+    with pytest.warns(UserWarning, match=r"does not know this JAX .*jit_p"):
+        f = tilewright.jit(norm())
+    assert f(IMAGE).shape == IMAGE.shape
+    assert not tilewright.report()
+    monkeypatch.setattr(_jit, "_READY", None)
+    with pytest.raises(RuntimeError, match="does not know this JAX"):
+        tilewright.jit(norm(), on_error="raise")
+
+
+def test_the_self_test_finds_a_rule_that_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    tilewright.jit(norm())
+    assert _selftest.why_wrong() is None
+    monkeypatch.setattr(_rewrite, "rewrite", lambda *_, **__: False)
+    assert "not rewritten" in str(_selftest.why_wrong())
+
+
+def test_exports_hold_the_rewritten_function() -> None:
+    f = tilewright.jit(norm())
+    exported = jax.export.export(f)(jax.ShapeDtypeStruct(IMAGE.shape, IMAGE.dtype))
+    assert outcomes() == ["rewritten"]
+    again = jax.export.deserialize(exported.serialize())
+    np.testing.assert_allclose(again.call(IMAGE), jax.jit(norm())(IMAGE), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        jax.grad(lambda x: (jax.export.deserialize(_with_vjp(f)).call(x) ** 2).sum())(IMAGE),
+        jax.grad(lambda x: (norm()(x) ** 2).sum())(IMAGE),
+        rtol=1e-3,
+        atol=1e-4,
+    )
+
+
+def _with_vjp(f: Any) -> bytearray:
+    shape = jax.ShapeDtypeStruct(IMAGE.shape, IMAGE.dtype)
+    return jax.export.export(f)(shape).serialize(vjp_order=1)
+
+
+def test_exports_for_several_platforms_and_symbolic_dims_are_plain() -> None:
+    shape = jax.ShapeDtypeStruct(IMAGE.shape, IMAGE.dtype)
+    jax.export.export(tilewright.jit(norm()), platforms=("cpu", "tpu"))(shape)
+    n = jax.export.symbolic_shape("n, 8, 8, 64")
+    exported = jax.export.export(tilewright.jit(norm()))(jax.ShapeDtypeStruct(n, IMAGE.dtype))
+    assert outcomes() == ["several platforms", "symbolic dims"]
+    np.testing.assert_allclose(exported.call(IMAGE), jax.jit(norm())(IMAGE), rtol=1e-4, atol=1e-5)
+
+
+def test_install_rewrites_what_is_compiled_until_it_is_undone() -> None:
+    tilewright.install()
+    f = norm()
+    out = jax.jit(f, donate_argnums=0)(jnp.asarray(IMAGE))
+    jnp.sin(jnp.ones(5)) + 1
+    assert outcomes() == ["rewritten"]
+    assert tilewright.report()[0].name.startswith("jit_")
+    tilewright.install(target="abacus", on_error="ignore")
+    jax.jit(norm())(IMAGE)
+    assert outcomes()[1:] == ["failed: TilewrightError"]
+    tilewright.uninstall()
+    jax.clear_caches()
+    plain_out = jax.jit(f)(IMAGE)
+    assert len(tilewright.report()) == 2
+    np.testing.assert_allclose(out, plain_out, rtol=1e-4, atol=1e-5)
+
+
+def test_install_leaves_modules_that_jax_keeps_alone() -> None:
+    tilewright.install()
+    lowered = jax.jit(norm()).lower(IMAGE)
+    before = lowered.as_text()
+    lowered.compile()
+    assert outcomes() == ["rewritten"]
+    assert lowered.as_text() == before
+
+
+def test_install_and_jit_together() -> None:
+    tilewright.install()
+    out = tilewright.jit(norm())(IMAGE)
+    np.testing.assert_allclose(out, group_norm(IMAGE), rtol=1e-4, atol=1e-5)
+
+
+SCRIPT = """
+import sys
+import jax, jax.numpy as jnp
+from cases import IMAGE, group_norm
+print(sys.argv[1:], float(jax.jit(group_norm)(IMAGE).sum()) < 1)
+"""
+
+
+def test_environment_and_command(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    off = run(str(script), TILEWRIGHT_REPORT="1")
+    assert (off.returncode, off.stdout) == (0, "[] True\n"), off.stderr
+    assert "jit_group_norm" not in off.stderr
+    on = run(str(script), "x", TILEWRIGHT="1", TILEWRIGHT_REPORT="1")
+    assert (on.returncode, on.stdout) == (0, "['x'] True\n"), on.stderr
+    assert "jit_group_norm  cpu     rewritten" in on.stderr, on.stderr
+    command = run("-m", "tilewright", str(script), "y", TILEWRIGHT_REPORT="1")
+    assert (command.returncode, command.stdout) == (0, "['y'] True\n"), command.stderr
+    assert "jit_group_norm  cpu     rewritten" in command.stderr
+    assert run("-m", "tilewright").returncode == 2
+    assert run("-m", "tilewright", "--help").returncode == 0
+
+
+CACHED = """
+import sys, warnings
+import jax
+jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+import tilewright
+from cases import IMAGE, group_norm
+hits = []
+jax.monitoring.register_event_listener(lambda name, **_: hits.append(name))
+kind = sys.argv[2]
+f = {"ours": tilewright.jit, "exact": lambda f: tilewright.jit(f, exact=True)}.get(kind, jax.jit)
+if kind == "install":
+    tilewright.install()
+f(group_norm)(IMAGE)
+print(hits.count("/jax/compilation_cache/cache_hits"))
+"""
+
+
+def test_the_cache_on_disk_tells_settings_apart(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(CACHED, encoding="utf-8")
+
+    def hits(kind: str) -> int:
+        done = run(str(script), str(tmp_path / "cache"), kind)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    kinds = ["plain", "ours", "exact", "install"]
+    assert [hits(kind) for kind in kinds] == [0, 0, 0, 0]
+    assert [hits(kind) for kind in kinds] == [1, 1, 1, 1]
+
+
+def test_explain_says_what_is_done() -> None:
+    told = tilewright.explain(lambda x: jax.grad(lambda x: (group_norm(x) ** 2).sum())(x))(IMAGE)
+    assert "Rewritten:" in str(told) and "cases.py" in told.text
+    assert told.report["after"]["cycles"] < told.report["before"]["cycles"]
+    assert "<pre>" in told._repr_html_()
+    assert tilewright.explain(jax.jit(group_norm))(IMAGE).target == "cpu"
+    assert not tilewright.report(), "nothing was compiled"
+
+
+def test_the_report_reads_well() -> None:
+    assert "no function" in repr(tilewright.report())
+    tilewright.jit(group_norm)(IMAGE)
+    told = tilewright.report()
+    assert (len(told), len(told.rewritten), told[0].name) == (1, 1, "group_norm")
+    assert told[0].ratio > 1 and told.seconds > 0 and "Rewritten:" in told[0].explanation
+    lines = repr(told).splitlines()
+    assert lines[0].split() == ["function", "target", "outcome", "instructions", "modelled", "seconds"]
+    assert lines[-1].startswith("1 of 1 rewritten")
+    assert told._repr_html_().count("<tr>") == 2
+    assert "__tilewright" not in repr(told)
+
+
+def test_the_same_result_in_threads() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    expected = np.asarray(jax.jit(norm())(IMAGE))
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: np.asarray(tilewright.jit(norm())(IMAGE)), range(8)))
+    for one in made:
+        np.testing.assert_allclose(one, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_marks_do_not_reach_messages_of_jax() -> None:
+    told = tilewright.jit(group_norm).lower(IMAGE).as_text()
+    assert "module @jit_group_norm" in told
