@@ -5,6 +5,10 @@
 
 use pyo3::prelude::*;
 
+/// The allocator of the library, as in the command; Python has its own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod error;
 mod module;
 mod optimize;
