@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Time per step, and to compile, of JAX programs with `jax.jit` and with `tilewright.jit`.
+
+    python benches/jax_jit.py [--only SUBSTRING] [--size N] [--rounds N]
+
+The programs are group norms, their gradients, and the training steps of
+tests/python/jax_integration/models.py.  Both compiled steps run in one process, one after
+the other in each round; the table has the medians of their times, the median of the ratios of
+each round, and the seconds of tracing, lowering and compiling.  Needs the package, Flax and
+Optax.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parents[1] / "tests" / "python" / "jax_integration"
+sys.path.insert(0, str(TESTS))
+
+import jax
+import jax.numpy as jnp
+import tilewright
+from models import MODELS, normal
+
+Program = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def group_norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
+    """Group norm of 32 groups, channels last."""
+    grouped = x.reshape(*x.shape[:-1], 32, x.shape[-1] // 32)
+    mean = grouped.mean((1, 2, 4), keepdims=True)
+    var = ((grouped - mean) ** 2).mean((1, 2, 4), keepdims=True)
+    normal = (grouped - mean) * jax.lax.rsqrt(var + 1e-5)
+    return normal.reshape(x.shape) * scale + bias
+
+
+def pullback(x: jax.Array, scale: jax.Array, bias: jax.Array, dy: jax.Array) -> Any:
+    """The gradient of a group norm."""
+    return jax.vjp(group_norm, x, scale, bias)[1](dy)
+
+
+def programs(size: int) -> Iterator[tuple[str, Callable[[], Program]]]:
+    """Names, and what makes the functions and their arguments."""
+    image, channel = (4, 64, 64, 320), (320,)
+    of_norm = normal(0, *image), normal(1, *channel), normal(2, *channel)
+    yield "group norm", lambda: (group_norm, of_norm)
+    yield "group norm, gradient", lambda: (pullback, (*of_norm, normal(3, *image)))
+    half = tuple(part.astype(jnp.bfloat16) for part in (*of_norm, normal(3, *image)))
+    yield "group norm in bf16", lambda: (group_norm, half[:3])
+    yield "group norm in bf16, gradient", lambda: (pullback, half)
+    for name, make in MODELS.items():
+
+        def made(make: Any = make) -> Program:
+            training = make(size)
+            return training.step, (training.state, training.batch)
+
+        yield f"{name}, training step", made
+
+
+def compiled(jit: Any, program: Program) -> tuple[Any, float]:
+    """A compiled program, and the seconds that it took."""
+    jax.clear_caches()
+    function, args = program
+    start = time.perf_counter()
+    done = jit(function).lower(*args).compile()
+    return done, time.perf_counter() - start
+
+
+def seconds(function: Any, args: tuple[Any, ...]) -> float:
+    """The time of one call."""
+    start = time.perf_counter()
+    jax.block_until_ready(function(*args))
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Prints the table, row by row."""
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n", maxsplit=1)[0])
+    parser.add_argument("--only", default="", help="names that contain this text")
+    parser.add_argument("--size", type=int, default=2, help="the scale of the models")
+    parser.add_argument("--rounds", type=int, default=15, help="calls of each step")
+    options = parser.parse_args()
+    tilewright.jit(group_norm).lower(*(jax.ShapeDtypeStruct((2, 8, 8, 320), jnp.float32),) * 3)
+    print("| program | jax.jit ms | tilewright.jit ms | ratio | compile s | compile s, ours |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, make in programs(options.size):
+        if options.only not in name:
+            continue
+        program = make()
+        plain, plain_seconds = compiled(jax.jit, program)
+        ours, our_seconds = compiled(tilewright.jit, program)
+        times = []
+        for _ in range(options.rounds + 2):
+            times.append((seconds(plain, program[1]), seconds(ours, program[1])))
+        rounds = times[2:]
+        before, after = (statistics.median(column) * 1e3 for column in zip(*rounds, strict=True))
+        ratio = statistics.median(one / other for one, other in rounds)
+        cells = f"{before:.1f} | {after:.1f} | {ratio:.2f} | {plain_seconds:.2f} | {our_seconds:.2f}"
+        print(f"| {name} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""The code of docs/jax.md runs, and does what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tilewright
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "jax.md"
+
+
+def test_the_page_about_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    tilewright.report(clear=True)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    printed = capsys.readouterr().out
+    shown = re.search(r"^```text\n(function .*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    # All but the seconds.
+    row = shown[1].splitlines()[1].split()[:-1]
+    assert row in [line.split()[:-1] for line in printed.splitlines()], printed
+    assert "Rewritten:" in printed
+    value, gradients = jax.value_and_grad(names["loss"], (0, 1, 2))(
+        *(names[name] for name in ("x", "scale", "bias"))
+    )
+    np.testing.assert_allclose(names["value"], value, rtol=1e-5)
+    for ours, plain in zip(names["gradients"], gradients, strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-3, atol=1e-6)
+    assert jnp.isfinite(names["fast"]).all()
