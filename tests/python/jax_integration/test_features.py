@@ -19,6 +19,7 @@ from tilewright._jax import _rewrite
 from cases import CASES, Case
 
 HEADER = re.compile(r"^HloModule \S+?, (.*)$", re.MULTILINE)
+MAXIMAL = re.compile(r", frontend_attributes=\{xla\.sdy\.meshes=\{maximal_mesh_0 = [^}]*\}\}")
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?\S+ = (\S+) ([a-z][a-z0-9-]*)\(", re.MULTILINE)
 
 
@@ -51,18 +52,18 @@ def close(a: Any, b: Any) -> None:
     assert jax.tree.structure(a) == jax.tree.structure(b)
     for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        bound = tolerance(one.dtype)
         if not np.issubdtype(one.dtype, np.complexfloating):
             one, other = one.astype(np.float64), other.astype(np.float64)
-        coarse = a is not None and min(map(_digits, jax.tree.leaves(a))) < 20
-        np.testing.assert_allclose(one, other, rtol=2e-2 if coarse else 2e-4, atol=2e-2 if coarse else 2e-5)
+        np.testing.assert_allclose(one, other, rtol=10 * bound, atol=bound)
 
 
-def _digits(array: np.ndarray) -> int:
-    dtype = array.dtype
-    return jax.numpy.finfo(dtype).nmant if jax.numpy.issubdtype(dtype, np.inexact) else 64
-
-
-STATIC = {"static_argnums"}
+def tolerance(dtype: np.dtype) -> float:
+    """The difference that regrouped sums may make to numbers near 1."""
+    is_float = jax.numpy.issubdtype(dtype, np.inexact)
+    if not is_float:
+        return 0.0
+    return float(jax.numpy.finfo(dtype).eps) * (128 if dtype.itemsize > 2 else 4)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -71,7 +72,9 @@ def test_same_executable_without_rewrites(case: Case, identity: None) -> None:
         warnings.simplefilter("error", _rewrite.TilewrightWarning)
         plain, ours = compiled(case, jax.jit), compiled(case, tilewright.jit)
     assert contents(plain) == contents(ours)
-    assert HEADER.findall(plain) == HEADER.findall(ours)
+    # JAX 0.10 and earlier say of a callback that it runs on the one device that there is.
+    headers = [MAXIMAL.sub("", header) for header in HEADER.findall(plain)]
+    assert headers == HEADER.findall(ours)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
