@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -19,24 +20,34 @@ from tilewright._jax import _rewrite
 from cases import CASES, Case
 
 HEADER = re.compile(r"^HloModule \S+?, (.*)$", re.MULTILINE)
-MAXIMAL = re.compile(r", frontend_attributes=\{xla\.sdy\.meshes=\{maximal_mesh_0 = [^}]*\}\}")
+MESHES = re.compile(r", frontend_attributes=\{xla\.sdy\.meshes=\{[^}]*\}\}")
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?\S+ = (\S+) ([a-z][a-z0-9-]*)\(", re.MULTILINE)
 
 
 @pytest.fixture
-def identity(monkeypatch: pytest.MonkeyPatch) -> None:
+def identity(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A rewriter that gives back what it is given."""
+    # JAX remembers what other tests lowered.
+    jax.clear_caches()
 
     def unchanged(proto: bytes, target: str, settings: Any) -> _rewrite.Outcome:
         module = tilewright.Module.from_proto(proto)
         return _rewrite.Outcome(module.to_proto(), module.instruction_count, 1.0, 1.0, "")
 
     monkeypatch.setattr(_rewrite, "_optimized", unchanged)
+    yield
+    jax.clear_caches()
 
 
 def contents(text: str) -> collections.Counter[tuple[str, str]]:
     """How often each shape and opcode is in a compiled module."""
     return collections.Counter(INSTRUCTION.findall(text))
+
+
+def headers(text: str) -> list[str]:
+    """The attributes of a compiled module."""
+    # JAX 0.10 and earlier say of a callback that it runs on the one device that there is.
+    return [MESHES.sub("", header) for header in HEADER.findall(text)]
 
 
 def compiled(case: Case, jit: Any) -> str:
@@ -72,9 +83,21 @@ def test_same_executable_without_rewrites(case: Case, identity: None) -> None:
         warnings.simplefilter("error", _rewrite.TilewrightWarning)
         plain, ours = compiled(case, jax.jit), compiled(case, tilewright.jit)
     assert contents(plain) == contents(ours)
-    # JAX 0.10 and earlier say of a callback that it runs on the one device that there is.
-    headers = [MAXIMAL.sub("", header) for header in HEADER.findall(plain)]
-    assert headers == HEADER.findall(ours)
+    assert headers(plain) == headers(ours)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_same_executable_where_it_is_installed(case: Case, identity: None) -> None:
+    plain = compiled(case, jax.jit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", _rewrite.TilewrightWarning)
+        tilewright.install()
+        try:
+            ours = compiled(case, jax.jit)
+        finally:
+            tilewright.uninstall()
+    assert contents(plain) == contents(ours)
+    assert headers(plain) == headers(ours)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

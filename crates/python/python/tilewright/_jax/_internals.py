@@ -53,16 +53,21 @@ def has_symbolic_dims(ctx: mlir.LoweringRuleContext) -> bool:
     return bool(ctx.module_context.shape_poly_state.dim_vars)
 
 
+def is_for_one_device(ctx: mlir.LoweringRuleContext) -> bool:
+    """Whether the module is for a single device."""
+    axes = ctx.module_context.axis_context
+    if hasattr(axes, "num_devices"):
+        return axes.num_devices in (None, 1)
+    return getattr(getattr(axes, "mesh", None), "size", None) == 1
+
+
 def is_local(ctx: mlir.LoweringRuleContext) -> bool:
     """Whether shapes are those of one device: there is just one, or a `shard_map` over all axes
     of its mesh is around."""
     axes = ctx.module_context.axis_context
-    if hasattr(axes, "num_devices"):
-        return axes.num_devices in (None, 1)
     mesh, manual = getattr(axes, "mesh", None), getattr(axes, "manual_axes", None)
-    if mesh is None or manual is None:
-        return False
-    return mesh.size == 1 or frozenset(mesh.axis_names) <= frozenset(manual)
+    is_manual = mesh is not None and manual is not None and set(mesh.axis_names) <= set(manual)
+    return is_manual or is_for_one_device(ctx)
 
 
 def module_of(ctx: mlir.LoweringRuleContext) -> ir.Module:
@@ -138,6 +143,24 @@ def op_names(function: func_dialect.FuncOp) -> list[str]:
 
     function.operation.walk(visit)
     return names
+
+
+SHARDING = "sdy.sharding"
+
+
+def remove_shardings(function: func_dialect.FuncOp) -> bool:
+    """Removes what says on which devices the results of ops are; returns whether any did."""
+    found = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        if SHARDING in op.attributes:
+            del op.attributes[SHARDING]
+            found = True
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return found
 
 
 def extract(module: ir.Module, name: str) -> ir.Module:

@@ -177,6 +177,7 @@ def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Se
     elif not internals.is_local(ctx):
         why = "sharded"
     else:
-        _rewrite.rewrite(module, new[0], target, settings)
+        is_one = internals.is_for_one_device(ctx)
+        _rewrite.rewrite(module, new[0], target, settings, is_for_one_device=is_one)
         return
     _rewrite.skipped(name, why)

@@ -85,9 +85,14 @@ def _optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
 _PARTITIONED = ("sdy.", "mpmd.")
 
 
-def _extracted(module: internals.ir.Module, name: str) -> internals.ir.Module:
+def _extracted(
+    module: internals.ir.Module, name: str, is_for_one_device: bool
+) -> internals.ir.Module:
     extracted = internals.extract(module, name)
     for function in internals.functions(extracted):
+        # Callbacks say that they run on the first device, which may be the only one.
+        if internals.remove_shardings(function) and not is_for_one_device:
+            raise Left("sharded")
         ops = internals.op_names(function)
         if any(op.startswith(_PARTITIONED) for op in ops):
             raise Left("sharded")
@@ -110,7 +115,13 @@ def _replace(module: internals.ir.Module, name: str, proto: bytes) -> None:
 
 
 def rewrite(
-    module: internals.ir.Module, name: str, target: str, settings: Settings, shown: str = ""
+    module: internals.ir.Module,
+    name: str,
+    target: str,
+    settings: Settings,
+    *,
+    is_for_one_device: bool = True,
+    shown: str = "",
 ) -> bool:
     """Rewrites a function of a module where that pays; returns whether it did.
 
@@ -119,7 +130,7 @@ def rewrite(
     start = time.perf_counter()
     outcome, why = None, "unchanged"
     try:
-        proto = internals.to_hlo(_extracted(module, name))
+        proto = internals.to_hlo(_extracted(module, name, is_for_one_device))
         outcome = _optimized(proto, target, settings)
         if outcome.proto is not None:
             _replace(module, name, outcome.proto)
