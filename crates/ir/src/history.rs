@@ -31,6 +31,16 @@ pub(crate) struct History {
     is_edited_now: bool,
     /// When all instructions were well formed.
     verified: Option<u32>,
+    record: Option<Record>,
+}
+
+/// The state of a history when the trial under way began.
+#[derive(Clone, Debug)]
+struct Record {
+    now: u32,
+    is_edited_now: bool,
+    /// The earlier last edits of instructions, newest last.
+    before: Vec<(usize, u32)>,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -45,6 +55,7 @@ impl Default for History {
             now: 0,
             is_edited_now: true,
             verified: None,
+            record: None,
         }
     }
 }
@@ -54,8 +65,8 @@ impl Clone for History {
         let &Self { id, now, is_edited_now, verified, .. } = self;
         let mut continued = self.continued.clone();
         continued.push((id, now));
-        let edited = self.edited.clone();
-        Self { continued, edited, now, is_edited_now, verified, ..Self::default() }
+        let (edited, record) = (self.edited.clone(), self.record.clone());
+        Self { continued, edited, now, is_edited_now, verified, record, ..Self::default() }
     }
 }
 
@@ -66,8 +77,38 @@ impl History {
         if index >= self.edited.len() {
             self.edited.resize(index + 1, self.now);
         }
-        self.edited[index] = self.now;
+        let last = std::mem::replace(&mut self.edited[index], self.now);
+        if let Some(record) = &mut self.record
+            && last != self.now
+        {
+            record.before.push((index, last));
+        }
         self.is_edited_now = true;
+    }
+
+    /// Begins a record for [`Self::roll_back`].
+    pub(crate) fn begin_record(&mut self) {
+        let &mut Self { now, is_edited_now, .. } = self;
+        self.record = Some(Record { now, is_edited_now, before: Vec::new() });
+    }
+
+    /// Ends the record and keeps all edits.
+    pub(crate) fn end_record(&mut self) {
+        self.record = None;
+    }
+
+    /// Ends the record and forgets the edits since it began, which were undone. Returns whether
+    /// that is possible: nobody asked for a moment after any of them.
+    pub(crate) fn roll_back(&mut self) -> bool {
+        let Some(record) = self.record.take() else { return false };
+        if record.now != self.now || self.now == u32::MAX {
+            return false;
+        }
+        for (index, last) in record.before.into_iter().rev() {
+            self.edited[index] = last;
+        }
+        self.is_edited_now = record.is_edited_now;
+        true
     }
 
     /// Checks whether a moment lies in this history, or in the shared part of one that it
@@ -106,7 +147,8 @@ impl Module {
 
     /// Returns the instructions that were made, removed, edited or moved after a moment, or
     /// whose operands, users, neighbours or control edges changed, and former and new roots, in
-    /// order of their ids; all instructions if it is not a moment of this module. Names,
+    /// order of their ids; all instructions if it is not a moment of this module. Edits of
+    /// a trial that were undone only count if a moment in the trial was asked for. Names,
     /// metadata and the attributes of the module do not count.
     pub fn edited_since(&self, moment: Moment) -> Vec<InstId> {
         let is_own = self.history.has(moment);

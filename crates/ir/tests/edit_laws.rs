@@ -312,6 +312,13 @@ proptest! {
             world.module.roll_back();
             world.assert_edited(moment, &before);
         }
+        world.module.begin_trial();
+        world.apply_all(&first);
+        world.module.roll_back();
+        if !is_undone {
+            // Nobody asked for a moment in the trial.
+            prop_assert_eq!(world.module.edited_since(moment), vec![]);
+        }
         world.apply_all(&later);
         world.assert_edited(moment, &before);
         // The clone shares the moment, and is edited independently.
