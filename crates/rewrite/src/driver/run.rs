@@ -141,9 +141,7 @@ impl<'a> Run<'a> {
                         (self.snapshot(), 0)
                     }
                 };
-                // The notes of the last round say what is left.
-                let remembers =
-                    round < self.options.max_rounds && self.options.stop_after.is_none();
+                let remembers = self.may_remember(round);
                 turn = self.next_turn(&plan.cost_gated, first, &kept, &refusals, remembers)?;
                 if turn.changes == 0 && refusals.expire() {
                     turn = self.next_turn(&plan.cost_gated, 0, &kept, &refusals, remembers)?;
@@ -160,6 +158,12 @@ impl<'a> Run<'a> {
             }
         }
         Ok(StopReason::Budget)
+    }
+
+    /// Checks whether passes may leave places without a judgement, and so without a note. The notes
+    /// of the last round say what is left.
+    fn may_remember(&self, round: usize) -> bool {
+        round < self.options.max_rounds && self.options.stop_after.is_none()
     }
 
     fn model(&self) -> CostModel<'a> {
