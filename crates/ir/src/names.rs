@@ -15,6 +15,8 @@ use crate::module::Module;
 pub(crate) struct Names {
     of: SecondaryMap<InstId, SmolStr>,
     taken: Option<FxHashSet<SmolStr>>,
+    /// Whether every name given since the names were last verified was new to the module.
+    are_verified: bool,
     /// The next number to try after each stem.
     next: FxHashMap<SmolStr, u64>,
     record: Option<Record>,
@@ -42,6 +44,7 @@ impl Names {
 
     pub(crate) fn set(&mut self, id: InstId, name: SmolStr) {
         let is_new = self.taken.as_mut().is_some_and(|taken| taken.insert(name.clone()));
+        self.are_verified &= is_new;
         if let Some(record) = &mut self.record {
             record.renamed.push((id, self.of[id].clone()));
             if is_new {
@@ -49,6 +52,17 @@ impl Names {
             }
         }
         self.of.set(id, name);
+    }
+
+    /// Checks whether the names are unique in their computations because they were when the module
+    /// was last verified.
+    pub(crate) fn are_verified(&self) -> bool {
+        self.are_verified
+    }
+
+    /// Notes that the names are unique in their computations.
+    pub(crate) fn set_verified(&mut self) {
+        self.are_verified = true;
     }
 
     /// Begins a record for [`Self::roll_back`]. From now on the set of used names is maintained.

@@ -32,6 +32,7 @@ impl Module {
         self.operands.begin_record();
         self.uses.begin_record();
         self.metadata.begin_record();
+        self.history.begin_record();
         self.names.begin_record(self.instructions.keys());
         self.trial = Some(Box::new(Trial {
             order: self.order.clone(),
@@ -55,6 +56,7 @@ impl Module {
         self.operands.end_record();
         self.uses.end_record();
         self.metadata.end_record();
+        self.history.end_record();
         self.names.end_record();
         self.trial = None;
     }
@@ -63,7 +65,9 @@ impl Module {
     /// except that the old names of renamed instructions stay reserved.
     pub fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else { return };
-        self.instructions.recorded().into_iter().for_each(|id| self.history.note(id));
+        if !self.history.roll_back() {
+            self.instructions.recorded().into_iter().for_each(|id| self.history.note(id));
+        }
         self.history.truncate(trial.instructions);
         self.computations.roll_back();
         self.instructions.roll_back();

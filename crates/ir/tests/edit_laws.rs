@@ -312,11 +312,37 @@ proptest! {
             world.module.roll_back();
             world.assert_edited(moment, &before);
         }
+        world.module.begin_trial();
+        world.apply_all(&first);
+        world.module.roll_back();
+        if !is_undone {
+            // Nobody asked for a moment in the trial.
+            prop_assert_eq!(world.module.edited_since(moment), vec![]);
+        }
         world.apply_all(&later);
         world.assert_edited(moment, &before);
-        // A moment of one module tells nothing about another module.
-        let all = before.module.edited_since(moment);
-        prop_assert_eq!(all.len(), before.module.instruction_bound());
+        // The clone shares the moment, and is edited independently.
+        prop_assert_eq!(before.module.edited_since(moment), vec![]);
+        let mut other = before.clone();
+        other.apply_all(&first);
+        other.assert_edited(moment, &before);
+        // A moment after an edit of one module tells nothing about another module.
+        if !world.module.edited_since(moment).is_empty() {
+            let all = before.module.edited_since(world.module.moment());
+            prop_assert_eq!(all.len(), before.module.instruction_bound());
+        }
+    }
+
+    #[test]
+    fn a_clone_shares_moments_until_either_is_edited(edits in prop::collection::vec(edit(), 1..30)) {
+        let mut world = World::new();
+        let moment = world.module.moment();
+        let mut clone = world.clone();
+        prop_assert_eq!(world.module.moment(), moment);
+        prop_assert_eq!(clone.module.edited_since(moment), vec![]);
+        clone.apply_all(&edits);
+        prop_assert_eq!(world.module.edited_since(moment), vec![]);
+        clone.assert_edited(moment, &world);
     }
 
     #[test]

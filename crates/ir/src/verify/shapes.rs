@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::Report;
 use crate::diag::{Code, Place};
-use crate::entity::{InstId, ShapeId};
+use crate::entity::{CompId, InstId, ShapeId};
 use crate::infer::{ShapeErrorKind, infer_mixed};
 use crate::module::Module;
 use crate::ops::control::AsyncAttrs;
@@ -15,12 +15,17 @@ use crate::types::shape::Shape;
 pub(super) fn check(module: &Module, report: &mut Report) {
     let mut chains = Chains::default();
     let mut known: FxHashSet<Plain> = FxHashSet::default();
+    // Callees stand before their callers.
+    let mut unedited: FxHashSet<CompId> = FxHashSet::default();
     for &computation in module.computations() {
+        let mut is_unedited = true;
         for id in module.instructions(computation) {
             if report.is_exhausted() {
                 return;
             }
-            if module.is_verified(id) && is_alone(module.op(id)) {
+            let is_as_before = module.is_verified(id) && is_alone(module.op(id), &unedited);
+            is_unedited &= is_as_before;
+            if is_as_before {
                 continue;
             }
             let plain = Plain::of(module, id);
@@ -51,15 +56,19 @@ pub(super) fn check(module: &Module, report: &mut Report) {
                 }
             }
         }
+        if is_unedited {
+            unedited.insert(computation);
+        }
     }
     check_entry_layout(module, report);
 }
 
-/// Checks whether the rule of an op asks for its attributes, operands and shapes alone.
-fn is_alone(op: &Op) -> bool {
-    let mut calls = false;
-    op.for_each_computation(&mut |_| calls = true);
-    !calls && !matches!(op, Op::AsyncStart(_) | Op::AsyncUpdate(_) | Op::AsyncDone(_))
+/// Checks whether the rule of an op asks for its attributes, operands and shapes, and otherwise
+/// only for unedited computations.
+fn is_alone(op: &Op, unedited: &FxHashSet<CompId>) -> bool {
+    let mut calls_edited = false;
+    op.for_each_computation(&mut |callee| calls_edited |= !unedited.contains(&callee));
+    !calls_edited && !matches!(op, Op::AsyncStart(_) | Op::AsyncUpdate(_) | Op::AsyncDone(_))
 }
 
 /// An elementwise op without attributes, and its shapes: all that its shape rule depends on. Most

@@ -74,11 +74,12 @@ fn check_instructions(
     met: &mut SecondaryMap<InstId, Met>,
     report: &mut Report,
 ) {
-    let mut names =
-        FxHashSet::with_capacity_and_hasher(module.computation(computation).len(), FxBuildHasher);
+    let are_unique = module.names.are_verified();
+    let named = if are_unique { 0 } else { module.computation(computation).len() };
+    let mut names = FxHashSet::with_capacity_and_hasher(named, FxBuildHasher);
     for id in module.instructions(computation) {
         let place = Place::Instruction(id);
-        if !names.insert(module.name_of(id)) {
+        if !are_unique && !names.insert(module.name_of(id)) {
             let message = "another instruction of the computation has this name too";
             report.add(super::DUPLICATE_INSTRUCTION, place, message);
         }
@@ -106,8 +107,13 @@ fn check_instructions(
     }
     for id in module.instructions(computation) {
         let expected = met[id].uses;
+        let names_users = || {
+            let mut uses = module.uses(id);
+            uses.all(|u| module.operands(u.user).get(u.operand) == Some(&id))
+        };
+        // A change of an operand is an edit of the old and the new one.
         let exact = module.instruction(id).use_count() == expected
-            && module.uses(id).all(|u| module.operands(u.user).get(u.operand) == Some(&id));
+            && (module.is_verified(id) || names_users());
         if !exact {
             let message = format!("it has {expected} uses, but its use list says otherwise");
             report.add(super::USE_LISTS, Place::Instruction(id), message);

@@ -53,11 +53,19 @@ impl LoneReaders {
     pub(super) fn enter(&mut self, computation: CompId, view: View<'_>) {
         let module = view.module;
         self.nodes.fill(module.instruction_bound());
+        // The others read no large array, and are read for none.
+        let mut relevant: Vec<InstId> = Vec::new();
         for id in module.instructions(computation) {
             let (is_from_large, leads_to_large) = self.seen_from_operands(id, view);
-            self.nodes.set(id, Node { is_from_large, leads_to_large, ..Node::default() });
+            if is_from_large || leads_to_large {
+                self.nodes.set(id, Node { is_from_large, leads_to_large, ..Node::default() });
+            }
+            let reads = |&operand: &InstId| self.nodes[operand].is_from_large;
+            if leads_to_large || module.operands(id).iter().any(reads) {
+                relevant.push(id);
+            }
         }
-        for id in module.instructions(computation).rev() {
+        for id in relevant.into_iter().rev() {
             let node = self.seen_from_users(id, view);
             if node.reads || !node.readers.is_empty() {
                 self.set(id, node);

@@ -15,6 +15,7 @@ mod cycle_guard;
 mod error;
 mod evaluate;
 mod figures;
+pub(crate) mod judged;
 pub mod numbers;
 mod optimize;
 mod options;

@@ -7,6 +7,7 @@ use tilewright_target::Target;
 
 use super::costs::Costs;
 use super::evaluate::Evaluate;
+use super::judged::Judged;
 use super::numbers::{Class, FloatMode};
 use super::options::Options;
 use super::report::Note;
@@ -106,6 +107,8 @@ pub struct Context<'a> {
     pub notes: Vec<Note>,
     /// The costs of the module.
     pub(super) costs: Costs<'a>,
+    /// The places that passes judged and left.
+    pub(crate) judged: Judged,
 }
 
 impl<'a> Context<'a> {
@@ -123,6 +126,7 @@ impl<'a> Context<'a> {
             fuel: options.stop_after.unwrap_or(u64::MAX),
             notes: Vec::new(),
             costs: Costs::default(),
+            judged: Judged::default(),
         }
     }
 

@@ -10,6 +10,7 @@ use super::costs::Costs;
 use super::cycle_guard::Trail;
 use super::error::OptimizeError;
 use super::figures::Figures;
+use super::judged::Judged;
 use super::options::Options;
 use super::pass::{Context, Pass};
 use super::plan::{PassList, Plan};
@@ -53,6 +54,10 @@ pub(super) struct Run<'a> {
     pub(super) simplest: Option<(Module, Figures)>,
     /// The costs of the module.
     costs: Costs<'a>,
+    /// The places that passes judged and left.
+    judged: Judged,
+    /// Whether passes may leave such places without a judgement.
+    remembers: bool,
     /// The number of times that the module was changed.
     version: usize,
     /// The last version at which each pass neither changed the module nor added a note.
@@ -81,6 +86,8 @@ impl<'a> Run<'a> {
             cost_gated: 0,
             simplest: None,
             costs: Costs::default(),
+            judged: Judged::default(),
+            remembers: false,
             version: 0,
             settled: FxHashMap::default(),
             observe,
@@ -98,7 +105,7 @@ impl<'a> Run<'a> {
         if plan.cleanup.iter().any(|pass| pass.is_cost_gated()) {
             trail.leads_back_to(self.snapshot());
         }
-        for _ in 0..self.options.max_rounds {
+        for round in 1..=self.options.max_rounds {
             // A rewrite that was left out may have become possible, so only the last round's
             // reasons stay.
             self.notes.retain(|note| note.verdict == Verdict::Done);
@@ -134,9 +141,10 @@ impl<'a> Run<'a> {
                         (self.snapshot(), 0)
                     }
                 };
-                turn = self.next_turn(&plan.cost_gated, first, &kept, &refusals)?;
+                let remembers = self.may_remember(round);
+                turn = self.next_turn(&plan.cost_gated, first, &kept, &refusals, remembers)?;
                 if turn.changes == 0 && refusals.expire() {
-                    turn = self.next_turn(&plan.cost_gated, 0, &kept, &refusals)?;
+                    turn = self.next_turn(&plan.cost_gated, 0, &kept, &refusals, remembers)?;
                 }
                 best = Some(kept);
                 turn.changes
@@ -150,6 +158,12 @@ impl<'a> Run<'a> {
             }
         }
         Ok(StopReason::Budget)
+    }
+
+    /// Checks whether passes may leave places without a judgement, and so without a note. The notes
+    /// of the last round say what is left.
+    fn may_remember(&self, round: usize) -> bool {
+        round < self.options.max_rounds && self.options.stop_after.is_none()
     }
 
     fn model(&self) -> CostModel<'a> {
@@ -213,8 +227,30 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the groups from `first` on, up to the first one that changes the module from its state
-    /// in `now` by a turn that is not refused, and returns that turn.
+    /// in `now` by a turn that is not refused, and returns that turn. If `remembers`, passes first
+    /// leave what they left before; if then nothing changes, all is judged.
     fn next_turn(
+        &mut self,
+        groups: &[PassList<'_>],
+        first: usize,
+        now: &Snapshot<'a>,
+        refusals: &Refusals,
+        remembers: bool,
+    ) -> Result<Turn, OptimizeError> {
+        if remembers {
+            let notes = self.notes.clone();
+            self.remembers = true;
+            let turn = self.turn(groups, first, now, refusals);
+            self.remembers = false;
+            if !self.judged.was_used() || turn.as_ref().map_or(true, |turn| turn.changes > 0) {
+                return turn;
+            }
+            self.notes = notes;
+        }
+        self.turn(groups, first, now, refusals)
+    }
+
+    fn turn(
         &mut self,
         groups: &[PassList<'_>],
         first: usize,
@@ -251,12 +287,20 @@ impl<'a> Run<'a> {
             fuel: self.fuel,
             notes: std::mem::take(&mut self.notes),
             costs: std::mem::take(&mut self.costs),
+            judged: if self.remembers {
+                std::mem::take(&mut self.judged)
+            } else {
+                Judged::default()
+            },
             ..Context::new(self.options, self.memo)
         };
         let changes = pass
             .run(&mut self.module, &mut cx)
             .map_err(|error| OptimizeError::Edit { pass: pass.name(), error })?;
         self.costs = cx.costs;
+        if self.remembers {
+            self.judged = cx.judged;
+        }
         self.fuel = cx.fuel;
         self.notes = cx.notes;
         let time = start.elapsed();
@@ -267,7 +311,8 @@ impl<'a> Run<'a> {
             }
             None => self.passes.push(PassReport { name: pass.name(), changes, time }),
         }
-        if changes == 0 && self.notes.len() == notes {
+        // A pass that left places without a judgement has yet to judge them.
+        if changes == 0 && self.notes.len() == notes && !self.judged.is_used() {
             self.settled.insert(pass.name(), self.version);
         }
         if changes > 0 {

@@ -34,7 +34,7 @@ pub(crate) type Edited<T> = (Words, T);
 /// rewrite it; the first rewrite that is kept removes the dead code.
 pub(crate) struct Scales<'a> {
     ledger: Ledger<'a>,
-    /// The moment when the weighing began.
+    /// The moment of the ledger, without the dead code.
     since: Moment,
     effectful: FxHashSet<CompId>,
     /// Dead code that is still there.
@@ -49,12 +49,14 @@ impl<'a> Scales<'a> {
     pub(crate) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
         let effectful = module.effectful_computations();
         let model = cx.model();
-        let (mut ledger, since) = cx.costs.take(module, model);
+        let (mut ledger, _) = cx.costs.take(module, model);
         module.begin_trial();
         let scales = remove_unused(module, &effectful).map(|_| {
             let tried = module.tried();
             ledger.update(module, &tried);
             ledger.keep();
+            // The dead code that is put back after this moment counts as edited.
+            let since = module.moment();
             let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
             Self {
                 cycles: ledger.cycles(module),
@@ -72,7 +74,7 @@ impl<'a> Scales<'a> {
 
     /// Ends the weighing.
     pub(crate) fn leave(self, cx: &mut Context<'a>) {
-        // Dead code that is still there was removed and put back since.
+        // Dead code that is still there was put back since.
         cx.costs.give_back((self.ledger, self.since));
     }
 

@@ -162,3 +162,93 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
     // The group is rolled back twice before the one that pays, three times after it.
     assert_eq!(run.rolled_back.len(), 5, "{:?}", run.rolled_back);
 }
+
+/// Makes the parameter the root of a module of few instructions, and remembers where it did not.
+struct Forgetful;
+
+impl Pass for Forgetful {
+    fn name(&self) -> &'static str {
+        "forgetful"
+    }
+
+    fn summary(&self) -> &'static str {
+        "read more than what is near"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let Some(entry) = module.entry() else { return Ok(0) };
+        let Some(first) = module.instructions(entry).next() else { return Ok(0) };
+        let mut walked = cx.judged.begin(self.name(), module);
+        let moves = !walked.knows(first) && module.instruction_count() < 40;
+        if moves && !module.is_root(first) {
+            module.set_root(first)?;
+            return Ok(1);
+        }
+        if !walked.knows(first) {
+            walked.leave(vec![first]);
+        }
+        cx.judged.end(self.name(), walked);
+        Ok(0)
+    }
+}
+
+/// Removes the last two instructions of a long module.
+struct Shorten;
+
+impl Pass for Shorten {
+    fn name(&self) -> &'static str {
+        "shorten"
+    }
+
+    fn summary(&self) -> &'static str {
+        "make a module cost less"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let all: Vec<InstId> =
+            module.entry().into_iter().flat_map(|entry| module.instructions(entry)).collect();
+        let [.., root, last, end] = all.as_slice() else { return Ok(0) };
+        if all.len() < 40 {
+            return Ok(0);
+        }
+        module.set_root(*root)?;
+        module.remove(*end)?;
+        module.remove(*last)?;
+        Ok(1)
+    }
+}
+
+#[test]
+fn a_stale_memory_does_not_end_the_pipeline() {
+    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+    let mut b = Builder::new("forty");
+    let mut last = b.parameter("x", Shape::array(ElementType::F32, [8, 128])).expect("a parameter");
+    for _ in 1..40 {
+        last = b.unary(Opcode::Negate, last).expect("an op");
+    }
+    let before = b.finish(last).expect("a module");
+    let memo = Memo::default();
+    let mut observe = |_: &'static str, _: &Module| {};
+    let mut run = run_of(&before, &options, &memo, &mut observe);
+    let plan = Plan { cost_gated: vec![vec![&Forgetful], vec![&Shorten]], ..Plan::default() };
+    assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
+    let done: Vec<(&str, usize)> =
+        run.passes.iter().map(|report| (report.name, report.changes)).collect();
+    assert_eq!(done, [("forgetful", 1), ("shorten", 1)]);
+}

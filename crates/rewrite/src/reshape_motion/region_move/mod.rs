@@ -15,6 +15,7 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 use crate::analysis::region::{LiveInKind, LiveOutKind, Region, unseen_region_around};
 use crate::cost::CostModel;
 use crate::driver::Context;
+use crate::driver::judged::Walked;
 use plan::{Move, Planner};
 
 /// The most lists of dims tried for one region.
@@ -50,7 +51,11 @@ pub(super) fn move_regions(
     cx: &mut Context<'_>,
     search: Search,
 ) -> Result<usize, EditError> {
-    Walk { cx, search, seen: FxHashSet::default() }.run(module)
+    let walked = cx.judged.begin(search.pass, module);
+    let mut walk = Walk { cx, search, seen: FxHashSet::default(), walked };
+    let changes = walk.run(module)?;
+    walk.cx.judged.end(search.pass, walk.walked);
+    Ok(changes)
 }
 
 /// Returns the operand and the result of a reshape: the regions before and after it are
@@ -97,6 +102,8 @@ struct Walk<'a, 'b> {
     cx: &'a mut Context<'b>,
     search: Search,
     seen: FxHashSet<InstId>,
+    /// The regions that are left.
+    walked: Walked,
 }
 
 /// Checks whether a region is too large for one cut, which takes more than linear time.
@@ -105,7 +112,7 @@ fn is_large(region: &Region) -> bool {
 }
 
 impl Walk<'_, '_> {
-    fn run(mut self, module: &mut Module) -> Result<usize, EditError> {
+    fn run(&mut self, module: &mut Module) -> Result<usize, EditError> {
         let mut changes = 0;
         for computation in module.computations().to_vec() {
             let seeds: Vec<InstId> = module.instructions(computation).collect();
@@ -124,24 +131,36 @@ impl Walk<'_, '_> {
     /// Moves the region around an instruction, unless the walk has visited it; returns the number
     /// of moves.
     fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<usize, EditError> {
+        if self.walked.knows(start) {
+            return Ok(0);
+        }
         let region = unseen_region_around(module, start, &mut self.seen);
         let Some(region) = region else { return Ok(0) };
-        let candidates = (self.search.offers)(module, &region);
+        let moves = self.rewrite(module, &region)?;
+        if moves == 0 {
+            self.walked.leave(region.members);
+        }
+        Ok(moves)
+    }
+
+    /// Moves a region; returns the number of moves.
+    fn rewrite(&mut self, module: &mut Module, region: &Region) -> Result<usize, EditError> {
+        let candidates = (self.search.offers)(module, region);
         if candidates.is_empty() {
             return Ok(0);
         }
         if let Some(dynamic) = region.dynamic {
-            let place = words::region_place(module, &region);
+            let place = words::region_place(module, region);
             self.cx.refuse(self.search.pass, place, words::why_dynamic(module, dynamic));
             return Ok(0);
         }
         let rest = (!region.blocked.is_empty()).then(|| region.movable(module));
-        let movable = rest.as_ref().unwrap_or(&region);
+        let movable = rest.as_ref().unwrap_or(region);
         let best = self.best(module, movable, &candidates);
         if best.as_ref().is_none_or(|best| !best.pays()) && self.search.cuts && is_large(movable) {
             return self.move_pieces(module, movable, &candidates);
         }
-        Ok(usize::from(self.make(module, &region, movable, best)?))
+        Ok(usize::from(self.make(module, region, movable, best)?))
     }
 
     /// Moves the pieces of a region that is too large for one cut, one after the other, so that
@@ -184,9 +203,13 @@ impl Walk<'_, '_> {
         if !self.cx.accept(pass, words::candidate(module, region, &done, place)) {
             return Ok(false);
         }
-        // The next walk visits the new instructions.
-        self.seen.extend(done.patch.apply(module)?);
+        let made = done.patch.apply(module)?;
         remove_unused(module, movable, &done)?;
+        let around = movable.live_ins.iter().map(|live_in| live_in.id);
+        let edited = movable.members.iter().chain(&made).copied().chain(around);
+        self.walked.edited(module, edited);
+        // The next walk visits the new instructions.
+        self.seen.extend(made);
         Ok(true)
     }
 
