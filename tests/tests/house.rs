@@ -45,6 +45,7 @@ fn arrows_point_one_way() {
         ("sim", &["ir", "lower", "target"][..]),
         ("tilewright", &["interp", "ir", "lower", "proto", "rewrite", "sim", "target", "text"][..]),
         ("cli", &["tilewright"][..]),
+        ("python", &["tilewright"][..]),
         ("testkit", &["interp", "ir", "text", "proto"][..]),
     ]);
     let folders = fs::read_dir(root().join("crates")).expect("crates");
