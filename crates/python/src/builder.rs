@@ -107,11 +107,13 @@ impl Builder {
         Self { inner: Mutex::new(Some(Inner::new(name))) }
     }
 
+    /// Adds the next parameter.
     fn parameter(slf: &Bound<'_, Self>, name: &str, shape: ShapeLike<'_>) -> PyResult<Value> {
         let shape = shape.shape()?;
         Self::add(slf, |b| b.parameter(name, shape))
     }
 
+    /// Adds a constant from an array, or from a number or list with an element type.
     #[pyo3(signature = (value, element_type=None))]
     fn constant(
         slf: &Bound<'_, Self>,
@@ -122,6 +124,7 @@ impl Builder {
         Self::add(slf, |b| b.constant(value))
     }
 
+    /// Adds any op, with attributes as in text.
     #[pyo3(signature = (opcode, operands=vec![], attributes="", *, shape=None))]
     fn op(
         slf: &Bound<'_, Self>,
@@ -136,17 +139,20 @@ impl Builder {
         Self::written(slf, Request { opcode, attributes, shape: shape.as_ref() }, &operands)
     }
 
+    /// Adds an elementwise op of one operand: `negate`, `exponential`.
     fn unary(slf: &Bound<'_, Self>, opcode: &str, operand: &Value) -> PyResult<Value> {
         let (opcode, operand) = (self::opcode(opcode)?, Self::own(slf, operand)?);
         Self::add(slf, |b| b.unary(opcode, operand))
     }
 
+    /// Adds an elementwise op of two operands of one shape: `add`, `maximum`.
     fn binary(slf: &Bound<'_, Self>, opcode: &str, lhs: &Value, rhs: &Value) -> PyResult<Value> {
         let opcode = self::opcode(opcode)?;
         let (lhs, rhs) = (Self::own(slf, lhs)?, Self::own(slf, rhs)?);
         Self::add(slf, |b| b.binary(opcode, lhs, rhs))
     }
 
+    /// Adds a comparison: `EQ`, `NE`, `LT`, `LE`, `GT` or `GE`. The result is `pred`.
     fn compare(
         slf: &Bound<'_, Self>,
         direction: &str,
@@ -160,6 +166,7 @@ impl Builder {
         Self::add(slf, |b| b.compare(direction, lhs, rhs))
     }
 
+    /// Adds a choice between two values by truth values.
     fn select(
         slf: &Bound<'_, Self>,
         which: &Value,
@@ -171,16 +178,19 @@ impl Builder {
         Self::add(slf, |b| b.select(which, on_true, on_false))
     }
 
+    /// Adds a conversion to another element type.
     fn convert(slf: &Bound<'_, Self>, operand: &Value, element_type: &str) -> PyResult<Value> {
         let (operand, element_type) = (Self::own(slf, operand)?, named(element_type)?);
         Self::add(slf, |b| b.convert(operand, element_type))
     }
 
+    /// Adds a reshape: the same elements in row-major order.
     fn reshape(slf: &Bound<'_, Self>, operand: &Value, dims: Vec<i64>) -> PyResult<Value> {
         let operand = Self::own(slf, operand)?;
         Self::add(slf, |b| b.reshape(operand, dims))
     }
 
+    /// Adds a broadcast to `dims`: operand dim `i` becomes result dim `dimensions[i]`.
     #[pyo3(signature = (operand, dims, dimensions=vec![]))]
     fn broadcast(
         slf: &Bound<'_, Self>,
@@ -192,11 +202,14 @@ impl Builder {
         Self::add(slf, |b| b.broadcast(operand, dims, dimensions))
     }
 
+    /// Adds a transpose: result dim `i` is operand dim `permutation[i]`.
     fn transpose(slf: &Bound<'_, Self>, operand: &Value, permutation: Vec<i64>) -> PyResult<Value> {
         let operand = Self::own(slf, operand)?;
         Self::add(slf, |b| b.transpose(operand, permutation))
     }
 
+    /// Adds a reduction along `dimensions` by `add`, `multiply`, `maximum`, `minimum`, `and`, `or`
+    /// or `xor`. It begins with the identity unless `init` is given.
     #[pyo3(signature = (operand, monoid, dimensions, init=None))]
     fn reduce(
         slf: &Bound<'_, Self>,
@@ -216,6 +229,8 @@ impl Builder {
         Self::add(slf, |b| b.reduce(operand, init, dimensions, by))
     }
 
+    /// Adds a product. By default the last dim of `lhs` is summed with the first of `rhs`. The
+    /// result has the batch dims, then the other dims of `lhs`, then those of `rhs`.
     #[pyo3(signature = (
         lhs, rhs, *, lhs_contracting=None, rhs_contracting=None, lhs_batch=vec![],
         rhs_batch=vec![], element_type=None
@@ -253,16 +268,19 @@ impl Builder {
         Self::add(slf, |b| b.dot_general(lhs, rhs, attrs, element_type))
     }
 
+    /// Adds a tuple.
     fn tuple(slf: &Bound<'_, Self>, elements: Vec<PyRef<'_, Value>>) -> PyResult<Value> {
         let elements = Self::all_own(slf, &elements)?;
         Self::add(slf, |b| b.tuple(elements))
     }
 
+    /// Adds the element of a tuple with this number, from 0.
     fn get_tuple_element(slf: &Bound<'_, Self>, tuple: &Value, index: i64) -> PyResult<Value> {
         let tuple = Self::own(slf, tuple)?;
         Self::add(slf, |b| b.get_tuple_element(tuple, index))
     }
 
+    /// Returns the module with this result. The builder cannot be used any more.
     fn finish(slf: &Bound<'_, Self>, root: &Value) -> PyResult<Module> {
         let root = Self::own(slf, root)?;
         slf.get().with(|_| Ok(()))?;

@@ -157,10 +157,12 @@ impl Edit {
         self.module.clone_ref(py)
     }
 
+    /// Checks the module as it is now.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         self.module.get().cell.verified(py).map(|_| ())
     }
 
+    /// Inserts an instruction. The root stays the same.
     #[pyo3(signature = (
         opcode, operands=vec![], attributes="", *,
         shape=None, name=None, before=None, computation=None
@@ -192,6 +194,7 @@ impl Edit {
         Ok(Instruction::new(py, &self.module, id))
     }
 
+    /// Inserts a constant from an array, or from a number or list with an element type.
     #[pyo3(signature = (
         value, element_type=None, *, name=None, before=None, computation=None
     ))]
@@ -216,26 +219,32 @@ impl Edit {
         Ok(Instruction::new(py, &self.module, id))
     }
 
+    /// Makes every user of `old` read `new`, which has the same type and dims, and `new` the root
+    /// if `old` was it. `old` stays, without users.
     fn replace_uses(&self, old: &Instruction, new: &Instruction) -> PyResult<()> {
         let (old, new) = (self.own(old)?, self.own(new)?);
         self.change(&[old, new], |graph| Ok(graph.replace_uses(old.id, new.id)?))
     }
 
+    /// Sets the operand of this number, from 0.
     fn set_operand(&self, user: &Instruction, operand: usize, value: &Instruction) -> PyResult<()> {
         let (user, value) = (self.own(user)?, self.own(value)?);
         self.change(&[user, value], |graph| Ok(graph.set_operand(user.id, operand, value.id)?))
     }
 
+    /// Makes an instruction the root of its computation.
     fn set_root(&self, instruction: &Instruction) -> PyResult<()> {
         let at = self.own(instruction)?;
         self.change(&[at], |graph| Ok(graph.set_root(at.id)?))
     }
 
+    /// Removes an instruction that nothing reads.
     fn remove(&self, instruction: &Instruction) -> PyResult<()> {
         let at = self.own(instruction)?;
         self.change(&[at], |graph| Ok(graph.remove(at.id)?))
     }
 
+    /// Renames an instruction. Returns the name, with a number if another one has it.
     fn rename(&self, instruction: &Instruction, name: &str) -> PyResult<String> {
         let at = self.own(instruction)?;
         self.change(&[at], |graph| {
@@ -247,6 +256,7 @@ impl Edit {
         })
     }
 
+    /// Sets these parts of the metadata; the others stay.
     #[pyo3(signature = (
         instruction, *, op_name=None, op_type=None, source_file=None, source_line=None
     ))]

@@ -82,6 +82,7 @@ impl Instruction {
         Ok(self.read(|graph, id| graph.name_of(id).to_owned())?)
     }
 
+    /// The op, as in text: `add`, `get-tuple-element`.
     #[getter]
     fn opcode(&self) -> PyResult<&'static str> {
         Ok(self.read(|graph, id| graph.opcode(id).name())?)
@@ -97,6 +98,7 @@ impl Instruction {
         self.handles(py, self.read(|graph, id| graph.operands(id).to_vec())?)
     }
 
+    /// The instructions that read it, each once.
     #[getter]
     fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.handles(py, self.read(|graph, id| graph.users(id).to_vec())?)
@@ -114,11 +116,14 @@ impl Instruction {
         computations(py, &self.module, self.read(|graph, id| graph.called(id).to_vec())?)
     }
 
+    /// The attributes of the op: numbers, texts and tuples of them (`dimensions` is a tuple,
+    /// `to_apply` a name), and the text of HLO for all others.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         attributes::dict(py, &self.read(attributes::of)?)
     }
 
+    /// The number of a parameter; `None` for other instructions.
     #[getter]
     fn parameter_number(&self) -> PyResult<Option<i64>> {
         Ok(self.read(|graph, id| match graph.op(id) {
@@ -127,12 +132,14 @@ impl Instruction {
         })?)
     }
 
+    /// The value of a constant as a new NumPy array; `None` for other instructions.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value: Option<Literal> = self.read(|graph, id| graph.constant(id).cloned())?;
         value.map(|value| shown(py, value)).transpose()
     }
 
+    /// `op_type`, `op_name`, `source_file` and `source_line`, those that are known.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let metadata = self.read(|graph, id| graph.metadata(id).cloned())?.unwrap_or_default();
@@ -151,6 +158,7 @@ impl Instruction {
         Ok(dict)
     }
 
+    /// The sharding as in text: `{devices=[2,1]0,1}`.
     #[getter]
     fn sharding(&self) -> PyResult<Option<String>> {
         Ok(self.read(|graph, id| {
@@ -176,16 +184,19 @@ impl Instruction {
         Ok(self.read(Graph::is_root)?)
     }
 
+    /// Whether another instruction reads it, or it is the root.
     #[getter]
     fn is_live(&self) -> PyResult<bool> {
         Ok(self.read(Graph::is_live)?)
     }
 
+    /// Whether the instruction still exists.
     #[getter]
     fn is_valid(&self) -> bool {
         self.read(|_, _| ()).is_ok()
     }
 
+    /// All that it depends on, operands before users.
     fn transitive_operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let ids = self.read(|graph, id| {
             let mut order = graph.post_order(id);
@@ -195,6 +206,7 @@ impl Instruction {
         self.handles(py, ids)
     }
 
+    /// All that depends on it, in the order of the computation.
     fn transitive_users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.handles(py, self.read(transitive_users)?)
     }
@@ -261,11 +273,13 @@ impl Computation {
         self.handles(py, self.read(|graph, id| graph.instructions(id).collect())?)
     }
 
+    /// The parameters, by number.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.handles(py, self.read(|graph, id| graph.computation(id).parameters().to_vec())?)
     }
 
+    /// The instruction whose value is the result.
     #[getter]
     fn root(&self, py: Python<'_>) -> PyResult<Instruction> {
         let root = self.read(|graph, id| graph.computation(id).root())?;
@@ -278,11 +292,13 @@ impl Computation {
         Ok(self.read(|graph, id| graph.entry() == Some(id))?)
     }
 
+    /// The instructions that call it.
     #[getter]
     fn callers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.handles(py, self.read(callers)?)
     }
 
+    /// The root and all that it depends on, operands before users.
     fn post_order<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let ids = self.read(|graph, id| {
             graph.computation(id).root().map(|root| graph.post_order(root)).unwrap_or_default()

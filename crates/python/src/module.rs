@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyTuple};
 use tilewright::ir::{Module as Graph, Verified};
 use tilewright::{Emit, Form, Loaded, PrintOptions};
 
@@ -51,21 +51,27 @@ impl Module {
 
 #[pymethods]
 impl Module {
+    /// Reads HLO text.
     #[staticmethod]
     fn from_text(py: Python<'_>, text: &str) -> PyResult<Self> {
         made(py.detach(|| tilewright::load_text("<text>", text)))
     }
 
+    /// Reads a serialised `HloModuleProto`, `HloProto` or `HloSnapshot`.
     #[staticmethod]
     fn from_proto(py: Python<'_>, proto: &[u8]) -> PyResult<Self> {
         made(py.detach(|| tilewright::load_proto("<proto>", proto)))
     }
 
+    /// Reads a file of HLO text or a proto.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         made(py.detach(|| tilewright::load_file(&path)))
     }
 
+    /// Reads text, bytes of text or a proto, a path, or what `jax.jit(f).lower(..)` returns. A
+    /// string is text if it has a line break, a brace, or `HloModule` at its beginning, and a path
+    /// otherwise.
     #[staticmethod]
     fn load(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = source.py();
@@ -76,7 +82,9 @@ impl Module {
                 Self::from_file(py, text.into())
             };
         }
-        if let Ok(bytes) = source.extract::<Vec<u8>>() {
+        let bytes = source.cast::<PyBytes>().map(|bytes| bytes.as_bytes().to_vec());
+        let bytes = bytes.or_else(|_| source.cast::<PyByteArray>().map(|bytes| bytes.to_vec()));
+        if let Ok(bytes) = bytes {
             return made(py.detach(|| tilewright::load_bytes("<bytes>", bytes)));
         }
         if source.hasattr("compiler_ir")? {
@@ -96,6 +104,7 @@ impl Module {
         }
     }
 
+    /// The text of the module: as it stands, also within an edit.
     #[pyo3(signature = (form="default", *, elide=false))]
     fn to_text(&self, py: Python<'_>, form: &str, elide: bool) -> PyResult<String> {
         let form = match form {
@@ -111,12 +120,14 @@ impl Module {
         self.print(py, &PrintOptions::new().with_form(form).with_elided_constants(elide))
     }
 
+    /// A serialised `HloModuleProto`.
     fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let module = self.cell.verified(py)?;
         let encoded = py.detach(|| tilewright::encode(&module));
         Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
     }
 
+    /// Writes a proto if the name ends in `.pb`, and text otherwise.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let module = self.cell.verified(py)?;
         let written = py.detach(|| {
@@ -133,10 +144,13 @@ impl Module {
         })
     }
 
+    /// Checks the module; one that is not under edit is valid.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         self.cell.verified(py).map(|_| ())
     }
 
+    /// Edits of the module, as in `with module.edit() as e:`. At the end the module is verified;
+    /// all edits are undone if it is not valid, or if the block raises.
     fn edit(slf: Py<Self>) -> Edit {
         Edit::new(slf)
     }
@@ -146,6 +160,7 @@ impl Module {
         Ok(self.cell.read(|graph| graph.name.to_string())?)
     }
 
+    /// The computation where execution begins.
     #[getter]
     fn entry(slf: Py<Self>) -> PyResult<Computation> {
         let entry = slf.get().cell.read(Graph::entry)?;
@@ -153,6 +168,7 @@ impl Module {
         Ok(Computation { module: slf, id })
     }
 
+    /// The instruction whose value is the result of the module.
     #[getter]
     fn root(slf: Py<Self>, py: Python<'_>) -> PyResult<Instruction> {
         let root = slf.get().cell.read(|graph| graph.computation(graph.entry()?).root())?;
@@ -160,12 +176,14 @@ impl Module {
         Ok(Instruction::new(py, &slf, root))
     }
 
+    /// The computations, callees before callers.
     #[getter]
     fn computations<'py>(slf: Py<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let ids = slf.get().cell.read(|graph| graph.computations().to_vec())?;
         computations(py, &slf, ids)
     }
 
+    /// The number of instructions in all computations.
     #[getter]
     fn instruction_count(&self) -> PyResult<usize> {
         Ok(self.cell.read(Graph::instruction_count)?)

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use tilewright::ir::{InstId, Module as Graph};
 use tilewright::rewrite::pattern as library;
 
-use crate::callback::{call, kept};
+use crate::callback::{call, catching, kept};
 use crate::error::usage;
 use crate::expression::opcode;
 use crate::instruction::Instruction;
@@ -42,12 +42,14 @@ pub(crate) fn lent<T>(
 
 #[pymethods]
 impl Pattern {
+    /// Matches any value, and names it.
     #[staticmethod]
     fn any(name: &str) -> Self {
         let name = kept(name);
         Self { pattern: library::any(name), names: vec![name] }
     }
 
+    /// Matches a constant, with a name, or whose elements are all `value`.
     #[staticmethod]
     #[pyo3(signature = (name=None, value=None))]
     fn constant(name: Option<&str>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
@@ -67,6 +69,7 @@ impl Pattern {
         Ok(Self { pattern, names: name.map(kept).into_iter().collect() })
     }
 
+    /// Matches an instruction of this op whose operands match.
     #[staticmethod]
     fn op(opcode: &str, operands: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
         let opcode = self::opcode(opcode)?;
@@ -80,6 +83,7 @@ impl Pattern {
         Ok(Self { pattern: library::op(opcode, patterns), names })
     }
 
+    /// The same pattern, with a name for the value.
     fn named(&self, name: &str) -> Self {
         let name = kept(name);
         let mut named = self.with(self.pattern.clone().named(name));
@@ -89,30 +93,38 @@ impl Pattern {
         named
     }
 
+    /// Nothing else may read the value.
     fn used_once(&self) -> Self {
         self.with(self.pattern.clone().used_once())
     }
 
+    /// It must be an array with static dims in row-major order.
     fn row_major(&self) -> Self {
         self.with(self.pattern.clone().row_major())
     }
 
+    /// It must be an array with static dims, in any layout.
     fn static_dims(&self) -> Self {
         self.with(self.pattern.clone().static_dims())
     }
 
+    /// It must be an array without dims.
     fn scalar(&self) -> Self {
         self.with(self.pattern.clone().scalar())
     }
 
+    /// It must be an array of this type.
     fn element_type(&self, element_type: &str) -> PyResult<Self> {
         Ok(self.with(self.pattern.clone().element_type(named(element_type)?)))
     }
 
+    /// It may carry a sharding, control dependencies or frontend attributes, which the replacement
+    /// then has to keep.
     fn with_extras(&self) -> Self {
         self.with(self.pattern.clone().with_extras())
     }
 
+    /// A condition on the instruction. `says` completes the sentence "it must ...".
     fn when(&self, says: &str, holds: Py<PyAny>) -> Self {
         let holds = Arc::new(holds);
         let pattern = self.pattern.clone().when(kept(says), move |graph, id| {
@@ -132,12 +144,14 @@ impl Pattern {
         self.names.clone()
     }
 
+    /// Whether an instruction with its operands matches.
     fn matches(&self, instruction: &Instruction) -> PyResult<bool> {
         let cell = &instruction.module.get().cell;
         let module =
             cell.settled().ok_or_else(|| usage("match within a module that is not under edit"))?;
         cell.at(instruction.at, |_, _| ())?;
-        Ok(self.pattern.matches(&module, instruction.at.id).is_some())
+        let id = instruction.at.id;
+        catching(&Arc::default(), || self.pattern.matches(&module, id).is_some())
     }
 
     fn __str__(&self) -> String {

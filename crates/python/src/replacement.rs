@@ -45,6 +45,7 @@ impl Match {
         self.module.clone_ref(py)
     }
 
+    /// The instruction that the whole pattern matched.
     #[getter]
     fn root(&self, py: Python<'_>) -> Instruction {
         Instruction::new(py, &self.module, self.root)
@@ -194,6 +195,7 @@ fn read(
 
 #[pymethods]
 impl Replacement {
+    /// Adds any op. With attributes the module is copied to read them.
     #[pyo3(signature = (opcode, operands, attributes="", *, shape=None))]
     fn op(
         slf: &Bound<'_, Self>,
@@ -242,6 +244,7 @@ impl Replacement {
         Self::plan(slf, |_, new| new.transpose(value, &permutation))
     }
 
+    /// Adds a broadcast to a shape: dim `i` becomes dim `dimensions[i]`.
     fn broadcast(
         slf: &Bound<'_, Self>,
         value: Operand<'_>,
@@ -261,6 +264,7 @@ impl Replacement {
         Self::plan(slf, |_, new| new.convert(value, element_type))
     }
 
+    /// Gives a new instruction the sharding, frontend attributes and origin of the match.
     fn keep_extras(slf: &Bound<'_, Self>, value: Operand<'_>) -> PyResult<NewValue> {
         let value = Self::own(slf, &value)?;
         Self::plan(slf, |_, new| new.keep_extras(value))

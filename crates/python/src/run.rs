@@ -97,7 +97,7 @@ fn shown(report: &RunReport) -> String {
 #[pyfunction]
 #[pyo3(signature = (
     a, b, *, seed=0, seeds=2, exact=false, inputs=None, rtol=None, atol=None, replicas=None,
-    partitions=None, max_steps=None, max_bytes=None
+    partitions=None, max_steps=None, max_bytes=None, bisect=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
 pub(crate) fn check(
@@ -114,6 +114,7 @@ pub(crate) fn check(
     partitions: Option<usize>,
     max_steps: Option<u64>,
     max_bytes: Option<u64>,
+    bisect: bool,
 ) -> PyResult<(String, String)> {
     let (a, b) = (a.cell.verified(py)?, b.cell.verified(py)?);
     let progress = [Progress::new(), Progress::new()];
@@ -137,7 +138,20 @@ pub(crate) fn check(
         how = how.with_devices(devices);
     }
     let stop = || progress.iter().for_each(Progress::cancel);
-    let work = || tilewright::check(&a, &b, &how);
-    let agreement = interruptible(py, stop, work)?.map_err(|error| raised(&error))?;
-    Ok((json(&CheckReport::from(&agreement))?, agreement.to_string()))
+    let work = || {
+        let agreement = tilewright::check(&a, &b, &how)?;
+        let mut witnesses = agreement.outputs.iter().filter_map(|output| output.witness.as_ref());
+        let witness = witnesses.next().filter(|_| bisect);
+        let found = witness.map(|witness| tilewright::bisect(&a, &b, &how, witness));
+        Ok((found.transpose()?, agreement))
+    };
+    let done = interruptible(py, stop, work)?;
+    let (bisection, agreement) = done.map_err(|error: tilewright::Error| raised(&error))?;
+    let mut text = agreement.to_string();
+    let mut report = CheckReport::from(&agreement);
+    if let Some(bisection) = bisection {
+        text += &format!("\n{bisection}");
+        report.first_difference = bisection.first;
+    }
+    Ok((json(&report)?, text))
 }

@@ -41,31 +41,37 @@ impl Shape {
         Ok(Self(parsed(text)?))
     }
 
+    /// The element type, as `f32`; `None` if it is not an array, as below.
     #[getter]
     fn element_type(&self) -> Option<&'static str> {
         self.0.as_array().map(|array| array.element_type.name())
     }
 
+    /// The size of each dim.
     #[getter]
     fn dims<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.0.as_array().map(|array| PyTuple::new(py, array.dims())).transpose()
     }
 
+    /// The number of dims.
     #[getter]
     fn rank(&self) -> Option<usize> {
         self.0.as_array().map(ArrayShape::rank)
     }
 
+    /// The number of elements.
     #[getter]
     fn size(&self) -> Option<i64> {
         self.0.as_array().and_then(ArrayShape::num_elements)
     }
 
+    /// The layout as in text, `{1,0}`; `None` if it is not written.
     #[getter]
     fn layout(&self) -> Option<String> {
         self.0.as_array()?.layout.as_ref().map(ToString::to_string)
     }
 
+    /// Whether the size of each dim is known only at run time; `dims` has the most.
     #[getter]
     fn dynamic_dims<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let dynamic = |array: &ArrayShape| {
@@ -79,6 +85,7 @@ impl Shape {
         self.0.as_tuple().is_some()
     }
 
+    /// The shapes of the elements of a tuple; empty for other shapes.
     #[getter]
     fn elements(&self) -> Vec<Self> {
         self.0.as_tuple().unwrap_or_default().iter().cloned().map(Self).collect()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 import tilewright as tw
 
 RNG = np.random.default_rng(0)
@@ -69,7 +68,12 @@ def test_dots() -> None:
     plain = b.dot(x, b.transpose(y, [1, 0]))
     summed = b.dot(x, y, lhs_contracting=[0], rhs_contracting=[0])
     batched = b.dot(
-        x, y, lhs_contracting=[1], rhs_contracting=[1], lhs_batch=[0], rhs_batch=[0],
+        x,
+        y,
+        lhs_contracting=[1],
+        rhs_contracting=[1],
+        lhs_batch=[0],
+        rhs_batch=[0],
         element_type="f64",
     )
     module = b.finish(b.tuple([plain, summed, batched]))

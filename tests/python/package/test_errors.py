@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import pytest
-
 import tilewright as tw
 
 
@@ -74,8 +73,13 @@ def test_modules_that_cannot_be_evaluated() -> None:
 
 def test_all_are_tilewright_errors() -> None:
     for kind in (
-        tw.ParseError, tw.VerifyError, tw.EvaluationError, tw.UsageError, tw.FileError,
-        tw.RemovedError, tw.DoesNotApply,
+        tw.ParseError,
+        tw.VerifyError,
+        tw.EvaluationError,
+        tw.UsageError,
+        tw.FileError,
+        tw.RemovedError,
+        tw.DoesNotApply,
     ):
         assert issubclass(kind, tw.TilewrightError)
         assert kind().code is None and kind("text").diagnostics == ()

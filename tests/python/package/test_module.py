@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 import tilewright as tw
 
 TEXT = """HloModule doubled
@@ -53,6 +52,7 @@ def test_proto_goes_through() -> None:
     # Protos say every layout.
     assert str(decoded.root.shape) == "f32[2,3]{1,0}"
     assert tw.Module.from_proto(decoded.to_proto()) == decoded
+    assert tw.Module.load(bytearray(proto)) == decoded
     np.testing.assert_array_equal(decoded(X), X + X)
 
 
@@ -80,8 +80,9 @@ def test_lowered_programs_are_loaded() -> None:
 
 
 def test_other_sources_are_refused() -> None:
-    with pytest.raises(tw.UsageError, match="not from int"):
-        tw.Module.load(3)
+    for source, kind in ((3, "int"), ([72, 108], "list")):
+        with pytest.raises(tw.UsageError, match=f"not from {kind}"):
+            tw.Module.load(source)
     with pytest.raises(tw.FileError):
         tw.Module.load("no_such_file.hlo")
 

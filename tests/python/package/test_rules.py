@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 import tilewright as tw
 from tilewright import pattern as p
 
@@ -54,6 +53,10 @@ def test_patterns() -> None:
         (p.any("x").when("be a dot", lambda each: each.opcode == "dot"), False),
     ]:
         assert p.exp(p.multiply(p.broadcast(p.any("c")), narrowed)).matches(module.root) == holds
+    failing = p.any("x").when("fail", lambda each: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        failing.matches(y)
+    assert p.any("x").when("hold", lambda each: True).matches(y)
     with pytest.raises(tw.UsageError, match="no op `times`"):
         p.op("times", p.any("x"))
 
@@ -114,10 +117,14 @@ def test_a_replacement_computes() -> None:
         return new.op("multiply", [found["x"], half])
 
     text = TEXT.replace("exponential(y)", "divide(y, twos)").replace(
-        "  ROOT", "  two = f32[] constant(2)\n  twos = f32[64,256] broadcast(two), dimensions={}\n  ROOT"
+        "  ROOT",
+        "  two = f32[] constant(2)\n  twos = f32[64,256] broadcast(two), dimensions={}\n  ROOT",
     )
     rule = tw.Rule(
-        "half", p.divide(p.any("x"), p.broadcast(p.constant(2))), halved, numerics="exact",
+        "half",
+        p.divide(p.any("x"), p.broadcast(p.constant(2))),
+        halved,
+        numerics="exact",
         always=True,
     )
     done = tw.optimize(text, passes=[rule, "dce"])
@@ -181,7 +188,11 @@ def test_what_was_lent_is_given_back() -> None:
         return found["x"]
 
     rule = tw.Rule(
-        "keeps", p.multiply(p.any("x"), p.broadcast(p.any("c"))), keeps, numerics="exact", always=True
+        "keeps",
+        p.multiply(p.any("x"), p.broadcast(p.any("c"))),
+        keeps,
+        numerics="exact",
+        always=True,
     )
     tw.optimize(TEXT, passes=[rule])
     instruction, new, value, module = kept[:4]

@@ -10,7 +10,6 @@ import time
 
 import numpy as np
 import pytest
-
 import tilewright as tw
 
 ENDLESS = """HloModule m
@@ -94,9 +93,7 @@ def test_work_runs_on_many_threads() -> None:
     module = b.finish(b.unary("negate", x))
     results: list[np.ndarray] = []
     threads = [
-        threading.Thread(
-            target=lambda n=n: results.append(module(np.full(100, n, np.float32)))
-        )
+        threading.Thread(target=lambda n=n: results.append(module(np.full(100, n, np.float32))))
         for n in range(8)
     ]
     for thread in threads:

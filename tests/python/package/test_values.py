@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-
 import tilewright as tw
 from tilewright import _values
 
@@ -159,3 +159,10 @@ def test_dynamic_dims_may_be_less() -> None:
     np.testing.assert_array_equal(module(np.ones(3, np.float32)), np.ones(3))
     with pytest.raises(tw.UsageError, match="not an array of shape"):
         module(np.ones(5, np.float32))
+
+
+def test_arrays_of_jax() -> None:
+    array = jnp.arange(6, dtype=jnp.bfloat16).reshape(2, 3)
+    result = identity("bf16[2,3]")(array)
+    assert result.dtype == array.dtype
+    np.testing.assert_array_equal(result, array)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 import tilewright as tw
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -83,6 +82,9 @@ def test_check() -> None:
     wrong = tw.check(SUMS, SUMS.replace("constant(0)", "constant(1)"))
     assert not wrong and not wrong.equal and wrong.outputs[0].max_abs > 0
     assert wrong.outputs[0].at is not None
+    assert wrong.first_difference is None
+    bisected = tw.check(SUMS, SUMS.replace("constant(0)", "constant(1)"), bisect=True)
+    assert bisected.first_difference is not None and "zero" in str(bisected)
     near = tw.check(SUMS, SUMS.replace("constant(0)", "constant(0.001)"), inputs=[X], atol=0.01)
     assert near and near.seeds == 1
     assert not tw.check(SUMS, SUMS.replace("constant(0)", "constant(0.1)"), inputs=[X], atol=0.01)

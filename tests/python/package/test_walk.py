@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 import tilewright as tw
 
 TEXT = """HloModule m
@@ -16,7 +15,8 @@ sum {
 }
 
 ENTRY main {
-  x = f32[4,8]{1,0} parameter(0), sharding={devices=[2,1]0,1}, metadata={op_type="p" op_name="net/x" source_file="net.py" source_line=7}
+  x = f32[4,8]{1,0} parameter(0), sharding={devices=[2,1]0,1},
+      metadata={op_type="p" op_name="net/x" source_file="net.py" source_line=7}
   zero = f32[] constant(2.5)
   y = f32[4,8]{0,1} negate(x), frontend_attributes={note="kept"}
   t = f32[8,4]{1,0} transpose(y), dimensions={1,0}
@@ -43,7 +43,7 @@ def test_computations(module: tw.Module) -> None:
     assert (callee.name, entry.name) == ("sum", "main")
     assert (callee.is_entry, entry.is_entry) == (False, True)
     assert entry == module.entry and hash(entry) == hash(module.entry) and entry != callee
-    assert names(entry.instructions) == "x zero y t p c unused r both".split()
+    assert names(entry.instructions) == ["x", "zero", "y", "t", "p", "c", "unused", "r", "both"]
     assert [each.name for each in entry] == names(entry.instructions) and len(entry) == 9
     assert names(callee.parameters) == ["a", "b"]
     assert callee.root.name == "s"
@@ -104,7 +104,7 @@ def test_attributes(module: tw.Module) -> None:
 def test_walks(module: tw.Module) -> None:
     entry = module.entry
     order = names(entry.post_order())
-    assert sorted(order) == sorted("x y zero t p r c both".split())
+    assert sorted(order) == sorted(["x", "y", "zero", "t", "p", "r", "c", "both"])
     for instruction in entry.post_order():
         for operand in instruction.operands:
             assert order.index(operand.name) < order.index(instruction.name)

@@ -1,8 +1,8 @@
 """Read, check, rewrite and run XLA's HLO.
 
-``Module.load`` reads a module, ``optimize`` rewrites it so that it costs less, ``check`` compares two
-modules, ``run`` evaluates one on NumPy arrays, and ``cost`` tells what it costs. ``Builder`` builds
-modules, ``module.edit()`` changes them, and ``Rule`` and ``Pass`` are rewrites of your own.
+``Module.load`` reads a module, ``optimize`` rewrites it so that it costs less, ``check`` compares
+two modules, ``run`` evaluates one on NumPy arrays, and ``cost`` tells what it costs. ``Builder``
+builds modules, ``module.edit()`` changes them, and ``Rule`` and ``Pass`` are rewrites of your own.
 """
 
 from __future__ import annotations

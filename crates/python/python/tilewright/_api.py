@@ -165,6 +165,7 @@ def check(
     partitions: int | None = None,
     max_steps: int | None = None,
     max_bytes: int | None = None,
+    bisect: bool = False,
     target: str = DEFAULT_TARGET,
     fast_math: bool = False,
 ) -> CheckReport:
@@ -185,6 +186,7 @@ def check(
         partitions: the number of partitions of each replica.
         max_steps: the limit on steps of one evaluation, of some tenths of a microsecond each.
         max_bytes: the limit on bytes of values at one time.
+        bisect: also find the first instruction whose values differ.
         target: the target to optimise for.
         fast_math: whether the optimiser may make rewrites whose error has no bound.
 
@@ -210,6 +212,7 @@ def check(
         partitions=partitions,
         max_steps=max_steps,
         max_bytes=max_bytes,
+        bisect=bisect,
     )
     report: CheckReport = CheckReport.of(as_json, text)
     return report
@@ -292,22 +295,25 @@ def lower(
 
 
 def try_rule(rule: _core.Rule, seeds: int = 100, *, first_seed: int = 0) -> RuleTrial:
-    """Tries a rule on small random modules that its pattern matches, one for each seed, and compares
-    their outputs before and after as its ``numerics`` demand."""
+    """Tries a rule on small random modules that its pattern matches, one for each seed, and
+    compares their outputs before and after as its ``numerics`` demand."""
     tried, wrong = rule.try_on(first_seed, seeds)
     return RuleTrial(tried, None if wrong is None else (wrong[0], wrong[1]))
 
 
 def passes() -> Report:
     """Every pass and pipeline: ``tilewright passes --json``."""
-    return Report.of(*_core.passes())
+    report: Report = Report.of(*_core.passes())
+    return report
 
 
 def ops() -> Report:
     """Every op: ``tilewright ops --json``."""
-    return Report.of(*_core.ops())
+    report: Report = Report.of(*_core.ops())
+    return report
 
 
 def targets() -> Report:
     """Every built-in target: ``tilewright targets --json``."""
-    return Report.of(*_core.targets())
+    report: Report = Report.of(*_core.targets())
+    return report

@@ -104,7 +104,7 @@ class Module:
     def instruction_count(self) -> int:
         """The number of instructions in all computations."""
     def __call__(self, *arrays: Any) -> Any: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     __hash__ = None  # type: ignore[assignment]
     def _repr_html_(self) -> str: ...
 
@@ -140,7 +140,7 @@ class Shape:
     @property
     def elements(self) -> list[Shape]:
         """The shapes of the elements of a tuple; empty for other shapes."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -172,10 +172,10 @@ class Computation:
         """The instructions that call it."""
     def post_order(self) -> tuple[Instruction, ...]:
         """The root and all that it depends on, operands before users."""
-    def __getitem__(self, name: str) -> Instruction: ...
+    def __getitem__(self, name: str, /) -> Instruction: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Instruction]: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -239,7 +239,7 @@ class Instruction:
         """All that it depends on, operands before users."""
     def transitive_users(self) -> tuple[Instruction, ...]:
         """All that depends on it, in the order of the computation."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -299,8 +299,8 @@ class Edit:
     ) -> Instruction:
         """Inserts a constant from an array, or from a number or list with an element type."""
     def replace_uses(self, old: Instruction, new: Instruction) -> None:
-        """Makes every user of ``old`` read ``new``, which has the same type and dims, and ``new`` the
-        root if ``old`` was it. ``old`` stays, without users."""
+        """Makes every user of ``old`` read ``new``, which has the same type and dims, and ``new``
+        the root if ``old`` was it. ``old`` stays, without users."""
     def set_operand(self, user: Instruction, operand: int, value: Instruction) -> None:
         """Sets the operand of this number, from 0."""
     def set_root(self, instruction: Instruction) -> None:
@@ -351,7 +351,8 @@ class Builder:
     def binary(self, opcode: str, lhs: Value, rhs: Value) -> Value:
         """Adds an elementwise op of two operands of one shape: ``add``, ``maximum``."""
     def compare(self, direction: str, lhs: Value, rhs: Value) -> Value:
-        """Adds a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``. The result is ``pred``."""
+        """Adds a comparison, ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``, whose result is
+        ``pred``."""
     def select(self, which: Value, on_true: Value, on_false: Value) -> Value:
         """Adds a choice between two values by truth values."""
     def convert(self, operand: Value, element_type: str) -> Value:
@@ -462,7 +463,7 @@ class Match:
     @property
     def root(self) -> Instruction:
         """The instruction that the whole pattern matched."""
-    def __getitem__(self, name: str) -> Instruction: ...
+    def __getitem__(self, name: str, /) -> Instruction: ...
     def keys(self) -> tuple[str, ...]: ...
 
 @final
@@ -496,9 +497,7 @@ class Replacement:
         """
     def constant(self, value: Any, element_type: str | None = None) -> NewValue: ...
     def reshape(self, value: Instruction | NewValue, dims: Sequence[int]) -> NewValue: ...
-    def transpose(
-        self, value: Instruction | NewValue, permutation: Sequence[int]
-    ) -> NewValue: ...
+    def transpose(self, value: Instruction | NewValue, permutation: Sequence[int]) -> NewValue: ...
     def broadcast(
         self, value: Instruction | NewValue, shape: Shape | str, dimensions: Sequence[int]
     ) -> NewValue:
@@ -622,6 +621,7 @@ def check(
     partitions: int | None = None,
     max_steps: int | None = None,
     max_bytes: int | None = None,
+    bisect: bool = False,
 ) -> tuple[str, str]:
     """Returns the report as JSON and as text; see ``tilewright.check``."""
 

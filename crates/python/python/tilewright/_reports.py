@@ -109,7 +109,6 @@ class Note(Fields):
     text: str
 
 
-
 class OptReport(Report):
     """The result of an optimisation: ``tilewright opt --stats --json``."""
 

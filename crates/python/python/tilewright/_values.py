@@ -9,6 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright._errors import UsageError
 
+ml_dtypes: Any
 try:
     import ml_dtypes
 except ImportError:
@@ -61,9 +62,10 @@ def dtype(element_type: str) -> np.dtype[Any]:
         return np.dtype(NUMPY[element_type])
     name = ML_DTYPES[element_type]
     known = getattr(ml_dtypes, name, None)
-    if known is not None:
-        return np.dtype(known)
-    return np.dtype(np.uint16 if element_type == "bf16" else np.uint8)
+    if known is None:
+        known = np.uint16 if element_type == "bf16" else np.uint8
+    found: np.dtype[Any] = np.dtype(known)
+    return found
 
 
 def element_type_of(array: np.ndarray[Any, Any]) -> str:
@@ -74,9 +76,9 @@ def element_type_of(array: np.ndarray[Any, Any]) -> str:
     """
     native = array.dtype.newbyteorder("=")
     for name in (*NUMPY, *ML_DTYPES):
-        if name in NUMPY or hasattr(ml_dtypes, ML_DTYPES[name]):
-            if native == dtype(name):
-                return name
+        known = name in NUMPY or hasattr(ml_dtypes, ML_DTYPES[name])
+        if known and native == dtype(name):
+            return name
     raise UsageError(f"HLO has no element type for dtype {array.dtype}", code="usage")
 
 
@@ -93,19 +95,26 @@ def array_of(value: Any, element_type: str) -> np.ndarray[Any, Any]:
             return array.astype(wanted, copy=False)
         raise UsageError(
             f"expected an array of {wanted} ({element_type}), not of {array.dtype}; "
-            f"convert it with .astype", code="usage"
+            f"convert it with .astype",
+            code="usage",
         )
     given = np.asarray(value)
     is_integer = element_type == "pred" or element_type[0] in "su"
     loses = (given.dtype.kind in "fc" and given.size and is_integer) or (
         given.dtype.kind == "c" and element_type[0] != "c"
     )
-    if given.dtype.kind not in "biufc" or loses or (element_type == "pred" and given.dtype.kind != "b"):
+    if (
+        given.dtype.kind not in "biufc"
+        or loses
+        or (element_type == "pred" and given.dtype.kind != "b")
+    ):
         raise UsageError(f"{value!r} is no value of {element_type}", code="usage")
     try:
         return np.asarray(value, dtype=wanted)
     except (OverflowError, TypeError, ValueError) as error:
-        raise UsageError(f"{value!r} is no value of {element_type}: {error}", code="usage") from error
+        raise UsageError(
+            f"{value!r} is no value of {element_type}: {error}", code="usage"
+        ) from error
 
 
 def literal(value: Any, element_type: str | None = None) -> _core.Literal:
@@ -130,7 +139,6 @@ def value(handed: Any) -> Any:
     if isinstance(handed, list):
         return tuple(value(element) for element in handed)
     return None
-
 
 
 def input_for(given: Any, shape: _core.Shape, place: str) -> _core.Literal:
@@ -175,7 +183,8 @@ def inputs_for(shapes: list[_core.Shape], given: tuple[Any, ...]) -> list[_core.
     if len(shapes) != len(given):
         raise UsageError(
             f"the module takes {len(shapes)} arrays, not {len(given)}; "
-            f"give `seed=0` for random ones", code="usage"
+            f"give `seed=0` for random ones",
+            code="usage",
         )
     pairs = enumerate(zip(given, shapes, strict=True))
     return [input_for(array, shape, f"input {number}") for number, (array, shape) in pairs]
