@@ -106,3 +106,8 @@ def test_notebooks_show_escaped_text() -> None:
         x = b.unary("negate", x)
     shown = b.finish(x)._repr_html_()
     assert shown.count("\n") < 210 and "more lines" in shown
+
+
+def test_arrays_of_jax_go_in() -> None:
+    array = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
+    np.testing.assert_array_equal(tw.Module.load(TEXT)(array), 2 * np.asarray(array))

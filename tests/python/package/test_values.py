@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
 import tilewright as tw
 from tilewright import _values
 
-TYPES = [*_values.NUMPY, *_values.ML_DTYPES]
+# Old versions of ml_dtypes lack the narrowest types.
+SMALL = [name for name, dtype in _values.ML_DTYPES.items() if hasattr(ml_dtypes, dtype)]
+TYPES = [*_values.NUMPY, *SMALL]
 
 
 def identity(shape: str) -> tw.Module:
@@ -116,6 +117,9 @@ def test_numbers_and_lists_are_converted() -> None:
     for element_type, value in [
         ("s32", 1.5),
         ("u8", 256),
+        ("u8", -1),
+        ("s4", 8),
+        ("s64", 1 << 63),
         ("f32", 1j),
         ("pred", 2),
         ("f32", "1"),
@@ -159,10 +163,3 @@ def test_dynamic_dims_may_be_less() -> None:
     np.testing.assert_array_equal(module(np.ones(3, np.float32)), np.ones(3))
     with pytest.raises(tw.UsageError, match="not an array of shape"):
         module(np.ones(5, np.float32))
-
-
-def test_arrays_of_jax() -> None:
-    array = jnp.arange(6, dtype=jnp.bfloat16).reshape(2, 3)
-    result = identity("bf16[2,3]")(array)
-    assert result.dtype == array.dtype
-    np.testing.assert_array_equal(result, array)

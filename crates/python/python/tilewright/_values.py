@@ -110,11 +110,15 @@ def array_of(value: Any, element_type: str) -> np.ndarray[Any, Any]:
     ):
         raise UsageError(f"{value!r} is no value of {element_type}", code="usage")
     try:
-        return np.asarray(value, dtype=wanted)
+        converted: np.ndarray[Any, Any] = np.asarray(value, dtype=wanted)
     except (OverflowError, TypeError, ValueError) as error:
         raise UsageError(
             f"{value!r} is no value of {element_type}: {error}", code="usage"
         ) from error
+    # Old versions of NumPy let integers wrap.
+    if is_integer and not np.array_equal(converted.astype(given.dtype), given):
+        raise UsageError(f"{value!r} is no value of {element_type}", code="usage")
+    return converted
 
 
 def literal(value: Any, element_type: str | None = None) -> _core.Literal:
