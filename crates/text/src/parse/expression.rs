@@ -22,7 +22,7 @@ use crate::span::Span;
 /// let x = module.computation(entry).root().ok_or("no root")?;
 /// let text = "transpose(a), dimensions={1,0}";
 /// let y = parse_expression(text, &mut module, entry, &[("a", x)])?;
-/// assert_eq!(module.shape(y).to_string(), "f32[3,2]{1,0}");
+/// assert_eq!(module.shape(y).to_string(), "f32[3,2]{0,1}");
 /// # Ok(())
 /// # }
 /// ```
