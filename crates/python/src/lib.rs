@@ -53,7 +53,7 @@ mod _core {
     #[pymodule_export]
     use crate::rule::Rule;
     #[pymodule_export]
-    use crate::run::{check, parameter_shapes, run};
+    use crate::run::{check, parameter_shapes, run, simulate};
     #[pymodule_export]
     use crate::shape::Shape;
     #[pymodule_export]

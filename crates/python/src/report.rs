@@ -24,6 +24,11 @@ pub(crate) fn cost(py: Python<'_>, module: &Module, target: &str) -> PyResult<(S
     Ok((json(&report)?, report.to_string()))
 }
 
+/// The strategy of a name; the default one without a name.
+pub(crate) fn strategy_of(name: Option<&str>) -> PyResult<lowering::Strategy> {
+    name.map_or_else(|| Ok(lowering::Strategy::default()), |name| name.parse().map_err(usage))
+}
+
 /// The kernels of a module, or the plans of its reduces, as JSON and as text.
 #[pyfunction]
 #[pyo3(signature = (module, target, *, strategy=None, plan=false))]
@@ -35,10 +40,7 @@ pub(crate) fn lower(
     plan: bool,
 ) -> PyResult<(String, String)> {
     let module = module.cell.verified(py)?;
-    let strategy = match strategy {
-        None => lowering::Strategy::default(),
-        Some(name) => name.parse().map_err(usage)?,
-    };
+    let strategy = strategy_of(strategy)?;
     let target = tilewright::target(target).map_err(|error| raised(&error))?;
     if plan {
         let plans = py.detach(|| lowering::plans(&module, &target, strategy));

@@ -5,11 +5,15 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use tilewright::ir::Literal as Value;
 use tilewright::report::{CheckReport, RunReport};
-use tilewright::{CheckOptions, Devices, Limits, Profile, Profiler, Progress, RunOptions, Within};
+use tilewright::simulate::run_with_progress;
+use tilewright::{
+    CheckOptions, Devices, Limits, Outputs, Profile, Profiler, Progress, RunOptions, Within,
+};
 
-use crate::error::raised;
+use crate::error::{raised, usage};
 use crate::module::Module;
 use crate::optimize::json;
+use crate::report::strategy_of;
 use crate::shape::Shape;
 use crate::signals::interruptible;
 use crate::value::{Literal, handed_over};
@@ -80,9 +84,53 @@ pub(crate) fn run(
     let (outputs, time) = done.map_err(|error: tilewright::Error| raised(&error))?;
     let profile = profile.then(|| Profile::new(&module, &profiler));
     let report = RunReport { profile, ..RunReport::interpreter(time) };
+    ran(py, outputs, &report)
+}
+
+/// Runs a module on the simulated machine of a target, on inputs or on random ones from a seed.
+#[pyfunction]
+#[pyo3(signature = (
+    module, inputs, target, *, strategy=None, seed=0, max_steps=None, max_bytes=None
+))]
+#[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    module: &Module,
+    inputs: Option<Vec<PyRef<'_, Literal>>>,
+    target: &str,
+    strategy: Option<&str>,
+    seed: u64,
+    max_steps: Option<u64>,
+    max_bytes: Option<u64>,
+) -> PyResult<Ran> {
+    let module = module.cell.verified(py)?;
+    if tilewright::devices_of(&module) != Devices::ONE {
+        return Err(usage("the simulated machine is one device: use the interpreter"));
+    }
+    let target = tilewright::target(target).map_err(|error| raised(&error))?;
+    let strategy = strategy_of(strategy)?;
+    let (limits, progress) = (limits(max_steps, max_bytes), Progress::new());
+    let inputs = values(inputs);
+    let work = || {
+        let inputs = match inputs {
+            Some(inputs) => inputs,
+            None => tilewright::random_inputs(&module, seed)?,
+        };
+        let start = Instant::now();
+        let (outputs, simulated) =
+            run_with_progress(&module, &inputs, &target, strategy, &limits, &progress)?;
+        Ok((outputs, RunReport::simulated(start.elapsed(), &simulated)))
+    };
+    let done = interruptible(py, || progress.cancel(), work)?;
+    let (outputs, report) = done.map_err(|error: tilewright::Error| raised(&error))?;
+    ran(py, outputs, &report)
+}
+
+/// Hands the results of a run to Python.
+fn ran(py: Python<'_>, outputs: Outputs, report: &RunReport) -> PyResult<Ran> {
     let outfeed = outputs.outfeed.into_iter().map(|value| handed_over(py, value));
     let outfeed = outfeed.collect::<PyResult<_>>()?;
-    Ok((handed_over(py, outputs.output)?, outfeed, json(&report)?, shown(&report)))
+    Ok((handed_over(py, outputs.output)?, outfeed, json(report)?, shown(report)))
 }
 
 /// The statistics, below the profile if there is one.

@@ -114,6 +114,19 @@ def test_run() -> None:
         tw.run(SUMS, X, max_bytes=100)
 
 
+def test_simulate() -> None:
+    ran = tw.simulate(SUMS, X)
+    np.testing.assert_allclose(ran.output, X.sum(axis=2), rtol=1e-5, atol=1e-6)
+    assert ran.report.backend == "sim" and ran.report.cycles > 0
+    # Every element is read.
+    assert ran.report.hbm_read_bytes >= X.nbytes
+    assert tw.simulate(SUMS, seed=1, target="cpu").output.shape == (64, 8)
+    with pytest.raises(tw.UsageError, match="exclude"):
+        tw.simulate(SUMS, X, seed=1)
+    with pytest.raises(tw.UsageError):
+        tw.simulate(SUMS, X, strategy="none")
+
+
 def test_run_feeds_out() -> None:
     text = """HloModule m
     ENTRY main {

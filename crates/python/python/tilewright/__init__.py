@@ -20,6 +20,7 @@ from tilewright._api import (
     optimize,
     passes,
     run,
+    simulate,
     targets,
     try_rule,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "passes",
     "pattern",
     "run",
+    "simulate",
     "targets",
     "try_rule",
 ]

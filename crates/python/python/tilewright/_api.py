@@ -248,9 +248,7 @@ def run(
         KeyboardInterrupt: on Ctrl-C, once the instruction that runs has ended.
     """
     module = _loaded(module)
-    if seed is not None and arrays:
-        raise UsageError("seed and arrays exclude each other", code="usage")
-    inputs = None if seed is not None else inputs_for(_core.parameter_shapes(module), arrays)
+    inputs = _inputs(module, arrays, seed)
     handed, outfeed, as_json, text = _core.run(
         module,
         inputs,
@@ -260,6 +258,63 @@ def run(
         profile=profile,
         opaque_calls=opaque_calls,
     )
+    return _ran(handed, outfeed, as_json, text)
+
+
+def simulate(
+    module: Any,
+    *arrays: Any,
+    target: str = DEFAULT_TARGET,
+    strategy: str | None = None,
+    seed: int | None = None,
+    max_steps: int | None = None,
+    max_bytes: int | None = None,
+) -> Ran:
+    """Simplifies a module and runs it on the simulated machine of a target: its report counts
+    cycles and bytes. Arrays, limits and errors are those of ``run``.
+
+    Args:
+        module: a module, or what ``Module.load`` takes.
+        arrays: one for each parameter.
+        target: the name of a target, or a TOML file.
+        strategy: how reductions are lowered; by default in one pass.
+        seed: take random inputs from this seed instead.
+        max_steps: the limit on steps of what the host runs.
+        max_bytes: the limit on bytes of values at one time.
+
+    Raises:
+        UsageError: there is no such target or strategy, an array does not fit, or the module runs
+            on several devices.
+        EvaluationError: an op cannot be evaluated, or a limit is reached.
+        KeyboardInterrupt: on Ctrl-C, once the kernel or instruction that runs has ended.
+    """
+    module = _loaded(module)
+    given = _inputs(module, arrays, seed)
+    return _ran(
+        *_core.simulate(
+            module,
+            given,
+            target,
+            strategy=strategy,
+            seed=seed or 0,
+            max_steps=max_steps,
+            max_bytes=max_bytes,
+        )
+    )
+
+
+def _inputs(
+    module: _core.Module, arrays: tuple[Any, ...], seed: int | None
+) -> list[_core.Literal] | None:
+    """The inputs of a run; ``None`` if they are random."""
+    if seed is None:
+        return inputs_for(_core.parameter_shapes(module), arrays)
+    if arrays:
+        raise UsageError("seed and arrays exclude each other", code="usage")
+    return None
+
+
+def _ran(handed: Any, outfeed: list[Any], as_json: str, text: str) -> Ran:
     report: RunReport = RunReport.of(as_json, text)
     return Ran(value(handed), tuple(value(each) for each in outfeed), report)
 

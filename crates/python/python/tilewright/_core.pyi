@@ -607,6 +607,18 @@ def run(
     """Returns the result, the values fed out, and the report as JSON and as text; see
     ``tilewright.run``."""
 
+def simulate(
+    module: Module,
+    inputs: Sequence[Literal] | None,
+    target: str,
+    *,
+    strategy: str | None = None,
+    seed: int = 0,
+    max_steps: int | None = None,
+    max_bytes: int | None = None,
+) -> tuple[Any, list[Any], str, str]:
+    """As ``run``, on the simulated machine; see ``tilewright.simulate``."""
+
 def check(
     a: Module,
     b: Module,

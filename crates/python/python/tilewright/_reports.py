@@ -168,7 +168,16 @@ class RunReport(Report):
 
     _nested = {"profile": Profile}
     backend: str
+    """``interp`` or ``sim``; the former counts nothing of what follows."""
     wall_ms: float
+    cycles: float | None
+    hbm_read_bytes: int | None
+    hbm_write_bytes: int | None
+    workspace_bytes: int | None
+    vmem_peak_bytes: int | None
+    vector_ops: int | None
+    realign_ops: int | None
+    host_calls: int | None
     profile: Profile
     """Only if it was asked for."""
 
