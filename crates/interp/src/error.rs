@@ -67,6 +67,13 @@ pub enum EvalError {
         /// The limit.
         limit: u64,
     },
+    /// Another thread cancelled the evaluation: see
+    /// [`Progress::cancel`](crate::Progress::cancel).
+    #[error("the evaluation was cancelled at `{instruction}`")]
+    Cancelled {
+        /// The instruction that waited.
+        instruction: String,
+    },
     /// Computations call each other too deeply.
     #[error("`{instruction}` calls deeper than {limit} computations; inline some of them")]
     Depth {
@@ -107,6 +114,7 @@ impl EvalError {
             | Self::InputShape { instruction, .. }
             | Self::Memory { instruction, .. }
             | Self::Steps { instruction, .. }
+            | Self::Cancelled { instruction }
             | Self::Depth { instruction, .. }
             | Self::Deadlock { instruction }
             | Self::Internal { instruction, .. } => Some(instruction),
@@ -129,6 +137,7 @@ pub(crate) enum Fault {
     Steps {
         limit: u64,
     },
+    Cancelled,
     Depth {
         limit: usize,
     },
@@ -153,6 +162,7 @@ impl Fault {
                 EvalError::Memory { instruction, needed, live, limit }
             }
             Self::Steps { limit } => EvalError::Steps { instruction, limit },
+            Self::Cancelled => EvalError::Cancelled { instruction },
             Self::Depth { limit } => EvalError::Depth { instruction, limit },
             Self::Internal(what) => EvalError::Internal { instruction, what },
             Self::Deadlock => EvalError::Deadlock { instruction },

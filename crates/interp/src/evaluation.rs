@@ -121,10 +121,12 @@ impl<'m> Evaluation<'m> {
         Self { watch: Watch { observer: Some(observer), ..self.watch }, ..self }
     }
 
-    /// Keeps the progress of the device that is looked at up to date.
+    /// Keeps the progress of the device that is looked at up to date. Its
+    /// [cancellation](Progress::cancel) stops all devices.
     #[must_use]
     pub fn progress(self, progress: &'m Progress) -> Self {
-        Self { watch: Watch { progress: Some(progress), ..self.watch }, ..self }
+        let watch = Watch { progress: Some(progress), cancel: Some(progress), ..self.watch };
+        Self { watch, ..self }
     }
 
     /// Asks a delegate first for the value of every instruction, one by one.
@@ -217,7 +219,7 @@ impl<'m> Evaluation<'m> {
         let computation = module.computation(entry);
         let watched = device.number == self.watched;
         let mut evaluator = Evaluator::new(module, self.limits, device);
-        evaluator.watch = if watched { self.watch } else { Watch::default() };
+        evaluator.watch = if watched { self.watch } else { self.watch.unwatched() };
         evaluator.fuses = self.fuses && evaluator.watch.observer.is_none();
         evaluator.invents = self.invents;
         evaluator.noise = self.noise;

@@ -165,7 +165,8 @@ impl<'m> Evaluator<'m> {
         let mut values: Vec<Option<Value>> = vec![None; plan.values];
         for step in &plan.steps {
             let begun = self.watch.begin(step.work.blamed(), self.ledger.steps());
-            let made = self.run_step(step, &mut arguments, &mut values);
+            let made = self.watch.check();
+            let made = made.and_then(|()| self.run_step(step, &mut arguments, &mut values));
             let made = made.map_err(|fault| match step.work.blamed() {
                 Some(id) => fault.at(self.module, id).into(),
                 None => fault,

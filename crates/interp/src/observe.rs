@@ -1,12 +1,13 @@
 //! Observes an evaluation while it runs.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tilewright_ir::entity::Entity as _;
 use tilewright_ir::{InstId, Literal};
 
+use crate::error::{Fault, Outcome};
 use crate::value::{Value, num_bytes};
 
 /// An observer of every instruction that is evaluated on one device. It sees the instructions
@@ -65,13 +66,14 @@ fn bytes(value: &Value) -> u64 {
     }
 }
 
-/// The progress of an evaluation, which another thread may read at any time. Keeping it costs
-/// next to nothing.
+/// The progress of an evaluation, which another thread may read at any time, and which lets it
+/// cancel the evaluation. Keeping it costs next to nothing.
 #[derive(Debug, Default)]
 pub struct Progress {
     steps: AtomicU64,
     /// The index of the instruction and 1; 0 before the first.
     at: AtomicU64,
+    cancelled: AtomicBool,
 }
 
 impl Progress {
@@ -91,6 +93,18 @@ impl Progress {
         usize::try_from(at).ok().map(InstId::from_index)
     }
 
+    /// Lets every evaluation with this progress fail before its next instruction, as
+    /// [`EvalError::Cancelled`](crate::EvalError::Cancelled). An instruction that has begun ends
+    /// first.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Checks whether [`Progress::cancel`] was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     fn reach(&self, id: Option<InstId>, steps: u64) {
         let at = id.and_then(|id| u64::try_from(id.index()).ok());
         self.at.store(at.map_or(0, |at| at.saturating_add(1)), Ordering::Relaxed);
@@ -103,6 +117,8 @@ impl Progress {
 pub(crate) struct Watch<'m> {
     pub(crate) observer: Option<&'m dyn Observer>,
     pub(crate) progress: Option<&'m Progress>,
+    /// The progress that tells whether the evaluation is cancelled, on every device.
+    pub(crate) cancel: Option<&'m Progress>,
     /// The time that computations called by the current instruction have taken so far.
     pub(crate) nested: Duration,
 }
@@ -114,7 +130,19 @@ pub(crate) struct Begun {
     before: Duration,
 }
 
-impl Watch<'_> {
+impl<'m> Watch<'m> {
+    /// What a device that is not watched looks at.
+    pub(crate) fn unwatched(&self) -> Self {
+        Self { cancel: self.cancel, ..Self::default() }
+    }
+
+    /// Fails if another thread cancelled the evaluation.
+    pub(crate) fn check(&self) -> Outcome<()> {
+        if self.cancel.is_some_and(Progress::is_cancelled) {
+            return Err(Fault::Cancelled);
+        }
+        Ok(())
+    }
     /// Records the beginning of an instruction. The clock is read only if there is an observer.
     pub(crate) fn begin(&mut self, id: Option<InstId>, steps: u64) -> Option<Begun> {
         if let Some(progress) = self.progress {

@@ -5,7 +5,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tilewright_interp::{Devices, Evaluation, Observer, Progress, Seen};
+use tilewright_interp::{Devices, EvalError, Evaluation, Observer, Progress, Seen};
 use tilewright_ir::{ElementType, Literal, Verified};
 
 /// The observation of an instruction.
@@ -148,4 +148,60 @@ fn progress_tells_steps_and_the_instruction() {
     // them, and of the conditions five before this one; some count twice.
     assert!((1 + 2 + 4 + 5..=24).contains(&progress.steps()), "{progress:?}");
     assert_eq!(module.name_of(progress.instruction().unwrap()), "less");
+}
+
+/// An observer that cancels at the third instruction.
+struct Canceller<'p> {
+    progress: &'p Progress,
+    seen: Mutex<u32>,
+}
+
+impl Observer for Canceller<'_> {
+    fn evaluated(&self, _seen: &Seen<'_>) {
+        let mut seen = self.seen.lock().unwrap();
+        *seen += 1;
+        if *seen == 3 {
+            self.progress.cancel();
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_evaluation_stops_before_its_next_instruction() {
+    let endless = module(
+        "HloModule m
+         c { x = s32[] parameter(0)
+             ROOT t = pred[] constant(true) }
+         b { x = s32[] parameter(0)
+             ROOT y = s32[] negate(x) }
+         ENTRY e { x = s32[] parameter(0)
+                   ROOT w = s32[] while(x), condition=c, body=b }",
+    );
+    let progress = Progress::new();
+    let canceller = Canceller { progress: &progress, seen: Mutex::default() };
+    let evaluation = Evaluation::new(&endless).progress(&progress).observer(&canceller);
+    let error = evaluation.run(&[vec![scalar(1)]]).unwrap_err();
+    assert!(matches!(error, EvalError::Cancelled { .. }), "{error}");
+    assert_eq!(*canceller.seen.lock().unwrap(), 3);
+    assert!(progress.is_cancelled());
+}
+
+#[test]
+fn cancelling_stops_devices_that_nobody_watches() {
+    let endless = module(
+        "HloModule m, replica_count=2
+         c { x = s32[] parameter(0)
+             ROOT t = pred[] constant(true) }
+         b { x = s32[] parameter(0)
+             ROOT y = s32[] negate(x) }
+         ENTRY e { x = s32[] parameter(0)
+                   ROOT w = s32[] while(x), condition=c, body=b }",
+    );
+    let progress = Progress::new();
+    let canceller = Canceller { progress: &progress, seen: Mutex::default() };
+    let evaluation = Evaluation::new(&endless)
+        .devices(Devices { replicas: 2, partitions: 1 })
+        .progress(&progress)
+        .observer(&canceller);
+    assert!(evaluation.run(&[vec![scalar(1)]]).is_err());
 }

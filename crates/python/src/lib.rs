@@ -2,6 +2,13 @@
 //!
 //! Everything that takes long releases the GIL. `python/tilewright/_core.pyi` has the signatures
 //! and docstrings that editors show.
+//!
+//! - `module`, `instruction`, `shape`, `attributes`: modules and their parts; `state` is what
+//!   handles refer to.
+//! - `edit`, `builder`, `expression`: changes, and modules from nothing.
+//! - `optimize`, `run`, `report`: the verbs; `signals` lets Ctrl-C end them.
+//! - `pattern`, `rule`, `replacement`: rewrites in Python; `callback` is how they are called.
+//! - `value`: arrays from and to NumPy. `error`: the exceptions.
 
 use pyo3::prelude::*;
 
@@ -9,17 +16,50 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+mod attributes;
+mod builder;
+mod callback;
+mod edit;
 mod error;
+mod expression;
+mod instruction;
 mod module;
 mod optimize;
+mod pattern;
+mod replacement;
+mod report;
+mod rule;
+mod run;
+mod shape;
+mod signals;
+mod state;
+mod value;
 
 /// The library for Python.
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::error::TilewrightError;
+    use crate::builder::{Builder, Value};
+    #[pymodule_export]
+    use crate::edit::Edit;
+    #[pymodule_export]
+    use crate::instruction::{Computation, Instruction};
     #[pymodule_export]
     use crate::module::Module;
     #[pymodule_export]
     use crate::optimize::optimize;
+    #[pymodule_export]
+    use crate::pattern::Pattern;
+    #[pymodule_export]
+    use crate::replacement::{Match, NewValue, Replacement};
+    #[pymodule_export]
+    use crate::report::{cost, lower, ops, passes, targets};
+    #[pymodule_export]
+    use crate::rule::Rule;
+    #[pymodule_export]
+    use crate::run::{check, parameter_shapes, run, simulate};
+    #[pymodule_export]
+    use crate::shape::Shape;
+    #[pymodule_export]
+    use crate::value::{Buffer, Literal};
 }

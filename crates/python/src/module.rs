@@ -3,28 +3,50 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use tilewright::ir::Verified;
-use tilewright::{Form, Loaded, PrintOptions};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyTuple};
+use tilewright::ir::{Module as Graph, Verified};
+use tilewright::{Emit, Form, Loaded, PrintOptions};
 
-use crate::error::raised;
+use crate::edit::Edit;
+use crate::error::{Kind, plain, raised, usage};
+use crate::instruction::{Computation, Instruction, computations};
+use crate::state::Cell;
 
-/// A verified HLO module.
+/// How many lines a notebook shows of a module.
+const SHOWN_LINES: usize = 200;
+
+/// An HLO module.
 #[pyclass(frozen, module = "tilewright")]
+#[derive(Debug)]
 pub(crate) struct Module {
-    pub(crate) module: Arc<Verified>,
+    pub(crate) cell: Cell,
 }
 
 impl From<Verified> for Module {
     fn from(module: Verified) -> Self {
-        Self { module: Arc::new(module) }
+        Self { cell: Cell::new(Arc::new(module)) }
     }
 }
 
 fn made(loaded: Result<Loaded, tilewright::Error>) -> PyResult<Module> {
     Ok(loaded.map_err(|error| raised(&error))?.module.into())
+}
+
+/// Checks whether a text is a module rather than the name of a file.
+fn is_hlo(text: &str) -> bool {
+    text.contains('\n') || text.contains('{') || text.trim_start().starts_with("HloModule")
+}
+
+impl Module {
+    /// The text of the module as it stands.
+    fn print(&self, py: Python<'_>, options: &PrintOptions) -> PyResult<String> {
+        let text = match self.cell.settled() {
+            Some(verified) => py.detach(|| tilewright::print(&verified, options)),
+            None => self.cell.read(|graph| tilewright::print(graph, options))?,
+        };
+        text.map_err(|error| raised(&error))
+    }
 }
 
 #[pymethods]
@@ -47,44 +69,168 @@ impl Module {
         made(py.detach(|| tilewright::load_file(&path)))
     }
 
-    /// Returns a serialised `HloModuleProto`.
-    fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let encoded = py.detach(|| tilewright::encode(&self.module));
-        Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
+    /// Reads text, bytes of text or a proto, a path, or what `jax.jit(f).lower(..)` returns. A
+    /// string is text if it has a line break, a brace, or `HloModule` at its beginning, and a path
+    /// otherwise.
+    #[staticmethod]
+    fn load(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = source.py();
+        if let Ok(text) = source.extract::<String>() {
+            return if is_hlo(&text) {
+                Self::from_text(py, &text)
+            } else {
+                Self::from_file(py, text.into())
+            };
+        }
+        let bytes = source.cast::<PyBytes>().map(|bytes| bytes.as_bytes().to_vec());
+        let bytes = bytes.or_else(|_| source.cast::<PyByteArray>().map(|bytes| bytes.to_vec()));
+        if let Ok(bytes) = bytes {
+            return made(py.detach(|| tilewright::load_bytes("<bytes>", bytes)));
+        }
+        if source.hasattr("compiler_ir")? {
+            let dialect = PyDict::new(py);
+            dialect.set_item("dialect", "hlo")?;
+            let hlo = source.call_method("compiler_ir", (), Some(&dialect))?;
+            let proto = hlo.call_method0("as_serialized_hlo_module_proto")?;
+            return Self::from_proto(py, proto.cast::<PyBytes>()?.as_bytes());
+        }
+        match source.extract::<PathBuf>() {
+            Ok(path) => Self::from_file(py, path),
+            Err(_) => Err(usage(format!(
+                "a module is loaded from text, bytes, a path or what `jax.jit(f).lower(..)` \
+                 returns, not from {}",
+                source.get_type().name()?
+            ))),
+        }
     }
 
-    /// The name of the module.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.module.name
-    }
-
-    /// The number of instructions in all computations.
-    #[getter]
-    fn instruction_count(&self) -> usize {
-        self.module.instruction_count()
-    }
-
-    /// Returns HLO text; `form` is `default`, `short` or `canonical`.
-    #[pyo3(signature = (form="default"))]
-    fn to_text(&self, py: Python<'_>, form: &str) -> PyResult<String> {
+    /// The text of the module: as it stands, also within an edit.
+    #[pyo3(signature = (form="default", *, elide=false))]
+    fn to_text(&self, py: Python<'_>, form: &str, elide: bool) -> PyResult<String> {
         let form = match form {
             "default" => Form::Default,
             "short" => Form::Short,
             "canonical" => Form::Canonical,
-            other => return Err(PyValueError::new_err(format!("there is no form `{other}`"))),
+            other => {
+                return Err(usage(format!(
+                    "there is no form `{other}` of text; there are: default, short, canonical"
+                )));
+            }
         };
-        let options = PrintOptions::default().with_form(form);
-        let text = py.detach(|| tilewright::print(&self.module, &options));
-        text.map_err(|error| raised(&error))
+        self.print(py, &PrintOptions::new().with_form(form).with_elided_constants(elide))
+    }
+
+    /// A serialised `HloModuleProto`.
+    fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let module = self.cell.verified(py)?;
+        let encoded = py.detach(|| tilewright::encode(&module));
+        Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
+    }
+
+    /// Writes a proto if the name ends in `.pb`, and text otherwise.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let module = self.cell.verified(py)?;
+        let written = py.detach(|| {
+            let emit = Emit::of_path(&path)?;
+            let bytes = tilewright::write(&module, emit, &PrintOptions::default())?;
+            Ok(std::fs::write(&path, bytes))
+        });
+        let stored = written.map_err(|error: tilewright::Error| raised(&error))?;
+        stored.map_err(|error| {
+            let raised = plain(Kind::File, format!("cannot write {}: {error}", path.display()));
+            // The message says why, even if the number cannot be set.
+            let _ = raised.value(py).setattr("errno", error.raw_os_error());
+            raised
+        })
+    }
+
+    /// Checks the module; one that is not under edit is valid.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.cell.verified(py).map(|_| ())
+    }
+
+    /// Edits of the module, as in `with module.edit() as e:`. At the end the module is verified;
+    /// all edits are undone if it is not valid, or if the block raises.
+    fn edit(slf: Py<Self>) -> Edit {
+        Edit::new(slf)
+    }
+
+    #[getter]
+    fn name(&self) -> PyResult<String> {
+        Ok(self.cell.read(|graph| graph.name.to_string())?)
+    }
+
+    /// The computation where execution begins.
+    #[getter]
+    fn entry(slf: Py<Self>) -> PyResult<Computation> {
+        let entry = slf.get().cell.read(Graph::entry)?;
+        let id = entry.ok_or_else(|| plain(Kind::Removed, "the module has no entry"))?;
+        Ok(Computation { module: slf, id })
+    }
+
+    /// The instruction whose value is the result of the module.
+    #[getter]
+    fn root(slf: Py<Self>, py: Python<'_>) -> PyResult<Instruction> {
+        let root = slf.get().cell.read(|graph| graph.computation(graph.entry()?).root())?;
+        let root = root.ok_or_else(|| plain(Kind::Removed, "the module has no root"))?;
+        Ok(Instruction::new(py, &slf, root))
+    }
+
+    /// The computations, callees before callers.
+    #[getter]
+    fn computations<'py>(slf: Py<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let ids = slf.get().cell.read(|graph| graph.computations().to_vec())?;
+        computations(py, &slf, ids)
+    }
+
+    /// The number of instructions in all computations.
+    #[getter]
+    fn instruction_count(&self) -> PyResult<usize> {
+        Ok(self.cell.read(Graph::instruction_count)?)
+    }
+
+    #[pyo3(signature = (*arrays))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        arrays: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let run = slf.py().import("tilewright._api")?.getattr("run")?;
+        let mut arguments = vec![slf.as_any().clone()];
+        arguments.extend(arrays.iter());
+        run.call1(PyTuple::new(slf.py(), arguments)?)?.getattr("output")
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        let text = py.detach(|| tilewright::print(&self.module, &PrintOptions::default()));
-        text.map_err(|error| raised(&error))
+        self.print(py, &PrintOptions::default())
     }
 
     fn __repr__(&self) -> String {
-        format!("<Module {}: {} instructions>", self.module.name, self.module.instruction_count())
+        let text = self.cell.read(|graph| {
+            format!("<Module {}: {} instructions>", graph.name, graph.instruction_count())
+        });
+        text.unwrap_or_else(|_| "<Module given back>".to_owned())
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let text = self.print(py, &PrintOptions::new().with_elided_constants(true))?;
+        let (mut shown, count) = (String::new(), text.lines().count());
+        for line in text.lines().take(SHOWN_LINES) {
+            let line = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            shown += &line;
+            shown.push('\n');
+        }
+        if let Some(more @ 1..) = count.checked_sub(SHOWN_LINES) {
+            shown += &format!("... {more} more lines\n");
+        }
+        Ok(format!("<pre>{shown}</pre>"))
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        let other = other.get();
+        if std::ptr::eq(self, other) {
+            return Ok(true);
+        }
+        Ok(self.__str__(py)? == other.__str__(py)?)
     }
 }

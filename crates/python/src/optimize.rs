@@ -1,39 +1,62 @@
 //! Optimisation, and its report.
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use tilewright::report::OptReport;
-use tilewright::{FloatMode, Options};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{TilewrightError, raised};
+use pyo3::prelude::*;
+use serde::Serialize;
+use tilewright::report::OptReport;
+use tilewright::{FloatMode, Options, PassSelection};
+
+use crate::callback::catching;
+use crate::error::{Kind, plain, raised, usage};
 use crate::module::Module;
+use crate::rule::with_added;
+use crate::signals::interruptible;
+
+/// A report as JSON.
+pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(report).map_err(|error| plain(Kind::Other, error))
+}
 
 /// Optimises a module. Returns the result, the report as JSON, as text, and the explanation.
 #[pyfunction]
-#[pyo3(signature = (module, target, *, exact=false, fast_math=false))]
+#[pyo3(signature = (
+    module, target, *, exact=false, fast_math=false, pipeline=None, passes=None, added=vec![]
+))]
+#[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
 pub(crate) fn optimize(
     py: Python<'_>,
     module: &Module,
     target: &str,
     exact: bool,
     fast_math: bool,
+    pipeline: Option<String>,
+    passes: Option<Vec<String>>,
+    added: Vec<Bound<'_, PyAny>>,
 ) -> PyResult<(Module, String, String, String)> {
     let float_mode = match (exact, fast_math) {
-        (true, true) => {
-            return Err(PyValueError::new_err("exact and fast_math exclude each other"));
-        }
+        (true, true) => return Err(usage("exact and fast_math exclude each other")),
         (true, false) => FloatMode::Exact,
         (false, true) => FloatMode::Fast,
         (false, false) => FloatMode::default(),
     };
-    let verified = module.module.as_ref().clone();
-    let done = py.detach(|| {
-        let options = Options::new(tilewright::target(target)?).with_float_mode(float_mode);
-        tilewright::optimize(verified, &options)
-    });
-    let done = done.map_err(|error| raised(&error))?;
-    let report = serde_json::to_string(&OptReport::from(&done.report));
-    let report = report.map_err(|error| TilewrightError::new_err(error.to_string()))?;
+    let verified = module.cell.verified(py)?.as_ref().clone();
+    let cancel = Arc::new(AtomicBool::new(false));
+    let target = tilewright::target(target).map_err(|error| raised(&error))?;
+    let mut options =
+        Options::new(target).with_float_mode(float_mode).with_cancel(Arc::clone(&cancel));
+    options = match (pipeline, passes) {
+        (Some(_), Some(_)) => return Err(usage("pipeline and passes exclude each other")),
+        (Some(name), None) => options.with_passes(PassSelection::Pipeline(name)),
+        (None, Some(names)) => options.with_passes(PassSelection::List(names)),
+        (None, None) => options,
+    };
+    let options = with_added(options, &added)?;
+    let stop = || cancel.store(true, Ordering::Relaxed);
+    let work = || catching(&cancel, || tilewright::optimize(verified, &options));
+    let done = interruptible(py, stop, work)??.map_err(|error| raised(&error))?;
+    let report = json(&OptReport::from(&done.report))?;
     let explanation = done.report.explanation().to_string();
     Ok((done.module.into(), report, done.report.to_string(), explanation))
 }

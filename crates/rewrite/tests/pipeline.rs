@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::{
     changes, module, optimized, optimized_by_default, passes, pipeline, short, target, text,
     without_latency,
@@ -42,6 +45,17 @@ fn stops_at_the_fixpoint() {
     let after = optimized_by_default(&module(GROUP_NORM));
     assert_eq!(after.report.stopped, StopReason::Fixpoint);
     assert!(!after.report.unchanged);
+}
+
+#[test]
+fn stops_when_it_is_cancelled() {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&cancel);
+    let options = Options::new(target("tpu-like"))
+        .with_cancel(Arc::clone(&cancel))
+        .with_observer(move |_, _| seen.store(true, Ordering::Relaxed));
+    let error = optimize(module(GROUP_NORM), &options);
+    assert!(matches!(error, Err(OptimizeError::Cancelled)), "{error:?}");
 }
 
 #[test]

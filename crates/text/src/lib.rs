@@ -23,9 +23,10 @@ pub mod span;
 
 pub use parse::{
     Invalid, MAX_DEPTH, MAX_ERRORS, Parsed, SyntaxError, SyntaxErrors, parse, parse_and_verify,
-    parse_bytes,
+    parse_bytes, parse_expression, parse_shape,
 };
 pub use print::{
-    Form, LayoutPadding, PrintError, PrintOptions, print, print_instruction, print_into,
+    Form, LayoutPadding, PrintError, PrintOptions, print, print_attribute, print_instruction,
+    print_into, print_sharding,
 };
 pub use span::{LineColumn, SourceMap, Span};

@@ -8,7 +8,7 @@ mod trace;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs};
+use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs, Progress};
 use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
 use tilewright_lower::{ErrorKind, LowerError, Lowered, Sequence, Strategy};
 use tilewright_sim::{Arithmetic, Lanes, Memory, memory_of};
@@ -115,6 +115,21 @@ pub fn run(
     strategy: Strategy,
     limits: &Limits,
 ) -> Result<(Outputs, Simulated), Error> {
+    run_with_progress(module, inputs, target, strategy, limits, &Progress::new())
+}
+
+/// Like [`run`], with progress for another thread, which can also cancel the run.
+///
+/// # Errors
+/// The errors of [`run`]; also if the run is cancelled.
+pub fn run_with_progress(
+    module: &Verified,
+    inputs: &[Literal],
+    target: &Target,
+    strategy: Strategy,
+    limits: &Limits,
+    progress: &Progress,
+) -> Result<(Outputs, Simulated), Error> {
     let Lowered { module, kernels: fusions, alone, .. } = lowering::fuse(module, target, strategy)?;
     let module = &module;
     let mut backend = Backend { module, target, kernels: HashMap::new(), done: Mutex::default() };
@@ -123,7 +138,7 @@ pub fn run(
         let operands = 0..module.operands(id).len();
         backend.kernels.insert(id, Sequence::of_one(module, id, kernel, operands));
     }
-    let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend);
+    let evaluation = Evaluation::new(module).limits(*limits).delegate(&backend).progress(progress);
     let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;
     let Backend { done, .. } = backend;
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -306,11 +306,21 @@ def test_the_cache_on_disk_tells_settings_apart(tmp_path: Path) -> None:
 
 def test_explain_says_what_is_done() -> None:
     told = tilewright.explain(lambda x: jax.grad(lambda x: (group_norm(x) ** 2).sum())(x))(IMAGE)
-    assert "Rewritten:" in str(told) and "cases.py" in told.text
-    assert told.report["after"]["cycles"] < told.report["before"]["cycles"]
+    assert "Rewritten:" in str(told) and "cases.py" in told.explanation
+    assert told.after.cycles < told.before.cycles
+    assert told.rewritten.to_text() != told.original.to_text()
     assert "<pre>" in told._repr_html_()
     assert tilewright.explain(jax.jit(group_norm))(IMAGE).target == "cpu"
     assert not tilewright.report(), "nothing was compiled"
+
+
+def test_optimize_is_for_functions_inside_a_jit() -> None:
+    f = tilewright.optimize(group_norm, exact=True)
+    out = jax.jit(lambda x: f(x) + 1)(IMAGE)
+    np.testing.assert_allclose(out, group_norm(IMAGE) + 1, rtol=1e-4, atol=1e-5)
+    assert [entry.name for entry in tilewright.report()] == ["group_norm"]
+    with pytest.raises(ValueError, match="for modules"):
+        tilewright.optimize(group_norm, passes=["dce"])
 
 
 def test_the_report_reads_well() -> None:

@@ -1,27 +1,73 @@
-"""Reads, checks, rewrites and runs XLA's HLO."""
+"""Read, check, rewrite and run XLA's HLO.
+
+``Module.load`` reads a module, ``optimize`` rewrites it so that it costs less, ``check`` compares
+two modules, ``run`` evaluates one on NumPy arrays, and ``cost`` tells what it costs. ``Builder``
+builds modules, ``module.edit()`` changes them, and ``Rule`` and ``Pass`` are rewrites of your own.
+
+With JAX, ``jit`` is ``jax.jit`` with the rewriter in it, ``install`` puts it into every jit, and
+``report`` says what it did.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright._core import Module, TilewrightError, optimize
+from tilewright import pattern
+from tilewright._api import (
+    Pass,
+    check,
+    cost,
+    explain,
+    lower,
+    ops,
+    optimize,
+    passes,
+    run,
+    simulate,
+    targets,
+    try_rule,
+)
+from tilewright._core import (
+    Builder,
+    Computation,
+    Edit,
+    Instruction,
+    Match,
+    Module,
+    NewValue,
+    Pattern,
+    Replacement,
+    Rule,
+    Shape,
+    Value,
+)
+from tilewright._errors import (
+    Diagnostic,
+    DoesNotApply,
+    EvaluationError,
+    FileError,
+    ParseError,
+    RemovedError,
+    TilewrightError,
+    UsageError,
+    VerifyError,
+)
+from tilewright._reports import (
+    CheckReport,
+    CostReport,
+    Explanation,
+    LowerReport,
+    Optimized,
+    OptReport,
+    Ran,
+    RuleTrial,
+    RunReport,
+)
 
 if TYPE_CHECKING:
-    from tilewright._jax import TilewrightWarning, explain, install, jit, report, uninstall
+    from tilewright._jax import TilewrightWarning, install, jit, report, uninstall
 
-__all__ = [
-    "Module",
-    "TilewrightError",
-    "TilewrightWarning",
-    "explain",
-    "install",
-    "jit",
-    "optimize",
-    "report",
-    "uninstall",
-]
-
-_IN_JAX = ("TilewrightWarning", "explain", "install", "jit", "report", "uninstall")
+_IN_JAX = ("TilewrightWarning", "install", "jit", "report", "uninstall")
 
 
 def __getattr__(name: str) -> Any:
@@ -31,3 +77,55 @@ def __getattr__(name: str) -> Any:
 
         return getattr(_jax, name)
     raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+
+
+__all__ = [
+    "Builder",
+    "CheckReport",
+    "Computation",
+    "CostReport",
+    "Diagnostic",
+    "DoesNotApply",
+    "Edit",
+    "EvaluationError",
+    "Explanation",
+    "FileError",
+    "Instruction",
+    "LowerReport",
+    "Match",
+    "Module",
+    "NewValue",
+    "OptReport",
+    "Optimized",
+    "ParseError",
+    "Pass",
+    "Pattern",
+    "Ran",
+    "RemovedError",
+    "Replacement",
+    "Rule",
+    "RuleTrial",
+    "RunReport",
+    "Shape",
+    "TilewrightError",
+    "TilewrightWarning",
+    "UsageError",
+    "Value",
+    "VerifyError",
+    "check",
+    "cost",
+    "explain",
+    "install",
+    "jit",
+    "lower",
+    "ops",
+    "optimize",
+    "passes",
+    "pattern",
+    "report",
+    "run",
+    "simulate",
+    "targets",
+    "try_rule",
+    "uninstall",
+]

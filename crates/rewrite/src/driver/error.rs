@@ -20,6 +20,9 @@ pub enum OptimizeError {
          built-in pass out)"
     )]
     DuplicatePass(&'static str),
+    /// Another thread cancelled the optimisation.
+    #[error("the optimisation was cancelled")]
+    Cancelled,
     /// A pass asked for an edit that cannot be made.
     #[error("pass `{pass}` failed, which is a bug of it: {error}")]
     Edit {

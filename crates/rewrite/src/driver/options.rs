@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tilewright_ir::Module;
 use tilewright_target::Target;
@@ -47,6 +48,8 @@ pub struct Options {
     pub evaluator: Option<&'static dyn Evaluate>,
     /// The observer of the passes, if there is one: see [`Options::with_observer`].
     pub observer: Option<PassObserver>,
+    /// Whether another thread cancelled the optimisation: see [`Options::with_cancel`].
+    pub cancel: Option<Arc<AtomicBool>>,
     /// Passes besides the built-in ones: see [`Options::with_pass`].
     pub added: Vec<AddedPass>,
 }
@@ -105,6 +108,7 @@ impl Options {
             least_saving: 0.02,
             evaluator: None,
             observer: None,
+            cancel: None,
             added: Vec::new(),
         }
     }
@@ -176,6 +180,19 @@ impl Options {
         if let Some(PassObserver(observer)) = &self.observer {
             observer(pass, module);
         }
+    }
+
+    /// Sets a flag by which another thread cancels the optimisation: once it is true, the
+    /// optimisation fails before its next pass, as
+    /// [`OptimizeError::Cancelled`](crate::OptimizeError::Cancelled).
+    #[must_use]
+    pub fn with_cancel(self, cancel: Arc<AtomicBool>) -> Self {
+        Self { cancel: Some(cancel), ..self }
+    }
+
+    /// Checks whether another thread cancelled the optimisation.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
     /// Sets the evaluator of constants.

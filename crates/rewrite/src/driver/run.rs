@@ -274,6 +274,9 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn pass(&mut self, pass: &dyn Pass) -> Result<usize, OptimizeError> {
+        if self.options.is_cancelled() {
+            return Err(OptimizeError::Cancelled);
+        }
         if self.options.without.contains(&pass.name()) {
             return Ok(0);
         }

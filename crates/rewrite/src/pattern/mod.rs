@@ -85,8 +85,8 @@ pub fn any(name: &'static str) -> Pattern {
 
 /// Matches an instruction of this op whose operands match these patterns. The operands of a
 /// commutative op may match in either order.
-pub fn op<const N: usize>(opcode: Opcode, operands: [Pattern; N]) -> Pattern {
-    let operands = Vec::from(operands);
+pub fn op(opcode: Opcode, operands: impl Into<Vec<Pattern>>) -> Pattern {
+    let operands = operands.into();
     let operands = match <[Pattern; 2]>::try_from(operands) {
         Ok(pair) if opcode.is_commutative() => Operands::EitherOrder(Box::new(pair)),
         Ok(pair) => Operands::InOrder(pair.into()),

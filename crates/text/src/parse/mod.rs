@@ -12,6 +12,7 @@ mod convolution;
 mod decimal;
 mod devices;
 mod error;
+mod expression;
 mod extras;
 mod header;
 mod instruction;
@@ -42,6 +43,7 @@ use crate::span::{SourceMap, Span};
 use names::Names;
 
 pub use error::{MAX_ERRORS, SyntaxError, SyntaxErrors};
+pub use expression::{parse_expression, parse_shape};
 
 /// The limit for the nesting of brackets of all kinds.
 pub const MAX_DEPTH: usize = 200;

@@ -31,7 +31,8 @@ mod string;
 use canonical::Canonical;
 use smol_str::SmolStr;
 use tilewright_ir::metadata::MAX_RECOVERY_DEPTH;
-use tilewright_ir::{CompId, InstId, Module};
+use tilewright_ir::ops::attr::AttrValue;
+use tilewright_ir::{CompId, InstId, Module, Sharding};
 
 /// The forms of text that XLA knows, and one for comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -160,6 +161,23 @@ pub fn print_instruction(module: &Module, id: InstId) -> String {
     };
     let mut out = String::new();
     Printer::new(&mut out, module, options).summary(id);
+    out
+}
+
+/// The value of an attribute as it stands in text after `=`.
+pub fn print_attribute(module: &Module, value: &AttrValue) -> String {
+    let mut out = String::new();
+    attrs::push(&mut out, value, |out, id| {
+        out.push('%');
+        out.push_str(module.computation(id).name());
+    });
+    out
+}
+
+/// A sharding as it stands in text after `sharding=`.
+pub fn print_sharding(sharding: &Sharding) -> String {
+    let mut out = String::new();
+    sharding::push(&mut out, sharding);
     out
 }
 

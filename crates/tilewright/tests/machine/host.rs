@@ -83,3 +83,23 @@ ENTRY e {
     assert!(refused.why.contains("no identity"), "{refused:?}");
     assert!(at_once.refused.is_empty());
 }
+
+#[test]
+fn a_cancelled_run_ends() {
+    let text = "HloModule m
+ENTRY e {
+  x = f32[8] parameter(0)
+  ROOT y = f32[8] negate(x)
+}";
+    let module = parsed(text);
+    let inputs = random_inputs(&module, 0).unwrap();
+    let target = target("tpu-like");
+    let (limits, progress) = (Limits::default(), tilewright::Progress::new());
+    let run = || {
+        let strategy = Strategy::Fused;
+        simulate::run_with_progress(&module, &inputs, &target, strategy, &limits, &progress)
+    };
+    assert!(run().is_ok());
+    progress.cancel();
+    assert!(run().unwrap_err().to_string().contains("was cancelled at"));
+}

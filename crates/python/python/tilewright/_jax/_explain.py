@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import json
 from collections.abc import Callable
@@ -12,24 +11,29 @@ import jax
 
 from tilewright import _core
 from tilewright._jax._settings import Settings
+from tilewright._reports import Explanation
 
 
-@dataclasses.dataclass(frozen=True)
-class Explanation:
+class FunctionExplanation(Explanation):
     """What the rewriter does to a function for some arguments, and what that saves."""
 
-    target: str
-    before: _core.Module
-    after: _core.Module
-    report: dict[str, Any]
-    """The report of the command `opt --stats --json`."""
-    text: str
-    """What was rewritten and what was left, with reasons."""
-    table: str
-    """The costs before and after."""
+    def __init__(
+        self,
+        target: str,
+        original: _core.Module,
+        rewritten: _core.Module,
+        texts: tuple[str, str, str],
+    ) -> None:
+        as_json, table, explanation = texts
+        super().__init__(table, json.loads(as_json), explanation)
+        self.target = target
+        self.original = original
+        """The module as JAX wrote it."""
+        self.rewritten = rewritten
+        self._table = table
 
     def __str__(self) -> str:
-        return f"{self.text}\n\n{self.table}"
+        return f"{self.explanation}\n\n{self._table}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -44,26 +48,22 @@ def explain(
     target: str = "auto",
     exact: bool = False,
     fast_math: bool = False,
-    **jit_kwargs: Any,
-) -> Callable[..., Explanation]:
+) -> Callable[..., FunctionExplanation]:
     """A function that takes the arguments of `fun` and explains what `jit` would rewrite.
 
-    `fun` is traced and lowered, and neither compiled nor run.
+    `fun` may be a `jax.jit` of a function. It is traced and lowered, and neither compiled nor run.
     """
     settings = Settings(target, exact, fast_math)
-    plain = fun if hasattr(fun, "lower") else jax.jit(fun, **jit_kwargs)
+    plain = fun if hasattr(fun, "lower") else jax.jit(fun)
 
-    def explained(*args: Any, **kwargs: Any) -> Explanation:
+    def explained(*args: Any, **kwargs: Any) -> FunctionExplanation:
         lowered = plain.lower(*args, **kwargs)
         platform = jax.default_backend()
         chosen = settings.target_on(platform)
         if chosen is None:
             raise ValueError(f"name a target: there is none for the platform {platform}")
-        hlo = lowered.compiler_ir(dialect="hlo").as_serialized_hlo_module_proto()
-        before = _core.Module.from_proto(hlo)
-        after, report, table, text = _core.optimize(
-            before, chosen, exact=exact, fast_math=fast_math
-        )
-        return Explanation(chosen, before, after, json.loads(report), text, table)
+        original = _core.Module.load(lowered)
+        rewritten, *texts = _core.optimize(original, chosen, exact=exact, fast_math=fast_math)
+        return FunctionExplanation(chosen, original, rewritten, tuple(texts))
 
     return explained

@@ -1,0 +1,317 @@
+//! Modules built op by op.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use tilewright::ir::ops::attr::Word as _;
+use tilewright::ir::ops::contract::DotAttrs;
+use tilewright::ir::ops::elementwise::Direction;
+use tilewright::ir::reducer::Monoid;
+use tilewright::ir::{BuildError, Builder as Inner, CompId, InstId, Opcode};
+
+use crate::error::{unbuilt, usage};
+use crate::expression::{Request, misread, opcode};
+use crate::module::Module;
+use crate::shape::{Shape, ShapeLike};
+use crate::value::{named, taken};
+
+/// Builds a module op by op.
+#[pyclass(frozen, module = "tilewright")]
+#[derive(Debug)]
+pub(crate) struct Builder {
+    /// `None` once the module is finished.
+    inner: Mutex<Option<Inner>>,
+}
+
+/// A value of a module that is being built.
+#[pyclass(frozen, module = "tilewright")]
+#[derive(Debug)]
+pub(crate) struct Value {
+    builder: Py<Builder>,
+    id: InstId,
+}
+
+impl Builder {
+    fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses the builder. Nothing in `f` runs Python code, since the lock is held.
+    fn with<T>(&self, f: impl FnOnce(&mut Inner) -> Result<T, BuildError>) -> PyResult<T> {
+        let done = self.lock().as_mut().map(f);
+        done.ok_or_else(|| usage("the module is finished; begin another `Builder`"))?
+            .map_err(unbuilt)
+    }
+
+    /// The id of a value of this builder.
+    fn own(slf: &Bound<'_, Self>, value: &Value) -> PyResult<InstId> {
+        if value.builder.as_ptr() == slf.as_ptr() {
+            return Ok(value.id);
+        }
+        Err(usage("the value belongs to another builder"))
+    }
+
+    fn all_own(slf: &Bound<'_, Self>, values: &[PyRef<'_, Value>]) -> PyResult<Vec<InstId>> {
+        values.iter().map(|value| Self::own(slf, value)).collect()
+    }
+
+    /// Adds an instruction.
+    fn add(
+        slf: &Bound<'_, Self>,
+        f: impl FnOnce(&mut Inner) -> Result<InstId, BuildError>,
+    ) -> PyResult<Value> {
+        let id = slf.get().with(f)?;
+        Ok(Value { builder: slf.clone().unbind(), id })
+    }
+
+    /// Adds an op with attributes as text.
+    fn written(
+        slf: &Bound<'_, Self>,
+        request: Request<'_>,
+        operands: &[InstId],
+    ) -> PyResult<Value> {
+        let read = |inner: &mut Inner| {
+            let mut scratch = inner.module().clone();
+            let computation = scratch.entry().unwrap_or_else(|| scratch.add_computation("main"));
+            Ok(request.read(&mut scratch, computation, operands))
+        };
+        let made = slf.get().with(read)?.map_err(misread)?;
+        Self::add(slf, |b| b.op_with_shape(made.op, made.shape, operands))
+    }
+
+    /// A computation that combines two elements, and the value that it begins with.
+    fn monoid(
+        slf: &Bound<'_, Self>,
+        monoid: &str,
+        array: InstId,
+    ) -> PyResult<(CompId, Option<tilewright::ir::Literal>)> {
+        const NAMES: [&str; 7] = ["add", "multiply", "maximum", "minimum", "and", "or", "xor"];
+        if !NAMES.contains(&monoid) {
+            let names = NAMES.join(", ");
+            return Err(usage(format!("there is no monoid `{monoid}`; there are: {names}")));
+        }
+        let opcode = opcode(monoid)?;
+        slf.get().with(|b| {
+            let element_type = b.array_shape(array)?.element_type;
+            let identity = Monoid { opcode, element_type }.identity();
+            Ok((b.reducer(opcode, element_type)?, identity))
+        })
+    }
+}
+
+#[pymethods]
+impl Builder {
+    #[new]
+    #[pyo3(signature = (name="module"))]
+    fn new(name: &str) -> Self {
+        Self { inner: Mutex::new(Some(Inner::new(name))) }
+    }
+
+    /// Adds the next parameter.
+    fn parameter(slf: &Bound<'_, Self>, name: &str, shape: ShapeLike<'_>) -> PyResult<Value> {
+        let shape = shape.shape()?;
+        Self::add(slf, |b| b.parameter(name, shape))
+    }
+
+    /// Adds a constant from an array, or from a number or list with an element type.
+    #[pyo3(signature = (value, element_type=None))]
+    fn constant(
+        slf: &Bound<'_, Self>,
+        value: &Bound<'_, PyAny>,
+        element_type: Option<&str>,
+    ) -> PyResult<Value> {
+        let value = taken(value, element_type)?;
+        Self::add(slf, |b| b.constant(value))
+    }
+
+    /// Adds any op, with attributes as in text.
+    #[pyo3(signature = (opcode, operands=vec![], attributes="", *, shape=None))]
+    fn op(
+        slf: &Bound<'_, Self>,
+        opcode: &str,
+        operands: Vec<PyRef<'_, Value>>,
+        attributes: &str,
+        shape: Option<ShapeLike<'_>>,
+    ) -> PyResult<Value> {
+        let operands = Self::all_own(slf, &operands)?;
+        let shape = shape.map(|shape| shape.shape()).transpose()?;
+        let opcode = self::opcode(opcode)?;
+        Self::written(slf, Request { opcode, attributes, shape: shape.as_ref() }, &operands)
+    }
+
+    /// Adds an elementwise op of one operand: `negate`, `exponential`.
+    fn unary(slf: &Bound<'_, Self>, opcode: &str, operand: &Value) -> PyResult<Value> {
+        let (opcode, operand) = (self::opcode(opcode)?, Self::own(slf, operand)?);
+        Self::add(slf, |b| b.unary(opcode, operand))
+    }
+
+    /// Adds an elementwise op of two operands of one shape: `add`, `maximum`.
+    fn binary(slf: &Bound<'_, Self>, opcode: &str, lhs: &Value, rhs: &Value) -> PyResult<Value> {
+        let opcode = self::opcode(opcode)?;
+        let (lhs, rhs) = (Self::own(slf, lhs)?, Self::own(slf, rhs)?);
+        Self::add(slf, |b| b.binary(opcode, lhs, rhs))
+    }
+
+    /// Adds a comparison: `EQ`, `NE`, `LT`, `LE`, `GT` or `GE`. The result is `pred`.
+    fn compare(
+        slf: &Bound<'_, Self>,
+        direction: &str,
+        lhs: &Value,
+        rhs: &Value,
+    ) -> PyResult<Value> {
+        let none =
+            || usage(format!("there is no direction `{direction}`: {}", Direction::EXPECTED));
+        let direction = Direction::from_name(direction).ok_or_else(none)?;
+        let (lhs, rhs) = (Self::own(slf, lhs)?, Self::own(slf, rhs)?);
+        Self::add(slf, |b| b.compare(direction, lhs, rhs))
+    }
+
+    /// Adds a choice between two values by truth values.
+    fn select(
+        slf: &Bound<'_, Self>,
+        which: &Value,
+        on_true: &Value,
+        on_false: &Value,
+    ) -> PyResult<Value> {
+        let which = Self::own(slf, which)?;
+        let (on_true, on_false) = (Self::own(slf, on_true)?, Self::own(slf, on_false)?);
+        Self::add(slf, |b| b.select(which, on_true, on_false))
+    }
+
+    /// Adds a conversion to another element type.
+    fn convert(slf: &Bound<'_, Self>, operand: &Value, element_type: &str) -> PyResult<Value> {
+        let (operand, element_type) = (Self::own(slf, operand)?, named(element_type)?);
+        Self::add(slf, |b| b.convert(operand, element_type))
+    }
+
+    /// Adds a reshape: the same elements in row-major order.
+    fn reshape(slf: &Bound<'_, Self>, operand: &Value, dims: Vec<i64>) -> PyResult<Value> {
+        let operand = Self::own(slf, operand)?;
+        Self::add(slf, |b| b.reshape(operand, dims))
+    }
+
+    /// Adds a broadcast to `dims`: operand dim `i` becomes result dim `dimensions[i]`.
+    #[pyo3(signature = (operand, dims, dimensions=vec![]))]
+    fn broadcast(
+        slf: &Bound<'_, Self>,
+        operand: &Value,
+        dims: Vec<i64>,
+        dimensions: Vec<i64>,
+    ) -> PyResult<Value> {
+        let operand = Self::own(slf, operand)?;
+        Self::add(slf, |b| b.broadcast(operand, dims, dimensions))
+    }
+
+    /// Adds a transpose: result dim `i` is operand dim `permutation[i]`.
+    fn transpose(slf: &Bound<'_, Self>, operand: &Value, permutation: Vec<i64>) -> PyResult<Value> {
+        let operand = Self::own(slf, operand)?;
+        Self::add(slf, |b| b.transpose(operand, permutation))
+    }
+
+    /// Adds a reduction along `dimensions` by `add`, `multiply`, `maximum`, `minimum`, `and`, `or`
+    /// or `xor`. It begins with the identity unless `init` is given.
+    #[pyo3(signature = (operand, monoid, dimensions, init=None))]
+    fn reduce(
+        slf: &Bound<'_, Self>,
+        operand: &Value,
+        monoid: &str,
+        dimensions: Vec<i64>,
+        init: Option<&Value>,
+    ) -> PyResult<Value> {
+        let operand = Self::own(slf, operand)?;
+        let init = init.map(|init| Self::own(slf, init)).transpose()?;
+        let (by, identity) = Self::monoid(slf, monoid, operand)?;
+        let init = match (init, identity) {
+            (Some(init), _) => init,
+            (None, Some(identity)) => slf.get().with(|b| b.constant(identity))?,
+            (None, None) => return Err(usage(format!("`{monoid}` of this type needs an `init`"))),
+        };
+        Self::add(slf, |b| b.reduce(operand, init, dimensions, by))
+    }
+
+    /// Adds a product. By default the last dim of `lhs` is summed with the first of `rhs`. The
+    /// result has the batch dims, then the other dims of `lhs`, then those of `rhs`.
+    #[pyo3(signature = (
+        lhs, rhs, *, lhs_contracting=None, rhs_contracting=None, lhs_batch=vec![],
+        rhs_batch=vec![], element_type=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
+    fn dot(
+        slf: &Bound<'_, Self>,
+        lhs: &Value,
+        rhs: &Value,
+        lhs_contracting: Option<Vec<i64>>,
+        rhs_contracting: Option<Vec<i64>>,
+        lhs_batch: Vec<i64>,
+        rhs_batch: Vec<i64>,
+        element_type: Option<&str>,
+    ) -> PyResult<Value> {
+        let (lhs, rhs) = (Self::own(slf, lhs)?, Self::own(slf, rhs)?);
+        let element_type = element_type.map(named).transpose()?;
+        let (left, right) = match (lhs_contracting, rhs_contracting) {
+            (None, None) if lhs_batch.is_empty() && rhs_batch.is_empty() => {
+                let rank = slf.get().with(|b| Ok(b.array_shape(lhs)?.rank()))?;
+                let last = i64::try_from(rank)?.checked_sub(1).filter(|&last| last >= 0);
+                let last = last.ok_or_else(|| usage("a scalar has no dim to sum"))?;
+                (vec![last], vec![0])
+            }
+            (Some(left), Some(right)) => (left, right),
+            _ => return Err(usage("give `lhs_contracting` and `rhs_contracting`, or no dims")),
+        };
+        let attrs = DotAttrs {
+            lhs_batch_dims: lhs_batch.into(),
+            rhs_batch_dims: rhs_batch.into(),
+            lhs_contracting_dims: left.into(),
+            rhs_contracting_dims: right.into(),
+            ..DotAttrs::default()
+        };
+        Self::add(slf, |b| b.dot_general(lhs, rhs, attrs, element_type))
+    }
+
+    /// Adds a tuple.
+    fn tuple(slf: &Bound<'_, Self>, elements: Vec<PyRef<'_, Value>>) -> PyResult<Value> {
+        let elements = Self::all_own(slf, &elements)?;
+        Self::add(slf, |b| b.tuple(elements))
+    }
+
+    /// Adds the element of a tuple with this number, from 0.
+    fn get_tuple_element(slf: &Bound<'_, Self>, tuple: &Value, index: i64) -> PyResult<Value> {
+        let tuple = Self::own(slf, tuple)?;
+        Self::add(slf, |b| b.get_tuple_element(tuple, index))
+    }
+
+    /// Returns the module with this result. The builder cannot be used any more.
+    fn finish(slf: &Bound<'_, Self>, root: &Value) -> PyResult<Module> {
+        let root = Self::own(slf, root)?;
+        slf.get().with(|_| Ok(()))?;
+        let inner = slf.get().lock().take();
+        let inner = inner.ok_or_else(|| usage("the module is finished"))?;
+        Ok(inner.finish(root).map_err(unbuilt)?.into())
+    }
+}
+
+#[pymethods]
+impl Value {
+    #[getter]
+    fn shape(&self) -> PyResult<Shape> {
+        Ok(Shape(self.builder.get().with(|b| Ok(b.module().shape(self.id).clone()))?))
+    }
+
+    #[getter]
+    fn name(&self) -> PyResult<String> {
+        self.builder.get().with(|b| Ok(b.module().name_of(self.id).to_owned()))
+    }
+
+    #[getter]
+    fn opcode(&self) -> PyResult<&'static str> {
+        self.builder.get().with(|b| Ok(Opcode::name(b.module().opcode(self.id))))
+    }
+
+    fn __repr__(&self) -> String {
+        let text = self.builder.get().with(|b| {
+            let module = b.module();
+            Ok(format!("<Value {}: {:#}>", module.name_of(self.id), module.shape(self.id)))
+        });
+        text.unwrap_or_else(|_| "<Value of a finished module>".to_owned())
+    }
+}

@@ -1,0 +1,78 @@
+//! Costs and kernels of modules, and lists of what there is.
+
+use std::fmt::Display;
+
+use pyo3::prelude::*;
+use serde::Serialize;
+use tilewright::listing::{OpList, PassList, TargetList};
+use tilewright::lowering;
+use tilewright::report::CostReport;
+
+use crate::error::{raised, usage};
+use crate::module::Module;
+use crate::optimize::json;
+
+/// The costs of a module on a target, as JSON and as text.
+#[pyfunction]
+pub(crate) fn cost(py: Python<'_>, module: &Module, target: &str) -> PyResult<(String, String)> {
+    let module = module.cell.verified(py)?;
+    let report = py.detach(|| {
+        let target = tilewright::target(target)?;
+        Ok(CostReport::new(&module, &target))
+    });
+    let report = report.map_err(|error: tilewright::Error| raised(&error))?;
+    Ok((json(&report)?, report.to_string()))
+}
+
+/// The strategy of a name; the default one without a name.
+pub(crate) fn strategy_of(name: Option<&str>) -> PyResult<lowering::Strategy> {
+    name.map_or_else(|| Ok(lowering::Strategy::default()), |name| name.parse().map_err(usage))
+}
+
+/// The kernels of a module, or the plans of its reduces, as JSON and as text.
+#[pyfunction]
+#[pyo3(signature = (module, target, *, strategy=None, plan=false))]
+pub(crate) fn lower(
+    py: Python<'_>,
+    module: &Module,
+    target: &str,
+    strategy: Option<&str>,
+    plan: bool,
+) -> PyResult<(String, String)> {
+    let module = module.cell.verified(py)?;
+    let strategy = strategy_of(strategy)?;
+    let target = tilewright::target(target).map_err(|error| raised(&error))?;
+    if plan {
+        let plans = py.detach(|| lowering::plans(&module, &target, strategy));
+        return both(&plans.map_err(|error| raised(&error))?);
+    }
+    let kernels = py.detach(|| lowering::module_kernels(&module, &target, strategy));
+    both(&kernels.map_err(|error| raised(&error))?)
+}
+
+/// Reports as JSON, and as text with empty lines between them.
+fn both<T: Display + Serialize>(all: &[T]) -> PyResult<(String, String)> {
+    let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+    Ok((json(&all)?, texts.join("\n\n")))
+}
+
+/// Every pass and pipeline, as JSON and as text.
+#[pyfunction]
+pub(crate) fn passes() -> PyResult<(String, String)> {
+    let list = PassList::new();
+    Ok((json(&list)?, list.to_string()))
+}
+
+/// Every op, as JSON and as text.
+#[pyfunction]
+pub(crate) fn ops() -> PyResult<(String, String)> {
+    let list = OpList::new();
+    Ok((json(&list)?, list.to_string()))
+}
+
+/// Every target, as JSON and as text.
+#[pyfunction]
+pub(crate) fn targets() -> PyResult<(String, String)> {
+    let list = TargetList::new().map_err(|error| raised(&error))?;
+    Ok((json(&list)?, list.to_string()))
+}

@@ -1,0 +1,283 @@
+//! The module behind a Python object: verified, open for edits, lent for a call, or gone.
+//!
+//! A module is read and edited under a lock. While it is held, nothing runs Python code: that
+//! could hand the GIL to a thread that waits for the lock. So closures here return Rust values.
+
+use std::ptr::NonNull;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use pyo3::prelude::*;
+use tilewright::ir::{BuildError, CompId, Entity as _, InstId, Module as Graph, Verified, verify};
+
+use crate::error::{Kind, plain, unbuilt, usage};
+
+/// A module, and which of its handles are stale.
+#[derive(Debug)]
+pub(crate) struct Cell(RwLock<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: State,
+    /// For each edit that was rolled back, the bound of the ids of instructions that stayed.
+    rolled_back: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Valid.
+    Verified(Arc<Verified>),
+    /// Under edit. `before` is what a rollback restores; a pass's module has none.
+    Open { graph: Box<Graph>, before: Option<Arc<Verified>>, editing: bool },
+    /// Borrowed from a caller for the time of a callback.
+    Lent(Lent),
+    /// Given back to the pipeline.
+    Closed,
+}
+
+/// A module that a caller owns.
+#[derive(Debug)]
+struct Lent(NonNull<Graph>);
+
+// SAFETY: the module is only read through it, `Graph` is `Sync`, and `Cell::lend` ends the loan
+// under the lock before the borrow that the pointer stands for ends.
+unsafe impl Send for Lent {}
+// SAFETY: as above.
+unsafe impl Sync for Lent {}
+
+/// An instruction, as a handle remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct At {
+    pub(crate) id: InstId,
+    /// The number of rollbacks before the handle was made.
+    pub(crate) epoch: usize,
+}
+
+/// Why a module or a part of it cannot be used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Gone {
+    Module,
+    Instruction,
+    Computation,
+    NotEditing,
+    Editing,
+}
+
+impl From<Gone> for PyErr {
+    fn from(gone: Gone) -> Self {
+        match gone {
+            Gone::Module => plain(
+                Kind::Removed,
+                "the module was lent for the call of a rule or pass, which has ended",
+            ),
+            Gone::Instruction => {
+                plain(Kind::Removed, "the instruction was removed from its module")
+            }
+            Gone::Computation => {
+                plain(Kind::Removed, "the computation was removed from its module")
+            }
+            Gone::NotEditing => usage("edit a module within `with module.edit() as e:`"),
+            Gone::Editing => usage("the module is being edited; end that edit first"),
+        }
+    }
+}
+
+impl Shared {
+    fn graph(&self) -> Result<&Graph, Gone> {
+        match &self.state {
+            State::Verified(verified) => Ok(verified),
+            State::Open { graph, .. } => Ok(graph),
+            // SAFETY: the borrow that the pointer stands for lasts until `Cell::lend` has set
+            // the state to `Closed` under the lock, and `self` is behind that lock.
+            State::Lent(Lent(graph)) => Ok(unsafe { graph.as_ref() }),
+            State::Closed => Err(Gone::Module),
+        }
+    }
+
+    /// Checks that a handle stands for an instruction.
+    fn check(&self, at: At) -> Result<(), Gone> {
+        let graph = self.graph()?;
+        let index = at.id.index();
+        let bounds = self.rolled_back.get(at.epoch..).unwrap_or_default();
+        let exists = index < graph.instruction_bound() && bounds.iter().all(|&end| index < end);
+        let parent = if exists { graph.instruction(at.id).parent() } else { None };
+        parent.map(|_| ()).ok_or(Gone::Instruction)
+    }
+}
+
+impl Cell {
+    pub(crate) fn new(verified: Arc<Verified>) -> Self {
+        Self::of(State::Verified(verified))
+    }
+
+    /// A module for a pass to edit, without a way back.
+    pub(crate) fn open(graph: Graph) -> Self {
+        Self::of(State::Open { graph: Box::new(graph), before: None, editing: false })
+    }
+
+    fn of(state: State) -> Self {
+        Self(RwLock::new(Shared { state, rolled_back: Vec::new() }))
+    }
+
+    /// Lends a module for the time of a call: `made` wraps the cell for it, and `call` uses that.
+    /// Afterwards the cell is closed.
+    pub(crate) fn lend<M, T>(
+        graph: &Graph,
+        made: impl FnOnce(Self) -> PyResult<M>,
+        cell: impl Fn(&M) -> &Self,
+        call: impl FnOnce(&M) -> PyResult<T>,
+    ) -> PyResult<T> {
+        /// Closes the cell, also if the call panics.
+        struct Loan<'a>(&'a Cell);
+        impl Drop for Loan<'_> {
+            fn drop(&mut self) {
+                self.0.write().state = State::Closed;
+            }
+        }
+        let made = made(Self::of(State::Closed))?;
+        let loan = Loan(cell(&made));
+        loan.0.write().state = State::Lent(Lent(NonNull::from(graph)));
+        call(&made)
+    }
+
+    fn shared(&self) -> RwLockReadGuard<'_, Shared> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Shared> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the module.
+    pub(crate) fn read<T>(&self, f: impl FnOnce(&Graph) -> T) -> Result<T, Gone> {
+        Ok(f(self.shared().graph()?))
+    }
+
+    /// Reads the module at an instruction that still exists.
+    pub(crate) fn at<T>(&self, at: At, f: impl FnOnce(&Graph, InstId) -> T) -> Result<T, Gone> {
+        let shared = self.shared();
+        shared.check(at)?;
+        Ok(f(shared.graph()?, at.id))
+    }
+
+    /// Reads the module at a computation that still exists.
+    pub(crate) fn in_computation<T>(
+        &self,
+        id: CompId,
+        f: impl FnOnce(&Graph, CompId) -> T,
+    ) -> Result<T, Gone> {
+        let shared = self.shared();
+        let graph = shared.graph()?;
+        if !graph.computations().contains(&id) {
+            return Err(Gone::Computation);
+        }
+        Ok(f(graph, id))
+    }
+
+    /// Changes the module under edit, given handles that are checked first.
+    pub(crate) fn edit<T>(
+        &self,
+        handles: &[At],
+        f: impl FnOnce(&mut Graph) -> T,
+    ) -> Result<T, Gone> {
+        let mut shared = self.write();
+        for &at in handles {
+            shared.check(at)?;
+        }
+        match &mut shared.state {
+            State::Open { graph, editing: true, .. } => Ok(f(graph)),
+            _ => Err(Gone::NotEditing),
+        }
+    }
+
+    /// The number of rollbacks so far.
+    pub(crate) fn epoch(&self) -> usize {
+        self.shared().rolled_back.len()
+    }
+
+    /// The module, if it is verified.
+    pub(crate) fn settled(&self) -> Option<Arc<Verified>> {
+        match &self.shared().state {
+            State::Verified(verified) => Some(Arc::clone(verified)),
+            _ => None,
+        }
+    }
+
+    /// The verified module. A module under edit is copied and verified.
+    ///
+    /// # Errors
+    /// `VerifyError` with all errors of the module.
+    pub(crate) fn verified(&self, py: Python<'_>) -> PyResult<Arc<Verified>> {
+        if let Some(verified) = self.settled() {
+            return Ok(verified);
+        }
+        let graph = self.read(Graph::clone)?;
+        let verified = py.detach(move || verify(graph));
+        verified.map(Arc::new).map_err(|rejected| unbuilt(BuildError::Rejected(rejected)))
+    }
+
+    /// Begins an edit.
+    pub(crate) fn begin(&self) -> Result<(), Gone> {
+        let mut shared = self.write();
+        let state = match &mut shared.state {
+            State::Verified(verified) => State::Open {
+                graph: Box::new(verified.as_ref().clone().into_inner()),
+                before: Some(Arc::clone(verified)),
+                editing: true,
+            },
+            State::Open { editing, .. } if !*editing => {
+                *editing = true;
+                return Ok(());
+            }
+            State::Open { .. } => return Err(Gone::Editing),
+            State::Lent(_) => return Err(Gone::NotEditing),
+            State::Closed => return Err(Gone::Module),
+        };
+        shared.state = state;
+        Ok(())
+    }
+
+    /// Ends an edit: keeps it if it is to be kept and the module verifies, and restores the module
+    /// as it was before otherwise. The pipeline verifies the module of a pass.
+    ///
+    /// # Errors
+    /// `VerifyError` with all errors of the edited module.
+    pub(crate) fn end(&self, py: Python<'_>, keep: bool) -> PyResult<()> {
+        let taken = {
+            let mut shared = self.write();
+            match &mut shared.state {
+                State::Open { before: None, editing, .. } => {
+                    *editing = false;
+                    return Ok(());
+                }
+                State::Open { graph, before: Some(before), .. } => {
+                    let graph = std::mem::take(graph.as_mut());
+                    let before = Arc::clone(before);
+                    // The edit is over, whatever becomes of it.
+                    shared.state = State::Verified(Arc::clone(&before));
+                    shared.rolled_back.push(before.instruction_bound());
+                    keep.then_some(graph)
+                }
+                _ => return Err(Gone::NotEditing.into()),
+            }
+        };
+        let Some(graph) = taken else { return Ok(()) };
+        match py.detach(move || verify(graph)) {
+            Ok(verified) => {
+                let mut shared = self.write();
+                shared.rolled_back.pop();
+                shared.state = State::Verified(Arc::new(verified));
+                Ok(())
+            }
+            Err(rejected) => Err(unbuilt(BuildError::Rejected(rejected))),
+        }
+    }
+
+    /// Takes the module of a pass back; the cell is closed.
+    pub(crate) fn take(&self) -> Option<Graph> {
+        let mut shared = self.write();
+        match std::mem::replace(&mut shared.state, State::Closed) {
+            State::Open { graph, .. } => Some(*graph),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+"""Modules built op by op, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tilewright as tw
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4, 5)).astype(np.float32)
+Y = RNG.normal(size=(4, 5)).astype(np.float32)
+
+
+def test_elementwise() -> None:
+    b = tw.Builder("elementwise")
+    x, y = b.parameter("x", "f32[4,5]"), b.parameter("y", tw.Shape("f32[4,5]"))
+    assert (x.name, x.opcode, str(x.shape)) == ("x", "parameter", "f32[4,5]")
+    less = b.compare("LT", x, y)
+    chosen = b.select(less, b.unary("exponential", x), b.binary("multiply", x, y))
+    module = b.finish(b.convert(chosen, "f64"))
+    assert module.name == "elementwise"
+    expected = np.where(X < Y, np.exp(X), X * Y)
+    result = module(X, Y)
+    assert result.dtype == np.float64
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+def test_shaping() -> None:
+    b = tw.Builder()
+    x = b.parameter("x", "f32[4,5]")
+    row = b.constant(np.arange(5, dtype=np.float32))
+    sums = b.binary("add", x, b.broadcast(row, [4, 5], [1]))
+    flat = b.reshape(b.transpose(sums, [1, 0]), [20])
+    scalar = b.broadcast(b.constant(2.0, "f32"), [20])
+    module = b.finish(b.tuple([flat, scalar, b.op("iota", [], "iota_dimension=0", shape="s32[3]")]))
+    flat, twos, counts = module(X)
+    np.testing.assert_allclose(flat, (X + np.arange(5, dtype=np.float32)).T.reshape(20))
+    np.testing.assert_array_equal(twos, np.full(20, 2, np.float32))
+    np.testing.assert_array_equal(counts, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("monoid", "expected"),
+    [
+        ("add", X.sum(axis=1)),
+        ("multiply", X.prod(axis=1)),
+        ("maximum", X.max(axis=1)),
+        ("minimum", X.min(axis=1)),
+    ],
+)
+def test_reductions(monoid: str, expected: np.ndarray) -> None:
+    b = tw.Builder()
+    x = b.parameter("x", "f32[4,5]")
+    module = b.finish(b.reduce(x, monoid, [1]))
+    np.testing.assert_allclose(module(X), expected, rtol=1e-5)
+
+
+def test_a_reduction_begins_with_its_init() -> None:
+    b = tw.Builder()
+    x = b.parameter("x", "s32[3]")
+    module = b.finish(b.reduce(x, "add", [0], b.constant(100, "s32")))
+    assert module(np.array([1, 2, 3], np.int32)) == 106
+
+
+def test_dots() -> None:
+    b = tw.Builder()
+    x, y = b.parameter("x", "f32[4,5]"), b.parameter("y", "f32[4,5]")
+    plain = b.dot(x, b.transpose(y, [1, 0]))
+    summed = b.dot(x, y, lhs_contracting=[0], rhs_contracting=[0])
+    batched = b.dot(
+        x,
+        y,
+        lhs_contracting=[1],
+        rhs_contracting=[1],
+        lhs_batch=[0],
+        rhs_batch=[0],
+        element_type="f64",
+    )
+    module = b.finish(b.tuple([plain, summed, batched]))
+    plain, summed, batched = module(X, Y)
+    np.testing.assert_allclose(plain, X @ Y.T, rtol=1e-5)
+    np.testing.assert_allclose(summed, X.T @ Y, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(batched, (X.astype(float) * Y).sum(axis=1), rtol=1e-5, atol=1e-6)
+    assert batched.dtype == np.float64
+
+
+def test_elements_of_tuples() -> None:
+    b = tw.Builder()
+    pair = b.parameter("pair", "(f32[], s32[2])")
+    module = b.finish(b.get_tuple_element(pair, 1))
+    np.testing.assert_array_equal(module((1.0, [3, 4])), [3, 4])
+
+
+def test_what_is_refused() -> None:
+    b = tw.Builder()
+    x, y = b.parameter("x", "f32[4,5]"), b.parameter("y", "f32[5]")
+    with pytest.raises(tw.UsageError, match=r"`binary` of `x` f32\[4,5\] and `y` f32\[5\]"):
+        b.binary("add", x, y)
+    with pytest.raises(tw.UsageError, match="no op `plus`"):
+        b.binary("plus", x, x)
+    with pytest.raises(tw.UsageError, match="no monoid `mean`"):
+        b.reduce(x, "mean", [0])
+    with pytest.raises(tw.UsageError, match="no element type `f31`"):
+        b.convert(x, "f31")
+    with pytest.raises(tw.UsageError, match="`LT`"):
+        b.compare("<", x, x)
+    with pytest.raises(tw.UsageError, match="contracting"):
+        b.dot(x, y, lhs_contracting=[1])
+    with pytest.raises(tw.UsageError, match="another builder"):
+        b.unary("negate", tw.Builder().parameter("x", "f32[]"))
+    with pytest.raises(tw.ParseError):
+        b.op("transpose", [x], "dimensions={0,0}")
+    b.finish(x)
+    with pytest.raises(tw.UsageError, match="finished"):
+        b.unary("negate", x)
+    with pytest.raises(tw.UsageError, match="finished"):
+        b.finish(x)
