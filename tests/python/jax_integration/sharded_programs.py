@@ -89,6 +89,35 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
 }
 
 
+def training(jit: Any) -> Any:
+    """Three steps of data-parallel training; the parameters after them."""
+    from models import MODELS
+
+    made = MODELS["resnet_group_norm"](2)
+    whole = NamedSharding(MESH, P())
+    step = jit(made.step, donate_argnums=0, out_shardings=(whole, whole))
+
+    def run(batch: Any) -> Any:
+        state = jax.device_put(jax.tree.map(np.array, made.state), whole)
+        for _ in range(3):
+            state, loss = step(state, batch)
+        return loss
+
+    run.lower = lambda batch: step.lower(jax.device_put(made.state, whole), batch)
+    return run
+
+
+def batch() -> Any:
+    """A batch that is divided over the mesh."""
+    from models import MODELS
+
+    made = MODELS["resnet_group_norm"](2)
+    return jax.device_put(made.batch, NamedSharding(MESH, P("a")))
+
+
+PROGRAMS["training"] = (training, batch)
+
+
 def record(name: str) -> dict[str, Any]:
     """What a program gives with either `jit`."""
     make, argument = PROGRAMS[name]

@@ -232,6 +232,22 @@ def test_install_rewrites_what_is_compiled_until_it_is_undone() -> None:
     np.testing.assert_allclose(out, plain_out, rtol=1e-4, atol=1e-5)
 
 
+def test_a_part_is_switched_off() -> None:
+    tilewright.install()
+    with tilewright.off():
+        jax.jit(norm())(IMAGE)
+        assert outcomes() == []
+        tilewright.jit(norm())(IMAGE)
+    jax.jit(norm())(IMAGE)
+    assert outcomes() == ["switched off", "rewritten"]
+
+
+def test_platforms_without_a_target_are_left_alone() -> None:
+    assert Settings().target_on("cuda") is None
+    assert Settings().target_on("tpu") == "tpu-like"
+    assert Settings(target="linear").target_on("cuda") == "linear"
+
+
 def test_install_leaves_modules_that_jax_keeps_alone() -> None:
     tilewright.install()
     lowered = jax.jit(norm()).lower(IMAGE)

@@ -24,7 +24,7 @@ def records() -> dict[str, Any]:
 
 
 def test_values_shardings_and_collectives(records: dict[str, Any]) -> None:
-    assert len(records) == 9
+    assert len(records) == 10
     for name, record in records.items():
         plain, ours = record["collectives"]
         assert plain == ours, name

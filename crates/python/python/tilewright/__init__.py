@@ -65,9 +65,9 @@ from tilewright._reports import (
 )
 
 if TYPE_CHECKING:
-    from tilewright._jax import TilewrightWarning, install, jit, report, uninstall
+    from tilewright._jax import TilewrightWarning, install, jit, off, report, uninstall
 
-_IN_JAX = ("TilewrightWarning", "install", "jit", "report", "uninstall")
+_IN_JAX = ("TilewrightWarning", "install", "jit", "off", "report", "uninstall")
 
 
 def __getattr__(name: str) -> Any:
@@ -118,6 +118,7 @@ __all__ = [
     "install",
     "jit",
     "lower",
+    "off",
     "ops",
     "optimize",
     "passes",

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from tilewright._jax._report import report
-from tilewright._jax._settings import OnError, Settings
+from tilewright._jax._settings import OnError, Settings, is_off
 
 # Modules of fewer ops are left alone: eager operations of JAX are compiled one by one.
 _LEAST_OPS = 12
@@ -58,7 +58,7 @@ def uninstall() -> None:
 
 def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
     settings = _settings
-    if settings is not None:
+    if settings is not None and not is_off():
         from tilewright._jax import _rewrite
 
         try:

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import jax
 import numpy as np
 
-from tilewright._jax._settings import OnError, Settings, settings_of
+from tilewright._jax._settings import OnError, Settings, is_off, settings_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -168,7 +168,9 @@ def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Se
         return
     platforms = internals.platforms(ctx)
     target = settings.target_on(platforms[0]) if len(platforms) == 1 else None
-    if len(platforms) > 1:
+    if is_off():
+        why = "switched off"
+    elif len(platforms) > 1:
         why = "several platforms"
     elif target is None:
         why = f"no target for {platforms[0]}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import dataclasses
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 OnError = Literal["warn", "raise", "ignore"]
@@ -15,6 +18,24 @@ OnError = Literal["warn", "raise", "ignore"]
 TARGETS = {"cpu": "cpu", "tpu": "tpu-like"}
 
 MARK = "__tilewright_"
+
+_OFF: contextvars.ContextVar[bool] = contextvars.ContextVar("tilewright_off", default=False)
+
+
+@contextlib.contextmanager
+def off() -> Iterator[None]:
+    """What is compiled for the first time within `with tilewright.off():` is compiled as JAX wrote
+    it, and stays so."""
+    before = _OFF.set(True)
+    try:
+        yield
+    finally:
+        _OFF.reset(before)
+
+
+def is_off() -> bool:
+    """Whether an `off` is around."""
+    return _OFF.get()
 
 
 @dataclasses.dataclass(frozen=True)
