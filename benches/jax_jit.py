@@ -101,7 +101,9 @@ def main() -> None:
         rounds = times[2:]
         before, after = (statistics.median(column) * 1e3 for column in zip(*rounds, strict=True))
         ratio = statistics.median(one / other for one, other in rounds)
-        cells = f"{before:.1f} | {after:.1f} | {ratio:.2f} | {plain_seconds:.2f} | {our_seconds:.2f}"
+        cells = (
+            f"{before:.1f} | {after:.1f} | {ratio:.2f} | {plain_seconds:.2f} | {our_seconds:.2f}"
+        )
         print(f"| {name} | {cells} |", flush=True)
 
 

@@ -113,7 +113,9 @@ class UNet(nn.Module):
         x = nn.remat(UNetBlock)(self.width << self.levels)(x, emb)
         for level in reversed(range(self.levels)):
             n, h, w, c = x.shape
-            x = jnp.concatenate([jax.image.resize(x, (n, 2 * h, 2 * w, c), "nearest"), skips[level]], -1)
+            x = jnp.concatenate(
+                [jax.image.resize(x, (n, 2 * h, 2 * w, c), "nearest"), skips[level]], -1
+            )
             x = nn.remat(UNetBlock)(self.width << level)(x, emb)
         return nn.Conv(3, (3, 3))(nn.silu(nn.GroupNorm(num_groups=8)(x)))
 
@@ -209,7 +211,10 @@ def of_nnx(model: nnx.Module, loss: Callable[[Any, Any], jax.Array], batch: Any)
 
     def step(state: Any, batch: Any) -> Any:
         params, moments = state
-        lost = lambda params: loss(nnx.merge(graph, params, rest), batch)
+
+        def lost(params: Any) -> jax.Array:
+            return loss(nnx.merge(graph, params, rest), batch)
+
         value, slopes = jax.value_and_grad(lost)(params)
         updates, moments = optimizer.update(slopes, moments, params)
         return (optax.apply_updates(params, updates), moments), value

@@ -127,10 +127,10 @@ def test_unknown_targets_are_told() -> None:
         tilewright.jit(norm(), target="abacus", on_error="ignore")(IMAGE)
 
 
-@pytest.mark.parametrize("broken", ["to_hlo", "from_hlo", "extract", "replace_body", "type_of", "remove_shardings"])
-def test_whatever_fails_the_function_compiles(
-    broken: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    "broken", ["to_hlo", "from_hlo", "extract", "replace_body", "type_of", "remove_shardings"]
+)
+def test_whatever_fails_the_function_compiles(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tilewright.jit(norm())(IMAGE)
 
     def fails(*_: Any) -> Any:
@@ -153,9 +153,7 @@ def test_whatever_fails_the_function_compiles(
 def test_a_wrong_type_is_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     other = jax.jit(lambda x: x.sum()).lower(IMAGE).compiler_ir(dialect="hlo")
     proto = other.as_serialized_hlo_module_proto()
-    monkeypatch.setattr(
-        _rewrite, "_optimized", lambda *_: _rewrite.Outcome(proto, 1, 1.0, 1.0, "")
-    )
+    monkeypatch.setattr(_rewrite, "_optimized", lambda *_: _rewrite.Outcome(proto, 1, 1.0, 1.0, ""))
     with pytest.warns(_rewrite.TilewrightWarning, match="has the type"):
         out = tilewright.jit(norm())(IMAGE)
     np.testing.assert_array_equal(out, jax.jit(norm())(IMAGE))
@@ -346,7 +344,14 @@ def test_the_report_reads_well() -> None:
     assert (len(told), len(told.rewritten), told[0].name) == (1, 1, "group_norm")
     assert told[0].ratio > 1 and told.seconds > 0 and "Rewritten:" in told[0].explanation
     lines = repr(told).splitlines()
-    assert lines[0].split() == ["function", "target", "outcome", "instructions", "modelled", "seconds"]
+    assert lines[0].split() == [
+        "function",
+        "target",
+        "outcome",
+        "instructions",
+        "modelled",
+        "seconds",
+    ]
     assert lines[-1].startswith("1 of 1 rewritten")
     assert told._repr_html_().count("<tr>") == 2
     assert "__tilewright" not in repr(told)

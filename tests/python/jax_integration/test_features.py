@@ -15,9 +15,8 @@ import jax
 import numpy as np
 import pytest
 import tilewright
-from tilewright._jax import _rewrite
-
 from cases import CASES, Case
+from tilewright._jax import _rewrite
 
 HEADER = re.compile(r"^HloModule \S+?, (.*)$", re.MULTILINE)
 MESHES = re.compile(r", frontend_attributes=\{xla\.sdy\.meshes=\{[^}]*\}\}")

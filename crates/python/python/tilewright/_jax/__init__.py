@@ -7,4 +7,14 @@ from tilewright._jax._report import Report, report
 from tilewright._jax._rewrite import TilewrightWarning
 from tilewright._jax._settings import off
 
-__all__ = ["Report", "TilewrightWarning", "explain", "install", "jit", "marked", "off", "report", "uninstall"]
+__all__ = [
+    "Report",
+    "TilewrightWarning",
+    "explain",
+    "install",
+    "jit",
+    "marked",
+    "off",
+    "report",
+    "uninstall",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -22,7 +22,7 @@ class FunctionExplanation(Explanation):
         target: str,
         original: _core.Module,
         rewritten: _core.Module,
-        texts: tuple[str, str, str],
+        texts: Sequence[str],
     ) -> None:
         as_json, table, explanation = texts
         super().__init__(table, json.loads(as_json), explanation)
@@ -64,6 +64,6 @@ def explain(
             raise ValueError(f"name a target: there is none for the platform {platform}")
         original = _core.Module.load(lowered)
         rewritten, *texts = _core.optimize(original, chosen, exact=exact, fast_math=fast_math)
-        return FunctionExplanation(chosen, original, rewritten, tuple(texts))
+        return FunctionExplanation(chosen, original, rewritten, texts)
 
     return explained

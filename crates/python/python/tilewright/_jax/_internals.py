@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+from jax._src import compiler
+from jax._src.lib import _jax  # type: ignore[attr-defined]
+from jax._src.lib.mlir import ir  # type: ignore[attr-defined]
+from jax._src.lib.mlir.dialects import func as func_dialect
 from jax.extend import mlir as extend_mlir
 from jax.extend.core.primitives import jit_p
 from jax.interpreters import mlir
-from jax._src import compiler
-from jax._src.lib import _jax
-from jax._src.lib.mlir import ir
-from jax._src.lib.mlir.dialects import func as func_dialect
 
 MAIN = "main"
+
+Module = ir.Module
 
 LoweringRule = Callable[..., Any]
 Compile = Callable[..., Any]
@@ -193,7 +195,7 @@ def to_hlo(module: ir.Module) -> bytes:
     """The serialised `HloModuleProto` of a module."""
     bytecode = mlir.module_to_bytecode(module)
     computation = _jax.mlir.mlir_module_to_xla_computation(bytecode, use_tuple_args=False)
-    return computation.as_serialized_hlo_module_proto()
+    return bytes(computation.as_serialized_hlo_module_proto())
 
 
 def from_hlo(proto: bytes, context: ir.Context) -> ir.Module:
@@ -208,6 +210,15 @@ def type_of(module: ir.Module, name: str) -> ir.Type | None:
         if name_of(function) == name:
             return ir.TypeAttr(function.operation.attributes["function_type"]).value
     return None
+
+
+def types_of(module: ir.Module, name: str) -> tuple[list[str], list[str]]:
+    """The types of the arguments and of the results of a function."""
+    found = type_of(module, name)
+    if found is None:
+        raise KeyError(f"the module has no function `{name}`")
+    type_ = ir.FunctionType(found)
+    return [str(one) for one in type_.inputs], [str(one) for one in type_.results]
 
 
 def replace_body(module: ir.Module, name: str, body: ir.Module) -> None:
@@ -231,6 +242,6 @@ def replace_body(module: ir.Module, name: str, body: ir.Module) -> None:
 
 def version() -> str:
     """The versions of JAX and jaxlib, for messages."""
-    import jaxlib
+    import jaxlib.version
 
-    return f"jax {jax.__version__}, jaxlib {jaxlib.__version__}"
+    return f"jax {jax.__version__}, jaxlib {jaxlib.version.__version__}"

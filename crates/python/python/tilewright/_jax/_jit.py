@@ -41,13 +41,18 @@ class Marked:
 
         def inner(arrays: list[Any]) -> Any:
             left = iter(arrays)
-            mixed = [next(left) if is_one else leaf for is_one, leaf in zip(is_array, leaves)]
+            mixed = [
+                next(left) if is_one else leaf
+                for is_one, leaf in zip(is_array, leaves, strict=True)
+            ]
             own_args, own_kwargs = jax.tree.unflatten(tree, mixed)
             return function(*own_args, **own_kwargs)
 
         name = getattr(function, "__name__", type(function).__name__)
         inner.__name__ = inner.__qualname__ = name + settings.mark
-        return jax.jit(inner)([leaf for is_one, leaf in zip(is_array, leaves) if is_one])
+        return jax.jit(inner)(
+            [leaf for is_one, leaf in zip(is_array, leaves, strict=True) if is_one]
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Marked) and self._key == other._key
@@ -63,7 +68,7 @@ def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
         return function
     # JAX remembers what it traced as long as the function lives, so this one lives as long as
     # the function that it is made from.
-    known = getattr(function, _MADE, {}).get(settings)
+    known: Marked | None = getattr(function, _MADE, {}).get(settings)
     if known is not None and known.function is function:
         return known
     made = Marked(function, settings)

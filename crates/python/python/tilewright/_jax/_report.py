@@ -61,7 +61,9 @@ class Report(Sequence[Entry]):
         return tuple(entry for entry in self if entry.outcome == "rewritten")
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows = [("function", "target", "outcome", "instructions", "modelled", "seconds")]
+        rows: list[tuple[str, ...]] = [
+            ("function", "target", "outcome", "instructions", "modelled", "seconds")
+        ]
         for entry in self:
             modelled = f"{entry.ratio:.2f}x" if entry.outcome == "rewritten" else ""
             count = str(entry.instructions or "")

@@ -85,9 +85,7 @@ def _optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
 _PARTITIONED = ("sdy.", "mpmd.")
 
 
-def _extracted(
-    module: internals.ir.Module, name: str, is_for_one_device: bool
-) -> internals.ir.Module:
+def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> internals.Module:
     extracted = internals.extract(module, name)
     for function in internals.functions(extracted):
         # Callbacks say that they run on the first device, which may be the only one.
@@ -96,15 +94,15 @@ def _extracted(
         ops = internals.op_names(function)
         if any(op.startswith(_PARTITIONED) for op in ops):
             raise Left("sharded")
-    type_ = internals.ir.FunctionType(internals.type_of(extracted, internals.MAIN))
-    if not type_.results:
+    arguments, results = internals.types_of(extracted, internals.MAIN)
+    if not results:
         raise Left("no outputs")
-    if any("?" in str(part) for part in (*type_.inputs, *type_.results)):
+    if any("?" in part for part in arguments + results):
         raise Left("symbolic dims")
     return extracted
 
 
-def _replace(module: internals.ir.Module, name: str, proto: bytes) -> None:
+def _replace(module: internals.Module, name: str, proto: bytes) -> None:
     rewritten = internals.from_hlo(proto, module.context)
     rewritten.operation.verify()
     given = internals.type_of(module, name)
@@ -115,7 +113,7 @@ def _replace(module: internals.ir.Module, name: str, proto: bytes) -> None:
 
 
 def rewrite(
-    module: internals.ir.Module,
+    module: internals.Module,
     name: str,
     target: str,
     settings: Settings,

@@ -31,7 +31,7 @@ def why_wrong() -> str | None:
         return (grouped - mean).reshape(x.shape)
 
     settings = Settings(target="cpu", on_error="raise")
-    x = jax.ShapeDtypeStruct((8, 256, 320), jnp.float32)
+    x = jax.ShapeDtypeStruct((8, 256, 320), jnp.float32)  # type: ignore[no-untyped-call]
     before = len(_report._ENTRIES)
     try:
         with jax.default_device(jax.devices("cpu")[0]):
@@ -47,7 +47,9 @@ def tell(why: str, settings: Settings) -> None:
     """Warns that functions are compiled as JAX writes them, or raises."""
     import jax
 
-    message = f"tilewright does not know this JAX ({jax.__version__}), so it rewrites nothing: {why}"
+    message = (
+        f"tilewright does not know this JAX ({jax.__version__}), so it rewrites nothing: {why}"
+    )
     if settings.on_error == "raise":
         raise RuntimeError(message)
     if settings.on_error == "warn":
