@@ -127,20 +127,7 @@ impl<'a> Run<'a> {
                     let figures = self.figures();
                     self.simplest = Some((self.module.clone(), figures));
                 }
-                let cycles = self.cycles();
-                // Roll back an unprofitable group and continue with the next.
-                let (kept, first) = match best.take() {
-                    Some(best) if !pays(best.cycles, cycles) => {
-                        self.roll_back(best.clone(), cycles);
-                        let next = turn.group + 1;
-                        refusals.refuse(turn);
-                        (best, next)
-                    }
-                    _ => {
-                        refusals.keep();
-                        (self.snapshot(), 0)
-                    }
-                };
+                let (kept, first) = self.judge(best.take(), turn, &mut refusals);
                 let remembers = self.may_remember(round);
                 turn = self.next_turn(&plan.cost_gated, first, &kept, &refusals, remembers)?;
                 if turn.changes == 0 && refusals.expire() {
@@ -158,6 +145,29 @@ impl<'a> Run<'a> {
             }
         }
         Ok(StopReason::Budget)
+    }
+
+    /// Keeps the last turn if the module costs less after it than in its best state, and otherwise
+    /// rolls it back. Returns the best state and the group that is next.
+    fn judge(
+        &mut self,
+        best: Option<Snapshot<'a>>,
+        turn: Turn,
+        refusals: &mut Refusals,
+    ) -> (Snapshot<'a>, usize) {
+        let cycles = self.cycles();
+        match best {
+            Some(best) if !pays(best.cycles, cycles) => {
+                self.roll_back(best.clone(), cycles);
+                let next = turn.group + 1;
+                refusals.refuse(turn);
+                (best, next)
+            }
+            _ => {
+                refusals.keep();
+                (self.snapshot(), 0)
+            }
+        }
     }
 
     /// Checks whether passes may leave places without a judgement, and so without a note. The notes
