@@ -39,6 +39,10 @@ class Outcome:
 # Modules that differ in nothing but metadata, such as the layers of a model, are optimised once;
 # all of them get the metadata of the first.
 _MOST_REMEMBERED = 256
+
+# Bytes of a serialised instruction, beyond which some are large constants.
+_LARGE = 4096
+
 _LOCK = threading.Lock()
 _REMEMBERED: collections.OrderedDict[tuple[bytes, str, bool, bool], Outcome] = (
     collections.OrderedDict()
@@ -56,8 +60,10 @@ def warn_once(message: str) -> None:
 
 def _optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
     module = _core.Module.from_proto(proto)
-    contents = hashlib.sha256(module.to_text("short").encode()).digest()
-    key = (contents, target, settings.exact, settings.fast_math)
+    # The text has no metadata, but takes long to write where constants are large.
+    has_large_constants = len(proto) > _LARGE * module.instruction_count
+    contents = proto if has_large_constants else module.to_text("short").encode()
+    key = (hashlib.sha256(contents).digest(), target, settings.exact, settings.fast_math)
     with _LOCK:
         if key in _REMEMBERED:
             _REMEMBERED.move_to_end(key)
