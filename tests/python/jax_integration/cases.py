@@ -467,6 +467,13 @@ def with_memory_kind(jit: Jit) -> Any:
 
 
 @case(IMAGE)
+def constraint_on_one_device(jit: Jit) -> Any:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), "a")
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("a"))
+    return jit(lambda x: group_norm(jax.lax.with_sharding_constraint(x, sharding)))
+
+
+@case(IMAGE)
 def layout_of_output(jit: Jit) -> Any:
     from jax.experimental.layout import Format, Layout
 

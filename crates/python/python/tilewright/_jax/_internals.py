@@ -148,21 +148,28 @@ def op_names(function: func_dialect.FuncOp) -> list[str]:
 
 
 SHARDING = "sdy.sharding"
+CONSTRAINT = "sdy.sharding_constraint"
 
 
 def remove_shardings(function: func_dialect.FuncOp) -> bool:
-    """Removes what says on which devices the results of ops are; returns whether any did."""
+    """Removes what says on which devices the results of ops are; returns whether there was any."""
     found = False
+    constraints: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal found
+        if op.name == CONSTRAINT:
+            constraints.append(op)
         if SHARDING in op.attributes:
             del op.attributes[SHARDING]
             found = True
         return ir.WalkResult.ADVANCE
 
     function.operation.walk(visit)
-    return found
+    for op in constraints:
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
+    return found or bool(constraints)
 
 
 def extract(module: ir.Module, name: str) -> ir.Module:

@@ -94,7 +94,7 @@ _PARTITIONED = ("sdy.", "mpmd.")
 def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> internals.Module:
     extracted = internals.extract(module, name)
     for function in internals.functions(extracted):
-        # Callbacks say that they run on the first device, which may be the only one.
+        # On the only device that there is, shardings say nothing.
         if internals.remove_shardings(function) and not is_for_one_device:
             raise Left("sharded")
         ops = internals.op_names(function)
