@@ -131,7 +131,7 @@ pub(crate) struct Begun {
 }
 
 impl<'m> Watch<'m> {
-    /// What a device that is not watched looks at.
+    /// Returns the watch of a device that nobody observes: it only sees whether it is cancelled.
     pub(crate) fn unwatched(&self) -> Self {
         Self { cancel: self.cancel, ..Self::default() }
     }

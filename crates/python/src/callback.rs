@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
-/// What calls on this thread have raised.
+/// The exceptions that calls on this thread have raised.
 #[derive(Default)]
 struct Calls {
     cancel: Option<Arc<AtomicBool>>,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::error::{Kind, plain, usage};
 
-/// What an instruction would compute.
+/// The op, attributes and shape of an instruction that is to be made.
 #[derive(Debug)]
 pub(crate) struct Expression {
     pub(crate) op: Op,
@@ -38,7 +38,7 @@ impl Request<'_> {
     /// braces.
     ///
     /// # Errors
-    /// What is wrong with the text, for [`misread`].
+    /// The errors of the text, for [`misread`].
     pub(crate) fn read(
         self,
         graph: &mut Graph,

@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
     pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot<'a>> = None;
         let mut trail = Trail::default();
-        // What the last cost-gated group did, and what groups did that were rolled back.
+        // The turn of the last cost-gated group, and the turns that were rolled back.
         let (mut turn, mut refusals) = (Turn::default(), Refusals::default());
         if plan.cleanup.iter().any(|pass| pass.is_cost_gated()) {
             trail.leads_back_to(self.snapshot());
