@@ -4,7 +4,8 @@
     python3.12 benches/jax_versions.py [--only VERSION ...] [--cache FOLDER]
 
 Builds the package once, makes a virtual environment for each version, and runs
-tests/python/jax_integration in it, without the models of Flax.  Prints a row for each version.
+tests/python/jax_integration in it, without the fifty steps of each model.  Prints a row for each
+version.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def environment(folder: Path, version: str, wheel: Path) -> Path:
     python = folder / version / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder / version)], check=True)
-    packages = [f"jax=={version}", f"jaxlib=={version}", "pytest", "flatbuffers"]
+    packages = [f"jax=={version}", f"jaxlib=={version}", "pytest", "flatbuffers", "flax", "optax"]
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*install, *packages], check=True)
     subprocess.run([*install, "--force-reinstall", "--no-deps", str(wheel)], check=True)
