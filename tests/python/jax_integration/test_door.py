@@ -178,6 +178,19 @@ def test_a_jax_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
         tilewright.jit(norm(), on_error="raise")
 
 
+def test_install_rewrites_nothing_in_a_jax_that_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_jit, "_READY", None)
+    monkeypatch.setattr(_jit, "_set_rule", lambda: None)
+    monkeypatch.setattr(_selftest, "why_wrong", lambda: "it came out wrong")
+    tilewright.install()
+    with pytest.warns(UserWarning, match="does not know this JAX .*came out wrong"):
+        out = jax.jit(norm())(IMAGE)
+    assert out.shape == IMAGE.shape
+    assert not tilewright.report()
+
+
 def test_the_self_test_finds_a_rule_that_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     tilewright.jit(norm())
     assert _selftest.why_wrong() is None

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from tilewright._jax._jit import is_ready
 from tilewright._jax._report import report
 from tilewright._jax._settings import OnError, Settings, is_off
 
@@ -62,7 +63,9 @@ def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
         from tilewright._jax import _rewrite
 
         try:
-            computation = _rewritten(backend, computation, settings)
+            # The self-test needs a backend, so it waits for the first module.
+            if is_ready(settings):
+                computation = _rewritten(backend, computation, settings)
         except Exception as error:
             _rewrite.failed("a module", error, settings)
     return _before(backend, computation, *args, **kwargs)

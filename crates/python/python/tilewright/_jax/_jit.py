@@ -64,7 +64,7 @@ class Marked:
 def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
     """The function, rewritten wherever it is lowered; the function itself where JAX's internals
     are not those that the rewriter knows."""
-    if not _is_ready(settings):
+    if not is_ready(settings):
         return function
     # JAX remembers what it traced as long as the function lives, so this one lives as long as
     # the function that it is made from.
@@ -118,7 +118,7 @@ _LOCK = threading.RLock()
 _READY: bool | None = None
 
 
-def _is_ready(settings: Settings) -> bool:
+def is_ready(settings: Settings) -> bool:
     """Puts the rewriter into JAX on first use; returns whether JAX is one that it knows."""
     global _READY
     with _LOCK:
