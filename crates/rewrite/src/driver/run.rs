@@ -32,6 +32,10 @@ pub(super) struct Snapshot<'a> {
     pub(super) cycles: f64,
     ledger: Ledger<'a>,
     notes: Vec<Note>,
+    /// The rewrites that cost-gated groups judged in this state and left.
+    left: Vec<Note>,
+    /// Whether a pass of these groups left a place without a judgement.
+    is_remembered: bool,
     /// The number of changes that each pass had made.
     changes: Vec<(&'static str, usize)>,
     cost_gated: usize,
@@ -127,11 +131,11 @@ impl<'a> Run<'a> {
                     let figures = self.figures();
                     self.simplest = Some((self.module.clone(), figures));
                 }
-                let (kept, first) = self.judge(best.take(), turn, &mut refusals);
+                let (mut kept, first) = self.judge(best.take(), turn, &mut refusals);
                 let remembers = self.may_remember(round);
-                turn = self.next_turn(&plan.cost_gated, first, &kept, &refusals, remembers)?;
+                turn = self.next_turn(&plan.cost_gated, first, &mut kept, &refusals, remembers)?;
                 if turn.changes == 0 && refusals.expire() {
-                    turn = self.next_turn(&plan.cost_gated, 0, &kept, &refusals, remembers)?;
+                    turn = self.next_turn(&plan.cost_gated, 0, &mut kept, &refusals, remembers)?;
                 }
                 best = Some(kept);
                 turn.changes
@@ -205,6 +209,8 @@ impl<'a> Run<'a> {
             ledger: ledger.clone(),
             module: self.module.clone(),
             notes: self.notes.clone(),
+            left: Vec::new(),
+            is_remembered: false,
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             cost_gated: self.cost_gated,
         }
@@ -216,12 +222,10 @@ impl<'a> Run<'a> {
         self.restore(best);
     }
 
-    /// Undoes the changes since a snapshot, but keeps the notes on rewrites left out.
+    /// Undoes the changes since a snapshot.
     fn restore(&mut self, best: Snapshot<'a>) {
-        let left = self.notes.drain(..).filter(|note| note.verdict == Verdict::Left);
-        let mut notes = best.notes;
-        notes.extend(left);
-        self.notes = notes;
+        self.notes = best.notes;
+        self.notes.extend(best.left);
         self.module = best.module;
         self.costs = Costs::of(&mut self.module, best.ledger);
         self.version += 1;
@@ -238,43 +242,54 @@ impl<'a> Run<'a> {
 
     /// Runs the groups from `first` on, up to the first one that changes the module from its state
     /// in `now` by a turn that is not refused, and returns that turn. If `remembers`, passes first
-    /// leave what they left before; if then nothing changes, all is judged.
+    /// leave what they left before; if then nothing changes, every group judges all places.
     fn next_turn(
         &mut self,
         groups: &[PassList<'_>],
         first: usize,
-        now: &Snapshot<'a>,
+        now: &mut Snapshot<'a>,
         refusals: &Refusals,
         remembers: bool,
     ) -> Result<Turn, OptimizeError> {
-        if remembers {
-            let notes = self.notes.clone();
-            self.remembers = true;
-            let turn = self.turn(groups, first, now, refusals);
-            self.remembers = false;
-            if !self.judged.was_used() || turn.as_ref().map_or(true, |turn| turn.changes > 0) {
-                return turn;
-            }
-            self.notes = notes;
+        if !remembers {
+            return self.turn(groups, first, now, refusals);
         }
-        self.turn(groups, first, now, refusals)
+        self.remembers = true;
+        let turn = self.turn(groups, first, now, refusals);
+        self.remembers = false;
+        now.is_remembered |= self.judged.was_used();
+        if !now.is_remembered || turn.as_ref().map_or(true, |turn| turn.changes > 0) {
+            return turn;
+        }
+        now.is_remembered = false;
+        self.turn(groups, 0, now, refusals)
     }
 
+    /// Runs the groups from `first` on as [`Self::next_turn`] does, and adds what they leave to the
+    /// state.
     fn turn(
         &mut self,
         groups: &[PassList<'_>],
         first: usize,
-        now: &Snapshot<'a>,
+        now: &mut Snapshot<'a>,
         refusals: &Refusals,
     ) -> Result<Turn, OptimizeError> {
+        if first == 0 {
+            now.left.clear();
+            self.notes.clone_from(&now.notes);
+        }
         for (group, passes) in groups.iter().enumerate().skip(first) {
             let noted = self.notes.len();
             let changes = self.all(passes)?;
-            let made = self.notes.iter().skip(noted).filter(|note| note.verdict == Verdict::Done);
-            let turn = Turn { group, changes, made: made.cloned().collect() };
+            let notes = self.notes.get(noted..).unwrap_or_default();
+            // After its first rewrite, a group judges another state.
+            let left = notes.iter().take_while(|note| note.verdict == Verdict::Left);
+            now.left.extend(left.cloned());
             if changes == 0 {
                 continue;
             }
+            let made = notes.iter().filter(|note| note.verdict == Verdict::Done);
+            let turn = Turn { group, changes, made: made.cloned().collect() };
             if !refusals.cover(&turn) {
                 return Ok(turn);
             }

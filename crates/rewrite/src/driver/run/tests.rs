@@ -163,6 +163,66 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
     assert_eq!(run.rolled_back.len(), 5, "{:?}", run.rolled_back);
 }
 
+/// Notes the number of instructions, once per memory.
+struct Near;
+
+impl Pass for Near {
+    fn name(&self) -> &'static str {
+        "near"
+    }
+
+    fn summary(&self) -> &'static str {
+        "leave everything"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let all: Vec<InstId> =
+            module.entry().into_iter().flat_map(|entry| module.instructions(entry)).collect();
+        let Some(&first) = all.first() else { return Ok(0) };
+        let mut walked = cx.judged.begin(self.name(), module);
+        if !walked.knows(first) {
+            walked.leave(vec![first]);
+            cx.notes.push(Note {
+                pass: self.name(),
+                verdict: Verdict::Left,
+                place: "the module".into(),
+                text: format!("{} instructions", all.len()),
+            });
+        }
+        cx.judged.end(self.name(), walked);
+        Ok(0)
+    }
+}
+
+#[test]
+fn what_is_left_is_noted_when_a_later_group_is_rolled_back() {
+    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+    let before = three();
+    let memo = Memo::default();
+    // One group leaves the place; or the group that is rolled back does.
+    let plans: [Vec<PassList<'_>>; 3] = [
+        vec![vec![&Near], vec![&Worse]],
+        vec![vec![&Near, &Worse], vec![&Better]],
+        vec![vec![&Near], vec![&Worse], vec![&Better], vec![&Worse]],
+    ];
+    for cost_gated in plans {
+        let mut observe = |_: &'static str, _: &Module| {};
+        let mut run = run_of(&before, &options, &memo, &mut observe);
+        let plan = Plan { cost_gated, ..Plan::default() };
+        assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
+        let notes: Vec<&str> = run.notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(notes, ["3 instructions"]);
+    }
+}
+
 /// Makes the parameter the root of a module of few instructions, and remembers where it did not.
 struct Forgetful;
 
