@@ -30,6 +30,7 @@
 //! must be merged before.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -37,7 +38,9 @@ use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position,
 use tilewright_target::Target;
 
 use crate::analysis::reduce::is_plain;
-use crate::cost::shared::{Shared, fused_computations, shared_values};
+use crate::cost::shared::{
+    Shared, fused_computations, shared_values, shares_conversion, widened_for,
+};
 use crate::cost::{Residency, takes_minor};
 use crate::driver::numbers::Class;
 use crate::driver::place_of;
@@ -135,9 +138,9 @@ struct Copies {
 /// An instruction to copy.
 struct Part {
     id: InstId,
-    /// The operand that the copy reads through a barrier, so that CSE does not merge the copy.
-    /// `None` if another operand is itself a copy.
-    barred: Option<InstId>,
+    /// The operands that the copy reads through barriers, so that CSE merges neither the copy nor
+    /// the conversions of its operands to f32.
+    barred: SmallVec<[InstId; 1]>,
 }
 
 impl Copies {
@@ -158,7 +161,11 @@ impl Copies {
         }
         // If nothing else reads the value, the last reduction keeps the original.
         let readers: FxHashSet<InstId> = by.iter().flat_map(|one| one.readers.clone()).collect();
-        if module.uses(value).all(|one| readers.contains(&one.user)) {
+        let copied = cone.iter().map(|part| part.id);
+        let own: FxHashSet<InstId> = readers.iter().copied().chain(copied).collect();
+        if module.uses(value).all(|one| readers.contains(&one.user))
+            && !cone.iter().any(|part| shares_conversion(module, part.id, &own, fused))
+        {
             by.pop();
         }
         (!by.is_empty()).then_some(Self { value, cone, by })
@@ -191,15 +198,14 @@ impl Copies {
         let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
         let mut barred: FxHashMap<InstId, InstId> = FxHashMap::default();
         for part in &self.cone {
-            if let Some(operand) = part.barred
-                && !barred.contains_key(&operand)
-            {
-                barred.insert(operand, pass_barrier(module, operand)?);
+            for &operand in &part.barred {
+                if let Entry::Vacant(entry) = barred.entry(operand) {
+                    entry.insert(pass_barrier(module, operand)?);
+                }
             }
-            let own = part.barred.and_then(|operand| Some((operand, *barred.get(&operand)?)));
             let copy = module.copy_instruction(part.id, Position::Before(part.id), |operand| {
-                let other = own.filter(|&(barred, _)| barred == operand).map(|(_, by)| by);
-                other.or_else(|| copies.get(&operand).copied())
+                let is_barred = part.barred.contains(&operand);
+                if is_barred { &barred } else { &copies }.get(&operand).copied()
             })?;
             copies.insert(part.id, copy);
         }
@@ -243,10 +249,11 @@ fn cone(
     while let Some((id, operands_are_there)) = next.pop() {
         let copied = module.operands(id).iter().copied().filter(|&operand| is_copied(operand));
         if operands_are_there {
-            let barred = match copied.count() {
-                0 => Some(smallest_operand(module, id)?),
-                _ => None,
-            };
+            let mut barred: SmallVec<[InstId; 1]> =
+                widened_for(module, id, fused).filter(|&of| elements(of) > Some(most)).collect();
+            if copied.count() == 0 {
+                barred.push(smallest_operand(module, id)?);
+            }
             parts.push(Part { id, barred });
         } else if met.insert(id) {
             let mut values = [id].into_iter().chain(module.operands(id).iter().copied());

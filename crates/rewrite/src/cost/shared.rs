@@ -6,10 +6,16 @@
 //! (`xla/backends/cpu/transforms/library_rewriter.cc`), unless the other users are left to the
 //! library as well and fuse with the reduction. This is so for a value that is computed from many
 //! numbers and that one reduction shares.
+//!
+//! XLA:CPU computes with 16-bit floats in 32 bits (`FloatNormalization` in
+//! `xla/service/float_normalization.cc`): it converts each operand of an `add` or `exponential` to
+//! f32, and merges these conversions of one array with each other and with those that the program
+//! makes. A value that is computed from a stored array of 16-bit floats is therefore stored, too,
+//! if an instruction that is not the reduction's own computes with the same array.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode};
+use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
 
 use crate::analysis::reduce::reduced_arrays;
 
@@ -88,12 +94,56 @@ pub(super) struct Cone {
     pub(super) met: Vec<InstId>,
 }
 
+/// Checks whether an array holds 16-bit floats.
+fn is_narrow(module: &Module, id: InstId) -> bool {
+    let element_type = module.array_shape(id).map(|array| array.element_type);
+    matches!(element_type, Some(ElementType::F16 | ElementType::BF16))
+}
+
+/// Checks whether an instruction computes with 16-bit floats, which rounds its result.
+fn rounds(module: &Module, id: InstId) -> bool {
+    let opcode = module.opcode(id);
+    let is_arithmetic =
+        matches!(opcode, Opcode::Add | Opcode::Subtract | Opcode::Multiply | Opcode::Divide);
+    (is_arithmetic || opcode.is_transcendental()) && is_narrow(module, id)
+}
+
+/// Checks whether XLA:CPU converts the 16-bit operands of an instruction to f32.
+fn widens(module: &Module, id: InstId) -> bool {
+    let element_type = module.array_shape(id).map(|array| array.element_type);
+    let is_f32 = element_type == Some(ElementType::F32);
+    rounds(module, id) || module.opcode(id) == Opcode::Convert && is_f32
+}
+
+/// Returns the stored arrays of 16-bit floats that XLA:CPU converts to f32 for a value.
+pub(crate) fn widened_for<'a>(
+    module: &'a Module,
+    value: InstId,
+    fused: &'a dyn Fn(InstId) -> bool,
+) -> impl Iterator<Item = InstId> + 'a {
+    let operands = if widens(module, value) { module.operands(value) } else { &[] };
+    operands.iter().copied().filter(|&of| is_narrow(module, of) && !fused(of))
+}
+
+/// Checks whether an array that XLA:CPU converts for `value` is also converted for an instruction
+/// outside `own`.
+pub(crate) fn shares_conversion(
+    module: &Module,
+    value: InstId,
+    own: &FxHashSet<InstId>,
+    fused: &dyn Fn(InstId) -> bool,
+) -> bool {
+    let is_other = |id: InstId| !own.contains(&id) && widens(module, id);
+    widened_for(module, value, fused).any(|of| module.uses(of).any(|one| is_other(one.user)))
+}
+
 impl Cone {
     pub(super) fn of(module: &Module, reduction: InstId, fused: &dyn Fn(InstId) -> bool) -> Self {
         // For each value, the number of uses that were met, and its readers.
         let mut uses: FxHashMap<InstId, (usize, SmallVec<[InstId; 2]>)> = FxHashMap::default();
         let mut met = vec![reduction];
         let mut next = vec![reduction];
+        let mut own: FxHashSet<InstId> = FxHashSet::default();
         while let Some(reader) = next.pop() {
             let is_first = reader == reduction;
             let all = module.operands(reader);
@@ -114,7 +164,7 @@ impl Cone {
                 *count += all.iter().filter(|&&one| one == operand).count();
                 readers.push(reader);
                 let is_own = *count == module.instruction(operand).use_count();
-                if is_own && !module.is_root(operand) {
+                if is_own && !module.is_root(operand) && own.insert(operand) {
                     next.push(operand);
                 }
             }
@@ -122,8 +172,8 @@ impl Cone {
         // A value that is not the reduction's own is shared. Each is listed once, at its first
         // visit.
         let shared = met.iter().filter_map(|&value| {
-            let (count, readers) = uses.remove(&value)?;
-            let is_own = count == module.instruction(value).use_count() && !module.is_root(value);
+            let (_, readers) = uses.remove(&value)?;
+            let is_own = own.contains(&value) && !shares_conversion(module, value, &own, fused);
             (!is_own).then_some(Shared { value, reduction, readers })
         });
         Self { shared: shared.collect(), met }
