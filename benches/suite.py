@@ -127,6 +127,7 @@ NORMS = (
     programs.group_norm_nhwc_one_pass,
     programs.group_norm_bf16,
     programs.group_norm_bf16_stats,
+    programs.group_norm_bf16_rounded,
     programs.group_norm_silu,
     programs.group_norm_flax,
     programs.group_norm_nchw,

@@ -15,6 +15,9 @@
 //! would be merged by the compiler's CSE; it does not look through barriers, and removes them after
 //! its last CSE (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
+//! XLA:CPU converts the 16-bit operands of a copy to f32 and merges these conversions with others of
+//! the same array, so a copy reads such operands through barriers, too (`cost/shared.rs`).
+//!
 //! A copy includes the operands that the target fuses, down to stored arrays and to arrays much
 //! smaller than the value. The rewrite is exact, so it also runs under `--exact`.
 //!
