@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Time per step, and to compile, of JAX programs with `jax.jit` and with `tilewright.jit`.
 
-    python benches/jax_jit.py [--only SUBSTRING] [--size N] [--rounds N]
+    python benches/jax_jit.py [--only SUBSTRING] [--size N] [--rounds N] [--real]
 
 The programs are group norms, their gradients, and the training steps of
-tests/python/jax_integration/models.py.  Both compiled steps run in one process, one after
+tests/python/jax_integration/models.py; with --real, those of real_models.py.  Both compiled steps run in one process, one after
 the other in each round; the table has the medians of their times, the median of the ratios of
 each round, and the seconds of tracing, lowering and compiling.  Needs the package, Flax and
 Optax.
@@ -27,6 +27,7 @@ import jax
 import jax.numpy as jnp
 import tilewright
 from models import MODELS, normal
+from real_models import REAL
 
 Program = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -63,6 +64,17 @@ def programs(size: int) -> Iterator[tuple[str, Callable[[], Program]]]:
         yield f"{name}, training step", made
 
 
+def real_programs() -> Iterator[tuple[str, Callable[[], Program]]]:
+    """Names of training steps at real sizes, and what makes them."""
+    for name, make in REAL.items():
+
+        def made(make: Any = make) -> Program:
+            training = make()
+            return training.step, (training.state, training.batch)
+
+        yield name, made
+
+
 def compiled(jit: Any, program: Program) -> tuple[Any, float]:
     """A compiled program, and the seconds that it took."""
     jax.clear_caches()
@@ -85,11 +97,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names that contain this text")
     parser.add_argument("--size", type=int, default=2, help="the scale of the models")
     parser.add_argument("--rounds", type=int, default=15, help="calls of each step")
+    parser.add_argument("--real", action="store_true", help="models at real sizes instead")
     options = parser.parse_args()
     tilewright.jit(group_norm).lower(*(jax.ShapeDtypeStruct((2, 8, 8, 320), jnp.float32),) * 3)
     print("| program | jax.jit ms | tilewright.jit ms | ratio | compile s | compile s, ours |")
     print("|---|---:|---:|---:|---:|---:|")
-    for name, make in programs(options.size):
+    for name, make in real_programs() if options.real else programs(options.size):
         if options.only not in name:
             continue
         program = make()

@@ -73,8 +73,12 @@ class ResNet(nn.Module):
 
 def resnet(size: int, norm: str, dtype: Any = jnp.float32) -> Training:
     """A ResNet with batch or group norm and Adam."""
-    model = ResNet(16 * size, size, norm, dtype)
     batch = normal(0, 4 * size, 16 * size, 16 * size, 3), jnp.arange(4 * size) % 10
+    return classifier(ResNet(16 * size, size, norm, dtype), batch)
+
+
+def classifier(model: nn.Module, batch: tuple[jax.Array, jax.Array]) -> Training:
+    """The step of Adam of a linen model of images, which may have batch norms."""
     variables = jax.jit(model.init)(jax.random.key(1), batch[0])
     optimizer = optax.adam(1e-3)
     params, statistics = variables["params"], variables.get("batch_stats", {})
@@ -134,9 +138,13 @@ class UNetBlock(nn.Module):
 
 
 def unet(size: int) -> Training:
-    """A U-Net with Adam, clipped gradients and an average of its parameters."""
-    model = UNet(16 * size)
-    batch = normal(0, 2 * size, 16 * size, 16 * size, 3), jnp.linspace(0, 1, 2 * size)
+    """A small U-Net."""
+    return diffusion(UNet(16 * size), normal(0, 2 * size, 16 * size, 16 * size, 3))
+
+
+def diffusion(model: nn.Module, images: jax.Array) -> Training:
+    """The step of a U-Net with Adam, clipped gradients and an average of its parameters."""
+    batch = images, jnp.linspace(0, 1, len(images))
     params = jax.jit(model.init)(jax.random.key(1), *batch)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))
 
@@ -157,10 +165,12 @@ def unet(size: int) -> Training:
 class Layer(nnx.Module):
     """A transformer's layer."""
 
-    def __init__(self, width: int, causal: bool, dtype: Any, rngs: nnx.Rngs) -> None:
+    def __init__(
+        self, width: int, causal: bool, dtype: Any, rngs: nnx.Rngs, heads: int = 4
+    ) -> None:
         self.norms = nnx.List([nnx.LayerNorm(width, dtype=dtype, rngs=rngs) for _ in range(2)])
         self.attention = nnx.MultiHeadAttention(
-            num_heads=4, in_features=width, decode=False, dtype=dtype, rngs=rngs
+            num_heads=heads, in_features=width, decode=False, dtype=dtype, rngs=rngs
         )
         self.up = nnx.Linear(width, 4 * width, dtype=dtype, rngs=rngs)
         self.down = nnx.Linear(4 * width, width, dtype=dtype, rngs=rngs)
@@ -175,9 +185,12 @@ class Layer(nnx.Module):
 class ViT(nnx.Module):
     """A vision transformer."""
 
-    def __init__(self, width: int, layers: int, rngs: nnx.Rngs) -> None:
-        self.patches = nnx.Conv(3, width, (4, 4), strides=(4, 4), rngs=rngs)
-        self.layers = nnx.List([Layer(width, False, None, rngs) for _ in range(layers)])
+    def __init__(
+        self, width: int, layers: int, rngs: nnx.Rngs, side: int = 4, heads: int = 4
+    ) -> None:
+        patch = (side, side)
+        self.patches = nnx.Conv(3, width, patch, strides=patch, rngs=rngs)
+        self.layers = nnx.List([Layer(width, False, None, rngs, heads) for _ in range(layers)])
         self.norm = nnx.LayerNorm(width, rngs=rngs)
         self.head = nnx.Linear(width, 10, rngs=rngs)
 
@@ -192,9 +205,12 @@ class ViT(nnx.Module):
 class GPT(nnx.Module):
     """A language model whose products are in bf16."""
 
-    def __init__(self, width: int, layers: int, rngs: nnx.Rngs) -> None:
-        self.embedding = nnx.Embed(128, width, rngs=rngs)
-        self.layers = nnx.List([Layer(width, True, jnp.bfloat16, rngs) for _ in range(layers)])
+    def __init__(
+        self, width: int, layers: int, rngs: nnx.Rngs, words: int = 128, heads: int = 4
+    ) -> None:
+        self.embedding = nnx.Embed(words, width, rngs=rngs)
+        half = jnp.bfloat16
+        self.layers = nnx.List([Layer(width, True, half, rngs, heads) for _ in range(layers)])
         self.norm = nnx.LayerNorm(width, rngs=rngs)
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
@@ -223,19 +239,29 @@ def of_nnx(model: nnx.Module, loss: Callable[[Any, Any], jax.Array], batch: Any)
 
 
 def vit(size: int) -> Training:
-    """A vision transformer."""
+    """A small vision transformer."""
     batch = normal(0, 4 * size, 16 * size, 16 * size, 3), jnp.arange(4 * size) % 10
+    return transformer_of_images(ViT(64 * size, 2 * size, nnx.Rngs(0)), batch)
+
+
+def transformer_of_images(model: ViT, batch: tuple[jax.Array, jax.Array]) -> Training:
+    """The step of a vision transformer."""
 
     def loss(model: Any, batch: Any) -> jax.Array:
         logits = model(batch[0])
         return optax.softmax_cross_entropy_with_integer_labels(logits, batch[1]).mean()
 
-    return of_nnx(ViT(64 * size, 2 * size, nnx.Rngs(0)), loss, batch)
+    return of_nnx(model, loss, batch)
 
 
 def gpt(size: int) -> Training:
-    """A language model that adds up the gradients of the parts of a batch in a scan."""
+    """A small language model."""
     tokens = jax.random.randint(jax.random.key(0), (2, 2 * size, 16 * size), 0, 128)
+    return language_model(GPT(64 * size, 2 * size, nnx.Rngs(0)), tokens)
+
+
+def language_model(model: GPT, tokens: jax.Array) -> Training:
+    """The step of a language model that goes through the parts of a batch in a scan."""
 
     def loss(model: Any, parts: Any) -> jax.Array:
         def part(total: jax.Array, tokens: jax.Array) -> Any:
@@ -245,7 +271,7 @@ def gpt(size: int) -> Training:
 
         return jax.lax.scan(part, jnp.zeros(()), parts)[0] / len(parts)
 
-    return of_nnx(GPT(64 * size, 2 * size, nnx.Rngs(0)), loss, tokens)
+    return of_nnx(model, loss, tokens)
 
 
 MODELS: dict[str, Callable[[int], Training]] = {
