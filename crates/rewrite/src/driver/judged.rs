@@ -19,8 +19,8 @@ const REACH: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     left: FxHashMap<&'static str, Left>,
-    /// Whether a pass was spared a judgement.
-    is_used: bool,
+    /// The number of walks that were spared a judgement.
+    spared: usize,
 }
 
 /// Places that were judged and left at a moment, each a list of instructions.
@@ -58,7 +58,7 @@ impl Judged {
         walked.is_known = vec![true; places.len()];
         walked.now.places = places;
         walked.edited(module, edited);
-        self.is_used |= walked.is_known.contains(&true);
+        self.spared += usize::from(walked.is_known.contains(&true));
         walked
     }
 
@@ -71,14 +71,9 @@ impl Judged {
         self.left.insert(pass, Left { at, places });
     }
 
-    /// Checks whether a pass was spared a judgement since [`Self::was_used`] was asked.
-    pub(super) fn is_used(&self) -> bool {
-        self.is_used
-    }
-
-    /// Returns whether a pass was spared a judgement since the last call.
-    pub(super) fn was_used(&mut self) -> bool {
-        std::mem::take(&mut self.is_used)
+    /// Returns the number of walks so far that were spared a judgement.
+    pub(super) fn spared(&self) -> usize {
+        self.spared
     }
 }
 
@@ -155,10 +150,9 @@ mod tests {
         let (mut module, ids) = chain(20);
         let mut judged = Judged::default();
         assert_eq!(walk(&mut judged, &mut module, &ids), []);
-        assert!(!judged.was_used());
+        assert_eq!(judged.spared(), 0);
         assert_eq!(walk(&mut judged, &mut module, &ids), ids);
-        assert!(judged.was_used());
-        assert!(!judged.was_used());
+        assert_eq!(judged.spared(), 1);
         // The second instruction gets a user, at the end of the order.
         let (shape, last) = (module.shape(ids[1]).clone(), ids[19]);
         let position = Position::Before(last);

@@ -36,9 +36,27 @@ pub(super) struct Snapshot<'a> {
     left: Vec<Note>,
     /// Whether a pass of these groups left a place without a judgement.
     is_remembered: bool,
+    /// The turns of groups in this state that were not kept.
+    refused: Vec<Refused>,
+    /// The version of the module.
+    version: usize,
     /// The number of changes that each pass had made.
     changes: Vec<(&'static str, usize)>,
     cost_gated: usize,
+}
+
+/// A turn that a group repeats whenever it runs in one state of the module.
+#[derive(Clone)]
+struct Refused {
+    turn: Turn,
+    /// The rewrites that the group judged and left before it made the first.
+    left: Vec<Note>,
+}
+
+/// What a pass found in a version of the module that it left as it was.
+struct Settled {
+    version: usize,
+    notes: Vec<Note>,
 }
 
 /// An optimisation under way.
@@ -62,10 +80,12 @@ pub(super) struct Run<'a> {
     judged: Judged,
     /// Whether passes may leave such places without a judgement.
     remembers: bool,
-    /// The number of times that the module was changed.
+    /// Tells the states of the module apart: the number of changes when this one was reached.
     version: usize,
-    /// The last version at which each pass neither changed the module nor added a note.
-    settled: FxHashMap<&'static str, usize>,
+    /// The number of times that the module was changed.
+    versions: usize,
+    /// The last version that each pass left as it was, after it judged all places.
+    settled: FxHashMap<&'static str, Settled>,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
 
@@ -93,6 +113,7 @@ impl<'a> Run<'a> {
             judged: Judged::default(),
             remembers: false,
             version: 0,
+            versions: 0,
             settled: FxHashMap::default(),
             observe,
         }
@@ -211,6 +232,8 @@ impl<'a> Run<'a> {
             notes: self.notes.clone(),
             left: Vec::new(),
             is_remembered: false,
+            refused: Vec::new(),
+            version: self.version,
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             cost_gated: self.cost_gated,
         }
@@ -228,7 +251,7 @@ impl<'a> Run<'a> {
         self.notes.extend(best.left);
         self.module = best.module;
         self.costs = Costs::of(&mut self.module, best.ledger);
-        self.version += 1;
+        self.version = best.version;
         self.cost_gated = best.cost_gated;
         for report in &mut self.passes {
             let before = best.changes.iter().find(|(name, _)| *name == report.name);
@@ -254,10 +277,11 @@ impl<'a> Run<'a> {
         if !remembers {
             return self.turn(groups, first, now, refusals);
         }
+        let spared = self.judged.spared();
         self.remembers = true;
         let turn = self.turn(groups, first, now, refusals);
         self.remembers = false;
-        now.is_remembered |= self.judged.was_used();
+        now.is_remembered |= self.judged.spared() > spared;
         if !now.is_remembered || turn.as_ref().map_or(true, |turn| turn.changes > 0) {
             return turn;
         }
@@ -279,12 +303,16 @@ impl<'a> Run<'a> {
             self.notes.clone_from(&now.notes);
         }
         for (group, passes) in groups.iter().enumerate().skip(first) {
-            let noted = self.notes.len();
+            if self.repeats(group, now, refusals) {
+                continue;
+            }
+            let (noted, spared) = (self.notes.len(), self.judged.spared());
             let changes = self.all(passes)?;
             let notes = self.notes.get(noted..).unwrap_or_default();
             // After its first rewrite, a group judges another state.
             let left = notes.iter().take_while(|note| note.verdict == Verdict::Left);
-            now.left.extend(left.cloned());
+            let left: Vec<Note> = left.cloned().collect();
+            now.left.extend(left.iter().cloned());
             if changes == 0 {
                 continue;
             }
@@ -294,8 +322,25 @@ impl<'a> Run<'a> {
                 return Ok(turn);
             }
             self.restore(now.clone());
+            if self.judged.spared() == spared {
+                now.refused.push(Refused { turn, left });
+            }
         }
         Ok(Turn { group: groups.len(), ..Turn::default() })
+    }
+
+    /// Checks whether a group would repeat a refused turn that it took in this state before. If so,
+    /// adds what the group leaves to the state, and to the notes.
+    fn repeats(&mut self, group: usize, now: &mut Snapshot<'a>, refusals: &Refusals) -> bool {
+        // Each rewrite takes fuel, even if it is rolled back.
+        if self.options.stop_after.is_some() {
+            return false;
+        }
+        let is_repeated = |one: &&Refused| one.turn.group == group && refusals.cover(&one.turn);
+        let Some(Refused { left, .. }) = now.refused.iter().find(is_repeated) else { return false };
+        now.left.extend(left.iter().cloned());
+        self.notes.extend(left.iter().cloned());
+        true
     }
 
     pub(super) fn pass(&mut self, pass: &dyn Pass) -> Result<usize, OptimizeError> {
@@ -305,10 +350,13 @@ impl<'a> Run<'a> {
         if self.options.without.contains(&pass.name()) {
             return Ok(0);
         }
-        if self.settled.get(pass.name()) == Some(&self.version) {
+        if let Some(Settled { version, notes }) = self.settled.get(pass.name())
+            && *version == self.version
+        {
+            self.notes.extend(notes.iter().cloned());
             return Ok(0);
         }
-        let (start, notes) = (Instant::now(), self.notes.len());
+        let (start, noted, spared) = (Instant::now(), self.notes.len(), self.judged.spared());
         let mut cx = Context {
             least_bytes: self.least_bytes,
             most_instructions: self.most_instructions,
@@ -340,11 +388,13 @@ impl<'a> Run<'a> {
             None => self.passes.push(PassReport { name: pass.name(), changes, time }),
         }
         // A pass that left places without a judgement has yet to judge them.
-        if changes == 0 && self.notes.len() == notes && !self.judged.is_used() {
-            self.settled.insert(pass.name(), self.version);
+        if changes == 0 && self.judged.spared() == spared {
+            let notes = self.notes.get(noted..).unwrap_or_default().to_vec();
+            self.settled.insert(pass.name(), Settled { version: self.version, notes });
         }
         if changes > 0 {
-            self.version += 1;
+            self.versions += 1;
+            self.version = self.versions;
             if pass.is_cost_gated() {
                 self.cost_gated += changes;
             }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::report::Note;
 
 /// The rewrites that the passes of a cost-gated group made in one run.
-#[derive(Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Turn {
     /// The index of the group.
     pub(super) group: usize,

@@ -1,5 +1,8 @@
 //! Tests of passes that repeat earlier states of a module.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustc_hash::FxHashSet;
 use tilewright_ir::{
     Builder, EditError, ElementType, InstId, Op, Opcode, Patch, Shape, Value, Verified,
 };
@@ -221,6 +224,51 @@ fn what_is_left_is_noted_when_a_later_group_is_rolled_back() {
         let notes: Vec<&str> = run.notes.iter().map(|note| note.text.as_str()).collect();
         assert_eq!(notes, ["3 instructions"]);
     }
+}
+
+/// Leaves a note in each run, and counts the runs.
+struct Counted(AtomicUsize);
+
+impl Pass for Counted {
+    fn name(&self) -> &'static str {
+        "counted"
+    }
+
+    fn summary(&self) -> &'static str {
+        "count the runs"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        cx.refuse(self.name(), "the module".into(), "nothing to do".into());
+        Ok(0)
+    }
+}
+
+#[test]
+fn a_pass_runs_once_in_each_state_of_the_module() {
+    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+    let before = three();
+    let memo = Memo::default();
+    let mut observe = |_: &'static str, _: &Module| {};
+    let mut run = run_of(&before, &options, &memo, &mut observe);
+    let counted = Counted(AtomicUsize::new(0));
+    let cost_gated: Vec<PassList<'_>> =
+        vec![vec![&counted], vec![&Worse], vec![&Better], vec![&counted, &Worse]];
+    let plan = Plan { cost_gated, ..Plan::default() };
+    assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
+    // The given state, and that after `better`.
+    assert_eq!(counted.0.load(Ordering::Relaxed), 2);
+    let notes: FxHashSet<String> = run.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(notes.len(), 1, "{notes:?}");
 }
 
 /// Makes the parameter the root of a module of few instructions, and remembers where it did not.
