@@ -40,7 +40,7 @@ pub mod types;
 pub mod verify;
 pub mod walk;
 
-pub use builder::{BuildError, Builder, OperandList};
+pub use builder::{BegunComputation, BuildError, Builder, OperandList};
 pub use computation::Computation;
 pub use diag::{Code, Diagnostic, Place};
 pub use edit::{EditError, Position};

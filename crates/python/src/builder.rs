@@ -31,6 +31,23 @@ pub(crate) struct Value {
     id: InstId,
 }
 
+/// A computation of a module that is being built, which other computations can call.
+#[pyclass(frozen, module = "tilewright")]
+#[derive(Debug)]
+pub(crate) struct Subcomputation {
+    builder: Py<Builder>,
+    id: CompId,
+}
+
+/// How a reduction combines two elements.
+#[derive(FromPyObject)]
+enum By<'py> {
+    #[pyo3(transparent)]
+    Monoid(String),
+    #[pyo3(transparent)]
+    Computation(PyRef<'py, Subcomputation>),
+}
+
 impl Builder {
     fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -49,6 +66,14 @@ impl Builder {
             return Ok(value.id);
         }
         Err(usage("the value belongs to another builder"))
+    }
+
+    /// The id of a computation of this builder.
+    fn callee(slf: &Bound<'_, Self>, computation: &Subcomputation) -> PyResult<CompId> {
+        if computation.builder.as_ptr() == slf.as_ptr() {
+            return Ok(computation.id);
+        }
+        Err(usage("the computation belongs to another builder"))
     }
 
     fn all_own(slf: &Bound<'_, Self>, values: &[PyRef<'_, Value>]) -> PyResult<Vec<InstId>> {
@@ -139,6 +164,96 @@ impl Builder {
         Self::written(slf, Request { opcode, attributes, shape: shape.as_ref() }, &operands)
     }
 
+    /// Adds a computation that others can call: `build` gets the builder, adds the instructions and
+    /// returns the root.
+    fn computation(
+        slf: &Bound<'_, Self>,
+        name: &str,
+        build: &Bound<'_, PyAny>,
+    ) -> PyResult<Subcomputation> {
+        let begun = slf.get().with(|b| b.begin_computation(name))?;
+        let built = build.call1((slf,)).and_then(|root| {
+            let root: PyRef<'_, Value> = root.extract().map_err(|_| {
+                usage(format!("`build` returns the root of `{name}`, a value of this builder"))
+            })?;
+            Self::own(slf, &root)
+        });
+        let id = slf.get().with(|b| match built {
+            Ok(root) => b.end_computation(begun, root).map(Ok),
+            Err(raised) => b.abandon_computation(begun).map(|()| Err(raised)),
+        })??;
+        Ok(Subcomputation { builder: slf.clone().unbind(), id })
+    }
+
+    /// Adds a call of a computation.
+    fn call(
+        slf: &Bound<'_, Self>,
+        to_apply: &Subcomputation,
+        operands: Vec<PyRef<'_, Value>>,
+    ) -> PyResult<Value> {
+        let (to_apply, operands) = (Self::callee(slf, to_apply)?, Self::all_own(slf, &operands)?);
+        Self::add(slf, |b| b.call(to_apply, &operands))
+    }
+
+    /// Adds a loop: while `condition` yields true of the state, `body` makes the next one. The state
+    /// is one value, for several a tuple.
+    fn while_loop(
+        slf: &Bound<'_, Self>,
+        condition: &Subcomputation,
+        body: &Subcomputation,
+        init: &Value,
+    ) -> PyResult<Value> {
+        let (condition, body) = (Self::callee(slf, condition)?, Self::callee(slf, body)?);
+        let init = Self::own(slf, init)?;
+        Self::add(slf, |b| b.while_loop(condition, body, init))
+    }
+
+    /// Adds a branch: `on_true` of `true_operand` if the scalar `pred` is true, `on_false` of
+    /// `false_operand` otherwise. Both take one parameter and return the same shape.
+    fn conditional(
+        slf: &Bound<'_, Self>,
+        pred: &Value,
+        on_true: &Subcomputation,
+        true_operand: &Value,
+        on_false: &Subcomputation,
+        false_operand: &Value,
+    ) -> PyResult<Value> {
+        let pred = Self::own(slf, pred)?;
+        let (on_true, on_false) = (Self::callee(slf, on_true)?, Self::callee(slf, on_false)?);
+        let (yes, no) = (Self::own(slf, true_operand)?, Self::own(slf, false_operand)?);
+        Self::add(slf, |b| b.conditional(pred, yes, on_true, no, on_false))
+    }
+
+    /// Adds a choice of branches, each with its operand, by a scalar of `s32`. An index out of range
+    /// chooses the last branch.
+    fn conditional_by_index(
+        slf: &Bound<'_, Self>,
+        index: &Value,
+        branches: Vec<(PyRef<'_, Subcomputation>, PyRef<'_, Value>)>,
+    ) -> PyResult<Value> {
+        let index = Self::own(slf, index)?;
+        let branches = branches.iter().map(|(computation, operand)| {
+            Ok((Self::callee(slf, computation)?, Self::own(slf, operand)?))
+        });
+        let branches = branches.collect::<PyResult<Vec<_>>>()?;
+        Self::add(slf, |b| b.conditional_by_index(index, branches))
+    }
+
+    /// Adds a sort along a dim. `comparator` takes two elements of each operand and yields whether
+    /// the first stands before the second; several operands are sorted together, into a tuple.
+    #[pyo3(signature = (operands, dimension, comparator, *, is_stable=false))]
+    fn sort(
+        slf: &Bound<'_, Self>,
+        operands: Vec<PyRef<'_, Value>>,
+        dimension: i64,
+        comparator: &Subcomputation,
+        is_stable: bool,
+    ) -> PyResult<Value> {
+        let operands = Self::all_own(slf, &operands)?;
+        let comparator = Self::callee(slf, comparator)?;
+        Self::add(slf, |b| b.sort(&operands, dimension, comparator, is_stable))
+    }
+
     /// Adds an elementwise op of one operand: `negate`, `exponential`.
     fn unary(slf: &Bound<'_, Self>, opcode: &str, operand: &Value) -> PyResult<Value> {
         let (opcode, operand) = (self::opcode(opcode)?, Self::own(slf, operand)?);
@@ -209,22 +324,29 @@ impl Builder {
     }
 
     /// Adds a reduction along `dimensions` by `add`, `multiply`, `maximum`, `minimum`, `and`, `or`
-    /// or `xor`. It begins with the identity unless `init` is given.
-    #[pyo3(signature = (operand, monoid, dimensions, init=None))]
+    /// or `xor`, or by a computation. It begins with the identity unless `init` is given; with a
+    /// computation, `init` must be given.
+    #[pyo3(signature = (operand, by, dimensions, init=None))]
     fn reduce(
         slf: &Bound<'_, Self>,
         operand: &Value,
-        monoid: &str,
+        by: By<'_>,
         dimensions: Vec<i64>,
         init: Option<&Value>,
     ) -> PyResult<Value> {
         let operand = Self::own(slf, operand)?;
         let init = init.map(|init| Self::own(slf, init)).transpose()?;
-        let (by, identity) = Self::monoid(slf, monoid, operand)?;
+        let (by, identity, name) = match by {
+            By::Computation(by) => (Self::callee(slf, &by)?, None, "a computation".to_owned()),
+            By::Monoid(monoid) => {
+                let (by, identity) = Self::monoid(slf, &monoid, operand)?;
+                (by, identity, format!("`{monoid}` of this type"))
+            }
+        };
         let init = match (init, identity) {
             (Some(init), _) => init,
             (None, Some(identity)) => slf.get().with(|b| b.constant(identity))?,
-            (None, None) => return Err(usage(format!("`{monoid}` of this type needs an `init`"))),
+            (None, None) => return Err(usage(format!("{name} needs an `init`"))),
         };
         Self::add(slf, |b| b.reduce(operand, init, dimensions, by))
     }
@@ -287,6 +409,21 @@ impl Builder {
         let inner = slf.get().lock().take();
         let inner = inner.ok_or_else(|| usage("the module is finished"))?;
         Ok(inner.finish(root).map_err(unbuilt)?.into())
+    }
+}
+
+#[pymethods]
+impl Subcomputation {
+    #[getter]
+    fn name(&self) -> PyResult<String> {
+        self.builder.get().with(|b| Ok(b.module().computation(self.id).name().to_owned()))
+    }
+
+    fn __repr__(&self) -> String {
+        self.name().map_or_else(
+            |_| "<Subcomputation of a finished module>".to_owned(),
+            |name| format!("<Subcomputation {name}>"),
+        )
     }
 }
 

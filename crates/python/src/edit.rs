@@ -1,6 +1,7 @@
 //! Edits of a module: all of them are kept, or none.
 
 use pyo3::prelude::*;
+use tilewright::ir::ops::shaping::ParameterAttrs;
 use tilewright::ir::{
     CompId, EditError, InstId, Literal, Module as Graph, Op, OpMetadata, Position, Shape,
 };
@@ -91,6 +92,26 @@ fn insert(
         graph.set_metadata(id, metadata);
     }
     Ok(id)
+}
+
+/// Adds the next parameter of a computation. If that is the entry, the layout of the program, where
+/// the module declares one, gets the parameter, too.
+fn add_parameter(
+    graph: &mut Graph,
+    place: (CompId, Position),
+    shape: Shape,
+    name: &str,
+) -> Result<InstId, EditError> {
+    let number = graph.computation(place.0).parameters().len();
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    let op = Op::Parameter(Box::new(ParameterAttrs { number }));
+    if graph.entry() == Some(place.0)
+        && let Some(layout) = &mut graph.header.entry_layout
+    {
+        layout.parameters.push(shape.clone());
+    }
+    let made = Expression { op, shape, extras: None, metadata: None };
+    insert(graph, place, made, &[], Some(name))
 }
 
 impl Edit {
@@ -190,6 +211,24 @@ impl Edit {
             let place = place.find(graph, &ids)?;
             let made = request.read(graph, place.0, &ids).map_err(Why::Text)?;
             Ok(insert(graph, place, made, &ids, name)?)
+        })?;
+        Ok(Instruction::new(py, &self.module, id))
+    }
+
+    /// Adds the next parameter of a computation, by default of the entry.
+    #[pyo3(signature = (name, shape, *, computation=None))]
+    fn parameter(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        shape: ShapeLike<'_>,
+        computation: Option<&Computation>,
+    ) -> PyResult<Instruction> {
+        let (_, place) = self.place(None, computation)?;
+        let shape = shape.shape()?;
+        let id = self.change(&[], |graph| {
+            let place = place.find(graph, &[])?;
+            Ok(add_parameter(graph, place, shape, name)?)
         })?;
         Ok(Instruction::new(py, &self.module, id))
     }

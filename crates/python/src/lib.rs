@@ -39,7 +39,7 @@ mod value;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::builder::{Builder, Value};
+    use crate::builder::{Builder, Subcomputation, Value};
     #[pymodule_export]
     use crate::edit::Edit;
     #[pymodule_export]
@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::report::{cost, lower, ops, passes, targets};
     #[pymodule_export]
-    use crate::rule::Rule;
+    use crate::rule::{Rule, RuleSet};
     #[pymodule_export]
     use crate::run::{check, parameter_shapes, run, simulate};
     #[pymodule_export]

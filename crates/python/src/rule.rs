@@ -52,6 +52,19 @@ fn ask<T>(
     })
 }
 
+/// Asks Python for the class of a rule at a match.
+fn class_at(
+    found: &library::Match<'_>,
+    names: &[&'static str],
+    numerics_of: &Py<PyAny>,
+) -> Option<Class> {
+    let class = ask(found, names, |py, _, found| {
+        let name: Option<String> = numerics_of.call1(py, (found,))?.extract(py)?;
+        name.map(|name| class_of(&name)).transpose()
+    });
+    class.flatten()
+}
+
 /// Asks Python for the replacement of a match.
 fn replaced(
     found: &library::Match<'_>,
@@ -84,15 +97,19 @@ fn replaced(
 impl Rule {
     #[new]
     #[pyo3(signature = (
-        name, pattern, replace, *, law="", numerics="fast-math", when=vec![], always=false
+        name, pattern, replace, *, law="", numerics="fast-math", numerics_of=None, when=vec![],
+        say=None, always=false
     ))]
+    #[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
     fn new(
         name: &str,
         pattern: &Pattern,
         replace: Py<PyAny>,
         law: &str,
         numerics: &str,
+        numerics_of: Option<Py<PyAny>>,
         when: Vec<(String, Py<PyAny>)>,
+        say: Option<Py<PyAny>>,
         always: bool,
     ) -> PyResult<Self> {
         let names: Arc<[&'static str]> = pattern.names.as_slice().into();
@@ -105,6 +122,17 @@ impl Rule {
                 let asked =
                     ask(found, &names, |py, _, found| holds.call1(py, (found,))?.is_truthy(py));
                 asked.unwrap_or(false)
+            });
+        }
+        if let Some(of) = numerics_of {
+            let names = Arc::clone(&names);
+            rule = rule.with_class_of(move |found| class_at(found, &names, &of));
+        }
+        if let Some(say) = say {
+            let names = Arc::clone(&names);
+            rule = rule.say(move |found| {
+                let said = ask(found, &names, |py, _, found| say.call1(py, (found,))?.extract(py));
+                said.flatten()
             });
         }
         let replace = Arc::new(replace);
@@ -178,6 +206,42 @@ impl Rule {
     }
 }
 
+/// Rules that form one pass: at each instruction the first that matches is applied.
+#[pyclass(frozen, module = "tilewright")]
+#[derive(Debug)]
+pub(crate) struct RuleSet {
+    set: library::RuleSet,
+}
+
+#[pymethods]
+impl RuleSet {
+    #[new]
+    #[pyo3(signature = (name, rules, *, summary=""))]
+    fn new(name: &str, rules: Vec<PyRef<'_, Rule>>, summary: &str) -> Self {
+        let rules = rules.iter().map(|rule| rule.rule.clone());
+        Self { set: library::RuleSet::new(kept(name), kept(summary), rules) }
+    }
+
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.set.name()
+    }
+
+    #[getter]
+    fn numerics(&self) -> &'static str {
+        self.set.class().name()
+    }
+
+    #[getter]
+    fn rules(&self) -> Vec<Rule> {
+        self.set.rules().iter().map(|rule| Rule { rule: rule.clone() }).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{:?}>", self.set)
+    }
+}
+
 /// A pass that is written in Python.
 struct Written {
     name: &'static str,
@@ -240,9 +304,12 @@ impl LibraryPass for Written {
 /// Adds rules and passes of Python to the options.
 pub(crate) fn with_added(mut options: Options, added: &[Bound<'_, PyAny>]) -> PyResult<Options> {
     for object in added {
-        options = match object.cast::<Rule>() {
-            Ok(rule) => options.with_pass(rule.get().rule.clone()),
-            Err(_) => options.with_pass(Written::of(object)?),
+        options = if let Ok(rule) = object.cast::<Rule>() {
+            options.with_pass(rule.get().rule.clone())
+        } else if let Ok(rules) = object.cast::<RuleSet>() {
+            options.with_pass(rules.get().set.clone())
+        } else {
+            options.with_pass(Written::of(object)?)
         };
     }
     Ok(options)

@@ -115,3 +115,110 @@ def test_what_is_refused() -> None:
         b.unary("negate", x)
     with pytest.raises(tw.UsageError, match="finished"):
         b.finish(x)
+
+
+def test_a_loop_counts_and_sums() -> None:
+    b = tw.Builder("loop")
+    x = b.parameter("x", "f32[4,5]")
+    state = "(s32[], f32[4,5], f32[4,5])"
+
+    def more(b: tw.Builder) -> tw.Value:
+        count = b.get_tuple_element(b.parameter("state", state), 0)
+        return b.compare("LT", count, b.constant(3, "s32"))
+
+    def step(b: tw.Builder) -> tw.Value:
+        old = b.parameter("state", state)
+        count, total, array = (b.get_tuple_element(old, index) for index in range(3))
+        count = b.binary("add", count, b.constant(1, "s32"))
+        return b.tuple([count, b.binary("add", total, array), array])
+
+    condition, body = b.computation("more", more), b.computation("step", step)
+    assert (body.name, repr(condition)) == ("step", "<Subcomputation more>")
+    zeros = b.broadcast(b.constant(0.0, "f32"), [4, 5])
+    init = b.tuple([b.constant(0, "s32"), zeros, x])
+    module = b.finish(b.get_tuple_element(b.while_loop(condition, body, init), 1))
+    np.testing.assert_allclose(module(X), 3 * X, rtol=1e-6)
+    assert repr(body) == "<Subcomputation of a finished module>"
+
+
+def branches(b: tw.Builder) -> tuple[tw.Subcomputation, ...]:
+    """Computations that negate, double and square."""
+
+    def of(name: str, opcode: str, times: int) -> tw.Subcomputation:
+        def build(b: tw.Builder) -> tw.Value:
+            operands = [b.parameter("a", "f32[4,5]")] * times
+            return b.op(opcode, operands)
+
+        return b.computation(name, build)
+
+    return of("minus", "negate", 1), of("double", "add", 2), of("square", "multiply", 2)
+
+
+def test_branches_and_calls() -> None:
+    b = tw.Builder()
+    x, which = b.parameter("x", "f32[4,5]"), b.parameter("which", "s32[]")
+    minus, double, square = branches(b)
+    pred = b.compare("EQ", which, b.constant(0, "s32"))
+    one = b.conditional(pred, minus, x, double, x)
+    other = b.conditional_by_index(which, [(minus, x), (double, x), (square, x)])
+    module = b.finish(b.tuple([one, other, b.call(square, [x])]))
+    for index, (first, second) in enumerate([(-X, -X), (2 * X, 2 * X), (2 * X, X * X)]):
+        results = module(X, np.int32(index))
+        for result, expected in zip(results, (first, second, X * X), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+def test_reductions_and_sorts_by_computations() -> None:
+    def farther(b: tw.Builder) -> tw.Value:
+        one, other = b.parameter("one", "f32[]"), b.parameter("other", "f32[]")
+        return b.binary("maximum", b.unary("abs", one), b.unary("abs", other))
+
+    def greater(b: tw.Builder) -> tw.Value:
+        return b.compare("GT", b.parameter("one", "f32[]"), b.parameter("other", "f32[]"))
+
+    b = tw.Builder()
+    x = b.parameter("x", "f32[4,5]")
+    by, comparator = b.computation("farther", farther), b.computation("greater", greater)
+    with pytest.raises(tw.UsageError, match="a computation needs an `init`"):
+        b.reduce(x, by, [1])
+    largest = b.reduce(x, by, [1], b.constant(0.0, "f32"))
+    module = b.finish(b.tuple([largest, b.sort([x], 1, comparator)]))
+    largest, in_order = module(X)
+    np.testing.assert_array_equal(largest, np.abs(X).max(axis=1))
+    np.testing.assert_array_equal(in_order, -np.sort(-X, axis=1))
+
+
+def test_a_computation_that_fails_is_left_out() -> None:
+    b = tw.Builder()
+    x = b.parameter("x", "f32[4,5]")
+    with pytest.raises(ZeroDivisionError):
+        b.computation("bad", lambda b: 1 / 0)
+    with pytest.raises(tw.UsageError, match="`build` returns the root of `bad`"):
+        b.computation("bad", lambda b: None)
+    with pytest.raises(tw.UsageError, match="computation"):
+        b.computation("bad", lambda b: x)
+    inner = b.computation("bad", lambda b: b.parameter("p", "f32[4,5]"))
+    with pytest.raises(tw.UsageError, match="there is a computation `bad`"):
+        b.computation("bad", lambda b: b.parameter("p", "f32[4,5]"))
+    other = tw.Builder()
+    with pytest.raises(tw.UsageError, match="another builder"):
+        other.call(inner, [other.parameter("x", "f32[4,5]")])
+    module = b.finish(b.call(inner, [x]))
+    np.testing.assert_array_equal(module(X), X)
+    assert [each.name for each in module.computations] == ["bad", "main"]
+
+
+def test_a_module_is_not_finished_within_a_computation() -> None:
+    b = tw.Builder()
+    x = b.parameter("x", "f32[4,5]")
+
+    def build(b: tw.Builder) -> tw.Value:
+        value = b.parameter("p", "f32[4,5]")
+        with pytest.raises(tw.TilewrightError):
+            b.finish(value)
+        return value
+
+    with pytest.raises(tw.UsageError, match="finished"):
+        b.computation("inner", build)
+    with pytest.raises(tw.UsageError, match="finished"):
+        b.unary("negate", x)

@@ -159,3 +159,35 @@ def test_edits_that_are_refused(module: tw.Module) -> None:
     assert str(module) == str(other)
     with pytest.raises(tw.UsageError, match="within"):
         e.set_root(entry["y"])
+
+
+def test_parameters_are_added() -> None:
+    text = """HloModule m, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}
+
+scaled {
+  ROOT a = f32[2,3] parameter(0)
+}
+
+ENTRY main {
+  x = f32[2,3] parameter(0)
+  ROOT y = f32[2,3] call(x), to_apply=scaled
+}
+"""
+    module = tw.Module.from_text(text)
+    with module.edit() as e:
+        scale = e.parameter("scale", "f32[3]")
+        assert (scale.name, scale.parameter_number) == ("scale", 1)
+        spread = e.insert("broadcast", [scale], "dimensions={1}", shape="f32[2,3]")
+        scaled = next(each for each in module.computations if each.name == "scaled")
+        factor = e.parameter("factor", "f32[2,3]", computation=scaled)
+        e.set_root(e.insert("multiply", [scaled["a"], factor]))
+        call = module.entry["y"]
+        both = e.insert("call", [call.operands[0], spread], "to_apply=%scaled")
+        e.set_root(both)
+        e.remove(call)
+    factors = np.array([1, 2, 3], np.float32)
+    np.testing.assert_allclose(module(X, factors), X * factors)
+    with pytest.raises(tw.VerifyError), module.edit() as e:
+        # Nothing gives the call its third operand.
+        e.parameter("third", "f32[]", computation=next(iter(module.computations)))
+    np.testing.assert_allclose(module(X, factors), X * factors)

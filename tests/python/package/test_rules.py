@@ -270,3 +270,50 @@ def test_a_pass_keeps_to_its_numerics() -> None:
     assert "multiply" in opcodes(tw.optimize(TEXT, passes=[Fast()]).module)
     done = tw.optimize(TEXT, passes=[Fast(), "dce"], fast_math=True)
     assert opcodes(done.module) == ["parameter", "exponential"]
+
+
+def test_a_rule_says_what_it_does() -> None:
+    def say(found: tw.Match) -> tuple[str, str]:
+        name = found["x"].name
+        return f"took `{name}` as it is", f"taking `{name}` as it is"
+
+    rule = times_one(say=say)
+    done = tw.optimize(tw.Module.load(TEXT), passes=[rule])
+    [note] = done.report.notes
+    assert note.text.startswith("took `x` as it is: ")
+    silent = tw.optimize(tw.Module.load(TEXT), passes=[times_one(say=lambda found: None)])
+    assert "x * 1 = x" in silent.report.notes[0].text
+    with pytest.raises(ZeroDivisionError):
+        tw.optimize(tw.Module.load(TEXT), passes=[times_one(say=lambda found: 1 / 0)])
+
+
+def test_the_class_of_a_rule_depends_on_the_place() -> None:
+    def applies(numerics_of: object, *, exact: bool) -> bool:
+        rule = times_one(numerics="bounded", numerics_of=numerics_of)
+        done = tw.optimize(tw.Module.load(TEXT), passes=[rule], exact=exact)
+        return "multiply" not in opcodes(done.module)
+
+    assert applies(lambda found: "bounded", exact=False)
+    assert not applies(lambda found: "bounded", exact=True)
+    assert applies(lambda found: "exact", exact=True)
+    assert not applies(lambda found: None, exact=False)
+    with pytest.raises(tw.UsageError, match="no class `inexact`"):
+        applies(lambda found: "inexact", exact=False)
+
+
+def test_rules_that_form_one_pass() -> None:
+    twice = tw.Rule(
+        "twice",
+        p.exp(p.any("y")),
+        lambda found, new: None,
+        law="nothing",
+        numerics="regrouping",
+    )
+    rules = tw.RuleSet("ones", [twice, times_one()], summary="drop factors of one")
+    assert (rules.name, rules.numerics) == ("ones", "regrouping")
+    assert [rule.name for rule in rules.rules] == ["twice", "times-one"]
+    assert "ones" in repr(rules)
+    done = tw.optimize(tw.Module.load(TEXT), passes=[rules, "dce"])
+    assert opcodes(done.module) == ["parameter", "exponential"]
+    again = tw.optimize(tw.Module.load(TEXT), rules=[rules])
+    np.testing.assert_allclose(again.module(X), np.exp(X), rtol=1e-6)

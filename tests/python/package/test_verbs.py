@@ -60,7 +60,7 @@ def test_optimize_options() -> None:
         ({"passes": ["none"]}, "no pass `none`"),
         ({"passes": "dce"}, "list of names"),
         ({"target": "abacus"}, "abacus"),
-        ({"rules": ["dce"]}, "neither a Rule nor a Pass"),
+        ({"rules": ["dce"]}, "neither a Rule, a RuleSet nor a Pass"),
     ]:
         with pytest.raises(tw.UsageError, match=message):
             tw.optimize(SUMS, **options)

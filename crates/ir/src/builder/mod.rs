@@ -76,6 +76,16 @@ pub struct Builder {
     scope: Scope,
 }
 
+/// A computation of a [`Builder`] that was begun and has not ended.
+#[derive(Debug)]
+#[must_use = "the builder adds to this computation until it ends"]
+pub struct BegunComputation {
+    id: CompId,
+    /// The computation that was open before.
+    caller: CompId,
+    scope: Scope,
+}
+
 impl Builder {
     /// A builder of a module whose entry computation is `main`.
     pub fn new(name: &str) -> Self {
@@ -128,29 +138,76 @@ impl Builder {
         name: &str,
         body: impl FnOnce(&mut Self) -> Result<InstId, BuildError>,
     ) -> Result<CompId, BuildError> {
-        let method = "computation";
+        let begun = self.begin_computation(name)?;
+        match body(self) {
+            Ok(root) => self.end_computation(begun, root),
+            Err(error) => {
+                self.abandon_computation(begun)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Begins a computation: what is added belongs to it until [`Builder::end_computation`]. This is
+    /// [`Builder::computation`] for callers that cannot pass a closure, such as bindings for other
+    /// languages.
+    ///
+    /// # Errors
+    /// Returns an error if a computation has the name.
+    pub fn begin_computation(&mut self, name: &str) -> Result<BegunComputation, BuildError> {
         if !self.computation_names.insert(name.into()) {
             let why = format!("there is a computation `{name}`; take a name that none has");
-            return Err(misfit(method, "name", why));
+            return Err(misfit("computation", "name", why));
         }
         let id = self.module.add_computation(name);
         let caller = std::mem::replace(&mut self.current, id);
-        let scope = self.enter_computation();
-        let root = body(self);
-        self.scope = scope;
-        self.current = caller;
-        // It is the last in the order: those it contains have left.
-        self.module.order.pop();
-        let ended = root.and_then(|root| {
-            self.check_ids(method, &[root])?;
-            self.set_root(method, id, root)
-        });
+        Ok(BegunComputation { id, caller, scope: self.enter_computation() })
+    }
+
+    /// Ends the computation that was begun last.
+    ///
+    /// # Errors
+    /// Returns an error if another computation was begun later and has not ended, or if the root
+    /// lies in another computation; the module then lacks the computation.
+    pub fn end_computation(
+        &mut self,
+        begun: BegunComputation,
+        root: InstId,
+    ) -> Result<CompId, BuildError> {
+        let method = "computation";
+        let id = self.leave(begun)?;
+        let ended = self.check_ids(method, &[root]).and_then(|()| self.set_root(method, id, root));
         if let Err(error) = ended {
-            self.computation_names.remove(name);
+            self.computation_names.remove(self.module.computation(id).name());
             return Err(error);
         }
         self.module.order.insert(self.finished, id);
         self.finished += 1;
+        Ok(id)
+    }
+
+    /// Leaves out the computation that was begun last.
+    ///
+    /// # Errors
+    /// Returns an error if another computation was begun later and has not ended.
+    pub fn abandon_computation(&mut self, begun: BegunComputation) -> Result<(), BuildError> {
+        let id = self.leave(begun)?;
+        self.computation_names.remove(self.module.computation(id).name());
+        Ok(())
+    }
+
+    /// Goes back to the computation in which this one was begun.
+    fn leave(&mut self, begun: BegunComputation) -> Result<CompId, BuildError> {
+        let BegunComputation { id, caller, scope } = begun;
+        if self.current != id {
+            let open = self.module.computation(self.current).name();
+            let why = format!("the computation `{open}` was begun later and has not ended");
+            return Err(misfit("computation", "body", why));
+        }
+        self.scope = scope;
+        self.current = caller;
+        // It is the last in the order: those it contains have left.
+        self.module.order.pop();
         Ok(id)
     }
 

@@ -132,6 +132,40 @@ fn nested_computations_stand_before_those_they_are_called_from() -> Result<(), B
 }
 
 #[test]
+fn computations_that_were_begun_end_in_order() -> Result<(), BuildError> {
+    let mut b = Builder::new("begun");
+    let x = b.parameter("x", shape("f32[4]"))?;
+    let outer = b.begin_computation("outer")?;
+    let p = b.parameter("p", shape("f32[4]"))?;
+    let inner = b.begin_computation("inner")?;
+    let q = b.parameter("q", shape("f32[4]"))?;
+    let inner_root = b.unary(Opcode::Negate, q)?;
+    let inner = b.end_computation(inner, inner_root)?;
+    let abandoned = b.begin_computation("abandoned")?;
+    b.parameter("r", shape("f32[]"))?;
+    b.abandon_computation(abandoned)?;
+    let outer_root = b.call(inner, [p])?;
+    let outer = b.end_computation(outer, outer_root)?;
+    let result = b.call(outer, [x])?;
+    let module = b.finish(result)?;
+    let order: Vec<&str> =
+        module.computations().iter().map(|&c| module.computation(c).name()).collect();
+    assert_eq!(order, ["inner", "outer", "main"]);
+    Ok(())
+}
+
+#[test]
+fn a_computation_does_not_end_before_one_that_was_begun_later() -> Result<(), BuildError> {
+    let mut b = Builder::new("begun");
+    let outer = b.begin_computation("outer")?;
+    let p = b.parameter("p", shape("f32[4]"))?;
+    let inner = b.begin_computation("inner")?;
+    let error = b.end_computation(outer, p).unwrap_err().to_string();
+    assert_eq!(error, "`computation`: the computation `inner` was begun later and has not ended");
+    b.abandon_computation(inner)
+}
+
+#[test]
 fn values_of_another_computation_are_refused() -> std::result::Result<(), BuildError> {
     let mut b = Builder::new("scopes");
     let x = b.parameter("x", shape("f32[]"))?;

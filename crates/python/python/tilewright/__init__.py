@@ -38,7 +38,9 @@ from tilewright._core import (
     Pattern,
     Replacement,
     Rule,
+    RuleSet,
     Shape,
+    Subcomputation,
     Value,
 )
 from tilewright._errors import (
@@ -104,9 +106,11 @@ __all__ = [
     "RemovedError",
     "Replacement",
     "Rule",
+    "RuleSet",
     "RuleTrial",
     "RunReport",
     "Shape",
+    "Subcomputation",
     "TilewrightError",
     "TilewrightWarning",
     "UsageError",

@@ -54,14 +54,18 @@ def _loaded(module: Any) -> _core.Module:
     return module if isinstance(module, _core.Module) else _core.Module.load(module)
 
 
+Added = _core.Rule | _core.RuleSet | Pass
+"""What can be added to the built-in passes."""
+
+
 def _added(
-    passes: Iterable[str | Pass | _core.Rule] | None, rules: Iterable[_core.Rule | Pass]
-) -> tuple[list[str] | None, list[_core.Rule | Pass]]:
+    passes: Iterable[str | Added] | None, rules: Iterable[Added]
+) -> tuple[list[str] | None, list[Added]]:
     """The names of passes to run, and the rules and passes to add."""
     added = list(rules)
     for rule in added:
-        if not isinstance(rule, (_core.Rule, Pass)):
-            raise UsageError(f"{rule!r} is neither a Rule nor a Pass", code="usage")
+        if not isinstance(rule, Added):
+            raise UsageError(f"{rule!r} is neither a Rule, a RuleSet nor a Pass", code="usage")
     if passes is None:
         names = None
     else:
@@ -96,8 +100,8 @@ def _optimize(
     exact: bool,
     fast_math: bool,
     pipeline: str | None,
-    passes: Iterable[str | Pass | _core.Rule] | None,
-    rules: Iterable[_core.Rule | Pass],
+    passes: Iterable[str | Added] | None,
+    rules: Iterable[Added],
 ) -> tuple[_core.Module, str, dict[str, Any], str]:
     names, added = _added(passes, rules)
     better, as_json, text, explanation = _core.optimize(
@@ -119,8 +123,8 @@ def optimize(
     exact: bool = False,
     fast_math: bool = False,
     pipeline: str | None = None,
-    passes: Iterable[str | Pass | _core.Rule] | None = None,
-    rules: Iterable[_core.Rule | Pass] = (),
+    passes: Iterable[str | Added] | None = None,
+    rules: Iterable[Added] = (),
 ) -> Any:
     """Optimises a module. A module without a rewrite that pays comes back unchanged.
 
@@ -163,8 +167,8 @@ def explain(
     exact: bool = False,
     fast_math: bool = False,
     pipeline: str | None = None,
-    passes: Iterable[str | Pass | _core.Rule] | None = None,
-    rules: Iterable[_core.Rule | Pass] = (),
+    passes: Iterable[str | Added] | None = None,
+    rules: Iterable[Added] = (),
 ) -> Any:
     """What ``optimize`` would rewrite, what it would leave, and why. Arguments and errors are those
     of ``optimize``. Given a function of JAX arrays, returns a function that takes its arguments

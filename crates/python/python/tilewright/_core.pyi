@@ -288,6 +288,11 @@ class Edit:
         Raises:
             ParseError: the attributes are no HLO, or the operands do not fit.
         """
+    def parameter(
+        self, name: str, shape: Shape | str, *, computation: Computation | None = None
+    ) -> Instruction:
+        """Adds the next parameter of a computation, by default of the entry. Who calls another
+        computation must give it a value: replace the calls, too."""
     def constant(
         self,
         value: Any,
@@ -346,6 +351,44 @@ class Builder:
         Raises:
             ParseError: the attributes are no HLO, or the operands do not fit.
         """
+    def computation(self, name: str, build: Callable[[Builder], Value]) -> Subcomputation:
+        """Adds a computation that others can call: ``build`` gets this builder, adds parameters and
+        instructions, and returns the root.
+
+        Raises:
+            Exception: what ``build`` raised; the module then lacks the computation.
+        """
+    def call(self, to_apply: Subcomputation, operands: Sequence[Value]) -> Value:
+        """Adds a call of a computation."""
+    def while_loop(self, condition: Subcomputation, body: Subcomputation, init: Value) -> Value:
+        """Adds a loop: while ``condition`` yields true of the state, ``body`` makes the next one.
+        The state is one value, for several a tuple, and keeps its shape."""
+    def conditional(
+        self,
+        pred: Value,
+        on_true: Subcomputation,
+        true_operand: Value,
+        on_false: Subcomputation,
+        false_operand: Value,
+    ) -> Value:
+        """Adds a branch: ``on_true`` of ``true_operand`` if the scalar ``pred`` is true, ``on_false``
+        of ``false_operand`` otherwise. Both take one parameter and return the same shape."""
+    def conditional_by_index(
+        self, index: Value, branches: Sequence[tuple[Subcomputation, Value]]
+    ) -> Value:
+        """Adds a choice of branches, each with its operand, by a scalar of ``s32``. An index out of
+        range chooses the last branch."""
+    def sort(
+        self,
+        operands: Sequence[Value],
+        dimension: int,
+        comparator: Subcomputation,
+        *,
+        is_stable: bool = False,
+    ) -> Value:
+        """Adds a sort along a dim. ``comparator`` takes two elements of each operand and yields
+        whether the first stands before the second; several operands are sorted together, into a
+        tuple."""
     def unary(self, opcode: str, operand: Value) -> Value:
         """Adds an elementwise op of one operand: ``negate``, ``exponential``."""
     def binary(self, opcode: str, lhs: Value, rhs: Value) -> Value:
@@ -366,10 +409,15 @@ class Builder:
     def transpose(self, operand: Value, permutation: Sequence[int]) -> Value:
         """Adds a transpose: result dim ``i`` is operand dim ``permutation[i]``."""
     def reduce(
-        self, operand: Value, monoid: str, dimensions: Sequence[int], init: Value | None = None
+        self,
+        operand: Value,
+        by: str | Subcomputation,
+        dimensions: Sequence[int],
+        init: Value | None = None,
     ) -> Value:
         """Adds a reduction along ``dimensions`` by ``add``, ``multiply``, ``maximum``, ``minimum``,
-        ``and``, ``or`` or ``xor``. It begins with the identity unless ``init`` is given."""
+        ``and``, ``or`` or ``xor``, or by a computation of an accumulator and an element. It begins
+        with the identity unless ``init`` is given; with a computation, ``init`` must be given."""
     def dot(
         self,
         lhs: Value,
@@ -393,6 +441,13 @@ class Builder:
         Raises:
             VerifyError: the module is not valid.
         """
+
+@final
+class Subcomputation:
+    """A computation of a module that is being built, which other computations can call."""
+
+    @property
+    def name(self) -> str: ...
 
 @final
 class Value:
@@ -519,7 +574,12 @@ class Rule:
         law: the equation that it applies, in one line.
         numerics: the most that it does to floats: ``exact``, ``regrouping``, ``bounded`` or
             ``fast-math``. It does not apply where less is allowed.
+        numerics_of: a function of the match that returns what the rule does to floats there, if
+            that may be less than ``numerics``; with ``None`` it does not apply.
         when: conditions on the match, with words that follow "the expression must".
+        say: a function of the match that returns two texts for notes, of a rewrite that was made
+            (``multiplied once``) and of one that was not (``multiplying once``). With ``None``, and
+            by default, notes state the law.
         always: apply it wherever it matches, not only where it pays.
 
     Raises:
@@ -534,7 +594,9 @@ class Rule:
         *,
         law: str = "",
         numerics: str = "fast-math",
+        numerics_of: Callable[[Match], str | None] | None = None,
         when: Sequence[tuple[str, Callable[[Match], object]]] = ...,
+        say: Callable[[Match], tuple[str, str] | None] | None = None,
         always: bool = False,
     ) -> Rule: ...
     @property
@@ -553,6 +615,25 @@ class Rule:
         """
     def try_on(self, first_seed: int, seeds: int) -> tuple[int, list[str] | None]:
         """See ``tilewright.try_rule``."""
+
+@final
+class RuleSet:
+    """Rules that form one pass: at each instruction the first that matches is applied.
+
+    Args:
+        name: the name for reports and lists of passes; no other pass has it.
+        rules: the rules, which are tried in this order.
+        summary: what the pass does, in a few words.
+    """
+
+    def __new__(cls, name: str, rules: Sequence[Rule], *, summary: str = "") -> RuleSet: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def numerics(self) -> str:
+        """What the rule does to floats that changes them the most."""
+    @property
+    def rules(self) -> list[Rule]: ...
 
 @final
 class Literal:
