@@ -97,7 +97,7 @@ impl Builder {
     ) -> PyResult<Value> {
         let read = |inner: &mut Inner| {
             let mut scratch = inner.module().clone();
-            let computation = scratch.entry().unwrap_or_else(|| scratch.add_computation("main"));
+            let computation = inner.current_computation();
             Ok(request.read(&mut scratch, computation, operands))
         };
         let made = slf.get().with(read)?.map_err(misread)?;

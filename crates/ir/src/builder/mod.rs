@@ -108,6 +108,11 @@ impl Builder {
         &self.module
     }
 
+    /// Returns the computation that instructions are added to.
+    pub fn current_computation(&self) -> CompId {
+        self.current
+    }
+
     /// Returns the header of the module, for example to set how many replicas run the program.
     pub fn header_mut(&mut self) -> &mut Header {
         &mut self.module.header
