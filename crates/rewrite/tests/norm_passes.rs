@@ -10,12 +10,15 @@ use tilewright_rewrite::{Options, optimize};
 use tilewright_testkit::fixture::fixtures;
 
 /// Norms at real sizes with their gradients, by the beginning of their names.
-const NORMS: [&str; 10] = [
+///
+/// A norm that rounds the centred array to bf16 is not among them: its sums depend on each other.
+const NORMS: [&str; 11] = [
     "batch_norm_grad",
     "ghost_batch_norm_inner_grad",
     "ghost_batch_norm_inner_one_pass_grad",
     "ghost_batch_norm_outer_grad",
-    "group_norm_bf16_",
+    "group_norm_bf16_grad_",
+    "group_norm_bf16_stats_grad_",
     "group_norm_nchw_",
     "group_norm_nhwc_",
     "group_norm_strided_",
