@@ -1,6 +1,6 @@
 //! What a rule puts in the place of a match: instructions that Python asks for.
 
-use std::ptr::NonNull;
+use std::ptr::{from_mut, from_ref};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
@@ -67,17 +67,13 @@ impl Match {
     }
 }
 
-/// A replacement under construction, lent by the optimiser for the time of a call.
+/// A replacement under construction, lent by the optimiser for the time of a call: shorter than the
+/// types say. So neither reference leaves its lock but for the time of `Replacement::with`.
 #[derive(Debug)]
 struct Lent {
-    new: NonNull<Library<'static>>,
-    graph: NonNull<Graph>,
+    new: &'static mut Library<'static>,
+    graph: &'static Graph,
 }
-
-// SAFETY: both are used under the lock of `Replacement` alone, and `Replacement::lend` ends the
-// loan under that lock before the borrows that they stand for end. `Graph` is `Sync`; `Library`
-// is a reference to one, an id and planned instructions, all of which may move between threads.
-unsafe impl Send for Lent {}
 
 /// The instructions that replace a match.
 #[pyclass(frozen, module = "tilewright")]
@@ -121,8 +117,18 @@ impl Replacement {
         }
         let made = Py::new(py, Self { lent: Mutex::new(None), module: module.clone_ref(py) })?;
         let loan = Loan(made.get());
-        let new = NonNull::from(new).cast::<Library<'static>>();
-        *loan.0.lock() = Some(Lent { new, graph: NonNull::from(graph) });
+        // SAFETY: `graph` and `new` are borrowed until this function returns, which uses neither
+        // from here on, so each new reference is the only user of its borrow. On each way out,
+        // `loan` is dropped before; it waits for the lock, and so for every `with`, and takes both
+        // references away. `with` alone uses them, under the lock, for an `f` that accepts any
+        // lifetimes, so that it can neither keep them nor put another `Library` in place of this.
+        // Nothing can forget `loan`, since nothing else has it, whatever Python does in `call`.
+        let (new, graph) = unsafe {
+            let new: &'static mut _ = &mut *from_mut(new).cast::<Library<'static>>();
+            let graph: &'static _ = &*from_ref(graph);
+            (new, graph)
+        };
+        *loan.0.lock() = Some(Lent { new, graph });
         call(&made)
     }
 
@@ -133,13 +139,7 @@ impl Replacement {
     /// Uses the replacement. Nothing in `f` runs Python code, since the lock is held.
     fn with<T>(&self, f: impl FnOnce(&Graph, &mut Library<'_>) -> T) -> PyResult<T> {
         let mut lent = self.lock();
-        let done = lent.as_mut().map(|Lent { new, graph }| {
-            // SAFETY: the borrows last until `Replacement::lend` has taken the pointers away
-            // under the lock, which is held here, so `new` is the only reference to its value.
-            // `f` cannot keep them: it must accept any lifetime.
-            let (graph, new) = unsafe { (graph.as_ref(), new.as_mut()) };
-            f(graph, new)
-        });
+        let done = lent.as_mut().map(|Lent { new, graph }| f(graph, new));
         drop(lent);
         done.ok_or_else(|| plain(Kind::Removed, "the call of the rule has ended"))
     }

@@ -3,7 +3,7 @@
 //! A module is read and edited under a lock. While it is held, nothing runs Python code: that
 //! could hand the GIL to a thread that waits for the lock. So closures here return Rust values.
 
-use std::ptr::NonNull;
+use std::ptr::from_ref;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pyo3::prelude::*;
@@ -28,21 +28,14 @@ enum State {
     Verified(Arc<Verified>),
     /// Under edit. `before` is what a rollback restores; a pass's module has none.
     Open { graph: Box<Graph>, before: Option<Arc<Verified>>, editing: bool },
-    /// Borrowed from a caller for the time of a callback.
-    Lent(Lent),
+    /// The module as it was before an edit, whose result is being verified.
+    Ending(Arc<Verified>),
+    /// Borrowed from a caller for the time of a callback: shorter than the type says. So the
+    /// reference leaves its lock nowhere but as the shorter borrow that `Shared::graph` returns.
+    Lent(&'static Graph),
     /// Given back to the pipeline.
     Closed,
 }
-
-/// A module that a caller owns.
-#[derive(Debug)]
-struct Lent(NonNull<Graph>);
-
-// SAFETY: the module is only read through it, `Graph` is `Sync`, and `Cell::lend` ends the loan
-// under the lock before the borrow that the pointer stands for ends.
-unsafe impl Send for Lent {}
-// SAFETY: as above.
-unsafe impl Sync for Lent {}
 
 /// An instruction, as a handle remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,11 +77,9 @@ impl From<Gone> for PyErr {
 impl Shared {
     fn graph(&self) -> Result<&Graph, Gone> {
         match &self.state {
-            State::Verified(verified) => Ok(verified),
+            State::Verified(verified) | State::Ending(verified) => Ok(verified),
             State::Open { graph, .. } => Ok(graph),
-            // SAFETY: the borrow that the pointer stands for lasts until `Cell::lend` has set
-            // the state to `Closed` under the lock, and `self` is behind that lock.
-            State::Lent(Lent(graph)) => Ok(unsafe { graph.as_ref() }),
+            State::Lent(graph) => Ok(graph),
             State::Closed => Err(Gone::Module),
         }
     }
@@ -135,7 +126,14 @@ impl Cell {
         }
         let made = made(Self::of(State::Closed))?;
         let loan = Loan(cell(&made));
-        loan.0.write().state = State::Lent(Lent(NonNull::from(graph)));
+        // SAFETY: `graph` is borrowed until this function returns, and not changed while it is. On
+        // each way out of it, `loan` is dropped before, which waits for the lock, and so for every
+        // reader, and puts `Closed` in the place of the reference. Nothing copies the reference
+        // from behind the lock: `Shared::graph` shortens it to a borrow of the locked state, and
+        // the closures that the methods here pass it to accept any lifetime, so keep no borrow.
+        // Nothing can forget `loan`, since nothing else has it, whatever Python does in `call`.
+        let graph: &'static Graph = unsafe { &*from_ref(graph) };
+        loan.0.write().state = State::Lent(graph);
         call(&made)
     }
 
@@ -197,7 +195,7 @@ impl Cell {
     /// The module, if it is verified.
     pub(crate) fn settled(&self) -> Option<Arc<Verified>> {
         match &self.shared().state {
-            State::Verified(verified) => Some(Arc::clone(verified)),
+            State::Verified(verified) | State::Ending(verified) => Some(Arc::clone(verified)),
             _ => None,
         }
     }
@@ -228,7 +226,7 @@ impl Cell {
                 *editing = true;
                 return Ok(());
             }
-            State::Open { .. } => return Err(Gone::Editing),
+            State::Open { .. } | State::Ending(_) => return Err(Gone::Editing),
             State::Lent(_) => return Err(Gone::NotEditing),
             State::Closed => return Err(Gone::Module),
         };
@@ -252,23 +250,32 @@ impl Cell {
                 State::Open { graph, before: Some(before), .. } => {
                     let graph = std::mem::take(graph.as_mut());
                     let before = Arc::clone(before);
-                    // The edit is over, whatever becomes of it.
-                    shared.state = State::Verified(Arc::clone(&before));
                     shared.rolled_back.push(before.instruction_bound());
-                    keep.then_some(graph)
+                    if !keep {
+                        shared.state = State::Verified(before);
+                        return Ok(());
+                    }
+                    // Another thread that began an edit now would lose it to the result of this.
+                    shared.state = State::Ending(Arc::clone(&before));
+                    (graph, before)
                 }
                 _ => return Err(Gone::NotEditing.into()),
             }
         };
-        let Some(graph) = taken else { return Ok(()) };
-        match py.detach(move || verify(graph)) {
+        let (graph, before) = taken;
+        let ended = py.detach(move || verify(graph));
+        let mut shared = self.write();
+        match ended {
             Ok(verified) => {
-                let mut shared = self.write();
                 shared.rolled_back.pop();
                 shared.state = State::Verified(Arc::new(verified));
                 Ok(())
             }
-            Err(rejected) => Err(unbuilt(BuildError::Rejected(rejected))),
+            Err(rejected) => {
+                shared.state = State::Verified(before);
+                drop(shared);
+                Err(unbuilt(BuildError::Rejected(rejected)))
+            }
         }
     }
 

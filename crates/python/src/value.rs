@@ -75,6 +75,8 @@ impl Buffer {
         PyTuple::new(py, &self.dims)
     }
 
+    /// Fills a view of the elements that may be written.
+    ///
     /// # Safety
     /// Python calls it with a `view` to fill, and with the flags of a request.
     unsafe fn __getbuffer__(
@@ -86,8 +88,11 @@ impl Buffer {
         let (pointer, len) = memory(&mut slf.data);
         let len = ffi::Py_ssize_t::try_from(len)?;
         let owner = slf.as_ptr();
-        // SAFETY: `view` comes from Python. The memory belongs to `owner`, which the view keeps
-        // alive; nothing else reads, writes, moves or frees it before `owner` is dropped.
+        // SAFETY: `view` is from Python, and refused if it is null. The `len` bytes at `pointer`
+        // belong to `owner`, which every view keeps alive, on any thread. Until `owner` is
+        // dropped, Rust does not read, write, move or free them: `memory` alone uses `data` once
+        // it is here, and takes no reference to an element. So views may write them without the
+        // GIL, and even bytes that are no `bool`; to drop the `Vec` reads none of them.
         match unsafe { ffi::PyBuffer_FillInfo(view, owner, pointer, len, 0, flags) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(py)),
@@ -95,10 +100,11 @@ impl Buffer {
     }
 }
 
-/// Where the elements lie, and how many bytes they take.
+/// Where the elements lie, and how many bytes they take. A view of them may be in use, so this takes
+/// no reference to them.
 fn memory(data: &mut Data) -> (*mut c_void, usize) {
     fn of<T>(values: &mut Vec<T>) -> (*mut c_void, usize) {
-        (values.as_mut_ptr().cast(), size_of_val(values.as_slice()))
+        (values.as_mut_ptr().cast(), values.len().saturating_mul(size_of::<T>()))
     }
     match data {
         Data::Pred(values) => of(values),
@@ -144,7 +150,13 @@ fn read(element_type: ElementType, from: &Bound<'_, PyAny>) -> PyResult<Data> {
 
 /// Copies words and turns each into an element, in place if the two are as wide.
 fn words<W: Element, T>(from: &Bound<'_, PyAny>, element: impl FnMut(W) -> T) -> PyResult<Vec<T>> {
-    let words = PyBuffer::<W>::get(from)?.to_vec(from.py())?;
+    let buffer = PyBuffer::<W>::get(from)?;
+    // PyO3 takes words whose bytes are in network order for those of this machine.
+    let swapped: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
+    if buffer.format().to_bytes().first().is_some_and(|order| swapped.contains(order)) {
+        return Err(usage("the words of a buffer must have the byte order of this machine"));
+    }
+    let words = buffer.to_vec(from.py())?;
     Ok(words.into_iter().map(element).collect())
 }
 
