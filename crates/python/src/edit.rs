@@ -95,7 +95,7 @@ fn insert(
 }
 
 /// Adds the next parameter of a computation. If that is the entry, the layout of the program, where
-/// the module declares one, gets the parameter, too.
+/// the module declares one, gets the parameter, too: the verifier compares the two.
 fn add_parameter(
     graph: &mut Graph,
     place: (CompId, Position),
@@ -105,13 +105,14 @@ fn add_parameter(
     let number = graph.computation(place.0).parameters().len();
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     let op = Op::Parameter(Box::new(ParameterAttrs { number }));
+    let made = Expression { op, shape: shape.clone(), extras: None, metadata: None };
+    let id = insert(graph, place, made, &[], Some(name))?;
     if graph.entry() == Some(place.0)
         && let Some(layout) = &mut graph.header.entry_layout
     {
-        layout.parameters.push(shape.clone());
+        layout.parameters.push(shape);
     }
-    let made = Expression { op, shape, extras: None, metadata: None };
-    insert(graph, place, made, &[], Some(name))
+    Ok(id)
 }
 
 impl Edit {

@@ -247,6 +247,8 @@ class Edit:
     """Edits of a module, within ``with module.edit() as e:``. The module shows each at once.
 
     Raises:
+        UsageError: by ``with``, if the module is being edited already, also by another thread, or
+            was lent to a rule.
         UsageError: by every method that changes something, if the edit is refused, an instruction
             belongs to another module, or the block has ended.
         RemovedError: by the same, if an instruction was removed.
@@ -291,8 +293,15 @@ class Edit:
     def parameter(
         self, name: str, shape: Shape | str, *, computation: Computation | None = None
     ) -> Instruction:
-        """Adds the next parameter of a computation, by default of the entry. Who calls another
-        computation must give it a value: replace the calls, too."""
+        """Adds the next parameter of a computation, by default of the entry, whose declared layout
+        gets it, too. Who calls another computation must give it a value: replace the calls in the
+        same block, or the module does not verify at its end.
+
+        Args:
+            name: its name; a number is added if another instruction has it.
+            shape: its shape, as ``f32[8,128]``.
+            computation: the computation that gets it.
+        """
     def constant(
         self,
         value: Any,
