@@ -6,7 +6,7 @@ use common::{module, target};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tilewright_ir::{InstId, Module, Op, Opcode, Position};
-use tilewright_rewrite::cost::{CostModel, Ledger, Memo};
+use tilewright_rewrite::cost::{CostModel, Ledger, Memo, SweepCount};
 use tilewright_testkit::fixture::fixtures;
 
 /// The number of trials for each model and target.
@@ -121,6 +121,7 @@ fn what_follows_edits_is_what_is_found_anew() {
             let model = CostModel::new(&target, &memo);
             let mut module = original.clone();
             let mut ledger = Ledger::of(&module, model);
+            let mut sweeps = SweepCount::of(&ledger, &module);
             // The ledger follows all edits since it was last asked, including those undone.
             let mut late = (Ledger::of(&module, model), module.moment());
             for trial in 0..TRIALS {
@@ -133,12 +134,17 @@ fn what_follows_edits_is_what_is_found_anew() {
                 ledger.update(&module, &module.tried());
                 let anew = figures(&Ledger::of(&module, model), &module);
                 assert_same(&figures(&ledger, &module), &anew, &what);
+                sweeps.update(&ledger, &module);
+                assert_eq!(sweeps.get(), anew.memory_sweeps, "{what}");
                 if below(&mut random, 2) == 0 {
                     module.keep();
                     ledger.keep();
+                    sweeps.keep();
                 } else {
                     module.roll_back();
                     ledger.roll_back();
+                    sweeps.roll_back();
+                    assert_eq!(sweeps.get(), before.memory_sweeps, "{what}");
                     assert_same(&figures(&ledger, &module), &before, &what);
                 }
                 if below(&mut random, 3) == 0 {

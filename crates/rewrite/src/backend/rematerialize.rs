@@ -74,33 +74,21 @@ impl Pass for Rematerialize {
         if cx.target.fuses_shared {
             return Ok(0);
         }
-        let (model, target) = (cx.model(), cx.target);
-        let mut found = Vec::new();
-        let fusions = fused_computations(module);
-        let ledger = cx.ledger(module);
-        for &computation in module.computations() {
-            if fusions.contains(&computation) {
-                continue;
-            }
-            let fused = |id: InstId| ledger.residency(id) == Residency::Inlined;
-            let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
-            let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));
-            for one in shared_values(module, computation, target.library_elements, &fused) {
-                if !is_small(one.value) {
-                    shared.entry(one.value).or_default().push(one);
-                }
-            }
-            found.extend(
-                shared.into_values().filter_map(|by| Copies::of(module, by, target, &fused)),
-            );
-        }
-        if found.is_empty() {
-            return Ok(0);
-        }
+        let found = candidates(module, cx);
         let together = together(module, found.len());
-        let mut scales = Scales::of(module, cx)?;
+        let mut walked = cx.judged.begin(self.name(), module);
+        let mut begun: Option<Scales<'_>> = None;
         let mut changes = 0;
         for some in found.chunks(together) {
+            let heads: Vec<InstId> = some.iter().map(|copies| copies.value).collect();
+            if walked.knows_headed(&heads) {
+                continue;
+            }
+            let scales = match &mut begun {
+                Some(scales) => scales,
+                None => begun.insert(Scales::of(module, cx)?),
+            };
+            let before = module.moment();
             let made = scales.attempt(self, module, cx, |module| {
                 let some: Vec<&Copies> = some.iter().filter(|one| one.is_there(module)).collect();
                 let Some(first) = some.first() else { return Ok(None) };
@@ -111,11 +99,42 @@ impl Pass for Rematerialize {
                 }
                 Ok(Some((Words { place, what }, some.len())))
             })?;
-            changes += made.unwrap_or(0);
+            if let Some(made) = made {
+                walked.edited(module, module.edited_since(before));
+                changes += made;
+            } else {
+                walked.leave_headed(heads, some.iter().flat_map(Copies::members).collect());
+            }
         }
-        scales.leave(cx);
+        if let Some(scales) = begun {
+            scales.leave(cx);
+        }
+        cx.judged.end(self.name(), walked);
         Ok(changes)
     }
+}
+
+/// Returns the values of a module that reductions may get copies of.
+fn candidates(module: &mut Module, cx: &mut Context<'_>) -> Vec<Copies> {
+    let (model, target) = (cx.model(), cx.target);
+    let mut found = Vec::new();
+    let fusions = fused_computations(module);
+    let ledger = cx.ledger(module);
+    for &computation in module.computations() {
+        if fusions.contains(&computation) {
+            continue;
+        }
+        let fused = |id: InstId| ledger.residency(id) == Residency::Inlined;
+        let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
+        let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));
+        for one in shared_values(module, computation, target.library_elements, &fused) {
+            if !is_small(one.value) {
+                shared.entry(one.value).or_default().push(one);
+            }
+        }
+        found.extend(shared.into_values().filter_map(|by| Copies::of(module, by, target, &fused)));
+    }
+    found
 }
 
 fn words(module: &Module, found: &[&Copies]) -> String {
@@ -174,11 +193,15 @@ impl Copies {
         (!by.is_empty()).then_some(Self { value, cone, by })
     }
 
+    /// Returns the copied instructions and the readers.
+    fn members(&self) -> impl Iterator<Item = InstId> + '_ {
+        let parts = self.cone.iter().map(|part| part.id);
+        parts.chain(self.by.iter().flat_map(|shared| shared.readers.iter().copied()))
+    }
+
     /// Checks whether the copied instructions and the readers are all still in the module.
     fn is_there(&self, module: &Module) -> bool {
-        let parts = self.cone.iter().map(|part| part.id);
-        let readers = self.by.iter().flat_map(|shared| shared.readers.iter().copied());
-        parts.chain(readers).all(|id| module.instruction(id).parent().is_some())
+        self.members().all(|id| module.instruction(id).parent().is_some())
     }
 
     /// Writes the copies and makes the reductions read them.

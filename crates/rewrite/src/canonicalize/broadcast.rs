@@ -6,6 +6,7 @@ use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{ArrayShape, Dims, Op, Value};
 
 use crate::driver::numbers::Class;
+use crate::driver::swept::Reach;
 use crate::pattern::{Match, Replacement, Rule, RuleSet, any, broadcast, reshape};
 
 /// The rules of the pass `broadcast`.
@@ -37,7 +38,7 @@ pub static BROADCAST: LazyLock<RuleSet> = LazyLock::new(|| {
                 merged(found, new, through_added_ones(from, to, places(found, "root")?)?)
             }),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always().within(Reach::down(2)));
     RuleSet::new("broadcast", "merge broadcasts and drop those that change nothing", rules)
 });
 

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Opcode, SecondaryMap};
+use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 
 use super::contraction::beside_contractions;
 use super::lone_readers::{self, LoneReaders};
@@ -18,6 +18,7 @@ use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
 use super::shared_stores::{self, SharedStores};
+use super::sweep_count::SweepCount;
 use super::sweeps::{MemorySweeps, Scratch};
 use super::total::Total;
 use super::{Cost, CostModel, Weighed, as_f64};
@@ -40,6 +41,8 @@ pub struct Ledger<'a> {
     fusions: FxHashSet<CompId>,
     /// The state before the last update, unless that was kept or rolled back.
     before: Option<Before>,
+    /// The instructions that the last update visited.
+    met: Vec<InstId>,
     scratch: Scratch,
     /// The readers of large arrays, on a target that shares no sweeps.
     lone: Option<LoneReaders>,
@@ -116,6 +119,7 @@ impl<'a> Ledger<'a> {
             latency: 0.0,
             fusions: if stores_shared { fused_computations(module) } else { FxHashSet::default() },
             before: None,
+            met: Vec::new(),
             scratch: Scratch::default(),
             lone: None,
             stores: None,
@@ -151,7 +155,7 @@ impl<'a> Ledger<'a> {
         let mut changed: FxHashSet<CompId> = FxHashSet::default();
         let mut met = self.follow(module, edited, &mut before);
         self.follow_besides(module, &mut met);
-        for id in met {
+        for &id in &met {
             changed.extend(self.items[id].computation);
             changed.extend(module.instruction(id).parent());
             self.count_again(module, id, &mut before);
@@ -171,6 +175,7 @@ impl<'a> Ledger<'a> {
             }
         }
         self.before = Some(before);
+        self.met = met;
     }
 
     /// Returns the ledger of the module after these edits, which may be of any kind.
@@ -258,24 +263,23 @@ impl<'a> Ledger<'a> {
         module.entry().and_then(|entry| peaks.get(&entry).copied()).unwrap_or(0)
     }
 
-    /// Counts the sweeps in which the entry computation reads its largest arrays: those with more
-    /// than half as many elements as the largest array.
+    /// Counts the sweeps in which the entry computation reads its largest arrays: see
+    /// [`SweepCount`].
     pub fn memory_sweeps(&self, module: &Module) -> usize {
-        let Some(entry) = module.entry() else { return 0 };
-        let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements).unwrap_or(0);
-        let largest = module.instructions(entry).map(elements).max().unwrap_or(0);
-        let is_large = |id: InstId| elements(id) > largest / 2;
-        if self.model.target.shares_sweeps {
-            let scratch = &mut Scratch::default();
-            MemorySweeps::of((module, entry), &self.model, &self.facts, &is_large, scratch).count()
-        } else {
-            let mut lone = LoneReaders::default();
-            lone.enter(
-                entry,
-                lone_readers::View { module, facts: &self.facts, is_large: &is_large },
-            );
-            lone.count(entry)
-        }
+        SweepCount::of(self, module).get()
+    }
+
+    pub(super) fn model(&self) -> CostModel<'a> {
+        self.model
+    }
+
+    pub(super) fn facts(&self) -> &AllFacts {
+        &self.facts
+    }
+
+    /// Returns the instructions that the last update visited.
+    pub(super) fn met(&self) -> &[InstId] {
+        &self.met
     }
 
     fn stores_view<'m>(&'m self, module: &'m Module) -> shared_stores::View<'m> {

@@ -24,6 +24,7 @@ mod residency;
 mod roles;
 pub(crate) mod shared;
 mod shared_stores;
+mod sweep_count;
 mod sweeps;
 mod total;
 mod window;
@@ -41,6 +42,7 @@ pub use ledger::Ledger;
 pub use memo::Memo;
 pub use module::{InstructionCost, instruction_costs, memory_sweeps, module_cost, peak_live_bytes};
 pub use residency::Residency;
+pub use sweep_count::SweepCount;
 
 /// The number of instructions that are visited to see whether the first of them, a reshape, is
 /// computed where it is used. Longer chains of reshapes are merged by canonicalisation.

@@ -23,11 +23,21 @@ pub(crate) struct Judged {
     spared: usize,
 }
 
-/// Places that were judged and left at a moment, each a list of instructions.
+/// Places that were judged and left at a moment.
 #[derive(Debug)]
 struct Left {
     at: Moment,
-    places: Vec<Vec<InstId>>,
+    places: Vec<Place>,
+}
+
+/// A place that was judged.
+#[derive(Debug)]
+struct Place {
+    /// The instructions that tell the place from others that share members with it. None if no
+    /// other does.
+    heads: Vec<InstId>,
+    /// The instructions near which an edit may change the judgement.
+    members: Vec<InstId>,
 }
 
 /// The places that a pass leaves in one walk over a module.
@@ -35,6 +45,10 @@ pub(crate) struct Walked {
     now: Left,
     /// One more than the index of the instruction's place among those left before, or 0.
     place_of: SecondaryMap<InstId, usize>,
+    /// The indices of the other places of an instruction.
+    also_of: FxHashMap<InstId, Vec<usize>>,
+    /// The index of the place with these heads.
+    headed: FxHashMap<Vec<InstId>, usize>,
     /// Whether each of these need not be judged.
     is_known: Vec<bool>,
 }
@@ -46,15 +60,19 @@ impl Judged {
         let before = self.left.remove(pass);
         // The walk's own edits are later.
         let now = Left { at: module.moment(), places: Vec::new() };
-        let mut walked = Walked { now, place_of: SecondaryMap::new(), is_known: Vec::new() };
+        let mut walked = Walked {
+            now,
+            place_of: SecondaryMap::new(),
+            also_of: FxHashMap::default(),
+            headed: FxHashMap::default(),
+            is_known: Vec::new(),
+        };
         let Some(Left { at, places }) = before else { return walked };
         let edited = module.edited_since(at);
         if edited.len() > module.instruction_count() / 4 {
             return walked;
         }
-        for (index, place) in (1..).zip(&places) {
-            place.iter().for_each(|&id| walked.place_of.set(id, index));
-        }
+        places.iter().enumerate().for_each(|(index, place)| walked.enter(index, place));
         walked.is_known = vec![true; places.len()];
         walked.now.places = places;
         walked.edited(module, edited);
@@ -78,22 +96,49 @@ impl Judged {
 }
 
 impl Walked {
+    /// Notes the place with this index among those left before.
+    fn enter(&mut self, index: usize, Place { heads, members }: &Place) {
+        if !heads.is_empty() {
+            self.headed.insert(heads.clone(), index);
+        }
+        for &id in members {
+            match self.place_of.get_mut(id) {
+                place @ 0 => *place = index.saturating_add(1),
+                _ => self.also_of.entry(id).or_default().push(index),
+            }
+        }
+    }
+
     /// Checks whether an instruction belongs to a place that need not be judged.
     pub(crate) fn knows(&self, id: InstId) -> bool {
         let place = self.place_of[id].checked_sub(1);
         place.is_some_and(|place| self.is_known.get(place) == Some(&true))
     }
 
-    /// Records that a place was judged and left.
-    pub(crate) fn leave(&mut self, place: Vec<InstId>) {
-        self.now.places.push(place);
+    /// Checks whether a place with these heads need not be judged.
+    pub(crate) fn knows_headed(&self, heads: &[InstId]) -> bool {
+        let place = self.headed.get(heads);
+        place.is_some_and(|&place| self.is_known.get(place) == Some(&true))
+    }
+
+    /// Records that a place was judged and left, which shares no instruction with others.
+    pub(crate) fn leave(&mut self, members: Vec<InstId>) {
+        self.leave_headed(Vec::new(), members);
+    }
+
+    /// Records that the place with these heads was judged and left.
+    pub(crate) fn leave_headed(&mut self, heads: Vec<InstId>, members: Vec<InstId>) {
+        self.now.places.push(Place { heads, members });
     }
 
     /// Records edits: the places near these instructions must be judged again.
     pub(crate) fn edited(&mut self, module: &Module, edited: impl IntoIterator<Item = InstId>) {
         for id in near(module, edited) {
-            if let Some(place) = self.place_of[id].checked_sub(1) {
-                self.is_known[place] = false;
+            let also = self.also_of.get(&id).into_iter().flatten().copied();
+            for place in self.place_of[id].checked_sub(1).into_iter().chain(also) {
+                if let Some(is_known) = self.is_known.get_mut(place) {
+                    *is_known = false;
+                }
             }
         }
     }
@@ -161,5 +206,31 @@ mod tests {
         assert_eq!(walk(&mut judged, &mut module, &ids), ids[4..16]);
         assert_eq!(walk(&mut judged, &mut module, &ids), ids);
         assert_eq!(walk(&mut judged, &mut module.clone(), &ids), ids, "a clone is the same");
+    }
+
+    #[test]
+    fn an_edit_is_near_all_places_of_an_instruction() {
+        let (mut module, ids) = chain(40);
+        let mut judged = Judged::default();
+        // Places from 10 to 13, from 10 to 15, and at 30.
+        let places = [(11, 10..14), (12, 10..16), (30, 30..31)];
+        let known = |judged: &mut Judged, module: &mut Module| -> Vec<bool> {
+            let mut walked = judged.begin("pass", module);
+            let known = places.clone().map(|(head, members)| {
+                let is_known = walked.knows_headed(&[ids[head]]);
+                if !is_known {
+                    walked.leave_headed(vec![ids[head]], ids[members].to_vec());
+                }
+                is_known
+            });
+            assert!(!walked.knows_headed(&[ids[11], ids[12]]), "heads of two places");
+            judged.end("pass", walked);
+            known.to_vec()
+        };
+        assert_eq!(known(&mut judged, &mut module), [false, false, false]);
+        assert_eq!(known(&mut judged, &mut module), [true, true, true]);
+        module.set_operand(ids[11], 0, ids[9]).expect("an edit");
+        assert_eq!(known(&mut judged, &mut module), [false, false, true]);
+        assert_eq!(known(&mut judged, &mut module), [true, true, true]);
     }
 }

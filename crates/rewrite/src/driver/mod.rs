@@ -4,7 +4,7 @@
 //!   run when.
 //! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
 //!   result where it pays on the target.
-//! - `simplify` makes a rewrite wherever it applies, `attempt` where the instructions around it
+//! - `simplify` makes a rewrite wherever it applies (`swept` says where it may), `attempt` where the instructions around it
 //!   then cost less, `scales` where the whole module does. `candidate` judges rewrites, spends
 //!   fuel and words the notes for all of them.
 
@@ -28,6 +28,7 @@ mod restore;
 mod run;
 pub(crate) mod scales;
 pub(crate) mod simplify;
+pub(crate) mod swept;
 mod turns;
 
 pub use error::OptimizeError;

@@ -11,6 +11,7 @@ use super::judged::Judged;
 use super::numbers::{Class, FloatMode};
 use super::options::Options;
 use super::report::Note;
+use super::swept::Swept;
 use crate::cost::{CostModel, Ledger, Memo};
 use crate::pattern::Rule;
 
@@ -109,6 +110,8 @@ pub struct Context<'a> {
     pub(super) costs: Costs<'a>,
     /// The places that passes judged and left.
     pub(crate) judged: Judged,
+    /// The times when passes went over the module.
+    pub(crate) swept: Swept,
 }
 
 impl<'a> Context<'a> {
@@ -127,6 +130,7 @@ impl<'a> Context<'a> {
             notes: Vec::new(),
             costs: Costs::default(),
             judged: Judged::default(),
+            swept: Swept::default(),
         }
     }
 

@@ -15,6 +15,7 @@ use super::options::Options;
 use super::pass::{Context, Pass};
 use super::plan::{PassList, Plan};
 use super::report::{Note, PassReport, StopReason, Verdict};
+use super::swept::Swept;
 use super::turns::{Refusals, Turn};
 use crate::cost::{CostModel, Ledger, Memo, pays};
 
@@ -40,6 +41,7 @@ pub(super) struct Snapshot<'a> {
     refused: Vec<Refused>,
     /// The version of the module.
     version: usize,
+    swept: Swept,
     /// The number of changes that each pass had made.
     changes: Vec<(&'static str, usize)>,
     cost_gated: usize,
@@ -80,6 +82,8 @@ pub(super) struct Run<'a> {
     judged: Judged,
     /// Whether passes may leave such places without a judgement.
     remembers: bool,
+    /// The times when passes went over the module.
+    swept: Swept,
     /// Tells the states of the module apart: the number of changes when this one was reached.
     version: usize,
     /// The number of times that the module was changed.
@@ -112,6 +116,7 @@ impl<'a> Run<'a> {
             costs: Costs::default(),
             judged: Judged::default(),
             remembers: false,
+            swept: Swept::default(),
             version: 0,
             versions: 0,
             settled: FxHashMap::default(),
@@ -166,10 +171,24 @@ impl<'a> Run<'a> {
                 return Ok(StopReason::StopAfter);
             }
             if changes == 0 {
-                return Ok(StopReason::Fixpoint);
+                if self.clean_up_all(&plan.cleanup)? == 0 {
+                    return Ok(StopReason::Fixpoint);
+                }
+                // This state is not one that a turn led to.
+                best = None;
             }
         }
         Ok(StopReason::Budget)
+    }
+
+    /// Has the cleanup go over the whole module once more, if passes left out what nobody had
+    /// edited. Returns the number of changes.
+    pub(super) fn clean_up_all(&mut self, cleanup: &[&dyn Pass]) -> Result<usize, OptimizeError> {
+        if self.swept.spared() == 0 {
+            return Ok(0);
+        }
+        self.swept.forget_all();
+        self.all(cleanup)
     }
 
     /// Keeps the last turn if the module costs less after it than in its best state, and otherwise
@@ -234,6 +253,7 @@ impl<'a> Run<'a> {
             is_remembered: false,
             refused: Vec::new(),
             version: self.version,
+            swept: self.swept.clone(),
             changes: self.passes.iter().map(|report| (report.name, report.changes)).collect(),
             cost_gated: self.cost_gated,
         }
@@ -252,6 +272,7 @@ impl<'a> Run<'a> {
         self.module = best.module;
         self.costs = Costs::of(&mut self.module, best.ledger);
         self.version = best.version;
+        self.swept = best.swept;
         self.cost_gated = best.cost_gated;
         for report in &mut self.passes {
             let before = best.changes.iter().find(|(name, _)| *name == report.name);
@@ -343,6 +364,14 @@ impl<'a> Run<'a> {
         true
     }
 
+    /// Checks whether a pass left the present version as it is. If so, adds its notes.
+    fn is_settled(&mut self, pass: &dyn Pass) -> bool {
+        let settled = self.settled.get(pass.name()).filter(|one| one.version == self.version);
+        let Some(Settled { notes, .. }) = settled else { return false };
+        self.notes.extend(notes.iter().cloned());
+        true
+    }
+
     pub(super) fn pass(&mut self, pass: &dyn Pass) -> Result<usize, OptimizeError> {
         if self.options.is_cancelled() {
             return Err(OptimizeError::Cancelled);
@@ -350,13 +379,11 @@ impl<'a> Run<'a> {
         if self.options.without.contains(&pass.name()) {
             return Ok(0);
         }
-        if let Some(Settled { version, notes }) = self.settled.get(pass.name())
-            && *version == self.version
-        {
-            self.notes.extend(notes.iter().cloned());
+        if self.is_settled(pass) {
             return Ok(0);
         }
-        let (start, noted, spared) = (Instant::now(), self.notes.len(), self.judged.spared());
+        let (start, noted) = (Instant::now(), self.notes.len());
+        let spared = (self.judged.spared(), self.swept.spared());
         let mut cx = Context {
             least_bytes: self.least_bytes,
             most_instructions: self.most_instructions,
@@ -368,6 +395,7 @@ impl<'a> Run<'a> {
             } else {
                 Judged::default()
             },
+            swept: std::mem::take(&mut self.swept),
             ..Context::new(self.options, self.memo)
         };
         let changes = pass
@@ -377,6 +405,7 @@ impl<'a> Run<'a> {
         if self.remembers {
             self.judged = cx.judged;
         }
+        self.swept = cx.swept;
         self.fuel = cx.fuel;
         self.notes = cx.notes;
         let time = start.elapsed();
@@ -388,7 +417,7 @@ impl<'a> Run<'a> {
             None => self.passes.push(PassReport { name: pass.name(), changes, time }),
         }
         // A pass that left places without a judgement has yet to judge them.
-        if changes == 0 && self.judged.spared() == spared {
+        if changes == 0 && (self.judged.spared(), self.swept.spared()) == spared {
             let notes = self.notes.get(noted..).unwrap_or_default().to_vec();
             self.settled.insert(pass.name(), Settled { version: self.version, notes });
         }

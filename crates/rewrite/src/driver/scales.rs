@@ -6,7 +6,7 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
 use super::candidate::{Candidate, Cycles, Scope};
 use super::pass::{Context, Pass};
 use crate::canonicalize::dce::remove_unused;
-use crate::cost::{Ledger, pays};
+use crate::cost::{Ledger, SweepCount, pays};
 
 /// The number of instructions that may be weighed in all to decide on groups.
 const MOST_WEIGHED: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub(crate) struct Scales<'a> {
     /// Dead code that is still there.
     dead: Vec<InstId>,
     cycles: f64,
-    memory_sweeps: usize,
+    memory_sweeps: SweepCount,
     peak_live_bytes: u64,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Scales<'a> {
             let is_gone = |id: &InstId| module.instruction(*id).parent().is_none();
             Self {
                 cycles: ledger.cycles(module),
-                memory_sweeps: ledger.memory_sweeps(module),
+                memory_sweeps: SweepCount::of(&ledger, module),
                 peak_live_bytes: ledger.peak_live_bytes(module),
                 dead: tried.into_iter().filter(is_gone).collect(),
                 effectful,
@@ -159,16 +159,18 @@ impl<'a> Scales<'a> {
             cx.refuse(pass.name(), candidate.place, why);
             return false;
         }
-        let memory_sweeps = self.ledger.memory_sweeps(module);
-        if memory_sweeps != self.memory_sweeps {
-            let sweeps =
-                format!("; {memory_sweeps} instead of {} memory sweeps", self.memory_sweeps);
-            candidate.also.push_str(&sweeps);
+        let before = self.memory_sweeps.get();
+        self.memory_sweeps.update(&self.ledger, module);
+        let after = self.memory_sweeps.get();
+        if after != before {
+            candidate.also.push_str(&format!("; {after} instead of {before} memory sweeps"));
         }
         let is_taken = cx.accept(pass.name(), candidate);
         if is_taken {
-            (self.cycles, self.memory_sweeps, self.peak_live_bytes) =
-                (cycles, memory_sweeps, peak_live_bytes);
+            (self.cycles, self.peak_live_bytes) = (cycles, peak_live_bytes);
+            self.memory_sweeps.keep();
+        } else {
+            self.memory_sweeps.roll_back();
         }
         is_taken
     }

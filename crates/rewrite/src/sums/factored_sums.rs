@@ -74,18 +74,45 @@ impl Pass for FactoredSums {
             found.push(groups);
         }
         let together = together(module, found.iter().map(Vec::len).sum());
-        found.retain(|groups| !groups.is_empty());
-        if found.is_empty() {
-            return Ok(0);
-        }
-        let mut state = State { scales: Scales::of(module, cx)?, replaced: Replaced::default() };
+        let mut walked = cx.judged.begin(self.name(), module);
+        let mut begun: Option<State<'_>> = None;
         let mut changes = 0;
         for groups in found.iter_mut().flat_map(|groups| groups.chunks_mut(together)) {
-            changes += factor(module, groups, &mut state, cx)?;
+            let heads: Vec<InstId> = groups.iter().flatten().map(|sum| sum.id).collect();
+            if walked.knows_headed(&heads) {
+                continue;
+            }
+            let state = match &mut begun {
+                Some(state) => state,
+                None => begun.insert(State {
+                    scales: Scales::of(module, cx)?,
+                    replaced: Replaced::default(),
+                }),
+            };
+            let before = module.moment();
+            let made = factor(module, groups, state, cx)?;
+            if made > 0 {
+                walked.edited(module, module.edited_since(before));
+                changes += made;
+            } else {
+                walked.leave_headed(heads, members(groups));
+            }
         }
-        state.scales.leave(cx);
+        if let Some(State { scales, .. }) = begun {
+            scales.leave(cx);
+        }
+        cx.judged.end(self.name(), walked);
         Ok(changes)
     }
+}
+
+/// Returns the sums of these groups and their factors.
+fn members(groups: &[Vec<Sum>]) -> Vec<InstId> {
+    let of = |sum: &Sum| {
+        let factors = sum.product.factors.iter().map(|factor| factor.value);
+        [sum.id].into_iter().chain(factors).collect::<Vec<_>>()
+    };
+    groups.iter().flatten().flat_map(of).collect()
 }
 
 /// The most sums in one group.

@@ -342,15 +342,20 @@ impl Pass for Shorten {
     }
 }
 
-#[test]
-fn a_stale_memory_does_not_end_the_pipeline() {
-    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+/// Builds a chain of forty values; the last is the result.
+fn forty() -> Verified {
     let mut b = Builder::new("forty");
     let mut last = b.parameter("x", Shape::array(ElementType::F32, [8, 128])).expect("a parameter");
     for _ in 1..40 {
         last = b.unary(Opcode::Negate, last).expect("an op");
     }
-    let before = b.finish(last).expect("a module");
+    b.finish(last).expect("a module")
+}
+
+#[test]
+fn a_stale_memory_does_not_end_the_pipeline() {
+    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+    let before = forty();
     let memo = Memo::default();
     let mut observe = |_: &'static str, _: &Module| {};
     let mut run = run_of(&before, &options, &memo, &mut observe);
@@ -359,4 +364,49 @@ fn a_stale_memory_does_not_end_the_pipeline() {
     let done: Vec<(&str, usize)> =
         run.passes.iter().map(|report| (report.name, report.changes)).collect();
     assert_eq!(done, [("forgetful", 1), ("shorten", 1)]);
+}
+
+/// Makes the parameter the root of a module of few instructions, if it was edited.
+struct NearSighted;
+
+impl Pass for NearSighted {
+    fn name(&self) -> &'static str {
+        "near-sighted"
+    }
+
+    fn summary(&self) -> &'static str {
+        "read more than what was edited"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let Some(entry) = module.entry() else { return Ok(0) };
+        let Some(first) = module.instructions(entry).next() else { return Ok(0) };
+        let edited = cx.swept.begin(self.name(), module);
+        let is_due = edited.is_none_or(|edited| edited.contains(&first));
+        if !is_due || module.instruction_count() >= 40 || module.is_root(first) {
+            return Ok(0);
+        }
+        module.set_root(first)?;
+        Ok(1)
+    }
+}
+
+#[test]
+fn the_cleanup_goes_over_the_whole_module_before_the_pipeline_stops() {
+    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
+    let before = forty();
+    let memo = Memo::default();
+    let mut observe = |_: &'static str, _: &Module| {};
+    let mut run = run_of(&before, &options, &memo, &mut observe);
+    let cleanup: PassList<'_> = vec![&NearSighted];
+    let plan = Plan { cleanup, cost_gated: vec![vec![&Shorten]], ..Plan::default() };
+    assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
+    let done: Vec<(&str, usize)> =
+        run.passes.iter().map(|report| (report.name, report.changes)).collect();
+    assert_eq!(done, [("near-sighted", 1), ("shorten", 1)]);
+    assert!(run.rolled_back.is_empty(), "{:?}", run.rolled_back);
 }

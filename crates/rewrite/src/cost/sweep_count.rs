@@ -1,0 +1,130 @@
+//! Counts the sweeps in which a module reads its largest arrays.
+
+use tilewright_ir::{ArrayShape, CompId, InstId, Module};
+
+use super::ledger::Ledger;
+use super::lone_readers::{LoneReaders, View};
+use super::sweeps::{MemorySweeps, Scratch};
+
+/// The number of sweeps in which the entry computation reads its largest arrays: those with more
+/// than half as many elements as the largest array. Where sweeps are shared, each update counts them
+/// anew.
+#[derive(Debug)]
+pub struct SweepCount {
+    now: Count,
+    /// The count before the last update, if that could not be made in place.
+    before: Option<Count>,
+}
+
+#[derive(Debug)]
+enum Count {
+    Shared(usize),
+    Lone(Lone),
+}
+
+/// The readers of the largest arrays, on a target that shares no sweeps.
+#[derive(Debug, Default)]
+struct Lone {
+    entry: Option<CompId>,
+    /// The number of elements of the largest array.
+    largest: i64,
+    readers: LoneReaders,
+}
+
+impl SweepCount {
+    /// Counts the sweeps of a module with this ledger.
+    pub fn of(ledger: &Ledger<'_>, module: &Module) -> Self {
+        Self { now: Count::of(ledger, module), before: None }
+    }
+
+    /// Returns the number of sweeps.
+    pub fn get(&self) -> usize {
+        match &self.now {
+            Count::Shared(count) => *count,
+            Count::Lone(lone) => lone.entry.map_or(0, |entry| lone.readers.count(entry)),
+        }
+    }
+
+    /// Follows the last update of the ledger, until [`Self::roll_back`] or [`Self::keep`].
+    pub fn update(&mut self, ledger: &Ledger<'_>, module: &Module) {
+        self.keep();
+        if let Count::Lone(lone) = &mut self.now
+            && lone.entry == module.entry()
+            && lone.is_still_largest(ledger.met(), module)
+        {
+            let half = lone.largest / 2;
+            let is_large = |id: InstId| elements(module, id) > half;
+            let view = View { module, facts: ledger.facts(), is_large: &is_large };
+            lone.readers.update(ledger.met(), view);
+        } else {
+            self.before = Some(std::mem::replace(&mut self.now, Count::of(ledger, module)));
+        }
+    }
+
+    /// Restores the count before the last update.
+    pub fn roll_back(&mut self) {
+        match (self.before.take(), &mut self.now) {
+            (Some(before), now) => *now = before,
+            (None, Count::Lone(lone)) => lone.readers.roll_back(),
+            (None, Count::Shared(_)) => {}
+        }
+    }
+
+    /// Makes the last update permanent.
+    pub fn keep(&mut self) {
+        self.before = None;
+        if let Count::Lone(lone) = &mut self.now {
+            lone.readers.keep();
+        }
+    }
+}
+
+impl Count {
+    fn of(ledger: &Ledger<'_>, module: &Module) -> Self {
+        let model = ledger.model();
+        if !model.target.shares_sweeps {
+            return Self::Lone(Lone::of(ledger, module));
+        }
+        let Some(entry) = module.entry() else { return Self::Shared(0) };
+        let half = largest(module, entry) / 2;
+        let (is_large, scratch) =
+            (|id: InstId| elements(module, id) > half, &mut Scratch::default());
+        let sweeps = MemorySweeps::of((module, entry), &model, ledger.facts(), &is_large, scratch);
+        Self::Shared(sweeps.count())
+    }
+}
+
+impl Lone {
+    fn of(ledger: &Ledger<'_>, module: &Module) -> Self {
+        let Some(entry) = module.entry() else { return Self::default() };
+        let (largest, mut readers) = (largest(module, entry), LoneReaders::default());
+        let is_large = |id: InstId| elements(module, id) > largest / 2;
+        readers.enter(entry, View { module, facts: ledger.facts(), is_large: &is_large });
+        Self { entry: Some(entry), largest, readers }
+    }
+
+    /// Checks whether the largest array has as many elements as before these instructions were
+    /// edited. Edits do not change shapes, except for those of parameters of loops.
+    fn is_still_largest(&self, edited: &[InstId], module: &Module) -> bool {
+        let Some(entry) = self.entry else { return false };
+        let is_there = |id: InstId| module.instruction(id).parent() == Some(entry);
+        let mut is_gone = false;
+        for &id in edited {
+            let elements = elements(module, id);
+            if is_there(id) && elements > self.largest {
+                return false;
+            }
+            is_gone |= !is_there(id) && elements == self.largest;
+        }
+        !is_gone || largest(module, entry) == self.largest
+    }
+}
+
+/// Returns the number of elements of the largest array of a computation.
+fn largest(module: &Module, computation: CompId) -> i64 {
+    module.instructions(computation).map(|id| elements(module, id)).max().unwrap_or(0)
+}
+
+fn elements(module: &Module, id: InstId) -> i64 {
+    module.array_shape(id).and_then(ArrayShape::num_elements).unwrap_or(0)
+}
