@@ -55,7 +55,7 @@ struct Refused {
     left: Vec<Note>,
 }
 
-/// What a pass found in a version of the module that it left as it was.
+/// The notes of a pass on a version of the module that it left as it was.
 struct Settled {
     version: usize,
     notes: Vec<Note>,
