@@ -115,18 +115,11 @@ def _called(op: Any, found: set[str]) -> None:
             _called(part, found)
 
 
-# The ops of StableHLO that may refer to functions. No other op of it does, and there are many.
-REFERRING = frozenset({"stablehlo.custom_call", "stablehlo.composite"})
-
-
 def callees(function: func_dialect.FuncOp) -> set[str]:
     """The names of the functions that a function refers to."""
     found: set[str] = set()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        name = op.name
-        if name.startswith("stablehlo.") and name not in REFERRING:
-            return ir.WalkResult.ADVANCE
         for _, attribute in _attributes(op):
             _called(attribute, found)
         return ir.WalkResult.ADVANCE
@@ -205,13 +198,9 @@ def extract(module: ir.Module, name: str) -> ir.Module:
     return extracted
 
 
-def bytecode_of(module: ir.Module) -> bytes:
-    """The bytecode of a module."""
-    return bytes(mlir.module_to_bytecode(module))
-
-
-def to_hlo(bytecode: bytes) -> bytes:
-    """The serialised `HloModuleProto` of a module's bytecode."""
+def to_hlo(module: ir.Module) -> bytes:
+    """The serialised `HloModuleProto` of a module."""
+    bytecode = mlir.module_to_bytecode(module)
     computation = _jax.mlir.mlir_module_to_xla_computation(bytecode, use_tuple_args=False)
     return bytes(computation.as_serialized_hlo_module_proto())
 

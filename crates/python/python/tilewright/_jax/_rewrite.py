@@ -86,31 +86,26 @@ def _optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
     return outcome
 
 
-# Dialects that say how arrays lie on devices: HLO says it in another form, which does not come back
-# as it was. Bytecode lists the names of the dialects that it uses.
+# Ops of dialects that say how arrays lie on devices: HLO says it in another form, which does not
+# come back as it was.
 _PARTITIONED = ("sdy.", "mpmd.")
-_NAMES = (b"sdy", b"mpmd")
 
 
-def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> bytes:
-    """The bytecode of a module with a function as its `main`."""
+def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> internals.Module:
     extracted = internals.extract(module, name)
-    bytecode = internals.bytecode_of(extracted)
-    # Going over all ops takes long, and most modules have none of these.
-    if any(dialect in bytecode for dialect in _NAMES):
-        for function in internals.functions(extracted):
-            # On the only device that there is, shardings say nothing.
-            if internals.remove_shardings(function) and not is_for_one_device:
-                raise Left("sharded")
-            if any(op.startswith(_PARTITIONED) for op in internals.op_names(function)):
-                raise Left("sharded")
-        bytecode = internals.bytecode_of(extracted)
+    for function in internals.functions(extracted):
+        # On the only device that there is, shardings say nothing.
+        if internals.remove_shardings(function) and not is_for_one_device:
+            raise Left("sharded")
+        ops = internals.op_names(function)
+        if any(op.startswith(_PARTITIONED) for op in ops):
+            raise Left("sharded")
     arguments, results = internals.types_of(extracted, internals.MAIN)
     if not results:
         raise Left("no outputs")
     if any("?" in part for part in arguments + results):
         raise Left("symbolic dims")
-    return bytecode
+    return extracted
 
 
 def _replace(module: internals.Module, name: str, proto: bytes) -> None:
