@@ -31,7 +31,7 @@ mod window;
 
 use smallvec::SmallVec;
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value};
+use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::{Footprint, MoveKind, ReshapeCost, Target};
 
 use crate::analysis::reduce::is_plain;
@@ -567,8 +567,7 @@ pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
         Op::ReduceWindow(attrs) => attrs.to_apply,
         _ => return None,
     };
-    let element_type = result.as_array()?.element_type;
-    let is_narrow = matches!(element_type, ElementType::F16 | ElementType::BF16);
+    let is_narrow = shared::is_narrow(result.as_array()?);
     let adds = || Monoid::of(module, to_apply).is_some_and(|by| by.opcode == Opcode::Add);
     (is_narrow && adds()).then(|| op.opcode())
 }

@@ -95,9 +95,12 @@ pub(super) struct Cone {
 }
 
 /// Checks whether an array holds 16-bit floats.
-fn is_narrow(module: &Module, id: InstId) -> bool {
-    let element_type = module.array_shape(id).map(|array| array.element_type);
-    matches!(element_type, Some(ElementType::F16 | ElementType::BF16))
+pub(super) fn is_narrow(array: &ArrayShape) -> bool {
+    matches!(array.element_type, ElementType::F16 | ElementType::BF16)
+}
+
+fn has_narrow(module: &Module, id: InstId) -> bool {
+    module.array_shape(id).is_some_and(is_narrow)
 }
 
 /// Checks whether an instruction computes with 16-bit floats, which rounds its result.
@@ -105,7 +108,7 @@ fn rounds(module: &Module, id: InstId) -> bool {
     let opcode = module.opcode(id);
     let is_arithmetic =
         matches!(opcode, Opcode::Add | Opcode::Subtract | Opcode::Multiply | Opcode::Divide);
-    (is_arithmetic || opcode.is_transcendental()) && is_narrow(module, id)
+    (is_arithmetic || opcode.is_transcendental()) && has_narrow(module, id)
 }
 
 /// Checks whether XLA:CPU converts the 16-bit operands of an instruction to f32.
@@ -122,7 +125,7 @@ pub(crate) fn widened_for<'a>(
     fused: &'a dyn Fn(InstId) -> bool,
 ) -> impl Iterator<Item = InstId> + 'a {
     let operands = if widens(module, value) { module.operands(value) } else { &[] };
-    operands.iter().copied().filter(|&of| is_narrow(module, of) && !fused(of))
+    operands.iter().copied().filter(|&of| has_narrow(module, of) && !fused(of))
 }
 
 /// Checks whether an array that XLA:CPU converts for `value` is also converted for an instruction

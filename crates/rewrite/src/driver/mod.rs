@@ -4,9 +4,9 @@
 //!   run when.
 //! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
 //!   result where it pays on the target.
-//! - `simplify` makes a rewrite wherever it applies (`swept` says where it may), `attempt` where the instructions around it
-//!   then cost less, `scales` where the whole module does. `candidate` judges rewrites, spends
-//!   fuel and words the notes for all of them.
+//! - `simplify` makes a rewrite wherever it applies (`swept` says where it may), `attempt` where the
+//!   instructions around it then cost less, `scales` where the whole module does. `candidate` judges
+//!   rewrites, spends fuel and words the notes for all of them.
 
 pub(crate) mod attempt;
 pub(crate) mod candidate;
