@@ -5,7 +5,7 @@
 //! - [`analysis`]: reshapes as digits, elementwise regions, equal computations.
 //! - [`pattern`]: rules, which rewrite one expression into another.
 //! - The passes, one module per family: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
-//!   (T3, T4), [`loops`], [`backend`].
+//!   (T3, T4), [`loops`], [`sharded`], [`backend`].
 
 pub mod analysis;
 pub mod backend;
@@ -15,6 +15,7 @@ pub mod driver;
 pub mod loops;
 pub mod pattern;
 pub mod reshape_motion;
+pub mod sharded;
 pub mod sums;
 
 pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};

@@ -112,6 +112,11 @@ target! {
     small_part: u32 = Rule::Count(1 << 16);
     /// The most instructions that are recomputed for one reduction.
     most_rematerialized: u32 = Rule::Count(1 << 16);
+    /// Cycles for which devices wait for each other in a round of communication, however little
+    /// they exchange.
+    round_cycles: f64 = Rule::Cost;
+    /// Bytes that one device exchanges with others per cycle.
+    link_bytes_per_cycle: f64 = Rule::Rate;
 }
 
 /// The layout of arrays in memory.

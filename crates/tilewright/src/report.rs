@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tilewright_interp::algebra::Verdict;
 use tilewright_ir::Module;
+use tilewright_rewrite::analysis::sharding::Traffic;
 use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
@@ -110,6 +111,9 @@ pub struct OptReport {
     /// Number of memory sweeps over the largest arrays before and after: those of at least half as
     /// many elements as the largest one has.
     pub memory_sweeps: [usize; 2],
+    /// How much the devices communicate, before and after; `null` if the module is not divided over
+    /// several.
+    pub traffic: Option<[TrafficSummary; 2]>,
     /// Each pass, in order of first run.
     pub passes: Vec<PassSummary>,
     /// Why the optimiser stopped: `fixpoint`, `budget` or `stop-after`.
@@ -150,6 +154,23 @@ impl From<&Blame> for LeftOut {
     }
 }
 
+/// How much the devices of a module communicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TrafficSummary {
+    /// The rounds of communication.
+    pub rounds: usize,
+    /// The largest number of rounds that wait for each other.
+    pub chain: u32,
+    /// The bytes that each device hands over.
+    pub bytes: u64,
+}
+
+impl From<Traffic> for TrafficSummary {
+    fn from(Traffic { rounds, chain, bytes }: Traffic) -> Self {
+        Self { rounds, chain, bytes }
+    }
+}
+
 /// A summary of all runs of one pass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PassSummary {
@@ -186,6 +207,7 @@ impl From<&Report> for OptReport {
             after: report.after.into(),
             peak_live_bytes: report.peak_live_bytes,
             memory_sweeps: report.memory_sweeps,
+            traffic: report.traffic.map(|traffic| traffic.map(TrafficSummary::from)),
             passes: passes.collect(),
             stopped: report.stopped.name(),
             unchanged: report.unchanged,

@@ -47,6 +47,19 @@ pub fn shardings<T>(
     cursor.end(shardings)
 }
 
+/// Parses `xla.sdy.sharding` of a value that is no tuple, on one of these meshes:
+/// `#sdy.sharding<@mesh, [{"x"}, {}]>`, or as a custom call has it,
+/// `#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>`.
+pub fn sharding(text: &str, meshes: &[(SmolStr, Mesh)]) -> Option<NamedSharding> {
+    if let Some(mut several) = shardings(text, meshes, Some) {
+        return several.pop().filter(|_| several.is_empty());
+    }
+    let mut cursor = Cursor::new(text);
+    cursor.keyword("#sdy.sharding")?;
+    let sharding = cursor.sharding(meshes)?;
+    cursor.end(sharding)
+}
+
 /// Returns the names of the axes that the program handles itself: `xla.sdy.manual_axes`.
 pub fn manual_axes(text: &str) -> Option<Vec<SmolStr>> {
     let mut cursor = Cursor::new(text);
@@ -240,6 +253,16 @@ mod tests {
         assert_eq!(read[0].dims[2].axes, [AxisRef { axis: 0, sub_axis: Some(part) }]);
         assert_eq!(read[0].replicated, [AxisRef::whole(1)]);
         assert_eq!((read[1].mesh.axes[0].size, read[1].dims.len()), (2, 0));
+    }
+
+    #[test]
+    fn the_sharding_of_one_value_has_two_forms() {
+        let axes = |text: &str| sharding(text, &known()).map(|read| read.dims[0].axes.clone());
+        let x = Some(vec![AxisRef::whole(0)]);
+        assert_eq!(axes(r#"#sdy.sharding<@mesh, [{"x"}, {}]>"#), x);
+        assert_eq!(axes(r#"#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>"#), x);
+        assert_eq!(axes(r#"#sdy.sharding_per_value<[<@mesh, [{}]>, <@mesh, [{}]>]>"#), None);
+        assert_eq!(axes(r#"#sdy.sharding<@mesh, [{"x"}, {}]> and more"#), None);
     }
 
     #[test]

@@ -109,16 +109,28 @@ class Note(Fields):
     text: str
 
 
+class Traffic(Fields):
+    """How much the devices of a module communicate."""
+
+    rounds: int
+    chain: int
+    """The largest number of rounds that wait for each other."""
+    bytes: int
+    """Handed over by each device."""
+
+
 class OptReport(Report):
     """The result of an optimisation: ``tilewright opt --stats --json``."""
 
-    _nested = {"before": Costs, "after": Costs, "passes": PassSummary, "notes": Note}
+    _nested = {"before": Costs, "after": Costs, "passes": PassSummary, "notes": Note, "traffic": Traffic}
     before: Costs
     after: Costs
     peak_live_bytes: list[int]
     """Before and after."""
     memory_sweeps: list[int]
     """Before and after."""
+    traffic: list[Traffic] | None
+    """Before and after; ``None`` if the module is not divided over several devices."""
     passes: list[PassSummary]
     stopped: str
     """``fixpoint``, ``budget`` or ``stop-after``."""

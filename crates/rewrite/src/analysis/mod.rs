@@ -6,5 +6,6 @@ pub mod index_range;
 pub mod min_cut;
 pub mod reduce;
 pub mod region;
+pub mod sharding;
 pub mod types;
 pub mod whole_number;

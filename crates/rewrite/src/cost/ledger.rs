@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 
+use crate::analysis::sharding::{DeviceMesh, Flow, Traffic};
+
 use super::contraction::beside_contractions;
 use super::lone_readers::{self, LoneReaders};
 use super::memory::{computations_run, peak};
@@ -35,8 +37,10 @@ pub struct Ledger<'a> {
     totals: FxHashMap<CompId, Cost>,
     /// The extra costs of the entry's instructions at the last count.
     charges: Charges,
-    /// The cycles in which the entry's kernels wait for main memory.
+    /// The cycles in which the entry's kernels wait for main memory and for other devices.
     latency: f64,
+    /// The devices, if the module is divided over several.
+    mesh: Option<DeviceMesh>,
     /// The bodies of fusions, on a target where they matter.
     fusions: FxHashSet<CompId>,
     /// The state before the last update, unless that was kept or rolled back.
@@ -117,6 +121,7 @@ impl<'a> Ledger<'a> {
             totals: FxHashMap::default(),
             charges: Charges::default(),
             latency: 0.0,
+            mesh: DeviceMesh::of(module),
             fusions: if stores_shared { fused_computations(module) } else { FxHashSet::default() },
             before: None,
             met: Vec::new(),
@@ -247,7 +252,7 @@ impl<'a> Ledger<'a> {
         cost
     }
 
-    /// Returns the cycles in which the entry's kernels wait for main memory.
+    /// Returns the cycles in which the entry's kernels wait for main memory and for other devices.
     pub(super) fn latency(&self) -> f64 {
         self.latency
     }
@@ -454,7 +459,10 @@ impl<'a> Ledger<'a> {
         }
         let kernels = u64::try_from(kernels.saturating_add(sum.alone)).unwrap_or(u64::MAX);
         // A kernel waits for its first bytes to arrive, and for its last bytes to be written.
-        let latency = 2.0 * as_f64(kernels) * model.target.hbm_latency_cycles;
+        let mut latency = 2.0 * as_f64(kernels) * model.target.hbm_latency_cycles;
+        if is_entry {
+            latency += self.exchange_cycles(module);
+        }
         let mut total = sum.total.cost();
         total.cycles += charges.total.cost().cycles;
         total.cycles += latency;
@@ -463,6 +471,19 @@ impl<'a> Ledger<'a> {
             self.charges = charges;
         }
         total
+    }
+
+    /// Returns the cycles in which devices wait for each other. The other costs are those of one
+    /// device that does the work of all, so each device's wait counts.
+    fn exchange_cycles(&self, module: &Module) -> f64 {
+        let Some(mesh) = &self.mesh else { return 0.0 };
+        let waits = Flow::of(module, mesh).exchanges().cycles(self.model.target);
+        as_f64(mesh.devices().unsigned_abs()) * waits
+    }
+
+    /// Returns how much devices communicate; `None` if the module is not divided.
+    pub(crate) fn traffic(&self, module: &Module) -> Option<Traffic> {
+        Some(Flow::of(module, self.mesh.as_ref()?).exchanges().traffic())
     }
 
     /// Returns the cycles of an instruction with its charges.

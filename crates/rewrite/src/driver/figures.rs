@@ -3,6 +3,7 @@
 use tilewright_ir::Module;
 
 use super::report::{Note, PassReport, Report, StopReason, caveat};
+use crate::analysis::sharding::Traffic;
 use crate::cost::{Cost, CostModel, Ledger};
 
 /// The modelled figures of a module.
@@ -11,6 +12,8 @@ pub(super) struct Figures {
     pub(super) cost: Cost,
     peak_live_bytes: u64,
     memory_sweeps: usize,
+    /// How much devices communicate, if the module is divided over several.
+    pub(super) traffic: Option<Traffic>,
     caveat: Option<&'static str>,
 }
 
@@ -33,6 +36,7 @@ impl Figures {
             cost: module.entry().map(|entry| ledger.total(entry)).unwrap_or_default(),
             peak_live_bytes: ledger.peak_live_bytes(module),
             memory_sweeps: ledger.memory_sweeps(module),
+            traffic: ledger.traffic(module),
             caveat: caveat(module),
         }
     }
@@ -46,6 +50,7 @@ impl Figures {
             after: after.cost,
             peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],
             memory_sweeps: [self.memory_sweeps, after.memory_sweeps],
+            traffic: self.traffic.zip(after.traffic).map(|(before, after)| [before, after]),
             passes: done.passes,
             stopped: done.stopped,
             notes: done.notes,

@@ -11,6 +11,7 @@ use super::plan::Plan;
 use super::report::{Note, Report, StopReason, Verdict, place_of};
 use super::restore::restored;
 use super::run::{Run, whole_left};
+use crate::analysis::sharding::Traffic;
 use crate::cost::{CostModel, Ledger, Memo, pays};
 
 /// Costs that differ by no more than this fraction count as equal.
@@ -71,16 +72,21 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
         if let Some((module, _)) = &around {
             options.show("put-back", module);
         }
-        let (module, after) = match around {
+        let (rewritten, after) = match around {
             Some(around) => around,
             None => (verified(changed)?, after),
         };
-        let done = Done { target, notes, stopped, passes };
-        let report = Report { unchanged: false, ..before.report(&after, done) };
-        return Ok(Optimized { module, report });
+        let traffic = given.traffic.zip(after.traffic);
+        let more = traffic.filter(|(given, after)| !plan.keeps_result && after.exceeds(given));
+        let Some((less, more)) = more else {
+            let done = Done { target, notes, stopped, passes };
+            let report = Report { unchanged: false, ..before.report(&after, done) };
+            return Ok(Optimized { module: rewritten, report });
+        };
+        notes.push(more_traffic(less, more));
     }
     notes.retain(|note| note.verdict == Verdict::Left);
-    if cost_gated > 0 {
+    if cost_gated > 0 && !gains {
         notes.push(whole_left(least, reached, options));
     }
     let done = Done { target, notes, stopped, passes };
@@ -147,6 +153,25 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
             "floats of different precision meet in this `{}`, so the module is left as it is; \
              put a `convert` there",
             module.opcode(mixed)
+        ),
+    }
+}
+
+/// Explains why a module is left alone after whose rewriting devices would communicate more.
+fn more_traffic(before: Traffic, after: Traffic) -> Note {
+    let text = |traffic: Traffic| {
+        let Traffic { rounds, chain, bytes } = traffic;
+        format!("{rounds} rounds of communication, {chain} one after another, with {bytes} bytes")
+    };
+    Note {
+        pass: "pipeline",
+        verdict: Verdict::Left,
+        place: "the module".into(),
+        text: format!(
+            "rolled back rewrites after which the devices would communicate more: {} per device \
+             instead of {}",
+            text(after),
+            text(before)
         ),
     }
 }

@@ -62,6 +62,7 @@ const COST_GATED: &[&[&str]] = &[
     &["reduce-as-window"],
     &["merged-dims"],
     &["rematerialize"],
+    &["local-sums"],
 ];
 
 const DEFAULT: Pipeline = Pipeline {

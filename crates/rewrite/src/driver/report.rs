@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tilewright_ir::{InstId, Module, Op};
 
+use crate::analysis::sharding::Traffic;
 use crate::cost::Cost;
 
 pub use text::Explanation;
@@ -29,6 +30,8 @@ pub struct Report {
     /// The memory sweeps of the entry computation over its largest arrays, before and after: see
     /// [`crate::cost::memory_sweeps`].
     pub memory_sweeps: [usize; 2],
+    /// How much the devices communicate, before and after, if the module is divided over several.
+    pub traffic: Option<[Traffic; 2]>,
     /// Each pass of the pipeline, in order of first run.
     pub passes: Vec<PassReport>,
     /// The reason why the optimisation stopped.

@@ -119,6 +119,8 @@ fn is_at_most(module: &Module, id: InstId, most: f64) -> bool {
     number(module, id).is_some_and(|number| number.abs() <= most)
 }
 
-fn is_at_least(module: &Module, id: InstId) -> bool {
+/// Checks whether all elements of a value equal one constant of at least 2^-8, of either sign, so
+/// that a quotient by it is hardly larger than its dividend.
+pub fn is_at_least(module: &Module, id: InstId) -> bool {
     number(module, id).is_some_and(|number| number.abs() >= 1.0 / MOST_CONSTANT)
 }

@@ -15,7 +15,8 @@
 //!
 //! Preconditions: those of [`super::factored_sums`]; sums in `f32` or `f64`; `--fast-math`, since
 //! `inf - inf` may replace a single infinity, so float sums change by more than their order. The
-//! other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
+//! array must not be divided over devices along the summed dims, since the sample would have to come
+//! from others. The other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
 //! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
 
 mod moments;
@@ -27,6 +28,7 @@ use super::build::{At, Build, Placed, Replaced, replaced_by};
 use super::factor::{Core, Sum};
 use super::product::{Factor, Tree};
 use crate::analysis::index_range::{Cuts, IndexRange};
+use crate::analysis::sharding::{DeviceMesh, Flow};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::numbers::Class;
 use crate::driver::place_of;
@@ -63,6 +65,11 @@ impl Pass for ShiftedMoments {
         for computation in module.computations().to_vec() {
             found.extend(groups(module, computation, cx.model(), &mut work));
         }
+        if let Some(mesh) = DeviceMesh::of(module) {
+            // A sample would have to come from other devices.
+            let flow = Flow::of(module, &mesh);
+            found.retain(|group| !is_divided(module, &flow, group));
+        }
         let together = together(module, found.len());
         if found.is_empty() {
             return Ok(0);
@@ -82,6 +89,19 @@ impl Pass for ShiftedMoments {
         scales.leave(cx);
         Ok(changes)
     }
+}
+
+/// Checks whether the array of a group is summed along a dim that is divided over devices.
+fn is_divided(module: &Module, flow: &Flow<'_>, group: &Group) -> bool {
+    let (Some(array), Some(spread)) =
+        (module.array_shape(group.x.value), flow.spread(group.x.value))
+    else {
+        return false;
+    };
+    let dims = group.x.ranges.iter().zip(spread).take(array.rank());
+    dims.into_iter().any(|(&range, axes)| {
+        !axes.is_empty() && group.along.iter().any(|along| !range.apart(*along))
+    })
 }
 
 /// Rewrites the moments of these groups; returns the number of groups and the replaced sums.

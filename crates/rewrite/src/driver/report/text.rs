@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::table::{aligned, count, cycles};
+use crate::analysis::sharding::Traffic;
+
 use super::{Note, Report, StopReason, Verdict};
 
 /// Writes the costs before and after, and the changes of each pass.
@@ -55,6 +57,12 @@ impl Report {
         counted("peak live bytes", self.peak_live_bytes);
         let sweeps = self.memory_sweeps.map(|sweeps| u64::try_from(sweeps).unwrap_or(u64::MAX));
         counted("memory sweeps", sweeps);
+        if let Some(traffic) = self.traffic {
+            let rounds = |traffic: Traffic| u64::try_from(traffic.rounds).unwrap_or(u64::MAX);
+            counted("rounds of communication", traffic.map(rounds));
+            counted("rounds one after another", traffic.map(|traffic| traffic.chain.into()));
+            counted("bytes exchanged per device", traffic.map(|traffic| traffic.bytes));
+        }
         let quotient = ratio(before.cycles, after.cycles);
         rows.push(["cycles".to_owned(), cycles(before.cycles), cycles(after.cycles), quotient]);
         aligned(&rows, |column| column > 0)
@@ -123,6 +131,7 @@ mod tests {
             after,
             peak_live_bytes: [10, 8],
             memory_sweeps: [3, 1],
+            traffic: None,
             passes: vec![pass],
             stopped: StopReason::Fixpoint,
             notes: vec![

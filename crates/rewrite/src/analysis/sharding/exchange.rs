@@ -1,0 +1,115 @@
+//! What devices exchange.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashSet, FxHasher};
+use tilewright_ir::devices::ReplicaGroups;
+use tilewright_ir::{ElementType, Opcode};
+use tilewright_target::Target;
+
+/// What an exchange does with the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Devices combine their parts by this op: an all-reduce.
+    Combine(Opcode),
+    /// Devices get parts of others: an all-gather, or any other move.
+    Move,
+}
+
+/// The devices that exchange data with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Over {
+    /// Those along axes of the mesh, one bit for each.
+    Axes(u16),
+    /// Explicit groups, by their hash.
+    Groups(u64),
+}
+
+impl From<&ReplicaGroups> for Over {
+    fn from(groups: &ReplicaGroups) -> Self {
+        let mut hasher = FxHasher::default();
+        groups.hash(&mut hasher);
+        Self::Groups(hasher.finish())
+    }
+}
+
+/// One exchange of data between devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The number of exchanges that wait for each other, up to this one: from 1.
+    pub level: u32,
+    /// What it does.
+    pub kind: Kind,
+    /// The devices that take part in it.
+    pub over: Over,
+    /// The type of the elements.
+    pub element_type: ElementType,
+    /// The bytes that each device hands over.
+    pub bytes: u64,
+}
+
+/// How much the devices of a module communicate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// The rounds of communication.
+    pub rounds: usize,
+    /// The largest number of rounds that wait for each other.
+    pub chain: u32,
+    /// The bytes that each device hands over.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Checks whether this is more than `other`: more rounds, a longer chain, or over a tenth more
+    /// bytes.
+    pub fn exceeds(&self, other: &Self) -> bool {
+        let tenth = other.bytes / 10;
+        self.rounds > other.rounds
+            || self.chain > other.chain
+            || self.bytes > other.bytes.saturating_add(tenth)
+    }
+}
+
+/// All exchanges of a module.
+#[derive(Clone, Debug, Default)]
+pub struct Exchanges(Vec<Exchange>);
+
+impl Exchanges {
+    pub(super) fn push(&mut self, exchange: Exchange) {
+        self.0.push(exchange);
+    }
+
+    /// Returns the exchanges in the order of the instructions.
+    pub fn iter(&self) -> std::slice::Iter<'_, Exchange> {
+        self.0.iter()
+    }
+
+    /// Counts the rounds. XLA makes one exchange of those of one kind and type between the same
+    /// devices that do not wait for each other.
+    pub fn rounds(&self) -> usize {
+        let key = |one: &Exchange| (one.level, one.kind, one.over, one.element_type);
+        self.iter().map(key).collect::<FxHashSet<_>>().len()
+    }
+
+    /// Returns the largest number of exchanges that wait for each other.
+    pub fn chain(&self) -> u32 {
+        self.iter().map(|one| one.level).max().unwrap_or(0)
+    }
+
+    /// Returns the bytes that each device hands over.
+    pub fn bytes(&self) -> u64 {
+        self.iter().map(|one| one.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Sums up the exchanges.
+    pub fn traffic(&self) -> Traffic {
+        Traffic { rounds: self.rounds(), chain: self.chain(), bytes: self.bytes() }
+    }
+
+    /// Computes the cycles for which each device waits.
+    #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
+    pub fn cycles(&self, target: &Target) -> f64 {
+        let latency = self.rounds() as f64 * target.round_cycles;
+        latency + self.bytes() as f64 / target.link_bytes_per_cycle
+    }
+}

@@ -1,0 +1,20 @@
+//! How values of a module are divided over devices before XLA partitions it.
+//!
+//! A *mesh* has axes, each with a number of devices. An axis divides a dim of an array into as many
+//! parts, and every device holds the part at its place along the axis. [`Spread`] says which axes
+//! divide which dims of a value; `flow.rs` carries this from the parameters and constraints of a
+//! module to all values, as XLA's propagation does, and finds the instructions that make devices
+//! exchange data.
+//!
+//! Modules say so in `frontend_attributes` (Shardy: `xla.sdy.meshes`, `xla.sdy.sharding`). A
+//! module without them, with several meshes or with devices out of order counts as not divided.
+
+mod exchange;
+mod flow;
+mod mesh;
+mod spread;
+
+pub use exchange::{Exchange, Exchanges, Kind, Traffic};
+pub use flow::Flow;
+pub use mesh::DeviceMesh;
+pub use spread::{Axes, Spread};

@@ -1,0 +1,203 @@
+//! How values lie over devices, and what these exchange.
+//!
+//! Expected exchanges are those of the programs that XLA's partitioner makes (jaxlib 0.12.0.1): the
+//! count of its collectives, and the bytes of their operands.
+
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+mod common;
+
+use common::module;
+use tilewright_ir::{InstId, Module};
+use tilewright_rewrite::analysis::sharding::{DeviceMesh, Flow, Spread, Traffic};
+
+const HEAD: &str = r#"HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["data"=4, "model"=2, "one"=1]>}}
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+ENTRY main {
+"#;
+
+/// Returns the line of a parameter with these axes for its dims.
+fn parameter(name: &str, shape: &str, number: usize, dims: &str) -> String {
+    let dims = dims.replace('"', "\\\"");
+    format!(
+        "  {name} = {shape} parameter({number}), \
+         frontend_attributes={{xla.sdy.sharding=\"#sdy.sharding<@mesh, {dims}>\"}}\n"
+    )
+}
+
+/// Returns a module with `x`, which axes divide in this way, and these instructions.
+fn with_x(shape: &str, dims: &str, rest: &str) -> Module {
+    let text =
+        format!("{HEAD}{}  zero = f32[] constant(0)\n{rest}\n}}\n", parameter("x", shape, 0, dims));
+    module(&text).into_inner()
+}
+
+fn named(module: &Module, name: &str) -> InstId {
+    let mut all = module.instructions(module.entry().unwrap());
+    all.find(|&id| module.name_of(id) == name).unwrap()
+}
+
+/// Returns the axes of each dim of `y`, and the traffic of the module.
+fn flows(module: &Module) -> (Option<Vec<Vec<u8>>>, Traffic) {
+    let mesh = DeviceMesh::of(module).unwrap();
+    let flow = Flow::of(module, &mesh);
+    let dims = |spread: &Spread| spread.iter().map(|axes| axes.to_vec()).collect();
+    (flow.spread(named(module, "y")).map(dims), flow.exchanges().traffic())
+}
+
+const NONE: Traffic = Traffic { rounds: 0, chain: 0, bytes: 0 };
+
+#[test]
+fn spreads_go_to_results_without_an_exchange() {
+    let cases = [
+        // Elementwise, and past a dim of its own.
+        (r#"[{"data"}, {}]"#, "ROOT y = f32[8,6] negate(x)", vec![vec![0], vec![]]),
+        (
+            r#"[{"data"}, {}]"#,
+            "ROOT y = f32[6,8] transpose(x), dimensions={1,0}",
+            vec![vec![], vec![0]],
+        ),
+        (
+            r#"[{"data"}, {}]"#,
+            "ROOT y = f32[8,3,6] broadcast(x), dimensions={0,2}",
+            vec![vec![0], vec![], vec![]],
+        ),
+        // The major part of a dim has the axes, as far as it has parts.
+        (r#"[{"data"}, {}]"#, "ROOT y = f32[4,2,6] reshape(x)", vec![vec![0], vec![], vec![]]),
+        (
+            r#"[{"data", "model"}, {}]"#,
+            "ROOT y = f32[4,2,6] reshape(x)",
+            vec![vec![0], vec![1], vec![]],
+        ),
+        (r#"[{"data"}, {}]"#, "ROOT y = f32[48] reshape(x)", vec![vec![0]]),
+        // An axis of one device divides nothing.
+        (r#"[{"one"}, {}]"#, "ROOT y = f32[6,8] reshape(x)", vec![vec![], vec![]]),
+        // What is not divided may be cut.
+        (
+            r#"[{"data"}, {}]"#,
+            "ROOT y = f32[8,3] slice(x), slice={[0:8], [0:3]}",
+            vec![vec![0], vec![]],
+        ),
+        (
+            r#"[{"data"}, {}]"#,
+            "ROOT y = f32[8] reduce(x, zero), dimensions={1}, to_apply=add",
+            vec![vec![0]],
+        ),
+        (r#"[{}, {}]"#, "ROOT y = f32[6,2,4] reshape(x)", vec![vec![], vec![], vec![]]),
+    ];
+    for (dims, rest, expected) in cases {
+        let (found, traffic) = flows(&with_x("f32[8,6]", dims, &format!("  {rest}")));
+        assert_eq!((found, traffic), (Some(expected), NONE), "{dims} {rest}");
+    }
+}
+
+#[test]
+fn operands_agree_or_nothing_is_known() {
+    let both = |of_x: &str, of_z: &str| {
+        let z = parameter("z", "f32[8,6]", 1, of_z);
+        flows(&with_x("f32[8,6]", of_x, &format!("{z}  ROOT y = f32[8,6] add(x, z)"))).0
+    };
+    assert_eq!(both(r#"[{"data"}, {}]"#, "[{}, {}]"), Some(vec![vec![0], vec![]]));
+    assert_eq!(both(r#"[{"data"}, {}]"#, r#"[{}, {"model"}]"#), Some(vec![vec![0], vec![1]]));
+    assert_eq!(
+        both(r#"[{"data"}, {}]"#, r#"[{"data", "model"}, {}]"#),
+        Some(vec![vec![0, 1], vec![]])
+    );
+    assert_eq!(both(r#"[{"data"}, {}]"#, r#"[{"model"}, {}]"#), None);
+    assert_eq!(both(r#"[{"model"}, {}]"#, r#"[{}, {"model"}]"#), None);
+}
+
+#[test]
+fn a_reduce_takes_a_round_for_each_divided_dim() {
+    let sum = |dims: &str, along: &str, shape: &str| {
+        let rest = format!("  ROOT y = {shape} reduce(x, zero), dimensions={along}, to_apply=add");
+        flows(&with_x("f32[8,8,16]", dims, &rest)).1
+    };
+    let divided = r#"[{"data"}, {"model"}, {}]"#;
+    assert_eq!(sum(divided, "{2}", "f32[8,8]"), NONE);
+    // Half of the columns are on each device.
+    assert_eq!(sum(divided, "{0}", "f32[8,16]"), Traffic { rounds: 1, chain: 1, bytes: 256 });
+    assert_eq!(sum(divided, "{0,1}", "f32[16]"), Traffic { rounds: 2, chain: 2, bytes: 128 });
+    let both = r#"[{"data", "model"}, {}, {}]"#;
+    assert_eq!(sum(both, "{0,1}", "f32[16]"), Traffic { rounds: 1, chain: 1, bytes: 64 });
+}
+
+#[test]
+fn rounds_are_shared_by_what_does_not_wait() {
+    let sums = |second: &str| {
+        let rest = format!(
+            "  s = f32[16] reduce(x, zero), dimensions={{0}}, to_apply=add
+  b = f32[8,16] broadcast(s), dimensions={{1}}
+  d = f32[8,16] subtract(x, b)
+  y = f32[16] reduce({second}, zero), dimensions={{0}}, to_apply=add
+  ROOT t = (f32[16], f32[16]) tuple(s, y)"
+        );
+        flows(&with_x("f32[8,16]", r#"[{"data"}, {}]"#, &rest)).1
+    };
+    assert_eq!(sums("x"), Traffic { rounds: 1, chain: 1, bytes: 128 });
+    assert_eq!(sums("d"), Traffic { rounds: 2, chain: 2, bytes: 128 });
+}
+
+#[test]
+fn what_is_cut_across_its_parts_moves() {
+    let moved = Traffic { rounds: 1, chain: 1, bytes: 48 };
+    for rest in [
+        // Three parts of 16 elements are not four of 12.
+        "ROOT y = f32[3,16] reshape(x)",
+        "ROOT y = f32[5,6] slice(x), slice={[1:6], [0:6]}",
+    ] {
+        let found = flows(&with_x("f32[8,6]", r#"[{"data"}, {}]"#, &format!("  {rest}")));
+        assert_eq!(found, (None, moved), "{rest}");
+    }
+}
+
+#[test]
+fn a_constraint_moves_what_does_not_lie_so() {
+    let asked = |dims: &str| {
+        let sharding = format!("#sdy.sharding_per_value<[<@mesh, {}>]>", dims.replace('"', "\\\""));
+        let rest = format!(
+            "  ROOT y = f32[8,6] custom-call(x), custom_call_target=\"Sharding\", \
+             frontend_attributes={{xla.sdy.sharding=\"{sharding}\"}}"
+        );
+        flows(&with_x("f32[8,6]", r#"[{"data"}, {}]"#, &rest))
+    };
+    assert_eq!(asked(r#"[{"data"}, {}]"#), (Some(vec![vec![0], vec![]]), NONE));
+    assert_eq!(asked(r#"[{"data", "model"}, {}]"#), (Some(vec![vec![0, 1], vec![]]), NONE));
+    let gathered = Traffic { rounds: 1, chain: 1, bytes: 48 };
+    assert_eq!(asked("[{}, {}]"), (Some(vec![vec![], vec![]]), gathered));
+}
+
+#[test]
+fn products_are_summed_over_contracted_axes() {
+    let product = |of_x: &str, of_w: &str| {
+        let w = parameter("w", "f32[6,4]", 1, of_w);
+        let dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+        flows(&with_x("f32[8,6]", of_x, &format!("{w}  ROOT y = f32[8,4] dot(x, w), {dims}")))
+    };
+    let (data, whole) = (r#"[{"data"}, {}]"#, "[{}, {}]");
+    assert_eq!(product(data, whole), (Some(vec![vec![0], vec![]]), NONE));
+    assert_eq!(product(data, r#"[{}, {"model"}]"#), (Some(vec![vec![0], vec![1]]), NONE));
+    let summed = Traffic { rounds: 1, chain: 1, bytes: 32 };
+    let columns = product(r#"[{"data"}, {"model"}]"#, r#"[{"model"}, {}]"#);
+    assert_eq!(columns, (Some(vec![vec![0], vec![]]), summed));
+}
+
+#[test]
+fn modules_for_one_device_have_no_mesh() {
+    for head in [
+        "HloModule m".to_owned(),
+        r#"HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["a"=1]>}}"#.to_owned(),
+        r#"HloModule m, frontend_attributes={xla.sdy.meshes={}}"#.to_owned(),
+        r#"HloModule m, frontend_attributes={xla.sdy.meshes={a = #sdy.mesh<["a"=2]>, b = #sdy.mesh<["a"=2]>}}"#.to_owned(),
+        format!("HloModule m, frontend_attributes={{xla.sdy.meshes={{mesh = #sdy.mesh<[\"a\"={}, \"b\"={}]>}}}}", i64::MAX, i64::MAX),
+    ] {
+        let text = format!("{head}\n\nENTRY main {{\n  ROOT x = f32[8] parameter(0)\n}}\n");
+        assert!(DeviceMesh::of(&module(&text)).is_none(), "{head}");
+    }
+}
