@@ -2,7 +2,7 @@
 """What programs for several devices communicate, before and after the rewriter.
 
     python benches/rounds.py [--only TEXT] [--target NAME] [--exact] [--fast-math] [--values]
-                             [--small] [--list] [--json FILE]
+                             [--small] [--list] [--json FILE] [--dump FOLDER]
 
 The programs of `benches/sharded` are norms, losses, optimizers and models on a mesh of 4 x 2 forced
 host devices, written with `jit`, `shard_map` and `pmap`, forward and as steps of training. XLA:CPU
@@ -96,6 +96,10 @@ def measured(case: Case, options: argparse.Namespace) -> Row:
     original = devices.compiled(text, case)
     says("rewriting")
     new = rewritten(text, options)
+    if options.dump is not None:
+        options.dump.mkdir(parents=True, exist_ok=True)
+        for kind, one in (("before", text), ("after", new)):
+            (options.dump / f"{case.name}.{kind}.hlo").write_text(one)
     says("compiling the rewritten program")
     programs = (original, devices.compiled(new, case))
     before, after = (traffic(devices.text_of(program)) for program in programs)
@@ -216,6 +220,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--small", action="store_true", help="smaller images")
     parser.add_argument("--list", action="store_true", help="print the names alone")
     parser.add_argument("--json", type=Path, help="write the rows to this file, too")
+    parser.add_argument("--dump", type=Path, help="write the programs to this folder, too")
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
 

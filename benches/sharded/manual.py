@@ -143,11 +143,14 @@ def partly_manual(image: tuple[int, ...]) -> Iterator[Case]:
     for layout, (spec, channel) in layouts.items():
         for form, make in norms.FORMS.items():
             given = norms.arguments(form, image, spec, channel)
-            yield Case(
+            case = Case(
                 f"batch norm{form}, partial shard_map and {layout}",
                 lambda mesh, make=make: make(build(mesh)),  # type: ignore[misc]
                 given,
             )
+            yield case
+            if form == " step":
+                yield gspmd(case)
 
 
 def flax_norm(axis: str | None) -> Function:
