@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What programs for several devices communicate, before and after the rewriter.
 
-    python benches/rounds.py [--only TEXT] [--target NAME] [--exact] [--fast-math] [--values]
+    python benches/rounds.py [--only TEXT] [--named NAME] [--target NAME] [--exact] [--fast-math] [--values]
                              [--small] [--list] [--json FILE] [--dump FOLDER]
 
 The programs of `benches/sharded` are norms, losses, optimizers and models on a mesh of 4 x 2 forced
@@ -213,6 +213,7 @@ def parsed() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", maxsplit=1)[0])
     parser.add_argument("--only", default=[], nargs="*", help="names that contain all these texts")
+    parser.add_argument("--named", nargs="*", help="the programs of these names")
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--fast-math", action="store_true")
@@ -225,6 +226,13 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def is_chosen(name: str, options: argparse.Namespace) -> bool:
+    """Whether the options ask for a program."""
+    if options.named is not None:
+        return name in options.named
+    return all(text in name for text in options.only)
+
+
 def written(rows: list[Row]) -> str:
     """The rows as JSON."""
     records: list[dict[str, Any]] = [asdict(row) for row in rows]
@@ -234,9 +242,7 @@ def written(rows: list[Row]) -> str:
 def main() -> None:
     """Prints the table, row by row."""
     options = parsed()
-    chosen = [
-        case for case in cases(options.small) if all(text in case.name for text in options.only)
-    ]
+    chosen = [case for case in cases(options.small) if is_chosen(case.name, options)]
     if options.list:
         print(*(case.name for case in chosen), sep="\n")
         return
