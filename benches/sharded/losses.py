@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# JAX has functions without types.
+# mypy: allow-untyped-calls
 import functools
 from collections.abc import Iterator
 from typing import Any

@@ -3,6 +3,8 @@ with Flax's `BatchNorm` that is told the name of an axis."""
 
 from __future__ import annotations
 
+# JAX has functions without types.
+# mypy: allow-untyped-calls
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# JAX has functions without types.
+# mypy: allow-untyped-calls
 from collections.abc import Callable, Iterator
 from typing import Any
 
