@@ -22,7 +22,7 @@ import tool
 SCRIPT = tool.ROOT / "benches" / "rounds.py"
 WIDENS = "sums of channels are exchanged before they are added up to groups"
 SPLITS = "sums of parts of the batch are exchanged apart from those of the batch"
-ENDS = "XLA's older partitioner ends the process on a reshape before a manual region"
+ENDS = "XLA ends the process at a reshape of a shard_map that the pass `inline` inlined"
 # Why a program is worse today.
 WORSE = {
     "group norm, batch and space": WIDENS,
