@@ -1,232 +1,270 @@
 #!/usr/bin/env python3
-"""Rounds of communication of sharded programs, before and after the rewriter.
+"""What programs for several devices communicate, before and after the rewriter.
 
-    python benches/rounds.py [--only SUBSTRING] [--target NAME] [--exact] [--fast-math]
+    python benches/rounds.py [--only TEXT] [--named NAME] [--target NAME] [--exact] [--fast-math] [--values]
+                             [--small] [--list] [--json FILE] [--dump FOLDER]
 
-The programs are norms on a mesh of 4 x 2 forced host devices, forward and as steps of training,
-with their images divided by batch, space or channels.  XLA:CPU partitions each, as JAX writes it
-and rewritten.  The table has, for both: the collectives that are left after XLA combined
-them, the longest chain of collectives that wait for each other, and the bytes that one device
-exchanges.  Programs that have more of any of these are named after it.
+The programs of `benches/sharded` are norms, losses, optimizers and models on a mesh of 4 x 2 forced
+host devices, written with `jit`, `shard_map` and `pmap`, forward and as steps of training. XLA:CPU
+partitions each, as JAX writes it and rewritten. The table has, for both: the collectives that are
+left after XLA combined them, the longest chain of collectives that wait for each other, and the
+bytes that one device exchanges, a loop as often as it turns. Programs that are worse are named
+after it: they have more rounds, a longer chain, more than 1.1 times the bytes, or exchange an array
+as large as the largest shard where the original does not.
 
-Needs the package.
+With `--values`, both run on random numbers near zero and far from it, and are compared with the
+same function on one device in f64.
+
+Needs the package, flax and optax.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path.append(str(ROOT / "tests" / "python"))
 
-import jax
-
-jax.config.update("jax_platforms", "cpu")
-
-import jax.numpy as jnp
-import numpy as np
 import tilewright as tw
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
-from jaxlib import _jax, xla_client
-
-import xla
-
-MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
-IMAGE, CHANNELS = (8, 32, 32, 320), (320,)
-EPS = 1e-5
-Norm = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
+from sharded import devices, losses, manual, models, norms
+from sharded.case import FAR, Case
+from sharded.traffic import Traffic, geometric_mean, traffic
 
 
-def over(axes: tuple[int, ...], x: jax.Array) -> jax.Array:
-    """Centred and scaled over these dims."""
-    centred = x - x.mean(axes, keepdims=True)
-    return centred * jax.lax.rsqrt((centred**2).mean(axes, keepdims=True) + EPS)
-
-
-def batch_norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-    return over((0, 1, 2), x) * scale + bias
-
-
-def group_norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-    grouped = x.reshape(*x.shape[:-1], 32, x.shape[-1] // 32)
-    return over((1, 2, 4), grouped).reshape(x.shape) * scale + bias
-
-
-def instance_norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-    return over((1, 2), x) * scale + bias
-
-
-def layer_norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-    return over((3,), x) * scale + bias
-
-
-def rms_norm(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-    return x * jax.lax.rsqrt((x**2).mean(3, keepdims=True) + EPS) * scale + bias
-
-
-NORMS: tuple[Norm, ...] = (batch_norm, group_norm, instance_norm, layer_norm, rms_norm)
-LAYOUTS: dict[str, tuple[P, P]] = {
-    "batch": (P("data"), P()),
-    "batch, space": (P("data", "model"), P()),
-    "space": (P(None, "data", "model"), P()),
-    "channels": (P("data", None, None, "model"), P("model")),
-}
-
-
-def step(norm: Norm) -> Callable[..., Any]:
-    """The loss of a norm, and its gradients."""
-
-    def run(x: jax.Array, scale: jax.Array, bias: jax.Array, wanted: jax.Array) -> Any:
-        def loss(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-            return ((norm(x, scale, bias) - wanted) ** 2).mean()
-
-        return jax.value_and_grad(loss, (0, 1, 2))(x, scale, bias)
-
-    return run
-
-
-def synchronised(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-    """Batch norm within a `shard_map`, as Flax's `BatchNorm` with an `axis_name` does it."""
-    mean = jax.lax.pmean(x.mean((0, 1, 2)), "data")
-    square = jax.lax.pmean((x**2).mean((0, 1, 2)), "data")
-    return (x - mean) * jax.lax.rsqrt(square - mean**2 + EPS) * scale + bias
-
-
-def two_pass(x: jax.Array, scale: jax.Array, bias: jax.Array) -> jax.Array:
-    """The same with the variance about the mean of all devices."""
-    centred = x - jax.lax.pmean(x.mean((0, 1, 2)), "data")
-    var = jax.lax.pmean((centred**2).mean((0, 1, 2)), "data")
-    return centred * jax.lax.rsqrt(var + EPS) * scale + bias
-
-
-def mapped(norm: Norm) -> Norm:
-    """A norm on the images of each device."""
-    specs = (P("data"), P(), P())
-    return jax.shard_map(norm, mesh=MESH, in_specs=specs, out_specs=P("data"))
-
-
-def programs() -> Iterator[tuple[str, str]]:
-    """Names of programs and their HLO texts."""
-
-    def lowered(function: Callable[..., Any], image: P, channel: P, images: int) -> str:
-        def struct(dims: tuple[int, ...], spec: P) -> Any:
-            return jax.ShapeDtypeStruct(dims, jnp.float32, sharding=NamedSharding(MESH, spec))
-
-        x, c = struct(IMAGE, image), struct(CHANNELS, channel)
-        return str(jax.jit(function).lower(x, c, c, *[x] * (images - 1)).as_text("hlo"))
-
-    for norm in NORMS:
-        for layout, (image, channel) in LAYOUTS.items():
-            yield f"{norm.__name__}, {layout}", lowered(norm, image, channel, 1)
-            yield f"{norm.__name__} step, {layout}", lowered(step(norm), image, channel, 2)
-    for norm in (synchronised, two_pass):
-        made = mapped(norm)
-        yield f"{norm.__name__}, shard_map", lowered(made, P("data"), P(), 1)
-        yield f"{norm.__name__} step, shard_map", lowered(step(made), P("data"), P(), 2)
+def cases(is_small: bool) -> Iterator[Case]:
+    """All programs; with smaller norms and losses if asked."""
+    image = norms.SMALL_IMAGE if is_small else norms.IMAGE
+    yield from norms.cases(image)
+    yield from manual.cases(image)
+    yield from losses.cases(is_small)
+    yield from models.cases()
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """What a compiled program communicates."""
+class Row:
+    """What is known of a program."""
 
-    rounds: int
-    chain: int
-    size: int
-
-    def worse_than(self, other: Traffic) -> bool:
-        """Whether it has more rounds, a longer chain, or much more to exchange."""
-        return (
-            self.rounds > other.rounds or self.chain > other.chain or self.size > 1.1 * other.size
-        )
-
-
-COLLECTIVES = (
-    "all-reduce",
-    "all-gather",
-    "reduce-scatter",
-    "all-to-all",
-    "collective-permute",
-    "collective-broadcast",
-)
+    name: str
+    before: Traffic = field(default_factory=Traffic)
+    after: Traffic = field(default_factory=Traffic)
+    is_rewritten: bool = False
+    # What is worse, and on which values results are further from the exact ones than they may be.
+    worse: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    # For each kind of values, the largest error before and after, as `xla.error` has it.
+    errors: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # Why there are no numbers.
+    failed: str = ""
 
 
-def compiled(text: str) -> str:
-    """The text of a program for eight devices as XLA:CPU compiles it."""
-    computation = xla.XlaComputation(xla.parse(text).as_serialized_hlo_module_proto())
-    options = xla_client.CompileOptions()
-    build = options.executable_build_options
-    for each in (options, build):
-        each.num_replicas, each.num_partitions = 1, 8
-    build.use_spmd_partitioning = build.use_shardy_partitioner = True
-    build.device_assignment = xla_client.DeviceAssignment.create(np.arange(8).reshape(1, 8))
-    devices = jax.devices()
-    loaded = devices[0].client.compile_and_load(
-        _jax.mlir.xla_computation_to_mlir_module(computation),
-        xla_client.DeviceList(tuple(devices)),
-        options,
+def row_of(record: dict[str, Any]) -> Row:
+    """A row from what `asdict` made of it."""
+    made = dict(record)
+    for key in ("before", "after"):
+        made[key] = Traffic(**record[key])
+    for key in ("worse", "wrong"):
+        made[key] = tuple(record[key])
+    return Row(**made)
+
+
+def rewritten(text: str, options: argparse.Namespace) -> str:
+    """The text of a program after the rewriter."""
+    done = tw.optimize(
+        tw.Module.from_text(text),
+        target=options.target,
+        exact=options.exact,
+        fast_math=options.fast_math,
     )
-    return str(loaded.hlo_modules()[0].to_string())
+    return str(done.module)
 
 
-def bytes_of(shape: tw.Shape) -> int:
-    """The bytes of an array of f32 or narrower, or of a tuple of them."""
-    if shape.is_tuple:
-        return sum(bytes_of(element) for element in shape.elements)
-    return (shape.size or 0) * {"bf16": 2, "f16": 2, "pred": 1}.get(str(shape.element_type), 4)
+def measured(case: Case, options: argparse.Namespace) -> Row:
+    """Rewrites, compiles and, if asked, runs a program."""
+    says("lowering")
+    text = devices.lowered(case)
+    says("compiling the original")
+    original = devices.compiled(text, case)
+    says("rewriting")
+    new = rewritten(text, options)
+    if options.dump is not None:
+        options.dump.mkdir(parents=True, exist_ok=True)
+        for kind, one in (("before", text), ("after", new)):
+            (options.dump / f"{case.name}.{kind}.hlo").write_text(one)
+    says("compiling the rewritten program")
+    programs = (original, devices.compiled(new, case))
+    before, after = (traffic(devices.text_of(program)) for program in programs)
+    errors: dict[str, tuple[float, float]] = {}
+    wrong = []
+    says("running")
+    kinds = [("near", 0.0)]
+    if any(leaf.kind == "image" for leaf in case.leaves()):
+        kinds.append(("far", FAR))
+    for kind, mean in kinds if options.values else ():
+        values = case.draw(mean)
+        old, found = (devices.errors(program, case, values) for program in programs)
+        errors[kind] = (max(old), max(found))
+        if devices.further(old, found, devices.floor_of(case)):
+            wrong.append(kind)
+    is_rewritten = new != str(tw.Module.from_text(text))
+    worse = tuple(after.worse_than(before))
+    return Row(case.name, before, after, is_rewritten, worse, tuple(wrong), errors)
 
 
-def traffic(text: str) -> Traffic:
-    """What a compiled program communicates. It has no loops, so the entry has all collectives."""
-    found: list[int] = []
-    chains: dict[tw.Instruction, int] = {}
-    for instruction in tw.Module.from_text(text).entry:
-        is_one = instruction.opcode.removesuffix("-start") in COLLECTIVES
-        chains[instruction] = is_one + max(map(chains.__getitem__, instruction.operands), default=0)
-        if is_one:
-            found.append(sum(bytes_of(operand.shape) for operand in instruction.operands))
-    return Traffic(len(found), max(chains.values(), default=0), sum(found))
+def says(phase: str) -> None:
+    """Tells the parent process what is being done."""
+    print(json.dumps({"phase": phase}), flush=True)
+
+
+def work(chosen: list[Case], options: argparse.Namespace) -> None:
+    """What a child process does: prints a line of JSON for each program."""
+    for case in chosen[options.worker :]:
+        try:
+            row = measured(case, options)
+        except Exception as error:  # noqa: BLE001 - one program must not hide the others
+            row = Row(case.name, failed=f"{type(error).__name__}: {first_of(str(error))}")
+        print(json.dumps({"row": asdict(row)}), flush=True)
+
+
+def first_of(message: str) -> str:
+    """The beginning of a message, on one line."""
+    return " ".join(message.split())[:300]
+
+
+def rows_of(chosen: list[Case]) -> Iterator[Row]:
+    """The rows of all programs, made in a child process, because XLA ends its process where one of
+    its checks fails."""
+    done = 0
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    while done < len(chosen):
+        command = [sys.executable, __file__, *sys.argv[1:], "--worker", str(done)]
+        phase = "starting"
+        with tempfile.TemporaryFile("w+") as errors:
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+            ) as child:
+                for line in child.stdout or ():
+                    said = json.loads(line)
+                    phase = said.get("phase", phase)
+                    if "row" in said:
+                        done += 1
+                        row = row_of(said["row"])
+                        why = f"while {phase}: {row.failed}" if row.failed else ""
+                        yield replace(row, failed=why)
+            if done < len(chosen):
+                errors.seek(0)
+                fatal = [line for line in errors if re.match(r"F\d{4} ", line)] or ["no message\n"]
+                yield Row(chosen[done].name, failed=f"while {phase}, XLA ended: {fatal[0].strip()}")
+                done += 1
+
+
+def printed(row: Row) -> str:
+    """A row of the table."""
+    before, after = row.before, row.after
+    cells = [before.rounds, after.rounds, before.chain, after.chain]
+    sizes = [f"{size / 1000:.1f}" for size in (before.size, after.size)]
+    errors = [
+        f"{old:.0e} | {new:.0e}{' wrong' if kind in row.wrong else ''}"
+        for kind, (old, new) in row.errors.items()
+    ]
+    return f"| {' | '.join([row.name, *map(str, cells), *sizes, *errors])} |"
+
+
+def summary(rows: list[Row]) -> str:
+    """Sums, and means of the ratios of programs that communicate."""
+    lines = []
+    speaking = [row for row in rows if row.before.rounds]
+    for what in ("rounds", "chain", "size"):
+        pairs = [(getattr(row.before, what), getattr(row.after, what)) for row in rows]
+        old, new = (sum(each) for each in zip(*pairs)) if pairs else (0, 0)
+        line = f"{what}: {old} before, {new} after, ratio of the sums {new / max(old, 1):.3f}"
+        if what != "chain":
+            # A program that no longer communicates counts as if one round or byte were left.
+            ratios = [
+                max(getattr(row.after, what), 1) / getattr(row.before, what) for row in speaking
+            ]
+            line += f", geometric mean of the programs' ratios {geometric_mean(ratios):.3f}"
+        lines.append(line)
+    silent = [row.name for row in rows if not row.before.rounds and row.after.rounds]
+    lines.append(f"Programs: {len(rows)}, with collectives: {len(speaking)}")
+    lines.append(f"Rewritten: {sum(row.is_rewritten for row in rows)}")
+    better = [row for row in rows if row.after.rounds < row.before.rounds]
+    lines.append(
+        f"With fewer rounds: {len(better)}; with collectives where none were: {len(silent)}"
+    )
+    return "\n".join(lines)
+
+
+def named(title: str, names: list[str]) -> str:
+    """A list of names under their number."""
+    return "\n  ".join([f"{title}: {len(names)}", *names])
+
+
+def parsed() -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n", maxsplit=1)[0])
+    parser.add_argument("--only", default=[], nargs="*", help="names that contain all these texts")
+    parser.add_argument("--named", nargs="*", help="the programs of these names")
+    parser.add_argument("--target", default="cpu")
+    parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--fast-math", action="store_true")
+    parser.add_argument("--values", action="store_true", help="run both, and compare values")
+    parser.add_argument("--small", action="store_true", help="smaller images")
+    parser.add_argument("--list", action="store_true", help="print the names alone")
+    parser.add_argument("--json", type=Path, help="write the rows to this file, too")
+    parser.add_argument("--dump", type=Path, help="write the programs to this folder, too")
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def is_chosen(name: str, options: argparse.Namespace) -> bool:
+    """Whether the options ask for a program."""
+    if options.named is not None:
+        return name in options.named
+    return all(text in name for text in options.only)
+
+
+def written(rows: list[Row]) -> str:
+    """The rows as JSON."""
+    records: list[dict[str, Any]] = [asdict(row) for row in rows]
+    return json.dumps(records, indent=1)
 
 
 def main() -> None:
     """Prints the table, row by row."""
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n", maxsplit=1)[0])
-    parser.add_argument("--only", default="", help="names that contain this text")
-    parser.add_argument("--target", default="cpu")
-    parser.add_argument("--exact", action="store_true")
-    parser.add_argument("--fast-math", action="store_true")
-    options = parser.parse_args()
-    print("| program | rounds | rewritten | chain | rewritten | kB | rewritten |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
-    worse, sums = [], np.zeros(6)
-    for name, text in programs():
-        if options.only not in name:
-            continue
-        done = tw.optimize(
-            tw.Module.from_text(text),
-            target=options.target,
-            exact=options.exact,
-            fast_math=options.fast_math,
-        )
-        before, after = traffic(compiled(text)), traffic(compiled(str(done.module)))
-        cells = [before.rounds, after.rounds, before.chain, after.chain, before.size, after.size]
-        sums += cells
-        sizes = " | ".join(f"{size / 1000:.1f}" for size in cells[4:])
-        print(f"| {name} | {' | '.join(map(str, cells[:4]))} | {sizes} |", flush=True)
-        if after.worse_than(before):
-            worse.append(name)
-    rounds, chain, size = (after / before for before, after in sums.reshape(3, 2))
-    print(
-        f"\nIn all {rounds:.2f} of the rounds, {chain:.2f} of the chains, {size:.2f} of the bytes."
-    )
-    print(f"Worse: {len(worse)}", *worse, sep="\n  ")
+    options = parsed()
+    chosen = [case for case in cases(options.small) if is_chosen(case.name, options)]
+    if options.list:
+        print(*(case.name for case in chosen), sep="\n")
+        return
+    if options.worker is not None:
+        work(chosen, options)
+        return
+    more = " near | rewritten | far | rewritten |" if options.values else ""
+    print("| program | rounds | rewritten | chain | rewritten | kB | rewritten |" + more)
+    print("|---|---:|---:|---:|---:|---:|---:|" + "---:|" * 4 * options.values)
+    rows: list[Row] = []
+    failed: list[Row] = []
+    for row in rows_of(chosen):
+        (failed if row.failed else rows).append(row)
+        print(f"| {row.name} | failed |" if row.failed else printed(row), flush=True)
+    print(f"\n{summary(rows)}")
+    print(named("Worse", [f"{row.name}: {', '.join(row.worse)}" for row in rows if row.worse]))
+    if options.values:
+        print(named("Wrong", [f"{row.name}: {', '.join(row.wrong)}" for row in rows if row.wrong]))
+    print(named("Failed", [f"{row.name}: {row.failed}" for row in failed]))
+    if options.json is not None:
+        options.json.write_text(written([*rows, *failed]))
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

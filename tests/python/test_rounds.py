@@ -1,0 +1,191 @@
+"""Rewritten programs for several devices communicate no more than before, and give the same.
+
+`TILEWRIGHT_ROUNDS=TEXT` tries all programs of `benches/rounds.py` whose names contain this text, at
+their small size; the default is a few of each kind.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import tool
+
+SCRIPT = tool.ROOT / "benches" / "rounds.py"
+WIDENS = "sums of channels are exchanged before they are added up to groups"
+SPLITS = "sums of parts of the batch are exchanged apart from those of the batch"
+ENDS = "XLA ends the process at a reshape of a shard_map that the pass `inline` inlined"
+# Why a program is worse today.
+WORSE = {
+    "group norm, batch and space": WIDENS,
+    "group norm step, batch and space": WIDENS,
+    "ghost norm step, batch": SPLITS,
+    "batch norm in one pass step, shard_map, GSPMD": ENDS,
+}
+NAMES = [
+    "batch norm step, batch and space",
+    "batch norm step, batch and space, GSPMD",
+    "batch norm step, channels, bf16",
+    "group norm, batch and space",
+    "group norm step, batch and space",
+    "group norm step, channels",
+    "instance norm step, batch and space",
+    "layer norm step, channels",
+    "rms norm step, channels",
+    "ghost norm step, batch",
+    "batch norm step, shard_map",
+    "batch norm in one pass step, shard_map, GSPMD",
+    "group norm step, shard_map of pixels",
+    "layer norm step, shard_map of channels",
+    "batch norm step, partial shard_map and channels",
+    "batch norm step of each device, shard_map",
+    "Flax batch norm step, shard_map",
+    "Flax batch norm step, pmap",
+    "batch norm step, replicas",
+    "batch norm steps in a loop, batch and space",
+    "norm step in a branch, batch and space",
+    "cross-entropy step, vocabulary",
+    "cross-entropy step, shard_map",
+    "clip by global norm, FSDP",
+    "clipped AdamW, ZeRO",
+    "GPT step with scan, tensor",
+]
+
+
+def rounds(*arguments: str) -> str:
+    """What the script prints; a program that fails is one of its records."""
+    command = [sys.executable, str(SCRIPT), "--small", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    return done.stdout
+
+
+def names() -> list[str]:
+    """The programs to try."""
+    text = os.environ.get("TILEWRIGHT_ROUNDS")
+    return NAMES if text is None else rounds("--list", "--only", text).splitlines()
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What is known of each program, by name."""
+    path = tmp_path_factory.mktemp("rounds") / "rows.json"
+    text = os.environ.get("TILEWRIGHT_ROUNDS")
+    chosen = ["--named", *NAMES] if text is None else ["--only", text]
+    printed = rounds("--values", "--json", str(path), *chosen)
+    assert path.is_file(), printed
+    return {row["name"]: row for row in json.loads(path.read_text())}
+
+
+def marked(name: str) -> Any:
+    """The program, expected to fail if it is worse today."""
+    reason = WORSE.get(name)
+    marks = [] if reason is None else [pytest.mark.xfail(strict=False, reason=reason)]
+    return pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in names()])
+def test_a_program_is_not_worse(records: dict[str, dict[str, Any]], name: str) -> None:
+    """Not in what it communicates, and not in its values."""
+    record = records[name]
+    assert not record["failed"]
+    assert not record["worse"], f"before {record['before']}, after {record['after']}"
+    assert not record["wrong"], record["errors"]
+
+
+def test_programs_communicate(records: dict[str, dict[str, Any]]) -> None:
+    """Else there would be nothing to compare; and some are rewritten."""
+    found = [record for record in records.values() if not record["failed"]]
+    assert all(record["before"]["rounds"] for record in found)
+    assert any(record["is_rewritten"] for record in found)
+
+
+@pytest.fixture(scope="module")
+def traffic() -> ModuleType:
+    """`benches/sharded/traffic.py`; here `sharded` is another module."""
+    path = Path(SCRIPT).parent / "sharded" / "traffic.py"
+    spec = importlib.util.spec_from_file_location("traffic", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["traffic"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+PROGRAM = """HloModule counted
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+body {
+  state = (s32[], f32[8]) parameter(0)
+  turn = s32[] get-tuple-element(state), index=0
+  value = f32[8] get-tuple-element(state), index=1
+  one = s32[] constant(1)
+  next = s32[] add(turn, one)
+  first = f32[8] all-reduce(value), replica_groups={}, to_apply=add
+  second = f32[8] all-reduce(value), replica_groups={}, to_apply=add
+  both = f32[8] add(first, second)
+  ROOT out = (s32[], f32[8]) tuple(next, both)
+}
+
+condition {
+  state = (s32[], f32[8]) parameter(0)
+  turn = s32[] get-tuple-element(state), index=0
+  last = s32[] constant(3)
+  ROOT less = pred[] compare(turn, last), direction=LT
+}
+
+quiet {
+  ROOT given = f32[8] parameter(0)
+}
+
+loud {
+  given = f32[8] parameter(0)
+  ROOT reduced = f32[8] all-reduce(given), replica_groups={}, to_apply=add
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  zero = s32[] constant(0)
+  start = (s32[], f32[8]) tuple(zero, x)
+  loop = (s32[], f32[8]) while(start), condition=condition, body=body, backend_config={"known_trip_count":{"n":"3"}}
+  value = f32[8] get-tuple-element(loop), index=1
+  sign = pred[] constant(true)
+  chosen = f32[8] conditional(sign, value, value), true_computation=quiet, false_computation=loud
+  ROOT gathered = f32[64] all-gather(chosen), replica_groups={{0,1,2,3,4,5,6,7}}, dimensions={0}
+}
+"""
+
+
+def test_collectives_are_counted_where_they_are(traffic: ModuleType) -> None:
+    """By hand: three turns of two that do not wait for each other, one in a branch, and one that
+    makes 64 numbers; each number has 4 bytes."""
+    found = traffic.traffic(PROGRAM)
+    assert found == traffic.Traffic(rounds=8, chain=5, size=7 * 32 + 256, largest=256, shard=256)
+
+
+def test_what_is_worse(traffic: ModuleType) -> None:
+    """Each by itself, and nothing where all is equal."""
+    one = traffic.Traffic(rounds=2, chain=2, size=1000, largest=100, shard=400)
+    cases = {
+        (): {},
+        ("rounds",): {"rounds": 3},
+        ("chain",): {"chain": 3},
+        ("bytes",): {"size": 1101},
+        ("a whole shard",): {"largest": 400},
+    }
+    for expected, change in cases.items():
+        other = traffic.Traffic(**{**vars(one), **change})
+        assert tuple(other.worse_than(one)) == expected
