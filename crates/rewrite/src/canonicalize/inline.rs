@@ -48,13 +48,22 @@ impl Pass for Inline {
 }
 
 /// Returns the callee of a call that can be inlined: nothing is attached, it runs on the main
-/// thread, and it is no composite op.
+/// thread, it is no composite op and no manual computation.
 fn callee_of(module: &Module, id: InstId) -> Option<CompId> {
     let Op::Call(attrs) = module.op(id) else { return None };
     let plain = !attrs.is_composite
         && module.extras(id).is_none()
-        && module.computation(attrs.to_apply).execution_thread().is_none();
+        && module.computation(attrs.to_apply).execution_thread().is_none()
+        && !module.operands(id).iter().any(|&operand| is_shard(module, operand));
     plain.then_some(attrs.to_apply)
+}
+
+/// Checks whether a value is the part of an array that one device has, which a program handles by
+/// itself. The callee's instructions do not say that they are manual; XLA's propagation of GSPMD
+/// shardings fails on some of them, unless it inlines the call itself.
+fn is_shard(module: &Module, id: InstId) -> bool {
+    let Op::CustomCall(attrs) = module.op(id) else { return false };
+    attrs.custom_call_target == "SPMDFullToShardShape"
 }
 
 fn inline(module: &mut Module, call: InstId, callee: CompId) -> Result<(), EditError> {
