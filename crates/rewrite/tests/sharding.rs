@@ -189,6 +189,77 @@ fn products_are_summed_over_contracted_axes() {
 }
 
 #[test]
+fn tiles_of_devices_are_axes() {
+    let y = |of_x: &str, of_z: &str| {
+        let text = format!(
+            "HloModule m\n\nENTRY main {{
+  x = f32[8,8] parameter(0), sharding={{{of_x}}}
+  z = f32[8,8] parameter(1), sharding={{{of_z}}}
+  ROOT y = f32[8,8] add(x, z)\n}}\n"
+        );
+        let module = module(&text).into_inner();
+        let mesh = DeviceMesh::of(&module)?;
+        let flow = Flow::of(&module, &mesh);
+        let spread = flow.spread(named(&module, "y"))?;
+        Some(spread.iter().map(|axes| mesh.parts(axes)).collect::<Vec<i64>>())
+    };
+    let rows = "devices=[4,1,2]<=[8] last_tile_dim_replicate";
+    assert_eq!(y(rows, "replicated"), Some(vec![4, 1]));
+    // The columns are divided among the two devices that have the same rows.
+    assert_eq!(y(rows, "devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate"), Some(vec![4, 2]));
+    assert_eq!(y(rows, "devices=[8,1]<=[8]"), Some(vec![8, 1]));
+    // Rows of either are in another order.
+    assert_eq!(y(rows, "devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate"), None);
+    assert_eq!(y("devices=[2,1,3]<=[6] last_tile_dim_replicate", rows), None);
+    assert_eq!(y("devices=[2,4]0,1,2,3,4,5,6,7", rows), None);
+    assert_eq!(y("replicated", "maximal device=0"), None);
+}
+
+#[test]
+fn what_is_partitioned_has_no_mesh_to_be_partitioned_over() {
+    let text = "HloModule m
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[8,8] parameter(0), sharding={devices=[8,1]<=[8]}
+  ROOT y = f32[8,8] all-reduce(x), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=add
+}
+";
+    assert!(DeviceMesh::of(&module(text)).is_none());
+}
+
+#[test]
+fn calls_are_looked_into() {
+    let text = HEAD.replace(
+        "ENTRY main {",
+        "sums {
+  p = f32[8,16] parameter(0)
+  zero = f32[] constant(0)
+  sum = f32[16] reduce(p, zero), dimensions={0}, to_apply=add
+  ROOT both = (f32[16], f32[8,16]) tuple(sum, p)
+}
+
+ENTRY main {",
+    );
+    let x = parameter("x", "f32[8,16]", 0, r#"[{"data"}, {}]"#);
+    let module = module(&format!(
+        "{text}{x}  both = (f32[16], f32[8,16]) call(x), to_apply=sums
+  again = f32[8,16] get-tuple-element(both), index=1
+  ROOT y = f32[8,16] negate(again)
+}}
+"
+    ))
+    .into_inner();
+    let summed = Traffic { rounds: 1, chain: 1, bytes: 64 };
+    assert_eq!(flows(&module), (Some(vec![vec![0], vec![]]), summed));
+}
+
+#[test]
 fn modules_for_one_device_have_no_mesh() {
     for head in [
         "HloModule m".to_owned(),

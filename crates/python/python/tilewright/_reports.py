@@ -122,7 +122,13 @@ class Traffic(Fields):
 class OptReport(Report):
     """The result of an optimisation: ``tilewright opt --stats --json``."""
 
-    _nested = {"before": Costs, "after": Costs, "passes": PassSummary, "notes": Note, "traffic": Traffic}
+    _nested = {
+        "before": Costs,
+        "after": Costs,
+        "passes": PassSummary,
+        "notes": Note,
+        "traffic": Traffic,
+    }
     before: Costs
     after: Costs
     peak_live_bytes: list[int]

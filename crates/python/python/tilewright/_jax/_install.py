@@ -16,6 +16,7 @@ _LEAST_OPS = 12
 
 _before: Any = None
 _settings: Settings | None = None
+_waits_for_marked = False
 
 
 def install(
@@ -27,8 +28,8 @@ def install(
 ) -> None:
     """Rewrites whatever JAX compiles in this process from now on.
 
-    What is compiled already stays as it is. Tiny modules, and modules for several devices, are
-    left alone. A second call changes the settings.
+    What is compiled already stays as it is. Tiny modules are left alone. A second call changes the
+    settings.
     """
     global _before, _settings
     from tilewright._jax import _selftest
@@ -39,10 +40,7 @@ def install(
         if why is not None:
             _selftest.tell(why, settings)
             return
-        from tilewright._jax import _internals as internals
-
-        _before = internals.compile_function()
-        internals.set_compile_function(_compile)
+        _hook()
     _settings = settings
 
 
@@ -51,17 +49,36 @@ def uninstall() -> None:
     global _before, _settings
     from tilewright._jax import _internals as internals
 
-    if _before is not None and internals.compile_function() is _compile:
+    is_ours = _before is not None and internals.compile_function() is _compile
+    if is_ours and not _waits_for_marked:
         internals.set_compile_function(_before)
         _before = None
     _settings = None
 
 
-def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
-    settings = _settings
-    if settings is not None and not is_off():
-        from tilewright._jax import _rewrite
+def rewrite_marked() -> None:
+    """Rewrites marked functions that were lowered for several devices when JAX compiles them."""
+    global _waits_for_marked
+    if _before is None:
+        _hook()
+    _waits_for_marked = True
 
+
+def _hook() -> None:
+    global _before
+    from tilewright._jax import _internals as internals
+
+    _before = internals.compile_function()
+    internals.set_compile_function(_compile)
+
+
+def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
+    from tilewright._jax import _rewrite, _sharded
+
+    settings = _settings
+    if _waits_for_marked and not is_off():
+        settings = _sharded.marked(computation) or settings
+    if settings is not None and not is_off():
         try:
             # The self-test needs a backend, so it waits for the first module.
             if is_ready(settings):
@@ -74,7 +91,7 @@ def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
 def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:
     """The module with its `main` rewritten, or the module itself."""
     from tilewright._jax import _internals as internals
-    from tilewright._jax import _rewrite
+    from tilewright._jax import _rewrite, _sharded
 
     target = settings.target_on(backend.platform)
     if target is None:
@@ -84,8 +101,9 @@ def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:
     if len(ops) < _LEAST_OPS:
         return module
     name = internals.module_name(module)
-    counts = ("mhlo.num_partitions", "mhlo.num_replicas")
-    if any(internals.integer_attribute(module, count, 1) != 1 for count in counts):
+    if _sharded.is_divided(module):
+        return _sharded.rewritten(module, target, settings, name)
+    if internals.integer_attribute(module, "mhlo.num_replicas", 1) != 1:
         _rewrite.skipped(name, "sharded")
         return module
     copy = internals.copy_of(module)

@@ -198,6 +198,102 @@ def extract(module: ir.Module, name: str) -> ir.Module:
     return extracted
 
 
+def only_callee(module: ir.Module) -> str | None:
+    """The name of the function whose results `main` returns, if it does nothing else."""
+    main = next((f for f in functions(module) if name_of(f) == MAIN), None)
+    if main is None:
+        return None
+    ops = [op for op in main.regions[0].blocks[0].operations if op.operation.name != CONSTRAINT]
+    if [op.operation.name for op in ops] != ["func.call", "func.return"]:
+        return None
+    return ir.FlatSymbolRefAttr(ops[0].operation.attributes["callee"]).value
+
+
+# Ops of dialects that say how arrays lie on devices.
+_PARTITIONED = ("sdy.", "mpmd.")
+
+# How HLO has these ops: as custom calls with Shardy's words among the frontend attributes.
+_FRONTEND = "mhlo.frontend_attributes"
+_HLO_SHARDINGS = ("mhlo.sharding", _FRONTEND)
+
+
+def shardings_come_back(module: ir.Module) -> bool:
+    """Whether `restore_shardings` can undo how `to_hlo` writes the shardings of a module: it has
+    one mesh, and nothing but shardings of values and constraints."""
+    meshes = [op for op in module.body.operations if op.operation.name == "sdy.mesh"]
+    names = {name for function in functions(module) for name in op_names(function)}
+    names.discard(CONSTRAINT)
+    return len(meshes) == 1 and not any(name.startswith(_PARTITIONED) for name in names)
+
+
+def restore_shardings(module: ir.Module) -> None:
+    """Writes the shardings of a module that `from_hlo` made in Shardy's dialect again. Those of
+    its arguments and results are dropped."""
+    for function in functions(module):
+        for shell in ("arg_attrs", "res_attrs"):
+            if shell in function.operation.attributes:
+                del function.operation.attributes[shell]
+        stated: list[tuple[ir.Operation, str | None]] = []
+
+        def visit(op: ir.Operation, stated: list[Any] = stated) -> ir.WalkResult:
+            if any(name in op.attributes for name in _HLO_SHARDINGS):
+                stated.append((op, _frontend_sharding(op)))
+            return ir.WalkResult.ADVANCE
+
+        function.operation.walk(visit)
+        for op, sharding in stated:
+            _restore_sharding(op.operation, sharding)
+
+
+def verify_beside(module: ir.Module, other: ir.Module) -> None:
+    """Verifies a module whose shardings refer to the mesh of another."""
+    with module.context:
+        meshes = [
+            op.operation.clone(ip=ir.InsertionPoint.at_block_begin(module.body))
+            for op in other.body.operations
+            if op.operation.name == "sdy.mesh"
+        ]
+        module.operation.verify()
+        for mesh in meshes:
+            mesh.erase()
+
+
+def _frontend_sharding(op: ir.Operation) -> str | None:
+    """The sharding of the results of an op as HLO has it: `#sdy.sharding_per_value<[<...>]>`."""
+    if _FRONTEND not in op.attributes:
+        return None
+    attributes = ir.DictAttr(op.attributes[_FRONTEND])
+    name = "xla." + SHARDING
+    return ir.StringAttr(attributes[name]).value if name in attributes else None
+
+
+def _restore_sharding(op: ir.Operation, sharding: str | None) -> None:
+    target = ""
+    if op.name == "stablehlo.custom_call":
+        target = ir.StringAttr(op.attributes["call_target_name"]).value
+    if target == "xla.sdy.FuncResultSharding":
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
+        return
+    if sharding is None:
+        return
+    if target == "Sharding":
+        one = sharding.removeprefix("#sdy.sharding_per_value<[").removesuffix("]>")
+        with op.context, op.location, ir.InsertionPoint(op):
+            attribute = ir.Attribute.parse("#sdy.sharding" + one)
+            made = ir.Operation.create(
+                CONSTRAINT, [op.results[0].type], [op.operands[0]], {"sharding": attribute}
+            )
+        op.results[0].replace_all_uses_with(made.results[0])
+        op.erase()
+        return
+    with op.context:
+        op.attributes[SHARDING] = ir.Attribute.parse(sharding)
+    for name in _HLO_SHARDINGS:
+        if name in op.attributes:
+            del op.attributes[name]
+
+
 def to_hlo(module: ir.Module) -> bytes:
     """The serialised `HloModuleProto` of a module."""
     bytecode = mlir.module_to_bytecode(module)

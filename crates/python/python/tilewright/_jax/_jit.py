@@ -164,8 +164,8 @@ def _set_rule() -> None:
 
 def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Settings) -> None:
     """Rewrites the function that a marked `jit` was lowered to, if it is new."""
+    from tilewright._jax import _install, _rewrite
     from tilewright._jax import _internals as internals
-    from tilewright._jax import _rewrite
 
     functions = [internals.name_of(function) for function in internals.functions(module)]
     new = [one for one in functions if one not in known and one.startswith(name)]
@@ -182,7 +182,9 @@ def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Se
     elif internals.has_symbolic_dims(ctx):
         why = "symbolic dims"
     elif not internals.is_local(ctx):
-        why = "sharded"
+        # Where its arguments lie is known when the module is compiled.
+        _install.rewrite_marked()
+        return
     else:
         is_one = internals.is_for_one_device(ctx)
         _rewrite.rewrite(module, new[0], target, settings, is_for_one_device=is_one)

@@ -58,7 +58,8 @@ def warn_once(message: str) -> None:
         warnings.warn(message, TilewrightWarning, stacklevel=2)
 
 
-def _optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
+def optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
+    """Optimises a serialised `HloModuleProto`, or remembers what was made of an equal one."""
     module = _core.Module.from_proto(proto)
     # The text has no metadata, but takes long to write where constants are large.
     has_large_constants = len(proto) > _LARGE * module.instruction_count
@@ -108,9 +109,8 @@ def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> 
     return extracted
 
 
-def _replace(module: internals.Module, name: str, proto: bytes) -> None:
-    rewritten = internals.from_hlo(proto, module.context)
-    rewritten.operation.verify()
+def replace(module: internals.Module, name: str, rewritten: internals.Module) -> None:
+    """Makes a function compute what `main` of another module, which is verified, does."""
     given = internals.type_of(module, name)
     made = internals.type_of(rewritten, internals.MAIN)
     if given != made:
@@ -135,28 +135,35 @@ def rewrite(
     outcome, why = None, "unchanged"
     try:
         proto = internals.to_hlo(_extracted(module, name, is_for_one_device))
-        outcome = _optimized(proto, target, settings)
+        outcome = optimized(proto, target, settings)
         if outcome.proto is not None:
-            _replace(module, name, outcome.proto)
+            body = internals.from_hlo(outcome.proto, module.context)
+            body.operation.verify()
+            replace(module, name, body)
             why = "rewritten"
     except Left as left:
         why = str(left)
     except Exception as error:
         why = f"failed: {type(error).__name__}"
         failed(shown or plain(name), error, settings)
+    note(shown or plain(name), target, why, outcome, time.perf_counter() - start)
+    return why == "rewritten"
+
+
+def note(name: str, target: str, why: str, outcome: Outcome | None, seconds: float) -> None:
+    """Records what became of a function."""
     record(
         Entry(
-            name=shown or plain(name),
+            name=name,
             target=target,
             outcome=why,
             instructions=outcome.instructions if outcome else 0,
             cycles_before=outcome.cycles_before if outcome else 0.0,
             cycles_after=outcome.cycles_after if outcome else 0.0,
-            seconds=time.perf_counter() - start,
+            seconds=seconds,
             explanation=outcome.explanation if outcome else "",
         )
     )
-    return why == "rewritten"
 
 
 def failed(name: str, error: Exception, settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::devices::ReplicaGroups;
 use tilewright_ir::{ElementType, Opcode};
 use tilewright_target::Target;
@@ -38,6 +38,8 @@ impl From<&ReplicaGroups> for Over {
 pub struct Exchange {
     /// The number of exchanges that wait for each other, up to this one: from 1.
     pub level: u32,
+    /// The number of exchanges of its kind among these.
+    pub depth: u32,
     /// What it does.
     pub kind: Kind,
     /// The devices that take part in it.
@@ -85,10 +87,14 @@ impl Exchanges {
     }
 
     /// Counts the rounds. XLA makes one exchange of those of one kind and type between the same
-    /// devices that do not wait for each other.
+    /// devices of which none waits for another.
     pub fn rounds(&self) -> usize {
-        let key = |one: &Exchange| (one.level, one.kind, one.over, one.element_type);
-        self.iter().map(key).collect::<FxHashSet<_>>().len()
+        let mut deepest: FxHashMap<(Kind, Over, ElementType), u32> = FxHashMap::default();
+        for one in self.iter() {
+            let depth = deepest.entry((one.kind, one.over, one.element_type)).or_default();
+            *depth = one.depth.max(*depth);
+        }
+        deepest.into_values().map(|depth| usize::try_from(depth).unwrap_or(usize::MAX)).sum()
     }
 
     /// Returns the largest number of exchanges that wait for each other.

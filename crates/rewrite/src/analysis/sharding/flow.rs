@@ -8,11 +8,11 @@
 //!
 //! Loops and branches are looked into once, and what they hand back counts as not known.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs};
 use tilewright_ir::ops::indexing::GatherAttrs;
-use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap};
+use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, SecondaryMap};
 
 use super::exchange::{Exchange, Exchanges, Kind, Over};
 use super::mesh::DeviceMesh;
@@ -23,8 +23,40 @@ use super::spread::Spread;
 struct State {
     /// How it lies over devices, if that is known.
     spread: Option<Spread>,
-    /// The number of exchanges that it waits for, one after the other.
+    waits: Wait,
+}
+
+/// The exchanges that a value waits for, one after the other.
+#[derive(Clone, Debug, Default)]
+struct Wait {
+    /// The largest number of them.
     level: u32,
+    /// The largest number of those of each kind, by the kind's number.
+    of_kind: SmallVec<[u32; 4]>,
+}
+
+impl Wait {
+    /// Waits for what another value waits for, too.
+    fn join(&mut self, other: &Self) {
+        self.level = self.level.max(other.level);
+        if self.of_kind.len() < other.of_kind.len() {
+            self.of_kind.resize(other.of_kind.len(), 0);
+        }
+        for (own, other) in self.of_kind.iter_mut().zip(&other.of_kind) {
+            *own = (*own).max(*other);
+        }
+    }
+
+    /// Waits for one more exchange of a kind; returns the number of those of this kind.
+    fn for_one_more(&mut self, kind: usize) -> u32 {
+        self.level = self.level.saturating_add(1);
+        if self.of_kind.len() <= kind {
+            self.of_kind.resize(kind + 1, 0);
+        }
+        let depth = self.of_kind[kind].saturating_add(1);
+        self.of_kind[kind] = depth;
+        depth
+    }
 }
 
 /// The spreads and exchanges of a module's entry.
@@ -34,18 +66,20 @@ pub struct Flow<'m> {
     mesh: &'m DeviceMesh,
     states: SecondaryMap<InstId, State>,
     exchanges: Exchanges,
-    entered: FxHashSet<CompId>,
+    kinds: Vec<(Kind, Over, ElementType)>,
+    /// The computations that were gone through, each with the call that led there.
+    entered: FxHashMap<CompId, Option<InstId>>,
 }
 
 impl<'m> Flow<'m> {
     /// Finds the spreads of a module and its exchanges.
     pub fn of(module: &'m Module, mesh: &'m DeviceMesh) -> Self {
         let states = SecondaryMap::new();
-        let (exchanges, entered) = (Exchanges::default(), FxHashSet::default());
-        let mut flow = Self { module, mesh, states, exchanges, entered };
+        let (exchanges, entered) = (Exchanges::default(), FxHashMap::default());
+        let mut flow = Self { module, mesh, states, exchanges, kinds: Vec::new(), entered };
         flow.states.fill(module.instruction_bound());
         if let Some(entry) = module.entry() {
-            flow.enter(entry, 0);
+            flow.enter(entry, Wait::default(), None);
         }
         flow
     }
@@ -58,7 +92,7 @@ impl<'m> Flow<'m> {
     /// Returns the number of exchanges that the result of an instruction waits for, one after the
     /// other.
     pub fn level(&self, id: InstId) -> u32 {
-        self.states[id].level
+        self.states[id].waits.level
     }
 
     /// Returns what devices exchange.
@@ -66,25 +100,35 @@ impl<'m> Flow<'m> {
         &self.exchanges
     }
 
-    /// Goes through a computation that waits for `level` exchanges; returns the number that its
-    /// result waits for. A computation that is called again exchanges nothing more.
-    fn enter(&mut self, computation: CompId, level: u32) -> u32 {
-        if !self.entered.insert(computation) {
-            return level;
-        }
+    /// Goes through a computation that waits for these exchanges, whose arguments are the operands
+    /// of `call`, if that is what led there. Returns what is known of its result. A computation that
+    /// is called again exchanges nothing more, and nothing is known of its result.
+    fn enter(&mut self, computation: CompId, before: Wait, call: Option<InstId>) -> State {
         let module = self.module;
+        let root = module.computation(computation).root();
+        if self.entered.contains_key(&computation) {
+            return State { spread: None, waits: before };
+        }
+        self.entered.insert(computation, call);
+        let arguments = call.map(|call| module.operands(call)).unwrap_or_default();
         let is_entry = module.entry() == Some(computation);
         for id in module.instructions(computation) {
-            let operands = module.operands(id).iter().map(|&operand| self.states[operand].level);
-            let waits = operands.max().unwrap_or(0).max(level);
-            let is_local = !is_entry && module.opcode(id) == Opcode::Parameter;
-            let spread = if is_local { None } else { self.carried(id) };
+            let mut waits = before.clone();
+            module.operands(id).iter().for_each(|&one| waits.join(&self.states[one].waits));
+            let spread = match module.op(id) {
+                Op::Parameter(attrs) if !is_entry => {
+                    let place = usize::try_from(attrs.number).ok();
+                    let argument = place.and_then(|place| arguments.get(place));
+                    argument.and_then(|&argument| self.spread(argument).cloned())
+                }
+                _ => self.carried(id),
+            };
             let stated = self.stated(id);
-            let level = self.exchange(id, waits, spread.as_ref(), stated.as_ref());
-            self.states.set(id, State { spread: stated.or(spread), level });
+            let after = self.exchange(id, waits, spread.as_ref(), stated.as_ref());
+            let spread = stated.or(spread).or(after.spread);
+            self.states.set(id, State { spread, waits: after.waits });
         }
-        let root = module.computation(computation).root();
-        root.map_or(level, |root| self.states[root].level)
+        root.map_or(State { spread: None, waits: before }, |root| self.states[root].clone())
     }
 
     fn array(&self, id: InstId) -> Option<&'m ArrayShape> {
@@ -152,6 +196,9 @@ impl<'m> Flow<'m> {
             match self.module.op(tuple) {
                 Op::Tuple => return self.spread(*operands.get(index)?).cloned(),
                 Op::OptimizationBarrier => tuple = *operands.first()?,
+                Op::Call(attrs) if self.entered.get(&attrs.to_apply) == Some(&Some(tuple)) => {
+                    tuple = self.module.computation(attrs.to_apply).root()?;
+                }
                 _ => return None,
             }
         }
@@ -231,15 +278,15 @@ impl<'m> Flow<'m> {
     }
 
     /// Records what an instruction exchanges; returns the number of exchanges that its result waits
-    /// for.
+    /// for, and how it lies if the instruction is a call.
     fn exchange(
         &mut self,
         id: InstId,
-        waits: u32,
+        waits: Wait,
         spread: Option<&Spread>,
         stated: Option<&Spread>,
-    ) -> u32 {
-        match self.module.op(id) {
+    ) -> State {
+        let waits = match self.module.op(id) {
             Op::Reduce(attrs) => self.reduced(id, waits, &attrs.dimensions, spread, attrs.to_apply),
             Op::Dot(attrs) => {
                 let dims = [&attrs.lhs_contracting_dims, &attrs.rhs_contracting_dims];
@@ -265,33 +312,38 @@ impl<'m> Flow<'m> {
             {
                 self.moved(id, waits)
             }
+            Op::Call(attrs) => {
+                return self.enter(attrs.to_apply, waits, Some(id));
+            }
             op => {
                 let mut called: SmallVec<[CompId; 2]> = SmallVec::new();
-                if matches!(op, Op::Call(_) | Op::While(_) | Op::Conditional(_)) {
+                if matches!(op, Op::While(_) | Op::Conditional(_)) {
                     op.for_each_computation(&mut |computation| called.push(computation));
                 }
-                called.into_iter().fold(waits, |level, computation| self.enter(computation, level))
+                let enter = |waits, computation| self.enter(computation, waits, None).waits;
+                called.into_iter().fold(waits, enter)
             }
-        }
+        };
+        State { spread: None, waits }
     }
 
     /// Records one round for each divided dim that is reduced, as XLA's partitioner makes them.
     fn reduced(
         &mut self,
         id: InstId,
-        waits: u32,
+        waits: Wait,
         dims: &[i64],
         spread: Option<&Spread>,
         by: CompId,
-    ) -> u32 {
+    ) -> Wait {
         let arrays = self.module.operands(id);
         let Some(from) = arrays.first().and_then(|&array| self.spread(array)) else { return waits };
         let dims = dims.iter().rev().filter_map(|&dim| usize::try_from(dim).ok());
         let rounds: SmallVec<[u16; 4]> =
             dims.map(|dim| from.bits([dim])).filter(|&bits| bits != 0).collect();
         let kind = Kind::Combine(self.combines_by(by));
-        rounds.into_iter().fold(waits, |level, bits| {
-            self.collective_of(id, level, kind, Over::Axes(bits), spread)
+        rounds.into_iter().fold(waits, |waits, bits| {
+            self.collective_of(id, waits, kind, Over::Axes(bits), spread)
         })
     }
 
@@ -299,10 +351,10 @@ impl<'m> Flow<'m> {
     fn contracted(
         &mut self,
         id: InstId,
-        waits: u32,
+        waits: Wait,
         dims: [&[i64]; 2],
         spread: Option<&Spread>,
-    ) -> u32 {
+    ) -> Wait {
         let operands = self.module.operands(id).iter().zip(dims);
         let bits = operands.fold(0, |bits, (&operand, dims)| {
             let dims = dims.iter().filter_map(|&dim| usize::try_from(dim).ok());
@@ -319,10 +371,10 @@ impl<'m> Flow<'m> {
     fn spread_anew(
         &mut self,
         id: InstId,
-        waits: u32,
+        waits: Wait,
         spread: Option<&Spread>,
         stated: Option<&Spread>,
-    ) -> u32 {
+    ) -> Wait {
         let (Some(from), Some(to)) = (spread, stated) else { return waits };
         // What is divided further lies on each device already.
         if to.joined(from).as_ref() == Some(to) {
@@ -333,7 +385,7 @@ impl<'m> Flow<'m> {
     }
 
     /// Records the move of an operand whose parts are not parts of the result.
-    fn moved(&mut self, id: InstId, waits: u32) -> u32 {
+    fn moved(&mut self, id: InstId, waits: Wait) -> Wait {
         let Some(&first) = self.module.operands(id).first() else { return waits };
         let from = self.spread(first).cloned().filter(|from| !from.is_whole());
         let Some(from) = from else { return waits };
@@ -341,7 +393,7 @@ impl<'m> Flow<'m> {
         self.collective_of(first, waits, Kind::Move, Over::Axes(bits), Some(&from))
     }
 
-    fn collective(&mut self, id: InstId, waits: u32, kind: Kind, over: Over) -> u32 {
+    fn collective(&mut self, id: InstId, waits: Wait, kind: Kind, over: Over) -> Wait {
         self.collective_of(id, waits, kind, over, None)
     }
 
@@ -349,22 +401,33 @@ impl<'m> Flow<'m> {
     fn collective_of(
         &mut self,
         like: InstId,
-        waits: u32,
+        waits: Wait,
         kind: Kind,
         over: Over,
         spread: Option<&Spread>,
-    ) -> u32 {
+    ) -> Wait {
         let parts = spread.map_or(1, |spread| self.mesh.parts_of(spread)).max(1);
-        let level = waits.saturating_add(1);
+        let mut after = waits.clone();
         for leaf in self.module.shape(like).leaves() {
             let Some(array) = leaf.as_array() else { continue };
             let elements = array.num_elements().unwrap_or(0) / parts;
             let bytes = u64::from(array.element_type.bits().div_ceil(8));
             let bytes = elements.unsigned_abs().saturating_mul(bytes);
-            let element_type = array.element_type;
-            self.exchanges.push(Exchange { level, kind, over, element_type, bytes });
+            let mut one = waits.clone();
+            let depth = one.for_one_more(self.number_of((kind, over, array.element_type)));
+            after.join(&one);
+            let (level, element_type) = (one.level, array.element_type);
+            self.exchanges.push(Exchange { level, depth, kind, over, element_type, bytes });
         }
-        level
+        after
+    }
+
+    /// Returns the number of a kind of exchanges.
+    fn number_of(&mut self, kind: (Kind, Over, ElementType)) -> usize {
+        self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.kinds.len() - 1
+        })
     }
 
     /// Returns the opcode by which a computation combines two values.

@@ -1,13 +1,14 @@
 //! The mesh of a module, and the shardings that its instructions state.
 
 use smallvec::SmallVec;
-use smol_str::{SmolStr, format_smolstr};
-use tilewright_ir::devices::{IotaDevices, MeshDevices};
+use tilewright_ir::devices::{AxisRef, IotaDevices, MeshDevices};
 use tilewright_ir::metadata::{Extras, FrontendAttributes};
 use tilewright_ir::sharding::{Placement, Sharding, Subgroup, TileDevices, Tiling};
-use tilewright_ir::{Module, sdy};
+use tilewright_ir::{Module, Opcode, sdy};
 
 use super::spread::{Axes, Spread};
+use super::tiles;
+use crate::analysis::index_range::IndexRange;
 
 const MESHES: &str = "xla.sdy.meshes";
 const SHARDING: &str = "xla.sdy.sharding";
@@ -18,22 +19,44 @@ const MOST_AXES: usize = 16;
 /// The one mesh of a module.
 #[derive(Clone, Debug)]
 pub struct DeviceMesh {
-    named: sdy::Meshes,
+    words: Words,
     /// The number of devices along each axis.
     sizes: SmallVec<[i64; 4]>,
 }
 
+/// How the instructions of a module state shardings.
+#[derive(Clone, Debug)]
+enum Words {
+    /// In frontend attributes, by the names of axes.
+    Shardy(sdy::Meshes),
+    /// As tiles of devices. The axes are ranges of a device's number.
+    Gspmd(Vec<IndexRange>),
+}
+
 impl DeviceMesh {
-    /// Returns the mesh of a module that Shardy partitions; `None` if it has none or several, or
-    /// one whose devices are not in order.
+    /// Returns the mesh of a module; `None` if it has none or several, or one whose devices are not
+    /// in order.
     pub fn of(module: &Module) -> Option<Self> {
         let attributes = &module.header.frontend_attributes;
-        let named = sdy::meshes(value_of(attributes, MESHES)?)?;
-        let [(_, mesh)] = named.as_slice() else { return None };
-        let sizes: SmallVec<[i64; 4]> = mesh.axes.iter().map(|axis| axis.size).collect();
-        let fits = mesh.devices == MeshDevices::InOrder && sizes.len() <= MOST_AXES;
+        let (words, sizes): (Words, SmallVec<[i64; 4]>) = match value_of(attributes, MESHES) {
+            Some(text) => {
+                let named = sdy::meshes(text)?;
+                let [(_, mesh)] = named.as_slice() else { return None };
+                (mesh.devices == MeshDevices::InOrder).then_some(())?;
+                let sizes = mesh.axes.iter().map(|axis| axis.size).collect();
+                (Words::Shardy(named), sizes)
+            }
+            // Collectives in the entry are what XLA's partitioner leaves.
+            None if has_collectives(module) => return None,
+            None => {
+                let axes = tiles::axes(module)?;
+                let sizes = axes.iter().map(|axis| axis.size()).collect();
+                (Words::Gspmd(axes), sizes)
+            }
+        };
         let count = sizes.iter().try_fold(1i64, |count, &size| count.checked_mul(size))?;
-        (fits && sizes.iter().all(|&size| size > 0) && count > 1).then_some(Self { named, sizes })
+        let fits = sizes.len() <= MOST_AXES && sizes.iter().all(|&size| size > 0) && count > 1;
+        fits.then_some(Self { words, sizes })
     }
 
     /// Returns the number of devices.
@@ -59,42 +82,33 @@ impl DeviceMesh {
     /// Returns the sharding that an instruction states for its result, an array of this rank.
     /// `None` if it states none, or one that divides an axis.
     pub fn stated(&self, extras: &Extras, rank: usize) -> Option<Spread> {
-        let text = value_of(&extras.frontend_attributes, SHARDING)?;
-        let sharding = sdy::sharding(text, &self.named)?;
-        let is_plain = sharding.unreduced.is_empty() && sharding.dims.len() == rank;
-        let axes = |axes: &[tilewright_ir::devices::AxisRef]| -> Option<Axes> {
-            let whole = axes.iter().filter(|axis| axis.sub_axis.is_none());
-            let whole: Option<Axes> = whole.map(|axis| u8::try_from(axis.axis).ok()).collect();
-            whole.filter(|whole| whole.len() == axes.len())
+        let dims = match &self.words {
+            Words::Shardy(named) => {
+                let text = value_of(&extras.frontend_attributes, SHARDING)?;
+                let sharding = sdy::sharding(text, named)?;
+                // What is open may be divided further.
+                let is_closed =
+                    sharding.unreduced.is_empty() && sharding.dims.iter().all(|dim| !dim.is_open);
+                let dims = sharding.dims.iter().map(|dim| whole_axes(&dim.axes));
+                dims.collect::<Option<Vec<Axes>>>().filter(|_| is_closed)?
+            }
+            Words::Gspmd(axes) => match extras.sharding.as_deref()? {
+                Sharding::Leaf(leaf) => tiles::dims(&leaf.placement, rank, axes)?,
+                Sharding::Tuple(_) => return None,
+            },
         };
-        let dims: Option<Vec<Axes>> = sharding.dims.iter().map(|dim| axes(&dim.axes)).collect();
-        dims.filter(|_| is_plain).map(|dims| Spread::new(dims, self))
+        (dims.len() == rank).then(|| Spread::new(dims, self))
     }
 
     /// Returns the extras of a custom call `Sharding` that states a spread.
     pub fn constraint(&self, spread: &Spread) -> Extras {
         let mut extras = Extras::default();
         extras.sharding = Some(Box::new(Sharding::Leaf(self.placement(spread).into())));
-        extras.frontend_attributes = vec![(SHARDING.into(), self.text(spread).into_boxed_str())];
+        if let Words::Shardy(named) = &self.words {
+            let text = text(named, spread).into_boxed_str();
+            extras.frontend_attributes = vec![(SHARDING.into(), text)];
+        }
         extras
-    }
-
-    /// Returns a spread in Shardy's words, as a custom call has it.
-    fn text(&self, spread: &Spread) -> String {
-        let name = |axis: &u8| self.name(*axis);
-        let dim = |axes: &Axes| {
-            let axes: Vec<String> = axes.iter().map(|axis| format!("\"{}\"", name(axis))).collect();
-            format!("{{{}}}", axes.join(", "))
-        };
-        let dims: Vec<String> = spread.iter().map(dim).collect();
-        let mesh = self.named.first().map_or("", |(name, _)| name.as_str());
-        format!("#sdy.sharding_per_value<[<@{mesh}, [{}]>]>", dims.join(", "))
-    }
-
-    fn name(&self, axis: u8) -> SmolStr {
-        let axes = self.named.first().map(|(_, mesh)| mesh.axes.as_slice()).unwrap_or_default();
-        let axis = usize::from(axis);
-        axes.get(axis).map_or_else(|| format_smolstr!("{axis}"), |axis| axis.name.clone())
     }
 
     /// Returns the devices in the order of these axes, which are all axes, in the form that XLA
@@ -140,4 +154,43 @@ impl DeviceMesh {
 /// Returns the value of an attribute.
 fn value_of<'a>(attributes: &'a FrontendAttributes, key: &str) -> Option<&'a str> {
     attributes.iter().find(|(name, _)| name == key).map(|(_, value)| &**value)
+}
+
+/// Checks whether the entry has collectives.
+fn has_collectives(module: &Module) -> bool {
+    let mut all = module.entry().into_iter().flat_map(|entry| module.instructions(entry));
+    all.any(|id| {
+        matches!(
+            module.opcode(id),
+            Opcode::AllReduce
+                | Opcode::AllGather
+                | Opcode::AllToAll
+                | Opcode::ReduceScatter
+                | Opcode::CollectivePermute
+                | Opcode::PartitionId
+        )
+    })
+}
+
+/// Returns the numbers of axes, if none of them is a part of an axis.
+fn whole_axes(axes: &[AxisRef]) -> Option<Axes> {
+    let whole = axes.iter().map(|axis| match axis.sub_axis {
+        None => u8::try_from(axis.axis).ok(),
+        Some(_) => None,
+    });
+    whole.collect()
+}
+
+/// Returns a spread in Shardy's words, as a custom call has it.
+fn text(named: &sdy::Meshes, spread: &Spread) -> String {
+    let Some((mesh, axes)) = named.first().map(|(name, mesh)| (name, &mesh.axes)) else {
+        return String::new();
+    };
+    let name = |axis: &u8| axes.get(usize::from(*axis)).map_or("", |axis| axis.name.as_str());
+    let dim = |of_dim: &Axes| {
+        let names: Vec<String> = of_dim.iter().map(|axis| format!("\"{}\"", name(axis))).collect();
+        format!("{{{}}}", names.join(", "))
+    };
+    let dims: Vec<String> = spread.iter().map(dim).collect();
+    format!("#sdy.sharding_per_value<[<@{mesh}, [{}]>]>", dims.join(", "))
 }

@@ -6,13 +6,15 @@
 //! module to all values, as XLA's propagation does, and finds the instructions that make devices
 //! exchange data.
 //!
-//! Modules say so in `frontend_attributes` (Shardy: `xla.sdy.meshes`, `xla.sdy.sharding`). A
-//! module without them, with several meshes or with devices out of order counts as not divided.
+//! Modules say so in `frontend_attributes` (Shardy: `xla.sdy.meshes`, `xla.sdy.sharding`), or in
+//! `sharding={devices=...}` (GSPMD), from which `tiles.rs` finds the mesh. A module without either,
+//! with several meshes or with devices out of order counts as not divided.
 
 mod exchange;
 mod flow;
 mod mesh;
 mod spread;
+mod tiles;
 
 pub use exchange::{Exchange, Exchanges, Kind, Traffic};
 pub use flow::Flow;

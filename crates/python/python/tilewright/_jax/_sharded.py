@@ -1,0 +1,63 @@
+"""Modules that XLA divides over devices, rewritten as a whole when they are compiled.
+
+Where arrays lie is known for the arguments of a module, not for those of a function in it. So
+the function of a marked `jit` that is lowered for several devices stays as it is until its module
+is compiled, and is rewritten then if the module consists of its call alone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from tilewright._jax import _internals as internals
+from tilewright._jax import _rewrite
+from tilewright._jax._settings import Settings, settings_of
+
+
+def is_divided(module: Any) -> bool:
+    """Whether a module is for several devices that share the work of one program."""
+    return internals.integer_attribute(module, "mhlo.num_partitions", 1) > 1
+
+
+def marked(module: Any) -> Settings | None:
+    """The settings of the marked function that `main` of a divided module does nothing but call.
+
+    Marked functions that are called among others are recorded as left alone.
+    """
+    if not is_divided(module):
+        return None
+    callee = internals.only_callee(module)
+    settings = None if callee is None else settings_of(callee)
+    if settings is None:
+        for function in internals.functions(module):
+            name = internals.name_of(function)
+            if settings_of(name) is not None:
+                _rewrite.skipped(name, "sharded")
+    return settings
+
+
+def rewritten(module: Any, target: str, settings: Settings, name: str) -> Any:
+    """The module with its `main` rewritten where that pays, or the module itself."""
+    start = time.perf_counter()
+    outcome, why = None, "unchanged"
+    try:
+        if internals.integer_attribute(module, "mhlo.num_replicas", 1) != 1:
+            raise _rewrite.Left("replicas")
+        if not internals.shardings_come_back(module):
+            raise _rewrite.Left("sharded")
+        outcome = _rewrite.optimized(internals.to_hlo(module), target, settings)
+        if outcome.proto is not None:
+            copy = internals.copy_of(module)
+            body = internals.from_hlo(outcome.proto, copy.context)
+            internals.restore_shardings(body)
+            internals.verify_beside(body, copy)
+            _rewrite.replace(copy, internals.MAIN, body)
+            module, why = copy, "rewritten"
+    except _rewrite.Left as left:
+        why = str(left)
+    except Exception as error:
+        why = f"failed: {type(error).__name__}"
+        _rewrite.failed(name, error, settings)
+    _rewrite.note(name, target, why, outcome, time.perf_counter() - start)
+    return module
