@@ -96,9 +96,7 @@ impl Builder {
         operands: &[InstId],
     ) -> PyResult<Value> {
         let read = |inner: &mut Inner| {
-            let mut scratch = inner.module().clone();
-            let computation = inner.current_computation();
-            Ok(request.read(&mut scratch, computation, operands))
+            Ok(inner.trial(|graph, computation| request.read(graph, computation, operands)))
         };
         let made = slf.get().with(read)?.map_err(misread)?;
         Self::add(slf, |b| b.op_with_shape(made.op, made.shape, operands))
