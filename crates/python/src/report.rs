@@ -15,7 +15,7 @@ use crate::optimize::json;
 /// The costs of a module on a target, as JSON and as text.
 #[pyfunction]
 pub(crate) fn cost(py: Python<'_>, module: &Module, target: &str) -> PyResult<(String, String)> {
-    let module = module.cell.verified(py)?;
+    let module = module.verified(py)?;
     let report = py.detach(|| {
         let target = tilewright::target(target)?;
         Ok(CostReport::new(&module, &target))
@@ -39,7 +39,7 @@ pub(crate) fn lower(
     strategy: Option<&str>,
     plan: bool,
 ) -> PyResult<(String, String)> {
-    let module = module.cell.verified(py)?;
+    let module = module.verified(py)?;
     let strategy = strategy_of(strategy)?;
     let target = tilewright::target(target).map_err(|error| raised(&error))?;
     if plan {

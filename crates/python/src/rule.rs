@@ -164,9 +164,9 @@ impl Rule {
         exact: bool,
         fast_math: bool,
     ) -> PyResult<Option<String>> {
-        let cell = &instruction.module.get().cell;
-        cell.at(instruction.at, |_, _| ())?;
-        let module = cell.verified(py)?;
+        let handle = instruction.module.get();
+        handle.cell.at(instruction.at, |_, _| ())?;
+        let module = handle.verified(py)?;
         let mode = match (exact, fast_math) {
             (true, _) => FloatMode::Exact,
             (false, true) => FloatMode::Fast,
