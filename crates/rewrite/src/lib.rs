@@ -17,7 +17,7 @@ pub mod pattern;
 pub mod reshape_motion;
 pub mod sums;
 
-pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};
+pub use cost::{Cost, InstructionCost, ModuleCosts, instruction_costs, module_cost};
 #[doc(hidden)]
 pub use driver::table;
 pub use driver::{
