@@ -218,6 +218,13 @@ def test_many_ops_with_attributes() -> None:
     assert module.root.name == "transpose.19999" and module.instruction_count == 20_001
 
 
+def test_the_first_op_has_no_operands() -> None:
+    b = tw.Builder()
+    counts = b.op("iota", [], "iota_dimension=0", shape="s32[3]")
+    module = b.finish(b.op("negate", [counts]))
+    np.testing.assert_array_equal(module(), [0, -1, -2])
+
+
 def test_an_op_that_is_refused_leaves_no_trace() -> None:
     def sums(attempts: list[str]) -> tw.Module:
         b = tw.Builder()
