@@ -263,8 +263,8 @@ def run(
 ) -> Ran:
     """Evaluates a module with the interpreter.
 
-    Inputs are copied once on their way in (complex arrays twice). Outputs are not copied: the
-    arrays own the memory in which they were computed.
+    Inputs are copied once on their way in, since they may change in Python while the module is
+    evaluated. Outputs are not copied: the arrays own the memory in which they were computed.
 
     Args:
         module: a module, or what ``Module.load`` takes.
