@@ -1,6 +1,7 @@
 //! Observes an evaluation while it runs.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -73,7 +74,7 @@ pub struct Progress {
     steps: AtomicU64,
     /// The index of the instruction and 1; 0 before the first.
     at: AtomicU64,
-    cancelled: AtomicBool,
+    cancelled: Arc<AtomicBool>,
 }
 
 impl Progress {
@@ -103,6 +104,12 @@ impl Progress {
     /// Checks whether [`Progress::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Returns the flag that [`Progress::cancel`] sets, for work before the evaluation that is
+    /// cancelled by a flag, such as lowering.
+    pub fn cancel_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancelled)
     }
 
     fn reach(&self, id: Option<InstId>, steps: u64) {

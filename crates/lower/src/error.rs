@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 use tilewright_ir::{ElementType, Opcode};
@@ -41,6 +42,9 @@ pub enum ErrorKind {
     /// The target has too little vector memory or too few registers.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
+    /// Another thread cancelled the lowering.
+    #[error("the lowering was cancelled")]
+    Cancelled,
     /// An invariant of lowering does not hold, or a group is not valid.
     #[error("a bug in lowering, please report it: {0}")]
     Internal(Cow<'static, str>),
@@ -176,6 +180,11 @@ impl LowerError {
         self.site.kernel.get_or_insert_with(|| kernel.to_owned());
         self
     }
+}
+
+/// Fails if another thread cancelled the lowering.
+pub(crate) fn check(cancel: &AtomicBool) -> Result<(), LowerError> {
+    if cancel.load(Ordering::Relaxed) { Err(ErrorKind::Cancelled.into()) } else { Ok(()) }
 }
 
 /// Returns an error for a broken invariant of lowering.

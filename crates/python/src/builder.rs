@@ -96,11 +96,10 @@ impl Builder {
         operands: &[InstId],
     ) -> PyResult<Value> {
         let read = |inner: &mut Inner| {
-            let mut scratch = inner.module().clone();
-            let computation = inner.current_computation();
-            Ok(request.read(&mut scratch, computation, operands))
+            // The instruction is not removed by itself: the only one of a computation is its root.
+            Ok(inner.trial(|graph, computation| request.added(graph, computation, operands)))
         };
-        let made = slf.get().with(read)?.map_err(misread)?;
+        let (_, made) = slf.get().with(read)?.map_err(misread)?;
         Self::add(slf, |b| b.op_with_shape(made.op, made.shape, operands))
     }
 

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use tilewright::ir::ops::shaping::ParameterAttrs;
 use tilewright::ir::{
-    CompId, EditError, InstId, Literal, Module as Graph, Op, OpMetadata, Position, Shape,
+    CompId, EditError, InstId, Literal, Module as Graph, Op, OpMetadata, Position, Shape, verify,
 };
 
 use crate::error::{refused, usage};
@@ -170,7 +170,8 @@ impl Edit {
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        self.module.get().cell.end(py, kind.is_none())?;
+        let verify = |graph| py.detach(move || verify(graph));
+        self.module.get().cell.end(kind.is_none(), verify)?;
         Ok(false)
     }
 
@@ -181,7 +182,7 @@ impl Edit {
 
     /// Checks the module as it is now.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.module.get().cell.verified(py).map(|_| ())
+        self.module.get().verified(py).map(|_| ())
     }
 
     /// Inserts an instruction. The root stays the same.

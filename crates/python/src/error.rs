@@ -10,6 +10,8 @@ use tilewright::ir::{BuildError, EditError};
 use tilewright::report::ProblemSummary;
 use tilewright::rewrite::OptimizeError;
 
+use crate::state::{Gone, Unkept};
+
 /// The classes of exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -114,6 +116,34 @@ pub(crate) fn refused(error: &EditError) -> PyErr {
 /// The exception of a call of the builder that does not fit.
 pub(crate) fn unbuilt(error: BuildError) -> PyErr {
     raised(&Error::Build(error))
+}
+
+impl From<Gone> for PyErr {
+    fn from(gone: Gone) -> Self {
+        match gone {
+            Gone::Module => plain(
+                Kind::Removed,
+                "the module was lent for the call of a rule or pass, which has ended",
+            ),
+            Gone::Instruction => {
+                plain(Kind::Removed, "the instruction was removed from its module")
+            }
+            Gone::Computation => {
+                plain(Kind::Removed, "the computation was removed from its module")
+            }
+            Gone::NotEditing => usage("edit a module within `with module.edit() as e:`"),
+            Gone::Editing => usage("the module is being edited; end that edit first"),
+        }
+    }
+}
+
+impl From<Unkept> for PyErr {
+    fn from(unkept: Unkept) -> Self {
+        match unkept {
+            Unkept::Gone(gone) => gone.into(),
+            Unkept::Rejected(rejected) => unbuilt(BuildError::Rejected(rejected)),
+        }
+    }
 }
 
 fn made(

@@ -45,6 +45,21 @@ impl Request<'_> {
         computation: CompId,
         operands: &[InstId],
     ) -> Result<Expression, String> {
+        let (id, expression) = self.added(graph, computation, operands)?;
+        graph.remove(id).map_err(|error| error.to_string())?;
+        Ok(expression)
+    }
+
+    /// Reads the op, and leaves it in the module as an instruction without a name.
+    ///
+    /// # Errors
+    /// The errors of the text, for [`misread`].
+    pub(crate) fn added(
+        self,
+        graph: &mut Graph,
+        computation: CompId,
+        operands: &[InstId],
+    ) -> Result<(InstId, Expression), String> {
         let Self { opcode, attributes, shape } = self;
         if matches!(opcode, Opcode::Parameter | Opcode::Constant) {
             return Err(format!("a `{opcode}` has no operands; `constant` and `Builder` make one"));
@@ -75,8 +90,7 @@ impl Request<'_> {
             extras: graph.extras(id).cloned(),
             metadata: graph.metadata(id).cloned(),
         };
-        graph.remove(id).map_err(|error| error.to_string())?;
-        Ok(expression)
+        Ok((id, expression))
     }
 }
 

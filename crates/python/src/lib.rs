@@ -7,7 +7,8 @@
 //!   handles refer to.
 //! - `edit`, `builder`, `expression`: changes, and modules from nothing.
 //! - `optimize`, `run`, `report`: the verbs; `signals` lets Ctrl-C end them.
-//! - `pattern`, `rule`, `replacement`: rewrites in Python; `callback` is how they are called.
+//! - `pattern`, `rule`, `replacement`: rewrites in Python; `callback` is how they are called,
+//!   and `function` is how they are freed.
 //! - `value`: arrays from and to NumPy. `error`: the exceptions.
 
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ mod callback;
 mod edit;
 mod error;
 mod expression;
+mod function;
 mod instruction;
 mod module;
 mod optimize;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyTuple};
-use tilewright::ir::{Module as Graph, Verified};
+use tilewright::ir::{BuildError, Module as Graph, Verified, verify};
 use tilewright::{Emit, Form, Loaded, PrintOptions};
 
 use crate::edit::Edit;
-use crate::error::{Kind, plain, raised, usage};
+use crate::error::{Kind, plain, raised, unbuilt, usage};
 use crate::instruction::{Computation, Instruction, computations};
 use crate::state::Cell;
 
@@ -39,6 +39,19 @@ fn is_hlo(text: &str) -> bool {
 }
 
 impl Module {
+    /// The verified module. A module under edit is copied and verified.
+    ///
+    /// # Errors
+    /// `VerifyError` with all errors of the module.
+    pub(crate) fn verified(&self, py: Python<'_>) -> PyResult<Arc<Verified>> {
+        if let Some(verified) = self.cell.settled() {
+            return Ok(verified);
+        }
+        let graph = self.cell.read(Graph::clone)?;
+        let verified = py.detach(move || verify(graph));
+        verified.map(Arc::new).map_err(|rejected| unbuilt(BuildError::Rejected(rejected)))
+    }
+
     /// The text of the module as it stands.
     fn print(&self, py: Python<'_>, options: &PrintOptions) -> PyResult<String> {
         let text = match self.cell.settled() {
@@ -122,14 +135,14 @@ impl Module {
 
     /// A serialised `HloModuleProto`.
     fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let module = self.cell.verified(py)?;
+        let module = self.verified(py)?;
         let encoded = py.detach(|| tilewright::encode(&module));
         Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
     }
 
     /// Writes a proto if the name ends in `.pb`, and text otherwise.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let module = self.cell.verified(py)?;
+        let module = self.verified(py)?;
         let written = py.detach(|| {
             let emit = Emit::of_path(&path)?;
             let bytes = tilewright::write(&module, emit, &PrintOptions::default())?;
@@ -146,7 +159,7 @@ impl Module {
 
     /// Checks the module; one that is not under edit is valid.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.cell.verified(py).map(|_| ())
+        self.verified(py).map(|_| ())
     }
 
     /// Edits of the module, as in `with module.edit() as e:`. At the end the module is verified;

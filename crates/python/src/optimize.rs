@@ -41,7 +41,7 @@ pub(crate) fn optimize(
         (false, true) => FloatMode::Fast,
         (false, false) => FloatMode::default(),
     };
-    let verified = module.cell.verified(py)?.as_ref().clone();
+    let verified = module.verified(py)?.as_ref().clone();
     let cancel = Arc::new(AtomicBool::new(false));
     let target = tilewright::target(target).map_err(|error| raised(&error))?;
     let mut options =

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use tilewright::ir::{InstId, Module as Graph};
 use tilewright::rewrite::pattern as library;
 
 use crate::callback::{call, catching, kept};
 use crate::error::usage;
 use crate::expression::opcode;
+use crate::function::Function;
 use crate::instruction::Instruction;
 use crate::module::Module;
 use crate::state::Cell;
@@ -21,12 +23,16 @@ pub(crate) struct Pattern {
     pub(crate) pattern: library::Pattern,
     /// The names in it.
     pub(crate) names: Vec<&'static str>,
+    /// The functions in it.
+    pub(crate) functions: Vec<Py<Function>>,
 }
 
 impl Pattern {
-    /// The same names with another pattern.
-    fn with(&self, pattern: library::Pattern) -> Self {
-        Self { pattern, names: self.names.clone() }
+    /// The same names and functions with another pattern.
+    fn with(&self, py: Python<'_>, pattern: library::Pattern) -> Self {
+        let mut functions = Vec::new();
+        Function::extend(&mut functions, py, &self.functions);
+        Self { pattern, names: self.names.clone(), functions }
     }
 }
 
@@ -46,7 +52,7 @@ impl Pattern {
     #[staticmethod]
     fn any(name: &str) -> Self {
         let name = kept(name);
-        Self { pattern: library::any(name), names: vec![name] }
+        Self { pattern: library::any(name), names: vec![name], functions: Vec::new() }
     }
 
     /// Matches a constant, with a name, or whose elements are all `value`.
@@ -66,12 +72,13 @@ impl Pattern {
                 pattern.when(says, move |graph, id| is_number(graph, id, wanted))
             }
         };
-        Ok(Self { pattern, names: name.map(kept).into_iter().collect() })
+        let names = name.map(kept).into_iter().collect();
+        Ok(Self { pattern, names, functions: Vec::new() })
     }
 
     /// Matches an instruction of this op whose operands match.
     #[staticmethod]
-    fn op(opcode: &str, operands: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+    fn op(py: Python<'_>, opcode: &str, operands: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
         let opcode = self::opcode(opcode)?;
         let patterns: Vec<_> = operands.iter().map(|operand| operand.pattern.clone()).collect();
         let mut names: Vec<&'static str> = Vec::new();
@@ -80,13 +87,17 @@ impl Pattern {
                 names.push(name);
             }
         }
-        Ok(Self { pattern: library::op(opcode, patterns), names })
+        let mut functions = Vec::new();
+        for operand in &operands {
+            Function::extend(&mut functions, py, &operand.functions);
+        }
+        Ok(Self { pattern: library::op(opcode, patterns), names, functions })
     }
 
     /// The same pattern, with a name for the value.
-    fn named(&self, name: &str) -> Self {
+    fn named(&self, py: Python<'_>, name: &str) -> Self {
         let name = kept(name);
-        let mut named = self.with(self.pattern.clone().named(name));
+        let mut named = self.with(py, self.pattern.clone().named(name));
         if !named.names.contains(&name) {
             named.names.push(name);
         }
@@ -94,49 +105,52 @@ impl Pattern {
     }
 
     /// Nothing else may read the value.
-    fn used_once(&self) -> Self {
-        self.with(self.pattern.clone().used_once())
+    fn used_once(&self, py: Python<'_>) -> Self {
+        self.with(py, self.pattern.clone().used_once())
     }
 
     /// It must be an array with static dims in row-major order.
-    fn row_major(&self) -> Self {
-        self.with(self.pattern.clone().row_major())
+    fn row_major(&self, py: Python<'_>) -> Self {
+        self.with(py, self.pattern.clone().row_major())
     }
 
     /// It must be an array with static dims, in any layout.
-    fn static_dims(&self) -> Self {
-        self.with(self.pattern.clone().static_dims())
+    fn static_dims(&self, py: Python<'_>) -> Self {
+        self.with(py, self.pattern.clone().static_dims())
     }
 
     /// It must be an array without dims.
-    fn scalar(&self) -> Self {
-        self.with(self.pattern.clone().scalar())
+    fn scalar(&self, py: Python<'_>) -> Self {
+        self.with(py, self.pattern.clone().scalar())
     }
 
     /// It must be an array of this type.
-    fn element_type(&self, element_type: &str) -> PyResult<Self> {
-        Ok(self.with(self.pattern.clone().element_type(named(element_type)?)))
+    fn element_type(&self, py: Python<'_>, element_type: &str) -> PyResult<Self> {
+        Ok(self.with(py, self.pattern.clone().element_type(named(element_type)?)))
     }
 
     /// It may carry a sharding, control dependencies or frontend attributes, which the replacement
     /// then has to keep.
-    fn with_extras(&self) -> Self {
-        self.with(self.pattern.clone().with_extras())
+    fn with_extras(&self, py: Python<'_>) -> Self {
+        self.with(py, self.pattern.clone().with_extras())
     }
 
     /// A condition on the instruction. `says` completes the sentence "it must ...".
-    fn when(&self, says: &str, holds: Py<PyAny>) -> Self {
-        let holds = Arc::new(holds);
+    fn when(&self, py: Python<'_>, says: &str, holds: Py<PyAny>) -> PyResult<Self> {
+        let mut functions = Vec::new();
+        let holds = Function::hold(holds, py, &mut functions)?;
         let pattern = self.pattern.clone().when(kept(says), move |graph, id| {
             let asked = call(|py| {
                 lent(py, graph, |module| {
                     let instruction = Instruction::new(py, module, id);
-                    holds.call1(py, (instruction,))?.is_truthy(py)
+                    holds.call(py, (instruction,))?.is_truthy()
                 })
             });
             asked.unwrap_or(false)
         });
-        self.with(pattern)
+        let mut when = self.with(py, pattern);
+        when.functions.append(&mut functions);
+        Ok(when)
     }
 
     #[getter]
@@ -152,6 +166,10 @@ impl Pattern {
         cell.at(instruction.at, |_, _| ())?;
         let id = instruction.at.id;
         catching(&Arc::default(), || self.pattern.matches(&module, id).is_some())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        Function::visit(&self.functions, &visit)
     }
 
     fn __str__(&self) -> String {

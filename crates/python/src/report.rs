@@ -1,6 +1,8 @@
 //! Costs and kernels of modules, and lists of what there is.
 
 use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -8,20 +10,23 @@ use tilewright::listing::{OpList, PassList, TargetList};
 use tilewright::lowering;
 use tilewright::report::CostReport;
 
-use crate::error::{raised, usage};
+use crate::error::{Kind, plain, raised, usage};
 use crate::module::Module;
 use crate::optimize::json;
+use crate::signals::interruptible;
 
 /// The costs of a module on a target, as JSON and as text.
 #[pyfunction]
 pub(crate) fn cost(py: Python<'_>, module: &Module, target: &str) -> PyResult<(String, String)> {
-    let module = module.cell.verified(py)?;
-    let report = py.detach(|| {
-        let target = tilewright::target(target)?;
-        Ok(CostReport::new(&module, &target))
-    });
-    let report = report.map_err(|error: tilewright::Error| raised(&error))?;
-    Ok((json(&report)?, report.to_string()))
+    let module = module.verified(py)?;
+    let target = tilewright::target(target).map_err(|error| raised(&error))?;
+    let cancel = AtomicBool::new(false);
+    let work = || {
+        let report = CostReport::with_cancel(&module, &target, &cancel);
+        let report = report.ok_or_else(|| plain(Kind::Other, "the costs were cancelled"))?;
+        Ok((json(&report)?, report.to_string()))
+    };
+    interruptible(py, || cancel.store(true, Ordering::Relaxed), work)?
 }
 
 /// The strategy of a name; the default one without a name.
@@ -39,15 +44,19 @@ pub(crate) fn lower(
     strategy: Option<&str>,
     plan: bool,
 ) -> PyResult<(String, String)> {
-    let module = module.cell.verified(py)?;
+    let module = module.verified(py)?;
     let strategy = strategy_of(strategy)?;
     let target = tilewright::target(target).map_err(|error| raised(&error))?;
-    if plan {
-        let plans = py.detach(|| lowering::plans(&module, &target, strategy));
-        return both(&plans.map_err(|error| raised(&error))?);
-    }
-    let kernels = py.detach(|| lowering::module_kernels(&module, &target, strategy));
-    both(&kernels.map_err(|error| raised(&error))?)
+    let cancel = Arc::new(AtomicBool::new(false));
+    let work = || {
+        Ok(if plan {
+            both(&lowering::plans_with_cancel(&module, &target, strategy, &cancel)?)
+        } else {
+            both(&lowering::module_kernels_with_cancel(&module, &target, strategy, &cancel)?)
+        })
+    };
+    let done = interruptible(py, || cancel.store(true, Ordering::Relaxed), work)?;
+    done.map_err(|error: tilewright::Error| raised(&error))?
 }
 
 /// Reports as JSON, and as text with empty lines between them.

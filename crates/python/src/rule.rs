@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use tilewright::ir::{EditError, Module as Graph};
 use tilewright::rewrite::numbers::Class;
 use tilewright::rewrite::pattern as library;
@@ -13,6 +14,7 @@ use tilewright::{FloatMode, Options};
 
 use crate::callback::{call, catching, kept};
 use crate::error::{raised, usage};
+use crate::function::{Function, Slot};
 use crate::instruction::Instruction;
 use crate::module::Module;
 use crate::pattern::{Pattern, lent};
@@ -24,6 +26,8 @@ use crate::state::Cell;
 #[pyclass(frozen, module = "tilewright")]
 pub(crate) struct Rule {
     pub(crate) rule: library::Rule,
+    /// The functions of the rule and of its pattern.
+    functions: Vec<Py<Function>>,
 }
 
 impl fmt::Debug for Rule {
@@ -56,10 +60,10 @@ fn ask<T>(
 fn class_at(
     found: &library::Match<'_>,
     names: &[&'static str],
-    numerics_of: &Py<PyAny>,
+    numerics_of: &Slot,
 ) -> Option<Class> {
     let class = ask(found, names, |py, _, found| {
-        let name: Option<String> = numerics_of.call1(py, (found,))?.extract(py)?;
+        let name: Option<String> = numerics_of.call(py, (found,))?.extract()?;
         name.map(|name| class_of(&name)).transpose()
     });
     class.flatten()
@@ -70,21 +74,21 @@ fn replaced(
     found: &library::Match<'_>,
     names: &[&'static str],
     new: &mut library::Replacement<'_>,
-    replace: &Py<PyAny>,
+    replace: &Slot,
 ) -> Option<tilewright::ir::Value> {
     let graph = found.module();
     let value = ask(found, names, |py, module, found| {
         Replacement::lend(py, module, (graph, new), |new| {
             let unfit = py.import("tilewright._errors")?.getattr("DoesNotApply")?;
-            let made = match replace.call1(py, (found, new)) {
+            let made = match replace.call(py, (found, new)) {
                 Ok(made) => made,
                 Err(error) if error.is_instance(py, &unfit) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            if made.is_none(py) {
+            if made.is_none() {
                 return Ok(None);
             }
-            let made: Operand<'_> = made.extract(py).map_err(|_| {
+            let made: Operand<'_> = made.extract().map_err(|_| {
                 usage("a rule returns an instruction, what `new.op(..)` returned, or None")
             })?;
             Replacement::value(new, &made).map(Some)
@@ -102,6 +106,7 @@ impl Rule {
     ))]
     #[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
     fn new(
+        py: Python<'_>,
         name: &str,
         pattern: &Pattern,
         replace: Py<PyAny>,
@@ -116,28 +121,31 @@ impl Rule {
         let mut rule = library::Rule::new(kept(name), pattern.pattern.clone())
             .with_law(kept(law))
             .with_class(class_of(numerics)?);
+        let mut functions = Vec::new();
+        Function::extend(&mut functions, py, &pattern.functions);
+        let mut hold = |function| Function::hold(function, py, &mut functions);
         for (says, holds) in when {
-            let (names, holds) = (Arc::clone(&names), Arc::new(holds));
+            let (names, holds) = (Arc::clone(&names), hold(holds)?);
             rule = rule.when(kept(&says), move |found| {
                 let asked =
-                    ask(found, &names, |py, _, found| holds.call1(py, (found,))?.is_truthy(py));
+                    ask(found, &names, |py, _, found| holds.call(py, (found,))?.is_truthy());
                 asked.unwrap_or(false)
             });
         }
         if let Some(of) = numerics_of {
-            let names = Arc::clone(&names);
+            let (names, of) = (Arc::clone(&names), hold(of)?);
             rule = rule.with_class_of(move |found| class_at(found, &names, &of));
         }
         if let Some(say) = say {
-            let names = Arc::clone(&names);
+            let (names, say) = (Arc::clone(&names), hold(say)?);
             rule = rule.say(move |found| {
-                let said = ask(found, &names, |py, _, found| say.call1(py, (found,))?.extract(py));
+                let said = ask(found, &names, |py, _, found| say.call(py, (found,))?.extract());
                 said.flatten()
             });
         }
-        let replace = Arc::new(replace);
+        let replace = hold(replace)?;
         rule = rule.replace(move |found, new| replaced(found, &names, new, &replace));
-        Ok(Self { rule: if always { rule.always() } else { rule } })
+        Ok(Self { rule: if always { rule.always() } else { rule }, functions })
     }
 
     #[getter]
@@ -164,9 +172,9 @@ impl Rule {
         exact: bool,
         fast_math: bool,
     ) -> PyResult<Option<String>> {
-        let cell = &instruction.module.get().cell;
-        cell.at(instruction.at, |_, _| ())?;
-        let module = cell.verified(py)?;
+        let handle = instruction.module.get();
+        handle.cell.at(instruction.at, |_, _| ())?;
+        let module = handle.verified(py)?;
         let mode = match (exact, fast_math) {
             (true, _) => FloatMode::Exact,
             (false, true) => FloatMode::Fast,
@@ -201,6 +209,10 @@ impl Rule {
         trial.map_err(|error: tilewright::Error| raised(&error))
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        Function::visit(&self.functions, &visit)
+    }
+
     fn __repr__(&self) -> String {
         format!("<{:?}>", self.rule)
     }
@@ -211,15 +223,17 @@ impl Rule {
 #[derive(Debug)]
 pub(crate) struct RuleSet {
     set: library::RuleSet,
+    /// The rules in it, which own its functions.
+    rules: Vec<Py<Rule>>,
 }
 
 #[pymethods]
 impl RuleSet {
     #[new]
     #[pyo3(signature = (name, rules, *, summary=""))]
-    fn new(name: &str, rules: Vec<PyRef<'_, Rule>>, summary: &str) -> Self {
-        let rules = rules.iter().map(|rule| rule.rule.clone());
-        Self { set: library::RuleSet::new(kept(name), kept(summary), rules) }
+    fn new(name: &str, rules: Vec<Py<Rule>>, summary: &str) -> Self {
+        let all = rules.iter().map(|rule| rule.get().rule.clone());
+        Self { set: library::RuleSet::new(kept(name), kept(summary), all), rules }
     }
 
     #[getter]
@@ -233,8 +247,12 @@ impl RuleSet {
     }
 
     #[getter]
-    fn rules(&self) -> Vec<Rule> {
-        self.set.rules().iter().map(|rule| Rule { rule: rule.clone() }).collect()
+    fn rules(&self, py: Python<'_>) -> Vec<Py<Rule>> {
+        self.rules.iter().map(|rule| rule.clone_ref(py)).collect()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.rules.iter().try_for_each(|rule| visit.call(rule))
     }
 
     fn __repr__(&self) -> String {

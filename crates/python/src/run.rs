@@ -60,7 +60,7 @@ pub(crate) fn run(
     profile: bool,
     opaque_calls: bool,
 ) -> PyResult<Ran> {
-    let module = module.cell.verified(py)?;
+    let module = module.verified(py)?;
     let (progress, profiler) = (Progress::new(), Profiler::default());
     let mut options = RunOptions::default()
         .with_limits(limits(max_steps, max_bytes))
@@ -103,7 +103,7 @@ pub(crate) fn simulate(
     max_steps: Option<u64>,
     max_bytes: Option<u64>,
 ) -> PyResult<Ran> {
-    let module = module.cell.verified(py)?;
+    let module = module.verified(py)?;
     if tilewright::devices_of(&module) != Devices::ONE {
         return Err(usage("the simulated machine is one device: use the interpreter"));
     }
@@ -164,7 +164,7 @@ pub(crate) fn check(
     max_bytes: Option<u64>,
     bisect: bool,
 ) -> PyResult<(String, String)> {
-    let (a, b) = (a.cell.verified(py)?, b.cell.verified(py)?);
+    let (a, b) = (a.verified(py)?, b.verified(py)?);
     let progress = [Progress::new(), Progress::new()];
     let [of_a, of_b] = &progress;
     let inputs = values(inputs).map(|inputs| vec![inputs]);

@@ -2,14 +2,13 @@
 //!
 //! A module is read and edited under a lock. While it is held, nothing runs Python code: that
 //! could hand the GIL to a thread that waits for the lock. So closures here return Rust values.
+//! This file does not name PyO3, so that `tests/state.rs` can use it without Python.
 
 use std::ptr::from_ref;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use pyo3::prelude::*;
-use tilewright::ir::{BuildError, CompId, Entity as _, InstId, Module as Graph, Verified, verify};
-
-use crate::error::{Kind, plain, unbuilt, usage};
+use tilewright::ir::verify::Rejected;
+use tilewright::ir::{CompId, Entity as _, InstId, Module as Graph, Verified};
 
 /// A module, and which of its handles are stale.
 #[derive(Debug)]
@@ -55,23 +54,13 @@ pub(crate) enum Gone {
     Editing,
 }
 
-impl From<Gone> for PyErr {
-    fn from(gone: Gone) -> Self {
-        match gone {
-            Gone::Module => plain(
-                Kind::Removed,
-                "the module was lent for the call of a rule or pass, which has ended",
-            ),
-            Gone::Instruction => {
-                plain(Kind::Removed, "the instruction was removed from its module")
-            }
-            Gone::Computation => {
-                plain(Kind::Removed, "the computation was removed from its module")
-            }
-            Gone::NotEditing => usage("edit a module within `with module.edit() as e:`"),
-            Gone::Editing => usage("the module is being edited; end that edit first"),
-        }
-    }
+/// Why an edit was not kept.
+#[derive(Debug)]
+pub(crate) enum Unkept {
+    /// The module was not under edit.
+    Gone(Gone),
+    /// The edited module is not valid.
+    Rejected(Box<Rejected>),
 }
 
 impl Shared {
@@ -111,12 +100,12 @@ impl Cell {
 
     /// Lends a module for the time of a call: `made` wraps the cell for it, and `call` uses that.
     /// Afterwards the cell is closed.
-    pub(crate) fn lend<M, T>(
+    pub(crate) fn lend<M, T, E>(
         graph: &Graph,
-        made: impl FnOnce(Self) -> PyResult<M>,
+        made: impl FnOnce(Self) -> Result<M, E>,
         cell: impl Fn(&M) -> &Self,
-        call: impl FnOnce(&M) -> PyResult<T>,
-    ) -> PyResult<T> {
+        call: impl FnOnce(&M) -> Result<T, E>,
+    ) -> Result<T, E> {
         /// Closes the cell, also if the call panics.
         struct Loan<'a>(&'a Cell);
         impl Drop for Loan<'_> {
@@ -200,19 +189,6 @@ impl Cell {
         }
     }
 
-    /// The verified module. A module under edit is copied and verified.
-    ///
-    /// # Errors
-    /// `VerifyError` with all errors of the module.
-    pub(crate) fn verified(&self, py: Python<'_>) -> PyResult<Arc<Verified>> {
-        if let Some(verified) = self.settled() {
-            return Ok(verified);
-        }
-        let graph = self.read(Graph::clone)?;
-        let verified = py.detach(move || verify(graph));
-        verified.map(Arc::new).map_err(|rejected| unbuilt(BuildError::Rejected(rejected)))
-    }
-
     /// Begins an edit.
     pub(crate) fn begin(&self) -> Result<(), Gone> {
         let mut shared = self.write();
@@ -235,12 +211,14 @@ impl Cell {
     }
 
     /// Ends an edit: keeps it if it is to be kept and the module verifies, and restores the module
-    /// as it was before otherwise. The pipeline verifies the module of a pass.
-    ///
-    /// # Errors
-    /// `VerifyError` with all errors of the edited module.
-    pub(crate) fn end(&self, py: Python<'_>, keep: bool) -> PyResult<()> {
-        let taken = {
+    /// as it was before otherwise, also if `verify` panics. The pipeline verifies the module of a
+    /// pass.
+    pub(crate) fn end(
+        &self,
+        keep: bool,
+        verify: impl FnOnce(Graph) -> Result<Verified, Box<Rejected>>,
+    ) -> Result<(), Unkept> {
+        let (graph, mut ending) = {
             let mut shared = self.write();
             match &mut shared.state {
                 State::Open { before: None, editing, .. } => {
@@ -257,26 +235,13 @@ impl Cell {
                     }
                     // Another thread that began an edit now would lose it to the result of this.
                     shared.state = State::Ending(Arc::clone(&before));
-                    (graph, before)
+                    (graph, Ending { cell: self, before, edited: None })
                 }
-                _ => return Err(Gone::NotEditing.into()),
+                _ => return Err(Unkept::Gone(Gone::NotEditing)),
             }
         };
-        let (graph, before) = taken;
-        let ended = py.detach(move || verify(graph));
-        let mut shared = self.write();
-        match ended {
-            Ok(verified) => {
-                shared.rolled_back.pop();
-                shared.state = State::Verified(Arc::new(verified));
-                Ok(())
-            }
-            Err(rejected) => {
-                shared.state = State::Verified(before);
-                drop(shared);
-                Err(unbuilt(BuildError::Rejected(rejected)))
-            }
-        }
+        ending.edited = Some(verify(graph).map_err(Unkept::Rejected)?);
+        Ok(())
     }
 
     /// Takes the module of a pass back; the cell is closed.
@@ -286,5 +251,26 @@ impl Cell {
             State::Open { graph, .. } => Some(*graph),
             _ => None,
         }
+    }
+}
+
+/// The end of an edit. When this is dropped, the module is what the edit made of it if that was
+/// verified, and what it was before if not. So a panic of the verifier also ends the edit.
+struct Ending<'a> {
+    cell: &'a Cell,
+    before: Arc<Verified>,
+    edited: Option<Verified>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let mut shared = self.cell.write();
+        shared.state = State::Verified(match self.edited.take() {
+            Some(edited) => {
+                shared.rolled_back.pop();
+                Arc::new(edited)
+            }
+            None => Arc::clone(&self.before),
+        });
     }
 }

@@ -14,7 +14,11 @@ use tilewright::ir::{ArrayLiteral, Data, ElementType, Literal as Value};
 
 use crate::error::usage;
 
-/// A value that the library reads: an array, a tuple or a token.
+/// A value that the library reads: an array, a tuple or a token. It owns a copy of what Python gave.
+///
+/// Rust code may borrow memory only while nothing writes to it. An array of NumPy does not promise
+/// that: even if it is read-only, another view can write to its memory, on a thread that holds no
+/// GIL, and the evaluator runs without the GIL. So a borrow of an array would be unsound.
 #[pyclass(frozen, module = "tilewright")]
 #[derive(Debug)]
 pub(crate) struct Literal(pub(crate) Value);
@@ -143,25 +147,37 @@ fn read(element_type: ElementType, from: &Bound<'_, PyAny>) -> PyResult<Data> {
         Data::BF16(_) => Data::BF16(words(from, bf16::from_bits)?),
         Data::F32(_) => Data::F32(words(from, f32::from_bits)?),
         Data::F64(_) => Data::F64(words(from, f64::from_bits)?),
-        Data::C64(_) => Data::C64(pairs(&words(from, f32::from_bits)?)),
-        Data::C128(_) => Data::C128(pairs(&words(from, f64::from_bits)?)),
+        Data::C64(_) => Data::C64(pairs(from, f32::from_bits)?),
+        Data::C128(_) => Data::C128(pairs(from, f64::from_bits)?),
     })
 }
 
-/// Copies words and turns each into an element, in place if the two are as wide.
-fn words<W: Element, T>(from: &Bound<'_, PyAny>, element: impl FnMut(W) -> T) -> PyResult<Vec<T>> {
+/// A buffer of words in the byte order of this machine.
+fn native<W: Element>(from: &Bound<'_, PyAny>) -> PyResult<PyBuffer<W>> {
     let buffer = PyBuffer::<W>::get(from)?;
     // PyO3 takes words whose bytes are in network order for those of this machine.
     let swapped: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
     if buffer.format().to_bytes().first().is_some_and(|order| swapped.contains(order)) {
         return Err(usage("the words of a buffer must have the byte order of this machine"));
     }
-    let words = buffer.to_vec(from.py())?;
+    Ok(buffer)
+}
+
+/// Copies words and turns each into an element, in place if the two are as wide.
+fn words<W: Element, T>(from: &Bound<'_, PyAny>, element: impl FnMut(W) -> T) -> PyResult<Vec<T>> {
+    let words = native(from)?.to_vec(from.py())?;
     Ok(words.into_iter().map(element).collect())
 }
 
-fn pairs<T: Copy>(parts: &[T]) -> Vec<Complex<T>> {
-    parts.as_chunks::<2>().0.iter().map(|&[re, im]| Complex::new(re, im)).collect()
+/// Copies words and turns each two into a complex number, in place.
+fn pairs<W: Element + Default, T>(
+    from: &Bound<'_, PyAny>,
+    part: impl Fn(W) -> T,
+) -> PyResult<Vec<Complex<T>>> {
+    let buffer = native(from)?;
+    let mut words = vec![[W::default(); 2]; buffer.item_count() / 2];
+    buffer.copy_to_slice(from.py(), words.as_flattened_mut())?;
+    Ok(words.into_iter().map(|[re, im]| Complex::new(part(re), part(im))).collect())
 }
 
 /// Hands a value to Python: an array as a [`Buffer`], a tuple as a list, a token as `None`. The

@@ -18,7 +18,7 @@ pub mod reshape_motion;
 pub mod sharded;
 pub mod sums;
 
-pub use cost::{Cost, InstructionCost, instruction_costs, module_cost};
+pub use cost::{Cost, InstructionCost, ModuleCosts, instruction_costs, module_cost};
 #[doc(hidden)]
 pub use driver::table;
 pub use driver::{

@@ -10,10 +10,12 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::{cost, module, target};
 use tilewright_ir::{Module, Opcode, Verified};
 use tilewright_rewrite::cost::pays;
-use tilewright_rewrite::{Cost, instruction_costs, module_cost};
+use tilewright_rewrite::{Cost, ModuleCosts, instruction_costs, module_cost};
 
 #[track_caller]
 fn assert_cost(actual: Cost, expected: Cost) {
@@ -543,4 +545,22 @@ fn a_saving_within_rounding_is_none() {
     assert!(!pays(100.0, 100.0 - 1e-10));
     assert!(!pays(0.0, 0.0));
     assert!(!pays(100.0, 101.0));
+}
+
+#[test]
+fn another_thread_can_cancel_costs() {
+    let text = "HloModule m
+ENTRY e {
+  x = f32[64,256] parameter(0)
+  y = f32[64,256] exponential(x)
+  ROOT z = f32[256,64] transpose(y), dimensions={1,0}
+}";
+    let (module, target) = (module(text), target("tpu-like"));
+    let cancel = AtomicBool::new(false);
+    let costs = ModuleCosts::with_cancel(&module, &target, &cancel).expect("nobody cancelled it");
+    assert_eq!(costs, ModuleCosts::new(&module, &target));
+    assert_eq!(costs.total, module_cost(&module, &target));
+    assert_eq!(costs.instructions.len(), 3);
+    cancel.store(true, Ordering::Relaxed);
+    assert_eq!(ModuleCosts::with_cancel(&module, &target, &cancel), None);
 }

@@ -1,6 +1,8 @@
 //! Kernels of modules, and reports about them. The lowering itself is in [`crate::lower`].
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 use tilewright_ir::Verified;
@@ -21,13 +23,28 @@ pub use tilewright_lower::{HostCall, HostReason, LowerError, Lowered, Sequence, 
 /// Returns an error if floats of different precision meet in an op, or the module cannot be
 /// simplified or edited, which is a bug.
 pub fn fuse(module: &Verified, target: &Target, strategy: Strategy) -> Result<Lowered, Error> {
+    fuse_with_cancel(module, target, strategy, &Arc::default())
+}
+
+/// As [`fuse`], until another thread sets `cancel`.
+///
+/// # Errors
+/// The errors of [`fuse`]; also if it is cancelled.
+pub fn fuse_with_cancel(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Lowered, Error> {
     // The fused module would be refused by names that the program does not have.
     check_precision(module)?;
     let passes = PassSelection::Pipeline("cleanup".to_owned());
-    let options =
-        Options::new(target.clone()).with_float_mode(FloatMode::Exact).with_passes(passes);
+    let options = Options::new(target.clone())
+        .with_float_mode(FloatMode::Exact)
+        .with_passes(passes)
+        .with_cancel(Arc::clone(cancel));
     let module = optimize(module.clone(), &options)?.module;
-    Ok(tilewright_lower::lower(&module, target, strategy)?)
+    Ok(tilewright_lower::lower_with_cancel(&module, target, strategy, cancel)?)
 }
 
 /// The plan of one reduce of a module.
@@ -100,7 +117,20 @@ pub fn plans(
     target: &Target,
     strategy: Strategy,
 ) -> Result<Vec<PlannedReduce>, Error> {
-    let planned = tilewright_lower::plans(module, target, strategy)?;
+    plans_with_cancel(module, target, strategy, &AtomicBool::new(false))
+}
+
+/// As [`plans`], until another thread sets `cancel`.
+///
+/// # Errors
+/// The errors of [`plans`]; also if it is cancelled.
+pub fn plans_with_cancel(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+    cancel: &AtomicBool,
+) -> Result<Vec<PlannedReduce>, Error> {
+    let planned = tilewright_lower::plans_with_cancel(module, target, strategy, cancel)?;
     Ok(planned.into_iter().map(|planned| reported(module, strategy, planned)).collect())
 }
 
@@ -178,7 +208,21 @@ pub fn module_kernels(
     target: &Target,
     strategy: Strategy,
 ) -> Result<Vec<LoweredInstruction>, Error> {
-    let Lowered { module, kernels, alone, host_calls } = fuse(module, target, strategy)?;
+    module_kernels_with_cancel(module, target, strategy, &Arc::default())
+}
+
+/// As [`module_kernels`], until another thread sets `cancel`.
+///
+/// # Errors
+/// The errors of [`module_kernels`]; also if it is cancelled.
+pub fn module_kernels_with_cancel(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Vec<LoweredInstruction>, Error> {
+    let lowered = fuse_with_cancel(module, target, strategy, cancel)?;
+    let Lowered { module, kernels, alone, host_calls } = lowered;
     let computations = module.computations().iter();
     let fusions = computations.flat_map(|&computation| module.instructions(computation));
     let fusions = fusions.filter_map(|id| {

@@ -4,12 +4,13 @@
 mod text;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 use tilewright_interp::algebra::Verdict;
 use tilewright_ir::Module;
 use tilewright_rewrite::analysis::sharding::Traffic;
-use tilewright_rewrite::{Cost, Note, Report, instruction_costs, module_cost};
+use tilewright_rewrite::{Cost, ModuleCosts, Note, Report};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
 pub use tilewright_rewrite::table::{count, counted, shortened};
@@ -79,7 +80,16 @@ pub struct InstructionCosts {
 impl CostReport {
     /// The costs of a module on a target.
     pub fn new(module: &Module, target: &Target) -> Self {
-        let (instructions, latency_cycles) = instruction_costs(module, target);
+        Self::of(module, target, ModuleCosts::new(module, target))
+    }
+
+    /// As [`Self::new`]; `None` if another thread sets `cancel` meanwhile.
+    pub fn with_cancel(module: &Module, target: &Target, cancel: &AtomicBool) -> Option<Self> {
+        Some(Self::of(module, target, ModuleCosts::with_cancel(module, target, cancel)?))
+    }
+
+    fn of(module: &Module, target: &Target, costs: ModuleCosts) -> Self {
+        let ModuleCosts { total, instructions, latency: latency_cycles } = costs;
         let instructions = instructions.into_iter().map(|instruction| {
             let id = instruction.id;
             InstructionCosts {
@@ -92,7 +102,7 @@ impl CostReport {
         Self {
             module: module.name.to_string(),
             target: target.name.clone(),
-            total: module_cost(module, target).into(),
+            total: total.into(),
             instructions: instructions.collect(),
             latency_cycles,
         }

@@ -130,7 +130,9 @@ pub fn run_with_progress(
     limits: &Limits,
     progress: &Progress,
 ) -> Result<(Outputs, Simulated), Error> {
-    let Lowered { module, kernels: fusions, alone, .. } = lowering::fuse(module, target, strategy)?;
+    let cancel = progress.cancel_flag();
+    let lowered = lowering::fuse_with_cancel(module, target, strategy, &cancel)?;
+    let Lowered { module, kernels: fusions, alone, .. } = lowered;
     let module = &module;
     let mut backend = Backend { module, target, kernels: HashMap::new(), done: Mutex::default() };
     backend.take(alone, strategy);

@@ -208,6 +208,49 @@ def test_a_computation_that_fails_is_left_out() -> None:
     assert [each.name for each in module.computations] == ["bad", "main"]
 
 
+def test_many_ops_with_attributes() -> None:
+    b = tw.Builder()
+    x = b.parameter("x", "f32[4,5]")
+    for _ in range(20_000):
+        x = b.op("transpose", [x], "dimensions={1,0}")
+    module = b.finish(x)
+    assert [each.name for each in module.entry][:3] == ["x", "transpose", "transpose.1"]
+    assert module.root.name == "transpose.19999" and module.instruction_count == 20_001
+
+
+def test_the_first_op_has_no_operands() -> None:
+    b = tw.Builder()
+    counts = b.op("iota", [], "iota_dimension=0", shape="s32[3]")
+    module = b.finish(b.op("negate", [counts]))
+    np.testing.assert_array_equal(module(), [0, -1, -2])
+
+
+def test_an_op_that_is_refused_leaves_no_trace() -> None:
+    def sums(attempts: list[str]) -> tw.Module:
+        b = tw.Builder()
+        x, zero = b.parameter("x", "f32[4,5]"), b.constant(0.0, "f32")
+        for attributes in attempts:
+            with pytest.raises(tw.TilewrightError):
+                b.op("reduce", [x, zero], attributes)
+        add = b.computation(
+            "sum", lambda b: b.binary("add", b.parameter("a", "f32[]"), b.parameter("b", "f32[]"))
+        )
+        return b.finish(b.reduce(x, add, [1], zero))
+
+    region = "{ a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }"
+    module = sums(
+        [
+            f"dimensions={{1}}, to_apply={region}",
+            f"dimensions={{7}}, to_apply={region}",
+            "dimensions={1}, to_apply=none",
+            f"dimensions={{1}}, to_apply={region}, {{",
+        ]
+    )
+    assert module == sums([])
+    assert [each.name for each in module.computations] == ["sum", "main"]
+    np.testing.assert_allclose(module(X), X.sum(axis=1), rtol=1e-5)
+
+
 def test_a_module_is_not_finished_within_a_computation() -> None:
     b = tw.Builder()
     x = b.parameter("x", "f32[4,5]")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import tilewright as tw
+from tilewright import _core
 
 ENDLESS = """HloModule m
 c { x = s32[] parameter(0)
@@ -21,11 +24,36 @@ ENTRY e { x = s32[] parameter(0)
           ROOT w = s32[] while(x), condition=c, body=b }
 """
 
+
+def centered(times: int) -> str:
+    """A module that takes the mean of rows away again and again: many kernels."""
+    lines = "".join(
+        f"  r{i} = f32[64] reduce(x{i}, zero), dimensions={{1}}, to_apply=add\n"
+        f"  b{i} = f32[64,256] broadcast(r{i}), dimensions={{0}}\n"
+        f"  x{i + 1} = f32[64,256] subtract(x{i}, b{i})\n"
+        for i in range(times)
+    )
+    return f"""HloModule centered
+add {{ a = f32[] parameter(0)
+    b = f32[] parameter(1)
+    ROOT c = f32[] add(a, b) }}
+ENTRY e {{
+  x0 = f32[64,256] parameter(0)
+  zero = f32[] constant(0)
+{lines}  ROOT y = f32[64,256] copy(x{times})
+}}
+"""
+
+
 PRELUDE = f"""
 import numpy as np
 import tilewright as tw
+from tilewright import _core
 
 ENDLESS = {ENDLESS!r}
+{inspect.getsource(centered)}
+# To lower it takes minutes.
+MANY_KERNELS = tw.Module.load(centered(3000))
 LIMIT = 1 << 60
 
 class Endless(tw.Pass):
@@ -52,8 +80,10 @@ ENDLESS_PASSES = "while True: tw.optimize(ENDLESS, passes=[Endless()])"
         "tw.run(ENDLESS, 1, max_steps=LIMIT)",
         "tw.check(ENDLESS, ENDLESS, max_steps=LIMIT)",
         ENDLESS_PASSES,
+        "tw.lower(MANY_KERNELS)",
+        "tw.simulate(MANY_KERNELS, seed=0)",
     ],
-    ids=["run", "check", "optimize"],
+    ids=["run", "check", "optimize", "lower", "simulate"],
 )
 def test_control_c_is_heard(work: str) -> None:
     program = PRELUDE.replace("WORK", work)
@@ -66,6 +96,50 @@ def test_control_c_is_heard(work: str) -> None:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     assert (out, child.returncode) == ("interrupted\n", 0), err
+
+
+def test_signals_are_heard_while_costs_are_computed() -> None:
+    heard = 0
+
+    def hear(number: int, frame: object) -> None:
+        nonlocal heard
+        heard += 1
+
+    module = tw.Module.load(centered(30_000))
+    before = signal.signal(signal.SIGALRM, hear)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        _core.cost(module, "tpu-like")
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # A signal that comes within a call is heard once, after it, unless the call listens.
+    assert heard > 2
+
+
+@pytest.mark.parametrize(
+    "work",
+    [lambda module: tw.cost(module), lambda module: tw.lower(module, plan=True)],
+    ids=["cost", "plan"],
+)
+def test_what_a_handler_raises_is_raised(work: Callable[[tw.Module], object]) -> None:
+    class Heard(Exception):
+        pass
+
+    def hear(number: int, frame: object) -> None:
+        raise Heard
+
+    module = tw.Module.load(centered(30_000))
+    before = signal.signal(signal.SIGALRM, hear)
+    try:
+        with pytest.raises(Heard):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            work(module)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert work(module)
 
 
 def test_other_threads_run_meanwhile() -> None:

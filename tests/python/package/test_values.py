@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
 import tilewright as tw
-from tilewright import _values
+from tilewright import _core, _values
 
 # Old versions of ml_dtypes lack the narrowest types.
 SMALL = [name for name, dtype in _values.ML_DTYPES.items() if hasattr(ml_dtypes, dtype)]
@@ -100,6 +104,66 @@ def test_outputs_own_their_memory() -> None:
     given[:] = 3
     del module, x, b
     np.testing.assert_array_equal(first, np.full(1000, 7, np.float32))
+
+
+GROWTH = """
+import numpy as np
+import tilewright as tw
+
+def most() -> int:
+    with open("/proc/self/status") as status:
+        [line] = [line for line in status if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
+
+b = tw.Builder()
+WORK
+"""
+
+# The peak of the memory grows by one array of this many bytes, and not by two.
+LARGE = 1 << 27
+
+
+def growth(work: str) -> int:
+    """How many bytes more a program takes at most after it has set ``before`` to ``most()``."""
+    program = GROWTH.replace("WORK", work) + "print(most() - before)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
+@pytest.mark.parametrize("element_type", ["f32", "s8", "c64", "c128"])
+def test_inputs_are_copied_once(element_type: str) -> None:
+    dtype = _values.dtype(element_type)
+    work = f"""
+x = b.parameter("x", "{element_type}[{LARGE // dtype.itemsize}]")
+module = b.finish(b.op("slice", [x], "slice={{[0:1]}}"))
+given = np.ones({LARGE // dtype.itemsize}, np.{dtype})
+before = most()
+assert module(given) == 1
+"""
+    assert 0.9 * LARGE < growth(work) < 1.5 * LARGE
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
+@pytest.mark.parametrize("element_type", ["f32", "s8", "c64"])
+def test_outputs_are_not_copied(element_type: str) -> None:
+    dtype = _values.dtype(element_type)
+    work = f"""
+value = b.op("iota", [], "iota_dimension=0", shape="{element_type}[{LARGE // dtype.itemsize}]")
+module = b.finish(value)
+before = most()
+assert module()[2] == 2
+"""
+    assert 0.9 * LARGE < growth(work) < 1.5 * LARGE
+
+
+def test_outputs_share_the_memory_in_which_they_were_computed() -> None:
+    handed, _, _, _ = _core.run(identity("f32[4,3]"), None, seed=0)
+    assert isinstance(handed, _core.Buffer)
+    result = _values.value(handed)
+    assert not result.flags.owndata
+    assert np.shares_memory(result, np.frombuffer(handed, np.float32))
 
 
 def test_writing_an_output_leaves_the_module() -> None:

@@ -118,6 +118,32 @@ impl Builder {
         &mut self.module.header
     }
 
+    /// Calls `f` with the module so far and the computation that instructions are added to, and then
+    /// undoes what `f` changed, but for the module's name and header. An op can be read from text in
+    /// this way, since reading adds it to a module. The time depends on the number of changes and of
+    /// computations, while a copy of the module would take time for all its instructions.
+    ///
+    /// ```
+    /// use tilewright_ir::{Builder, ElementType, Shape};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut b = Builder::new("tried");
+    /// let x = b.parameter("x", Shape::array(ElementType::F32, [8]))?;
+    /// b.trial(|module, computation| {
+    ///     module.add_computation("reducer");
+    ///     module.set_root(x)
+    /// })?;
+    /// assert_eq!(b.module().computations().len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn trial<T>(&mut self, f: impl FnOnce(&mut Module, CompId) -> T) -> T {
+        self.module.begin_trial();
+        let done = f(&mut self.module, self.current);
+        self.module.roll_back();
+        done
+    }
+
     /// Returns the shape of a value that is an array.
     ///
     /// # Errors

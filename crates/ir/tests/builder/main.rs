@@ -16,7 +16,7 @@ use tilewright_ir::{
     ArrayLiteral, BuildError, Builder, Data, EditError, ElementType, InstId, Literal, Opcode,
     Shape, Verified, verify,
 };
-use tilewright_text::{PrintOptions, parse_and_verify, print};
+use tilewright_text::{PrintOptions, SyntaxErrors, parse_and_verify, parse_expression, print};
 
 const F32: ElementType = ElementType::F32;
 
@@ -151,6 +151,33 @@ fn computations_that_were_begun_end_in_order() -> Result<(), BuildError> {
     let order: Vec<&str> =
         module.computations().iter().map(|&c| module.computation(c).name()).collect();
     assert_eq!(order, ["inner", "outer", "main"]);
+    Ok(())
+}
+
+#[test]
+fn a_trial_leaves_no_trace() -> Result<(), BuildError> {
+    let mut b = Builder::new("tried");
+    let x = b.parameter("x", shape("f32[4]"))?;
+    let zero = f32_of(&mut b, 0.0)?;
+    let entry = b.current_computation();
+    let region = "{ p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }";
+    let sum = format!("reduce(x, zero), dimensions={{0}}, to_apply={region}");
+    for (text, is_read) in
+        [("negate(x)", true), (sum.as_str(), true), ("transpose(x), dimensions={7}", false)]
+    {
+        let read = b.trial(|module, computation| {
+            let id = parse_expression(text, module, computation, &[("x", x), ("zero", zero)])?;
+            Ok::<_, SyntaxErrors>(module.opcode(id))
+        });
+        assert_eq!(read.is_ok(), is_read, "{text}: {read:?}");
+        let module = b.module();
+        assert_eq!((module.instruction_bound(), module.computations()), (2, &[entry][..]));
+        assert_eq!(names(module, entry), ["x", "constant"]);
+        assert!(!module.computation(entry).has_explicit_root(), "{text}");
+    }
+    let result = b.unary(Opcode::Negate, x)?;
+    let module = b.finish(result)?;
+    assert_eq!(names(&module, entry), ["x", "constant", "negate"]);
     Ok(())
 }
 

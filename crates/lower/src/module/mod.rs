@@ -15,19 +15,20 @@ mod reduction;
 mod selection;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, InstId, Module, Op, Verified, verify};
 use tilewright_target::Target;
 
 use crate::codegen::fuse;
-use crate::error::{LowerError, Unsupported, internal};
+use crate::error::{LowerError, Unsupported, check, internal};
 use crate::kernel::Kernel;
 use crate::strategy::{Sequence, Strategy};
 
 pub use fuse::Group;
 pub use host::{HostCall, HostReason};
-pub use plans::{Planned, plans};
+pub use plans::{Planned, plans, plans_with_cancel};
 pub use reduction::reduction;
 pub use selection::selection;
 
@@ -59,13 +60,26 @@ pub fn lower(
     target: &Target,
     strategy: Strategy,
 ) -> Result<Lowered, LowerError> {
+    lower_with_cancel(module, target, strategy, &AtomicBool::new(false))
+}
+
+/// As [`lower`], until another thread sets `cancel`.
+///
+/// # Errors
+/// The errors of [`lower`]; also if it is cancelled.
+pub fn lower_with_cancel(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+    cancel: &AtomicBool,
+) -> Result<Lowered, LowerError> {
     let mut edited: Module = (**module).clone();
     let mut kernels = HashMap::new();
     let mut reasons = FxHashMap::default();
     for computation in executed(module) {
         let is_fused = strategy == Strategy::Fused;
         let Partitioned { groups, refused } =
-            partition::partition(module, computation, target, is_fused);
+            partition::partition(module, computation, (target, cancel), is_fused)?;
         reasons.extend(refused);
         let wanted: Vec<&Group> = groups.iter().map(|(group, _)| group).collect();
         let fusions = outline(&mut edited, computation, &wanted);
@@ -74,8 +88,11 @@ pub fn lower(
     }
     let module =
         verify(edited).map_err(|error| internal(error.to_string()).at(&error.module.name))?;
-    let alone: Vec<(InstId, Result<Sequence, LowerError>)> =
-        lowerable(&module).map(|id| (id, lowered(&module, id, target, strategy))).collect();
+    let mut alone = Vec::new();
+    for id in lowerable(&module) {
+        check(cancel)?;
+        alone.push((id, lowered(&module, id, target, strategy)));
+    }
     let host_calls = host::calls(&module, &kernels, &alone, &reasons);
     Ok(Lowered { module, kernels, alone, host_calls })
 }

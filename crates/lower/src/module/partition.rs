@@ -8,6 +8,7 @@
 //! kernels of small arrays only.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Op, Verified};
@@ -18,7 +19,7 @@ use super::members::members;
 use super::reduction;
 use crate::codegen::fuse::{Group, MOST_FUSED, Reductions, fused, stays};
 use crate::codegen::reduce::Elements;
-use crate::error::{ErrorKind, LowerError, TooLarge, internal};
+use crate::error::{ErrorKind, LowerError, TooLarge, check, internal};
 use crate::kernel::Kernel;
 
 /// A group with its kernel.
@@ -34,12 +35,15 @@ pub(super) struct Partitioned {
 
 /// Partitions a computation. The host runs every instruction that is in no kernel. `reduces` is
 /// false if reductions become kernels elsewhere and must not be included.
+///
+/// # Errors
+/// Returns an error if another thread sets `cancel`.
 pub(super) fn partition(
     module: &Verified,
     computation: CompId,
-    target: &Target,
+    (target, cancel): (&Target, &AtomicBool),
     reduces: bool,
-) -> Partitioned {
+) -> Result<Partitioned, LowerError> {
     let reduced = module.instructions(computation);
     let reductions: Reductions =
         reduced.filter_map(|id| Some((id, reduction(module, id)?))).collect();
@@ -50,7 +54,7 @@ pub(super) fn partition(
     }
     let wanted = FxHashSet::default();
     let mut partition =
-        Partition { module, reductions: &reductions, target, reduces, places, wanted };
+        Partition { module, reductions: &reductions, target, cancel, reduces, places, wanted };
     for &id in &order {
         if !partition.is_computed(id) {
             partition.want_operands(id);
@@ -63,6 +67,7 @@ pub(super) fn partition(
         if !partition.wanted.contains(&id) {
             continue;
         }
+        check(cancel)?;
         match partition.kernel_of(id) {
             Ok(lowered) => {
                 let inputs = lowered.0.inputs.iter().copied();
@@ -78,13 +83,15 @@ pub(super) fn partition(
         }
     }
     made.reverse();
-    Partitioned { groups: partition.merged(made), refused }
+    Ok(Partitioned { groups: partition.merged(made)?, refused })
 }
 
 struct Partition<'a> {
     module: &'a Module,
     reductions: &'a Reductions,
     target: &'a Target,
+    /// Whether another thread cancelled the lowering.
+    cancel: &'a AtomicBool,
     /// Whether kernels include reductions.
     reduces: bool,
     /// The position of each instruction in the computation.
@@ -242,28 +249,29 @@ impl Partition<'_> {
 
     /// Merges groups that write the same dims and read the same array if neither needs the
     /// other. Each group comes after the groups that it reads.
-    fn merged(&self, mut made: Vec<Made>) -> Vec<Made> {
+    fn merged(&self, mut made: Vec<Made>) -> Result<Vec<Made>, LowerError> {
         // A merged group may share reads with yet another group.
         loop {
             let before = made.len();
-            made = self.paired(made);
+            made = self.paired(made)?;
             if made.len() == before {
-                return in_order(self.module, made);
+                return Ok(in_order(self.module, made));
             }
         }
     }
 
     /// Merges each group with the last earlier group that allows it.
-    fn paired(&self, made: Vec<Made>) -> Vec<Made> {
+    fn paired(&self, made: Vec<Made>) -> Result<Vec<Made>, LowerError> {
         let mut merged: Vec<Made> = Vec::new();
         let groups: Vec<Group> = made.iter().map(|(group, _)| group.clone()).collect();
         for (place, lowered) in made.into_iter().enumerate() {
+            check(self.cancel)?;
             match self.partner(&merged, &lowered.0, &groups[place + 1..]) {
                 Some((at, both)) => merged[at] = both,
                 None => merged.push(lowered),
             }
         }
-        merged
+        Ok(merged)
     }
 
     /// Returns the last group that can be merged with `group`, and the merged group. `rest` are

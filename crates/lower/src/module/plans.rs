@@ -1,10 +1,12 @@
 //! The plans of a module's reduces.
 
+use std::sync::atomic::AtomicBool;
+
 use tilewright_ir::{InstId, Op, Verified};
 use tilewright_target::Target;
 
 use super::{lowerable, lowered};
-use crate::error::LowerError;
+use crate::error::{LowerError, check};
 use crate::plan::ReductionPlan;
 use crate::strategy::Strategy;
 
@@ -33,7 +35,23 @@ pub fn plans(
     target: &Target,
     strategy: Strategy,
 ) -> Result<Vec<Planned>, LowerError> {
-    let planned = |id| planned(module, id, target, strategy).transpose();
+    plans_with_cancel(module, target, strategy, &AtomicBool::new(false))
+}
+
+/// As [`plans`], until another thread sets `cancel`.
+///
+/// # Errors
+/// The errors of [`plans`]; also if it is cancelled.
+pub fn plans_with_cancel(
+    module: &Verified,
+    target: &Target,
+    strategy: Strategy,
+    cancel: &AtomicBool,
+) -> Result<Vec<Planned>, LowerError> {
+    let planned = |id| match check(cancel) {
+        Ok(()) => planned(module, id, target, strategy).transpose(),
+        Err(cancelled) => Some(Err(cancelled)),
+    };
     lowerable(module).filter_map(planned).collect()
 }
 

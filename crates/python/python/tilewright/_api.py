@@ -263,8 +263,8 @@ def run(
 ) -> Ran:
     """Evaluates a module with the interpreter.
 
-    Inputs are copied once on their way in (complex arrays twice). Outputs are not copied: the
-    arrays own the memory in which they were computed.
+    Inputs are copied once on their way in, since they may change in Python while the module is
+    evaluated. Outputs are not copied: the arrays own the memory in which they were computed.
 
     Args:
         module: a module, or what ``Module.load`` takes.
@@ -320,7 +320,7 @@ def simulate(
         UsageError: there is no such target or strategy, an array does not fit, or the module runs
             on several devices.
         EvaluationError: an op cannot be evaluated, or a limit is reached.
-        KeyboardInterrupt: on Ctrl-C, once the kernel or instruction that runs has ended.
+        KeyboardInterrupt: on Ctrl-C, once the pass, kernel or instruction that runs has ended.
     """
     module = _loaded(module)
     given = _inputs(module, arrays, seed)
@@ -358,6 +358,7 @@ def cost(module: Any, target: str = DEFAULT_TARGET) -> CostReport:
 
     Raises:
         UsageError: there is no such target.
+        KeyboardInterrupt: on Ctrl-C.
     """
     report: CostReport = CostReport.of(*_core.cost(_loaded(module), target))
     return report
@@ -376,6 +377,7 @@ def lower(
 
     Raises:
         UsageError: there is no such target or strategy.
+        KeyboardInterrupt: on Ctrl-C, once the pass that runs has ended, or the kernel that is made.
     """
     as_json, text = _core.lower(_loaded(module), target, strategy=strategy, plan=plan)
     listed = json.loads(as_json)

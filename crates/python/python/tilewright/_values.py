@@ -122,8 +122,8 @@ def array_of(value: Any, element_type: str) -> np.ndarray[Any, Any]:
 
 
 def literal(value: Any, element_type: str | None = None) -> _core.Literal:
-    """A value that the library reads. Arrays are copied once, complex ones twice; those that are
-    not contiguous in row-major order once more."""
+    """A value that the library reads. Arrays are copied once; those that are not contiguous in
+    row-major order, or in the other byte order, once more."""
     if element_type is None:
         array = np.asarray(value)
         element_type = element_type_of(array)

@@ -7,6 +7,7 @@
 //! instead visits each edited computation once.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
@@ -111,8 +112,25 @@ impl Charges {
 impl<'a> Ledger<'a> {
     /// Builds the ledger of a module.
     pub fn of(module: &Module, model: CostModel<'a>) -> Self {
+        let mut ledger = Self::empty(module, model);
+        ledger.fill(module, || false);
+        ledger
+    }
+
+    /// Builds the ledger of a module; `None` if another thread sets `cancel` meanwhile.
+    pub(super) fn with_cancel(
+        module: &Module,
+        model: CostModel<'a>,
+        cancel: &AtomicBool,
+    ) -> Option<Self> {
+        let mut ledger = Self::empty(module, model);
+        ledger.fill(module, || cancel.load(Ordering::Relaxed)).then_some(ledger)
+    }
+
+    /// A ledger without costs.
+    fn empty(module: &Module, model: CostModel<'a>) -> Self {
         let stores_shared = !model.target.fuses_shared;
-        let mut ledger = Self {
+        Self {
             model,
             entry: module.entry(),
             facts: AllFacts::for_all(module),
@@ -128,28 +146,38 @@ impl<'a> Ledger<'a> {
             scratch: Scratch::default(),
             lone: None,
             stores: None,
-        };
+        }
+    }
+
+    /// Computes all costs, unless it is cancelled. Returns whether they are there.
+    fn fill(&mut self, module: &Module, is_cancelled: impl Fn() -> bool) -> bool {
         for &computation in module.computations() {
             for id in module.instructions(computation) {
-                let (facts, role) = ledger.found(module, id);
-                ledger.facts.set(id, facts, role);
+                if is_cancelled() {
+                    return false;
+                }
+                let (facts, role) = self.found(module, id);
+                self.facts.set(id, facts, role);
             }
         }
-        if stores_shared {
-            ledger.stores = Some(SharedStores::of(ledger.stores_view(module)));
+        if !self.model.target.fuses_shared {
+            self.stores = Some(SharedStores::of(self.stores_view(module)));
         }
-        if !model.target.shares_sweeps {
-            ledger.lone = Some(ledger.lone_readers(module));
+        if !self.model.target.shares_sweeps {
+            self.lone = Some(self.lone_readers(module));
         }
-        ledger.items.fill(module.instruction_bound());
+        self.items.fill(module.instruction_bound());
         for &computation in module.computations() {
             for id in module.instructions(computation) {
-                ledger.count(id, ledger.item(module, id));
+                if is_cancelled() {
+                    return false;
+                }
+                self.count(id, self.item(module, id));
             }
-            let total = ledger.recount(module, computation);
-            ledger.totals.insert(computation, total);
+            let total = self.recount(module, computation);
+            self.totals.insert(computation, total);
         }
-        ledger
+        true
     }
 
     /// Follows the edits of a module: the instructions in `edited` were made, removed or edited, or

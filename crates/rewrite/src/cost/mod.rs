@@ -40,7 +40,9 @@ pub use amount::Cost;
 use contraction::contraction_flops;
 pub use ledger::Ledger;
 pub use memo::Memo;
-pub use module::{InstructionCost, instruction_costs, memory_sweeps, module_cost, peak_live_bytes};
+pub use module::{
+    InstructionCost, ModuleCosts, instruction_costs, memory_sweeps, module_cost, peak_live_bytes,
+};
 pub use residency::Residency;
 pub use sweep_count::SweepCount;
 

@@ -1,5 +1,7 @@
 //! Computes the costs of a module that is not being edited.
 
+use std::sync::atomic::AtomicBool;
+
 use tilewright_ir::{InstId, Module};
 use tilewright_target::Target;
 
@@ -15,6 +17,41 @@ pub struct InstructionCost {
     pub cost: Cost,
 }
 
+/// The costs of a module and of its parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModuleCosts {
+    /// The cost of the module: the sum of the others.
+    pub total: Cost,
+    /// The cost of each instruction of the entry computation, in order.
+    pub instructions: Vec<InstructionCost>,
+    /// The cycles in which the entry's kernels wait for main memory.
+    pub latency: f64,
+}
+
+impl ModuleCosts {
+    /// Computes the costs of a module: [`module_cost`] and [`instruction_costs`].
+    pub fn new(module: &Module, target: &Target) -> Self {
+        with_ledger(module, target, |ledger| Self::of(module, ledger))
+    }
+
+    /// As [`Self::new`]; `None` if another thread sets `cancel` meanwhile.
+    pub fn with_cancel(module: &Module, target: &Target, cancel: &AtomicBool) -> Option<Self> {
+        let memo = Memo::default();
+        let ledger = Ledger::with_cancel(module, CostModel::new(target, &memo), cancel)?;
+        Some(Self::of(module, &ledger))
+    }
+
+    fn of(module: &Module, ledger: &Ledger<'_>) -> Self {
+        let Some(entry) = module.entry() else { return Self::default() };
+        let cost = |id| InstructionCost { id, cost: ledger.instruction(id) };
+        Self {
+            total: ledger.total(entry),
+            instructions: module.instructions(entry).map(cost).collect(),
+            latency: ledger.latency(),
+        }
+    }
+}
+
 /// Computes the modelled cost of running a module's entry once. Loop bodies count once, and every
 /// branch of a conditional counts.
 pub fn module_cost(module: &Module, target: &Target) -> Cost {
@@ -25,11 +62,8 @@ pub fn module_cost(module: &Module, target: &Target) -> Cost {
 /// Computes the modelled cost of each instruction of the entry computation, in order, and the
 /// cycles in which the entry's kernels wait for main memory. Their sum is [`module_cost`].
 pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCost>, f64) {
-    let Some(entry) = module.entry() else { return Default::default() };
-    with_ledger(module, target, |ledger| {
-        let cost = |id| InstructionCost { id, cost: ledger.instruction(id) };
-        (module.instructions(entry).map(cost).collect(), ledger.latency())
-    })
+    let costs = ModuleCosts::new(module, target);
+    (costs.instructions, costs.latency)
 }
 
 /// Counts the sweeps in which the entry computation reads its largest arrays: those with more than

@@ -1,7 +1,10 @@
 //! Tests ops that kernels do not compute, and ops that a strategy does not support.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tilewright::interp::evaluate;
-use tilewright::lower::Strategy;
+use tilewright::lower::{ErrorKind, Strategy};
 use tilewright::{Limits, lowering, random_inputs, simulate};
 
 use super::{parsed, target};
@@ -85,6 +88,31 @@ ENTRY e {
 }
 
 #[test]
+fn a_cancelled_lowering_ends() {
+    let text = "HloModule m
+f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[8,128] parameter(0)
+  zero = f32[] constant(0)
+  ROOT y = f32[8] reduce(x, zero), dimensions={1}, to_apply=f
+}";
+    let (module, target) = (parsed(text), target("tpu-like"));
+    let cancel = Arc::new(AtomicBool::new(false));
+    let strategy = Strategy::Fused;
+    let kernels = || lowering::module_kernels_with_cancel(&module, &target, strategy, &cancel);
+    let plans = || lowering::plans_with_cancel(&module, &target, strategy, &cancel);
+    // Without the passes that come before, which would be cancelled first.
+    let lower = || tilewright::lower::lower_with_cancel(&module, &target, strategy, &cancel);
+    assert_eq!(kernels().unwrap(), lowering::module_kernels(&module, &target, strategy).unwrap());
+    assert_eq!(plans().unwrap(), lowering::plans(&module, &target, strategy).unwrap());
+    assert!(lower().is_ok());
+    cancel.store(true, Ordering::Relaxed);
+    assert!(kernels().unwrap_err().to_string().contains("was cancelled"));
+    assert_eq!(plans().unwrap_err().to_string(), "the lowering was cancelled");
+    assert_eq!(lower().unwrap_err().kind, ErrorKind::Cancelled);
+}
+
+#[test]
 fn a_cancelled_run_ends() {
     let text = "HloModule m
 ENTRY e {
@@ -101,5 +129,5 @@ ENTRY e {
     };
     assert!(run().is_ok());
     progress.cancel();
-    assert!(run().unwrap_err().to_string().contains("was cancelled at"));
+    assert!(run().unwrap_err().to_string().contains("was cancelled"));
 }
