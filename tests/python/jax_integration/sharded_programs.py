@@ -46,6 +46,12 @@ def constrained(x: Any) -> Any:
     return group_norm(jax.lax.with_sharding_constraint(x, sharding))
 
 
+def batch_norm(x: Any) -> Any:
+    """A norm over batch and space, both of which are divided."""
+    centred = x - x.mean((0, 1, 2))
+    return centred * jax.lax.rsqrt((centred**2).mean((0, 1, 2)) + 1e-5)
+
+
 def mapped(jit: Any, body: Any, **options: Any) -> Any:
     """A `shard_map` of a body."""
     return jax.jit(jax.shard_map(jit(body), mesh=MESH, **options))
@@ -54,6 +60,8 @@ def mapped(jit: Any, body: Any, **options: Any) -> Any:
 PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     "batch": (lambda jit: jit(group_norm), lambda: placed("a")),
     "space": (lambda jit: jit(group_norm), lambda: placed(None, "a")),
+    "batch_norm": (lambda jit: jit(batch_norm), lambda: placed("a", "b")),
+    "donated": (lambda jit: jit(batch_norm, donate_argnums=0), lambda: placed("a", "b")),
     "constraint": (lambda jit: jit(constrained), lambda: X),
     "out_shardings": (
         lambda jit: jit(group_norm, out_shardings=NamedSharding(MESH, P("b"))),

@@ -10,8 +10,17 @@ from typing import Any
 
 import pytest
 
-# A program whose shapes are those of one device is rewritten, any other is left alone.
-REWRITTEN = {"in_shard_map", "grad_in_shard_map", "pmap"}
+# Where the whole program is the marked function, or shapes are those of one device.
+REWRITTEN = {
+    "batch",
+    "space",
+    "out_shardings",
+    "in_shard_map",
+    "grad_in_shard_map",
+    "pmap",
+}
+# A `shard_map` is not put back as JAX wrote it, and where arrays lie is not known within one.
+LEFT = {"around_shard_map", "in_partial_shard_map"}
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +33,21 @@ def records() -> dict[str, Any]:
 
 
 def test_values_shardings_and_collectives(records: dict[str, Any]) -> None:
-    assert len(records) == 10
+    assert len(records) == 12
     for name, record in records.items():
         plain, ours = record["collectives"]
-        assert plain == ours, name
+        assert sum(ours.values()) <= sum(plain.values()), name
         assert record["difference"] < 1e-5, name
         assert record["same_sharding"], name
         outcomes = set(record["outcomes"])
-        assert outcomes == ({"rewritten"} if name in REWRITTEN else {"sharded"}), name
+        if name in REWRITTEN:
+            assert outcomes == {"rewritten"}, name
+        elif name in LEFT:
+            assert outcomes == {"sharded"}, name
+        else:
+            assert outcomes <= {"rewritten", "unchanged"}, name
+
+
+def test_sums_over_both_axes_take_one_round(records: dict[str, Any]) -> None:
+    plain, ours = records["batch_norm"]["collectives"]
+    assert (plain["all-reduce"], ours["all-reduce"]) == (4, 2)

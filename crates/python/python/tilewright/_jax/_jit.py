@@ -164,7 +164,7 @@ def _set_rule() -> None:
 
 def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Settings) -> None:
     """Rewrites the function that a marked `jit` was lowered to, if it is new."""
-    from tilewright._jax import _install, _rewrite
+    from tilewright._jax import _install, _rewrite, _sharded
     from tilewright._jax import _internals as internals
 
     functions = [internals.name_of(function) for function in internals.functions(module)]
@@ -183,6 +183,7 @@ def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Se
         why = "symbolic dims"
     elif not internals.is_local(ctx):
         # Where its arguments lie is known when the module is compiled.
+        _sharded.wait_for(new[0])
         _install.rewrite_marked()
         return
     else:

@@ -15,6 +15,15 @@ from tilewright._jax import _rewrite
 from tilewright._jax._settings import Settings, settings_of
 
 
+# The names of marked functions that were lowered for several devices.
+_WAITING: set[str] = set()
+
+
+def wait_for(name: str) -> None:
+    """Leaves a marked function to the time when its module is compiled."""
+    _WAITING.add(name)
+
+
 def is_divided(module: Any) -> bool:
     """Whether a module is for several devices that share the work of one program."""
     return internals.integer_attribute(module, "mhlo.num_partitions", 1) > 1
@@ -27,13 +36,12 @@ def marked(module: Any) -> Settings | None:
     """
     if not is_divided(module):
         return None
+    waiting = _WAITING.intersection(map(internals.name_of, internals.functions(module)))
     callee = internals.only_callee(module)
-    settings = None if callee is None else settings_of(callee)
+    settings = settings_of(callee) if callee in waiting else None
     if settings is None:
-        for function in internals.functions(module):
-            name = internals.name_of(function)
-            if settings_of(name) is not None:
-                _rewrite.skipped(name, "sharded")
+        for name in sorted(waiting):
+            _rewrite.skipped(name, "sharded")
     return settings
 
 

@@ -1,7 +1,7 @@
 //! The mesh of a module, and the shardings that its instructions state.
 
 use smallvec::SmallVec;
-use tilewright_ir::devices::{AxisRef, IotaDevices, MeshDevices};
+use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, SubAxis};
 use tilewright_ir::metadata::{Extras, FrontendAttributes};
 use tilewright_ir::sharding::{Placement, Sharding, Subgroup, TileDevices, Tiling};
 use tilewright_ir::{Module, Opcode, sdy};
@@ -16,19 +16,23 @@ const SHARDING: &str = "xla.sdy.sharding";
 /// The most axes of a mesh.
 const MOST_AXES: usize = 16;
 
-/// The one mesh of a module.
+/// The largest prime by which the devices of an axis are divided.
+const LARGEST_PRIME: i64 = 31;
+
+/// The one mesh of a module. Its axes are as short as they can be: an axis of four devices is two
+/// axes of two here, since a reshape may divide the devices of an axis between two dims.
 #[derive(Clone, Debug)]
 pub struct DeviceMesh {
     words: Words,
-    /// The number of devices along each axis.
+    /// The number of devices along each axis; a prime.
     sizes: SmallVec<[i64; 4]>,
 }
 
 /// How the instructions of a module state shardings.
 #[derive(Clone, Debug)]
 enum Words {
-    /// In frontend attributes, by the names of axes.
-    Shardy(sdy::Meshes),
+    /// In frontend attributes, by the names of axes. The short axes are parts of these.
+    Shardy(sdy::Meshes, Vec<(usize, SubAxis)>),
     /// As tiles of devices. The axes are ranges of a device's number.
     Gspmd(Vec<IndexRange>),
 }
@@ -43,13 +47,19 @@ impl DeviceMesh {
                 let named = sdy::meshes(text)?;
                 let [(_, mesh)] = named.as_slice() else { return None };
                 (mesh.devices == MeshDevices::InOrder).then_some(())?;
-                let sizes = mesh.axes.iter().map(|axis| axis.size).collect();
-                (Words::Shardy(named), sizes)
+                let axes = mesh.axes.iter().enumerate();
+                let parts = axes.flat_map(|(number, axis)| {
+                    parts_of(axis.size).into_iter().map(move |part| (number, part))
+                });
+                let parts: Vec<(usize, SubAxis)> = parts.collect();
+                let sizes = parts.iter().map(|(_, part)| part.size).collect();
+                (Words::Shardy(named, parts), sizes)
             }
             // Collectives in the entry are what XLA's partitioner leaves.
             None if has_collectives(module) => return None,
             None => {
-                let axes = tiles::axes(module)?;
+                let axes = tiles::axes(module)?.into_iter().flat_map(cut_up);
+                let axes: Vec<IndexRange> = axes.collect();
                 let sizes = axes.iter().map(|axis| axis.size()).collect();
                 (Words::Gspmd(axes), sizes)
             }
@@ -83,13 +93,13 @@ impl DeviceMesh {
     /// `None` if it states none, or one that divides an axis.
     pub fn stated(&self, extras: &Extras, rank: usize) -> Option<Spread> {
         let dims = match &self.words {
-            Words::Shardy(named) => {
+            Words::Shardy(named, parts) => {
                 let text = value_of(&extras.frontend_attributes, SHARDING)?;
                 let sharding = sdy::sharding(text, named)?;
                 // What is open may be divided further.
                 let is_closed =
                     sharding.unreduced.is_empty() && sharding.dims.iter().all(|dim| !dim.is_open);
-                let dims = sharding.dims.iter().map(|dim| whole_axes(&dim.axes));
+                let dims = sharding.dims.iter().map(|dim| short_axes(&dim.axes, parts));
                 dims.collect::<Option<Vec<Axes>>>().filter(|_| is_closed)?
             }
             Words::Gspmd(axes) => match extras.sharding.as_deref()? {
@@ -104,8 +114,8 @@ impl DeviceMesh {
     pub fn constraint(&self, spread: &Spread) -> Extras {
         let mut extras = Extras::default();
         extras.sharding = Some(Box::new(Sharding::Leaf(self.placement(spread).into())));
-        if let Words::Shardy(named) = &self.words {
-            let text = text(named, spread).into_boxed_str();
+        if let Words::Shardy(named, parts) = &self.words {
+            let text = text(named, parts, spread).into_boxed_str();
             extras.frontend_attributes = vec![(SHARDING.into(), text)];
         }
         extras
@@ -172,25 +182,73 @@ fn has_collectives(module: &Module) -> bool {
     })
 }
 
-/// Returns the numbers of axes, if none of them is a part of an axis.
-fn whole_axes(axes: &[AxisRef]) -> Option<Axes> {
-    let whole = axes.iter().map(|axis| match axis.sub_axis {
-        None => u8::try_from(axis.axis).ok(),
-        Some(_) => None,
-    });
-    whole.collect()
+/// Returns the parts of an axis of this size that have a prime number of devices, major to minor;
+/// none if there are no devices.
+fn parts_of(size: i64) -> Vec<SubAxis> {
+    let (mut parts, mut pre_size, mut left) = (Vec::new(), 1, size);
+    while left > 1 && parts.len() <= MOST_AXES {
+        let size = (2..=LARGEST_PRIME).find(|prime| left % prime == 0).unwrap_or(left);
+        parts.push(SubAxis { pre_size, size });
+        (pre_size, left) = (pre_size * size, left / size);
+    }
+    parts
+}
+
+/// Returns a range of a device's number in such parts.
+fn cut_up(range: IndexRange) -> Vec<IndexRange> {
+    let part = |part: SubAxis| {
+        let high = range.high / part.pre_size;
+        IndexRange { low: high / part.size, high }
+    };
+    parts_of(range.size()).into_iter().map(part).collect()
+}
+
+/// Returns the numbers of the short axes that axes consist of; `None` if one divides a short axis.
+fn short_axes(axes: &[AxisRef], parts: &[(usize, SubAxis)]) -> Option<Axes> {
+    let mut short = Axes::new();
+    for axis in axes {
+        let (pre_size, size) = match axis.sub_axis {
+            Some(SubAxis { pre_size, size }) => (pre_size, Some(size)),
+            None => (1, None),
+        };
+        let mut next = pre_size;
+        let end = size.and_then(|size| pre_size.checked_mul(size));
+        for (number, (of, part)) in parts.iter().enumerate() {
+            let is_within = end.is_none_or(|end| next < end);
+            if *of == axis.axis && part.pre_size == next && is_within {
+                short.push(u8::try_from(number).ok()?);
+                next = next.checked_mul(part.size)?;
+            }
+        }
+        end.is_none_or(|end| end == next).then_some(())?;
+    }
+    Some(short)
 }
 
 /// Returns a spread in Shardy's words, as a custom call has it.
-fn text(named: &sdy::Meshes, spread: &Spread) -> String {
-    let Some((mesh, axes)) = named.first().map(|(name, mesh)| (name, &mesh.axes)) else {
-        return String::new();
+fn text(named: &sdy::Meshes, parts: &[(usize, SubAxis)], spread: &Spread) -> String {
+    let Some((name, mesh)) = named.first() else { return String::new() };
+    let dims: Vec<String> = spread.iter().map(|axes| dim_text(mesh, parts, axes)).collect();
+    format!("#sdy.sharding_per_value<[<@{name}, [{}]>]>", dims.join(", "))
+}
+
+/// Returns the axes of one dim in Shardy's words: `{"x", "y":(2)2}`. Short axes that follow each
+/// other in an axis are one.
+fn dim_text(mesh: &Mesh, parts: &[(usize, SubAxis)], axes: &[u8]) -> String {
+    let mut joined: Vec<(usize, SubAxis)> = Vec::new();
+    for (of, part) in axes.iter().filter_map(|&axis| parts.get(usize::from(axis))) {
+        match joined.last_mut() {
+            Some((last, whole)) if last == of && whole.pre_size * whole.size == part.pre_size => {
+                whole.size *= part.size;
+            }
+            _ => joined.push((*of, *part)),
+        }
+    }
+    let word = |&(of, SubAxis { pre_size, size }): &(usize, SubAxis)| {
+        let (name, whole) = mesh.axes.get(of).map_or(("", 0), |axis| (&axis.name, axis.size));
+        let part = if size == whole { String::new() } else { format!(":({pre_size}){size}") };
+        format!("\"{name}\"{part}")
     };
-    let name = |axis: &u8| axes.get(usize::from(*axis)).map_or("", |axis| axis.name.as_str());
-    let dim = |of_dim: &Axes| {
-        let names: Vec<String> = of_dim.iter().map(|axis| format!("\"{}\"", name(axis))).collect();
-        format!("{{{}}}", names.join(", "))
-    };
-    let dims: Vec<String> = spread.iter().map(dim).collect();
-    format!("#sdy.sharding_per_value<[<@{mesh}, [{}]>]>", dims.join(", "))
+    let words: Vec<String> = joined.iter().map(word).collect();
+    format!("{{{}}}", words.join(", "))
 }
