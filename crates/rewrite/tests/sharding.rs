@@ -97,6 +97,12 @@ fn operands_agree_or_nothing_is_known() {
 }
 
 #[test]
+fn bits_in_another_shape_are_not_followed() {
+    let rest = "  ROOT y = u8[8,6,4] bitcast-convert(x)";
+    assert_eq!(flows(&with_x("f32[8,6]", r#"[{"data"}, {}]"#, rest)), (None, NONE));
+}
+
+#[test]
 fn a_reduce_takes_a_round_for_each_divided_dim() {
     let sum = |dims: &str, along: &str, shape: &str| {
         let rest = format!("  ROOT y = {shape} reduce(x, zero), dimensions={along}, to_apply=add");

@@ -1,4 +1,4 @@
-"""The code of docs/jax.md runs, and does what the page says."""
+"""The code of pages about JAX runs, and does what they say."""
 
 from __future__ import annotations
 
@@ -36,3 +36,11 @@ def test_the_page_about_jax(capsys: pytest.CaptureFixture[str]) -> None:
     for ours, plain in zip(names["gradients"], gradients, strict=True):
         np.testing.assert_allclose(ours, plain, rtol=1e-3, atol=1e-6)
     assert jnp.isfinite(names["fast"]).all()
+
+
+def test_the_page_about_many_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAGE.with_name("many-devices.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    exec(compile(block, "many-devices.md", "exec"), {})
+    [shown] = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert capsys.readouterr().out == shown

@@ -124,12 +124,24 @@ impl<'a> Plans<'a> {
     /// Returns the monoid of a reduce of divided dims, and the number of these dims.
     fn across(&self, id: InstId) -> Option<(Monoid, usize)> {
         let monoid = MonoidReduce::of(self.module, id, self.float_mode)?;
-        let dims = monoid.dims(self.module);
-        let from = self.flow.spread(*self.module.operands(id).first()?)?;
-        let divided = |&&dim: &&i64| usize::try_from(dim).is_ok_and(|dim| !from[dim].is_empty());
-        let count = dims.iter().filter(divided).count();
+        let count = self.divided(id)?;
         let monoid = monoid.reducer.monoid()?;
         (count > 0 && monoid.identity().is_some()).then_some((monoid, count))
+    }
+
+    /// Counts the divided dims of a reduce; `None` if one is not divided evenly.
+    fn divided(&self, id: InstId) -> Option<usize> {
+        let Op::Reduce(attrs) = self.module.op(id) else { return None };
+        let &array = self.module.operands(id).first()?;
+        let (from, sizes) = (self.flow.spread(array)?, self.module.array_shape(array)?.dims());
+        let mut count = 0;
+        for &dim in &attrs.dimensions {
+            let dim = usize::try_from(dim).ok()?;
+            let parts = self.mesh.parts(&from[dim]);
+            (sizes.get(dim)? % parts == 0).then_some(())?;
+            count += usize::from(parts > 1);
+        }
+        Some(count)
     }
 
     /// Decides where devices combine what is computed from an instruction. Returns the plan and the
@@ -174,6 +186,7 @@ impl<'a> Plans<'a> {
                     let again = MonoidReduce::of(module, id, self.float_mode);
                     let init = operands.get(1).and_then(|&init| module.constant(init));
                     operands.first() == Some(&of)
+                        && self.divided(id).is_some()
                         && again.and_then(|again| again.reducer.monoid()) == Some(monoid)
                         && init.is_some_and(|init| monoid.is_neutral(init))
                 }

@@ -207,9 +207,12 @@ impl<'m> Flow<'m> {
     fn elementwise(&self, id: InstId, result: &ArrayShape) -> Option<Spread> {
         let mut joined = Spread::whole(result.rank());
         for &operand in self.module.operands(id) {
-            // A scalar may stand for an array.
-            if self.array(operand)?.rank() == result.rank() {
+            let rank = self.array(operand)?.rank();
+            if rank == result.rank() {
                 joined = joined.joined(self.spread(operand)?)?;
+            } else if rank != 0 {
+                // Only a scalar may stand for an array of another rank.
+                return None;
             }
         }
         Some(joined)
