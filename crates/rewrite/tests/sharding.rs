@@ -8,6 +8,7 @@
 mod common;
 
 use common::module;
+use tilewright_ir::devices::ReplicaGroups;
 use tilewright_ir::{InstId, Module};
 use tilewright_rewrite::analysis::sharding::{DeviceMesh, Flow, Spread, Traffic};
 
@@ -94,6 +95,22 @@ fn operands_agree_or_nothing_is_known() {
     assert_eq!(both(r#"[{"data"}, {}]"#, r#"[{"data", "model"}, {}]"#), Some(vec![8, 1]));
     assert_eq!(both(r#"[{"data"}, {}]"#, r#"[{"model"}, {}]"#), None);
     assert_eq!(both(r#"[{"model"}, {}]"#, r#"[{}, {"model"}]"#), None);
+}
+
+#[test]
+fn groups_of_devices_lie_along_axes() {
+    let mesh = DeviceMesh::of(&with_x("f32[8]", "[{}]", "  ROOT y = f32[8] negate(x)")).unwrap();
+    let of = |lists: &[&[i64]]| {
+        let lists = lists.iter().map(|list| list.to_vec()).collect();
+        mesh.axes_of(&ReplicaGroups::Lists(lists))
+    };
+    // Axes of two devices each: two make up "data", the third is "model".
+    assert_eq!(of(&[&[0, 1], &[2, 3], &[4, 5], &[6, 7]]), Some(0b100));
+    assert_eq!(of(&[&[0, 2, 4, 6], &[1, 3, 5, 7]]), Some(0b011));
+    assert_eq!(of(&[&[0, 4], &[1, 5], &[2, 6], &[3, 7]]), Some(0b001));
+    assert_eq!(of(&[&[0, 1, 2, 3, 4, 5, 6, 7]]), Some(0b111));
+    assert_eq!(of(&[]), Some(0b111));
+    assert_eq!(of(&[&[0, 3], &[1, 2]]), None);
 }
 
 #[test]

@@ -302,7 +302,9 @@ impl<'m> Flow<'m> {
             }
             Op::AllReduce(attrs) => {
                 let kind = Kind::Combine(self.combines_by(attrs.to_apply));
-                self.collective(id, waits, kind, Over::from(&*attrs.replica_groups))
+                let groups = &*attrs.replica_groups;
+                let over = self.mesh.axes_of(groups).map_or_else(|| groups.into(), Over::Axes);
+                self.collective(id, waits, kind, over)
             }
             op if is_collective(op.opcode()) => {
                 self.collective(id, waits, Kind::Move, Over::Groups(0))

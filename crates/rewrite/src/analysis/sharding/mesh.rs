@@ -1,7 +1,7 @@
 //! The mesh of a module, and the shardings that its instructions state.
 
 use smallvec::SmallVec;
-use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, SubAxis};
+use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups, SubAxis};
 use tilewright_ir::metadata::{Extras, FrontendAttributes};
 use tilewright_ir::sharding::{Placement, Sharding, Subgroup, TileDevices, Tiling};
 use tilewright_ir::{Module, Opcode, sdy};
@@ -87,6 +87,33 @@ impl DeviceMesh {
     /// Returns the number of parts into which a value is divided.
     pub fn parts_of(&self, spread: &Spread) -> i64 {
         spread.iter().map(|axes| self.parts(axes)).product()
+    }
+
+    /// Returns the bits of the axes along which the devices of each of these groups lie; `None` if
+    /// the groups are not those of any axes.
+    pub fn axes_of(&self, groups: &ReplicaGroups) -> Option<u16> {
+        let lists = groups.lists()?;
+        let Some(first) = lists.first() else { return Some(self.bits_of(|_| true)) };
+        let &one = first.first()?;
+        let mut below = self.devices();
+        let mut strides: SmallVec<[i64; 4]> = SmallVec::new();
+        for size in &self.sizes {
+            below /= size;
+            strides.push(below);
+        }
+        let differs = |axis: usize| {
+            let place = |device: i64| device / strides[axis] % self.sizes[axis];
+            first.iter().any(|&device| place(device) != place(one))
+        };
+        let bits = self.bits_of(differs);
+        let sizes = self.sizes.iter().enumerate().filter(|&(axis, _)| differs(axis));
+        let count: i64 = sizes.map(|(_, size)| size).product();
+        (i64::try_from(first.len()) == Ok(count)).then_some(bits)
+    }
+
+    fn bits_of(&self, is_one: impl Fn(usize) -> bool) -> u16 {
+        let axes = (0..self.sizes.len()).filter(|&axis| is_one(axis));
+        axes.fold(0, |bits, axis| bits | (1u16 << axis.min(MOST_AXES - 1)))
     }
 
     /// Returns the sharding that an instruction states for its result, an array of this rank.
