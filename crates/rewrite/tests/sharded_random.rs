@@ -27,7 +27,7 @@ fn below(random: &mut ChaCha8Rng, most: usize) -> usize {
 fn program(seed: u64) -> String {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let rank = 2 + below(&mut random, 3);
-    let mut free = vec![true; 3];
+    let mut free = [true; 3];
     let mut axes = Vec::new();
     for _ in 0..rank {
         let choice = below(&mut random, AXES.len());
