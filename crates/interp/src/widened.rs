@@ -45,6 +45,8 @@ pub fn widened(module: &Module) -> Result<Verified, WidenError> {
     let header = Header {
         replica_count: module.header.replica_count,
         num_partitions: module.header.num_partitions,
+        // The meshes of shardings, by which devices find their parts.
+        frontend_attributes: module.header.frontend_attributes.clone(),
         ..Header::default()
     };
     let mut wide = Module::new(module.name.clone());

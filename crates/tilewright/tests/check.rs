@@ -302,3 +302,40 @@ ENTRY e {{
     assert!(equal(&whole, &by_parts("2")));
     assert!(!equal(&whole, &by_parts("2.5")));
 }
+
+/// Returns a program of four devices, each of which sums its part of an array, and multiplies the
+/// sum of all devices by a number.
+fn mapped(number: &str) -> Verified {
+    let text = r#"HloModule m, num_partitions=4, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["x"=4]>}}
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+body {
+  p = f32[2] parameter(0)
+  all = f32[2] all-reduce(p), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=add
+  number = f32[] constant(NUMBER)
+  numbers = f32[2] broadcast(number), dimensions={}
+  ROOT done = f32[2] multiply(all, numbers)
+}
+
+ENTRY main {
+  x = f32[8] parameter(0), frontend_attributes={xla.sdy.sharding="#sdy.sharding<@mesh, [{\"x\"}]>"}
+  part = f32[2] custom-call(x), custom_call_target="xla.sdy.GlobalToLocalShape", custom_call_has_side_effect=true, frontend_attributes={xla.sdy.in_shardings="#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>",xla.sdy.manual_axes="#sdy<manual_axes{\"x\"}>"}
+  done = f32[2] call(part), to_apply=body
+  ROOT whole = f32[8] custom-call(done), custom_call_target="xla.sdy.LocalToGlobalShape", custom_call_has_side_effect=true, frontend_attributes={xla.sdy.manual_axes="#sdy<manual_axes{\"x\"}>",xla.sdy.out_shardings="#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>"}
+}
+"#;
+    tilewright::parse(&text.replace("NUMBER", number)).unwrap()
+}
+
+#[test]
+fn parts_of_devices_are_those_of_the_program_in_wider_floats_too() {
+    let options = CheckOptions::default();
+    assert!(check(&mapped("0.5"), &mapped("0.5"), &options).unwrap().equal());
+    let differs = check(&mapped("0.5"), &mapped("0.501"), &options).unwrap();
+    assert!(!differs.equal(), "{differs}");
+}
