@@ -306,7 +306,7 @@ ENTRY e {{
 /// Returns a program of four devices, each of which sums its part of an array, and multiplies the
 /// sum of all devices by a number.
 fn mapped(number: &str) -> Verified {
-    let text = r#"HloModule m, num_partitions=4, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["x"=4]>}}
+    let text = r##"HloModule m, num_partitions=4, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["x"=4]>}}
 
 add {
   a = f32[] parameter(0)
@@ -328,7 +328,7 @@ ENTRY main {
   done = f32[2] call(part), to_apply=body
   ROOT whole = f32[8] custom-call(done), custom_call_target="xla.sdy.LocalToGlobalShape", custom_call_has_side_effect=true, frontend_attributes={xla.sdy.manual_axes="#sdy<manual_axes{\"x\"}>",xla.sdy.out_shardings="#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>"}
 }
-"#;
+"##;
     tilewright::parse(&text.replace("NUMBER", number)).unwrap()
 }
 

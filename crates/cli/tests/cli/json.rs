@@ -40,10 +40,10 @@ fn opt() {
     assert!(done.stdout.starts_with("HloModule"));
     let report = done.stderr_json();
     let both = ["peak_live_bytes", "memory_sweeps"];
-    assert!(report["caveat"].is_null());
-    let single =
-        ["before", "after", "passes", "stopped", "unchanged", "notes", "left_out", "caveat"];
-    assert_keys(&report, &[single.as_slice(), &both].concat());
+    assert!(report["caveat"].is_null() && report["traffic"].is_null());
+    let figures = ["before", "after", "traffic", "caveat"];
+    let rest = ["passes", "stopped", "unchanged", "notes", "left_out"];
+    assert_keys(&report, &[figures.as_slice(), &rest, &both].concat());
     for key in both {
         let [before, after] = report[key].as_array().unwrap().as_slice() else { panic!("{key}") };
         assert!(before.as_u64().unwrap() >= after.as_u64().unwrap(), "{key}: {before}, {after}");
