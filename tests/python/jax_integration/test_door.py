@@ -153,7 +153,7 @@ def test_whatever_fails_the_function_compiles(broken: str, monkeypatch: pytest.M
 def test_a_wrong_type_is_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     other = jax.jit(lambda x: x.sum()).lower(IMAGE).compiler_ir(dialect="hlo")
     proto = other.as_serialized_hlo_module_proto()
-    monkeypatch.setattr(_rewrite, "_optimized", lambda *_: _rewrite.Outcome(proto, 1, 1.0, 1.0, ""))
+    monkeypatch.setattr(_rewrite, "optimized", lambda *_: _rewrite.Outcome(proto, 1, 1.0, 1.0, ""))
     with pytest.warns(_rewrite.TilewrightWarning, match="has the type"):
         out = tilewright.jit(norm())(IMAGE)
     np.testing.assert_array_equal(out, jax.jit(norm())(IMAGE))

@@ -33,7 +33,7 @@ def identity(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         module = tilewright.Module.from_proto(proto)
         return _rewrite.Outcome(module.to_proto(), module.instruction_count, 1.0, 1.0, "")
 
-    monkeypatch.setattr(_rewrite, "_optimized", unchanged)
+    monkeypatch.setattr(_rewrite, "optimized", unchanged)
     yield
     jax.clear_caches()
 
