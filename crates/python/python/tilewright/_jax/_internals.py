@@ -343,6 +343,11 @@ def replace_body(module: ir.Module, name: str, body: ir.Module) -> None:
             func_dialect.ReturnOp(list(call.results))
 
 
+def is_rewritten(function: func_dialect.FuncOp) -> bool:
+    """Whether `replace_body` has made a function call another one."""
+    return any("_rewritten" in callee for callee in callees(function))
+
+
 def version() -> str:
     """The versions of JAX and jaxlib, for messages."""
     import jaxlib.version

@@ -36,7 +36,11 @@ def marked(module: Any) -> Settings | None:
     """
     if not is_divided(module):
         return None
-    waiting = _WAITING.intersection(map(internals.name_of, internals.functions(module)))
+    waiting = {
+        internals.name_of(function)
+        for function in internals.functions(module)
+        if internals.name_of(function) in _WAITING and not internals.is_rewritten(function)
+    }
     callee = internals.only_callee(module)
     settings = settings_of(callee) if callee in waiting else None
     if settings is None:
