@@ -26,7 +26,7 @@ def test_two_processes_give_what_one_device_does(tmp_path: Path) -> None:
     """Of four norms, all results of both programs, against f64."""
     path = tmp_path / "rows.json"
     command = [sys.executable, str(SCRIPT), "--processes", "2", "--delay", "0", "--turns", "1"]
-    command += ["--small", "--only", "norm step", "--json", str(path)]
+    command += ["--only", "norm step", "--json", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode and any(text in done.stderr for text in UNABLE):
         pytest.skip("the processes could not meet")
