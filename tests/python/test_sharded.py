@@ -27,10 +27,14 @@ def records() -> list[dict[str, Any]]:
 
 
 def test_most_programs_are_rewritten(records: list[dict[str, Any]]) -> None:
-    """Else the other tests would compare a program with itself. Of images this small, rounds take
-    most of the time, so that what saves none may not pay."""
+    """Else the other tests would compare a program with itself. Rounds take most of the time of
+    images this small, so that a rewrite which saves none may not pay."""
     assert len(records) == 16
-    assert sum(r["changed"] for r in records) >= 13
+    assert {r["name"] for r in records if not r["changed"]} == {
+        "forward P(None, 'x', None, 'y') for tpu-like",
+        "vjp P(None, 'x', None, 'y') for tpu-like",
+        "vjp P(None, 'x', None, 'y') for cpu",
+    }
 
 
 def test_devices_get_the_same_shards(records: list[dict[str, Any]]) -> None:

@@ -18,6 +18,7 @@
 //!
 //! A cost-gated pass: it saves rounds and bytes.
 
+use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Patch, Value};
 
@@ -55,12 +56,11 @@ impl Pass for LocalSums {
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let Some(mesh) = DeviceMesh::of(module) else { return Ok(0) };
-        let plans = Plans::of(module, &mesh, cx.float_mode).plans;
+        let Plans { flow, plans, .. } = Plans::of(module, &mesh, cx.float_mode);
         let Some(first) = plans.first() else { return Ok(0) };
         let words = words(module, &plans);
         let place = place_of(module, first.id);
-        let patch = patch(module, &mesh, &plans);
-        let Some(patch) = patch else { return Ok(0) };
+        let Some(patch) = patch(module, &mesh, &flow, &plans) else { return Ok(0) };
         let mut scales = Scales::of(module, cx)?;
         let made = scales.attempt(self, module, cx, |module| {
             patch.apply(module)?;
@@ -99,7 +99,7 @@ impl<'a> Plans<'a> {
     fn of(module: &'a Module, mesh: &'a DeviceMesh, float_mode: FloatMode) -> Self {
         let flow = Flow::of(module, mesh);
         let mut plans = Self { module, mesh, flow, float_mode, plans: Vec::new() };
-        let mut within: Vec<InstId> = Vec::new();
+        let mut within: FxHashSet<InstId> = FxHashSet::default();
         let all = module.entry().into_iter().flat_map(|entry| module.instructions(entry));
         for id in all {
             if within.contains(&id) || !module.is_live(id) {
@@ -206,15 +206,14 @@ impl<'a> Plans<'a> {
     }
 }
 
-/// Adds the instructions of a plan to a list.
-fn collect(step: &Step, ids: &mut Vec<InstId>) {
-    ids.push(step.id);
+/// Adds the instructions of a plan to a set.
+fn collect(step: &Step, ids: &mut FxHashSet<InstId>) {
+    ids.insert(step.id);
     step.then.iter().for_each(|then| collect(then, ids));
 }
 
 /// Returns the edits of these plans.
-fn patch(module: &Module, mesh: &DeviceMesh, plans: &[Step]) -> Option<Patch> {
-    let flow = Flow::of(module, mesh);
+fn patch(module: &Module, mesh: &DeviceMesh, flow: &Flow<'_>, plans: &[Step]) -> Option<Patch> {
     let mut patch = Patch::new();
     for plan in plans {
         let &array = module.operands(plan.id).first()?;
@@ -222,7 +221,7 @@ fn patch(module: &Module, mesh: &DeviceMesh, plans: &[Step]) -> Option<Patch> {
         let from = Partial::whole(Value::Old(array), dims, flow.spread(array)?.clone());
         let lift = Lift { module, mesh, patch, before: plan.id };
         let monoid = MonoidReduce::of(module, plan.id, FloatMode::Fast)?.reducer.monoid()?;
-        let mut making = Making { lift, flow: &flow, root: plan.id, monoid };
+        let mut making = Making { lift, flow, root: plan.id, monoid };
         making.step(plan, &from, array)?;
         patch = making.lift.patch;
     }

@@ -1,4 +1,4 @@
-//! What devices exchange.
+//! Exchanges of data between devices.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,7 +7,7 @@ use tilewright_ir::devices::ReplicaGroups;
 use tilewright_ir::{ElementType, Opcode};
 use tilewright_target::Target;
 
-/// What an exchange does with the data.
+/// The operation of an exchange on the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Devices combine their parts by this op: an all-reduce.
@@ -40,7 +40,7 @@ pub struct Exchange {
     pub level: u32,
     /// The number of exchanges of its kind among these.
     pub depth: u32,
-    /// What it does.
+    /// Its operation on the data.
     pub kind: Kind,
     /// The devices that take part in it.
     pub over: Over,

@@ -18,7 +18,7 @@ use super::exchange::{Exchange, Exchanges, Kind, Over};
 use super::mesh::DeviceMesh;
 use super::spread::Spread;
 
-/// What is known of a value.
+/// The known facts about a value.
 #[derive(Clone, Debug, Default)]
 struct State {
     /// How it lies over devices, if that is known.
@@ -381,7 +381,7 @@ impl<'m> Flow<'m> {
         stated: Option<&Spread>,
     ) -> Wait {
         let (Some(from), Some(to)) = (spread, stated) else { return waits };
-        // What is divided further lies on each device already.
+        // Each device already holds its part of an array that is to be divided further.
         if to.joined(from).as_ref() == Some(to) {
             return waits;
         }

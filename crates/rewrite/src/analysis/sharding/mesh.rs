@@ -123,7 +123,7 @@ impl DeviceMesh {
             Words::Shardy(named, parts) => {
                 let text = value_of(&extras.frontend_attributes, SHARDING)?;
                 let sharding = sdy::sharding(text, named)?;
-                // What is open may be divided further.
+                // XLA may divide an open dim further.
                 let is_closed =
                     sharding.unreduced.is_empty() && sharding.dims.iter().all(|dim| !dim.is_open);
                 let dims = sharding.dims.iter().map(|dim| short_axes(&dim.axes, parts));
