@@ -278,3 +278,60 @@ fn modules_for_one_device_have_no_mesh() {
         assert!(DeviceMesh::of(&module(&text)).is_none(), "{head}");
     }
 }
+
+/// Returns a custom call into a manual computation or out of it, along `manual` axes.
+fn border(result: &str, target: &str, key: &str, sharding: &str, manual: &str) -> String {
+    let attribute = |text: String| text.replace('"', "\\\"");
+    let sharding = attribute(format!("#sdy.sharding_per_value<[<@mesh, {sharding}>]>"));
+    let manual = attribute(format!("#sdy<manual_axes{{{manual}}}>"));
+    format!(
+        "{result}, custom_call_target=\"xla.sdy.{target}\", custom_call_has_side_effect=true, \
+         frontend_attributes={{xla.sdy.{key}=\"{sharding}\",xla.sdy.manual_axes=\"{manual}\"}}"
+    )
+}
+
+#[test]
+fn manual_axes_divide_nothing_within() {
+    let into = |shape: &str, dims: &str, sharding: &str, manual: &str| {
+        let line = border(
+            &format!("  ROOT y = {shape} custom-call(x)"),
+            "GlobalToLocalShape",
+            "in_shardings",
+            sharding,
+            manual,
+        );
+        flows(&with_x("f32[8,6]", dims, &line)).0
+    };
+    let both = r#"[{"data"}, {"model"}]"#;
+    assert_eq!(into("f32[2,3]", both, both, r#""data", "model""#), Some(vec![1, 1]));
+    assert_eq!(into("f32[2,6]", both, both, r#""data""#), Some(vec![1, 2]));
+    // An open dim stays divided as its operand is.
+    let open = r#"[{"data", ?}, {?}]"#;
+    assert_eq!(into("f32[2,6]", both, open, r#""data""#), Some(vec![1, 2]));
+    assert_eq!(into("f32[2,6]", "[{}, {}]", open, r#""data""#), None);
+}
+
+#[test]
+fn the_parts_of_all_devices_lie_as_the_program_says() {
+    let out = |sharding: &str| {
+        let inner = border(
+            "  p = f32[2,6] custom-call(x)",
+            "GlobalToLocalShape",
+            "in_shardings",
+            r#"[{"data"}, {"model"}]"#,
+            r#""data""#,
+        );
+        let outer = border(
+            "  ROOT y = f32[8,6] custom-call(p)",
+            "LocalToGlobalShape",
+            "out_shardings",
+            sharding,
+            r#""data""#,
+        );
+        let dims = r#"[{"data"}, {"model"}]"#;
+        flows(&with_x("f32[8,6]", dims, &format!("{inner}\n{outer}"))).0
+    };
+    assert_eq!(out(r#"[{"data"}, {"model"}]"#), Some(vec![4, 2]));
+    assert_eq!(out(r#"[{"data"}, {}]"#), Some(vec![4, 1]));
+    assert_eq!(out(r#"[{"data", ?}, {?}]"#), Some(vec![4, 2]));
+}

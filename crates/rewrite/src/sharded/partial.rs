@@ -184,7 +184,7 @@ impl Lift<'_> {
         let like = self.array(from.value)?;
         let mut dims: Vec<Axes> = from.spread.iter().cloned().collect();
         dims.insert(from.at.min(dims.len()), axes);
-        let spread = Spread::new(dims, self.mesh);
+        let spread = Spread::new(dims);
         let attrs =
             CustomCallAttrs { custom_call_target: "Sharding".into(), ..CustomCallAttrs::default() };
         let op = Op::CustomCall(Box::new(attrs));

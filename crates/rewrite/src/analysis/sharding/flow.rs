@@ -15,6 +15,7 @@ use tilewright_ir::ops::indexing::GatherAttrs;
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, SecondaryMap};
 
 use super::exchange::{Exchange, Exchanges, Kind, Over};
+use super::manual::crossed;
 use super::mesh::DeviceMesh;
 use super::spread::Spread;
 
@@ -69,6 +70,8 @@ pub struct Flow<'m> {
     kinds: Vec<(Kind, Over, ElementType)>,
     /// The computations that were gone through, each with the call that led there.
     entered: FxHashMap<CompId, Option<InstId>>,
+    /// For each custom call into or out of a manual computation, how its results lie.
+    crossed: FxHashMap<InstId, Vec<Option<Spread>>>,
 }
 
 impl<'m> Flow<'m> {
@@ -76,7 +79,8 @@ impl<'m> Flow<'m> {
     pub fn of(module: &'m Module, mesh: &'m DeviceMesh) -> Self {
         let states = SecondaryMap::new();
         let (exchanges, entered) = (Exchanges::default(), FxHashMap::default());
-        let mut flow = Self { module, mesh, states, exchanges, kinds: Vec::new(), entered };
+        let (kinds, crossed) = (Vec::new(), FxHashMap::default());
+        let mut flow = Self { module, mesh, states, exchanges, kinds, entered, crossed };
         flow.states.fill(module.instruction_bound());
         if let Some(entry) = module.entry() {
             flow.enter(entry, Wait::default(), None);
@@ -113,6 +117,12 @@ impl<'m> Flow<'m> {
         let arguments = call.map(|call| module.operands(call)).unwrap_or_default();
         let is_entry = module.entry() == Some(computation);
         for id in module.instructions(computation) {
+            if let (Op::CustomCall(attrs), Some(extras)) = (module.op(id), module.extras(id)) {
+                let operands = module.operands(id).iter().map(|&operand| self.spread(operand));
+                if let Some(results) = crossed(self.mesh, attrs, extras, operands) {
+                    self.crossed.insert(id, results);
+                }
+            }
             let mut waits = before.clone();
             module.operands(id).iter().for_each(|&one| waits.join(&self.states[one].waits));
             let spread = match module.op(id) {
@@ -148,6 +158,9 @@ impl<'m> Flow<'m> {
             return self.element(*operands.first()?, usize::try_from(attrs.index).ok()?);
         }
         let result = self.array(id)?;
+        if let Some(results) = self.crossed.get(&id) {
+            return results.first()?.clone();
+        }
         let first = || self.spread(*operands.first()?);
         match module.op(id) {
             Op::Parameter(_) | Op::Constant(_) | Op::Iota(_) => Some(Spread::whole(result.rank())),
@@ -157,7 +170,7 @@ impl<'m> Flow<'m> {
                 for (axes, &dim) in from.iter().zip(&attrs.dimensions) {
                     dims.get_mut(usize::try_from(dim).ok()?)?.clone_from(axes);
                 }
-                Some(Spread::new(dims, self.mesh))
+                Some(Spread::new(dims))
             }
             Op::Transpose(attrs) => {
                 first()?.pick(attrs.dimensions.iter().filter_map(|&dim| usize::try_from(dim).ok()))
@@ -193,6 +206,9 @@ impl<'m> Flow<'m> {
     fn element(&self, mut tuple: InstId, index: usize) -> Option<Spread> {
         loop {
             let operands = self.module.operands(tuple);
+            if let Some(results) = self.crossed.get(&tuple) {
+                return results.get(index)?.clone();
+            }
             match self.module.op(tuple) {
                 Op::Tuple => return self.spread(*operands.get(index)?).cloned(),
                 Op::OptimizationBarrier => tuple = *operands.first()?,
@@ -243,7 +259,7 @@ impl<'m> Flow<'m> {
         let left = free(left, &attrs.lhs_batch_dims, &attrs.lhs_contracting_dims)?;
         let right = free(right, &attrs.rhs_batch_dims, &attrs.rhs_contracting_dims)?;
         let dims = shared.iter().chain(left.iter()).chain(right.iter()).cloned();
-        Some(Spread::new(dims, self.mesh)).filter(Spread::uses_each_axis_once)
+        Some(Spread::new(dims)).filter(Spread::uses_each_axis_once)
     }
 
     fn convolution(&self, id: InstId, attrs: &ConvolutionAttrs) -> Option<Spread> {
@@ -263,7 +279,7 @@ impl<'m> Flow<'m> {
             let axes = &spread[usize::try_from(from).ok()?];
             *dims.get_mut(usize::try_from(to).ok()?)? = axes.into();
         }
-        Some(Spread::new(dims, self.mesh)).filter(Spread::uses_each_axis_once)
+        Some(Spread::new(dims)).filter(Spread::uses_each_axis_once)
     }
 
     /// Returns the spread of rows that are looked up: that of their numbers.
@@ -277,7 +293,7 @@ impl<'m> Flow<'m> {
             let from = if is_offset { None } else { batch.next() };
             from.map_or_else(SmallVec::new, |from| spread[from].into())
         });
-        Some(Spread::new(dims.collect::<Vec<_>>(), self.mesh))
+        Some(Spread::new(dims.collect::<Vec<_>>()))
     }
 
     /// Records what an instruction exchanges; returns the number of exchanges that its result waits

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups, SubAxis};
 use tilewright_ir::metadata::{Extras, FrontendAttributes};
-use tilewright_ir::sharding::{Placement, Sharding, Subgroup, TileDevices, Tiling};
+use tilewright_ir::sharding::{NamedSharding, Placement, Sharding, Subgroup, TileDevices, Tiling};
 use tilewright_ir::{Module, Opcode, sdy};
 
 use super::spread::{Axes, Spread};
@@ -12,6 +12,7 @@ use crate::analysis::index_range::IndexRange;
 
 const MESHES: &str = "xla.sdy.meshes";
 const SHARDING: &str = "xla.sdy.sharding";
+const MANUAL_AXES: &str = "xla.sdy.manual_axes";
 
 /// The most axes of a mesh.
 const MOST_AXES: usize = 16;
@@ -35,6 +36,25 @@ enum Words {
     Shardy(sdy::Meshes, Vec<(usize, SubAxis)>),
     /// As tiles of devices. The axes are ranges of a device's number.
     Gspmd(Vec<IndexRange>),
+}
+
+/// A sharding as a program states it.
+#[derive(Clone, Debug)]
+pub(super) struct Stated {
+    /// The axes of each dim.
+    pub(super) dims: Vec<Axes>,
+    /// Whether XLA may not divide the array further.
+    pub(super) is_closed: bool,
+}
+
+impl Stated {
+    /// Reads a sharding; `None` if it divides an axis further than into these parts.
+    fn of(sharding: &NamedSharding, parts: &[(usize, SubAxis)]) -> Option<Self> {
+        let is_closed =
+            sharding.unreduced.is_empty() && sharding.dims.iter().all(|dim| !dim.is_open);
+        let dims = sharding.dims.iter().map(|dim| short_axes(&dim.axes, parts));
+        Some(Self { dims: dims.collect::<Option<_>>()?, is_closed })
+    }
 }
 
 impl DeviceMesh {
@@ -122,19 +142,38 @@ impl DeviceMesh {
         let dims = match &self.words {
             Words::Shardy(named, parts) => {
                 let text = value_of(&extras.frontend_attributes, SHARDING)?;
-                let sharding = sdy::sharding(text, named)?;
-                // XLA may divide an open dim further.
-                let is_closed =
-                    sharding.unreduced.is_empty() && sharding.dims.iter().all(|dim| !dim.is_open);
-                let dims = sharding.dims.iter().map(|dim| short_axes(&dim.axes, parts));
-                dims.collect::<Option<Vec<Axes>>>().filter(|_| is_closed)?
+                let stated = Stated::of(&sdy::sharding(text, named)?, parts)?;
+                stated.is_closed.then_some(stated.dims)?
             }
             Words::Gspmd(axes) => match extras.sharding.as_deref()? {
                 Sharding::Leaf(leaf) => tiles::dims(&leaf.placement, rank, axes)?,
                 Sharding::Tuple(_) => return None,
             },
         };
-        (dims.len() == rank).then(|| Spread::new(dims, self))
+        (dims.len() == rank).then(|| Spread::new(dims))
+    }
+
+    /// Returns the shardings that an attribute of this key states for several values, each `None` if
+    /// it divides an axis. `None` if there is no such attribute.
+    pub(super) fn stated_per_value(
+        &self,
+        extras: &Extras,
+        key: &str,
+    ) -> Option<Vec<Option<Stated>>> {
+        let Words::Shardy(named, parts) = &self.words else { return None };
+        let text = value_of(&extras.frontend_attributes, key)?;
+        sdy::shardings(text, named, |sharding| Some(Stated::of(&sharding, parts)))
+    }
+
+    /// Returns the axes that the program handles itself, in the order of the mesh.
+    pub(super) fn manual_axes(&self, extras: &Extras) -> Option<Axes> {
+        let Words::Shardy(named, parts) = &self.words else { return None };
+        let names = sdy::manual_axes(value_of(&extras.frontend_attributes, MANUAL_AXES)?)?;
+        let (_, mesh) = named.first()?;
+        let is_manual =
+            |of: usize| mesh.axes.get(of).is_some_and(|axis| names.contains(&axis.name));
+        let axes = (0u8..).zip(parts).filter(|(_, (of, _))| is_manual(*of));
+        Some(axes.map(|(axis, _)| axis).collect())
     }
 
     /// Returns the extras of a custom call `Sharding` that states a spread.
@@ -153,13 +192,12 @@ impl DeviceMesh {
     fn in_order(&self, axes: impl Iterator<Item = u8>) -> IotaDevices {
         let mut runs: Vec<(u8, i64)> = Vec::new();
         let mut next = None;
-        for axis in axes.filter(|&axis| self.size(axis) > 1) {
+        for axis in axes {
             match runs.last_mut() {
                 Some((_, size)) if next == Some(axis) => *size *= self.size(axis),
                 _ => runs.push((axis, self.size(axis))),
             }
-            let rest = (0u8..).take(self.sizes.len()).filter(|&later| later > axis);
-            next = rest.into_iter().find(|&later| self.size(later) > 1);
+            next = axis.checked_add(1);
         }
         let mut sorted = runs.clone();
         sorted.sort_unstable();

@@ -12,6 +12,7 @@
 
 mod exchange;
 mod flow;
+mod manual;
 mod mesh;
 mod spread;
 mod tiles;

@@ -10,15 +10,14 @@ use crate::analysis::index_range::{IndexRange, index_ranges};
 /// The axes that divide a dim, the major one first. None divides it if it is whole on each device.
 pub type Axes = SmallVec<[u8; 2]>;
 
-/// The axes that divide each dim of an array. Axes of one device are left out.
+/// The axes that divide each dim of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Spread(SmallVec<[Axes; 4]>);
 
 impl Spread {
     /// Returns the spread with these axes for each dim.
-    pub fn new(dims: impl IntoIterator<Item = Axes>, mesh: &DeviceMesh) -> Self {
-        let divide = |axes: Axes| axes.into_iter().filter(|&axis| mesh.size(axis) > 1).collect();
-        Self(dims.into_iter().map(divide).collect())
+    pub fn new(dims: impl IntoIterator<Item = Axes>) -> Self {
+        Self(dims.into_iter().collect())
     }
 
     /// Returns the spread of an array that is whole on each device.
