@@ -117,6 +117,8 @@ target! {
     round_cycles: f64 = Rule::Cost;
     /// Bytes that one device exchanges with others per cycle.
     link_bytes_per_cycle: f64 = Rule::Rate;
+    /// Whether the machine computes in f64 what devices exchange.
+    has_f64: bool = Rule::Flag;
 }
 
 /// The layout of arrays in memory.

@@ -20,11 +20,9 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::ReduceAttrs;
-use tilewright_ir::ops::shaping::ParameterAttrs;
 use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{
-    ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Position, Shape,
-    Value,
+    ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value,
 };
 
 use crate::analysis::reduce::MonoidReduce;
@@ -33,6 +31,7 @@ use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::place_of;
 use crate::driver::{Context, Pass};
+use crate::sums::adder::adder;
 
 /// See the module.
 pub struct WidenAccumulation;
@@ -98,7 +97,7 @@ fn widen(
         return Ok(false);
     }
     if by.is_none() {
-        *by = Some(add_sum(module, computation)?);
+        *by = Some(adder(module, WIDE.element_type, computation)?);
     }
     let Some(Attempt { patch, .. }) = plan(module, id, *by) else { return Ok(false) };
     patch.apply(module)?;
@@ -133,26 +132,4 @@ fn plan(module: &Module, id: InstId, by: Option<CompId>) -> Option<Attempt> {
 fn widened(shape: &ArrayShape) -> ArrayShape {
     let dims = shape.dims().iter().copied();
     ArrayShape::new(WIDE.element_type, dims).with_layout(shape.layout.clone())
-}
-
-/// Adds a computation that adds in f32, before the computation `caller`.
-fn add_sum(module: &mut Module, caller: CompId) -> Result<CompId, EditError> {
-    let is_taken = |name: &str| {
-        let mut computations = module.computations().iter();
-        computations.any(|&id| module.computation(id).name() == name)
-    };
-    let mut names = std::iter::once("add_f32".to_owned())
-        .chain((1u64..).map(|number| format!("add_f32.{number}")));
-    let name = names.find(|name| !is_taken(name)).unwrap_or_default();
-    let id = module.add_computation_before(name, caller);
-    let scalar = Shape::scalar(WIDE.element_type);
-    let mut add = |op: Op, operands: &[InstId]| {
-        let name = module.fresh_name(op.opcode().name());
-        module.insert(Position::End(id), op, scalar.clone(), operands, name)
-    };
-    let parameter = |number| Op::Parameter(Box::new(ParameterAttrs { number }));
-    let operands = [add(parameter(0), &[])?, add(parameter(1), &[])?];
-    let sum = add(Op::Add, &operands)?;
-    module.set_root(sum)?;
-    Ok(id)
 }

@@ -159,19 +159,13 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
 
 /// Explains why a module is left alone after whose rewriting devices would communicate more.
 fn more_traffic(before: Traffic, after: Traffic) -> Note {
-    let text = |traffic: Traffic| {
-        let Traffic { rounds, chain, bytes } = traffic;
-        format!("{rounds} rounds of communication, {chain} one after another, with {bytes} bytes")
-    };
     Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
         text: format!(
-            "rolled back rewrites after which the devices would communicate more: {} per device \
-             instead of {}",
-            text(after),
-            text(before)
+            "rolled back rewrites after which the devices would communicate more: {after} per \
+             device instead of {before}"
         ),
     }
 }

@@ -12,6 +12,7 @@ use super::numbers::{Class, FloatMode};
 use super::options::Options;
 use super::report::Note;
 use super::swept::Swept;
+use crate::analysis::sharding::Traffic;
 use crate::cost::{CostModel, Ledger, Memo};
 use crate::pattern::Rule;
 
@@ -104,6 +105,8 @@ pub struct Context<'a> {
     pub skipped: &'a [Skipped],
     /// The number of cost-gated rewrites that may still be made.
     pub fuel: u64,
+    /// What devices may exchange at most, if that is limited.
+    pub(crate) most_traffic: Option<Traffic>,
     /// The findings and changes, in plain words.
     pub notes: Vec<Note>,
     /// The costs of the module.
@@ -127,6 +130,7 @@ impl<'a> Context<'a> {
             most_instructions: usize::MAX,
             skipped: &options.skipped,
             fuel: options.stop_after.unwrap_or(u64::MAX),
+            most_traffic: None,
             notes: Vec::new(),
             costs: Costs::default(),
             judged: Judged::default(),

@@ -58,6 +58,7 @@ const COST_GATED: &[&[&str]] = &[
     &["reshape-out-of-region", "reduce-through-reshape"],
     &["factored-sums"],
     &["shifted-moments"],
+    &["local-moments"],
     &["widen-accumulation"],
     &["reduce-as-window"],
     &["merged-dims"],

@@ -26,6 +26,7 @@ use crate::reshape_motion::reduce_through_reshape::ReduceThroughReshape;
 use crate::reshape_motion::reduce_through_transpose::REDUCE_THROUGH_TRANSPOSE;
 use crate::reshape_motion::reshape_out_of_region::ReshapeOutOfRegion;
 use crate::reshape_motion::unit_dims::UnitDims;
+use crate::sharded::local_moments::LocalMoments;
 use crate::sharded::local_sums::LocalSums;
 use crate::sums::factored_sums::FactoredSums;
 use crate::sums::shifted_moments::ShiftedMoments;
@@ -43,6 +44,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &DeadElements,
     &FactoredSums,
     &Inline,
+    &LocalMoments,
     &LocalSums,
     &MergedDims,
     &ReduceCanonical,

@@ -17,6 +17,7 @@ use super::plan::{PassList, Plan};
 use super::report::{Note, PassReport, StopReason, Verdict};
 use super::swept::Swept;
 use super::turns::{Refusals, Turn};
+use crate::analysis::sharding::Traffic;
 use crate::cost::{CostModel, Ledger, Memo, pays};
 
 /// No calls are inlined once the module has grown to this many times its first size in
@@ -69,6 +70,8 @@ pub(super) struct Run<'a> {
     most_instructions: usize,
     least_bytes: u64,
     fuel: u64,
+    /// What devices exchange in the module as it was given, if the result may not exceed that.
+    most_traffic: Option<Traffic>,
     pub(super) passes: Vec<PassReport>,
     pub(super) notes: Vec<Note>,
     /// The notes on rewrites that were made and rolled back.
@@ -108,6 +111,7 @@ impl<'a> Run<'a> {
             most_instructions: module.instruction_count().saturating_mul(GROWTH).max(ALWAYS),
             least_bytes: plan.least_bytes(module, CostModel::new(&options.target, memo)),
             fuel: options.stop_after.unwrap_or(u64::MAX),
+            most_traffic: if plan.keeps_result { None } else { Traffic::of(module) },
             passes: Vec::new(),
             notes: Vec::new(),
             rolled_back: Vec::new(),
@@ -388,6 +392,7 @@ impl<'a> Run<'a> {
             least_bytes: self.least_bytes,
             most_instructions: self.most_instructions,
             fuel: self.fuel,
+            most_traffic: self.most_traffic,
             notes: std::mem::take(&mut self.notes),
             costs: std::mem::take(&mut self.costs),
             judged: if self.remembers {

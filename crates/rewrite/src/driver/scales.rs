@@ -159,6 +159,16 @@ impl<'a> Scales<'a> {
             cx.refuse(pass.name(), candidate.place, why);
             return false;
         }
+        let traffic = cx.most_traffic.zip(self.ledger.traffic(module));
+        if let Some((most, now)) = traffic.filter(|(most, now)| now.exceeds(most)) {
+            let why = format!(
+                "{} would cost {}, but devices would exchange {now} instead of {most}",
+                candidate.would,
+                candidate.cycles.text(&cx.target.name),
+            );
+            cx.refuse(pass.name(), candidate.place, why);
+            return false;
+        }
         let before = self.memory_sweeps.get();
         self.memory_sweeps.update(&self.ledger, module);
         let after = self.memory_sweeps.get();

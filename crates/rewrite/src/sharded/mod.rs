@@ -6,6 +6,8 @@
 //! one place per device, so that it can be moved, joined with others, or left out. A constraint
 //! between the stages tells XLA how the values lie, and keeps it from merging them.
 
+mod moments;
 mod partial;
 
+pub mod local_moments;
 pub mod local_sums;

@@ -31,7 +31,7 @@ impl Partial {
     }
 
     /// Returns the dims of the arrays.
-    fn all_dims(&self, mesh: &DeviceMesh) -> Dims {
+    pub(super) fn all_dims(&self, mesh: &DeviceMesh) -> Dims {
         let mut dims = self.dims.clone();
         if !self.axes.is_empty() {
             dims.insert(self.at.min(dims.len()), mesh.parts(&self.axes));
@@ -73,7 +73,7 @@ impl Lift<'_> {
         self.patch.add(self.before, op, shape_like(like, dims), operands)
     }
 
-    fn array(&self, value: Value) -> Option<ArrayShape> {
+    pub(super) fn array(&self, value: Value) -> Option<ArrayShape> {
         self.patch.shape(self.module, value).as_array().cloned()
     }
 
@@ -91,14 +91,32 @@ impl Lift<'_> {
         let like = self.array(from.value)?;
         let split = Split::of(from, dims, self.mesh)?;
         let value = self.reshaped(from.value, &like, &split.dims);
-        let attrs = ReduceAttrs { dimensions: split.reduced, to_apply: by.to_apply };
-        let left = split.left.as_slice();
-        let value = self.op(Op::Reduce(Box::new(attrs)), &like, left, [value, by.init]);
-        let value = self.transposed(value, &like, left, &split.order)?;
+        let value = self.within(&split, value, by)?;
+        self.placed(from, &split, value)
+    }
+
+    /// Reduces an array with the dims of a split as far as each device can by itself.
+    pub(super) fn within(&mut self, split: &Split, value: Value, by: Combine) -> Option<Value> {
+        let like = self.array(value)?;
+        let attrs = ReduceAttrs { dimensions: split.reduced.clone(), to_apply: by.to_apply };
+        Some(self.op(Op::Reduce(Box::new(attrs)), &like, &split.left, [value, by.init]))
+    }
+
+    /// Gives an array with the dims that a split of `from` leaves one dim with a place for each
+    /// device.
+    pub(super) fn placed(
+        &mut self,
+        from: &Partial,
+        split: &Split,
+        value: Value,
+    ) -> Option<Partial> {
+        let like = self.array(value)?;
+        let value = self.transposed(value, &like, &split.left, &split.order)?;
         let mut axes = from.axes.clone();
-        axes.extend(split.axes);
-        let dims = split.kept.iter().filter_map(|&dim| from.dims.get(dim).copied()).collect();
-        let spread = from.spread.pick(split.kept)?;
+        axes.extend_from_slice(&split.axes);
+        let kept = split.kept.iter().copied();
+        let dims = kept.clone().filter_map(|dim| from.dims.get(dim).copied()).collect();
+        let spread = from.spread.pick(kept)?;
         let made = Partial { value, dims, spread, axes, at: split.at };
         let value = self.reshaped(value, &like, &made.all_dims(self.mesh));
         Some(Partial { value, ..made })
@@ -207,7 +225,7 @@ impl Lift<'_> {
         Some(self.op(Op::Reduce(Box::new(attrs)), &like, &from.dims, [value, by.init]))
     }
 
-    fn reshaped(&mut self, value: Value, like: &ArrayShape, dims: &[i64]) -> Value {
+    pub(super) fn reshaped(&mut self, value: Value, like: &ArrayShape, dims: &[i64]) -> Value {
         if self.array(value).is_some_and(|array| array.dims() == dims) {
             return value;
         }
@@ -246,13 +264,13 @@ fn boundary(dims: &[i64], before: &[i64]) -> Option<usize> {
 }
 
 /// A reduce of a partial value with its divided dims split.
-struct Split {
+pub(super) struct Split {
     /// All dims, with each divided one among the reduced as its number of parts and the rest.
-    dims: Dims,
+    pub(super) dims: Dims,
     /// The dims to reduce.
     reduced: Dims,
     /// The dims that are left.
-    left: Dims,
+    pub(super) left: Dims,
     /// The order in which the dims with a place for each device stand side by side.
     order: SmallVec<[usize; 6]>,
     /// The index of the first of these in that order.
@@ -264,7 +282,7 @@ struct Split {
 }
 
 impl Split {
-    fn of(from: &Partial, dims: &[usize], mesh: &DeviceMesh) -> Option<Self> {
+    pub(super) fn of(from: &Partial, dims: &[usize], mesh: &DeviceMesh) -> Option<Self> {
         let (mut split, mut left, mut reduced) = (Dims::new(), Dims::new(), Dims::new());
         let (mut devices, mut rest) = (SmallVec::<[usize; 6]>::new(), Vec::new());
         let (mut kept, mut axes) = (Vec::new(), Axes::new());
@@ -302,5 +320,17 @@ impl Split {
             _ => (devices.into_iter().chain(rest).collect(), 0),
         };
         Some(Self { dims: split, reduced, left, order, at, kept, axes })
+    }
+
+    /// Returns the number of elements that each device reduces to one; `None` if that overflows.
+    pub(super) fn count(&self) -> Option<i64> {
+        let sizes = self.reduced.iter().map(|&dim| self.dims.get(usize::try_from(dim).ok()?));
+        sizes.into_iter().try_fold(1i64, |count, size| count.checked_mul(*size?))
+    }
+
+    /// Returns the indices of the dims that are left, among all.
+    pub(super) fn places_left(&self) -> Dims {
+        let all = (0i64..).take(self.dims.len());
+        all.filter(|dim| !self.reduced.contains(dim)).collect()
     }
 }

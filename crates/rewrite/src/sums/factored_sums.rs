@@ -119,7 +119,7 @@ fn members(groups: &[Vec<Sum>]) -> Vec<InstId> {
 const MOST_SUMS: usize = 256;
 
 /// Returns the live sums of a computation that may be pulled apart, in order.
-pub(super) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<Sum> {
+pub(crate) fn sums(module: &Module, computation: CompId, float_mode: FloatMode) -> Vec<Sum> {
     let reduces = module
         .instructions(computation)
         .filter(|&id| module.opcode(id) == Opcode::Reduce && module.is_live(id));

@@ -1,11 +1,15 @@
 //! Exchanges of data between devices.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::devices::ReplicaGroups;
-use tilewright_ir::{ElementType, Opcode};
+use tilewright_ir::{ElementType, Module, Opcode};
 use tilewright_target::Target;
+
+use super::flow::Flow;
+use super::mesh::DeviceMesh;
 
 /// The operation of an exchange on the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +66,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Finds how much the devices of a module communicate; `None` if it is not divided.
+    pub fn of(module: &Module) -> Option<Self> {
+        let mesh = DeviceMesh::of(module)?;
+        Some(Flow::of(module, &mesh).exchanges().traffic())
+    }
+
     /// Checks whether this is more than `other`: more rounds, a longer chain, or over a tenth more
     /// bytes.
     pub fn exceeds(&self, other: &Self) -> bool {
@@ -69,6 +79,13 @@ impl Traffic {
         self.rounds > other.rounds
             || self.chain > other.chain
             || self.bytes > other.bytes.saturating_add(tenth)
+    }
+}
+
+impl fmt::Display for Traffic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rounds, chain, bytes } = self;
+        write!(f, "{rounds} rounds of communication, {chain} one after another, with {bytes} bytes")
     }
 }
 
