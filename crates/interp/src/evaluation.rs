@@ -1,9 +1,11 @@
 //! One run of a program, on one device or on several.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::thread;
 
 use smallvec::SmallVec;
+use tilewright_ir::expand::plain;
 use tilewright_ir::{Literal, Shape, Verified};
 
 use crate::algebra::Ties;
@@ -149,6 +151,17 @@ impl<'m> Evaluation<'m> {
     /// wait for each other, or the module uses something that has no evaluation here; the error
     /// names the instruction.
     pub fn run<I: AsRef<[Literal]> + Sync>(&self, inputs: &[I]) -> Result<Vec<Outputs>, EvalError> {
+        match &plain(self.module) {
+            Cow::Owned(module) => Evaluation { module, ..self.clone() }.run_plain(inputs),
+            Cow::Borrowed(_) => self.run_plain(inputs),
+        }
+    }
+
+    /// Runs a program without batch norms.
+    fn run_plain<I: AsRef<[Literal]> + Sync>(
+        &self,
+        inputs: &[I],
+    ) -> Result<Vec<Outputs>, EvalError> {
         check_precision(self.module)?;
         let Devices { replicas, partitions } = self.devices;
         let count = self.devices.count().ok_or_else(|| {

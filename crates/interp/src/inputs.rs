@@ -11,6 +11,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use tilewright_ir::expand::plain;
 use tilewright_ir::{
     ArrayLiteral, ArrayShape, Data, Dims, ElementType, Literal, Native, Shape, Verified,
 };
@@ -157,7 +158,8 @@ impl RandomInputs {
             module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
         let shapes: Vec<&Shape> = parameters.iter().map(|&p| module.shape(p)).collect();
         check_size(&shapes, &limits, devices)?;
-        let ranges = ranges::of_parameters(module);
+        // The variance of a batch norm is not negative.
+        let ranges = ranges::of_parameters(&plain(module));
         if takes_parts(module) {
             let same = inputs_from(&shapes, &ranges, Maker { seed, kind, stream: 0 })?;
             return Ok(vec![same; devices]);

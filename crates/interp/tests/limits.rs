@@ -134,22 +134,6 @@ ENTRY e {
     assert!(values[..50].iter().all(|&v| v == 7.0) && values[50..].iter().all(|&v| v == 0.0));
 }
 
-/// A batch norm has working memory besides its operand and its result.
-#[test]
-fn memory_is_counted_as_long_as_it_is_used() {
-    let text = "HloModule m
-ENTRY e {
-  x = f32[] constant(2)
-  a = f32[50000,1] broadcast(x), dimensions={}
-  f = f32[1] broadcast(x), dimensions={}
-  ROOT r = (f32[50000,1], f32[1], f32[1]) batch-norm-training(a, f, f), epsilon=1, feature_index=1
-}";
-    // Operand and result take 4 bytes of an element, four arrays of f64 32.
-    let limits = |bytes: u64| Limits { max_bytes: bytes * 50_000 + 1000, ..Limits::default() };
-    assert!(matches!(run(text, &limits(39)), Err(EvalError::Memory { .. })));
-    assert!(run(text, &limits(40)).is_ok());
-}
-
 #[test]
 fn large_windows_and_transforms_are_counted() {
     let f =

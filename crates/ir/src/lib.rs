@@ -25,6 +25,7 @@ pub mod diag;
 pub mod edit;
 pub mod entity;
 pub mod escape;
+pub mod expand;
 mod history;
 pub mod infer;
 mod infer_layout;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use tilewright_interp::{Comparison, InputKind, Observer, Seen, Slack};
+use tilewright_ir::expand::plain;
 use tilewright_ir::{CompId, InstId, Literal, Module, Opcode, Verified};
 use tilewright_text::print_instruction;
 
@@ -117,7 +118,8 @@ pub fn bisect(
     options: &CheckOptions<'_>,
     witness: &Witness,
 ) -> Result<Bisection, Error> {
-    let trial = Trial::new(a, b, options)?;
+    let (a, b) = (plain(a), plain(b));
+    let trial = Trial::new(&a, &b, options)?;
     let kind = InputKind::ALL.iter().copied().find(|kind| kind.name() == witness.inputs);
     let kind = kind.unwrap_or(InputKind::Normal);
     let search = Search {

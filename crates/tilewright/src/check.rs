@@ -9,6 +9,7 @@ use tilewright_interp::{
     CompareError, Comparison, Devices, Evaluation, InputKind, Observer, Outputs, Progress,
     RandomInputs, Rounding, Slack, takes_parts, tells_devices_apart,
 };
+use tilewright_ir::expand::plain;
 use tilewright_ir::{Literal, Verified};
 
 use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Subject, Tried};
@@ -46,7 +47,7 @@ pub use options::{CheckOptions, Within};
 /// Returns an error if the modules differ in the types of parameters or results, or one of them
 /// cannot be evaluated.
 pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<Agreement, Error> {
-    agreement(&Trial::new(a, b, options)?)
+    agreement(&Trial::new(&plain(a), &plain(b), options)?)
 }
 
 pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use tilewright_ir::Verified;
+use tilewright_ir::expand::plain;
 use tilewright_rewrite::{Note, Optimized, Options, Skipped, StopReason, Verdict};
 
 use crate::agreement::{Agreement, Witness};
@@ -106,7 +107,8 @@ pub fn optimize_guarded(
     let mut options = options.clone();
     options.observer = None;
     loop {
-        let trial = Trial::new(module, &optimized.module, how)?;
+        let (given, made) = (plain(module), plain(&optimized.module));
+        let trial = Trial::new(&given, &made, how)?;
         let (agreement, fault) = agreement_until_fault(&trial)?;
         let Some(fault) = fault else { return Ok(Guarded { optimized, agreement, blamed }) };
         let mut outputs = agreement.outputs.iter().enumerate();
@@ -155,7 +157,8 @@ fn culprit(
         optimize(module.clone(), &options.clone().with_stop_after(limit))
     };
     let differs = |optimized: &Optimized| {
-        let trial = Trial::new(module, &optimized.module, how)?;
+        let (given, made) = (plain(module), plain(&optimized.module));
+        let trial = Trial::new(&given, &made, how)?;
         trial.shows(fault)
     };
     // Invariant: the module agrees after `good` rewrites and differs after `bad`.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tilewright_interp::algebra::Verdict;
 use tilewright_ir::Module;
 use tilewright_rewrite::analysis::sharding::Traffic;
+use tilewright_rewrite::canonicalize::batch_norm::as_run;
 use tilewright_rewrite::{Cost, ModuleCosts, Note, Report};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
@@ -78,14 +79,16 @@ pub struct InstructionCosts {
 }
 
 impl CostReport {
-    /// The costs of a module on a target.
+    /// The costs of a module on a target. Batch norms count as the plain ops that they stand for.
     pub fn new(module: &Module, target: &Target) -> Self {
-        Self::of(module, target, ModuleCosts::new(module, target))
+        let module = as_run(module);
+        Self::of(&module, target, ModuleCosts::new(&module, target))
     }
 
     /// As [`Self::new`]; `None` if another thread sets `cancel` meanwhile.
     pub fn with_cancel(module: &Module, target: &Target, cancel: &AtomicBool) -> Option<Self> {
-        Some(Self::of(module, target, ModuleCosts::with_cancel(module, target, cancel)?))
+        let module = as_run(module);
+        Some(Self::of(&module, target, ModuleCosts::with_cancel(&module, target, cancel)?))
     }
 
     fn of(module: &Module, target: &Target, costs: ModuleCosts) -> Self {

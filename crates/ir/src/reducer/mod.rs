@@ -3,11 +3,13 @@
 //! [`Reducer::of`] recognises independent monoids and the extremum with its index. Kernels, the
 //! interpreter's order of sums and rewrites use it.
 
+mod adder;
 mod arg_extremum;
 mod monoid;
 
 use smallvec::SmallVec;
 
+pub use adder::adder;
 pub use arg_extremum::ArgExtremum;
 pub use monoid::Monoid;
 

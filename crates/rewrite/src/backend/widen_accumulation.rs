@@ -20,7 +20,7 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::ReduceAttrs;
-use tilewright_ir::reducer::Monoid;
+use tilewright_ir::reducer::{Monoid, adder};
 use tilewright_ir::{
     ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value,
 };
@@ -31,7 +31,6 @@ use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::place_of;
 use crate::driver::{Context, Pass};
-use crate::sums::adder::adder;
 
 /// See the module.
 pub struct WidenAccumulation;

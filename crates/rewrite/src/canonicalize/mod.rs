@@ -3,6 +3,7 @@
 //! They run to a fixpoint, so that the passes of the other families see each program in one form.
 
 pub mod algebra;
+pub mod batch_norm;
 pub mod broadcast;
 pub mod constant_fold;
 pub mod control_flow;

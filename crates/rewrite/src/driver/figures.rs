@@ -4,6 +4,7 @@ use tilewright_ir::Module;
 
 use super::report::{Note, PassReport, Report, StopReason, caveat};
 use crate::analysis::sharding::Traffic;
+use crate::canonicalize::batch_norm::as_run;
 use crate::cost::{Cost, CostModel, Ledger};
 
 /// The modelled figures of a module.
@@ -27,8 +28,10 @@ pub(super) struct Done {
 }
 
 impl Figures {
+    /// Returns the figures of a module as XLA runs it.
     pub(super) fn of(module: &Module, model: CostModel<'_>) -> Self {
-        Self::from_ledger(module, &Ledger::of(module, model))
+        let module = as_run(module);
+        Self::from_ledger(&module, &Ledger::of(&module, model))
     }
 
     pub(super) fn from_ledger(module: &Module, ledger: &Ledger<'_>) -> Self {

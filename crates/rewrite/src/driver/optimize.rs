@@ -12,7 +12,7 @@ use super::report::{Note, Report, StopReason, Verdict, place_of};
 use super::restore::restored;
 use super::run::{Run, whole_left};
 use crate::analysis::sharding::Traffic;
-use crate::cost::{CostModel, Ledger, Memo, pays};
+use crate::cost::{CostModel, Memo, pays};
 
 /// Costs that differ by no more than this fraction count as equal.
 const SAME: f64 = 1e-3;
@@ -134,7 +134,7 @@ fn around_gains(
         }
     }
     let figures = run.figures();
-    let as_it_is = Ledger::of(&around, model).cycles(&around);
+    let as_it_is = Figures::of(&around, model).cost.cycles;
     let costs_more = figures.cost.cycles > reached * (1.0 + SAME);
     if costs_more || pays(as_it_is, given.cost.cycles) {
         return Ok(None);

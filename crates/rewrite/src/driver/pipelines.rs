@@ -32,6 +32,7 @@ const FIRST: &[&str] = &["control-flow", "inline", "tuple", "dce"];
 /// which then becomes a call; so the result of one pass reaches the others in the same round or the
 /// next.
 const CLEANUP: &[&str] = &[
+    "batch-norm",
     "constant-fold",
     "control-flow",
     "inline",

@@ -5,6 +5,7 @@ use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
 use crate::backend::rematerialize::Rematerialize;
 use crate::backend::widen_accumulation::WidenAccumulation;
 use crate::canonicalize::algebra::ALGEBRA;
+use crate::canonicalize::batch_norm::BatchNorm;
 use crate::canonicalize::broadcast::BROADCAST;
 use crate::canonicalize::constant_fold::ConstantFold;
 use crate::canonicalize::control_flow::ControlFlow;
@@ -34,6 +35,7 @@ use crate::sums::shifted_moments::ShiftedMoments;
 /// Every pass, in alphabetical order of its name.
 pub static PASSES: &[&dyn Pass] = &[
     &ALGEBRA,
+    &BatchNorm,
     &BROADCAST,
     &ClusterSiblingReductions,
     &ConstantFold,

@@ -24,6 +24,7 @@
 //! A cost-gated pass: it saves rounds.
 
 use rustc_hash::FxHashMap;
+use tilewright_ir::reducer::adder;
 use tilewright_ir::{CompId, Dims, EditError, ElementType, InstId, Module, Op, Patch, Value};
 
 use super::moments::Moments;
@@ -34,7 +35,6 @@ use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::place_of;
 use crate::driver::scales::{Edited, Scales, Words, together};
 use crate::driver::{Context, Pass};
-use crate::sums::adder::adder;
 use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
 use crate::sums::product::{Factor, Law};

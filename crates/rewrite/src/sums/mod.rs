@@ -3,7 +3,6 @@
 //! [`factored_sums`] is T3 and [`shifted_moments`] T4. [`product`] and [`factor`] are the algebra
 //! below them; [`bound`], [`scale`] and [`sign`] provide the facts that they need about values.
 
-pub(crate) mod adder;
 pub mod bound;
 mod build;
 pub mod factor;

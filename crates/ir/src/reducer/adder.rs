@@ -1,12 +1,20 @@
 //! The computation that adds two scalars of a type.
 
-use tilewright_ir::ops::shaping::ParameterAttrs;
-use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{CompId, EditError, ElementType, Module, Op, Opcode, Position, Shape};
+use super::Monoid;
+use crate::edit::{EditError, Position};
+use crate::entity::CompId;
+use crate::module::Module;
+use crate::ops::shaping::ParameterAttrs;
+use crate::ops::{Op, Opcode};
+use crate::types::element::ElementType;
+use crate::types::shape::Shape;
 
 /// Returns a computation that adds two scalars of a type, and stands before the computation
 /// `caller`; adds one if there is none.
-pub(crate) fn adder(
+///
+/// # Errors
+/// Returns an error if the module cannot be edited.
+pub fn adder(
     module: &mut Module,
     element_type: ElementType,
     caller: CompId,
