@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time of original and rewritten programs, both through XLA:CPU in one process.
 
-    python benches/real_effect.py [--suite real|wide|vjp|pullback|foreign]
+    python benches/real_effect.py [--suite real|wide|vjp|pullback|foreign|torch]
         [--target NAME] [--only SUBSTRING] [--rounds N] [--fast-math] [--bin PATH]
         [--rows FILE]
 
@@ -12,10 +12,10 @@ the rewritten program is faster.  The last lines have the geometric mean of all
 ratios, and of those of programs that were changed.
 
 `real` are the files in fixtures/real, `foreign` models of others with their training
-steps (fixtures/foreign); the others are in benches/suite.py, which JAX makes on the
-spot: `vjp` norms with their gradients, `pullback` the gradients alone.  What is not
-changed is timed too: its ratio is the noise.  benches/versions.py does all this on
-several versions of jaxlib.
+steps (fixtures/foreign), `torch` what PyTorch/XLA writes (fixtures/torch); the others are
+in benches/suite.py, which JAX makes on the spot: `vjp` norms with their gradients,
+`pullback` the gradients alone.  What is not changed is timed too: its ratio is the noise.
+benches/versions.py does all this on several versions of jaxlib.
 """
 
 from __future__ import annotations
@@ -145,10 +145,11 @@ def real() -> Iterator[tuple[str, str]]:
     return ((path.stem, path.read_text()) for path in tool.hlo_files("real"))
 
 
-def foreign() -> Iterator[tuple[str, str]]:
+def foreign(folder: str = "foreign") -> Iterator[tuple[str, str]]:
     """Names and texts of the programs of others, in a form that every XLA reads."""
-    for path in tool.hlo_files("foreign"):
-        yield path.stem, tool.tilewright("convert", path)
+    for path in tool.hlo_files(folder):
+        if not path.stem.endswith(("_small", "_small_step")) or folder == "foreign":
+            yield path.stem, tool.tilewright("convert", path)
 
 
 def made(programs: Callable[[], Iterator[suite.generate.Program]]) -> Iterator[tuple[str, str]]:
@@ -160,6 +161,7 @@ def made(programs: Callable[[], Iterator[suite.generate.Program]]) -> Iterator[t
 SUITES = {
     "real": real,
     "foreign": foreign,
+    "torch": partial(foreign, "torch"),
     "wide": partial(made, suite.wide),
     "vjp": partial(made, suite.vjps),
     "pullback": partial(made, suite.pullbacks),

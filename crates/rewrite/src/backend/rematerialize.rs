@@ -27,7 +27,10 @@
 //! reduction takes whole, the reduction would broadcast c while it adds. That is slow in XLA:CPU
 //! without its reduction library (the gradient of layer norm runs 0.6 times as fast), and also with
 //! the library if there is much to broadcast (a group norm with four such arrays: 0.5 times), so
-//! such values stay shared.
+//! such values stay shared. So do values that are computed from the result of a convolution whose
+//! features are not its minor dim: XLA:CPU convolves with minor features and transposes the result
+//! where it is read (`xla/service/cpu/conv_canonicalization.cc`), once in each copy (a block of
+//! convolutions and group norms as PyTorch writes it: 0.8 times).
 //!
 //! A cost-gated pass for targets where `fuses_shared` is false. It runs last, because equal sums
 //! must be merged before.
@@ -288,6 +291,7 @@ fn cone(
                 && module.operands(id).iter().any(|&of| elements(of).is_none_or(|n| n > most));
             if is_large_spread
                 || !are_plain
+                || module.operands(id).iter().any(|&of| is_turned(module, of))
                 || module.extras(id).is_some()
                 || met.len() > most_copied
             {
@@ -298,6 +302,18 @@ fn cone(
         }
     }
     Some(parts)
+}
+
+/// Checks whether a value is the result of a convolution whose features are not its minor dim.
+fn is_turned(module: &Module, mut id: InstId) -> bool {
+    while let (Op::OptimizationBarrier | Op::Reshape(_), &[operand]) =
+        (module.op(id), module.operands(id))
+    {
+        id = operand;
+    }
+    let Op::Convolution(attrs) = module.op(id) else { return false };
+    let rank = module.array_shape(id).and_then(|array| i64::try_from(array.rank()).ok());
+    rank.is_none_or(|rank| attrs.dim_labels.output_feature + 1 != rank)
 }
 
 fn smallest_operand(module: &Module, id: InstId) -> Option<InstId> {
