@@ -5,10 +5,13 @@
 //! x ∘ x = x              max, min, and, or
 //! x ∘ a = a ∘ x = a      integer x * 0, and(x, false), or(x, true)
 //! x / 1 = x - 0 = x      -(-x) = not(not(x)) = reverse(reverse(x)) = x
+//! x ^ 1 = x              x ^ 2 = x * x
 //! select(true, x, y) = select(p, x, x) = x
 //! ```
 //!
-//! Each law holds to the last bit for all values of its type, including NaN and `-0.0`. So
+//! Each law but the last holds to the last bit for all values of its type, including NaN and `-0.0`.
+//! A square is rounded once, and a power may be off by more; XLA multiplies, too
+//! (`xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`). So
 //! `x + 0.0` stays, because it turns `-0.0` into `0.0`; `x - x` and `x * 0.0` of floats stay, and
 //! so do complex products, where an infinite part may meet a zero. A constant of equal elements
 //! counts as a number, and so does a broadcast or reshape of one.
@@ -95,6 +98,23 @@ pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
         is("divided-by-one", divide(x(), number()), "x / 1 = x", "x")
             .when("divide by one", |found| {
                 number_of(found).is_some_and(|n| is_neutral(Opcode::Multiply, &n))
+            }),
+        is("to-the-one", op(Opcode::Power, [x(), number()]), "x ^ 1 = x", "x")
+            .when("raise to the power of one", |found| {
+                number_of(found).is_some_and(|n| is_neutral(Opcode::Multiply, &n))
+            }),
+        Rule::new("squared", op(Opcode::Power, [x(), number()]))
+            .with_law("x ^ 2 = x * x")
+            .with_class(Class::Bounded)
+            .always()
+            .when("square", |found| {
+                number_of(found).is_some_and(|n| {
+                    !n.element_type().is_complex() && n.scalar_as_f64() == Some(2.0)
+                })
+            })
+            .replace(|found, new| {
+                let x = found.get("x")?;
+                new.op_like_root(Op::Multiply, [x, x])
             }),
         is("idempotent", either_order(IDEMPOTENT, x(), x()), "x ∘ x = x", "x"),
     ];
