@@ -199,7 +199,8 @@ fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(0, 1500));
     // The passes for means (`moments.rs`), narrow sums (`widen_accumulation.rs`), divided arrays
-    // (`sharded_random.rs`, `local_moments.rs`) and large arrays (below) have tests of their own.
+    // (`sharded_random.rs`, `local_moments.rs`), batch norms (fixtures) and large arrays (below) have
+    // tests of their own.
     let others = [
         "shifted-moments",
         "rematerialize",
@@ -207,6 +208,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
         "widen-accumulation",
         "local-sums",
         "local-moments",
+        "batch-norm",
     ];
     let names = registry::PASSES.iter().map(|pass| pass.name());
     let all: Vec<_> = names.filter(|name| !others.contains(name)).map(|name| (name, 1)).collect();
