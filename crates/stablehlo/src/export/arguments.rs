@@ -2,7 +2,7 @@
 
 use smol_str::SmolStr;
 use tilewright_ir::metadata::FrontendAttributes;
-use tilewright_ir::{Extras, Module, Sharding};
+use tilewright_ir::{Extras, Module, Shape, Sharding};
 
 use super::attributes::{i64s, int, sized_int, string};
 use super::forms::text;
@@ -36,7 +36,40 @@ pub(super) fn of_module(module: &Module) -> Attributes {
             attributes.push((name.into(), sized_int(count, 32)));
         }
     }
+    attributes.extend(layouts(module));
     attributes
+}
+
+/// Returns the layouts of the entry's parameters and result, if one is not that of its value.
+fn layouts(module: &Module) -> Attributes {
+    let (Some(layout), Some(entry)) = (&module.header.entry_layout, module.entry()) else {
+        return Vec::new();
+    };
+    let entry = module.computation(entry);
+    let result = entry.root().map(|root| module.shape(root));
+    let parameters = entry.parameters().iter().map(|&id| module.shape(id));
+    let differs = |given: &Shape, of: &Shape| order(given) != order(of);
+    let mut attributes = Attributes::new();
+    if layout.parameters.iter().zip(parameters).any(|(given, of)| differs(given, of)) {
+        let orders = layout.parameters.iter().map(order).collect();
+        let name = "mhlo.xla_entry_computation_parameter_layouts";
+        attributes.push((name.into(), Attribute::Array(orders)));
+    }
+    if result.is_some_and(|result| differs(&layout.result, result)) {
+        let orders = vec![order(&layout.result)];
+        let name = "mhlo.xla_entry_computation_result_layout";
+        attributes.push((name.into(), Attribute::Array(orders)));
+    }
+    attributes
+}
+
+/// Returns the order of an array's dims, or the orders of a tuple's parts.
+fn order(shape: &Shape) -> Attribute {
+    match shape {
+        Shape::Tuple(parts) => Attribute::Array(parts.iter().map(order).collect()),
+        Shape::Array(array) => super::attributes::order(&array.layout_or_default().minor_to_major),
+        _ => super::attributes::order(&[]),
+    }
 }
 
 /// Returns the attributes of an operation that any instruction can have.

@@ -4,7 +4,8 @@ use tilewright_ir::{ArrayLiteral, Data};
 
 use super::types;
 use crate::mlir::{
-    Attribute, Attributes, DenseArray, DenseElements, DialectAttribute, Elements, Scalar, Sign, Type,
+    Attribute, Attributes, DenseArray, DenseElements, DialectAttribute, Elements, Scalar, Sign,
+    TensorType, Type,
 };
 
 /// A string.
@@ -54,6 +55,14 @@ pub(super) fn table(rows: &[Vec<i64>]) -> Attribute {
     }
     let ty = types::i64_tensor(&[count, i64::try_from(width).unwrap_or(0)]);
     dense(ty, bytes)
+}
+
+/// `dense<[1, 0]> : tensor<2xindex>`: an order of dims.
+pub(super) fn order(dims: &[u32]) -> Attribute {
+    let bytes = dims.iter().flat_map(|&dim| i64::from(dim).to_le_bytes()).collect();
+    let rank = i64::try_from(dims.len()).unwrap_or(0);
+    let dims = std::iter::once(Some(rank)).collect();
+    dense(Type::Tensor(TensorType { dims, element: Scalar::Index, encoding: None }), bytes)
 }
 
 /// `dense<...>` of bytes.

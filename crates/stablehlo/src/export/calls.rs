@@ -54,6 +54,9 @@ impl Exporter<'_> {
         }
         attributes.push(("function_type".into(), Attribute::Type(Box::new(ty))));
         attributes.push(super::forms::text("sym_name", name));
+        if let Some(thread) = computed.execution_thread() {
+            attributes.push(super::forms::text("execution_thread", thread));
+        }
         let visibility = if is_entry { "public" } else { "private" };
         attributes.push(super::forms::text("sym_visibility", visibility));
         let mut function = operation("func.func", attributes);

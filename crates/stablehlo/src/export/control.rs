@@ -4,13 +4,13 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, WhileAttrs};
 use tilewright_ir::{CompId, InstId, Op, Shape};
 
-use super::attributes::{dense, dialect, i64s, int, sized_int, string};
+use super::attributes::{dialect, i64s, int, sized_int, string};
 use super::body::Body;
 use super::error::Export;
 use super::forms::text;
 use super::types;
 use super::value::Yield;
-use crate::mlir::{Attribute, Attributes, Region, Scalar, TensorType, Type};
+use crate::mlir::{Attribute, Attributes, Region};
 
 /// Converts an op that calls computations or an outside function.
 pub(super) fn convert<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
@@ -204,15 +204,10 @@ fn layouts(body: &Body<'_, '_>, id: InstId, attrs: &CustomCallAttrs) -> Attribut
 }
 
 fn order(shape: &Shape) -> Attribute {
-    let order = match shape {
-        Shape::Array(array) => array.layout_or_default().minor_to_major,
-        _ => SmallVec::new(),
-    };
-    let bytes = order.iter().flat_map(|&dim| i64::from(dim).to_le_bytes()).collect();
-    let rank = i64::try_from(order.len()).unwrap_or(0);
-    let dims = SmallVec::from_iter([Some(rank)]);
-    let ty = TensorType { dims, element: Scalar::Index, encoding: None };
-    dense(Type::Tensor(ty), bytes)
+    match shape {
+        Shape::Array(array) => super::attributes::order(&array.layout_or_default().minor_to_major),
+        _ => super::attributes::order(&[]),
+    }
 }
 
 fn aliases(attrs: &CustomCallAttrs) -> Attribute {

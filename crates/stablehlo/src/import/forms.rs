@@ -6,7 +6,6 @@ use tilewright_ir::ops::attr::{AttrValue, AttrValues, Real};
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
 use tilewright_ir::devices::ReplicaGroups;
-use tilewright_ir::Dims;
 
 use super::attributes::{
     dims, find, int, integer, integers, misfit, missing, optional_bool, optional_int,

@@ -27,6 +27,7 @@ const SPECIAL: &[(&str, Convert)] = &[
     ("mhlo.constant", special::constant),
     ("stablehlo.custom_call", custom_call::custom_call),
     ("mhlo.custom_call", custom_call::custom_call),
+    ("stablehlo.all_reduce", special::all_reduce),
     ("stablehlo.all_to_all", special::all_to_all),
     ("mhlo.all_to_all", special::all_to_all),
     ("stablehlo.broadcast_in_dim", special::broadcast_in_dim),

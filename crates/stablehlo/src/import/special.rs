@@ -286,6 +286,24 @@ pub(super) fn outfeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> 
     body.bind(operation, id)
 }
 
+/// XLA's builder makes a tuple of several operands and takes it apart again.
+pub(super) fn all_reduce<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let Some(row) = crate::rows::ROWS.iter().find(|row| row.opcode == Opcode::AllReduce) else {
+        return Err(ImportError::unsupported(operation, "is not known"));
+    };
+    let op = body.op_of_row(row, operation)?;
+    let mut operands = body.operands(operation)?;
+    if operands.len() > 1 {
+        let tuple = body.tuple(&operands)?;
+        for (number, operand) in operands.iter_mut().enumerate() {
+            *operand = body.element(tuple, number)?;
+        }
+    }
+    let shape = body.result_shape(operation)?;
+    let id = body.emit(op, shape, &operands)?;
+    body.bind(operation, id)
+}
+
 const ALL_TO_ALL: Row = Row {
     name: "stablehlo.all_to_all",
     opcode: Opcode::AllToAll,
