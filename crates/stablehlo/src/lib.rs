@@ -4,3 +4,4 @@
 //! ([`mlir`]), and this tree becomes an HLO module. It is written in the opposite order.
 
 pub mod mlir;
+pub mod text;
