@@ -54,6 +54,11 @@ pub(super) fn text(attribute: &Attribute) -> Option<SmolStr> {
     match attribute {
         Attribute::String(bytes) => std::str::from_utf8(bytes).ok().map(SmolStr::new),
         Attribute::Dialect(attribute) => text(parameter(attribute, "value")?),
+        // `#mhlo<fusion_kind kLoop>`
+        Attribute::Opaque { text, .. } => {
+            let inner = text.strip_prefix('<')?.strip_suffix('>')?;
+            inner.split_whitespace().nth(1).map(SmolStr::new)
+        }
         _ => None,
     }
 }
