@@ -144,6 +144,8 @@ enum TextForm {
 enum EmitArg {
     Hlo,
     Proto,
+    /// StableHLO in MLIR's text
+    Stablehlo,
 }
 
 /// The handling of padding in layouts.
@@ -160,6 +162,7 @@ impl Form {
         self.emit.map(|emit| match emit {
             EmitArg::Hlo => Emit::Hlo,
             EmitArg::Proto => Emit::Proto,
+            EmitArg::Stablehlo => Emit::Stablehlo,
         })
     }
 

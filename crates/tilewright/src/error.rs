@@ -11,6 +11,7 @@ use tilewright_ir::{BuildError, Diagnostic};
 use tilewright_lower::LowerError;
 use tilewright_proto::ProtoError;
 use tilewright_rewrite::OptimizeError;
+use tilewright_stablehlo::ExportError;
 use tilewright_target::TargetError;
 use tilewright_text::render::Renderer;
 use tilewright_text::span::LineIndex;
@@ -60,6 +61,9 @@ pub enum Error {
     /// The module cannot be written in binary form.
     #[error("the module cannot be written as proto: {0}")]
     Encode(ProtoError),
+    /// The module cannot be written as StableHLO.
+    #[error("the module cannot be written as StableHLO: {0}")]
+    Stablehlo(ExportError),
     /// A layout has padding, which newer versions of XLA's proto do not have.
     #[error(
         "the layout of `{0}` has padding, which XLA does not read from proto any more; \
@@ -67,7 +71,7 @@ pub enum Error {
     )]
     Padding(String),
     /// The output has a format that cannot be written.
-    #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo, .txt or .pb", path.display())]
+    #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo, .txt, .pb or .mlir", path.display())]
     OutputForm {
         /// The file.
         path: PathBuf,

@@ -171,6 +171,7 @@ mod judge;
 pub mod listing;
 #[cfg(feature = "simulate")]
 pub mod lowering;
+mod mlir;
 mod module;
 mod nudge;
 mod pipeline;
@@ -203,6 +204,7 @@ pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
 pub use interp::{Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;
+pub use mlir::{load_mlir, print_stablehlo};
 pub use module::{
     Emit, Form, LayoutPadding, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes,
     load_file, load_proto, load_text, losses, parse, print, write,

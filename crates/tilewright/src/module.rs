@@ -12,6 +12,7 @@ use tilewright_text::SourceMap;
 pub use tilewright_text::{Form, LayoutPadding, PrintOptions};
 
 use crate::error::Error;
+use crate::mlir::{load_mlir, looks_like_mlir, print_stablehlo};
 
 /// A text with its origin.
 #[derive(Clone, Debug)]
@@ -94,7 +95,7 @@ pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
         Error::NotText { name: name.to_owned(), offset, line }
     })?;
-    load_text(name, text)
+    if looks_like_mlir(&text) { load_mlir(name, text) } else { load_text(name, text) }
 }
 
 /// Reads the module in an `HloModuleProto`, `HloProto` or `HloSnapshot`. `name` is used in
@@ -143,6 +144,8 @@ pub enum Emit {
     Hlo,
     /// `HloModuleProto`.
     Proto,
+    /// StableHLO in MLIR's text.
+    Stablehlo,
 }
 
 impl Emit {
@@ -155,7 +158,7 @@ impl Emit {
         let what = match extension.to_ascii_lowercase().as_str() {
             "pb" | "binpb" | "proto" => return Ok(Self::Proto),
             "pbtxt" | "textproto" => "text proto",
-            "mlir" => "MLIR",
+            "mlir" | "stablehlo" => return Ok(Self::Stablehlo),
             _ => return Ok(Self::Hlo),
         };
         Err(Error::OutputForm { path: path.to_owned(), what })
@@ -175,6 +178,7 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
             }
             encode(module)
         }
+        Emit::Stablehlo => Ok(print_stablehlo(module)?.into_bytes()),
     }
 }
 
@@ -184,6 +188,7 @@ pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
         Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),
         Emit::Proto => ("proto", tilewright_proto::lost_in_proto(module)),
+        Emit::Stablehlo => return Vec::new(),
     };
     let told = losses.iter().map(|loss| format!("{form} cannot say {loss}; it is left out"));
     told.collect()
