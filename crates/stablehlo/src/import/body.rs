@@ -1,6 +1,6 @@
 //! The instructions of one computation as they are added.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::metadata::FrontendAttributes;
 use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::shaping::ParameterAttrs;
@@ -49,7 +49,16 @@ impl<'i, 'p> Body<'i, 'p> {
     /// Converts the operations of a block and sets the root of the computation.
     pub(super) fn block(&mut self, block: &'p Block, returns: &Returns<'_>) -> Import<()> {
         let mut returned = None;
+        let used: FxHashSet<Value> =
+            block.operations.iter().flat_map(|operation| &operation.operands).copied().collect();
         for operation in &block.operations {
+            // Constants that only regions use are added there.
+            if operation.results.iter().all(|result| {
+                !used.contains(result) && self.importer.constants.contains_key(result)
+            }) && !operation.results.is_empty()
+            {
+                continue;
+            }
             self.span = operation.span;
             returned = self.operation(operation, returns)?;
         }
