@@ -108,8 +108,24 @@ impl<'i, 'p> Body<'i, 'p> {
             self.scope.sharding = returns.shardings.first().cloned().flatten();
             return self.element(tuple, 0);
         }
+        if sharding.is_some() && self.importer.module.computations().last() == Some(&self.computation) {
+            self.reshaped(&operands, &returns.shardings)?;
+        }
         self.scope.sharding = sharding;
         self.together(&operands)
+    }
+
+    /// XLA reshapes results to the layouts of their shards, and does not use them if they stay
+    /// the same.
+    fn reshaped(&mut self, operands: &[InstId], shardings: &[Option<Sharding>]) -> Import<()> {
+        for (&operand, sharding) in operands.iter().zip(shardings) {
+            let shape = self.importer.module.shape(operand).without_layout();
+            if sharding.is_some() && shape.as_array().is_some() {
+                self.scope.sharding.clone_from(sharding);
+                self.emit(Op::Reshape(Box::default()), shape, &[operand])?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns one value as it is, and several as a tuple.

@@ -77,7 +77,7 @@ pub(super) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) ->
     let shape = body.result_array(operation)?;
     let splat = value.as_array().and_then(tilewright_ir::ArrayLiteral::splat);
     let id = match splat {
-        Some(splat) if shape.rank() > 0 => {
+        Some(splat) if shape.num_elements() != Some(1) => {
             let sharding = body.scope.sharding.take();
             let scalar = Shape::scalar(shape.element_type);
             let one = body.emit(Op::Constant(Box::new(Literal::Array(splat))), scalar, &[])?;
