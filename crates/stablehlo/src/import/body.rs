@@ -1,6 +1,6 @@
 //! The instructions of one computation as they are added.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::metadata::FrontendAttributes;
 use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::shaping::ParameterAttrs;
@@ -49,7 +49,16 @@ impl<'i, 'p> Body<'i, 'p> {
     /// Converts the operations of a block and sets the root of the computation.
     pub(super) fn block(&mut self, block: &'p Block, returns: &Returns<'_>) -> Import<()> {
         let mut returned = None;
+        let used: FxHashSet<Value> =
+            block.operations.iter().flat_map(|operation| &operation.operands).copied().collect();
         for operation in &block.operations {
+            // Constants that only regions use are added there.
+            if operation.results.iter().all(|result| {
+                !used.contains(result) && self.importer.constants.contains_key(result)
+            }) && !operation.results.is_empty()
+            {
+                continue;
+            }
             self.span = operation.span;
             returned = self.operation(operation, returns)?;
         }
@@ -99,8 +108,24 @@ impl<'i, 'p> Body<'i, 'p> {
             self.scope.sharding = returns.shardings.first().cloned().flatten();
             return self.element(tuple, 0);
         }
+        if sharding.is_some() && self.importer.module.computations().last() == Some(&self.computation) {
+            self.reshaped(&operands, &returns.shardings)?;
+        }
         self.scope.sharding = sharding;
         self.together(&operands)
+    }
+
+    /// XLA reshapes results to the layouts of their shards, and does not use them if they stay
+    /// the same.
+    fn reshaped(&mut self, operands: &[InstId], shardings: &[Option<Sharding>]) -> Import<()> {
+        for (&operand, sharding) in operands.iter().zip(shardings) {
+            let shape = self.importer.module.shape(operand).without_layout();
+            if sharding.is_some() && shape.as_array().is_some() {
+                self.scope.sharding.clone_from(sharding);
+                self.emit(Op::Reshape(Box::default()), shape, &[operand])?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns one value as it is, and several as a tuple.

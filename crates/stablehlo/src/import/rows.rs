@@ -85,6 +85,12 @@ impl<'p> Body<'_, 'p> {
             shape = tuple(shape);
         }
         let operands = self.operands(operation)?;
+        if let (Op::GetTupleElement(attrs), &[tuple]) = (&op, operands.as_slice()) {
+            // The element keeps its layout.
+            let index = usize::try_from(attrs.index).unwrap_or(usize::MAX);
+            let id = self.element(tuple, index)?;
+            return self.bind(operation, id);
+        }
         let id = self.emit(op, shape, &operands)?;
         self.bind(operation, id)
     }

@@ -70,18 +70,14 @@ impl Body<'_, '_> {
     }
 }
 
-/// The least number of equal elements of which only one is stored.
-const LEAST_SPLAT: i64 = 32;
-
-/// A constant of many equal elements is a broadcast of one.
+/// A constant of several equal elements is a broadcast of one.
 pub(super) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let value = operation.attribute("value").ok_or_else(|| missing(operation, "value"))?;
     let value = literal::literal(value).map_err(|why| ImportError::malformed(operation, &why))?;
     let shape = body.result_array(operation)?;
     let splat = value.as_array().and_then(tilewright_ir::ArrayLiteral::splat);
-    let is_large = shape.num_elements().is_some_and(|count| count >= LEAST_SPLAT);
     let id = match splat {
-        Some(splat) if is_large => {
+        Some(splat) if shape.num_elements() != Some(1) => {
             let sharding = body.scope.sharding.take();
             let scalar = Shape::scalar(shape.element_type);
             let one = body.emit(Op::Constant(Box::new(Literal::Array(splat))), scalar, &[])?;

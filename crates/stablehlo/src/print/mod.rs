@@ -66,7 +66,7 @@ fn quoted(out: &mut String, bytes: &[u8]) {
 }
 
 /// Writes a name, in quotes if it is no plain word.
-fn word(out: &mut String, name: &str) {
+pub(crate) fn word(out: &mut String, name: &str) {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'));
     if is_plain { out.push_str(name) } else { quoted(out, name.as_bytes()) }
