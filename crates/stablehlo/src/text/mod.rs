@@ -23,7 +23,11 @@ mod region;
 mod resource;
 mod types;
 
-use crate::mlir::{Program, Span, Type, Value};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::mlir::{Location, Program, Span, Type, Value};
 
 pub use error::{LineColumn, SyntaxError};
 
@@ -60,6 +64,7 @@ struct Parser<'s> {
     /// The greatest depth since the beginning of the current alias.
     deepest: u32,
     types: Vec<Type>,
+    argument_locations: FxHashMap<Value, Arc<Location>>,
     names: Names<'s>,
     aliases: Aliases<'s>,
     resources: Resources<'s>,
@@ -73,6 +78,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             deepest: 0,
             types: Vec::new(),
+            argument_locations: FxHashMap::default(),
             names: Names::default(),
             aliases: Aliases::default(),
             resources: Resources::default(),
@@ -88,7 +94,11 @@ impl<'s> Parser<'s> {
         self.read_aliases()?;
         self.position = 0;
         let module = self.outermost()?;
-        Ok(Program { module, values: std::mem::take(&mut self.types) })
+        Ok(Program {
+            module,
+            values: std::mem::take(&mut self.types),
+            argument_locations: std::mem::take(&mut self.argument_locations),
+        })
     }
 
     /// Makes a new value.

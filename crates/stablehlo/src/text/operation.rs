@@ -8,7 +8,8 @@ use smol_str::SmolStr;
 use super::error::SyntaxError;
 use super::{Parse, Parser};
 use crate::mlir::{
-    Attribute, Attributes, Block, FunctionType, Location, Operation, Region, Span, Type, Value,
+    Attribute, Attributes, Block, FunctionType, Location, Operation, Region, Scalar, Span, Type,
+    Value,
 };
 
 /// Operations whose regions do not see the values around them.
@@ -47,6 +48,15 @@ impl Draft {
 
     pub(super) fn set(&mut self, name: &'static str, value: Attribute) {
         self.attributes.push((SmolStr::new_static(name), value));
+    }
+}
+
+/// Checks whether a type, or that of its elements, is kept as text, so that it cannot be compared.
+fn is_other(ty: &Type) -> bool {
+    match ty {
+        Type::Other { .. } | Type::UnrankedTensor(Scalar::Other(_)) => true,
+        Type::Tensor(tensor) => matches!(tensor.element, Scalar::Other(_)),
+        _ => false,
     }
 }
 
@@ -217,7 +227,7 @@ impl<'s> Parser<'s> {
             return Err(SyntaxError::new(place, message));
         }
         for (index, (operand, ty)) in draft.operands.iter().zip(types).enumerate() {
-            if self.type_of(*operand) != Some(ty) {
+            if !self.type_of(*operand).is_some_and(|known| known == ty || is_other(ty)) {
                 let message = format!("operand {index} was defined with another type");
                 return Err(SyntaxError::new(place, message));
             }

@@ -1,16 +1,19 @@
 //! Regions and blocks.
 
+use std::sync::Arc;
+
 use super::{Parse, Parser};
-use crate::mlir::{Block, Region, Type, Value};
+use crate::mlir::{Block, Location, Region, Type, Value};
 
 /// A region uses this many levels of the depth.
 const LEVELS: u32 = 4;
 
-/// An argument of a block: its name, where the name begins, and its type.
+/// An argument of a block: its name, where the name begins, its type and its location.
 pub(super) struct Argument<'s> {
     pub(super) name: &'s str,
     pub(super) start: usize,
     pub(super) ty: Type,
+    pub(super) location: Option<Arc<Location>>,
 }
 
 impl<'s> Parser<'s> {
@@ -59,6 +62,9 @@ impl<'s> Parser<'s> {
         for argument in arguments {
             let value = self.value(argument.ty.clone());
             self.define(argument.name, argument.start, value, 1)?;
+            if let Some(location) = &argument.location {
+                self.argument_locations.insert(value, Arc::clone(location));
+            }
             values.push(value);
         }
         Ok(values)
@@ -71,7 +77,7 @@ impl<'s> Parser<'s> {
         let name = self.value_name()?;
         self.expect(":")?;
         let ty = self.ty()?;
-        self.optional_location()?;
-        Ok(Argument { name, start, ty })
+        let location = self.optional_location()?;
+        Ok(Argument { name, start, ty, location })
     }
 }

@@ -134,12 +134,12 @@ impl Parser<'_> {
     fn kind(&mut self, kind: Kind, draft: &Draft) -> Parse<Attribute> {
         Ok(match kind {
             Kind::Integer(bits, sign) => {
-                let value = self.integer("an integer")?;
+                let value = self.number("an integer")?.integer()?;
                 let ty = match sign {
                     Sign::Signless => integer_type(bits),
                     _ => Type::Scalar(Scalar::Integer { bits, sign }),
                 };
-                Attribute::Integer(value.into(), ty)
+                Attribute::Integer(value, ty)
             }
             Kind::Float => {
                 let value = self.number("a number")?.decimal()?;

@@ -69,18 +69,19 @@ impl<'s> Parser<'s> {
     fn function_argument(&mut self, signature: &mut Signature<'s>) -> Parse<()> {
         self.skip();
         let start = self.position;
+        let mut name = None;
         if self.byte(0) == b'%' {
-            let name = self.value_name()?;
+            name = Some(self.value_name()?);
             self.expect(":")?;
-            let ty = self.ty()?;
-            signature.arguments.push(Argument { name, start, ty: ty.clone() });
-            signature.ty.inputs.push(ty);
-        } else {
-            signature.ty.inputs.push(self.ty()?);
         }
+        let ty = self.ty()?;
+        signature.ty.inputs.push(ty.clone());
         let attributes = self.maybe_dictionary()?;
         signature.argument_attributes.push(attributes);
-        self.optional_location()?;
+        let location = self.optional_location()?;
+        if let Some(name) = name {
+            signature.arguments.push(Argument { name, start, ty, location });
+        }
         Ok(())
     }
 

@@ -29,7 +29,7 @@ impl<'s> Parser<'s> {
         let arguments: Vec<Argument<'_>> = names
             .into_iter()
             .zip(&draft.results)
-            .map(|((name, start), ty)| Argument { name, start, ty: ty.clone() })
+            .map(|((name, start), ty)| Argument { name, start, ty: ty.clone(), location: None })
             .collect();
         for word in ["cond", "do"] {
             self.expect_word(word)?;
