@@ -137,7 +137,7 @@ impl<'s> Parser<'s> {
     /// Makes the results of an operation and names them.
     fn complete(
         &mut self,
-        draft: Draft,
+        mut draft: Draft,
         names: &[ResultNames<'s>],
         place: Span,
     ) -> Parse<Operation> {
@@ -155,6 +155,11 @@ impl<'s> Parser<'s> {
             let value = results.get(first).copied().unwrap_or(Value(u32::MAX));
             self.define(name.name, name.start, value, name.count)?;
             first += name.count;
+        }
+        if draft.name == "builtin.module" {
+            // MLIR's printer leaves out a block without operations.
+            let empty = draft.regions.iter_mut().filter(|region| region.blocks.is_empty());
+            empty.for_each(|region| region.blocks.push(Block::default()));
         }
         Ok(Operation {
             name: draft.name,

@@ -1,5 +1,6 @@
 //! `stablehlo.constant`.
 
+use super::super::attribute::integer_type;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
 use crate::mlir::Attribute;
@@ -17,6 +18,9 @@ impl Parser<'_> {
         match &value {
             Attribute::Dense(dense) => draft.results.push((*dense.ty).clone()),
             Attribute::Resource { ty, .. } => draft.results.push((**ty).clone()),
+            // Those of `arith` are scalars, too.
+            Attribute::Integer(_, ty) | Attribute::Float(_, ty) => draft.results.push(ty.clone()),
+            Attribute::Bool(_) => draft.results.push(integer_type(1)),
             _ => {
                 self.position = start;
                 return Err(self.unexpected("a constant, as `dense<0> : tensor<i32>`"));

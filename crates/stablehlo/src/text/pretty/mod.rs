@@ -36,7 +36,6 @@ const SHORT: &[(&str, &str)] = &[
     ("call", "func.call"),
     ("return", "func.return"),
     ("constant", "func.constant"),
-    ("call_indirect", "func.call_indirect"),
 ];
 
 impl Parser<'_> {

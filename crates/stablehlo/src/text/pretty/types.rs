@@ -12,6 +12,8 @@ pub(super) enum Types {
     Function,
     /// `a, b -> c`, with or without parentheses.
     Arrow,
+    /// `a, b to c`.
+    To,
     /// One type of all operands and of the result, or `(a, b) -> c`.
     Same,
     /// The types of the results.
@@ -40,6 +42,11 @@ impl Parser<'_> {
         let FunctionType { inputs, results } = match types {
             Types::Function => self.function_type()?,
             Types::Arrow => self.arrow()?,
+            Types::To => {
+                let inputs = self.bare_types()?;
+                self.expect_word("to")?;
+                FunctionType { inputs, results: self.bare_types()? }
+            }
             Types::Results => FunctionType { inputs: Vec::new(), results: self.bare_types()? },
             Types::Operands => FunctionType { inputs: self.bare_types()?, results: Vec::new() },
             Types::SameOperands => {
