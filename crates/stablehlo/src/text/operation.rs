@@ -206,7 +206,7 @@ impl<'s> Parser<'s> {
         let start = self.position;
         let FunctionType { inputs, results } = self.function_type()?;
         draft.results = results;
-        self.check_operands(draft, &inputs, start)
+        self.check_operands(draft, inputs.iter(), start)
     }
 
     /// Regions in parentheses.
@@ -224,7 +224,12 @@ impl<'s> Parser<'s> {
 
     /// Compares the types of the operands with those of their definitions. The types begin at
     /// `start`.
-    pub(super) fn check_operands(&self, draft: &Draft, types: &[Type], start: usize) -> Parse<()> {
+    pub(super) fn check_operands<'t>(
+        &self,
+        draft: &Draft,
+        types: impl ExactSizeIterator<Item = &'t Type>,
+        start: usize,
+    ) -> Parse<()> {
         let place = self.span_since(start);
         if types.len() != draft.operands.len() {
             let (operands, types) = (draft.operands.len(), types.len());
@@ -234,7 +239,8 @@ impl<'s> Parser<'s> {
         for (index, (operand, ty)) in draft.operands.iter().zip(types).enumerate() {
             if !self.type_of(*operand).is_some_and(|known| known == ty || is_other(ty)) {
                 let message = format!("operand {index} was defined with another type");
-                return Err(SyntaxError::new(place, message));
+                let help = "write the type that the operand has where it is defined";
+                return Err(SyntaxError::new(place, message).help(help));
             }
         }
         Ok(())

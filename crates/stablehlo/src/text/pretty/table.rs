@@ -17,6 +17,7 @@ const EQUAL: Part = Text("=");
 const COLON: Part = Text(":");
 const I64: Kind = Integer(64, Sign::Signless);
 const I32: Kind = Integer(32, Sign::Signless);
+const DIRECTION: Kind = Kind::Number(&["NONE", "FORWARD", "BACKWARD", "BOTH"]);
 const FUNCTION: Part = Types(Rule::Function);
 const SAME: Part = Types(Rule::Same);
 const ARROW: Part = Types(Rule::Arrow);
@@ -38,19 +39,26 @@ struct Row {
     form: &'static [Part],
 }
 
+/// All forms by the names of their operations.
+static FORMS: LazyLock<FxHashMap<String, &'static [Part]>> = LazyLock::new(|| {
+    let rows = ROWS
+        .iter()
+        .flat_map(|row| row.names.iter().map(|name| (format!("{}.{name}", row.dialect), row.form)));
+    rows.collect()
+});
+
 /// Returns the form of an operation.
 pub(super) fn form(name: &str) -> Option<&'static [Part]> {
-    static FORMS: LazyLock<FxHashMap<String, &'static [Part]>> = LazyLock::new(|| {
-        let rows = ROWS.iter().flat_map(|row| {
-            row.names.iter().map(|name| (format!("{}.{name}", row.dialect), row.form))
-        });
-        rows.collect()
-    });
     FORMS.get(name).copied().or_else(|| {
         // Most forms of MHLO are those of StableHLO.
         let name = name.strip_prefix("mhlo.")?;
         FORMS.get(format!("stablehlo.{name}").as_str()).copied()
     })
+}
+
+/// Returns the names of all operations with a form.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FORMS.keys().map(String::as_str)
 }
 
 const fn stablehlo(names: &'static [&'static str], form: &'static [Part]) -> Row {
@@ -220,7 +228,7 @@ const ROWS: &[Row] = &[
         Dictionary, COLON, UNARY]),
     sdy(&["func_data_flow_edge"], &[Operand, Dictionary, COLON, UNARY]),
     sdy(&["propagation_barrier"], &[Operand, Text("allowed_direction"), EQUAL,
-        Attribute("allowed_direction", Sharding("propagation_direction")), Dictionary, COLON,
+        Attribute("allowed_direction", DIRECTION), Dictionary, COLON,
         UNARY]),
     sdy(&["all_gather"], &[Attribute("gathering_axes", Sharding("list_of_axis_ref_lists")),
         Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
