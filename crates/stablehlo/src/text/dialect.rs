@@ -106,9 +106,17 @@ impl<'s> Parser<'s> {
     pub(super) fn parameters(&mut self, dialect: &str, name: &str) -> Parse<Attribute> {
         if name == "conv" {
             self.expect("<")?;
-            let attribute = self.convolution_dims(dialect)?;
-            self.expect(">")?;
-            return Ok(attribute);
+            if !self.accept_word("raw") {
+                let attribute = self.convolution_dims(dialect)?;
+                self.expect(">")?;
+                return Ok(attribute);
+            }
+            let mut parameters = Attributes::new();
+            while !self.accept(">") {
+                self.parameter(dialect, &mut parameters)?;
+                self.accept(",");
+            }
+            return Ok(structure(dialect, name, parameters));
         }
         if name == "bounds" {
             let mut bounds = Vec::new();
@@ -119,7 +127,11 @@ impl<'s> Parser<'s> {
             return Ok(bounds_of(dialect, bounds));
         }
         let mut parameters = Attributes::new();
-        self.list(("<", ">"), |parser| parser.parameter(dialect, &mut parameters))?;
+        self.list(("<", ">"), |parser| match parser.peek() {
+            // MLIR takes a comma after the last parameter, too.
+            b'>' if !parameters.is_empty() => Ok(()),
+            _ => parser.parameter(dialect, &mut parameters),
+        })?;
         match parameters.as_slice() {
             [(_, Attribute::DenseArray(DenseArray::I64(bounds)))] if name == "type_extensions" => {
                 Ok(bounds_of(dialect, bounds.clone()))
