@@ -22,8 +22,9 @@
 //!
 //! ## Read
 //!
-//! [`load`] reads a file, [`parse`] a text. [`load_file`], [`load_text`], [`load_bytes`] and
-//! [`load_proto`] keep the source, for messages.
+//! [`load`] reads a file or a folder of dumps, [`parse`] a text. [`load_file`], [`load_text`],
+//! [`load_bytes`] and [`load_proto`] keep the source, for messages. The format is told by the
+//! content.
 //!
 //! ```
 //! # use tilewright::prelude::*;
@@ -162,11 +163,16 @@
 mod agreement;
 mod algebra;
 mod bisect;
+mod caret;
 mod chance;
 mod check;
+mod choice;
 pub mod composite;
 mod error;
+mod folder;
+mod format;
 mod guard;
+mod gzip;
 mod judge;
 pub mod listing;
 #[cfg(feature = "simulate")]
@@ -183,6 +189,8 @@ mod rules;
 mod run;
 #[cfg(feature = "simulate")]
 pub mod simulate;
+mod stage;
+mod xspace;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
@@ -199,7 +207,7 @@ pub use agreement::{Agreement, Excuse, OutputDifference, Witness};
 pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
 pub use check::{CheckOptions, Within, check};
-pub use error::Error;
+pub use error::{Error, MlirForm};
 pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
 pub use interp::{Devices, Limits, Observer, Outputs, Progress};
@@ -214,10 +222,11 @@ pub use pipeline::{
     Pipeline, Report, StopReason, optimize, passes, pipeline, target,
 };
 pub use profile::{InstructionProfile, Profile, Profiler};
-pub use recording::check_recording;
+pub use recording::{check_recording, recorded_devices};
 pub use rules::{RuleTrial, try_rule};
 pub use run::{
     Inputs, RunOptions, devices_of, elements, outputs_to_npz, random_inputs, read_infeed,
     read_inputs, run, values_to_npz,
 };
+pub use stage::after_optimization;
 pub use targets::Target;

@@ -2,10 +2,10 @@
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
+use tilewright_ir::devices::ReplicaGroups;
 use tilewright_ir::ops::attr::{AttrValue, AttrValues, Real};
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
-use tilewright_ir::devices::ReplicaGroups;
 
 use super::attributes::{
     dims, find, int, integer, integers, misfit, missing, optional_bool, optional_int,
@@ -44,9 +44,9 @@ fn value(program: &Program, operation: &Operation, field: Field) -> Import<Optio
         Form::PlainBool | Form::OptionalBool | Form::Unit => {
             optional_bool(operation, name)?.map(AttrValue::Bool)
         }
-        Form::Word(_) => optional_text(operation, name)?
-            .filter(|word| word != "NOTYPE")
-            .map(AttrValue::Word),
+        Form::Word(_) => {
+            optional_text(operation, name)?.filter(|word| word != "NOTYPE").map(AttrValue::Word)
+        }
         Form::PrefixedWord(_, prefix) => optional_text(operation, name)?
             .map(|word| AttrValue::Word(format!("{prefix}{}", word.to_lowercase()).into())),
         Form::Precisions => precisions(operation, name)?,

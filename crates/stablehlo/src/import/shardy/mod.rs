@@ -25,8 +25,9 @@ use meshes::MeshNames;
 pub(super) fn export(program: &Program) -> Import<Program> {
     let mut program = program.clone();
     let operations = program.module.regions.iter().flat_map(|region| &region.blocks);
-    let has_meshes =
-        operations.flat_map(|block| &block.operations).any(|operation| operation.name == "sdy.mesh");
+    let has_meshes = operations
+        .flat_map(|block| &block.operations)
+        .any(|operation| operation.name == "sdy.mesh");
     if !has_meshes {
         placement::place(&mut program);
         return Ok(program);
