@@ -10,7 +10,8 @@ use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
-/// IN is a file of HLO text or a binary proto, or `-` for stdin. Results go to stdout unless -o
+/// IN is a file of HLO text, a proto in binary or text form, a profile, gzip of one of these, or
+/// `-` for stdin; or a folder that XLA dumped modules into. Results go to stdout unless -o
 /// says otherwise, diagnostics to stderr. The exit code is 0 when all is done,
 /// 1 when the input is bad or a check found a difference, 2 when the command
 /// was not understood, 3 when a module could not be evaluated: it has something
@@ -77,7 +78,7 @@ impl Command {
 /// A module to read.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// The module: a file of HLO text or proto, or `-` for stdin
+    /// The module: a file of HLO text or proto, a folder of dumps, or `-` for stdin
     #[arg(value_name = "IN")]
     pub(crate) path: PathBuf,
 }
@@ -144,6 +145,8 @@ enum TextForm {
 enum EmitArg {
     Hlo,
     Proto,
+    /// StableHLO in MLIR's text
+    Stablehlo,
 }
 
 /// The handling of padding in layouts.
@@ -160,6 +163,7 @@ impl Form {
         self.emit.map(|emit| match emit {
             EmitArg::Hlo => Emit::Hlo,
             EmitArg::Proto => Emit::Proto,
+            EmitArg::Stablehlo => Emit::Stablehlo,
         })
     }
 
@@ -355,7 +359,7 @@ pub(crate) struct Run {
 /// `tilewright check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// A module: a file of HLO text or proto, or `-` for stdin
+    /// A module: a file of HLO text or proto, a folder of dumps, or `-` for stdin
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
     /// The module to compare with; the optimised A if absent
@@ -405,7 +409,7 @@ pub(crate) struct Check {
 /// `tilewright verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// The modules: files of HLO text or proto, or `-` for stdin
+    /// The modules: files of HLO text or proto, folders of dumps, or `-` for stdin
     #[arg(value_name = "IN", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Give the report as JSON

@@ -28,8 +28,15 @@ pub(crate) fn stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
     }
 }
 
-/// Reads a module from a file or stdin.
+/// Reads a module from a file, a folder or stdin, and says how it was chosen.
 pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
+    let loaded = load_quietly(path)?;
+    loaded.notes.iter().for_each(|text| note(text));
+    Ok(loaded)
+}
+
+/// Reads a module from a file, a folder or stdin.
+pub(crate) fn load_quietly(path: &Path) -> Result<Loaded, Error> {
     if is_dash(path) {
         let mut bytes = Vec::new();
         io::stdin()
@@ -145,6 +152,11 @@ pub(crate) fn to_stderr(text: &str) {
 /// Warns of unexpected results that are no errors, a line each.
 pub(crate) fn warn(warnings: &[String]) {
     to_stderr(&warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>());
+}
+
+/// Says what is worth knowing on stderr.
+pub(crate) fn note(text: &str) {
+    to_stderr(&format!("note: {text}\n"));
 }
 
 /// Checks whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.

@@ -1,11 +1,14 @@
 //! Recognises the message type of bytes.
 
-use crate::wire::fields;
+use prost::encoding::decode_varint;
+
+use crate::wire::{fields, first};
 
 /// Checks whether bytes are a module in binary form rather than text.
 ///
 /// The messages begin with a string or a message, and fields are separated by control
 /// characters, which text does not have; text may begin with the same byte, an empty line.
+/// A snapshot of a module before optimisation begins with its length instead.
 /// Damaged messages count as messages, so that their errors can be reported.
 ///
 /// ```
@@ -17,25 +20,72 @@ pub fn looks_like_proto(bytes: &[u8]) -> bool {
     let head = bytes.get(..LOOKED_AT).unwrap_or(bytes);
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     // The first four fields of a module, as bytes.
-    matches!(head.first(), Some(0x0a | 0x12 | 0x1a | 0x22)) && head.iter().any(is_control)
+    let begins = matches!(head.first(), Some(0x0a | 0x12 | 0x1a | 0x22)) || begins_delimited(head);
+    begins && head.iter().any(is_control)
 }
 
-/// Returns the `HloModuleProto` in bytes that are one, or an `HloProto` or `HloSnapshot` with
-/// one.
-pub(crate) fn module_in(bytes: &[u8]) -> &[u8] {
-    // A module begins with its name instead, which is no message with
-    // computations.
-    match first(bytes, 1) {
-        Some(inner) if is_module(inner) => inner,
-        Some(inner) if snapshot_of(bytes).is_some() => first(inner, 1).unwrap_or(bytes),
-        _ => bytes,
+/// Checks whether bytes begin with a length of several bytes and a first field.
+fn begins_delimited(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    bytes.first().is_some_and(|&byte| byte >= 0x80)
+        && decode_varint(&mut rest).is_ok()
+        && rest.first() == Some(&0x0a)
+}
+
+/// A message that has a module in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form<'a> {
+    /// `HloModuleProto`, or damaged bytes.
+    Module(&'a [u8]),
+    /// `HloProto`, or `HloUnoptimizedSnapshot` with its arguments in it.
+    Dump(&'a [u8]),
+    /// `HloSnapshot`.
+    Snapshot(&'a [u8]),
+    /// `HloUnoptimizedSnapshot` after its length and before its arguments.
+    Delimited {
+        /// The message.
+        message: &'a [u8],
+        /// The arguments, one after another.
+        values: &'a [u8],
+    },
+}
+
+impl<'a> Form<'a> {
+    /// Returns the form of bytes.
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        if let Some((message, values)) = delimited(bytes) {
+            return Self::Delimited { message, values };
+        }
+        // A module begins with its name instead, which is no message with
+        // computations.
+        match first(bytes, 1) {
+            Some(inner) if is_module(inner) => Self::Dump(bytes),
+            Some(inner) if holds_module(inner) => Self::Snapshot(bytes),
+            _ => Self::Module(bytes),
+        }
+    }
+
+    /// Returns the `HloModuleProto`.
+    pub(crate) fn module(self) -> &'a [u8] {
+        let found = match self {
+            Self::Module(bytes) => return bytes,
+            Self::Dump(bytes) | Self::Delimited { message: bytes, .. } => first(bytes, 1),
+            Self::Snapshot(bytes) => first(bytes, 1).and_then(|dump| first(dump, 1)),
+        };
+        found.unwrap_or_default()
     }
 }
 
-/// Returns the bytes, if they are an `HloSnapshot`: its first field is an `HloProto`.
-pub(crate) fn snapshot_of(bytes: &[u8]) -> Option<&[u8]> {
-    let inner = first(bytes, 1).filter(|inner| !is_module(inner))?;
-    first(inner, 1).filter(|module| is_module(module)).map(|_| bytes)
+/// Checks whether the first field of a message is a module.
+pub(crate) fn holds_module(bytes: &[u8]) -> bool {
+    first(bytes, 1).is_some_and(is_module)
+}
+
+/// Returns the message that follows its length, and the bytes after it.
+fn delimited(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut rest = bytes;
+    let length = usize::try_from(decode_varint(&mut rest).ok()?).ok()?;
+    rest.split_at_checked(length).filter(|(message, _)| holds_module(message))
 }
 
 /// Checks whether a message has computations that have instructions that have opcodes.
@@ -45,10 +95,4 @@ fn is_module(bytes: &[u8]) -> bool {
         && first(bytes, 3)
             .and_then(|computation| first(computation, 2))
             .is_some_and(|instruction| well_formed(instruction) && first(instruction, 2).is_some())
-}
-
-/// Returns the first field of this number that holds bytes.
-fn first(bytes: &[u8], number: u32) -> Option<&[u8]> {
-    let mut fields = fields(bytes).map_while(Result::ok);
-    fields.find_map(|field| field.payload.filter(|_| field.number == number))
 }

@@ -26,6 +26,8 @@
 //!   directions.
 //! - `residue`: carries fields that the schema does not know.
 //! - `wire`: messages, field by field.
+//! - `form`: which message bytes are; `text`: messages in protobuf's text format; `profile`: those
+//!   in profiles.
 //!
 //! `docs/proto.md` lists what only text or only proto can express.
 
@@ -39,9 +41,11 @@ mod generated;
 mod literal;
 mod loss;
 mod metadata;
+mod profile;
 mod residue;
 mod shape;
 mod sharding;
+mod text;
 mod wire;
 mod words;
 
@@ -50,3 +54,5 @@ pub use encode::{encode, encode_hlo_proto};
 pub use error::ProtoError;
 pub use form::looks_like_proto;
 pub use loss::{lost_in_proto, lost_in_text};
+pub use profile::{ProfiledModule, looks_like_profile, modules_of_profile};
+pub use text::{TextProtoError, encode_text_proto, looks_like_text_proto};

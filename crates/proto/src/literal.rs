@@ -15,7 +15,10 @@ use crate::shape;
 pub(crate) fn decode(proto: LiteralProto) -> Result<Literal, ProtoError> {
     let shape = proto.shape.as_ref().ok_or_else(|| ProtoError::new("the shape is missing"))?;
     match shape::decode(shape).within("shape")? {
-        Shape::Array(array) => decode_array(&array, proto).map(Literal::Array),
+        Shape::Array(array) => {
+            let data = data_of(array.element_type, proto)?;
+            in_logical_order(&array, data).map(Literal::Array)
+        }
         Shape::Tuple(elements) => decode_tuple(&elements, proto.tuple_literals),
         Shape::Token => Ok(Literal::Token),
         other @ (Shape::Buffer(_) | Shape::Opaque) => {
@@ -36,8 +39,8 @@ fn decode_tuple(shapes: &[Shape], parts: Vec<LiteralProto>) -> Result<Literal, P
     Ok(Literal::Tuple(parts.collect::<Result<_, _>>()?))
 }
 
-fn decode_array(shape: &ArrayShape, proto: LiteralProto) -> Result<ArrayLiteral, ProtoError> {
-    let data = data_of(shape.element_type, proto)?;
+/// Returns an array of elements that stand in the order of the layout.
+pub(crate) fn in_logical_order(shape: &ArrayShape, data: Data) -> Result<ArrayLiteral, ProtoError> {
     let expected = shape.num_elements().and_then(|count| usize::try_from(count).ok());
     if expected != Some(data.len()) {
         return Err(ProtoError::new(format!("{} elements for {shape}", data.len())));
@@ -91,7 +94,7 @@ fn complex<T: Copy>(parts: &[T]) -> Result<Vec<Complex<T>>, ProtoError> {
 }
 
 /// Returns the value in the lowest bits of a byte; signed ones are extended.
-fn signed(bytes: &[u8], bits: u32) -> Vec<i8> {
+pub(crate) fn signed(bytes: &[u8], bits: u32) -> Vec<i8> {
     let unused = 8 - bits;
     bytes.iter().map(|&byte| (byte << unused).cast_signed() >> unused).collect()
 }

@@ -40,6 +40,12 @@ pub(crate) fn fields(message: &[u8]) -> Fields<'_> {
     Fields(message)
 }
 
+/// Returns the first field of this number that holds bytes.
+pub(crate) fn first(message: &[u8], number: u32) -> Option<&[u8]> {
+    let mut fields = fields(message).map_while(Result::ok);
+    fields.find_map(|field| field.payload.filter(|_| field.number == number))
+}
+
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<Field<'a>, Malformed>;
 

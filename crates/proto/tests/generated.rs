@@ -1,10 +1,11 @@
-//! The checked-in code is what the schema says. After a change to
-//! `proto/hlo.proto`, run this with `BLESS=1`.
+//! The checked-in code and descriptors are what the schemas say. After a change in `proto`, run
+//! this with `BLESS=1`.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use prost::Message as _;
 use protox::prost_reflect::prost_types::field_descriptor_proto::{Label, Type};
 use protox::prost_reflect::prost_types::{DescriptorProto, FieldDescriptorProto, MessageOptions};
 
@@ -24,16 +25,25 @@ fn code_is_that_of_the_schema() {
     let requests = files.file.into_iter().map(|file| (module.clone(), file)).collect();
     let code = config.generate(requests).expect("code");
     let header = "//! Generated from `proto/hlo.proto`: do not edit, see `tests/generated.rs`.\n\n";
-    compare("xla.rs", &format!("{header}{}", code[&module]));
-    compare("known.rs", &format!("{header}{known}"));
+    compare("xla.rs", format!("{header}{}", code[&module]));
+    compare("known.rs", format!("{header}{known}"));
 }
 
-fn compare(name: &str, expected: &str) {
+#[test]
+fn descriptors_are_those_of_the_schema() {
+    let schema = folder().join("proto");
+    let mut files = protox::compile([schema.join("text.proto")], [schema]).expect("a schema");
+    files.file.iter_mut().for_each(|file| file.source_code_info = None);
+    compare("text.binpb", files.encode_to_vec());
+}
+
+fn compare(name: &str, expected: impl AsRef<[u8]>) {
+    let expected = expected.as_ref();
     let path = folder().join("src/generated").join(name);
     if std::env::var_os("BLESS").is_some() {
         fs::write(&path, expected).expect("a writable file");
     }
-    let found = fs::read_to_string(&path).unwrap_or_default();
+    let found = fs::read(&path).unwrap_or_default();
     assert!(found == expected, "{} is stale: run this test with BLESS=1", path.display());
 }
 

@@ -1,6 +1,16 @@
 //! StableHLO in and out, without MLIR.
 //!
-//! A program is read in two steps: MLIR's text or bytecode becomes a tree of operations
-//! ([`mlir`]), and this tree becomes an HLO module. It is written in the opposite order.
+//! A program is read in two steps: MLIR's text ([`text`]) or bytecode becomes a tree of operations
+//! ([`mlir`]), and this tree becomes an HLO module ([`import()`]). It is written in the opposite
+//! order ([`export()`], [`print()`]).
 
+pub mod export;
+pub mod import;
 pub mod mlir;
+pub mod print;
+mod rows;
+pub mod text;
+
+pub use export::{ExportError, ExportErrorKind, export};
+pub use import::{ImportError, ImportErrorKind, import};
+pub use print::print;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 
@@ -17,6 +18,8 @@ pub struct Program {
     pub module: Operation,
     /// The type of each value, by its number.
     pub values: Vec<Type>,
+    /// The locations of arguments of blocks, as far as they are known.
+    pub argument_locations: FxHashMap<Value, Arc<Location>>,
 }
 
 impl Program {

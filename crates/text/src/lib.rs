@@ -23,7 +23,7 @@ pub mod span;
 
 pub use parse::{
     Invalid, MAX_DEPTH, MAX_ERRORS, Parsed, SyntaxError, SyntaxErrors, parse, parse_and_verify,
-    parse_bytes, parse_expression, parse_shape,
+    parse_bytes, parse_expression, parse_shape, parse_sharding,
 };
 pub use print::{
     Form, LayoutPadding, PrintError, PrintOptions, print, print_attribute, print_instruction,

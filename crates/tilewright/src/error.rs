@@ -1,7 +1,7 @@
 //! Errors, with messages that say how to fix them.
 
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use tilewright_interp::npz::NpzError;
 use tilewright_interp::{EvalError, InputError};
@@ -9,15 +9,35 @@ use tilewright_ir::verify::Rejected;
 use tilewright_ir::{BuildError, Diagnostic};
 #[cfg(feature = "simulate")]
 use tilewright_lower::LowerError;
-use tilewright_proto::ProtoError;
+use tilewright_proto::{ProtoError, TextProtoError};
 use tilewright_rewrite::OptimizeError;
+use tilewright_stablehlo::ExportError;
 use tilewright_target::TargetError;
 use tilewright_text::render::Renderer;
-use tilewright_text::span::LineIndex;
+use tilewright_text::span::{LineIndex, line_column};
 use tilewright_text::{LineColumn, PrintError, SourceMap, SyntaxError, SyntaxErrors};
 
+use crate::caret::Caret;
 use crate::module::Source;
 use crate::report::ProblemSummary;
+
+/// The forms of MLIR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MlirForm {
+    /// Text.
+    Text,
+    /// Bytecode.
+    Bytecode,
+}
+
+impl fmt::Display for MlirForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "MLIR text",
+            Self::Bytecode => "MLIR bytecode",
+        })
+    }
+}
 
 /// The error of a function of this crate.
 ///
@@ -57,9 +77,58 @@ pub enum Error {
         /// The error.
         error: ProtoError,
     },
+    /// The text is that of a proto with an error.
+    #[error("{}:{}: {error}", source_text.name, line_column(&source_text.text, error.span.start))]
+    TextProto {
+        /// The text.
+        source_text: Source,
+        /// The error.
+        error: TextProtoError,
+    },
+    /// The bytes are a gzip file with an error.
+    #[error("{name}: {problem}")]
+    Gzip {
+        /// The file.
+        name: String,
+        /// The problem and its solution.
+        problem: String,
+    },
+    /// The module is in MLIR, which is not read.
+    #[error(
+        "{name}: this is {form} (StableHLO), and only HLO is read; JAX writes HLO with \
+         jax.jit(f).lower(*args).as_text(\"hlo\"), and any program with XLA_FLAGS=--xla_dump_to=DIR"
+    )]
+    Mlir {
+        /// The file.
+        name: String,
+        /// The form of it.
+        form: MlirForm,
+    },
+    /// A folder or profile has no module.
+    #[error("cannot read {name}: {problem}")]
+    NoModule {
+        /// The folder or file.
+        name: String,
+        /// The problem and its solution.
+        problem: &'static str,
+    },
+    /// A folder has several modules of similar size.
+    #[error(
+        "cannot read {name}: it has several modules before optimisation of similar size; \
+         name one of these files in it\n{modules}"
+    )]
+    Several {
+        /// The folder.
+        name: String,
+        /// The modules, one a line.
+        modules: String,
+    },
     /// The module cannot be written in binary form.
     #[error("the module cannot be written as proto: {0}")]
     Encode(ProtoError),
+    /// The module cannot be written as StableHLO.
+    #[error("the module cannot be written as StableHLO: {0}")]
+    Stablehlo(ExportError),
     /// A layout has padding, which newer versions of XLA's proto do not have.
     #[error(
         "the layout of `{0}` has padding, which XLA does not read from proto any more; \
@@ -67,7 +136,7 @@ pub enum Error {
     )]
     Padding(String),
     /// The output has a format that cannot be written.
-    #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo, .txt or .pb", path.display())]
+    #[error("cannot write {}: {what} output comes with a later version; use a name that ends in .hlo, .txt, .pb or .mlir", path.display())]
     OutputForm {
         /// The file.
         path: PathBuf,
@@ -178,6 +247,10 @@ impl Error {
                 let (line, column) = first.line.zip(first.column)?;
                 Some(format!("{}:{line}:{column}", source_text.name))
             }
+            Self::TextProto { source_text, error } => {
+                let at = line_column(&source_text.text, error.span.start);
+                Some(format!("{}:{at}", source_text.name))
+            }
             #[cfg(feature = "simulate")]
             Self::Lower(error) => error.site.instruction.clone(),
             _ => None,
@@ -208,6 +281,10 @@ impl Error {
                 let source = (!text.is_empty()).then_some((&**text, &**spans));
                 renderer.rejected(name, source, rejected)
             }
+            Self::TextProto { source_text: Source { name, text }, error } => {
+                let TextProtoError { span, message, help } = error;
+                Caret { name, text, span: span.clone(), message, help }.draw()
+            }
             Self::Build(BuildError::Rejected(rejected)) => {
                 renderer.rejected(&rejected.module.name, None, rejected)
             }
@@ -224,6 +301,12 @@ impl Error {
                 verifier_problems(rejected, |found| {
                     spans.place(found.place).map(|span| lines.at(span.range().start))
                 })
+            }
+            Self::TextProto { source_text, error } => {
+                let LineColumn { line, column } = line_column(&source_text.text, error.span.start);
+                let (line, column) = (Some(line), Some(column));
+                let message = format!("{}; {}", error.message, error.help);
+                vec![ProblemSummary { code: None, line, column, message }]
             }
             Self::Build(BuildError::Rejected(rejected)) => verifier_problems(rejected, |_| None),
             _ => vec![unplaced(self.to_string())],

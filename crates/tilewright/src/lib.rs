@@ -22,8 +22,9 @@
 //!
 //! ## Read
 //!
-//! [`load`] reads a file, [`parse`] a text. [`load_file`], [`load_text`], [`load_bytes`] and
-//! [`load_proto`] keep the source, for messages.
+//! [`load`] reads a file or a folder of dumps, [`parse`] a text. [`load_file`], [`load_text`],
+//! [`load_bytes`] and [`load_proto`] keep the source, for messages. The format is told by the
+//! content.
 //!
 //! ```
 //! # use tilewright::prelude::*;
@@ -162,15 +163,21 @@
 mod agreement;
 mod algebra;
 mod bisect;
+mod caret;
 mod chance;
 mod check;
+mod choice;
 pub mod composite;
 mod error;
+mod folder;
+mod format;
 mod guard;
+mod gzip;
 mod judge;
 pub mod listing;
 #[cfg(feature = "simulate")]
 pub mod lowering;
+mod mlir;
 mod module;
 mod nudge;
 mod pipeline;
@@ -182,6 +189,8 @@ mod rules;
 mod run;
 #[cfg(feature = "simulate")]
 pub mod simulate;
+mod stage;
+mod xspace;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
@@ -198,11 +207,12 @@ pub use agreement::{Agreement, Excuse, OutputDifference, Witness};
 pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
 pub use check::{CheckOptions, Within, check};
-pub use error::Error;
+pub use error::{Error, MlirForm};
 pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
 pub use interp::{Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;
+pub use mlir::{load_mlir, print_stablehlo};
 pub use module::{
     Emit, Form, LayoutPadding, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes,
     load_file, load_proto, load_text, losses, parse, print, write,
@@ -212,10 +222,11 @@ pub use pipeline::{
     Pipeline, Report, StopReason, optimize, passes, pipeline, target,
 };
 pub use profile::{InstructionProfile, Profile, Profiler};
-pub use recording::check_recording;
+pub use recording::{check_recording, recorded_devices};
 pub use rules::{RuleTrial, try_rule};
 pub use run::{
     Inputs, RunOptions, devices_of, elements, outputs_to_npz, random_inputs, read_infeed,
     read_inputs, run, values_to_npz,
 };
+pub use stage::after_optimization;
 pub use targets::Target;

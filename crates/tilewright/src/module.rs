@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use tilewright_ir::{ArrayShape, Module, Shape, Verified, verify};
 pub use tilewright_proto::Recording;
-use tilewright_proto::looks_like_proto;
 use tilewright_text::SourceMap;
 pub use tilewright_text::{Form, LayoutPadding, PrintOptions};
 
 use crate::error::Error;
+use crate::mlir::print_stablehlo;
+use crate::{folder, format};
 
 /// A text with its origin.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The name in messages: the file name or `<stdin>`.
     pub name: String,
-    /// The whole text; empty if the module was in binary form.
+    /// The whole text; empty if the module was not HLO text.
     pub text: Arc<str>,
 }
 
@@ -31,14 +32,16 @@ pub struct Loaded {
     pub source: Source,
     /// The positions of its instructions in the text.
     pub spans: SourceMap,
-    /// The recorded values of a run, if the file is an `HloSnapshot`.
+    /// The recorded values of a run, if the file is a snapshot with values.
     pub recording: Option<Recording>,
+    /// How the module was chosen, where its file or folder has several.
+    pub notes: Vec<String>,
 }
 
 /// Reads the module in a file.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is neither HLO text nor a proto, or the module
+/// Returns an error if the file cannot be read, has no format that is read here, or the module
 /// does not verify.
 pub fn load(path: impl AsRef<Path>) -> Result<Verified, Error> {
     Ok(load_file(path.as_ref())?.module)
@@ -61,17 +64,21 @@ pub fn load(path: impl AsRef<Path>) -> Result<Verified, Error> {
 /// ```
 ///
 /// # Errors
-/// Returns an error if it is not HLO text, or the module does not verify.
+/// Returns an error if it is neither HLO text nor a text proto, or the module does not verify.
 pub fn parse(text: &str) -> Result<Verified, Error> {
     Ok(load_text("<text>", text)?.module)
 }
 
-/// Reads the module in a file and keeps its text for messages.
+/// Reads the module in a file and keeps its text for messages. If the path is a folder that XLA
+/// dumped modules into, this is the largest module before optimisation.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is neither HLO text nor a proto, or the module
-/// does not verify.
+/// Returns an error if the file cannot be read, has no format that is read here, or the module
+/// does not verify; or if a folder has several modules of similar size.
 pub fn load_file(path: &Path) -> Result<Loaded, Error> {
+    if path.is_dir() {
+        return folder::load(path);
+    }
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
@@ -79,56 +86,64 @@ pub fn load_file(path: &Path) -> Result<Loaded, Error> {
     load_bytes(&name, bytes)
 }
 
-/// Reads the module in bytes; the format is detected from the content. `name` is used in
-/// messages.
+/// Reads the module in bytes; the format is detected from the content: HLO text, a proto, its
+/// text form, a profile, StableHLO in MLIR's text, or one of these in a gzip file. `name` is used in messages.
 ///
 /// # Errors
-/// Returns an error if they are neither HLO text nor a proto, or the module does not verify.
+/// Returns an error if they have none of these formats, or the module does not verify.
 pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, Error> {
-    if looks_like_proto(&bytes) {
-        return load_proto(name, &bytes);
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        let before = error.as_bytes().get(..offset).unwrap_or_default();
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-        Error::NotText { name: name.to_owned(), offset, line }
-    })?;
-    load_text(name, text)
+    format::read(name, bytes)
 }
 
-/// Reads the module in an `HloModuleProto`, `HloProto` or `HloSnapshot`. `name` is used in
-/// messages.
+/// Reads the module in an `HloModuleProto`, `HloProto`, `HloSnapshot` or
+/// `HloUnoptimizedSnapshot`. `name` is used in messages.
 ///
 /// # Errors
 /// Returns an error if it is none of them, or the module does not verify.
 pub fn load_proto(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
     let source = Source { name: name.to_owned(), text: Arc::from("") };
-    let spans = SourceMap::default();
     let damaged = |error| Error::Proto { name: name.to_owned(), error };
     let module = tilewright_proto::decode(bytes).map_err(damaged)?;
     let recording = tilewright_proto::decode_recording(bytes).map_err(damaged)?;
-    match verify(module) {
-        Ok(module) => Ok(Loaded { module, source, spans, recording }),
-        Err(rejected) => {
-            Err(Error::Rejected { source_text: source, spans: Box::new(spans), rejected })
+    verified(module, source, SourceMap::default(), recording)
+}
+
+/// Reads the module in a text: HLO, or the text form of a proto. `name` is used in messages.
+///
+/// # Errors
+/// Returns an error if it is neither, or the module does not verify.
+pub fn load_text(name: &str, text: impl Into<Arc<str>>) -> Result<Loaded, Error> {
+    format::read_text(name, text.into())
+}
+
+/// Reads the module in HLO text.
+pub(crate) fn load_hlo(name: &str, text: Arc<str>) -> Result<Loaded, Error> {
+    let source = Source { name: name.to_owned(), text };
+    match tilewright_text::parse(&source.text) {
+        Ok(parsed) => verified(parsed.module, source, parsed.spans, None),
+        Err(errors) => Err(Error::Syntax { source_text: source, errors }),
+    }
+}
+
+/// Reads the module in the text form of a proto.
+pub(crate) fn load_text_proto(name: &str, text: Arc<str>) -> Result<Loaded, Error> {
+    match tilewright_proto::encode_text_proto(&text) {
+        Ok(bytes) => load_proto(name, &bytes),
+        Err(error) => {
+            let source_text = Source { name: name.to_owned(), text };
+            Err(Error::TextProto { source_text, error })
         }
     }
 }
 
-/// Reads the module in a text. `name` is used in messages.
-///
-/// # Errors
-/// Returns an error if it is not HLO text, or the module does not verify.
-pub fn load_text(name: &str, text: impl Into<Arc<str>>) -> Result<Loaded, Error> {
-    let source = Source { name: name.to_owned(), text: text.into() };
-    let parsed = match tilewright_text::parse(&source.text) {
-        Ok(parsed) => parsed,
-        Err(errors) => return Err(Error::Syntax { source_text: source, errors }),
-    };
-    let spans = parsed.spans;
-    match verify(parsed.module) {
-        Ok(module) => Ok(Loaded { module, source, spans, recording: None }),
+fn verified(
+    module: Module,
+    source: Source,
+    spans: SourceMap,
+    recording: Option<Recording>,
+) -> Result<Loaded, Error> {
+    match verify(module) {
+        Ok(module) => Ok(Loaded { module, source, spans, recording, notes: Vec::new() }),
         Err(rejected) => {
             Err(Error::Rejected { source_text: source, spans: Box::new(spans), rejected })
         }
@@ -143,6 +158,8 @@ pub enum Emit {
     Hlo,
     /// `HloModuleProto`.
     Proto,
+    /// StableHLO in MLIR's text.
+    Stablehlo,
 }
 
 impl Emit {
@@ -155,7 +172,8 @@ impl Emit {
         let what = match extension.to_ascii_lowercase().as_str() {
             "pb" | "binpb" | "proto" => return Ok(Self::Proto),
             "pbtxt" | "textproto" => "text proto",
-            "mlir" => "MLIR",
+            "mlir" | "stablehlo" => return Ok(Self::Stablehlo),
+            "gz" => "gzip",
             _ => return Ok(Self::Hlo),
         };
         Err(Error::OutputForm { path: path.to_owned(), what })
@@ -175,6 +193,7 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
             }
             encode(module)
         }
+        Emit::Stablehlo => Ok(print_stablehlo(module)?.into_bytes()),
     }
 }
 
@@ -184,6 +203,7 @@ pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
         Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),
         Emit::Proto => ("proto", tilewright_proto::lost_in_proto(module)),
+        Emit::Stablehlo => return Vec::new(),
     };
     let told = losses.iter().map(|loss| format!("{form} cannot say {loss}; it is left out"));
     told.collect()

@@ -1,11 +1,14 @@
-//! Compares a snapshot's recorded result with the interpreter's.
+//! Evaluates modules as a snapshot recorded it, and compares the recorded result with the
+//! interpreter's.
 
+use tilewright_interp::Devices;
 use tilewright_ir::Verified;
 use tilewright_proto::Recording;
 
 use crate::agreement::Agreement;
 use crate::check::{CheckOptions, Trial, agreement};
 use crate::error::Error;
+use crate::run::devices_of;
 
 /// Evaluates a module on the recorded arguments of a snapshot and compares the outputs with the
 /// recorded result, with the tolerances for a second module. `None` if no result was recorded.
@@ -19,7 +22,7 @@ pub fn check_recording(
     options: &CheckOptions<'_>,
 ) -> Result<Option<Agreement>, Error> {
     let Some(result) = &recording.result else { return Ok(None) };
-    let inputs = [recording.arguments.clone()];
+    let inputs = recording.inputs();
     let options = options.with_inputs(&inputs);
     let mut trial = Trial::new(module, module, &options)?;
     if trial.devices.count() != Some(1) {
@@ -28,4 +31,13 @@ pub fn check_recording(
     }
     trial.recorded = Some(result);
     Ok(Some(agreement(&trial)?))
+}
+
+/// Returns the devices that a snapshot recorded arguments of, if these are several: those that the
+/// module names if they are as many, or else as many partitions. A proto does not say.
+pub fn recorded_devices(module: &Verified, recording: &Recording) -> Option<Devices> {
+    let count = recording.others.len().checked_add(1).filter(|&count| count > 1)?;
+    let named = devices_of(module);
+    let as_many = named.count() == Some(count);
+    Some(if as_many { named } else { Devices { replicas: 1, partitions: count } })
 }

@@ -44,7 +44,8 @@ fn recordings_are_compared_with_the_first_module() {
     let twice = module("x = s32[] parameter(0)\n  ROOT y = s32[] add(x, x)");
     let of = |n| Literal::scalar(ElementType::S32, n).unwrap();
     let shown = |result: i32| {
-        let recording = Recording { arguments: vec![of(4)], result: Some(of(result)) };
+        let recording =
+            Recording { arguments: vec![of(4)], result: Some(of(result)), ..Recording::default() };
         let found = check_recording(&twice, &recording, &CheckOptions::default()).unwrap();
         found.unwrap().to_string()
     };

@@ -24,10 +24,11 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         None => tilewright::optimize(a.clone(), &options)?.module,
     };
     let infeed = io::infeed(args.infeed.as_deref())?;
-    let devices = args.devices.asked(Devices::of(&a));
     // Inputs that the caller asks for take precedence over recorded ones.
     let is_asked = args.inputs.is_some() || args.seed.is_some() || args.seeds.is_some();
     let recording = recording.filter(|_| !is_asked);
+    let recorded = recording.as_ref().and_then(|of| tilewright::recorded_devices(&a, of));
+    let devices = args.devices.asked(Devices::of(&a)).or(recorded);
     let inputs = inputs(&args, &a, devices, recording.as_ref())?;
     let mut how = CheckOptions::default()
         .with_first_seed(args.seed.unwrap_or(0))
@@ -59,7 +60,7 @@ fn inputs(
     recording: Option<&Recording>,
 ) -> Result<Option<Vec<Vec<Literal>>>> {
     let Some(path) = &args.inputs else {
-        return Ok(recording.map(|recording| vec![recording.arguments.clone()]));
+        return Ok(recording.map(Recording::inputs));
     };
     let devices = devices.unwrap_or_else(|| tilewright::devices_of(module));
     Ok(Some(RunOptions::default().with_devices(devices).read_inputs(module, path)?))

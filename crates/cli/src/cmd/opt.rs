@@ -22,7 +22,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let emit = output.form(args.form.emit())?;
     let mut options = options(&args.optimisation)?;
     options.stop_after = args.stop_after;
-    let Loaded { module: before, recording, .. } = io::load(&args.input.path)?;
+    let Loaded { module: before, recording, .. } = load(&args)?;
     let dump = args.dump_dir.as_deref().map(Dump::new).transpose()?.map(Arc::new);
     if let Some(dump) = &dump {
         dump.write("before", &before);
@@ -60,6 +60,19 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reads the module, and says if it is not of the kind that can be improved. With `--json`, stderr
+/// has nothing but the report.
+fn load(args: &Opt) -> Result<Loaded, Error> {
+    if args.json {
+        return io::load_quietly(&args.input.path);
+    }
+    let loaded = io::load(&args.input.path)?;
+    if let Some(note) = tilewright::after_optimization(&loaded.module) {
+        io::note(&note);
+    }
+    Ok(loaded)
+}
+
 /// Optimises a module, with a check if that is asked for: the result, the rewrites that were left
 /// out since they changed it, and the outputs that differ over the reals.
 fn optimized(
@@ -88,7 +101,8 @@ fn guarded(
     let mut how = CheckOptions::default()
         .with_exact(options.float_mode == FloatMode::Exact)
         .with_limits(args.bounds.limits());
-    let recorded = recording.map(|recording| [recording.arguments]);
+    how.devices = recording.as_ref().and_then(|of| tilewright::recorded_devices(module, of));
+    let recorded = recording.map(|recording| recording.inputs());
     if let Some(recorded) = &recorded {
         how = how.with_inputs(recorded);
     }

@@ -4,17 +4,17 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use tilewright::ir::Literal;
 use tilewright::report::RunReport;
 use tilewright::simulate::{self, Trace};
-use tilewright::{Devices, Loaded, Outputs, Profile, Profiler, Progress, RunOptions, Verified};
+use tilewright::{Devices, Loaded, Outputs, Profile, Profiler, Progress, Recording, RunOptions};
 
 use crate::args::{Backend, Run};
 use crate::progress::{self, Watched};
 use crate::{io, report};
 
 pub(crate) fn run(args: Run) -> Result<ExitCode> {
-    let loaded = io::load(&args.input.path)?;
+    let read = if args.json { io::load_quietly } else { io::load };
+    let loaded = read(&args.input.path)?;
     match args.backend {
         Backend::Interp
             if args.target.is_some() || args.trace.is_some() || args.strategy.is_some() =>
@@ -31,7 +31,7 @@ pub(crate) fn run(args: Run) -> Result<ExitCode> {
 /// Runs a module on the simulated machine.
 fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     let module = &loaded.module;
-    let devices = devices(args, module);
+    let devices = devices(args, loaded);
     if args.profile || args.infeed.is_some() || devices != Devices::ONE {
         bail!(
             "the simulated machine is one device without infeed or --profile: use --backend interp"
@@ -39,9 +39,9 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     }
     let target = tilewright::target(args.target.as_deref().unwrap_or(tilewright::Target::DEFAULT))?;
     let limits = args.bounds.limits();
-    let inputs = match (&args.inputs, recorded(args, loaded)) {
+    let inputs = match (&args.inputs, recording(args, loaded)) {
         (Some(path), _) => tilewright::read_inputs(module, path)?,
-        (None, Some(recorded)) => recorded,
+        (None, Some(recording)) => recording.arguments.clone(),
         (None, None) => tilewright::random_inputs(module, args.seed.unwrap_or(0))?,
     };
     let start = Instant::now();
@@ -60,10 +60,10 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
 fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     let module = &loaded.module;
     let options =
-        RunOptions::default().with_limits(args.bounds.limits()).with_devices(devices(args, module));
-    let inputs = match (&args.inputs, recorded(args, loaded)) {
+        RunOptions::default().with_limits(args.bounds.limits()).with_devices(devices(args, loaded));
+    let inputs = match (&args.inputs, recording(args, loaded)) {
         (Some(path), _) => options.read_inputs(module, path)?,
-        (None, Some(recorded)) => vec![recorded],
+        (None, Some(recording)) => recording.inputs(),
         (None, None) => options.random_inputs(module, args.seed.unwrap_or(0))?,
     };
     let infeed = io::infeed(args.infeed.as_deref())?;
@@ -84,10 +84,9 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     told(args, &RunReport { profile, ..RunReport::interpreter(time) })
 }
 
-/// Returns the arguments that a snapshot recorded, if no others were asked for.
-fn recorded(args: &Run, loaded: &Loaded) -> Option<Vec<Literal>> {
-    let recording = loaded.recording.as_ref().filter(|_| args.seed.is_none())?;
-    Some(recording.arguments.clone())
+/// Returns what a snapshot recorded, if no other inputs were asked for.
+fn recording<'a>(args: &Run, loaded: &'a Loaded) -> Option<&'a Recording> {
+    loaded.recording.as_ref().filter(|_| args.seed.is_none() && args.inputs.is_none())
 }
 
 /// Reports the statistics of a run that were requested.
@@ -105,10 +104,14 @@ fn told(args: &Run, summary: &RunReport) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the requested devices, or else those of the module.
-fn devices(args: &Run, module: &Verified) -> Devices {
-    let asked = args.devices.asked(Devices::of(module));
-    asked.unwrap_or_else(|| tilewright::devices_of(module))
+/// Returns the requested devices, or else those that were recorded, or those of the module.
+fn devices(args: &Run, loaded: &Loaded) -> Devices {
+    let module = &loaded.module;
+    let recording = || recording(args, loaded);
+    args.devices
+        .asked(Devices::of(module))
+        .or_else(|| tilewright::recorded_devices(module, recording()?))
+        .unwrap_or_else(|| tilewright::devices_of(module))
 }
 
 /// Shows or saves the outputs.

@@ -7,6 +7,7 @@ mod bounds;
 mod common;
 mod devices;
 mod evaluation;
+mod files;
 mod json;
 mod observation;
 mod verbs;

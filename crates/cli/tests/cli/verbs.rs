@@ -25,13 +25,15 @@ fn convert_is_stable() {
 #[test]
 fn convert_refuses_other_forms() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.mlir");
     let input = group_norm();
-    tilewright(["convert", input.to_str().unwrap(), "-o", out.to_str().unwrap()])
-        .failed(1)
-        .says("MLIR output comes with a later version");
-    tilewright(["opt", input.to_str().unwrap(), "-o", out.to_str().unwrap()]).failed(1);
-    assert!(!out.exists());
+    for (name, form) in [("out.mlir", "MLIR"), ("out.pbtxt", "text proto"), ("out.gz", "gzip")] {
+        let out = folder.path().join(name);
+        tilewright(["convert", input.to_str().unwrap(), "-o", out.to_str().unwrap()])
+            .failed(1)
+            .says(&format!("{form} output comes with a later version"));
+        tilewright(["opt", input.to_str().unwrap(), "-o", out.to_str().unwrap()]).failed(1);
+        assert!(!out.exists());
+    }
 }
 
 #[test]

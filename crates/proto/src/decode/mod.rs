@@ -10,6 +10,7 @@ mod extras;
 mod header;
 mod instruction;
 mod order;
+mod raw_literal;
 mod recording;
 mod recovery;
 
@@ -18,7 +19,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, Module};
 
 use crate::error::{ProtoError, Within as _};
-use crate::form::module_in;
+use crate::form::Form;
 use crate::generated::xla::HloModuleProto;
 use crate::generated::{known, xla};
 use crate::metadata::Payloads;
@@ -29,8 +30,8 @@ use computation::{Computation, split};
 use order::{Ids, OrderError, order};
 pub use recording::{Recording, decode_recording};
 
-/// Reads a module from an `HloModuleProto`, an `HloProto` or an `HloSnapshot`; the content
-/// determines which.
+/// Reads a module from an `HloModuleProto`, an `HloProto`, an `HloSnapshot` or an
+/// `HloUnoptimizedSnapshot`; the content determines which.
 ///
 /// The decoder keeps the parts of XLA's messages that belong to the module, and drops the
 /// others (buffer assignments; also arguments and results, for which there is
@@ -41,7 +42,7 @@ pub use recording::{Recording, decode_recording};
 /// Returns an error if the bytes are damaged, a reference has no target, or a field has a value
 /// that has no meaning here.
 pub fn decode(bytes: &[u8]) -> Result<Module, ProtoError> {
-    decode_within(module_in(bytes), 0)
+    decode_within(Form::of(bytes).module(), 0)
 }
 
 /// Reads an `HloModuleProto` that is nested in this many recovery tables.

@@ -1,6 +1,7 @@
 //! Syntax errors as plain data.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::span::{LineColumn, LineIndex, Span};
 
@@ -84,6 +85,19 @@ impl SyntaxErrors {
             }
         }
         Self { errors, gave_up }
+    }
+
+    /// One error in a text, which may be of another language than HLO; the hints are the expected
+    /// text, and a fix.
+    pub fn one(
+        source: &str,
+        bytes: Range<usize>,
+        message: String,
+        [expected, help]: [Option<String>; 2],
+    ) -> Self {
+        let span = Span::new(bytes.start, bytes.end);
+        let error = SyntaxError { expected, help, ..SyntaxError::new(span, message) };
+        Self::new(vec![error], false, source)
     }
 
     /// Returns the errors, in the order of the text.

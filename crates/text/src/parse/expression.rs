@@ -1,7 +1,7 @@
 //! Text of one instruction of a module that exists, and of shapes alone.
 
 use smol_str::SmolStr;
-use tilewright_ir::{CompId, InstId, Module, Shape};
+use tilewright_ir::{CompId, InstId, Module, Shape, Sharding};
 
 use super::computation::Scope;
 use super::{Failed, Parse, Parser, SyntaxErrors};
@@ -97,5 +97,28 @@ impl Parser<'_> {
     fn failed(&mut self) -> SyntaxErrors {
         let errors = std::mem::take(&mut self.errors);
         SyntaxErrors::new(errors, self.gave_up, self.cursor.source())
+    }
+}
+
+/// Parses a sharding as it stands after `sharding=`, for example `{devices=[2,1]<=[2]}`.
+///
+/// ```
+/// use tilewright_text::{parse_sharding, print_sharding};
+///
+/// # fn main() -> Result<(), tilewright_text::SyntaxErrors> {
+/// let sharding = parse_sharding("{devices=[2,1]<=[2]}")?;
+/// assert_eq!(print_sharding(&sharding), "{devices=[2,1]<=[2]}");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// All that is wrong with the text.
+pub fn parse_sharding(source: &str) -> Result<Sharding, SyntaxErrors> {
+    let mut parser = Parser::new(source);
+    let parsed = parser.sharding();
+    match parsed.and_then(|sharding| parser.ended(sharding)) {
+        Ok(sharding) if parser.errors.is_empty() => Ok(sharding),
+        _ => Err(parser.failed()),
     }
 }

@@ -43,7 +43,7 @@ use crate::span::{SourceMap, Span};
 use names::Names;
 
 pub use error::{MAX_ERRORS, SyntaxError, SyntaxErrors};
-pub use expression::{parse_expression, parse_shape};
+pub use expression::{parse_expression, parse_shape, parse_sharding};
 
 /// The limit for the nesting of brackets of all kinds.
 pub const MAX_DEPTH: usize = 200;

@@ -1,0 +1,104 @@
+//! Computations as functions.
+
+use smol_str::SmolStr;
+use tilewright_ir::{CompId, Shape};
+
+use super::error::{Export, ExportError, ExportErrorKind};
+use super::{Exporter, arguments, locations, operation, types};
+use crate::mlir::{Attribute, Attributes, FunctionType, Region, Type, Value};
+
+impl Exporter<'_> {
+    /// Adds the function of a computation.
+    pub(super) fn function(&mut self, computation: CompId, name: &str) -> Export<()> {
+        let module = self.module;
+        let computed = module.computation(computation);
+        let mut arguments: Vec<Value> = Vec::new();
+        let mut parameters = Vec::new();
+        let mut of_arguments = Vec::new();
+        for &parameter in computed.parameters() {
+            let shape = module.shape(parameter);
+            let Some(values) = self.values_of(shape) else {
+                return Err(ExportError {
+                    kind: ExportErrorKind::Unsupported,
+                    instruction: module.name_of(parameter).into(),
+                    message: "a buffer or an opaque value cannot be an argument".into(),
+                });
+            };
+            let leaves = values.leaves();
+            let mut attributes =
+                module.extras(parameter).map(arguments::common).unwrap_or_default();
+            if leaves.len() != 1 {
+                attributes.clear();
+            }
+            of_arguments.extend(leaves.iter().map(|_| Attribute::Dictionary(attributes.clone())));
+            let location = module.metadata(parameter).and_then(|m| locations::location(module, m));
+            for &leaf in &leaves {
+                if let Some(location) = &location {
+                    self.argument_locations.insert(leaf, location.clone());
+                }
+            }
+            arguments.extend(leaves);
+            parameters.push(values);
+        }
+        self.replicate(computation, &mut of_arguments);
+        let inputs = arguments.iter().filter_map(|value| self.type_of(*value)).collect();
+        let results = computed.root().map(|root| module.shape(root).clone());
+        let results = results.as_ref().map(Shape::leaves).unwrap_or_default();
+        let results = results.into_iter().filter_map(types::ty).collect();
+        let ty = Type::Function(FunctionType { inputs, results });
+        let is_entry = module.entry() == Some(computation);
+        let block = self.block(computation, arguments, parameters, "func.return")?;
+        let has_attributes = of_arguments.iter().any(|a| *a != Attribute::Dictionary(Vec::new()));
+        let mut attributes = Attributes::new();
+        if has_attributes {
+            attributes.push(("arg_attrs".into(), Attribute::Array(of_arguments)));
+        }
+        attributes.push(("function_type".into(), Attribute::Type(Box::new(ty))));
+        attributes.push(super::forms::text("sym_name", name));
+        if let Some(thread) = computed.execution_thread() {
+            attributes.push(super::forms::text("execution_thread", thread));
+        }
+        let visibility = if is_entry { "public" } else { "private" };
+        attributes.push(super::forms::text("sym_visibility", visibility));
+        let mut function = operation("func.func", attributes);
+        function.regions.push(Region { blocks: vec![block] });
+        self.functions.push(function);
+        Ok(())
+    }
+
+    /// Adds what parameters say of replication, if each is one argument.
+    fn replicate(&self, computation: CompId, of_arguments: &mut [Attribute]) {
+        let parameters = self.module.computation(computation).parameters();
+        if parameters.len() != of_arguments.len() {
+            return;
+        }
+        for (&parameter, attributes) in parameters.iter().zip(of_arguments) {
+            let Some(extras) = self.module.extras(parameter) else { continue };
+            let all = extras.parameter_replication.iter().map(|&same| Attribute::Bool(same));
+            let all: Vec<Attribute> = all.collect();
+            if let (Attribute::Dictionary(attributes), false) = (attributes, all.is_empty()) {
+                attributes.push(("mhlo.parameter_replication".into(), Attribute::Array(all)));
+            }
+        }
+    }
+
+    fn type_of(&self, value: Value) -> Option<Type> {
+        self.values.get(usize::try_from(value.0).ok()?).cloned()
+    }
+
+    /// Returns the name of the function of a computation, which is added later.
+    pub(super) fn name_of(&mut self, computation: CompId) -> SmolStr {
+        if let Some((_, name)) = self.called.iter().find(|(known, _)| *known == computation) {
+            return name.clone();
+        }
+        let stem = self.module.computation(computation).name();
+        let mut name = SmolStr::new(stem);
+        let mut number = 0usize;
+        while !self.names.insert(name.clone()) {
+            number += 1;
+            name = format!("{stem}_{number}").into();
+        }
+        self.called.push((computation, name.clone()));
+        name
+    }
+}

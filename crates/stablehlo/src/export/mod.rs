@@ -1,0 +1,109 @@
+//! HLO modules as StableHLO programs.
+//!
+//! The entry becomes the function `main`, called computations become functions, and the
+//! computations of other ops become regions. Tuples vanish: what takes or yields one takes or
+//! yields its parts.
+
+mod arguments;
+mod attributes;
+mod body;
+mod calls;
+mod control;
+mod error;
+mod forms;
+mod locations;
+mod special;
+mod types;
+mod value;
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
+use tilewright_ir::{CompId, Module};
+
+use crate::mlir::{
+    Attribute, Attributes, Block, Location, Operation, Program, Region, Span, Type, Value,
+};
+pub use error::{ExportError, ExportErrorKind};
+
+/// The deepest nesting of calls and regions.
+const MAX_DEPTH: usize = 200;
+
+/// Converts an HLO module to a StableHLO program, as XLA does.
+///
+/// # Errors
+/// Returns an error with the name of the instruction if StableHLO has no equivalent.
+pub fn export(module: &Module) -> Result<Program, ExportError> {
+    let mut exporter = Exporter::new(module);
+    let entry = module.entry().ok_or_else(|| ExportError {
+        kind: ExportErrorKind::Invalid,
+        instruction: SmolStr::default(),
+        message: "the module has no entry computation".into(),
+    })?;
+    exporter.function(entry, "main")?;
+    // Callers stand before the functions that they call.
+    let mut next = 0;
+    while let Some(&(computation, ref name)) = exporter.called.get(next) {
+        let name = name.clone();
+        exporter.function(computation, &name)?;
+        next += 1;
+    }
+    Ok(exporter.finish())
+}
+
+/// What has been converted so far.
+struct Exporter<'m> {
+    module: &'m Module,
+    /// The types of the values.
+    values: Vec<Type>,
+    argument_locations: FxHashMap<Value, Arc<Location>>,
+    functions: Vec<Operation>,
+    /// Computations that are functions, with their names.
+    called: Vec<(CompId, SmolStr)>,
+    names: FxHashSet<SmolStr>,
+    depth: usize,
+}
+
+impl<'m> Exporter<'m> {
+    fn new(module: &'m Module) -> Self {
+        Self {
+            module,
+            values: Vec::new(),
+            argument_locations: FxHashMap::default(),
+            functions: Vec::new(),
+            called: Vec::new(),
+            names: std::iter::once(SmolStr::new_static("main")).collect(),
+            depth: 0,
+        }
+    }
+
+    /// Returns a new value of a type.
+    fn value(&mut self, ty: Type) -> Value {
+        let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        self.values.push(ty);
+        Value(number)
+    }
+
+    fn finish(self) -> Program {
+        let block = Block { arguments: Vec::new(), operations: self.functions };
+        let name: Attribute = attributes::string(&self.module.name);
+        let mut module = operation("builtin.module", vec![("sym_name".into(), name)]);
+        module.attributes.extend(arguments::of_module(self.module));
+        module.regions.push(Region { blocks: vec![block] });
+        Program { module, values: self.values, argument_locations: self.argument_locations }
+    }
+}
+
+/// An operation with a name and attributes only.
+fn operation(name: &str, attributes: Attributes) -> Operation {
+    Operation {
+        name: name.into(),
+        operands: smallvec::SmallVec::new(),
+        results: smallvec::SmallVec::new(),
+        attributes,
+        regions: Vec::new(),
+        location: None,
+        span: Span::default(),
+    }
+}

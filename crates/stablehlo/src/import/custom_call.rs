@@ -1,0 +1,160 @@
+//! `stablehlo.custom_call`.
+
+use tilewright_ir::ops::attr::Verbatim;
+use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, OutputAlias};
+use tilewright_ir::{Dims, Layout, Op, Shape};
+
+use super::attributes::{
+    integer, integers, misfit, missing, optional_bool, optional_int, optional_text, parameter, text,
+};
+use super::body::{Body, fill_layouts};
+use super::error::{Import, ImportError};
+use super::literal;
+use crate::mlir::{Attribute, Operation};
+
+/// Targets whose result has the buffer of the operand.
+const ALIASING: &[&str] = &["Pin", "Unpin"];
+
+/// Targets that XLA's conversion replaces by ops, which is not known here.
+const EXPANDED: &[&str] = &["ApproxTopK", "ragged_all_to_all"];
+
+/// Targets of Shardy whose results do not keep the attributes.
+const LOCAL: &[&str] = &["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
+
+/// Converts a custom call.
+pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let target = optional_text(operation, "call_target_name")?
+        .ok_or_else(|| missing(operation, "call_target_name"))?;
+    if EXPANDED.contains(&target.as_str()) {
+        let why = format!("calls `{target}`, which XLA expands; expand it first");
+        return Err(ImportError::unsupported(operation, &why));
+    }
+    let operands = body.operands(operation)?;
+    let mut shape = body.result_shape(operation)?;
+    let mut attrs = CustomCallAttrs {
+        custom_call_has_side_effect: optional_bool(operation, "has_side_effect")?.unwrap_or(false),
+        api_version: api_version(operation)?,
+        output_to_operand_aliasing: aliases(operation)?,
+        ..CustomCallAttrs::default()
+    };
+    if ALIASING.contains(&target.as_str()) {
+        let (output, operand_part) = (Dims::new(), Dims::new());
+        attrs.output_to_operand_aliasing = vec![OutputAlias { output, operand: 0, operand_part }];
+    }
+    if let Some(value) = operation.attribute("mhlo.literal") {
+        let value = literal::literal(value);
+        let value = value.map_err(|why| ImportError::malformed(operation, &why))?;
+        attrs.literal = Some(Box::new(value));
+    }
+    attrs.custom_call_target = target;
+    attrs.to_apply = body.callee(operation)?;
+    if operation.attribute("operand_layouts").is_some() {
+        let shapes = operands.iter().map(|&id| body.importer.module.shape(id).without_layout());
+        let mut shapes: Vec<Shape> = shapes.collect();
+        set_layouts(operation, "operand_layouts", &mut shapes)?;
+        attrs.operand_layout_constraints = Some(shapes);
+        match &mut shape {
+            Shape::Tuple(elements) => set_layouts(operation, "result_layouts", elements)?,
+            other => set_layouts(operation, "result_layouts", std::slice::from_mut(other))?,
+        }
+    }
+    let is_local = LOCAL.contains(&attrs.custom_call_target.as_str());
+    let config = backend_config(operation, attrs.api_version);
+    let id = body.emit(Op::CustomCall(Box::new(attrs)), shape, &operands)?;
+    if let Some(config) = config {
+        let mut extras = body.importer.module.extras(id).cloned().unwrap_or_default();
+        extras.backend_config = Some(config);
+        body.importer.module.set_extras(id, extras);
+    }
+    if is_local && operation.results.len() != 1 {
+        body.scope.attributes.clear();
+    }
+    body.bind(operation, id)
+}
+
+impl<'p> Body<'_, 'p> {
+    /// Returns the function that a custom call names.
+    fn callee(&mut self, operation: &'p Operation) -> Import<Option<tilewright_ir::CompId>> {
+        let called = match operation.attribute("called_computations") {
+            None => return Ok(None),
+            Some(Attribute::Array(called)) => called.as_slice(),
+            Some(_) => return Err(misfit(operation, "called_computations", "functions")),
+        };
+        match called {
+            [] => Ok(None),
+            [Attribute::Symbol(path)] => {
+                let name = path.first().cloned().unwrap_or_default();
+                self.importer.called(operation, &name, self.computation).map(Some)
+            }
+            _ => Err(ImportError::unsupported(operation, "calls more than one function")),
+        }
+    }
+}
+
+fn api_version(operation: &Operation) -> Import<ApiVersion> {
+    Ok(match optional_int(operation, "api_version")? {
+        None | Some(1) => ApiVersion::Original,
+        Some(0) => ApiVersion::Unspecified,
+        Some(2) => ApiVersion::StatusReturning,
+        Some(3) => ApiVersion::StatusReturningUnified,
+        Some(4) => ApiVersion::TypedFfi,
+        Some(_) => return Err(misfit(operation, "api_version", "a number from 0 to 4")),
+    })
+}
+
+fn aliases(operation: &Operation) -> Import<Vec<OutputAlias>> {
+    let list = match operation.attribute("output_operand_aliases") {
+        None => return Ok(Vec::new()),
+        Some(Attribute::Array(list)) => list,
+        Some(_) => return Err(misfit(operation, "output_operand_aliases", "a list")),
+    };
+    let alias = |entry: &Attribute| {
+        let Attribute::Dialect(alias) = entry else { return None };
+        let indices = |name| -> Dims {
+            let list = parameter(alias, name).and_then(integers).unwrap_or_default();
+            list.into_iter().collect()
+        };
+        Some(OutputAlias {
+            output: indices("output_tuple_indices"),
+            operand: parameter(alias, "operand_index").and_then(integer)?,
+            operand_part: indices("operand_tuple_indices"),
+        })
+    };
+    let aliases = list.iter().map(alias).collect::<Option<_>>();
+    aliases.ok_or_else(|| misfit(operation, "output_operand_aliases", "aliases of operands"))
+}
+
+/// Returns the configuration as text. That of the typed interface is a dictionary.
+fn backend_config(operation: &Operation, version: ApiVersion) -> Option<Verbatim> {
+    let config = operation.attribute("backend_config")?;
+    let written = match config {
+        Attribute::Dictionary(_) if version == ApiVersion::TypedFfi => {
+            return Some(Verbatim(crate::print::attribute(config).into_boxed_str()));
+        }
+        other if version != ApiVersion::TypedFfi => text(other)?,
+        _ => return None,
+    };
+    if written.is_empty() {
+        return None;
+    }
+    let mut quoted = String::from("\"");
+    tilewright_ir::escape::push_escaped(&mut quoted, written.as_bytes());
+    quoted.push('"');
+    Some(Verbatim(quoted.into_boxed_str()))
+}
+
+fn set_layouts(operation: &Operation, name: &str, shapes: &mut [Shape]) -> Import<()> {
+    let list = match operation.attribute(name) {
+        Some(Attribute::Array(list)) if list.len() == shapes.len() => list,
+        _ => return Err(misfit(operation, name, "an order of dims for each value")),
+    };
+    for (shape, order) in shapes.iter_mut().zip(list) {
+        let order = integers(order).ok_or_else(|| misfit(operation, name, "orders of dims"))?;
+        if let Shape::Array(array) = shape {
+            let order = order.into_iter().filter_map(|dim| u32::try_from(dim).ok());
+            array.layout = Some(Layout::new(order));
+        }
+        fill_layouts(shape);
+    }
+    Ok(())
+}

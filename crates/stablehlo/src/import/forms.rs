@@ -1,0 +1,290 @@
+//! Attributes of StableHLO as attributes of HLO, by the forms of their rows.
+
+use smallvec::SmallVec;
+use smol_str::SmolStr;
+use tilewright_ir::devices::ReplicaGroups;
+use tilewright_ir::ops::attr::{AttrValue, AttrValues, Real};
+use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
+use tilewright_ir::ops::elementwise::ResultAccuracy;
+
+use super::attributes::{
+    dims, find, int, integer, integers, misfit, missing, optional_bool, optional_int,
+    optional_list, optional_text, pairs, parameter, table, text,
+};
+use super::error::Import;
+use crate::mlir::{Attribute, DialectAttribute, Operation, Program, Type};
+use crate::rows::{Field, Form, Row};
+
+/// Reads the attributes of an operation by its row.
+pub(super) fn read(program: &Program, row: &Row, operation: &Operation) -> Import<AttrValues> {
+    let mut values = AttrValues::default();
+    for (from, to, form) in row.attributes {
+        if let Some(value) = value(program, operation, (from, to, *form))? {
+            values.insert(to, value);
+        }
+    }
+    Ok(values)
+}
+
+fn value(program: &Program, operation: &Operation, field: Field) -> Import<Option<AttrValue>> {
+    let (name, to, form) = field;
+    Ok(match form {
+        Form::Dims => Some(AttrValue::Dims(dims(operation, name)?)),
+        Form::Int | Form::Int32 => int_or_default(operation, name, to)?.map(AttrValue::Int),
+        Form::OneDim => {
+            let dim = optional_int(operation, name)?;
+            // The dimension of a sort is the last one unless it is given.
+            Some(AttrValue::Dims([dim.unwrap_or(-1)].into_iter().collect()))
+        }
+        Form::Float => match find(operation, name) {
+            #[allow(clippy::cast_possible_truncation, reason = "the attribute has 32 bits")]
+            Some(Attribute::Float(value, _)) => Some(AttrValue::Float(Real(*value as f32))),
+            _ => return Err(misfit(operation, name, "a float")),
+        },
+        Form::PlainBool | Form::OptionalBool | Form::Unit => {
+            optional_bool(operation, name)?.map(AttrValue::Bool)
+        }
+        Form::Word(_) => {
+            optional_text(operation, name)?.filter(|word| word != "NOTYPE").map(AttrValue::Word)
+        }
+        Form::PrefixedWord(_, prefix) => optional_text(operation, name)?
+            .map(|word| AttrValue::Word(format!("{prefix}{}", word.to_lowercase()).into())),
+        Form::Precisions => precisions(operation, name)?,
+        Form::Groups => groups(operation, name)?,
+        Form::Pairs => {
+            let pairs = pairs(operation, name)?.ok_or_else(|| missing(operation, name))?;
+            Some(AttrValue::Pairs(pairs.to_vec()))
+        }
+        Form::Channel => channel(operation, name)?,
+        Form::Accuracy => accuracy(operation, name)?,
+        Form::Algorithm => algorithm(operation, name)?,
+        Form::Conv => Some(AttrValue::ConvDims(conv_dims(operation, name)?)),
+        Form::Slices => Some(AttrValue::Slices(slices(operation)?)),
+        Form::Padding => Some(AttrValue::Padding(padding(operation)?)),
+        Form::Window(base, window) => {
+            let sizes = dims(operation, "window_dimensions")?;
+            Some(AttrValue::Window(window_dims(operation, &sizes, (base, window))?))
+        }
+        Form::ConvWindow => Some(AttrValue::Window(conv_window(program, operation)?)),
+    })
+}
+
+/// Some integers have a default in HLO, and others do not.
+fn int_or_default(operation: &Operation, name: &str, to: &str) -> Import<Option<i64>> {
+    match optional_int(operation, name)? {
+        None if to.ends_with("group_count") => Ok(None),
+        // It is missing in the pretty form if it is the default, which is 0.
+        None if name.contains('.') => Ok(Some(0)),
+        None => int(operation, name).map(Some),
+        found => Ok(found),
+    }
+}
+
+/// XLA writes no precisions if all are the default.
+fn precisions(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
+    let list = match find(operation, name) {
+        None => return Ok(None),
+        Some(Attribute::Array(list)) => list,
+        Some(_) => return Err(misfit(operation, name, "a list of precisions")),
+    };
+    let words = list.iter().map(|entry| text(entry).map(|word| SmolStr::new(word.to_lowercase())));
+    let words: Option<Vec<SmolStr>> = words.collect();
+    let words = words.ok_or_else(|| misfit(operation, name, "a list of precisions"))?;
+    let all_default = words.iter().all(|word| word == "default");
+    Ok((!all_default).then_some(AttrValue::Words(words)))
+}
+
+/// Groups of different sizes are filled up with -1.
+fn groups(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
+    if let Some(Attribute::Opaque { .. }) = find(operation, name) {
+        return Err(misfit(operation, name, "a list of groups; write `dense<...>`"));
+    }
+    let Some(rows) = table(operation, name)? else { return Ok(None) };
+    let listed = |row: Vec<i64>| row.into_iter().filter(|&id| id >= 0).collect();
+    let lists = rows.into_iter().map(listed).collect();
+    Ok(Some(AttrValue::ReplicaGroups(Box::new(ReplicaGroups::Lists(lists)))))
+}
+
+fn channel(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
+    let handle = match find(operation, name) {
+        None => return Ok(None),
+        Some(Attribute::Dialect(attribute)) => parameter(attribute, "handle").and_then(integer),
+        Some(other) => integer(other),
+    };
+    let handle = handle.ok_or_else(|| misfit(operation, name, "a channel"))?;
+    Ok((handle > 0).then_some(AttrValue::Int(handle)))
+}
+
+fn accuracy(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
+    let attribute = match find(operation, name) {
+        None => return Ok(None),
+        Some(Attribute::Dialect(attribute)) => attribute,
+        Some(_) => return Err(misfit(operation, name, "an accuracy")),
+    };
+    let mode = parameter(attribute, "mode").and_then(text).unwrap_or_default();
+    let accuracy = match mode.as_str() {
+        "HIGHEST" => ResultAccuracy::Highest,
+        "TOLERANCE" => ResultAccuracy::Tolerance {
+            atol: real(attribute, "atol"),
+            rtol: real(attribute, "rtol"),
+            ulps: parameter(attribute, "ulps").and_then(integer).unwrap_or(0),
+        },
+        _ => return Ok(None),
+    };
+    Ok(Some(AttrValue::Accuracy(accuracy)))
+}
+
+fn real(attribute: &DialectAttribute, name: &str) -> tilewright_ir::ops::attr::Real64 {
+    let value = match parameter(attribute, name) {
+        Some(Attribute::Float(value, _)) => *value,
+        _ => 0.0,
+    };
+    tilewright_ir::ops::attr::Real64(value)
+}
+
+/// The parts of a dot algorithm, and its name in HLO.
+#[rustfmt::skip]
+pub(crate) const ALGORITHMS: &[(&str, &str, &str, i64, bool, &str)] = &[
+    ("f16", "f16", "f16", 1, false, "dot_f16_f16_f16"),
+    ("f16", "f16", "f32", 1, false, "dot_f16_f16_f32"),
+    ("bf16", "bf16", "bf16", 1, false, "dot_bf16_bf16_bf16"),
+    ("bf16", "bf16", "f32", 1, false, "dot_bf16_bf16_f32"),
+    ("bf16", "bf16", "f32", 3, false, "dot_bf16_bf16_f32_x3"),
+    ("bf16", "bf16", "f32", 6, false, "dot_bf16_bf16_f32_x6"),
+    ("bf16", "bf16", "f32", 9, false, "dot_bf16_bf16_f32_x9"),
+    ("tf32", "tf32", "f32", 1, false, "dot_tf32_tf32_f32"),
+    ("tf32", "tf32", "f32", 3, false, "dot_tf32_tf32_f32_x3"),
+    ("f32", "f32", "f32", 1, false, "dot_f32_f32_f32"),
+    ("f64", "f64", "f64", 1, false, "dot_f64_f64_f64"),
+    ("f8", "f8", "f32", 1, false, "dot_any_f8_any_f8_f32"),
+    ("f8", "f8", "f32", 1, true, "dot_any_f8_any_f8_f32_fast_accum"),
+];
+
+fn algorithm(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
+    let attribute = match find(operation, name) {
+        None => return Ok(None),
+        Some(Attribute::Dialect(attribute)) => attribute,
+        Some(_) => return Err(misfit(operation, name, "an algorithm")),
+    };
+    let ty = |name| match parameter(attribute, name) {
+        Some(Attribute::Type(ty)) => match &**ty {
+            Type::Scalar(crate::mlir::Scalar::Float(name)) => {
+                let name = name.to_lowercase();
+                if name.starts_with("f8") { "f8".to_owned() } else { name }
+            }
+            _ => String::new(),
+        },
+        _ => String::new(),
+    };
+    let (lhs, rhs) = (ty("lhs_precision_type"), ty("rhs_precision_type"));
+    let sum = ty("accumulation_type");
+    let count = parameter(attribute, "num_primitive_operations").and_then(integer).unwrap_or(1);
+    let imprecise = matches!(
+        parameter(attribute, "allow_imprecise_accumulation"),
+        Some(Attribute::Bool(true) | Attribute::Unit)
+    );
+    let found = ALGORITHMS.iter().find(|(left, right, of_sum, products, fast, _)| {
+        (*left, *right, *of_sum) == (lhs.as_str(), rhs.as_str(), sum.as_str())
+            && (*products, *fast) == (count, imprecise)
+    });
+    match found {
+        Some((.., word)) => Ok(Some(AttrValue::Word(SmolStr::new_static(word)))),
+        None => Err(misfit(operation, name, "an algorithm that HLO has")),
+    }
+}
+
+fn conv_dims(operation: &Operation, name: &str) -> Import<ConvDims> {
+    let Some(Attribute::Dialect(attribute)) = find(operation, name) else {
+        return Err(misfit(operation, name, "the numbers of dims"));
+    };
+    let one = |dim: &str| parameter(attribute, dim).and_then(integer).unwrap_or(0);
+    let spatial = |dims: &str| {
+        let list = parameter(attribute, dims).and_then(integers).unwrap_or_default();
+        list.into_iter().collect::<SmallVec<[i64; 3]>>()
+    };
+    Ok(ConvDims {
+        input_batch: one("input_batch_dimension"),
+        input_feature: one("input_feature_dimension"),
+        input_spatial: spatial("input_spatial_dimensions"),
+        kernel_input_feature: one("kernel_input_feature_dimension"),
+        kernel_output_feature: one("kernel_output_feature_dimension"),
+        kernel_spatial: spatial("kernel_spatial_dimensions"),
+        output_batch: one("output_batch_dimension"),
+        output_feature: one("output_feature_dimension"),
+        output_spatial: spatial("output_spatial_dimensions"),
+    })
+}
+
+fn slices(operation: &Operation) -> Import<SmallVec<[SliceDim; 4]>> {
+    let starts = dims(operation, "start_indices")?;
+    let limits = dims(operation, "limit_indices")?;
+    let strides = dims(operation, "strides")?;
+    if starts.len() != limits.len() || starts.len() != strides.len() {
+        return Err(misfit(operation, "limit_indices", "as many indices as `start_indices`"));
+    }
+    let dims = starts.iter().zip(&limits).zip(&strides);
+    Ok(dims.map(|((&start, &limit), &stride)| SliceDim { start, limit, stride }).collect())
+}
+
+fn padding(operation: &Operation) -> Import<SmallVec<[PadDim; 4]>> {
+    let low = dims(operation, "edge_padding_low")?;
+    let high = dims(operation, "edge_padding_high")?;
+    let interior = dims(operation, "interior_padding")?;
+    if low.len() != high.len() || low.len() != interior.len() {
+        return Err(misfit(operation, "edge_padding_high", "as many dims as `edge_padding_low`"));
+    }
+    let dims = low.iter().zip(&high).zip(&interior);
+    Ok(dims.map(|((&low, &high), &interior)| PadDim { low, high, interior }).collect())
+}
+
+/// Returns the entry of each dim; `default` for all if the attribute is missing.
+fn per_dim(operation: &Operation, name: &str, rank: usize, default: i64) -> Import<Vec<i64>> {
+    match optional_list(operation, name)? {
+        None => Ok(vec![default; rank]),
+        Some(list) if list.len() == rank => Ok(list),
+        Some(_) => Err(misfit(operation, name, "an entry for each dim of the window")),
+    }
+}
+
+fn window_dims(
+    operation: &Operation,
+    sizes: &[i64],
+    (base, window): (&str, &str),
+) -> Import<SmallVec<[WindowDim; 2]>> {
+    let rank = sizes.len();
+    let strides = per_dim(operation, "window_strides", rank, 1)?;
+    let base = per_dim(operation, base, rank, 1)?;
+    let dilations = per_dim(operation, window, rank, 1)?;
+    let reversal = per_dim(operation, "window_reversal", rank, 0)?;
+    let padding = match pairs(operation, "padding")? {
+        None => std::iter::repeat_n((0, 0), rank).collect(),
+        Some(pairs) if pairs.len() == rank => pairs,
+        Some(_) => return Err(misfit(operation, "padding", "a pair for each dim of the window")),
+    };
+    let dims = sizes.iter().zip(strides).zip(base).zip(dilations).zip(reversal).zip(padding);
+    let dim = |(((((&size, stride), base_dilation), window_dilation), reversal), (low, high))| {
+        WindowDim {
+            size,
+            stride,
+            padding_low: low,
+            padding_high: high,
+            base_dilation,
+            window_dilation,
+            reversal: reversal != 0,
+        }
+    };
+    Ok(dims.map(dim).collect())
+}
+
+/// The window of a convolution has the spatial dims of the kernel.
+fn conv_window(program: &Program, operation: &Operation) -> Import<SmallVec<[WindowDim; 2]>> {
+    let kernel = operation.operands.get(1).and_then(|&kernel| program.type_of(kernel));
+    let Some(Type::Tensor(kernel)) = kernel else {
+        return Err(misfit(operation, "rhs", "a tensor"));
+    };
+    let spatial = conv_dims(operation, "dimension_numbers")?.kernel_spatial;
+    let size = |&dim: &i64| *kernel.dims.get(usize::try_from(dim).ok()?)?;
+    let sizes: Option<Vec<i64>> = spatial.iter().map(size).collect();
+    let sizes = sizes.ok_or_else(|| misfit(operation, "rhs", "a kernel of known sizes"))?;
+    window_dims(operation, &sizes, ("lhs_dilation", "rhs_dilation"))
+}

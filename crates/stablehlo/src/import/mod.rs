@@ -1,0 +1,166 @@
+//! StableHLO programs as HLO modules, by the rules of XLA's conversion
+//! (`xla/hlo/translate/mhlo_to_hlo`).
+//!
+//! The function `main` becomes the entry, other functions become computations where they are
+//! called, and regions become computations named `region_0`, `region_1` ... Values that a loop
+//! or a branch uses from outside become elements of its tuple.
+
+mod attributes;
+mod body;
+mod calls;
+mod captures;
+mod control;
+mod custom_call;
+mod error;
+pub(crate) mod forms;
+mod header;
+mod literal;
+mod location;
+mod order;
+mod rows;
+mod shardings;
+mod shardy;
+mod simplify;
+mod special;
+mod types;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
+use tilewright_ir::{CompId, Module, Verified, verify};
+
+use crate::mlir::{Attribute, Operation, Program, Span, Value};
+use error::Import;
+pub use error::{ImportError, ImportErrorKind};
+use location::Frames;
+
+/// The deepest nesting of calls and regions.
+const MAX_DEPTH: usize = 200;
+
+/// Converts a StableHLO program to an HLO module, as XLA does.
+///
+/// # Errors
+/// Returns an error with its place if HLO has no equivalent of an operation, if an operation
+/// breaks its definition, or if the module breaks a rule of HLO.
+pub fn import(program: &Program) -> Result<Verified, ImportError> {
+    let program = &simplify::simplify(&shardy::export(program)?);
+    let mut importer = Importer::new(program)?;
+    let main = importer.function("main").ok_or_else(|| {
+        let message = "the program has no function `main`; name its first function so";
+        ImportError::new(ImportErrorKind::Malformed, program.module.span, message)
+    })?;
+    let entry = importer.entry(main)?;
+    let module = importer.finish(entry)?;
+    verify(module).map_err(|rejected| {
+        let message = format!("the program is no valid HLO: {rejected}");
+        ImportError::new(ImportErrorKind::Invalid, main.span, message)
+    })
+}
+
+/// What has been converted so far.
+struct Importer<'p> {
+    program: &'p Program,
+    module: Module,
+    /// The functions by their names.
+    functions: FxHashMap<&'p str, &'p Operation>,
+    /// The computations of functions; none while a function is being converted.
+    lowered: FxHashMap<SmolStr, Option<CompId>>,
+    /// The operations whose result is a constant.
+    constants: FxHashMap<Value, &'p Operation>,
+    frames: Frames,
+    /// The names of computations that are taken.
+    names: FxHashSet<SmolStr>,
+    /// The number of regions that became computations.
+    regions: usize,
+    /// The number of computations that are being converted.
+    depth: usize,
+}
+
+impl<'p> Importer<'p> {
+    fn new(program: &'p Program) -> Import<Self> {
+        let name = program.module.attribute("sym_name").and_then(attributes::text);
+        let mut importer = Self {
+            program,
+            module: Module::new(name.unwrap_or_else(|| "main".into())),
+            functions: FxHashMap::default(),
+            lowered: FxHashMap::default(),
+            constants: FxHashMap::default(),
+            frames: Frames::default(),
+            names: FxHashSet::default(),
+            regions: 0,
+            depth: 0,
+        };
+        let operations = program.module.regions.iter().flat_map(|region| &region.blocks);
+        for operation in operations.flat_map(|block| &block.operations) {
+            if operation.name == "func.func" {
+                let name = symbol(operation).ok_or_else(|| {
+                    ImportError::malformed(operation, "lacks its name, `sym_name`")
+                })?;
+                importer.functions.insert(name, operation);
+            }
+            importer.find_constants(operation);
+        }
+        Ok(importer)
+    }
+
+    fn find_constants(&mut self, operation: &'p Operation) {
+        let mut rest = vec![operation];
+        while let Some(operation) = rest.pop() {
+            if operation.name == "stablehlo.constant"
+                && let [result] = operation.results[..]
+            {
+                self.constants.insert(result, operation);
+            }
+            let blocks = operation.regions.iter().flat_map(|region| &region.blocks);
+            rest.extend(blocks.flat_map(|block| &block.operations));
+        }
+    }
+
+    fn function(&self, name: &str) -> Option<&'p Operation> {
+        self.functions.get(name).copied()
+    }
+
+    fn finish(mut self, entry: CompId) -> Import<Module> {
+        self.module.set_entry(entry);
+        self.module.header.stack_tables = std::mem::take(&mut self.frames).finish();
+        header::set(self.program, &mut self.module, entry)?;
+        order::sort(&mut self.module);
+        Ok(self.module)
+    }
+
+    /// Adds a computation just before its caller, with a name that none has.
+    fn begin(&mut self, stem: &str, caller: Option<CompId>, span: Span) -> Import<CompId> {
+        if self.depth >= MAX_DEPTH {
+            let message = format!("calls and regions are nested more than {MAX_DEPTH} deep");
+            return Err(ImportError::new(ImportErrorKind::TooDeep, span, message));
+        }
+        self.depth += 1;
+        let name = self.free_name(stem);
+        Ok(match caller {
+            Some(caller) => self.module.add_computation_before(name, caller),
+            None => self.module.add_computation(name),
+        })
+    }
+
+    fn end(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn free_name(&mut self, stem: &str) -> SmolStr {
+        let stem = body::sanitized(stem);
+        let mut name = SmolStr::new(&stem);
+        let mut number = 1usize;
+        while !self.names.insert(name.clone()) {
+            name = format!("{stem}.{number}").into();
+            number += 1;
+        }
+        name
+    }
+}
+
+/// Returns the name of a function.
+fn symbol(operation: &Operation) -> Option<&str> {
+    match operation.attribute("sym_name")? {
+        Attribute::String(bytes) => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    }
+}

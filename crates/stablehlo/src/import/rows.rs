@@ -1,0 +1,142 @@
+//! Operations as instructions, by their rows in the tables.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::ops::attr::AttrValue;
+use tilewright_ir::{Op, Opcode, Shape};
+
+use super::body::Body;
+use super::error::{Import, ImportError};
+use super::{calls, control, custom_call, forms, special};
+use crate::mlir::Operation;
+use crate::rows::{ROWS, Row};
+
+/// Converts an operation.
+type Convert = for<'p> fn(&mut Body<'_, 'p>, &'p Operation) -> Import<()>;
+
+/// The operations that are more than one instruction, or whose parts lie elsewhere in HLO.
+const SPECIAL: &[(&str, Convert)] = &[
+    ("func.call", calls::call),
+    ("stablehlo.composite", calls::composite),
+    ("mhlo.composite", calls::composite),
+    ("stablehlo.case", control::case),
+    ("stablehlo.if", control::if_else),
+    ("stablehlo.while", control::while_loop),
+    ("stablehlo.constant", special::constant),
+    ("mhlo.constant", special::constant),
+    ("stablehlo.custom_call", custom_call::custom_call),
+    ("mhlo.custom_call", custom_call::custom_call),
+    ("stablehlo.all_reduce", special::all_reduce),
+    ("stablehlo.all_to_all", special::all_to_all),
+    ("mhlo.all_to_all", special::all_to_all),
+    ("stablehlo.broadcast_in_dim", special::broadcast_in_dim),
+    ("stablehlo.clamp", special::ternary),
+    ("stablehlo.convert", special::convert),
+    ("stablehlo.dot", special::dot),
+    ("stablehlo.dynamic_reshape", special::dynamic_reshape),
+    ("stablehlo.infeed", special::infeed),
+    ("stablehlo.optimization_barrier", special::optimization_barrier),
+    ("stablehlo.outfeed", special::outfeed),
+    ("stablehlo.rng", special::rng),
+    ("stablehlo.select", special::ternary),
+    ("mhlo.domain", special::domain),
+    ("mhlo.fusion", special::fusion),
+    ("mhlo.ragged_dot", special::ragged_dot),
+    ("chlo.ragged_dot", special::ragged_dot),
+    ("mhlo.scan", special::scan),
+    ("sdy.mesh", special::nothing),
+];
+
+/// Where an operation is defined.
+#[derive(Clone, Copy)]
+enum Rule {
+    Row(&'static Row),
+    Special(Convert),
+}
+
+fn rule(name: &str) -> Option<Rule> {
+    static RULES: OnceLock<FxHashMap<&'static str, Rule>> = OnceLock::new();
+    let rules = RULES.get_or_init(|| {
+        let rows = ROWS.iter().map(|row| (row.name, Rule::Row(row)));
+        let special = SPECIAL.iter().map(|&(name, convert)| (name, Rule::Special(convert)));
+        rows.chain(special).collect()
+    });
+    rules.get(name).copied()
+}
+
+impl<'p> Body<'_, 'p> {
+    /// Converts an operation and binds its results.
+    pub(super) fn convert(&mut self, operation: &'p Operation) -> Import<()> {
+        match rule(&operation.name) {
+            Some(Rule::Row(row)) => self.by_row(row, operation),
+            Some(Rule::Special(convert)) => convert(self, operation),
+            None => Err(ImportError::unsupported(
+                operation,
+                "has no equivalent in HLO here; legalize it to StableHLO first",
+            )),
+        }
+    }
+
+    fn by_row(&mut self, row: &Row, operation: &'p Operation) -> Import<()> {
+        let op = self.op_of_row(row, operation)?;
+        let mut shape = self.result_shape(operation)?;
+        if op.opcode() == Opcode::RngBitGenerator || op.opcode() == Opcode::TopK {
+            shape = tuple(shape);
+        }
+        let operands = self.operands(operation)?;
+        if let (Op::GetTupleElement(attrs), &[tuple]) = (&op, operands.as_slice()) {
+            // The element keeps its layout.
+            let index = usize::try_from(attrs.index).unwrap_or(usize::MAX);
+            let id = self.element(tuple, index)?;
+            return self.bind(operation, id);
+        }
+        let id = self.emit(op, shape, &operands)?;
+        self.bind(operation, id)
+    }
+
+    /// Reads the op of an operation: its attributes and regions.
+    pub(super) fn op_of_row(&mut self, row: &Row, operation: &'p Operation) -> Import<Op> {
+        let mut values = forms::read(self.importer.program, row, operation)?;
+        if row.regions.len() != operation.regions.len() {
+            let why = format!("has {} regions, not {}", row.regions.len(), operation.regions.len());
+            return Err(ImportError::malformed(operation, &why));
+        }
+        for (attribute, region) in row.regions.iter().zip(&operation.regions) {
+            let computation = self.region(operation, region)?;
+            values.insert(attribute, AttrValue::Computation(computation));
+        }
+        let op = Op::from_attrs(row.opcode, &mut values)
+            .map_err(|error| ImportError::malformed(operation, &error.to_string()))?;
+        self.adjusted(operation, op)
+    }
+
+    /// Attributes that HLO leaves out if they are the default for the operands.
+    fn adjusted(&self, operation: &Operation, mut op: Op) -> Import<Op> {
+        let first = match operation.operands.first() {
+            Some(&first) => self.shape_of(operation, first)?,
+            None => return Ok(op),
+        };
+        let Shape::Array(first) = first else { return Ok(op) };
+        match &mut op {
+            Op::Compare(attrs) => {
+                if attrs.order == Some(special::default_order(first.element_type)) {
+                    attrs.order = None;
+                }
+            }
+            Op::Sort(attrs) => {
+                let rank = i64::try_from(first.rank()).unwrap_or(i64::MAX);
+                attrs.dimensions.iter_mut().filter(|dim| **dim < 0).for_each(|dim| *dim += rank);
+            }
+            _ => {}
+        }
+        Ok(op)
+    }
+}
+
+fn tuple(shape: Shape) -> Shape {
+    match shape {
+        Shape::Tuple(_) => shape,
+        other => Shape::Tuple(vec![other]),
+    }
+}

@@ -1,0 +1,479 @@
+//! Operations that are more than one instruction, or whose parts lie elsewhere in HLO.
+
+use tilewright_ir::element::NumberClass;
+use tilewright_ir::ops::attr::{AttrValue, AttrValues};
+use tilewright_ir::ops::collective::AllToAllAttrs;
+use tilewright_ir::ops::control::{DomainAttrs, DomainMetadata, InfeedAttrs, OutfeedAttrs};
+use tilewright_ir::ops::dims::SliceDim;
+use tilewright_ir::ops::elementwise::CompareOrder;
+use tilewright_ir::ops::random::{Distribution, RngAttrs};
+use tilewright_ir::ops::shaping::{BroadcastAttrs, ReshapeAttrs, SliceAttrs, TransposeAttrs};
+use tilewright_ir::{ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape};
+
+use super::attributes::{dims, int, missing, optional_text};
+use super::body::Body;
+use super::error::{Import, ImportError};
+use super::{literal, shardings};
+use crate::mlir::{Attribute, Operation};
+use crate::rows::{Form, Row};
+
+/// Returns the order that `compare` has for numbers of a type unless it says otherwise.
+pub(super) fn default_order(ty: ElementType) -> CompareOrder {
+    match ty.class() {
+        NumberClass::Signed => CompareOrder::Signed,
+        NumberClass::Unsigned | NumberClass::Bool => CompareOrder::Unsigned,
+        NumberClass::Float | NumberClass::Complex => CompareOrder::Float,
+    }
+}
+
+/// The operation is no instruction: `sdy.mesh`.
+pub(super) fn nothing<'p>(_: &mut Body<'_, 'p>, _: &'p Operation) -> Import<()> {
+    Ok(())
+}
+
+impl Body<'_, '_> {
+    fn array(&self, operation: &Operation, id: InstId) -> Import<ArrayShape> {
+        let shape = self.importer.module.array_shape(id).cloned();
+        shape.ok_or_else(|| ImportError::malformed(operation, "takes tensors"))
+    }
+
+    fn result_array(&self, operation: &Operation) -> Import<ArrayShape> {
+        match self.result_shape(operation)? {
+            Shape::Array(array) => Ok(array),
+            _ => Err(ImportError::malformed(operation, "yields one tensor")),
+        }
+    }
+
+    fn operand(&self, operation: &Operation, number: usize) -> Import<InstId> {
+        match operation.operands.get(number) {
+            Some(&value) => self.value(operation, value),
+            None => Err(ImportError::malformed(operation, "has too few operands")),
+        }
+    }
+
+    fn broadcast(&mut self, from: InstId, to: ArrayShape, dimensions: Dims) -> Import<InstId> {
+        let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions }));
+        self.emit(op, Shape::Array(to.without_layout()), &[from])
+    }
+
+    fn reshape(&mut self, from: InstId, to: ArrayShape) -> Import<InstId> {
+        let op = Op::Reshape(Box::new(ReshapeAttrs::default()));
+        self.emit(op, Shape::Array(to), &[from])
+    }
+
+    fn transpose(&mut self, from: InstId, of: &ArrayShape, dimensions: Dims) -> Import<InstId> {
+        let size = |&dim: &i64| of.dims().get(usize::try_from(dim).ok()?).copied();
+        let sizes: Option<Dims> = dimensions.iter().map(size).collect();
+        let sizes =
+            sizes.ok_or_else(|| self.invalid("a transpose names dims that do not exist"))?;
+        let op = Op::Transpose(Box::new(TransposeAttrs { dimensions }));
+        self.emit(op, Shape::array(of.element_type, sizes), &[from])
+    }
+}
+
+/// A constant of several equal elements is a broadcast of one.
+pub(super) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let value = operation.attribute("value").ok_or_else(|| missing(operation, "value"))?;
+    let value = literal::literal(value).map_err(|why| ImportError::malformed(operation, &why))?;
+    let shape = body.result_array(operation)?;
+    let splat = value.as_array().and_then(tilewright_ir::ArrayLiteral::splat);
+    let id = match splat {
+        Some(splat) if shape.num_elements() != Some(1) => {
+            let sharding = body.scope.sharding.take();
+            let scalar = Shape::scalar(shape.element_type);
+            let one = body.emit(Op::Constant(Box::new(Literal::Array(splat))), scalar, &[])?;
+            body.scope.sharding = sharding;
+            let location = operation.location.as_deref();
+            body.scope.metadata = location.and_then(|l| body.importer.frames.metadata(l));
+            body.broadcast(one, shape, Dims::new())?
+        }
+        _ => body.emit(Op::Constant(Box::new(value)), Shape::Array(shape), &[])?,
+    };
+    body.bind(operation, id)
+}
+
+/// Dims that are not in order are transposed first; dims of size 1 that grow are removed first.
+pub(super) fn broadcast_in_dim<'p>(
+    body: &mut Body<'_, 'p>,
+    operation: &'p Operation,
+) -> Import<()> {
+    let mut places = dims(operation, "broadcast_dimensions")?;
+    let mut from = body.operand(operation, 0)?;
+    let mut of = body.array(operation, from)?;
+    let to = body.result_array(operation)?;
+    if places.len() != of.rank() {
+        let why = "needs one entry of `broadcast_dimensions` for each dim of its operand";
+        return Err(ImportError::malformed(operation, why));
+    }
+    if !places.is_sorted() {
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|&dim| places.get(dim).copied());
+        let order = order.into_iter().filter_map(|dim| i64::try_from(dim).ok()).collect();
+        from = body.transpose(from, &of, order)?;
+        of = body.array(operation, from)?;
+        places.sort_unstable();
+    }
+    let id = body.broadcast_by_one(from, &of, &to, places)?;
+    body.bind(operation, id)
+}
+
+impl Body<'_, '_> {
+    /// Broadcasts an array; dims of size 1 may grow.
+    fn broadcast_by_one(
+        &mut self,
+        from: InstId,
+        of: &ArrayShape,
+        to: &ArrayShape,
+        places: Dims,
+    ) -> Import<InstId> {
+        let grown = |(&place, &size): (&i64, &i64)| {
+            let wanted = usize::try_from(place).ok().and_then(|place| to.dims().get(place));
+            size == 1 && wanted.is_some_and(|&wanted| wanted != 1)
+        };
+        let grows: Vec<bool> = places.iter().zip(of.dims()).map(grown).collect();
+        if !grows.contains(&true) {
+            return self.broadcast(from, to.clone(), places);
+        }
+        let mut between = to.clone();
+        for (&place, &size) in places.iter().zip(of.dims()) {
+            between = between.with_dim(usize::try_from(place).unwrap_or(usize::MAX), size, false);
+        }
+        let spread = self.broadcast(from, between.clone(), places)?;
+        let same = |dim: &usize| between.dims().get(*dim) == to.dims().get(*dim);
+        let kept: Vec<usize> = (0..to.rank()).filter(same).collect();
+        let sizes: Dims = kept.iter().filter_map(|&dim| to.dims().get(dim).copied()).collect();
+        let kept: Dims = kept.into_iter().filter_map(|dim| i64::try_from(dim).ok()).collect();
+        let reshaped = self.reshape(spread, ArrayShape::new(to.element_type, sizes))?;
+        self.broadcast(reshaped, to.clone(), kept)
+    }
+}
+
+/// `select` and `clamp`: scalars beside arrays are broadcast.
+pub(super) fn ternary<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let mut operands = body.operands(operation)?;
+    let to = body.result_array(operation)?;
+    for operand in &mut operands {
+        let of = body.array(operation, *operand)?;
+        if of.rank() == 0 && to.rank() > 0 {
+            let to = to.clone().with_element_type(of.element_type);
+            *operand = body.broadcast(*operand, to, Dims::new())?;
+        }
+    }
+    let op = if operation.name.ends_with("clamp") { Op::Clamp } else { Op::Select };
+    let id = body.emit(op, Shape::Array(to), &operands)?;
+    body.bind(operation, id)
+}
+
+/// Only the real part of a complex number becomes a real one.
+pub(super) fn convert<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let mut from = body.operand(operation, 0)?;
+    let of = body.array(operation, from)?;
+    let to = body.result_array(operation)?;
+    if let (Some(part), false) = (of.element_type.complex_part(), to.element_type.is_complex()) {
+        let shape = Shape::Array(of.without_layout().with_element_type(part));
+        from = body.emit(Op::Real, shape, &[from])?;
+    }
+    let id = body.emit(Op::Convert, Shape::Array(to), &[from])?;
+    body.bind(operation, id)
+}
+
+/// `stablehlo.dot`: the last dim of the left operand with the first of the right one.
+pub(super) fn dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const ROW: Row = Row {
+        name: "stablehlo.dot",
+        opcode: Opcode::Dot,
+        attributes: &[("precision_config", "operand_precision", Form::Precisions)],
+        regions: &[],
+    };
+    let operands = body.operands(operation)?;
+    let [left, _] = operands[..] else {
+        return Err(ImportError::malformed(operation, "takes two operands"));
+    };
+    let mut op = body.op_of_row(&ROW, operation)?;
+    if let Op::Dot(attrs) = &mut op {
+        let last = body.array(operation, left)?.rank().saturating_sub(1);
+        attrs.lhs_contracting_dims = i64::try_from(last).into_iter().collect();
+        attrs.rhs_contracting_dims = [0].into_iter().collect();
+    }
+    let shape = body.result_shape(operation)?;
+    let id = body.emit(op, shape, &operands)?;
+    body.bind(operation, id)
+}
+
+/// The sizes are the elements of one operand in StableHLO, and an operand each in HLO.
+pub(super) fn dynamic_reshape<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let (from, sizes) = (body.operand(operation, 0)?, body.operand(operation, 1)?);
+    let to = body.result_array(operation)?;
+    let ty = body.array(operation, sizes)?.element_type;
+    let mut operands = vec![from];
+    for dim in 0..to.rank() {
+        let start = i64::try_from(dim).unwrap_or(i64::MAX);
+        let slice = [SliceDim::new(start, start.saturating_add(1))].into_iter().collect();
+        let op = Op::Slice(Box::new(SliceAttrs { slice }));
+        let size = body.emit(op, Shape::array(ty, [1]), &[sizes])?;
+        operands.push(body.reshape(size, ArrayShape::scalar(ty))?);
+    }
+    let id = body.emit(Op::DynamicReshape, Shape::Array(to), &operands)?;
+    body.bind(operation, id)
+}
+
+/// The third operand of StableHLO's op is the shape.
+pub(super) fn rng<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let operands = [body.operand(operation, 0)?, body.operand(operation, 1)?];
+    let distribution = match optional_text(operation, "rng_distribution")?.as_deref() {
+        Some("UNIFORM") => Distribution::Uniform,
+        Some("NORMAL") => Distribution::Normal,
+        _ => return Err(missing(operation, "rng_distribution")),
+    };
+    let shape = body.result_shape(operation)?;
+    let id = body.emit(Op::Rng(Box::new(RngAttrs { distribution })), shape, &operands)?;
+    body.bind(operation, id)
+}
+
+/// Several operands are one tuple in HLO.
+pub(super) fn optimization_barrier<'p>(
+    body: &mut Body<'_, 'p>,
+    operation: &'p Operation,
+) -> Import<()> {
+    let operands = body.operands(operation)?;
+    if operands.is_empty() {
+        return Ok(());
+    }
+    let operand = body.together(&operands)?;
+    let shape = body.importer.module.shape(operand).clone();
+    let id = body.emit(Op::OptimizationBarrier, shape, &[operand])?;
+    if operands.len() == 1 { body.bind(operation, id) } else { body.bind_elements(operation, id) }
+}
+
+/// The data is a tuple beside the token.
+pub(super) fn infeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let token = body.operand(operation, 0)?;
+    let Some((last, data)) = operation.results.split_last() else {
+        return Err(ImportError::malformed(operation, "yields a token"));
+    };
+    let shapes = data.iter().map(|&value| body.shape_of(operation, value));
+    let shapes = shapes.collect::<Import<Vec<_>>>()?;
+    let shape = Shape::Tuple(vec![Shape::Tuple(shapes), Shape::Token]);
+    let infeed_config = config(operation, "infeed_config")?;
+    let id = body.emit(Op::Infeed(Box::new(InfeedAttrs { infeed_config })), shape, &[token])?;
+    if !data.is_empty() {
+        let all = body.element(id, 0)?;
+        for (index, &value) in data.iter().enumerate() {
+            let element = body.element(all, index)?;
+            body.values.insert(value, element);
+        }
+    }
+    let token = body.element(id, 1)?;
+    body.values.insert(*last, token);
+    Ok(())
+}
+
+fn config(operation: &Operation, name: &str) -> Import<Option<smol_str::SmolStr>> {
+    Ok(optional_text(operation, name)?.filter(|config| !config.is_empty()))
+}
+
+/// The data is a tuple, even a single array.
+pub(super) fn outfeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let mut operands = body.operands(operation)?;
+    let Some(token) = operands.pop() else {
+        return Err(ImportError::malformed(operation, "takes a token"));
+    };
+    let data = body.tuple(&operands)?;
+    let outfeed_shape = Some(body.importer.module.shape(data).clone());
+    let outfeed_config = config(operation, "outfeed_config")?;
+    let op = Op::Outfeed(Box::new(OutfeedAttrs { outfeed_shape, outfeed_config }));
+    let id = body.emit(op, Shape::Token, &[data, token])?;
+    body.bind(operation, id)
+}
+
+/// XLA's builder makes a tuple of several operands and takes it apart again.
+pub(super) fn all_reduce<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let Some(row) = crate::rows::ROWS.iter().find(|row| row.opcode == Opcode::AllReduce) else {
+        return Err(ImportError::unsupported(operation, "is not known"));
+    };
+    let op = body.op_of_row(row, operation)?;
+    let mut operands = body.operands(operation)?;
+    if operands.len() > 1 {
+        let tuple = body.tuple(&operands)?;
+        for (number, operand) in operands.iter_mut().enumerate() {
+            *operand = body.element(tuple, number)?;
+        }
+    }
+    let shape = body.result_shape(operation)?;
+    let id = body.emit(op, shape, &operands)?;
+    body.bind(operation, id)
+}
+
+const ALL_TO_ALL: Row = Row {
+    name: "stablehlo.all_to_all",
+    opcode: Opcode::AllToAll,
+    attributes: &[
+        ("channel_handle", "channel_id", Form::Channel),
+        ("replica_groups", "replica_groups", Form::Groups),
+    ],
+    regions: &[],
+};
+
+/// Splits along one dim and joins along another one, which HLO can only do along one and the
+/// same.
+pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let operands = body.operands(operation)?;
+    let mut op = body.op_of_row(&ALL_TO_ALL, operation)?;
+    let (&[operand], Some(_)) = (operands.as_slice(), operation.attribute("split_dimension"))
+    else {
+        let shapes = operands.iter().map(|&id| body.importer.module.shape(id).clone()).collect();
+        let id = body.emit(op, Shape::Tuple(shapes), &operands)?;
+        return body.bind_elements(operation, id);
+    };
+    let split = int(operation, "split_dimension")?;
+    let concat = int(operation, "concat_dimension")?;
+    let count = int(operation, "split_count")?;
+    if let Op::AllToAll(attrs) = &mut op {
+        let AllToAllAttrs { dimensions, .. } = &mut **attrs;
+        *dimensions = Some([split].into_iter().collect());
+    }
+    let of = body.array(operation, operand)?;
+    let id = body.emit(op, Shape::Array(of.clone()), &[operand])?;
+    if split == concat {
+        return body.bind(operation, id);
+    }
+    let at = usize::try_from(split).ok().filter(|&at| at < of.rank());
+    let (Some(at), Some(&whole)) = (at, at.and_then(|at| of.dims().get(at))) else {
+        return Err(super::attributes::misfit(operation, "split_dimension", "a dim"));
+    };
+    let part = whole.checked_div(count).filter(|_| count > 0);
+    let part =
+        part.ok_or_else(|| super::attributes::misfit(operation, "split_count", "a divisor"))?;
+    let mut sizes = Dims::from_slice(of.dims());
+    sizes.splice_parts(at, [count, part]);
+    let divided = body.reshape(id, ArrayShape::new(of.element_type, sizes))?;
+    let divided_shape = body.array(operation, divided)?;
+    let mut order = Dims::new();
+    for dim in 0..i64::try_from(of.rank()).unwrap_or(0) {
+        if dim == concat {
+            order.push(split);
+        }
+        order.push(if dim >= split { dim + 1 } else { dim });
+    }
+    let moved = body.transpose(divided, &divided_shape, order)?;
+    let to = body.result_array(operation)?;
+    let joined = body.reshape(moved, to)?;
+    body.bind(operation, joined)
+}
+
+/// Replaces one entry of a list by two.
+trait SpliceParts {
+    fn splice_parts(&mut self, at: usize, parts: [i64; 2]);
+}
+
+impl SpliceParts for Dims {
+    fn splice_parts(&mut self, at: usize, [first, second]: [i64; 2]) {
+        if let Some(entry) = self.get_mut(at) {
+            *entry = second;
+            self.insert(at, first);
+        }
+    }
+}
+
+/// `mhlo.domain`.
+pub(super) fn domain<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let sharding = |name: &str| {
+        let text = optional_text(operation, name)?.ok_or_else(|| missing(operation, name))?;
+        shardings::parse(operation, &text)
+    };
+    let (entry, exit) = (sharding("entry_metadata")?, sharding("exit_metadata")?);
+    let domain = Box::new(DomainMetadata { kind: "sharding".into(), entry, exit });
+    let operand = body.operand(operation, 0)?;
+    let shape = body.result_shape(operation)?;
+    let id = body.emit(Op::Domain(Box::new(DomainAttrs { domain })), shape, &[operand])?;
+    body.bind(operation, id)
+}
+
+/// `mhlo.fusion`.
+pub(super) fn fusion<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const ROW: Row = Row {
+        name: "mhlo.fusion",
+        opcode: Opcode::Fusion,
+        attributes: &[("fusion_kind", "kind", Form::Word("fusion_kind"))],
+        regions: &["calls"],
+    };
+    let op = body.op_of_row(&ROW, operation)?;
+    let operands = body.operands(operation)?;
+    let shape = body.result_shape(operation)?;
+    let id = body.emit(op, shape, &operands)?;
+    body.bind(operation, id)
+}
+
+/// `mhlo.ragged_dot`, whose numbers of dims are nested.
+pub(super) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const ROW: Row = Row {
+        name: "mhlo.ragged_dot",
+        opcode: Opcode::RaggedDot,
+        attributes: &[
+            ("ragged_dot_dimension_numbers.lhs_ragged_dimensions", "lhs_ragged_dims", Form::Dims),
+            ("ragged_dot_dimension_numbers.rhs_group_dimensions", "rhs_group_dims", Form::Dims),
+            ("precision_config", "operand_precision", Form::Precisions),
+        ],
+        regions: &[],
+    };
+    let mut op = body.op_of_row(&ROW, operation)?;
+    let numbers =
+        super::attributes::find(operation, "ragged_dot_dimension_numbers.dot_dimension_numbers");
+    if let (Op::RaggedDot(attrs), Some(Attribute::Dialect(numbers))) = (&mut op, numbers) {
+        let list = |name: &str| -> Dims {
+            let list = super::attributes::parameter(numbers, name);
+            list.and_then(super::attributes::integers).unwrap_or_default().into_iter().collect()
+        };
+        attrs.lhs_batch_dims = list("lhs_batching_dimensions");
+        attrs.rhs_batch_dims = list("rhs_batching_dimensions");
+        attrs.lhs_contracting_dims = list("lhs_contracting_dimensions");
+        attrs.rhs_contracting_dims = list("rhs_contracting_dimensions");
+    }
+    let operands = body.operands(operation)?;
+    let shape = body.result_shape(operation)?;
+    let id = body.emit(op, shape, &operands)?;
+    body.bind(operation, id)
+}
+
+/// `mhlo.scan`, which yields a tuple even of one value.
+pub(super) fn scan<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const ROW: Row = Row {
+        name: "mhlo.scan",
+        opcode: Opcode::Scan,
+        attributes: &[
+            ("dimension", "dimensions", Form::OneDim),
+            ("is_reverse", "is_reverse", Form::OptionalBool),
+            ("is_associative", "is_associative", Form::OptionalBool),
+        ],
+        regions: &["to_apply"],
+    };
+    let segments = super::attributes::optional_list(operation, "operandSegmentSizes")?;
+    let carries = match segments.as_deref() {
+        Some(&[_, carries]) => carries,
+        _ => return Err(missing(operation, "operandSegmentSizes")),
+    };
+    let mut values = super::forms::read(body.importer.program, &ROW, operation)?;
+    values.insert("num_carries", AttrValue::Int(carries));
+    let op = body.with_region(operation, &ROW, values)?;
+    let operands = body.operands(operation)?;
+    let shapes = operation.results.iter().map(|&result| body.shape_of(operation, result));
+    let shape = Shape::Tuple(shapes.collect::<Import<_>>()?);
+    let id = body.emit(op, shape, &operands)?;
+    body.bind_elements(operation, id)
+}
+
+impl<'p> Body<'_, 'p> {
+    fn with_region(
+        &mut self,
+        operation: &'p Operation,
+        row: &Row,
+        mut values: AttrValues,
+    ) -> Import<Op> {
+        for (attribute, region) in row.regions.iter().zip(&operation.regions) {
+            let computation = self.region(operation, region)?;
+            values.insert(attribute, AttrValue::Computation(computation));
+        }
+        Op::from_attrs(row.opcode, &mut values)
+            .map_err(|error| ImportError::malformed(operation, &error.to_string()))
+    }
+}

@@ -1,0 +1,54 @@
+//! Locations as text.
+
+use super::{MAX_DEPTH, attribute, list, quoted};
+use crate::mlir::Location;
+
+/// Writes `loc(...)`.
+pub(super) fn push(out: &mut String, location: &Location, depth: usize) {
+    out.push_str("loc(");
+    inner(out, location, depth);
+    out.push(')');
+}
+
+fn inner(out: &mut String, location: &Location, depth: usize) {
+    if depth > MAX_DEPTH {
+        out.push_str("unknown");
+        return;
+    }
+    match location {
+        Location::Unknown => out.push_str("unknown"),
+        Location::File { file, start, end } => {
+            quoted(out, file.as_bytes());
+            out.push_str(&format!(":{}:{}", start.0, start.1));
+            if end != start {
+                out.push_str(&format!(" to {}:{}", end.0, end.1));
+            }
+        }
+        Location::Name { name, child } => {
+            quoted(out, name.as_bytes());
+            if **child != Location::Unknown {
+                out.push('(');
+                inner(out, child, depth + 1);
+                out.push(')');
+            }
+        }
+        Location::Call { callee, caller } => {
+            out.push_str("callsite(");
+            inner(out, callee, depth + 1);
+            out.push_str(" at ");
+            inner(out, caller, depth + 1);
+            out.push(')');
+        }
+        Location::Fused { metadata, parts } => {
+            out.push_str("fused");
+            if let Some(metadata) = metadata {
+                out.push('<');
+                attribute::push(out, metadata, depth + 1);
+                out.push('>');
+            }
+            out.push('[');
+            list(out, parts, |out, part| inner(out, part, depth + 1));
+            out.push(']');
+        }
+    }
+}
