@@ -110,6 +110,11 @@ impl<'s> Parser<'s> {
         self.deepest = self.depth;
         let target = self.nested(1, |parser| match name.as_bytes().first() {
             Some(b'!') => parser.ty().map(Target::Type),
+            _ if parser.is_plain_location(name) => {
+                let location = parser.plain_location()?;
+                let location = location.ok_or_else(|| parser.unexpected("a location"))?;
+                Ok(Target::Attribute(Attribute::Location(location)))
+            }
             _ => parser.attribute().map(Target::Attribute),
         })?;
         let end = self.position;

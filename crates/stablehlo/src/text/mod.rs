@@ -18,6 +18,7 @@ mod location;
 mod names;
 mod number;
 mod operation;
+mod plain_location;
 mod pretty;
 mod region;
 mod resource;

@@ -105,7 +105,7 @@ impl<'s> Parser<'s> {
             b'"' => self.generic()?,
             _ => self.pretty()?,
         };
-        if let Some(location) = self.trailing_location()? {
+        if let Some(location) = self.any_location()? {
             draft.location = Some(location);
         }
         let place = self.span_since(start);
@@ -248,9 +248,5 @@ impl<'s> Parser<'s> {
 
     pub(super) fn type_of(&self, value: Value) -> Option<&Type> {
         self.types.get(value.0 as usize)
-    }
-
-    fn trailing_location(&mut self) -> Parse<Option<Arc<Location>>> {
-        self.optional_location()
     }
 }

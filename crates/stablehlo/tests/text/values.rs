@@ -267,6 +267,34 @@ fn locations() {
 }
 
 #[test]
+fn locations_for_people() {
+    let of = |text: &str| {
+        let program = read(&format!("\"a.b\"() : () -> () {text}\n"));
+        operations(&program)[0].location.as_deref().cloned()
+    };
+    let file = |start, end| Location::File { file: "/a b/c.py".into(), start, end };
+    assert_eq!(of(""), None);
+    assert_eq!(of("[unknown]"), Some(Location::Unknown));
+    assert_eq!(of("/a b/c.py:1:2"), Some(file((1, 2), (1, 2))));
+    assert_eq!(of("/a b/c.py:1:2 to :5"), Some(file((1, 2), (1, 5))));
+    assert_eq!(of("/a b/c.py:1:2 to 3:4"), Some(file((1, 2), (3, 4))));
+    let child = Arc::new(file((1, 2), (1, 2)));
+    let name = Location::Name { name: "f".into(), child: Arc::clone(&child) };
+    assert_eq!(of("\"f\"(/a b/c.py:1:2)"), Some(name.clone()));
+    let call = Location::Call { callee: Arc::new(name), caller: child };
+    assert_eq!(of("#loc2\n#loc1 = /a b/c.py:1:2\n#loc2 = \"f\"(#loc1)\n at #loc1"), Some(call));
+    // These are operations.
+    for text in [
+        "\"a.b\"() : () -> ()",
+        "\"a.b\" ( ) : () -> ()",
+        "%0 = stablehlo.create_token : !stablehlo.token",
+    ] {
+        let program = read(&format!("\"a.b\"() : () -> () {text}"));
+        assert_eq!(operations(&program).len(), 2, "{text}");
+    }
+}
+
+#[test]
 fn aliases_stand_before_or_after_their_uses() {
     let text = "#after = [#before]\n\"a.b\"() {x = #after, y = !t} : () -> () loc(#loc1)\n\
                 #before = 1 : i8\n!t = tuple<!u>\n!u = i8\n#loc1 = loc(\"f\"(#loc))\n#loc = loc(unknown)\n";
