@@ -155,7 +155,8 @@ impl<'s> Parser<'s> {
         };
         let (target, depth) = (target.clone(), alias.depth);
         self.aliases.copied = self.aliases.copied.saturating_add(alias.size);
-        if self.aliases.copied > ALLOWANCE.saturating_add(self.source.len() * GROWTH) {
+        if self.aliases.copied > ALLOWANCE.saturating_add(self.source.len().saturating_mul(GROWTH))
+        {
             return Err(SyntaxError::new(place, "the aliases stand for too much text"));
         }
         self.reach(self.depth + depth)?;

@@ -15,7 +15,7 @@ use crate::mlir::Location;
 
 const UNKNOWN: &str = "[unknown]";
 /// The most bytes of a file's name and place.
-const LONGEST: usize = 4096;
+const LONGEST: usize = 1000;
 
 impl Parser<'_> {
     /// Takes a location of either kind if it is here.
@@ -90,13 +90,10 @@ impl Parser<'_> {
     /// `/folder/file.py:1:2`, `... to :3` or `... to 3:4`.
     fn plain_file(&mut self) -> Option<Arc<Location>> {
         let rest = self.rest();
-        let line = rest.bytes().take_while(|b| !matches!(b, b'\n' | b',' | b')'));
-        let length = line.take(LONGEST).count();
-        let text = rest.get(..length)?;
+        let ends = |b: &u8| matches!(b, b'\n' | b',' | b')' | b'%' | b'[' | b'"' | b'{' | b'}');
+        let length = rest.bytes().take(LONGEST).take_while(|b| !ends(b)).count();
         // No operation has this form: one with ranges has operands or brackets.
-        if text.contains(['%', '[', '"']) {
-            return None;
-        }
+        let text = rest.get(..length)?;
         let (begin, end) = text.split_once(" to ").unwrap_or((text, ""));
         let (file, column) = begin.rsplit_once(':')?;
         let (file, line) = file.rsplit_once(':')?;

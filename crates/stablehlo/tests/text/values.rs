@@ -236,6 +236,11 @@ fn other_attributes_keep_their_text() {
     assert_eq!(attribute(&format!("#sdy.{text}")), opaque("sdy", text));
     assert_eq!(attribute("#sdy<manual_axes{\"a\"}>"), opaque("sdy", "manual_axes{\"a\"}"));
     assert_eq!(attribute("#a.b"), opaque("a", "b"));
+    let spaced = "#sdy.sharding < @mesh , [ {\"x , \\22\"},{ ? } ] >";
+    assert_eq!(
+        attribute(&spaced.replacen(" <", "<", 1)),
+        opaque("sdy", "sharding<@mesh, [{\"x , \\22\"}, {?}]>")
+    );
     assert_eq!(attribute("#mhlo.layout<[0, 1]>"), opaque("mhlo", "layout<[0, 1]>"));
     let map = "affine_map<(d0) -> (d0)>";
     assert_eq!(attribute(map), opaque("builtin", map));
