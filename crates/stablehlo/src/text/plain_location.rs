@@ -34,7 +34,7 @@ impl Parser<'_> {
     }
 
     /// Returns the offset after the token before the spaces that were skipped.
-    fn end_of_token(&self, start: usize) -> usize {
+    pub(super) fn end_of_token(&self, start: usize) -> usize {
         let before = self.source.as_bytes().get(..start).unwrap_or_default();
         before.iter().rposition(|b| !b.is_ascii_whitespace()).map_or(0, |at| at + 1)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_stablehlo::mlir::{
-    Attribute, DenseArray, Elements, Location, Scalar, Sign, TensorType, Type,
+    Attribute, DenseArray, Elements, Location, Operation, Scalar, Sign, TensorType, Type,
 };
 
 use crate::{attribute, operations, read};
@@ -344,6 +344,48 @@ fn names_of_results() {
     let results = &first.results;
     assert_eq!(second.operands.as_slice(), [results[2], results[0], results[1]]);
     assert_eq!(program.type_of(results[1]), Some(&integer(2, Sign::Signless)));
+}
+
+#[test]
+fn places_of_operations() {
+    let text =
+        "func.func @f() {\n  %0 = \"a.b\"() : () -> i1  // why\n\n  return loc(unknown)\n}\n";
+    let program = read(text);
+    let function = &operations(&program)[0];
+    let [first, second] = function.regions[0].blocks[0].operations.as_slice() else {
+        panic!("two operations")
+    };
+    let place = |operation: &Operation| {
+        text.get(operation.span.start as usize..operation.span.end as usize)
+    };
+    assert_eq!(place(first), Some("%0 = \"a.b\"() : () -> i1"));
+    assert_eq!(place(second), Some("return loc(unknown)"));
+    assert_eq!(place(function), Some(text.trim_end()));
+}
+
+#[test]
+fn older_spellings() {
+    // PyTorch/XLA's numbers for truth values, and attributes that now are properties.
+    let text = "func.func @main(%x: tensor<1x2x4x4xf32>, %k: tensor<3x2x2x2xf32>) -> tuple<tensor<1x3x3x3xf32>> {\n\
+                %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], \
+                window = {stride = [1, 1], pad = [[0, 1], [2, 3]], reverse = [0, 1]} \
+                {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : \
+                (tensor<1x2x4x4xf32>, tensor<3x2x2x2xf32>) -> tensor<1x3x3x3xf32>\n\
+                %1 = stablehlo.custom_call @mhlo.erf(%0) {mhlo.attributes = {}, mhlo.version = 1 : i64} : \
+                (tensor<1x3x3x3xf32>) -> tensor<1x3x3x3xf32>\n\
+                %2 = \"stablehlo.reverse\"(%1) {dimensions = dense<1> : tensor<1xi64>} : \
+                (tensor<1x3x3x3xf32>) -> tensor<1x3x3x3xf32>\n\
+                %3 = stablehlo.tuple %2 {xla_shape = \"(f32[1,3,3,3]{3,2,1,0})\"} : tuple<tensor<1x3x3x3xf32>>\n\
+                return %3 : tuple<tensor<1x3x3x3xf32>>\n}";
+    let program = read(text);
+    let body = &operations(&program)[0].regions[0].blocks[0].operations;
+    let reversal = Attribute::DenseArray(DenseArray::Bool(vec![false, true]));
+    assert_eq!(body[0].attribute("window_reversal"), Some(&reversal));
+    let padding = attribute("dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>");
+    assert_eq!(body[0].attribute("padding"), Some(&padding));
+    assert_eq!(body[1].attribute("call_target_name"), Some(&attribute("\"mhlo.erf\"")));
+    assert_eq!(body[2].attribute("dimensions"), Some(&attribute("dense<1> : tensor<1xi64>")));
+    assert_eq!(body[3].results.len(), 1);
 }
 
 #[test]
