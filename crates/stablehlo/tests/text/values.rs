@@ -389,6 +389,30 @@ fn older_spellings() {
 }
 
 #[test]
+fn casts_and_constants_of_other_dialects() {
+    let text = "func.func @f(%x: tensor<2xf32>) {\n\
+                %0 = tensor.cast %x : tensor<2xf32> to tensor<?xf32>\n\
+                %1, %2 = builtin.unrealized_conversion_cast %x, %0 : \
+                tensor<2xf32>, tensor<?xf32> to i1, i2\n\
+                %3 = arith.constant 7 : i8\n%4 = arith.constant true\n\
+                %5 = arith.constant dense<1> : tensor<2xi8>\n\
+                %6 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 2.0>>\n\
+                // The spelling of such a type may change.\n\
+                %7 = stablehlo.uniform_dequantize %6 : (tensor<2x!quant.uniform<i8:f32, 2.000000e+00>>) -> tensor<2xf32>\n\
+                return }";
+    let program = read(text);
+    let body = &operations(&program)[0].regions[0].blocks[0].operations;
+    let result =
+        |operation: usize, index: usize| program.type_of(body[operation].results[index]).cloned();
+    assert_eq!(result(0, 0), Some(ty("tensor<?xf32>")));
+    assert_eq!(result(1, 1), Some(ty("i2")));
+    assert_eq!(result(2, 0), Some(ty("i8")));
+    assert_eq!(result(3, 0), Some(ty("i1")));
+    assert_eq!(result(4, 0), Some(ty("tensor<2xi8>")));
+    assert_eq!(result(6, 0), Some(ty("tensor<2xf32>")));
+}
+
+#[test]
 fn check_and_interpreter_operations() {
     let text = "func.func @f(%x: tensor<2xf32>) {\n\
                 check.expect_eq_const %x, dense<1.0> : tensor<2xf32>\n\
