@@ -110,6 +110,11 @@ impl<'s> Parser<'s> {
         self.deepest = self.depth;
         let target = self.nested(1, |parser| match name.as_bytes().first() {
             Some(b'!') => parser.ty().map(Target::Type),
+            _ if parser.is_plain_location(name) => {
+                let location = parser.plain_location()?;
+                let location = location.ok_or_else(|| parser.unexpected("a location"))?;
+                Ok(Target::Attribute(Attribute::Location(location)))
+            }
             _ => parser.attribute().map(Target::Attribute),
         })?;
         let end = self.position;
@@ -150,7 +155,8 @@ impl<'s> Parser<'s> {
         };
         let (target, depth) = (target.clone(), alias.depth);
         self.aliases.copied = self.aliases.copied.saturating_add(alias.size);
-        if self.aliases.copied > ALLOWANCE.saturating_add(self.source.len() * GROWTH) {
+        if self.aliases.copied > ALLOWANCE.saturating_add(self.source.len().saturating_mul(GROWTH))
+        {
             return Err(SyntaxError::new(place, "the aliases stand for too much text"));
         }
         self.reach(self.depth + depth)?;

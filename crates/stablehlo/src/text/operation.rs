@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 
+use super::cursor::span;
 use super::error::SyntaxError;
 use super::{Parse, Parser};
 use crate::mlir::{
@@ -92,7 +93,7 @@ impl<'s> Parser<'s> {
             attributes: Attributes::new(),
             regions: vec![Region { blocks: vec![block] }],
             location: None,
-            span: super::cursor::span(0, self.source.len()),
+            span: span(0, self.source.len()),
         })
     }
 
@@ -105,10 +106,12 @@ impl<'s> Parser<'s> {
             b'"' => self.generic()?,
             _ => self.pretty()?,
         };
-        if let Some(location) = self.trailing_location()? {
+        let mut end = self.end_of_token(self.position);
+        if let Some(location) = self.any_location()? {
             draft.location = Some(location);
+            end = self.position;
         }
-        let place = self.span_since(start);
+        let place = span(start, end);
         self.complete(draft, &names, place)
     }
 
@@ -248,9 +251,5 @@ impl<'s> Parser<'s> {
 
     pub(super) fn type_of(&self, value: Value) -> Option<&Type> {
         self.types.get(value.0 as usize)
-    }
-
-    fn trailing_location(&mut self) -> Parse<Option<Arc<Location>>> {
-        self.optional_location()
     }
 }

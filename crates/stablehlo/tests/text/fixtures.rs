@@ -99,6 +99,13 @@ fn locations_are_the_same_in_both_forms() {
 }
 
 #[test]
+fn locations_for_people_are_the_same() {
+    for name in ["mlp", "sharded"] {
+        assert!(assert_same(name, ["pretty_debug", "debug"], true), "{name}");
+    }
+}
+
+#[test]
 fn locations_change_nothing_else() {
     for name in names() {
         assert_same(&name, ["debug", "pretty"], false);

@@ -88,6 +88,14 @@ fn sizes_of_types_allocate_nothing() {
         // An answer at once is all that is asked for.
         let _ = parse(&text);
     }
+    let complex = format!("{}f32{}", "complex<".repeat(70), ">".repeat(70));
+    for elements in ["", "\"0x00\"", "(1.0, 2.0)"] {
+        let text = format!("\"a.b\"() {{x = dense<{elements}> : tensor<{complex}>}} : () -> ()");
+        assert_eq!(
+            parse(&text).expect_err("an error").message,
+            "constants of this type cannot be read"
+        );
+    }
     let text = "%0:4294967295 = \"a.b\"() : () -> ()";
     assert!(parse(text).is_err());
 }

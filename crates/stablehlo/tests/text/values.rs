@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_stablehlo::mlir::{
-    Attribute, DenseArray, Elements, Location, Scalar, Sign, TensorType, Type,
+    Attribute, DenseArray, Elements, Location, Operation, Scalar, Sign, TensorType, Type,
 };
 
 use crate::{attribute, operations, read};
@@ -236,6 +236,11 @@ fn other_attributes_keep_their_text() {
     assert_eq!(attribute(&format!("#sdy.{text}")), opaque("sdy", text));
     assert_eq!(attribute("#sdy<manual_axes{\"a\"}>"), opaque("sdy", "manual_axes{\"a\"}"));
     assert_eq!(attribute("#a.b"), opaque("a", "b"));
+    let spaced = "#sdy.sharding < @mesh , [ {\"x , \\22\"},{ ? } ] >";
+    assert_eq!(
+        attribute(&spaced.replacen(" <", "<", 1)),
+        opaque("sdy", "sharding<@mesh, [{\"x , \\22\"}, {?}]>")
+    );
     assert_eq!(attribute("#mhlo.layout<[0, 1]>"), opaque("mhlo", "layout<[0, 1]>"));
     let map = "affine_map<(d0) -> (d0)>";
     assert_eq!(attribute(map), opaque("builtin", map));
@@ -264,6 +269,34 @@ fn locations() {
         parts: vec![child, Arc::new(Location::Unknown)],
     };
     assert_eq!(location("fused<true>[\"a.py\":1:2, unknown]"), fused);
+}
+
+#[test]
+fn locations_for_people() {
+    let of = |text: &str| {
+        let program = read(&format!("\"a.b\"() : () -> () {text}\n"));
+        operations(&program)[0].location.as_deref().cloned()
+    };
+    let file = |start, end| Location::File { file: "/a b/c.py".into(), start, end };
+    assert_eq!(of(""), None);
+    assert_eq!(of("[unknown]"), Some(Location::Unknown));
+    assert_eq!(of("/a b/c.py:1:2"), Some(file((1, 2), (1, 2))));
+    assert_eq!(of("/a b/c.py:1:2 to :5"), Some(file((1, 2), (1, 5))));
+    assert_eq!(of("/a b/c.py:1:2 to 3:4"), Some(file((1, 2), (3, 4))));
+    let child = Arc::new(file((1, 2), (1, 2)));
+    let name = Location::Name { name: "f".into(), child: Arc::clone(&child) };
+    assert_eq!(of("\"f\"(/a b/c.py:1:2)"), Some(name.clone()));
+    let call = Location::Call { callee: Arc::new(name), caller: child };
+    assert_eq!(of("#loc2\n#loc1 = /a b/c.py:1:2\n#loc2 = \"f\"(#loc1)\n at #loc1"), Some(call));
+    // These are operations.
+    for text in [
+        "\"a.b\"() : () -> ()",
+        "\"a.b\" ( ) : () -> ()",
+        "%0 = stablehlo.create_token : !stablehlo.token",
+    ] {
+        let program = read(&format!("\"a.b\"() : () -> () {text}"));
+        assert_eq!(operations(&program).len(), 2, "{text}");
+    }
 }
 
 #[test]
@@ -311,6 +344,72 @@ fn names_of_results() {
     let results = &first.results;
     assert_eq!(second.operands.as_slice(), [results[2], results[0], results[1]]);
     assert_eq!(program.type_of(results[1]), Some(&integer(2, Sign::Signless)));
+}
+
+#[test]
+fn places_of_operations() {
+    let text =
+        "func.func @f() {\n  %0 = \"a.b\"() : () -> i1  // why\n\n  return loc(unknown)\n}\n";
+    let program = read(text);
+    let function = &operations(&program)[0];
+    let [first, second] = function.regions[0].blocks[0].operations.as_slice() else {
+        panic!("two operations")
+    };
+    let place = |operation: &Operation| {
+        text.get(operation.span.start as usize..operation.span.end as usize)
+    };
+    assert_eq!(place(first), Some("%0 = \"a.b\"() : () -> i1"));
+    assert_eq!(place(second), Some("return loc(unknown)"));
+    assert_eq!(place(function), Some(text.trim_end()));
+}
+
+#[test]
+fn older_spellings() {
+    // PyTorch/XLA's numbers for truth values, and attributes that now are properties.
+    let text = "func.func @main(%x: tensor<1x2x4x4xf32>, %k: tensor<3x2x2x2xf32>) -> tuple<tensor<1x3x3x3xf32>> {\n\
+                %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], \
+                window = {stride = [1, 1], pad = [[0, 1], [2, 3]], reverse = [0, 1]} \
+                {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : \
+                (tensor<1x2x4x4xf32>, tensor<3x2x2x2xf32>) -> tensor<1x3x3x3xf32>\n\
+                %1 = stablehlo.custom_call @mhlo.erf(%0) {mhlo.attributes = {}, mhlo.version = 1 : i64} : \
+                (tensor<1x3x3x3xf32>) -> tensor<1x3x3x3xf32>\n\
+                %2 = \"stablehlo.reverse\"(%1) {dimensions = dense<1> : tensor<1xi64>} : \
+                (tensor<1x3x3x3xf32>) -> tensor<1x3x3x3xf32>\n\
+                %3 = stablehlo.tuple %2 {xla_shape = \"(f32[1,3,3,3]{3,2,1,0})\"} : tuple<tensor<1x3x3x3xf32>>\n\
+                return %3 : tuple<tensor<1x3x3x3xf32>>\n}";
+    let program = read(text);
+    let body = &operations(&program)[0].regions[0].blocks[0].operations;
+    let reversal = Attribute::DenseArray(DenseArray::Bool(vec![false, true]));
+    assert_eq!(body[0].attribute("window_reversal"), Some(&reversal));
+    let padding = attribute("dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>");
+    assert_eq!(body[0].attribute("padding"), Some(&padding));
+    assert_eq!(body[1].attribute("call_target_name"), Some(&attribute("\"mhlo.erf\"")));
+    assert_eq!(body[2].attribute("dimensions"), Some(&attribute("dense<1> : tensor<1xi64>")));
+    assert_eq!(body[3].results.len(), 1);
+}
+
+#[test]
+fn casts_and_constants_of_other_dialects() {
+    let text = "func.func @f(%x: tensor<2xf32>) {\n\
+                %0 = tensor.cast %x : tensor<2xf32> to tensor<?xf32>\n\
+                %1, %2 = builtin.unrealized_conversion_cast %x, %0 : \
+                tensor<2xf32>, tensor<?xf32> to i1, i2\n\
+                %3 = arith.constant 7 : i8\n%4 = arith.constant true\n\
+                %5 = arith.constant dense<1> : tensor<2xi8>\n\
+                %6 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 2.0>>\n\
+                // The spelling of such a type may change.\n\
+                %7 = stablehlo.uniform_dequantize %6 : (tensor<2x!quant.uniform<i8:f32, 2.000000e+00>>) -> tensor<2xf32>\n\
+                return }";
+    let program = read(text);
+    let body = &operations(&program)[0].regions[0].blocks[0].operations;
+    let result =
+        |operation: usize, index: usize| program.type_of(body[operation].results[index]).cloned();
+    assert_eq!(result(0, 0), Some(ty("tensor<?xf32>")));
+    assert_eq!(result(1, 1), Some(ty("i2")));
+    assert_eq!(result(2, 0), Some(ty("i8")));
+    assert_eq!(result(3, 0), Some(ty("i1")));
+    assert_eq!(result(4, 0), Some(ty("tensor<2xi8>")));
+    assert_eq!(result(6, 0), Some(ty("tensor<2xf32>")));
 }
 
 #[test]

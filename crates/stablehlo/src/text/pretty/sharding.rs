@@ -1,15 +1,14 @@
 //! Shardy's attributes in pretty forms, where the name is left out, and its regions.
 
-use std::sync::Arc;
-
 use super::super::attribute::integer_type;
+use super::super::dialect::opaque_text;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
 use crate::mlir::Attribute;
 
 /// An attribute of Shardy.
 fn shardy(text: String) -> Attribute {
-    Attribute::Opaque { dialect: "sdy".into(), text: Arc::from(text) }
+    Attribute::Opaque { dialect: "sdy".into(), text: opaque_text("sdy", text) }
 }
 
 fn numbered(number: i128) -> Attribute {
