@@ -10,8 +10,8 @@ use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
-/// IN is a file of HLO text, a proto in binary or text form, a profile, gzip of one of these, or
-/// `-` for stdin; or a folder that XLA dumped modules into. Results go to stdout unless -o
+/// IN is a file of HLO text, StableHLO text, a proto in binary or text form, a profile, gzip of one
+/// of these, or `-` for stdin; or a folder that XLA dumped modules into. Results go to stdout unless -o
 /// says otherwise, diagnostics to stderr. The exit code is 0 when all is done,
 /// 1 when the input is bad or a check found a difference, 2 when the command
 /// was not understood, 3 when a module could not be evaluated: it has something
@@ -118,8 +118,8 @@ impl Optimisation {
 /// The form in which a module is written.
 #[derive(Debug, Args)]
 pub(crate) struct Form {
-    /// Write HLO text or a binary HloModuleProto; if absent, the name of OUT decides: a proto
-    /// if it ends in .pb, else text
+    /// Write HLO text, a binary HloModuleProto, or StableHLO in MLIR's text; if absent, the name
+    /// of OUT decides: a proto if it ends in .pb, StableHLO if it ends in .mlir, else HLO text
     #[arg(long, value_enum, value_name = "FORM")]
     emit: Option<EmitArg>,
     /// How to handle padding in layouts, which XLA's text does not have: fail, leave it out, or
