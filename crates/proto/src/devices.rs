@@ -95,22 +95,26 @@ pub(crate) fn decode_groups(proto: &HloInstructionProto) -> Result<ReplicaGroups
     };
     match &proto.replica_group_list {
         None => Ok(lists(&proto.replica_groups)),
-        Some(ReplicaGroupList::CollectiveDeviceList(list)) if list.replica_groups.is_empty() => {
-            Ok(lists(&proto.replica_groups))
-        }
-        Some(ReplicaGroupList::CollectiveDeviceList(list)) => Ok(lists(&list.replica_groups)),
+        Some(ReplicaGroupList::CollectiveDeviceList(list)) => match &list.iota_replica_group_list {
+            Some(iota) => decode_iota_groups(iota)
+                .within("iota_replica_group_list")
+                .within("collective_device_list"),
+            None if list.replica_groups.is_empty() => Ok(lists(&proto.replica_groups)),
+            None => Ok(lists(&list.replica_groups)),
+        },
         Some(ReplicaGroupList::IotaCollectiveDeviceList(iota)) => {
-            let devices = decode_iota(&iota.iota_reshape_dims, widen(&iota.iota_transpose_perm));
-            Ok(ReplicaGroups::Iota {
-                groups: iota.num_replica_groups,
-                size: iota.num_devices_per_group,
-                devices: devices.within("iota_collective_device_list")?,
-            })
+            decode_iota_groups(iota).within("iota_collective_device_list")
         }
         Some(ReplicaGroupList::MeshAxesReplicaGroupList(list)) => {
             decode_mesh_groups(list).within("mesh_axes_replica_group_list")
         }
     }
+}
+
+fn decode_iota_groups(iota: &IotaReplicaGroupListProto) -> Result<ReplicaGroups, ProtoError> {
+    let devices = decode_iota(&iota.iota_reshape_dims, widen(&iota.iota_transpose_perm))?;
+    let (groups, size) = (iota.num_replica_groups, iota.num_devices_per_group);
+    Ok(ReplicaGroups::Iota { groups, size, devices })
 }
 
 fn decode_mesh_groups(proto: &MeshAxesReplicaGroupListProto) -> Result<ReplicaGroups, ProtoError> {
@@ -125,7 +129,10 @@ pub(crate) fn encode_groups(groups: &ReplicaGroups) -> Result<ReplicaGroupList, 
         ReplicaGroups::Lists(lists) => {
             let groups = lists.iter().map(|ids| ReplicaGroup { replica_ids: ids.clone() });
             let replica_groups = groups.collect();
-            ReplicaGroupList::CollectiveDeviceList(CollectiveDeviceListProto { replica_groups })
+            ReplicaGroupList::CollectiveDeviceList(CollectiveDeviceListProto {
+                replica_groups,
+                iota_replica_group_list: None,
+            })
         }
         ReplicaGroups::Iota { groups, size, devices } => {
             ReplicaGroupList::IotaCollectiveDeviceList(IotaReplicaGroupListProto {

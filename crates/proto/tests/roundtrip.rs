@@ -98,6 +98,23 @@ fn read(lines: &str) -> Module {
     tilewright_text::parse(&text).expect("a module").module
 }
 
+/// Modules of XLA from before there was a field of its own for it.
+#[test]
+fn groups_of_an_older_xla() {
+    let iota = Message::new().int(1, 2).int(2, 4).ints(3, &[4, 2]).ints(4, &[1, 0]);
+    let groups = Message::new().message(2, &iota);
+    let gather = common::instruction("y", "all-gather", 1)
+        .ints(36, &[0])
+        .ints(14, &[0])
+        .message(87, &groups)
+        .int(71, 1);
+    let bytes = common::main_of(1, &[common::parameter(), gather]);
+    let text = print(&decode(&bytes).expect("a module"));
+    assert!(text.contains("replica_groups=[2,4]<=[4,2]T(1,0)"), "{text}");
+    let again = encode(&decode(&bytes).expect("a module")).expect("proto");
+    assert!(has(&again, &Message::new().message(92, &iota)), "written as newer XLA does");
+}
+
 /// Text calls the users' side the entry, proto the operand's side.
 #[test]
 fn sides_of_a_domain() {

@@ -1,6 +1,6 @@
 //! Modules in gzip files.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use flate2::read::MultiGzDecoder;
 
@@ -29,18 +29,20 @@ pub(crate) fn load(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
 
 const NESTED: &str = "it holds another gzip file; decompress it once";
 
+/// Returns what a file holds. It is decompressed twice, so that no more memory is taken than is
+/// needed, and none for what is too large.
 fn decompress(bytes: &[u8], limit: u64) -> Result<Vec<u8>, String> {
-    let mut content = Vec::new();
+    let damaged = |error| format!("its gzip data is damaged, or the end is missing: {error}");
     let mut decoder = MultiGzDecoder::new(bytes).take(limit.saturating_add(1));
-    decoder
-        .read_to_end(&mut content)
-        .map_err(|error| format!("its gzip data is damaged, or the end is missing: {error}"))?;
-    if content.len() as u64 > limit {
+    let size = io::copy(&mut decoder, &mut io::sink()).map_err(damaged)?;
+    if size > limit {
         return Err(format!(
             "it holds more than {limit} bytes, the most that are decompressed; \
              if it is to be trusted, decompress it with gunzip"
         ));
     }
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    MultiGzDecoder::new(bytes).read_to_end(&mut content).map_err(damaged)?;
     Ok(content)
 }
 

@@ -538,8 +538,9 @@ pub(crate) static REPLICA_GROUP: [(u32, Known); 1] = [
 ];
 
 /// `CollectiveDeviceListProto`
-pub(crate) static COLLECTIVE_DEVICE_LIST_PROTO: [(u32, Known); 1] = [
+pub(crate) static COLLECTIVE_DEVICE_LIST_PROTO: [(u32, Known); 2] = [
     (1, Repeated(&REPLICA_GROUP)),
+    (2, Message(&IOTA_REPLICA_GROUP_LIST_PROTO)),
 ];
 
 /// `IotaReplicaGroupListProto`

@@ -876,6 +876,9 @@ pub struct ReplicaGroup {
 pub struct CollectiveDeviceListProto {
     #[prost(message, repeated, tag = "1")]
     pub replica_groups: ::prost::alloc::vec::Vec<ReplicaGroup>,
+    /// Older modules have it here; read, not written.
+    #[prost(message, optional, tag = "2")]
+    pub iota_replica_group_list: ::core::option::Option<IotaReplicaGroupListProto>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct IotaReplicaGroupListProto {
