@@ -56,8 +56,8 @@ pub(super) fn text(attribute: &Attribute) -> Option<SmolStr> {
         Attribute::Dialect(attribute) => text(parameter(attribute, "value")?),
         // `#mhlo<fusion_kind kLoop>`
         Attribute::Opaque { text, .. } => {
-            let inner = text.strip_prefix('<')?.strip_suffix('>')?;
-            inner.split_whitespace().nth(1).map(SmolStr::new)
+            let inner = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+            inner.unwrap_or(text).split_whitespace().nth(1).map(SmolStr::new)
         }
         _ => None,
     }

@@ -150,12 +150,15 @@ pub(super) fn digamma(m: &mut Maker<'_>, x: Value) -> Option<Value> {
     let reflected = reflection(m, x, direct)?;
     let value = m.select(reflects, reflected, direct)?;
     let zero = m.number(x, 0.0)?;
-    let is_low = m.predicate("compare", &[x, zero], Some("LE"))?;
+    let is_zero = m.predicate("compare", &[x, zero], Some("EQ"))?;
+    let infinity = m.number(x, f64::NEG_INFINITY)?;
+    let is_low = m.predicate("compare", &[x, zero], Some("LT"))?;
     let floor = m.op("floor", &[x])?;
     let is_whole = m.predicate("compare", &[x, floor], Some("EQ"))?;
     let is_pole = m.op("and", &[is_low, is_whole])?;
     let nan = m.number(x, f64::NAN)?;
-    m.select(is_pole, nan, value)
+    let other = m.select(is_pole, nan, value)?;
+    m.select(is_zero, infinity, other)
 }
 
 fn lanczos(m: &mut Maker<'_>, x: Value, z: Value) -> Option<Value> {

@@ -42,6 +42,25 @@ pub(super) fn older(meshes: &[(SmolStr, Mesh)], text: &str) -> Option<String> {
     Some(tilewright_text::print_sharding(&sharding))
 }
 
+/// Returns the sharding of several results or of none, which is that of a tuple, if each of them
+/// is on one device.
+pub(super) fn on_one_device(
+    meshes: &[(SmolStr, Mesh)],
+    text: &str,
+    results: usize,
+) -> Option<String> {
+    let place = |sharding: NamedSharding| {
+        let place = placement(&sharding).filter(|place| matches!(place, Placement::Maximal(_)))?;
+        Some(LeafSharding::from(place))
+    };
+    let leaves = sdy::shardings(text, meshes, place)?;
+    let sharding = match &leaves[..] {
+        [only] if results == 1 => Sharding::Leaf(only.clone()),
+        _ => Sharding::Tuple(leaves),
+    };
+    Some(tilewright_text::print_sharding(&sharding))
+}
+
 fn set(attributes: &mut Attributes, meshes: &[(SmolStr, Mesh)], text: &str) {
     if value_of(attributes, "mhlo.sharding").is_some() {
         return;

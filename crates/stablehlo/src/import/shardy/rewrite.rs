@@ -5,7 +5,7 @@ use tilewright_ir::sdy::Meshes;
 
 use super::super::error::{Import, ImportError};
 use super::meshes::{MeshNames, inner};
-use super::placement::older;
+use super::placement::{older, on_one_device};
 use super::{add_frontend, custom_call};
 use crate::mlir::{
     Attribute, Attributes, Block, FunctionType, Operation, Region, Type, Value, value_of,
@@ -128,8 +128,7 @@ impl<'n> Rewriter<'n> {
         let Some(at) = at else { return };
         let (_, sharding) = operation.attributes.remove(at);
         let text = self.names.renamed(&crate::print::attribute(&sharding));
-        let older = older(&self.meshes, &text).filter(|older| older.starts_with("{maximal"));
-        if let Some(older) = older {
+        if let Some(older) = on_one_device(&self.meshes, &text, operation.results.len()) {
             let older = Attribute::String(older.into_bytes().into());
             operation.attributes.push(("mhlo.sharding".into(), older));
         }

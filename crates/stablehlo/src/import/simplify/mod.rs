@@ -108,6 +108,7 @@ impl Simplifier {
                     block.operations.splice(0..0, constants);
                 }
             }
+            self.resolve_all(function);
             let removed = dead::remove(function);
             if !self.changed && !removed {
                 return;
@@ -143,6 +144,16 @@ impl Simplifier {
             while let Some(&equal) = self.replaced.get(operand) {
                 *operand = equal;
             }
+        }
+    }
+
+    /// Replaces the operands of all operations in a function.
+    fn resolve_all(&self, function: &mut Operation) {
+        let mut rest = vec![function];
+        while let Some(operation) = rest.pop() {
+            self.resolve(operation);
+            let blocks = operation.regions.iter_mut().flat_map(|region| &mut region.blocks);
+            rest.extend(blocks.flat_map(|block| &mut block.operations));
         }
     }
 
