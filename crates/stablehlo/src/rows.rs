@@ -240,11 +240,7 @@ pub(crate) static ROWS: &[Row] = &[
         &[("index", "index", Form::Int32)],
     ),
     row("stablehlo.imag", Opcode::Imag),
-    with(
-        "stablehlo.iota",
-        Opcode::Iota,
-        &[("iota_dimension", "iota_dimension", Form::Int)],
-    ),
+    with("stablehlo.iota", Opcode::Iota, &[("iota_dimension", "iota_dimension", Form::Int)]),
     row("stablehlo.is_finite", Opcode::IsFinite),
     with("stablehlo.log", Opcode::Log, ACCURACY),
     with("stablehlo.log_plus_one", Opcode::Log1p, ACCURACY),
@@ -347,11 +343,7 @@ pub(crate) static ROWS: &[Row] = &[
         &[("k", "k", Form::Int), ("largest", "largest", Form::OptionalBool)],
     ),
     with("chlo.top_k", Opcode::TopK, &[("k", "k", Form::Int)]),
-    with(
-        "stablehlo.transpose",
-        Opcode::Transpose,
-        &[("permutation", "dimensions", Form::Dims)],
-    ),
+    with("stablehlo.transpose", Opcode::Transpose, &[("permutation", "dimensions", Form::Dims)]),
     with(
         "stablehlo.triangular_solve",
         Opcode::TriangularSolve,

@@ -25,7 +25,8 @@ impl Exporter<'_> {
                 });
             };
             let leaves = values.leaves();
-            let mut attributes = module.extras(parameter).map(arguments::common).unwrap_or_default();
+            let mut attributes =
+                module.extras(parameter).map(arguments::common).unwrap_or_default();
             if leaves.len() != 1 {
                 attributes.clear();
             }

@@ -134,11 +134,7 @@ fn emit_whole(body: &mut Body<'_, '_>, id: InstId, attributes: Attributes) -> Ex
 }
 
 /// Returns a value as one; a tuple is made of its parts.
-fn whole(
-    body: &mut Body<'_, '_>,
-    yielded: &Yield,
-    shape: &Shape,
-) -> Export<crate::mlir::Value> {
+fn whole(body: &mut Body<'_, '_>, yielded: &Yield, shape: &Shape) -> Export<crate::mlir::Value> {
     match (yielded, shape) {
         (Yield::One(value), _) => Ok(*value),
         (Yield::Tuple(parts), Shape::Tuple(shapes)) => {
@@ -197,10 +193,7 @@ fn layouts(body: &Body<'_, '_>, id: InstId, attrs: &CustomCallAttrs) -> Attribut
         other => std::slice::from_ref(other),
     };
     let orders = |shapes: &[Shape]| Attribute::Array(shapes.iter().map(order).collect());
-    vec![
-        ("operand_layouts".into(), orders(operands)),
-        ("result_layouts".into(), orders(results)),
-    ]
+    vec![("operand_layouts".into(), orders(operands)), ("result_layouts".into(), orders(results))]
 }
 
 fn order(shape: &Shape) -> Attribute {

@@ -22,7 +22,8 @@ pub(super) fn write(row: &Row, op: &Op) -> Attributes {
                 grouped(&mut written, *form, value);
             }
             _ => {
-                if let Some(attribute) = value.map_or_else(|| missing(*form), |v| single(*form, v)) {
+                if let Some(attribute) = value.map_or_else(|| missing(*form), |v| single(*form, v))
+                {
                     insert(&mut written, name, attribute);
                 }
             }
@@ -38,7 +39,8 @@ fn insert(written: &mut Attributes, name: &str, attribute: Attribute) {
         return;
     };
     // MLIR leaves empty lists out.
-    let is_empty = matches!(&attribute, Attribute::DenseArray(DenseArray::I64(list)) if list.is_empty());
+    let is_empty =
+        matches!(&attribute, Attribute::DenseArray(DenseArray::I64(list)) if list.is_empty());
     if value_of(written, outer).is_none() {
         let name = match outer {
             "dot_dimension_numbers" => "dot",
@@ -186,8 +188,7 @@ fn window(written: &mut Attributes, dims: &[WindowDim], base: &str, dilation: &s
     add("window_strides", dims.iter().map(|dim| dim.stride).collect());
     add(base, dims.iter().map(|dim| dim.base_dilation).collect());
     add(dilation, dims.iter().map(|dim| dim.window_dilation).collect());
-    let padding: Vec<_> =
-        dims.iter().map(|dim| vec![dim.padding_low, dim.padding_high]).collect();
+    let padding: Vec<_> = dims.iter().map(|dim| vec![dim.padding_low, dim.padding_high]).collect();
     let padding = if padding.is_empty() {
         super::attributes::dense(super::types::i64_tensor(&[0, 2]), Vec::new())
     } else {

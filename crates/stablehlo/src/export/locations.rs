@@ -30,7 +30,8 @@ fn file(metadata: &OpMetadata) -> Option<Location> {
     let rare = metadata.rare.as_deref();
     let column = rare.map_or(0, |rare| place(rare.source_column));
     let start = (place(metadata.source_line), column);
-    let end = rare.map_or(start, |rare| (place(rare.source_end_line), place(rare.source_end_column)));
+    let end =
+        rare.map_or(start, |rare| (place(rare.source_end_line), place(rare.source_end_column)));
     let file = metadata.source_file.clone();
     let end = if end == (0, 0) { start } else { end };
     (!file.is_empty()).then_some(Location::File { file, start, end })

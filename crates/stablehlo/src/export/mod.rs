@@ -22,7 +22,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tilewright_ir::{CompId, Module};
 
-use crate::mlir::{Attribute, Attributes, Block, Location, Operation, Program, Region, Span, Type, Value};
+use crate::mlir::{
+    Attribute, Attributes, Block, Location, Operation, Program, Region, Span, Type, Value,
+};
 pub use error::{ExportError, ExportErrorKind};
 
 /// The deepest nesting of calls and regions.

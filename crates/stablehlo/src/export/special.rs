@@ -62,8 +62,10 @@ fn dynamic_reshape<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export
         let count = i64::try_from(count).unwrap_or(0);
         types::tensor(&tilewright_ir::ArrayShape::new(of, [count]))
     };
-    let parts: Vec<_> =
-        sizes.iter().map(|&size| body.help("stablehlo.reshape", &[size], Vec::new(), ty(1))).collect();
+    let parts: Vec<_> = sizes
+        .iter()
+        .map(|&size| body.help("stablehlo.reshape", &[size], Vec::new(), ty(1)))
+        .collect();
     let dim = vec![("dimension".into(), int(0))];
     let sizes = match parts[..] {
         [only] => only,
@@ -219,10 +221,8 @@ fn scan<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
     let segments =
         |count: usize| Attribute::DenseArray(DenseArray::Integer(32, vec![others(count), carries]));
     let results = body.exporter.module.shape(id).as_tuple().map_or(1, <[Shape]>::len);
-    let mut attributes = vec![(
-        "dimension".into(),
-        int(attrs.dimensions.first().copied().unwrap_or(0)),
-    )];
+    let mut attributes =
+        vec![("dimension".into(), int(attrs.dimensions.first().copied().unwrap_or(0)))];
     if let Some(is_associative) = attrs.is_associative {
         attributes.push(("is_associative".into(), Attribute::Bool(is_associative)));
     }

@@ -4,9 +4,7 @@ use smallvec::SmallVec;
 use tilewright_ir::shape::UNBOUNDED;
 use tilewright_ir::{ArrayShape, ElementType, Shape};
 
-use crate::mlir::{
-    Attribute, DenseArray, DialectAttribute, Scalar, Sign, TensorType, Type,
-};
+use crate::mlir::{Attribute, DenseArray, DialectAttribute, Scalar, Sign, TensorType, Type};
 
 /// Returns the type of a value of a shape; `None` if there is none.
 pub(super) fn ty(shape: &Shape) -> Option<Type> {
@@ -28,11 +26,13 @@ pub(super) fn tensor(array: &ArrayShape) -> Type {
         bounds.push(if is_dynamic { size } else { i64::MIN });
     }
     let has_bounds = bounds.iter().any(|&bound| bound != UNBOUNDED);
-    let encoding = has_bounds.then(|| Box::new(Attribute::Dialect(Box::new(DialectAttribute {
-        dialect: "stablehlo".into(),
-        name: "bounds".into(),
-        parameters: vec![("value".into(), Attribute::DenseArray(DenseArray::I64(bounds)))],
-    }))));
+    let encoding = has_bounds.then(|| {
+        Box::new(Attribute::Dialect(Box::new(DialectAttribute {
+            dialect: "stablehlo".into(),
+            name: "bounds".into(),
+            parameters: vec![("value".into(), Attribute::DenseArray(DenseArray::I64(bounds)))],
+        })))
+    });
     Type::Tensor(TensorType { dims, element: element(array.element_type), encoding })
 }
 

@@ -77,9 +77,10 @@ fn dense_integers(dense: &DenseElements) -> Option<Vec<i64>> {
     };
     let width = usize::try_from(bits.div_ceil(8)).ok().filter(|&width| (1..=8).contains(&width))?;
     let mut values: Vec<i64> = bytes.chunks_exact(width).map(little_endian).collect();
-    let count = tensor.dims.iter().try_fold(1usize, |count, dim| {
-        count.checked_mul(usize::try_from((*dim)?).ok()?)
-    })?;
+    let count = tensor
+        .dims
+        .iter()
+        .try_fold(1usize, |count, dim| count.checked_mul(usize::try_from((*dim)?).ok()?))?;
     if values.len() == 1 && count <= MOST_REPEATED {
         let only = *values.first()?;
         values = vec![only; count];
@@ -153,8 +154,11 @@ fn rows(attribute: &Attribute) -> Option<Vec<Vec<i64>>> {
     Some(dense_integers(dense)?.chunks(width).map(<[i64]>::to_vec).collect())
 }
 
+/// A list of pairs.
+pub(super) type Pairs = SmallVec<[(i64, i64); 4]>;
+
 /// Returns the pairs of a table with two columns.
-pub(super) fn pairs(operation: &Operation, name: &str) -> Import<Option<SmallVec<[(i64, i64); 4]>>> {
+pub(super) fn pairs(operation: &Operation, name: &str) -> Import<Option<Pairs>> {
     let Some(rows) = table(operation, name)? else { return Ok(None) };
     let pair = |row: &Vec<i64>| match row.as_slice() {
         &[first, second] => Some((first, second)),

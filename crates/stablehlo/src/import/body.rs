@@ -108,7 +108,9 @@ impl<'i, 'p> Body<'i, 'p> {
             self.scope.sharding = returns.shardings.first().cloned().flatten();
             return self.element(tuple, 0);
         }
-        if sharding.is_some() && self.importer.module.computations().last() == Some(&self.computation) {
+        if sharding.is_some()
+            && self.importer.module.computations().last() == Some(&self.computation)
+        {
             self.reshaped(&operands, &returns.shardings)?;
         }
         self.scope.sharding = sharding;
@@ -154,7 +156,12 @@ impl<'i, 'p> Body<'i, 'p> {
     }
 
     /// Adds a parameter; its name is that of its location.
-    pub(super) fn parameter(&mut self, number: usize, shape: Shape, of: Option<Value>) -> Import<InstId> {
+    pub(super) fn parameter(
+        &mut self,
+        number: usize,
+        shape: Shape,
+        of: Option<Value>,
+    ) -> Import<InstId> {
         let locations = &self.importer.program.argument_locations;
         let name = of.and_then(|value| locations.get(&value)).map(|l| location::name(l));
         let name = name.unwrap_or_default();
@@ -189,8 +196,9 @@ impl<'i, 'p> Body<'i, 'p> {
     pub(super) fn shape_of(&self, operation: &Operation, value: Value) -> Import<Shape> {
         let ty = self.importer.program.type_of(value);
         let ty = ty.ok_or_else(|| ImportError::malformed(operation, "has a value without type"))?;
-        types::shape(ty)
-            .map_err(|what| ImportError::unsupported(operation, &format!("has {what}; HLO does not")))
+        types::shape(ty).map_err(|what| {
+            ImportError::unsupported(operation, &format!("has {what}; HLO does not"))
+        })
     }
 
     /// Returns the shape of an operation's results: several are a tuple.
@@ -287,7 +295,8 @@ pub(super) fn fill_layouts(shape: &mut Shape) {
 
 /// Returns a name with only the characters that names in HLO have.
 pub(super) fn sanitized(name: &str) -> String {
-    let keep = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') { c } else { '_' };
+    let keep =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') { c } else { '_' };
     let name: String = name.chars().map(keep).collect();
     match name.chars().next() {
         Some(first) if first.is_ascii_alphabetic() || first == '_' => name,

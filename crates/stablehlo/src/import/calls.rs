@@ -56,8 +56,9 @@ impl<'p> Importer<'p> {
             self.module.header.buffer_donors.push((parameter, Dims::new()));
         }
         let Some(output) = value_of(attributes, "tf.aliasing_output") else { return Ok(()) };
-        let output = integer(output)
-            .ok_or_else(|| ImportError::malformed(main, "takes an integer as `tf.aliasing_output`"))?;
+        let output = integer(output).ok_or_else(|| {
+            ImportError::malformed(main, "takes an integer as `tf.aliasing_output`")
+        })?;
         let results = match main.attribute("function_type") {
             Some(Attribute::Type(ty)) => match &**ty {
                 crate::mlir::Type::Function(ty) => ty.results.len(),
@@ -76,7 +77,12 @@ impl<'p> Importer<'p> {
     }
 
     /// Converts a function that is called, once.
-    pub(super) fn called(&mut self, operation: &Operation, name: &str, caller: CompId) -> Import<CompId> {
+    pub(super) fn called(
+        &mut self,
+        operation: &Operation,
+        name: &str,
+        caller: CompId,
+    ) -> Import<CompId> {
         match self.lowered.get(name) {
             Some(Some(computation)) => return Ok(*computation),
             Some(None) => {
@@ -124,9 +130,8 @@ impl<'p> Importer<'p> {
             Some(Attribute::Array(results)) => results.len(),
             _ => 0,
         };
-        let sharding = |number| {
-            shardings::in_attributes(of_value(function, "res_attrs", number), function)
-        };
+        let sharding =
+            |number| shardings::in_attributes(of_value(function, "res_attrs", number), function);
         let shardings = (0..results).map(sharding).collect::<Import<Vec<_>>>()?;
         body.block(block, &Returns { implicit: &[], shardings })?;
         let thread = optional_text(function, "execution_thread")?;
@@ -153,12 +158,16 @@ impl Body<'_, '_> {
         self.importer.module.set_extras(id, extras);
     }
 
-    fn emit_call(&mut self, operation: &Operation, to_apply: CompId, is_composite: bool) -> Import<()> {
+    fn emit_call(
+        &mut self,
+        operation: &Operation,
+        to_apply: CompId,
+        is_composite: bool,
+    ) -> Import<()> {
         let operands = self.operands(operation)?;
         let root = self.importer.module.computation(to_apply).root();
-        let shape = root.map_or(Shape::Tuple(Vec::new()), |root| {
-            self.importer.module.shape(root).clone()
-        });
+        let shape =
+            root.map_or(Shape::Tuple(Vec::new()), |root| self.importer.module.shape(root).clone());
         let op = Op::Call(Box::new(CallAttrs { to_apply, is_composite }));
         let id = self.emit(op, shape, &operands)?;
         match operation.results.len() {

@@ -58,21 +58,14 @@ impl<'p> Body<'_, 'p> {
     }
 
     /// Converts a branch; returns its computation and its operand.
-    fn branch(
-        &mut self,
-        operation: &'p Operation,
-        region: &'p Region,
-    ) -> Import<(CompId, InstId)> {
+    fn branch(&mut self, operation: &'p Operation, region: &'p Region) -> Import<(CompId, InstId)> {
         let captured = self.captures(std::slice::from_ref(region));
         let ids = self.instructions(operation, &captured)?;
         let scope = self.scope.clone();
         let results = operation.results.len();
         let of_results = shardings::each(scope.sharding.as_ref(), results);
-        let of_operands = if of_results.is_empty() && results > 0 {
-            Vec::new()
-        } else {
-            self.shardings_of(&ids)
-        };
+        let of_operands =
+            if of_results.is_empty() && results > 0 { Vec::new() } else { self.shardings_of(&ids) };
         self.scope.sharding = shardings::together(&of_operands);
         let operand = self.together(&ids)?;
         self.scope = scope;

@@ -2,10 +2,10 @@
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
+use tilewright_ir::devices::{AxisRef, ReplicaGroups, SubAxis};
 use tilewright_ir::ops::attr::{AttrValue, AttrValues, Real};
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
-use tilewright_ir::devices::{AxisRef, ReplicaGroups, SubAxis};
 
 use super::attributes::{
     dims, find, int, integer, integers, misfit, missing, optional_bool, optional_int,
@@ -44,9 +44,9 @@ fn value(program: &Program, operation: &Operation, field: Field) -> Import<Optio
         Form::PlainBool | Form::OptionalBool | Form::Unit => {
             optional_bool(operation, name)?.map(AttrValue::Bool)
         }
-        Form::Word(_) => optional_text(operation, name)?
-            .filter(|word| word != "NOTYPE")
-            .map(AttrValue::Word),
+        Form::Word(_) => {
+            optional_text(operation, name)?.filter(|word| word != "NOTYPE").map(AttrValue::Word)
+        }
         Form::PrefixedWord(_, prefix) => optional_text(operation, name)?
             .map(|word| AttrValue::Word(format!("{prefix}{}", word.to_lowercase()).into())),
         Form::Precisions => precisions(operation, name)?,
@@ -98,7 +98,8 @@ fn precisions(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
 fn groups(program: &Program, operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
     if let Some(Attribute::Dialect(axes)) = find(operation, name) {
         let groups = groups_of_mesh(program, axes);
-        let groups = groups.ok_or_else(|| misfit(operation, name, "axes of a mesh of the program"))?;
+        let groups =
+            groups.ok_or_else(|| misfit(operation, name, "axes of a mesh of the program"))?;
         return Ok(Some(AttrValue::ReplicaGroups(Box::new(groups))));
     }
     let Some(rows) = table(operation, name)? else { return Ok(None) };
@@ -113,7 +114,8 @@ fn groups_of_mesh(program: &Program, axes: &DialectAttribute) -> Option<ReplicaG
     let (_, text) = frontend.iter().find(|(name, _)| name == "xla.sdy.meshes")?;
     let Attribute::Symbol(path) = parameter(axes, "mesh")? else { return None };
     let name = path.first()?;
-    let (_, mesh) = tilewright_ir::sdy::meshes(text)?.into_iter().find(|(known, _)| known == name)?;
+    let (_, mesh) =
+        tilewright_ir::sdy::meshes(text)?.into_iter().find(|(known, _)| known == name)?;
     let Attribute::Array(list) = parameter(axes, "axes")? else { return None };
     let axis = |axis: &Attribute| {
         let Attribute::Dialect(axis) = axis else { return None };
@@ -122,9 +124,8 @@ fn groups_of_mesh(program: &Program, axes: &DialectAttribute) -> Option<ReplicaG
             Some(Attribute::Dialect(part)) => parameter(part, name).and_then(integer),
             _ => None,
         };
-        let sub_axis = part("pre_size")
-            .zip(part("size"))
-            .map(|(pre_size, size)| SubAxis { pre_size, size });
+        let sub_axis =
+            part("pre_size").zip(part("size")).map(|(pre_size, size)| SubAxis { pre_size, size });
         Some(AxisRef { axis: number, sub_axis })
     };
     let axes = list.iter().map(axis).collect::<Option<_>>()?;

@@ -1,9 +1,9 @@
 //! Shardings and frontend attributes.
 
 use smol_str::SmolStr;
+use tilewright_ir::Sharding;
 use tilewright_ir::metadata::FrontendAttributes;
 use tilewright_ir::sharding::{LeafSharding, Placement};
-use tilewright_ir::Sharding;
 
 use super::attributes::text;
 use super::error::{Import, ImportError};

@@ -1,13 +1,13 @@
 //! Operations that are more than one instruction, or whose parts lie elsewhere in HLO.
 
+use tilewright_ir::element::NumberClass;
 use tilewright_ir::ops::attr::{AttrValue, AttrValues};
 use tilewright_ir::ops::collective::AllToAllAttrs;
 use tilewright_ir::ops::control::{DomainAttrs, DomainMetadata, InfeedAttrs, OutfeedAttrs};
 use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::elementwise::CompareOrder;
 use tilewright_ir::ops::random::{Distribution, RngAttrs};
-use tilewright_ir::ops::shaping::{BroadcastAttrs, ReshapeAttrs, SliceAttrs, TransposeAttrs};
-use tilewright_ir::element::NumberClass;
+use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs, TransposeAttrs};
 use tilewright_ir::{ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape};
 
 use super::attributes::{dims, int, missing, optional_text};
@@ -57,14 +57,15 @@ impl Body<'_, '_> {
     }
 
     fn reshape(&mut self, from: InstId, to: ArrayShape) -> Import<InstId> {
-        let op = Op::Reshape(Box::new(ReshapeAttrs::default()));
+        let op = Op::Reshape(Box::default());
         self.emit(op, Shape::Array(to), &[from])
     }
 
     fn transpose(&mut self, from: InstId, of: &ArrayShape, dimensions: Dims) -> Import<InstId> {
         let size = |&dim: &i64| of.dims().get(usize::try_from(dim).ok()?).copied();
         let sizes: Option<Dims> = dimensions.iter().map(size).collect();
-        let sizes = sizes.ok_or_else(|| self.invalid("a transpose names dims that do not exist"))?;
+        let sizes =
+            sizes.ok_or_else(|| self.invalid("a transpose names dims that do not exist"))?;
         let op = Op::Transpose(Box::new(TransposeAttrs { dimensions }));
         self.emit(op, Shape::array(of.element_type, sizes), &[from])
     }
@@ -92,7 +93,10 @@ pub(super) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) ->
 }
 
 /// Dims that are not in order are transposed first; dims of size 1 that grow are removed first.
-pub(super) fn broadcast_in_dim<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(super) fn broadcast_in_dim<'p>(
+    body: &mut Body<'_, 'p>,
+    operation: &'p Operation,
+) -> Import<()> {
     let mut places = dims(operation, "broadcast_dimensions")?;
     let mut from = body.operand(operation, 0)?;
     let mut of = body.array(operation, from)?;
@@ -315,7 +319,8 @@ const ALL_TO_ALL: Row = Row {
 pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
     let mut op = body.op_of_row(&ALL_TO_ALL, operation)?;
-    let (&[operand], Some(_)) = (operands.as_slice(), operation.attribute("split_dimension")) else {
+    let (&[operand], Some(_)) = (operands.as_slice(), operation.attribute("split_dimension"))
+    else {
         let shapes = operands.iter().map(|&id| body.importer.module.shape(id).clone()).collect();
         let id = body.emit(op, Shape::Tuple(shapes), &operands)?;
         return body.bind_elements(operation, id);
@@ -337,7 +342,8 @@ pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
         return Err(super::attributes::misfit(operation, "split_dimension", "a dim"));
     };
     let part = whole.checked_div(count).filter(|_| count > 0);
-    let part = part.ok_or_else(|| super::attributes::misfit(operation, "split_count", "a divisor"))?;
+    let part =
+        part.ok_or_else(|| super::attributes::misfit(operation, "split_count", "a divisor"))?;
     let mut sizes = Dims::from_slice(of.dims());
     sizes.splice_parts(at, [count, part]);
     let divided = body.reshape(id, ArrayShape::new(of.element_type, sizes))?;
@@ -411,10 +417,8 @@ pub(super) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
         regions: &[],
     };
     let mut op = body.op_of_row(&ROW, operation)?;
-    let numbers = super::attributes::find(
-        operation,
-        "ragged_dot_dimension_numbers.dot_dimension_numbers",
-    );
+    let numbers =
+        super::attributes::find(operation, "ragged_dot_dimension_numbers.dot_dimension_numbers");
     if let (Op::RaggedDot(attrs), Some(Attribute::Dialect(numbers))) = (&mut op, numbers) {
         let list = |name: &str| -> Dims {
             let list = super::attributes::parameter(numbers, name);

@@ -17,7 +17,8 @@ pub(super) fn float(out: &mut String, value: f64, ty: &Type) {
     };
     if value.is_finite() {
         let short = scientific(value, 6);
-        let exact = short.parse::<f64>().is_ok_and(|read| rounded(read, name) == rounded(value, name));
+        let exact =
+            short.parse::<f64>().is_ok_and(|read| rounded(read, name) == rounded(value, name));
         out.push_str(&if exact { short } else { scientific(value, 17) });
         return;
     }
@@ -104,8 +105,11 @@ fn width(element: &Scalar) -> usize {
 fn numbers(out: &mut String, bytes: &[u8], tensor: &TensorType) {
     let width = width(&tensor.element);
     let count = bytes.len() / width;
-    let dims: Vec<usize> =
-        tensor.dims.iter().map(|dim| dim.and_then(|dim| dim.try_into().ok()).unwrap_or(0)).collect();
+    let dims: Vec<usize> = tensor
+        .dims
+        .iter()
+        .map(|dim| dim.and_then(|dim| dim.try_into().ok()).unwrap_or(0))
+        .collect();
     if count == 0 {
         return;
     }

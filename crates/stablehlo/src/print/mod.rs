@@ -40,7 +40,11 @@ struct Printer<'p> {
 }
 
 /// Writes a list with commas.
-fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut String, T)) {
+fn list<T>(
+    out: &mut String,
+    items: impl IntoIterator<Item = T>,
+    mut each: impl FnMut(&mut String, T),
+) {
     for (number, item) in items.into_iter().enumerate() {
         if number > 0 {
             out.push_str(", ");

@@ -139,8 +139,12 @@ fn size(mesh: &Mesh, axis: &AxisRef) -> Option<i64> {
 /// The axes of dims come first, those that split nothing last.
 fn tiled(sharding: &NamedSharding) -> Option<Tiling> {
     let mesh = &sharding.mesh;
-    let used: Vec<AxisRef> =
-        sharding.dims.iter().flat_map(|dim| dim.axes.iter().copied()).chain(sharding.unreduced.iter().copied()).collect();
+    let used: Vec<AxisRef> = sharding
+        .dims
+        .iter()
+        .flat_map(|dim| dim.axes.iter().copied())
+        .chain(sharding.unreduced.iter().copied())
+        .collect();
     let parts = parts(mesh, &used)?;
     let mut dims = Vec::new();
     for dim in &sharding.dims {
@@ -157,7 +161,8 @@ fn tiled(sharding: &NamedSharding) -> Option<Tiling> {
         let before = axis.sub_axis.map_or(1, |part| part.pre_size);
         parts.iter().position(|&(number, pre, _)| (number, pre) == (axis.axis, before))
     };
-    let mut order: Vec<usize> = used.iter().filter(|axis| size(mesh, axis) != Some(1)).map(place).collect::<Option<_>>()?;
+    let mut order: Vec<usize> =
+        used.iter().filter(|axis| size(mesh, axis) != Some(1)).map(place).collect::<Option<_>>()?;
     let free: Vec<usize> = (0..parts.len()).filter(|part| !order.contains(part)).collect();
     let count = free.iter().filter_map(|&part| parts.get(part));
     let count = count.map(|&(_, _, size)| size).try_fold(1i64, i64::checked_mul)?;
@@ -218,7 +223,8 @@ fn simplest(sizes: &[i64], order: &[usize]) -> Option<IotaDevices> {
         let sizes = group.iter().filter_map(|&part| sizes.get(part));
         sizes.copied().try_fold(1i64, i64::checked_mul)
     };
-    let reshape_dims: Vec<i64> = sorted.iter().map(|group| product(group)).collect::<Option<_>>()?;
+    let reshape_dims: Vec<i64> =
+        sorted.iter().map(|group| product(group)).collect::<Option<_>>()?;
     let at = |group: &Vec<usize>| sorted.iter().position(|known| *known == group);
     let permutation = groups.iter().map(|group| i64::try_from(at(group)?).ok());
     let transpose_perm: Vec<i64> = permutation.collect::<Option<_>>()?;

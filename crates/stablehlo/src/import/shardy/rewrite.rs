@@ -54,7 +54,10 @@ impl<'n> Rewriter<'n> {
                 if name == "arg_attrs"
                     && let Some(text) = &sharding
                 {
-                    add_frontend(entry, (FRONTEND_SHARDING.into(), format!("#sdy.sharding<{text}>")));
+                    add_frontend(
+                        entry,
+                        (FRONTEND_SHARDING.into(), format!("#sdy.sharding<{text}>")),
+                    );
                 }
                 if name == "res_attrs" {
                     of_results.push(sharding);
@@ -160,7 +163,8 @@ impl<'n> Rewriter<'n> {
 
     fn constraint(&self, operation: &Operation) -> Import<Operation> {
         let sharding = operation.attribute("sharding").and_then(inner);
-        let sharding = sharding.ok_or_else(|| ImportError::malformed(operation, "has no sharding"))?;
+        let sharding =
+            sharding.ok_or_else(|| ImportError::malformed(operation, "has no sharding"))?;
         let ends = (&operation.operands[..], &operation.results[..]);
         let mut call = custom_call(operation, "Sharding", ends, false);
         let (name, text) = per_value(&self.names.renamed(&sharding));
@@ -176,7 +180,8 @@ impl<'n> Rewriter<'n> {
     fn manual(&mut self, mut operation: Operation, out: &mut Vec<Operation>) -> Import<()> {
         let text = |name: &str| -> Import<String> {
             let attribute = operation.attribute(name);
-            let attribute = attribute.ok_or_else(|| super::super::attributes::missing(&operation, name))?;
+            let attribute =
+                attribute.ok_or_else(|| super::super::attributes::missing(&operation, name))?;
             Ok(self.names.renamed(&crate::print::attribute(attribute)))
         };
         let axes: (SmolStr, String) = ("xla.sdy.manual_axes".into(), text("manual_axes")?);

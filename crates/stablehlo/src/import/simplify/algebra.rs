@@ -102,7 +102,8 @@ fn itself(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
 fn compare_bools(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let (left, right) = two(operation)?;
     let is_bool = matches!(s.tensor(right)?.element, Scalar::Integer { bits: 1, .. });
-    let direction = operation.attribute("comparison_direction").and_then(super::super::attributes::text);
+    let direction =
+        operation.attribute("comparison_direction").and_then(super::super::attributes::text);
     match (direction.as_deref(), s.splat(right)) {
         (Some("NE"), Some(Number::Integer(0))) | (Some("EQ"), Some(Number::Integer(1)))
             if is_bool =>

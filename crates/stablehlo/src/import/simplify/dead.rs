@@ -86,9 +86,9 @@ fn is_pure(operation: &Operation) -> bool {
             Some(("stablehlo" | "mhlo", "return")) => !is_outermost,
             Some(("stablehlo", name)) => !EFFECTS.contains(&name),
             Some(("chlo", _)) => true,
-            Some(("mhlo", name)) => crate::rows::ROWS
-                .iter()
-                .any(|row| row.name.strip_prefix("mhlo.") == Some(name) && row.opcode.is_elementwise()),
+            Some(("mhlo", name)) => crate::rows::ROWS.iter().any(|row| {
+                row.name.strip_prefix("mhlo.") == Some(name) && row.opcode.is_elementwise()
+            }),
             _ => false,
         };
         if !pure {

@@ -40,11 +40,7 @@ fn folded(s: &Simplifier, operation: &Operation) -> Option<crate::mlir::TensorTy
     tensor.dims.iter().all(Option::is_some).then(|| tensor.clone())
 }
 
-fn same_elements(
-    s: &Simplifier,
-    operation: &Operation,
-    elements: Elements,
-) -> Option<Outcome> {
+fn same_elements(s: &Simplifier, operation: &Operation, elements: Elements) -> Option<Outcome> {
     let tensor = folded(s, operation)?;
     let dense = DenseElements { ty: Box::new(Type::Tensor(tensor)), elements };
     let attributes = vec![("value".into(), Attribute::Dense(dense))];
@@ -114,11 +110,7 @@ fn operands(s: &Simplifier, operation: &Operation) -> Option<Vec<Vec<Number>>> {
     operation.operands.iter().map(|&operand| numbers(&s.constant(operand)?)).collect()
 }
 
-fn finish(
-    s: &Simplifier,
-    operation: &Operation,
-    numbers: Option<Vec<Number>>,
-) -> Option<Outcome> {
+fn finish(s: &Simplifier, operation: &Operation, numbers: Option<Vec<Number>>) -> Option<Outcome> {
     let tensor = folded(s, operation)?;
     let constant = s.constant_instead(operation, &tensor, &numbers?)?;
     Some(Outcome::Operations(vec![constant]))

@@ -57,7 +57,6 @@ pub(super) struct Definition {
     name: SmolStr,
     operands: SmallVec<[Value; 4]>,
     attributes: Attributes,
-    location: Option<Arc<Location>>,
 }
 
 /// What a pattern makes of an operation.
@@ -163,27 +162,24 @@ impl Simplifier {
             self.hoist(constant);
             return;
         }
-        for _ in 0..steps {
-            match self.step(&mut operation) {
-                None => break,
-                Some(Outcome::Values(values)) => {
-                    self.changed = true;
-                    for (&result, value) in operation.results.iter().zip(values) {
-                        self.replace(result, value);
-                    }
-                    return;
+        let outcome = if steps > 0 { self.step(&mut operation) } else { None };
+        self.changed |= outcome.is_some();
+        match outcome {
+            None => {
+                self.define(&operation);
+                out.push(operation);
+            }
+            Some(Outcome::Values(values)) => {
+                for (&result, value) in operation.results.iter().zip(values) {
+                    self.replace(result, value);
                 }
-                Some(Outcome::Operations(operations)) => {
-                    self.changed = true;
-                    for operation in operations {
-                        self.operation(operation, out, steps / 2);
-                    }
-                    return;
+            }
+            Some(Outcome::Operations(operations)) => {
+                for operation in operations {
+                    self.operation(operation, out, steps / 2);
                 }
             }
         }
-        self.define(&operation);
-        out.push(operation);
     }
 
     fn replace(&mut self, result: Value, mut value: Value) {
@@ -216,7 +212,6 @@ impl Simplifier {
             name: operation.name.clone(),
             operands: operation.operands.clone(),
             attributes: operation.attributes.clone(),
-            location: operation.location.clone(),
         });
         for &result in &operation.results {
             self.definitions.insert(result, Arc::clone(&definition));

@@ -2,7 +2,9 @@
 
 use super::algebra::{is, same_type};
 use super::constants::Number;
-use super::{Outcome, Pattern, Simplifier, before, count, instead, integer, integers, is_iota, list};
+use super::{
+    Outcome, Pattern, Simplifier, before, count, instead, integer, integers, is_iota, list,
+};
 use crate::mlir::{Elements, Operation, Scalar, TensorType, Type};
 
 pub(super) const PATTERNS: &[(&str, Pattern)] = &[
@@ -99,9 +101,10 @@ fn transpose_as_reshape(s: &mut Simplifier, operation: &mut Operation) -> Option
     let sizes = s.dims(from)?;
     s.dims(*operation.results.first()?)?;
     let dims = integers(&operation.attributes, "permutation")?;
-    let large = dims.iter().copied().filter(|&dim| {
-        usize::try_from(dim).ok().and_then(|dim| sizes.get(dim)) != Some(&1)
-    });
+    let large = dims
+        .iter()
+        .copied()
+        .filter(|&dim| usize::try_from(dim).ok().and_then(|dim| sizes.get(dim)) != Some(&1));
     let large: Vec<i64> = large.collect();
     large.is_sorted().then(|| instead(operation, "reshape", &[from], Vec::new())).and_then(one)
 }
@@ -136,10 +139,7 @@ fn iota(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let dims = std::iter::once(Some(size)).collect();
     let ty = TensorType { dims, element: tensor.element, encoding: None };
     let line = s.value(Type::Tensor(ty));
-    let zero = vec![(
-        "iota_dimension".into(),
-        crate::mlir::Attribute::Integer(0, i64_type()),
-    )];
+    let zero = vec![("iota_dimension".into(), crate::mlir::Attribute::Integer(0, i64_type()))];
     let (location, span) = (operation.location.clone(), operation.span);
     let line_op = before(location, span, ("iota", &[]), zero, line);
     let attributes = vec![list("broadcast_dimensions", [dim])];
@@ -185,9 +185,11 @@ fn pad(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
         let attributes = vec![list("broadcast_dimensions", [])];
         return one(instead(operation, "broadcast_in_dim", &[value], attributes));
     }
-    let all_zero = ["edge_padding_low", "edge_padding_high", "interior_padding"].iter().all(|name| {
-        integers(&operation.attributes, name).is_some_and(|list| list.iter().all(|&pad| pad == 0))
-    });
+    let all_zero =
+        ["edge_padding_low", "edge_padding_high", "interior_padding"].iter().all(|name| {
+            integers(&operation.attributes, name)
+                .is_some_and(|list| list.iter().all(|&pad| pad == 0))
+        });
     if all_zero { same_type(s, operation) } else { None }
 }
 

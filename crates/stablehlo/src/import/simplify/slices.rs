@@ -29,7 +29,9 @@ fn dynamic_slice(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcom
         return None;
     }
     let places = starts.iter().zip(&sizes).zip(&of);
-    let starts = places.map(|((&start, &size), &of)| Some(start.clamp(0, of.checked_sub(size).filter(|&most| most >= 0)?)));
+    let starts = places.map(|((&start, &size), &of)| {
+        Some(start.clamp(0, of.checked_sub(size).filter(|&most| most >= 0)?))
+    });
     let starts: Vec<i64> = starts.collect::<Option<_>>()?;
     let limits: Vec<i64> = starts.iter().zip(&sizes).map(|(start, size)| start + size).collect();
     let attributes = vec![
