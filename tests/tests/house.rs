@@ -41,7 +41,7 @@ fn arrows_point_one_way() {
         ("rewrite", &["ir", "target"][..]),
         ("interp", &["ir"][..]),
         ("proto", &["ir"][..]),
-        ("stablehlo", &["ir"][..]),
+        ("stablehlo", &["ir", "text"][..]),
         ("lower", &["ir", "target"][..]),
         ("sim", &["ir", "lower", "target"][..]),
         (

@@ -49,11 +49,16 @@ impl Kind {
 
     fn of(error: &Error) -> Self {
         match error {
-            Error::Syntax { .. } | Error::NotText { .. } | Error::Proto { .. } => Self::Parse,
+            Error::Syntax { .. }
+            | Error::NotText { .. }
+            | Error::Proto { .. }
+            | Error::TextProto { .. }
+            | Error::Gzip { .. }
+            | Error::Mlir { .. } => Self::Parse,
             Error::Rejected { .. }
             | Error::Build(BuildError::Rejected(_))
             | Error::Optimize(OptimizeError::Broken { .. }) => Self::Verify,
-            Error::Read { .. } => Self::File,
+            Error::Read { .. } | Error::NoModule { .. } | Error::Several { .. } => Self::File,
             Error::Build(_)
             | Error::NotComparable(_)
             | Error::OutputForm { .. }

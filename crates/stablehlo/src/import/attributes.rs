@@ -56,8 +56,8 @@ pub(super) fn text(attribute: &Attribute) -> Option<SmolStr> {
         Attribute::Dialect(attribute) => text(parameter(attribute, "value")?),
         // `#mhlo<fusion_kind kLoop>`
         Attribute::Opaque { text, .. } => {
-            let inner = text.strip_prefix('<')?.strip_suffix('>')?;
-            inner.split_whitespace().nth(1).map(SmolStr::new)
+            let inner = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+            inner.unwrap_or(text).split_whitespace().nth(1).map(SmolStr::new)
         }
         _ => None,
     }
@@ -154,11 +154,11 @@ fn rows(attribute: &Attribute) -> Option<Vec<Vec<i64>>> {
     Some(dense_integers(dense)?.chunks(width).map(<[i64]>::to_vec).collect())
 }
 
+/// A list of pairs.
+pub(super) type Pairs = SmallVec<[(i64, i64); 4]>;
+
 /// Returns the pairs of a table with two columns.
-pub(super) fn pairs(
-    operation: &Operation,
-    name: &str,
-) -> Import<Option<SmallVec<[(i64, i64); 4]>>> {
+pub(super) fn pairs(operation: &Operation, name: &str) -> Import<Option<Pairs>> {
     let Some(rows) = table(operation, name)? else { return Ok(None) };
     let pair = |row: &Vec<i64>| match row.as_slice() {
         &[first, second] => Some((first, second)),

@@ -103,7 +103,7 @@ impl<'i, 'p> Body<'i, 'p> {
         let sharding = shardings::together(&returns.shardings);
         if let (&[only], Some(_)) = (operands.as_slice(), &sharding) {
             let own = self.importer.module.extras(only).and_then(|extras| extras.sharding.clone());
-            self.scope.sharding = own.map(|own| *own).or(self.scope.sharding.take());
+            self.scope.sharding = own.map(|own| Sharding::Tuple(own.leaves().to_vec()));
             let tuple = self.tuple(&operands)?;
             self.scope.sharding = returns.shardings.first().cloned().flatten();
             return self.element(tuple, 0);

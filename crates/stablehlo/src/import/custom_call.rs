@@ -31,9 +31,10 @@ pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation)
     }
     let operands = body.operands(operation)?;
     let mut shape = body.result_shape(operation)?;
+    let (config, api_version) = config_and_version(operation)?;
     let mut attrs = CustomCallAttrs {
         custom_call_has_side_effect: optional_bool(operation, "has_side_effect")?.unwrap_or(false),
-        api_version: api_version(operation)?,
+        api_version,
         output_to_operand_aliasing: aliases(operation)?,
         ..CustomCallAttrs::default()
     };
@@ -59,7 +60,6 @@ pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation)
         }
     }
     let is_local = LOCAL.contains(&attrs.custom_call_target.as_str());
-    let config = backend_config(operation, attrs.api_version);
     let id = body.emit(Op::CustomCall(Box::new(attrs)), shape, &operands)?;
     if let Some(config) = config {
         let mut extras = body.importer.module.extras(id).cloned().unwrap_or_default();
@@ -122,6 +122,22 @@ fn aliases(operation: &Operation) -> Import<Vec<OutputAlias>> {
     };
     let aliases = list.iter().map(alias).collect::<Option<_>>();
     aliases.ok_or_else(|| misfit(operation, "output_operand_aliases", "aliases of operands"))
+}
+
+/// Returns the configuration and the version. A dictionary that an older version cannot have is in
+/// an attribute of its own, and makes the call a typed one.
+fn config_and_version(operation: &Operation) -> Import<(Option<Verbatim>, ApiVersion)> {
+    let version = api_version(operation)?;
+    let own = operation.attribute("backend_config").and_then(text).unwrap_or_default();
+    match operation.attribute("mhlo.backend_config") {
+        Some(config @ Attribute::Dictionary(_))
+            if version == ApiVersion::Original && own.is_empty() =>
+        {
+            let config = Verbatim(crate::print::attribute(config).into_boxed_str());
+            Ok((Some(config), ApiVersion::TypedFfi))
+        }
+        _ => Ok((backend_config(operation, version), version)),
+    }
 }
 
 /// Returns the configuration as text. That of the typed interface is a dictionary.

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
-use tilewright_ir::devices::ReplicaGroups;
+use tilewright_ir::devices::{AxisRef, ReplicaGroups, SubAxis};
 use tilewright_ir::ops::attr::{AttrValue, AttrValues, Real};
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
@@ -50,7 +50,7 @@ fn value(program: &Program, operation: &Operation, field: Field) -> Import<Optio
         Form::PrefixedWord(_, prefix) => optional_text(operation, name)?
             .map(|word| AttrValue::Word(format!("{prefix}{}", word.to_lowercase()).into())),
         Form::Precisions => precisions(operation, name)?,
-        Form::Groups => groups(operation, name)?,
+        Form::Groups => groups(program, operation, name)?,
         Form::Pairs => {
             let pairs = pairs(operation, name)?.ok_or_else(|| missing(operation, name))?;
             Some(AttrValue::Pairs(pairs.to_vec()))
@@ -95,14 +95,41 @@ fn precisions(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
 }
 
 /// Groups of different sizes are filled up with -1.
-fn groups(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
-    if let Some(Attribute::Opaque { .. }) = find(operation, name) {
-        return Err(misfit(operation, name, "a list of groups; write `dense<...>`"));
+fn groups(program: &Program, operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
+    if let Some(Attribute::Dialect(axes)) = find(operation, name) {
+        let groups = groups_of_mesh(program, axes);
+        let groups =
+            groups.ok_or_else(|| misfit(operation, name, "axes of a mesh of the program"))?;
+        return Ok(Some(AttrValue::ReplicaGroups(Box::new(groups))));
     }
     let Some(rows) = table(operation, name)? else { return Ok(None) };
     let listed = |row: Vec<i64>| row.into_iter().filter(|&id| id >= 0).collect();
     let lists = rows.into_iter().map(listed).collect();
     Ok(Some(AttrValue::ReplicaGroups(Box::new(ReplicaGroups::Lists(lists)))))
+}
+
+/// `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>`
+fn groups_of_mesh(program: &Program, axes: &DialectAttribute) -> Option<ReplicaGroups> {
+    let frontend = super::shardings::frontend(&program.module.attributes);
+    let (_, text) = frontend.iter().find(|(name, _)| name == "xla.sdy.meshes")?;
+    let Attribute::Symbol(path) = parameter(axes, "mesh")? else { return None };
+    let name = path.first()?;
+    let (_, mesh) =
+        tilewright_ir::sdy::meshes(text)?.into_iter().find(|(known, _)| known == name)?;
+    let Attribute::Array(list) = parameter(axes, "axes")? else { return None };
+    let axis = |axis: &Attribute| {
+        let Attribute::Dialect(axis) = axis else { return None };
+        let number = mesh.axis(&super::attributes::text(parameter(axis, "name")?)?)?;
+        let part = |name| match parameter(axis, "sub_axis_info") {
+            Some(Attribute::Dialect(part)) => parameter(part, name).and_then(integer),
+            _ => None,
+        };
+        let sub_axis =
+            part("pre_size").zip(part("size")).map(|(pre_size, size)| SubAxis { pre_size, size });
+        Some(AxisRef { axis: number, sub_axis })
+    };
+    let axes = list.iter().map(axis).collect::<Option<_>>()?;
+    Some(ReplicaGroups::Mesh { mesh, axes })
 }
 
 fn channel(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {

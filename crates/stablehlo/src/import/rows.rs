@@ -119,10 +119,10 @@ impl<'p> Body<'_, 'p> {
         };
         let Shape::Array(first) = first else { return Ok(op) };
         match &mut op {
-            Op::Compare(attrs) => {
-                if attrs.order == Some(special::default_order(first.element_type)) {
-                    attrs.order = None;
-                }
+            Op::Compare(attrs)
+                if attrs.order == Some(special::default_order(first.element_type)) =>
+            {
+                attrs.order = None;
             }
             Op::Sort(attrs) => {
                 let rank = i64::try_from(first.rank()).unwrap_or(i64::MAX);

@@ -7,7 +7,7 @@ use tilewright_ir::ops::control::{DomainAttrs, DomainMetadata, InfeedAttrs, Outf
 use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::elementwise::CompareOrder;
 use tilewright_ir::ops::random::{Distribution, RngAttrs};
-use tilewright_ir::ops::shaping::{BroadcastAttrs, ReshapeAttrs, SliceAttrs, TransposeAttrs};
+use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs, TransposeAttrs};
 use tilewright_ir::{ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape};
 
 use super::attributes::{dims, int, missing, optional_text};
@@ -57,7 +57,7 @@ impl Body<'_, '_> {
     }
 
     fn reshape(&mut self, from: InstId, to: ArrayShape) -> Import<InstId> {
-        let op = Op::Reshape(Box::new(ReshapeAttrs::default()));
+        let op = Op::Reshape(Box::default());
         self.emit(op, Shape::Array(to), &[from])
     }
 

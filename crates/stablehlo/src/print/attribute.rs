@@ -44,11 +44,14 @@ pub(super) fn push(out: &mut String, attribute: &Attribute, depth: usize) {
         Attribute::Opaque { dialect, text } => {
             out.push('#');
             out.push_str(dialect);
-            // `#sdy<manual_axes{..}>` has no dot.
-            if !text.starts_with('<') {
-                out.push('.');
+            let name = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let after = name.and_then(|end| text.get(end..)).unwrap_or_default();
+            match (text.starts_with('<'), after.starts_with('{')) {
+                (true, _) => out.push_str(text),
+                // `#sdy<manual_axes{"x"}>`
+                (_, true) => out.push_str(&format!("<{text}>")),
+                _ => out.push_str(&format!(".{text}")),
             }
-            out.push_str(text);
         }
     }
 }

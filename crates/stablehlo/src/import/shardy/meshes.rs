@@ -23,6 +23,10 @@ impl MeshNames {
         Self { meshes }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.meshes.is_empty()
+    }
+
     /// Returns the meshes as the frontend attribute lists them.
     pub(super) fn dictionary(&self) -> String {
         let kept = self.meshes.iter().filter(|(name, kept, _)| name == kept);

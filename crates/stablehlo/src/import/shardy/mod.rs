@@ -24,14 +24,6 @@ use meshes::MeshNames;
 /// Replaces what is Shardy's in a program.
 pub(super) fn export(program: &Program) -> Import<Program> {
     let mut program = program.clone();
-    let operations = program.module.regions.iter().flat_map(|region| &region.blocks);
-    let has_meshes = operations
-        .flat_map(|block| &block.operations)
-        .any(|operation| operation.name == "sdy.mesh");
-    if !has_meshes {
-        placement::place(&mut program);
-        return Ok(program);
-    }
     let names = MeshNames::of(&program);
     let mut rewriter = rewrite::Rewriter::new(&names, std::mem::take(&mut program.values));
     for region in &mut program.module.regions {
@@ -40,8 +32,10 @@ pub(super) fn export(program: &Program) -> Import<Program> {
         }
     }
     program.values = rewriter.finish();
-    let meshes = ("xla.sdy.meshes".into(), names.dictionary());
-    add_frontend(&mut program.module.attributes, meshes);
+    if !names.is_empty() {
+        let meshes = ("xla.sdy.meshes".into(), names.dictionary());
+        add_frontend(&mut program.module.attributes, meshes);
+    }
     placement::place(&mut program);
     Ok(program)
 }

@@ -35,14 +35,37 @@ fn frontend(attributes: &Attributes, name: &str) -> Option<String> {
     super::super::attributes::text(value_of(entries, name)?).map(String::from)
 }
 
+/// Returns a sharding in HLO's older form as text.
+pub(super) fn older(meshes: &[(SmolStr, Mesh)], text: &str) -> Option<String> {
+    let placement = placement(&sdy::sharding(text, meshes)?)?;
+    let sharding = Sharding::Leaf(LeafSharding::from(placement));
+    Some(tilewright_text::print_sharding(&sharding))
+}
+
+/// Returns the sharding of several results or of none, which is that of a tuple, if each of them
+/// is on one device.
+pub(super) fn on_one_device(
+    meshes: &[(SmolStr, Mesh)],
+    text: &str,
+    results: usize,
+) -> Option<String> {
+    let place = |sharding: NamedSharding| {
+        let place = placement(&sharding).filter(|place| matches!(place, Placement::Maximal(_)))?;
+        Some(LeafSharding::from(place))
+    };
+    let leaves = sdy::shardings(text, meshes, place)?;
+    let sharding = match &leaves[..] {
+        [only] if results == 1 => Sharding::Leaf(only.clone()),
+        _ => Sharding::Tuple(leaves),
+    };
+    Some(tilewright_text::print_sharding(&sharding))
+}
+
 fn set(attributes: &mut Attributes, meshes: &[(SmolStr, Mesh)], text: &str) {
     if value_of(attributes, "mhlo.sharding").is_some() {
         return;
     }
-    let placement = sdy::sharding(text, meshes).and_then(|sharding| placement(&sharding));
-    if let Some(placement) = placement {
-        let sharding = Sharding::Leaf(LeafSharding::from(placement));
-        let text = tilewright_text::print_sharding(&sharding);
+    if let Some(text) = older(meshes, text) {
         attributes.push(("mhlo.sharding".into(), Attribute::String(text.into_bytes().into())));
     }
 }

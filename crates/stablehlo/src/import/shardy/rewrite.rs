@@ -1,9 +1,11 @@
 //! Rewrites the operations of functions.
 
 use smol_str::SmolStr;
+use tilewright_ir::sdy::Meshes;
 
 use super::super::error::{Import, ImportError};
 use super::meshes::{MeshNames, inner};
+use super::placement::{older, on_one_device};
 use super::{add_frontend, custom_call};
 use crate::mlir::{
     Attribute, Attributes, Block, FunctionType, Operation, Region, Type, Value, value_of,
@@ -15,6 +17,7 @@ const FRONTEND_SHARDING: &str = "xla.sdy.sharding";
 /// The state of the rewrite.
 pub(super) struct Rewriter<'n> {
     names: &'n MeshNames,
+    meshes: Meshes,
     values: Vec<Type>,
     /// The functions that bodies of manual computations become.
     functions: Vec<Operation>,
@@ -22,7 +25,8 @@ pub(super) struct Rewriter<'n> {
 
 impl<'n> Rewriter<'n> {
     pub(super) fn new(names: &'n MeshNames, values: Vec<Type>) -> Self {
-        Self { names, values, functions: Vec::new() }
+        let meshes = tilewright_ir::sdy::meshes(&names.dictionary()).unwrap_or_default();
+        Self { names, meshes, values, functions: Vec::new() }
     }
 
     pub(super) fn finish(self) -> Vec<Type> {
@@ -109,6 +113,8 @@ impl<'n> Rewriter<'n> {
                 self.block(inner, depth + 1)?;
             }
             self.shard(&mut operation);
+            Self::rule(&mut operation);
+            self.groups(&mut operation);
             match operation.name.as_str() {
                 "sdy.sharding_constraint" | "sdy.reshard" => out.push(self.constraint(&operation)?),
                 "sdy.manual_computation" => self.manual(operation, &mut out)?,
@@ -125,7 +131,34 @@ impl<'n> Rewriter<'n> {
         let Some(at) = at else { return };
         let (_, sharding) = operation.attributes.remove(at);
         let text = self.names.renamed(&crate::print::attribute(&sharding));
+        if let Some(older) = on_one_device(&self.meshes, &text, operation.results.len()) {
+            let older = Attribute::String(older.into_bytes().into());
+            operation.attributes.push(("mhlo.sharding".into(), older));
+        }
         add_frontend(&mut operation.attributes, (FRONTEND_SHARDING.into(), text));
+    }
+
+    /// Makes the rule by which shardings go through an operation a frontend attribute.
+    fn rule(operation: &mut Operation) {
+        let at = operation.attributes.iter().position(|(name, _)| name == "sdy.sharding_rule");
+        let Some(at) = at else { return };
+        let (_, rule) = operation.attributes.remove(at);
+        let rule = ("xla.sdy.sharding_rule".into(), crate::print::attribute(&rule));
+        add_frontend(&mut operation.attributes, rule);
+    }
+
+    /// Gives groups of devices the name of the mesh that is kept.
+    fn groups(&self, operation: &mut Operation) {
+        let groups = operation.attributes.iter_mut().find(|(name, _)| name == "replica_groups");
+        let Some((_, Attribute::Dialect(groups))) = groups else { return };
+        for (_, value) in &mut groups.parameters {
+            if let Attribute::Symbol(path) = value
+                && let Some(name) = path.first_mut()
+            {
+                let renamed = self.names.renamed(&format!("@{name}"));
+                *name = renamed.trim_start_matches('@').into();
+            }
+        }
     }
 
     fn constraint(&self, operation: &Operation) -> Import<Operation> {
@@ -134,9 +167,12 @@ impl<'n> Rewriter<'n> {
             sharding.ok_or_else(|| ImportError::malformed(operation, "has no sharding"))?;
         let ends = (&operation.operands[..], &operation.results[..]);
         let mut call = custom_call(operation, "Sharding", ends, false);
-        let replicated = Attribute::String(b"{replicated}".as_slice().into());
-        call.attributes.push(("mhlo.sharding".into(), replicated));
-        add_frontend(&mut call.attributes, per_value(&self.names.renamed(&sharding)));
+        let (name, text) = per_value(&self.names.renamed(&sharding));
+        if let Some(older) = older(&self.meshes, &text) {
+            let older = Attribute::String(older.into_bytes().into());
+            call.attributes.push(("mhlo.sharding".into(), older));
+        }
+        add_frontend(&mut call.attributes, (name, text));
         Ok(call)
     }
 

@@ -67,7 +67,6 @@ const EFFECTS: &[&str] = &[
     "collective_permute",
     "composite",
     "infeed",
-    "optimization_barrier",
     "outfeed",
     "recv",
     "reduce_scatter",

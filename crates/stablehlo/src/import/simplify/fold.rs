@@ -25,6 +25,8 @@ pub(super) const PATTERNS: &[(&str, Pattern)] = &[
     ("not", function),
     ("sqrt", function),
     ("rsqrt", function),
+    ("log", function),
+    ("exponential", function),
     ("concatenate", concatenate),
     ("slice", slice),
 ];
@@ -116,6 +118,9 @@ fn finish(s: &Simplifier, operation: &Operation, numbers: Option<Vec<Number>>) -
 
 fn convert(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let tensor = folded(s, operation)?;
+    if count(&s.dims(*operation.results.first()?)?)? > MOST_ELEMENTS {
+        return None;
+    }
     let [values] = &operands(s, operation)?[..] else { return None };
     let converted = values.iter().map(|&value| converted(value, &tensor.element));
     let converted = converted.collect();
@@ -242,6 +247,8 @@ fn function(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
             ("not", Number::Integer(value)) if is_bool => Number::Integer(1 - value),
             ("not", Number::Integer(value)) => Number::Integer(!value),
             ("sqrt", Number::Real(value)) if value >= 0.0 => Number::Real(value.sqrt()),
+            ("log", Number::Real(value)) if value > 0.0 => Number::Real(value.ln()),
+            ("exponential", Number::Real(value)) => Number::Real(value.exp()),
             ("rsqrt", Number::Real(value)) if value > 0.0 => Number::Real(1.0 / value.sqrt()),
             _ => return None,
         })

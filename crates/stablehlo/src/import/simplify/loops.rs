@@ -1,9 +1,19 @@
-//! Values that a loop only passes on, and operands of a sort that nothing uses.
+//! Loops that do not run, and values that a loop only passes on.
 
+use super::constants::Number;
 use super::{Outcome, Pattern, Simplifier};
 use crate::mlir::Operation;
 
-pub(super) const PATTERNS: &[(&str, Pattern)] = &[("while", invariant)];
+pub(super) const PATTERNS: &[(&str, Pattern)] = &[("while", never), ("while", invariant)];
+
+/// A loop whose condition is false yields what it was given.
+fn never(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
+    let end = operation.regions.first()?.blocks.first()?.operations.last()?;
+    if s.splat(*end.operands.first()?)? != Number::Integer(0) {
+        return None;
+    }
+    Some(Outcome::Values(operation.operands.to_vec()))
+}
 
 /// What a loop returns as it was given is used from outside instead.
 fn invariant(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {

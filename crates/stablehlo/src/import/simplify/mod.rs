@@ -57,7 +57,6 @@ pub(super) struct Definition {
     name: SmolStr,
     operands: SmallVec<[Value; 4]>,
     attributes: Attributes,
-    location: Option<Arc<Location>>,
 }
 
 /// What a pattern makes of an operation.
@@ -108,6 +107,7 @@ impl Simplifier {
                     block.operations.splice(0..0, constants);
                 }
             }
+            self.resolve_all(function);
             let removed = dead::remove(function);
             if !self.changed && !removed {
                 return;
@@ -146,33 +146,40 @@ impl Simplifier {
         }
     }
 
+    /// Replaces the operands of all operations in a function.
+    fn resolve_all(&self, function: &mut Operation) {
+        let mut rest = vec![function];
+        while let Some(operation) = rest.pop() {
+            self.resolve(operation);
+            let blocks = operation.regions.iter_mut().flat_map(|region| &mut region.blocks);
+            rest.extend(blocks.flat_map(|block| &mut block.operations));
+        }
+    }
+
     /// Applies patterns to an operation and adds what is left.
     fn operation(&mut self, mut operation: Operation, out: &mut Vec<Operation>, steps: usize) {
         if let Some(constant) = self.as_constant(&operation) {
             self.hoist(constant);
             return;
         }
-        for _ in 0..steps {
-            match self.step(&mut operation) {
-                None => break,
-                Some(Outcome::Values(values)) => {
-                    self.changed = true;
-                    for (&result, value) in operation.results.iter().zip(values) {
-                        self.replace(result, value);
-                    }
-                    return;
+        let outcome = if steps > 0 { self.step(&mut operation) } else { None };
+        self.changed |= outcome.is_some();
+        match outcome {
+            None => {
+                self.define(&operation);
+                out.push(operation);
+            }
+            Some(Outcome::Values(values)) => {
+                for (&result, value) in operation.results.iter().zip(values) {
+                    self.replace(result, value);
                 }
-                Some(Outcome::Operations(operations)) => {
-                    self.changed = true;
-                    for operation in operations {
-                        self.operation(operation, out, steps / 2);
-                    }
-                    return;
+            }
+            Some(Outcome::Operations(operations)) => {
+                for operation in operations {
+                    self.operation(operation, out, steps / 2);
                 }
             }
         }
-        self.define(&operation);
-        out.push(operation);
     }
 
     fn replace(&mut self, result: Value, mut value: Value) {
@@ -205,7 +212,6 @@ impl Simplifier {
             name: operation.name.clone(),
             operands: operation.operands.clone(),
             attributes: operation.attributes.clone(),
-            location: operation.location.clone(),
         });
         for &result in &operation.results {
             self.definitions.insert(result, Arc::clone(&definition));
