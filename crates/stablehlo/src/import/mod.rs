@@ -12,6 +12,7 @@ mod captures;
 mod control;
 mod custom_call;
 mod error;
+mod extensions;
 pub(crate) mod forms;
 mod functions;
 mod header;
@@ -43,7 +44,8 @@ const MAX_DEPTH: usize = 200;
 /// Returns an error with its place if HLO has no equivalent of an operation, if an operation
 /// breaks its definition, or if the module breaks a rule of HLO.
 pub fn import(program: &Program) -> Result<Verified, ImportError> {
-    let program = &simplify::simplify(&functions::expand(shardy::export(program)?));
+    let program =
+        &simplify::simplify(&functions::expand(shardy::export(&extensions::unwrapped(program))?));
     let mut importer = Importer::new(program)?;
     let main = importer.function("main").ok_or_else(|| {
         let message = "the program has no function `main`; name its first function so";

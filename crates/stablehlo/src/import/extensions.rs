@@ -1,0 +1,85 @@
+//! Ops of MHLO in custom calls, as programs that may have only StableHLO's own ops carry them:
+//! `stablehlo.custom_call @mhlo.erf(%x) {mhlo.attributes = {}, mhlo.version = 1}`
+//! (`stablehlo_ext`'s passes, `xla/mlir_hlo/mhlo/transforms/hlo_legalize_to_stablehlo`).
+
+use std::borrow::Cow;
+
+use smol_str::SmolStr;
+
+use crate::mlir::{Attribute, Operation, Program};
+
+/// Returns a program whose custom calls of MHLO's ops are these ops.
+pub(super) fn unwrapped(program: &Program) -> Cow<'_, Program> {
+    if !has_extension(&program.module) {
+        return Cow::Borrowed(program);
+    }
+    let mut program = program.clone();
+    let mut rest = vec![&mut program.module];
+    while let Some(operation) = rest.pop() {
+        if let Some((name, attributes)) = extension(operation) {
+            let kept = operation.attributes.drain(..).filter(|(name, _)| {
+                name.starts_with("mhlo.") && name != "mhlo.attributes" && name != "mhlo.version"
+            });
+            operation.attributes = kept.chain(attributes).collect();
+            operation.name = name;
+        }
+        let blocks = operation.regions.iter_mut().flat_map(|region| &mut region.blocks);
+        rest.extend(blocks.flat_map(|block| &mut block.operations));
+    }
+    Cow::Owned(program)
+}
+
+fn has_extension(module: &Operation) -> bool {
+    let mut rest = vec![module];
+    while let Some(operation) = rest.pop() {
+        if extension(operation).is_some() {
+            return true;
+        }
+        let blocks = operation.regions.iter().flat_map(|region| &region.blocks);
+        rest.extend(blocks.flat_map(|block| &block.operations));
+    }
+    false
+}
+
+/// Returns the name and the attributes of the op in a custom call.
+fn extension(operation: &Operation) -> Option<(SmolStr, Vec<(SmolStr, Attribute)>)> {
+    if operation.name != "stablehlo.custom_call" {
+        return None;
+    }
+    operation.attribute("mhlo.version")?;
+    let Attribute::String(target) = operation.attribute("call_target_name")? else { return None };
+    let target = std::str::from_utf8(target).ok().filter(|name| name.starts_with("mhlo."))?;
+    let attributes = match operation.attribute("mhlo.attributes") {
+        Some(Attribute::Dictionary(attributes)) => attributes.clone(),
+        None => Vec::new(),
+        Some(_) => return None,
+    };
+    Some((target.into(), attributes))
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::Opcode;
+
+    /// PyTorch writes the error function so; jaxlib makes `erf` of it.
+    #[test]
+    #[allow(clippy::unwrap_used, reason = "this is a test")]
+    fn ops_in_custom_calls_are_ops() {
+        let text = |version: &str| {
+            format!(
+                "func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {{
+                   %0 = stablehlo.custom_call @mhlo.erf(%arg0) {{mhlo.attributes = {{}}{version}}}
+                     : (tensor<2xf32>) -> tensor<2xf32>
+                   return %0 : tensor<2xf32>
+                 }}"
+            )
+        };
+        let root = |version: &str| {
+            let program = crate::text::parse(&text(version)).unwrap();
+            let module = crate::import(&program).unwrap();
+            module.opcode(module.computation(module.entry().unwrap()).root().unwrap())
+        };
+        assert_eq!(root(", mhlo.version = 1 : i64"), Opcode::Erf);
+        assert_eq!(root(""), Opcode::CustomCall);
+    }
+}
