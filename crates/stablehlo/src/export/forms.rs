@@ -38,7 +38,7 @@ fn insert(written: &mut Attributes, name: &str, attribute: Attribute) {
         written.push((name.into(), attribute));
         return;
     };
-    // MLIR leaves empty lists out.
+    // MLIR leaves empty lists out, but not all of them.
     let is_empty =
         matches!(&attribute, Attribute::DenseArray(DenseArray::I64(list)) if list.is_empty());
     if value_of(written, outer).is_none() {
