@@ -1,6 +1,8 @@
 //! Programs that JAX lowered, in `fixtures/stablehlo`: the module is that of jaxlib's conversion,
 //! and it survives the way to StableHLO and back.
 
+#![cfg(test)]
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! What cannot be converted: the kind of the error, and what it says.
 
+#![cfg(test)]
+
 use tilewright_ir::{Builder, Shape};
 use tilewright_stablehlo::export::ExportErrorKind;
 use tilewright_stablehlo::{ImportErrorKind, export, import, text};
