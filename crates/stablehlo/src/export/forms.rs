@@ -58,6 +58,8 @@ fn insert(written: &mut Attributes, name: &str, attribute: Attribute) {
 /// Returns what StableHLO writes for an attribute that HLO leaves out.
 fn missing(form: Form) -> Option<Attribute> {
     match form {
+        // It is written if it is a parameter of an attribute that must be there.
+        Form::Dims => Some(i64s([])),
         Form::PlainBool => Some(Attribute::Bool(false)),
         Form::Int => Some(int(1)),
         Form::Groups => Some(table(&[])),
