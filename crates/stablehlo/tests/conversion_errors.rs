@@ -100,6 +100,37 @@ fn long_chains_of_calls_are_refused() {
 }
 
 #[test]
+fn deep_regions_are_refused_or_converted() {
+    for depth in [8, 60, 180, 400] {
+        let vector = "tensor<4xf32>";
+        let mut body = format!("%r0 = \"stablehlo.negate\"(%a) : ({vector}) -> {vector}\n");
+        for at in 0..depth {
+            let next = at + 1;
+            body = format!(
+                "%i{next} = \"stablehlo.constant\"() {{value = dense<0> : tensor<i32>}} : () -> tensor<i32>
+%r{next} = \"stablehlo.case\"(%i{next}) ({{
+{body}\"stablehlo.return\"(%r{at}) : ({vector}) -> ()
+}}) : (tensor<i32>) -> {vector}\n"
+            );
+        }
+        let source = format!(
+            "func.func @main(%a: {vector}) -> {vector} {{\n{body}return %r{depth} : {vector}\n}}"
+        );
+        let program = match text::parse(&source) {
+            Ok(program) => program,
+            Err(error) => {
+                assert!(depth > 8 && error.to_string().contains("deep"), "{error}");
+                continue;
+            }
+        };
+        match import(&program) {
+            Ok(module) => assert!(export(&module).is_ok()),
+            Err(error) => assert_eq!(error.kind, ImportErrorKind::TooDeep),
+        }
+    }
+}
+
+#[test]
 fn opaque_values_are_not_exported() {
     let mut builder = Builder::new("m");
     let x = builder.parameter("x", Shape::Opaque).unwrap();
