@@ -85,17 +85,20 @@ pub(super) fn sharding(sharding: &Sharding) -> (SmolStr, Attribute) {
 }
 
 fn frontend(entries: &FrontendAttributes) -> Attributes {
+    let mut entries: Attributes = entries
+        .iter()
+        .filter(|(name, _)| !name.starts_with("composite."))
+        .map(|(name, value)| (name.clone(), string(&unquoted(value))))
+        .collect();
     if entries.is_empty() {
         return Vec::new();
     }
-    let mut entries: Attributes =
-        entries.iter().map(|(name, value)| (name.clone(), string(&unquoted(value)))).collect();
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     vec![("mhlo.frontend_attributes".into(), Attribute::Dictionary(entries))]
 }
 
 /// A value is quoted in the text of HLO, and may be stored so.
-fn unquoted(value: &str) -> String {
+pub(super) fn unquoted(value: &str) -> String {
     let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
     let bytes = inner.and_then(tilewright_ir::escape::unescape);
     bytes.map_or_else(|| value.into(), |bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -13,6 +13,17 @@ pub(super) fn string(text: &str) -> Attribute {
     Attribute::String(text.as_bytes().into())
 }
 
+/// Reads an attribute that is kept as MLIR's text.
+pub(super) fn parsed(text: &str) -> Option<Attribute> {
+    let program = crate::text::parse(&format!("\"a.b\"() {{c = {text}}} : () -> ()\n")).ok()?;
+    let operations = program.module.regions.first()?.blocks.first()?.operations.as_slice();
+    let [operation] = operations else { return None };
+    match operation.attributes.as_slice() {
+        [(_, attribute)] => Some(attribute.clone()),
+        _ => None,
+    }
+}
+
 /// `3 : i64`.
 pub(super) fn int(value: i64) -> Attribute {
     sized_int(value, 64)

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, WhileAttrs};
 use tilewright_ir::{CompId, InstId, Op, Shape};
 
-use super::attributes::{dialect, i64s, int, sized_int, string};
+use super::attributes::{dialect, i64s, int, parsed, sized_int, string};
 use super::body::Body;
 use super::error::Export;
 use super::forms::text;
@@ -25,6 +25,7 @@ pub(super) fn convert<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Ex
                 conditional(body, id, "stablehlo.case", &attrs.branch_computations)
             }
         }
+        Op::Call(attrs) if attrs.is_composite => composite(body, id, attrs.to_apply),
         Op::Call(attrs) => call(body, id, attrs.to_apply),
         Op::CustomCall(attrs) => custom_call(body, id, attrs),
         Op::Fusion(attrs) => {
@@ -78,6 +79,32 @@ fn call(body: &mut Body<'_, '_>, id: InstId, to_apply: CompId) -> Export<()> {
     let operands = body.operand_values(id)?;
     let callee = Attribute::Symbol(SmallVec::from_iter([name]));
     body.emit(id, "func.call", &operands, vec![("callee".into(), callee)], Vec::new())
+}
+
+/// What a composite call stands for is among its frontend attributes.
+fn composite(body: &mut Body<'_, '_>, id: InstId, to_apply: CompId) -> Export<()> {
+    let extras = body.exporter.module.extras(id);
+    let attribute = |name: &str| {
+        let known = extras.map(|extras| &extras.frontend_attributes);
+        let entry = known.and_then(|list| list.iter().find(|(known, _)| known == name));
+        entry.map(|(_, value)| super::arguments::unquoted(value)).unwrap_or_default()
+    };
+    let attributes = attribute("composite.attributes");
+    let attributes = if attributes.is_empty() { "{}" } else { &attributes };
+    let attributes = parsed(attributes).ok_or_else(|| {
+        body.unsupported("the attributes of the composite are no dictionary of MLIR")
+    })?;
+    let name = attribute("composite.name");
+    let version = attribute("composite.version").parse().unwrap_or(0);
+    let function = body.exporter.name_of(to_apply);
+    let operands = body.operand_values(id)?;
+    let attributes = vec![
+        ("composite_attributes".into(), attributes),
+        ("decomposition".into(), Attribute::Symbol(SmallVec::from_iter([function]))),
+        text("name", &name),
+        ("version".into(), sized_int(version, 32)),
+    ];
+    body.emit(id, "stablehlo.composite", &operands, attributes, Vec::new())
 }
 
 fn custom_call(body: &mut Body<'_, '_>, id: InstId, attrs: &CustomCallAttrs) -> Export<()> {
@@ -171,10 +198,10 @@ fn backend_config(
     let extras = body.exporter.module.extras(id);
     let config = extras.and_then(|extras| extras.backend_config.as_ref()).map(|v| &*v.0);
     if version == ApiVersion::TypedFfi {
-        let config = match config.unwrap_or("{}") {
-            "{}" => Attribute::Dictionary(Vec::new()),
-            _ => return Err(body.unsupported("the configuration of a typed call is not read")),
-        };
+        let config = parsed(config.unwrap_or("{}"));
+        let config = config.ok_or_else(|| {
+            body.unsupported("the configuration of a typed call is no dictionary of MLIR")
+        })?;
         return Ok(Some(("backend_config".into(), config)));
     }
     let config = config.unwrap_or_default();

@@ -38,7 +38,7 @@ fn insert(written: &mut Attributes, name: &str, attribute: Attribute) {
         written.push((name.into(), attribute));
         return;
     };
-    // MLIR leaves empty lists out.
+    // MLIR leaves empty lists out, but not all of them.
     let is_empty =
         matches!(&attribute, Attribute::DenseArray(DenseArray::I64(list)) if list.is_empty());
     if value_of(written, outer).is_none() {
@@ -58,6 +58,8 @@ fn insert(written: &mut Attributes, name: &str, attribute: Attribute) {
 /// Returns what StableHLO writes for an attribute that HLO leaves out.
 fn missing(form: Form) -> Option<Attribute> {
     match form {
+        // It is written if it is a parameter of an attribute that must be there.
+        Form::Dims => Some(i64s([])),
         Form::PlainBool => Some(Attribute::Bool(false)),
         Form::Int => Some(int(1)),
         Form::Groups => Some(table(&[])),

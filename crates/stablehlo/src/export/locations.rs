@@ -51,7 +51,7 @@ fn stack(tables: &StackTables, frame: i64) -> Option<Location> {
         let end = (number(place.end_line), number(place.end_column));
         let name = tables.function_names.get(nth(place.function_name_id)?)?.clone();
         frames.push(Location::Name { name, child: Location::File { file, start, end }.into() });
-        id = parent_frame_id - 1;
+        id = parent_frame_id.saturating_sub(1);
         if frames.len() >= MAX_FRAMES {
             break;
         }

@@ -8,6 +8,7 @@ use super::body::{Body, Convert, Special};
 use super::error::Export;
 use super::forms::text;
 use super::types;
+use super::value::Yield;
 use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute};
 
 const SPECIAL: &[Special] = &[
@@ -24,6 +25,7 @@ const SPECIAL: &[Special] = &[
     (Opcode::Rng, rng),
     (Opcode::Scan, scan),
     (Opcode::AfterAll, after_all),
+    (Opcode::Copy, copy),
 ];
 
 /// Returns how an op is converted, if not by its row.
@@ -49,6 +51,32 @@ fn after_all<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<()> {
     let operands = body.operand_values(id)?;
     let name = if operands.is_empty() { "stablehlo.create_token" } else { "stablehlo.after_all" };
     body.emit(id, name, &operands, Attributes::new(), Vec::new())
+}
+
+/// A copy of a tuple is one of each part.
+fn copy<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<()> {
+    let yielded = body.yielded(body.operand(id, 0)?)?;
+    if let Yield::One(value) = yielded {
+        return body.emit(id, "mhlo.copy", &[value], Attributes::new(), Vec::new());
+    }
+    let copied = copies(body, &yielded, body.exporter.module.shape(id))?;
+    body.yields.insert(id, copied);
+    Ok(())
+}
+
+fn copies(body: &mut Body<'_, '_>, yielded: &Yield, shape: &Shape) -> Export<Yield> {
+    match (yielded, shape) {
+        (Yield::Tuple(parts), Shape::Tuple(shapes)) => {
+            let parts = parts.iter().zip(shapes).map(|(part, shape)| copies(body, part, shape));
+            parts.collect::<Export<_>>().map(Yield::Tuple)
+        }
+        (Yield::One(value), shape) => {
+            let ty = types::ty(shape);
+            let ty = ty.ok_or_else(|| body.unsupported("StableHLO has no values of this shape"))?;
+            Ok(Yield::One(body.help("mhlo.copy", &[*value], Attributes::new(), ty)))
+        }
+        (Yield::Tuple(_), _) => Err(body.invalid("a tuple has the shape of an array")),
+    }
 }
 
 /// Sizes are one operand.
@@ -141,7 +169,12 @@ fn all_to_all<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()>
     let mut attributes = Attributes::new();
     if let Some(channel) = attrs.channel_id {
         let parameters = vec![("handle".into(), int(channel)), ("type".into(), int(1))];
-        let channel = super::attributes::dialect("channel_handle", parameters);
+        let is_array = attrs.dimensions.is_some();
+        let channel = if is_array {
+            super::attributes::dialect("channel_handle", parameters)
+        } else {
+            mhlo("channel_handle", parameters)
+        };
         attributes.push(("channel_handle".into(), channel));
     }
     let Some(dim) = attrs.dimensions.as_ref().and_then(|dims| dims.first().copied()) else {

@@ -2,13 +2,28 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
-use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};
+use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal};
 
 use super::types;
 use crate::mlir::{Attribute, Elements, Type};
 
 /// Returns the value of a constant, or what is wrong with it.
 pub(super) fn literal(attribute: &Attribute) -> Result<Literal, String> {
+    let (shape, data) = parts(attribute)?;
+    let count = shape.num_elements().and_then(|count| usize::try_from(count).ok());
+    let count = count.ok_or("needs known dims")?;
+    let data = if data.len() == 1 && count != 1 { repeated(&data, count)? } else { data };
+    of(&shape, data)
+}
+
+/// Returns a literal with these elements.
+pub(super) fn of(shape: &ArrayShape, data: Data) -> Result<Literal, String> {
+    let array = ArrayLiteral::new(shape.element_type, shape.dims().iter().copied(), data);
+    array.map(Literal::Array).map_err(|error| format!("is malformed: {error}"))
+}
+
+/// Returns the shape and the elements of a constant; if there is one, all are equal to it.
+pub(super) fn parts(attribute: &Attribute) -> Result<(ArrayShape, Data), String> {
     let (ty, bytes) = match attribute {
         Attribute::Dense(dense) => match &dense.elements {
             Elements::Bytes(bytes) => (&*dense.ty, bytes),
@@ -22,17 +37,13 @@ pub(super) fn literal(attribute: &Attribute) -> Result<Literal, String> {
     };
     let Type::Tensor(tensor) = ty else { return Err("takes a tensor as its value".into()) };
     let shape = types::array(tensor).map_err(|what| format!("has {what}"))?;
-    let count = shape.num_elements().and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or("needs known dims")?;
     let data = elements(shape.element_type, bytes);
-    let data = if data.len() == 1 && count != 1 { repeated(&data, count)? } else { data };
-    let array = ArrayLiteral::new(shape.element_type, shape.dims().iter().copied(), data);
-    array.map(Literal::Array).map_err(|error| format!("is malformed: {error}"))
+    Ok((shape, data))
 }
 
 /// The largest number of elements of a constant whose elements are all equal, as the text does
 /// not pay for them.
-const MOST_REPEATED: usize = 1 << 28;
+const MOST_REPEATED: usize = 1 << 20;
 
 fn repeated(data: &Data, count: usize) -> Result<Data, String> {
     if count > MOST_REPEATED {

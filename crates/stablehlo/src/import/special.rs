@@ -8,7 +8,9 @@ use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::elementwise::CompareOrder;
 use tilewright_ir::ops::random::{Distribution, RngAttrs};
 use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs, TransposeAttrs};
-use tilewright_ir::{ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape};
+use tilewright_ir::{
+    ArrayLiteral, ArrayShape, Data, Dims, ElementType, InstId, Literal, Op, Opcode, Shape,
+};
 
 use super::attributes::{dims, int, missing, optional_text};
 use super::body::Body;
@@ -74,22 +76,35 @@ impl Body<'_, '_> {
 /// A constant of several equal elements is a broadcast of one.
 pub(super) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let value = operation.attribute("value").ok_or_else(|| missing(operation, "value"))?;
-    let value = literal::literal(value).map_err(|why| ImportError::malformed(operation, &why))?;
+    let malformed = |why: String| ImportError::malformed(operation, &why);
+    let (of, data) = literal::parts(value).map_err(malformed)?;
     let shape = body.result_array(operation)?;
-    let splat = value.as_array().and_then(tilewright_ir::ArrayLiteral::splat);
-    let id = match splat {
-        Some(splat) if shape.num_elements() != Some(1) => {
-            let sharding = body.scope.sharding.take();
-            let scalar = Shape::scalar(shape.element_type);
-            let one = body.emit(Op::Constant(Box::new(Literal::Array(splat))), scalar, &[])?;
-            body.scope.sharding = sharding;
-            let location = operation.location.as_deref();
-            body.scope.metadata = location.and_then(|l| body.importer.frames.metadata(l));
-            body.broadcast(one, shape, Dims::new())?
+    if of.num_elements() == Some(1) || data.len() != 1 {
+        let value = literal::of(&of, data).map_err(malformed)?;
+        if let Some(splat) =
+            value.as_array().filter(|array| array.len() > 1).and_then(ArrayLiteral::splat)
+        {
+            return body.equal(operation, splat, shape);
         }
-        _ => body.emit(Op::Constant(Box::new(value)), Shape::Array(shape), &[])?,
-    };
-    body.bind(operation, id)
+        let id = body.emit(Op::Constant(Box::new(value)), Shape::Array(shape), &[])?;
+        return body.bind(operation, id);
+    }
+    let scalar = ArrayLiteral::new(of.element_type, [], data);
+    body.equal(operation, scalar.map_err(|error| malformed(error.to_string()))?, shape)
+}
+
+impl Body<'_, '_> {
+    /// Adds a constant whose elements are all equal.
+    fn equal(&mut self, operation: &Operation, one: ArrayLiteral, shape: ArrayShape) -> Import<()> {
+        let sharding = self.scope.sharding.take();
+        let scalar = Shape::scalar(shape.element_type);
+        let one = self.emit(Op::Constant(Box::new(Literal::Array(one))), scalar, &[])?;
+        self.scope.sharding = sharding;
+        let location = operation.location.as_deref();
+        self.scope.metadata = location.and_then(|l| self.importer.frames.metadata(l));
+        let id = self.broadcast(one, shape, Dims::new())?;
+        self.bind(operation, id)
+    }
 }
 
 /// Dims that are not in order are transposed first; dims of size 1 that grow are removed first.
@@ -344,6 +359,13 @@ pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
     let part = whole.checked_div(count).filter(|_| count > 0);
     let part =
         part.ok_or_else(|| super::attributes::misfit(operation, "split_count", "a divisor"))?;
+    // XLA's builder leaves the number of parts behind.
+    if let Ok(count) = i32::try_from(count)
+        && let Ok(array) = ArrayLiteral::new(ElementType::S32, [1], Data::S32(vec![count]))
+    {
+        let op = Op::Constant(Box::new(Literal::Array(array)));
+        body.emit(op, Shape::array(ElementType::S32, [1]), &[])?;
+    }
     let mut sizes = Dims::from_slice(of.dims());
     sizes.splice_parts(at, [count, part]);
     let divided = body.reshape(id, ArrayShape::new(of.element_type, sizes))?;

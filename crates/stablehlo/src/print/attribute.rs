@@ -1,7 +1,9 @@
 //! Attributes as text.
 
 use super::{MAX_DEPTH, elements, list, location, quoted, types, word};
-use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute, Scalar, Sign, Type};
+use crate::mlir::{
+    Attribute, Attributes, DenseArray, DialectAttribute, Scalar, Sign, Type, value_of,
+};
 
 /// Writes an attribute.
 pub(super) fn push(out: &mut String, attribute: &Attribute, depth: usize) {
@@ -164,6 +166,14 @@ fn parameter(out: &mut String, value: &Attribute, depth: usize) {
             out.push('[');
             list(out, values, |out, value| out.push_str(&value.to_string()));
             out.push(']');
+        }
+        // An enumeration within another attribute: `#stablehlo.result_accuracy_mode<HIGHEST>`.
+        Attribute::Dialect(inner) if inner.name == "result_accuracy_mode" => {
+            let value = value_of(&inner.parameters, "value");
+            let Some(Attribute::String(bytes)) = value else { return };
+            out.push_str(&format!("#{}.{}<", inner.dialect, inner.name));
+            out.push_str(&String::from_utf8_lossy(bytes));
+            out.push('>');
         }
         other => push(out, other, depth),
     }

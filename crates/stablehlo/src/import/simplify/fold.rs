@@ -81,6 +81,11 @@ fn transpose(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let Elements::Bytes(bytes) = &constant.elements else { return None };
     let width = super::constants::width(&tensor.element);
     let permutation = integers(&operation.attributes, "permutation")?;
+    let mut sorted = permutation.clone();
+    sorted.sort_unstable();
+    if sorted.len() != sizes.len() || !super::is_iota(&sorted) {
+        return None;
+    }
     let mut strides = vec![1i64; sizes.len()];
     for at in (1..sizes.len()).rev() {
         let stride = strides.get(at)?.checked_mul(*sizes.get(at)?)?;
@@ -268,7 +273,8 @@ fn concatenate(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome>
     let mut joined = Vec::new();
     for &operand in &operation.operands {
         let Elements::Bytes(bytes) = s.constant(operand)?.elements else { return None };
-        let count = usize::try_from(count(&s.dims(operand)?)?).ok()?;
+        let count = count(&s.dims(operand)?).filter(|&count| count <= total)?;
+        let count = usize::try_from(count).ok()?;
         let times = if bytes.len() == width { count } else { 1 };
         joined.extend(bytes.repeat(times));
     }

@@ -303,6 +303,11 @@ fn integers(attributes: &Attributes, name: &str) -> Option<Vec<i64>> {
     super::attributes::integers(value_of(attributes, name)?)
 }
 
+/// As [`integers`]; a missing attribute is an empty list.
+fn integers_or_none(attributes: &Attributes, name: &str) -> Option<Vec<i64>> {
+    value_of(attributes, name).map_or(Some(Vec::new()), super::attributes::integers)
+}
+
 /// Returns one integer of an attribute.
 fn integer(attributes: &Attributes, name: &str) -> Option<i64> {
     super::attributes::integer(value_of(attributes, name)?)

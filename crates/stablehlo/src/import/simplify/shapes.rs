@@ -3,7 +3,8 @@
 use super::algebra::{is, same_type};
 use super::constants::Number;
 use super::{
-    Outcome, Pattern, Simplifier, before, count, instead, integer, integers, is_iota, list,
+    Outcome, Pattern, Simplifier, before, count, instead, integer, integers, integers_or_none,
+    is_iota, list,
 };
 use crate::mlir::{Elements, Operation, Scalar, TensorType, Type};
 
@@ -35,15 +36,15 @@ fn reshape_of_reshape(s: &mut Simplifier, operation: &mut Operation) -> Option<O
 }
 
 fn broadcast_nothing(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
-    let dims = integers(&operation.attributes, "broadcast_dimensions").unwrap_or_default();
+    let dims = integers_or_none(&operation.attributes, "broadcast_dimensions")?;
     if is_iota(&dims) { same_type(s, operation) } else { None }
 }
 
 fn broadcast_of_broadcast(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let from = *operation.operands.first()?;
     let inner = s.defined(from, "broadcast_in_dim")?;
-    let inner_dims = integers(&inner.attributes, "broadcast_dimensions").unwrap_or_default();
-    let dims = integers(&operation.attributes, "broadcast_dimensions").unwrap_or_default();
+    let inner_dims = integers_or_none(&inner.attributes, "broadcast_dimensions")?;
+    let dims = integers_or_none(&operation.attributes, "broadcast_dimensions")?;
     let (between, source) = (s.dims(from), s.dims(*inner.operands.first()?));
     if let (Some(between), Some(source)) = (between, source)
         && inner_dims.is_sorted()
@@ -60,7 +61,7 @@ fn broadcast_of_broadcast(s: &mut Simplifier, operation: &mut Operation) -> Opti
 /// A broadcast that adds only dims of size 1 is a reshape.
 fn broadcast_as_reshape(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let (&from, &to) = (operation.operands.first()?, operation.results.first()?);
-    let dims = integers(&operation.attributes, "broadcast_dimensions").unwrap_or_default();
+    let dims = integers_or_none(&operation.attributes, "broadcast_dimensions")?;
     if !dims.is_sorted() || count(&s.dims(from)?)? != count(&s.dims(to)?)? {
         return None;
     }
@@ -112,7 +113,7 @@ fn transpose_as_reshape(s: &mut Simplifier, operation: &mut Operation) -> Option
 /// A reverse of nothing, of dims of size 1 only, or of equal elements.
 fn reverse_nothing(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let &from = operation.operands.first()?;
-    let dims = integers(&operation.attributes, "dimensions").unwrap_or_default();
+    let dims = integers_or_none(&operation.attributes, "dimensions")?;
     let sizes = s.dims(from)?;
     let is_one = |&dim: &i64| usize::try_from(dim).ok().and_then(|d| sizes.get(d)) == Some(&1);
     if dims.iter().all(is_one) || sizes.contains(&0) || s.splat(from).is_some() {

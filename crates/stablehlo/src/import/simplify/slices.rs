@@ -2,7 +2,7 @@
 
 use super::algebra::is;
 use super::constants::{Number, numbers};
-use super::{Outcome, Pattern, Simplifier, instead, integers, list};
+use super::{Outcome, Pattern, Simplifier, instead, integers, integers_or_none, list};
 use crate::mlir::{Operation, Value};
 
 pub(super) const PATTERNS: &[(&str, Pattern)] = &[
@@ -54,7 +54,7 @@ fn dynamic_update_slice(s: &mut Simplifier, operation: &mut Operation) -> Option
 
 /// A reduction of no dims is its operand; one of no elements is its initial value.
 fn reduce(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
-    let dims = integers(&operation.attributes, "dimensions").unwrap_or_default();
+    let dims = integers_or_none(&operation.attributes, "dimensions")?;
     let (inputs, inits) = operation.operands.split_at(operation.operands.len() / 2);
     if dims.is_empty() {
         return Some(Outcome::Values(inputs.to_vec()));

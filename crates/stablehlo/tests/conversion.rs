@@ -1,0 +1,103 @@
+//! Programs that JAX lowered, in `fixtures/stablehlo`: the module is that of jaxlib's conversion,
+//! and it survives the way to StableHLO and back.
+
+#![cfg(test)]
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tilewright_ir::{CompId, Module, OpMetadata, Verified};
+use tilewright_stablehlo::{export, import, print, text};
+use tilewright_text::{Form, LayoutPadding, PrintOptions};
+
+fn programs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stablehlo");
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "mlir")).collect();
+    paths.sort();
+    assert!(paths.len() > 40, "{} programs", paths.len());
+    paths
+}
+
+fn callees_first(module: &Module, of: CompId, seen: &mut HashSet<CompId>, order: &mut Vec<CompId>) {
+    if !seen.insert(of) {
+        return;
+    }
+    for id in module.instructions(of) {
+        for called in module.called(id) {
+            callees_first(module, called, seen, order);
+        }
+    }
+    order.push(of);
+}
+
+/// The text of a module with names by order and without metadata, computation by computation.
+fn canonical(module: Verified) -> Vec<String> {
+    let mut module = module.into_inner();
+    let mut order = Vec::new();
+    callees_first(&module, module.entry().unwrap(), &mut HashSet::new(), &mut order);
+    let mut number = 0;
+    for (at, &computation) in order.iter().enumerate() {
+        module.set_computation_name(computation, format!("c{at:04}"));
+        for id in module.instructions(computation).collect::<Vec<_>>() {
+            module.set_name(id, format!("i{number}"));
+            if module.metadata(id).is_some() {
+                module.set_metadata(id, OpMetadata::default());
+            }
+            number += 1;
+        }
+    }
+    module.retain_computations(|computation| order.contains(&computation));
+    module.header.stack_tables = None;
+    module.name = "m".into();
+    let form = Form::Default;
+    let options = PrintOptions { form, elide_large_constants: false, padding: LayoutPadding::Keep };
+    let text = tilewright_text::print(&module, &options).unwrap();
+    let text = text.replace(", metadata={}", "").replace("ENTRY ", "");
+    let mut parts: Vec<String> = text.split("\n\n").map(|part| part.trim().to_owned()).collect();
+    parts.sort();
+    parts
+}
+
+fn imported(path: &Path) -> Verified {
+    let source = fs::read_to_string(path).unwrap();
+    let program = text::parse(&source).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    import(&program).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn modules_are_those_of_jaxlib() {
+    for path in programs() {
+        let expected = fs::read_to_string(path.with_extension("hlo.txt")).unwrap();
+        let expected = tilewright_text::parse_and_verify(&expected).unwrap();
+        let (found, expected) = (canonical(imported(&path)), canonical(expected));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{}", path.display());
+        }
+        assert_eq!(found.len(), expected.len(), "{}", path.display());
+    }
+}
+
+/// A module on the way to StableHLO's text and back.
+fn there_and_back(module: &Module, path: &Path) -> Verified {
+    let at = path.display();
+    let program = export(module).unwrap_or_else(|e| panic!("{at}: {e}"));
+    let read = text::parse(&print(&program)).unwrap_or_else(|e| panic!("{at}: {e}"));
+    import(&read).unwrap_or_else(|e| panic!("{at}: {e}"))
+}
+
+/// The import simplifies what it reads, so that the first way may still change a module.
+#[test]
+fn modules_survive_stablehlo() {
+    for path in programs() {
+        let once = there_and_back(&imported(&path), &path);
+        let twice = there_and_back(&once, &path);
+        let (once, twice) = (canonical(once), canonical(twice));
+        for (once, twice) in once.iter().zip(&twice) {
+            assert_eq!(once, twice, "{}", path.display());
+        }
+        assert_eq!(once.len(), twice.len(), "{}", path.display());
+    }
+}

@@ -1,0 +1,141 @@
+//! What cannot be converted: the kind of the error, and what it says.
+
+#![cfg(test)]
+
+use tilewright_ir::{Builder, Shape};
+use tilewright_stablehlo::export::ExportErrorKind;
+use tilewright_stablehlo::{ImportErrorKind, export, import, text};
+
+/// The error of a function with these operations, on a vector `%a`.
+fn error(body: &str) -> (ImportErrorKind, String) {
+    let source = format!(
+        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{\n{body}\nreturn %r : tensor<4xf32>\n}}"
+    );
+    let program = text::parse(&source).unwrap_or_else(|e| panic!("{e}"));
+    let error = import(&program).unwrap_err();
+    assert!(error.span.end as usize <= source.len());
+    (error.kind, error.message)
+}
+
+#[test]
+fn ops_that_hlo_does_not_have_are_named() {
+    let op = r#"%r = "other.op"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
+    let (kind, message) = error(op);
+    assert_eq!(kind, ImportErrorKind::Unsupported);
+    assert_eq!(message, "`other.op` has no equivalent in HLO here; legalize it to StableHLO first");
+}
+
+#[test]
+fn missing_and_wrong_attributes_are_named() {
+    let op = r#"%r = "stablehlo.reduce_precision"(%a) {exponent_bits = 5 : i32} : (tensor<4xf32>) -> tensor<4xf32>"#;
+    assert_eq!(
+        error(op),
+        (
+            ImportErrorKind::Malformed,
+            "`stablehlo.reduce_precision` lacks its attribute `mantissa_bits`".into()
+        )
+    );
+    let op =
+        r#"%r = "stablehlo.reverse"(%a) {dimensions = "x"} : (tensor<4xf32>) -> tensor<4xf32>"#;
+    let (kind, message) = error(op);
+    assert_eq!(kind, ImportErrorKind::Malformed);
+    assert_eq!(message, "`stablehlo.reverse` takes a list of integers as `dimensions`");
+}
+
+#[test]
+fn types_that_hlo_does_not_have_are_named() {
+    let op = r#"%q = "stablehlo.convert"(%a) : (tensor<4xf32>) -> tensor<4xi37>
+%r = "stablehlo.convert"(%q) : (tensor<4xi37>) -> tensor<4xf32>"#;
+    let (kind, message) = error(op);
+    assert_eq!(kind, ImportErrorKind::Unsupported);
+    assert_eq!(message, "`stablehlo.convert` has integers of 37 bits; HLO does not");
+}
+
+#[test]
+fn invalid_modules_are_refused() {
+    let op = r#"%r = "stablehlo.add"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
+    let (kind, message) = error(op);
+    assert_eq!(kind, ImportErrorKind::Invalid);
+    assert!(message.contains("`add` takes 2 operands, not 1"), "{message}");
+}
+
+#[test]
+fn functions_do_not_call_themselves() {
+    let source = "func.func @main(%a: tensor<f32>) -> tensor<f32> {
+  %0 = call @main(%a) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}";
+    let error = import(&text::parse(source).unwrap()).unwrap_err();
+    assert_eq!(error.kind, ImportErrorKind::TooDeep);
+    assert_eq!(error.message, "`main` calls itself, which HLO does not allow");
+}
+
+#[test]
+fn a_program_has_main() {
+    let source = "func.func @other(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }";
+    let error = import(&text::parse(source).unwrap()).unwrap_err();
+    assert_eq!(error.kind, ImportErrorKind::Malformed);
+    assert!(error.message.contains("no function `main`"), "{}", error.message);
+}
+
+#[test]
+fn long_chains_of_calls_are_refused() {
+    let mut source = String::from(
+        "func.func @main(%a: tensor<f32>) -> tensor<f32> {
+  %0 = call @f0(%a) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}\n",
+    );
+    for number in 0..1000 {
+        source += &format!(
+            "func.func @f{number}(%a: tensor<f32>) -> tensor<f32> {{
+  %0 = call @f{}(%a) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}}\n",
+            number + 1
+        );
+    }
+    let error = import(&text::parse(&source).unwrap()).unwrap_err();
+    assert_eq!(error.kind, ImportErrorKind::TooDeep);
+}
+
+#[test]
+fn deep_regions_are_refused_or_converted() {
+    for depth in [8, 60, 180, 400] {
+        let vector = "tensor<4xf32>";
+        let mut body = format!("%r0 = \"stablehlo.negate\"(%a) : ({vector}) -> {vector}\n");
+        for at in 0..depth {
+            let next = at + 1;
+            body = format!(
+                "%i{next} = \"stablehlo.constant\"() {{value = dense<0> : tensor<i32>}} : () -> tensor<i32>
+%r{next} = \"stablehlo.case\"(%i{next}) ({{
+{body}\"stablehlo.return\"(%r{at}) : ({vector}) -> ()
+}}) : (tensor<i32>) -> {vector}\n"
+            );
+        }
+        let source = format!(
+            "func.func @main(%a: {vector}) -> {vector} {{\n{body}return %r{depth} : {vector}\n}}"
+        );
+        let program = match text::parse(&source) {
+            Ok(program) => program,
+            Err(error) => {
+                assert!(depth > 8 && error.to_string().contains("deep"), "{error}");
+                continue;
+            }
+        };
+        match import(&program) {
+            Ok(module) => assert!(export(&module).is_ok()),
+            Err(error) => assert_eq!(error.kind, ImportErrorKind::TooDeep),
+        }
+    }
+}
+
+#[test]
+fn opaque_values_are_not_exported() {
+    let mut builder = Builder::new("m");
+    let x = builder.parameter("x", Shape::Opaque).unwrap();
+    let module = builder.finish(x).unwrap();
+    let error = export(&module).unwrap_err();
+    assert_eq!(error.kind, ExportErrorKind::Unsupported);
+    assert_eq!(error.instruction, "x");
+}
