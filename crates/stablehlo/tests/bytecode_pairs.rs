@@ -1,0 +1,156 @@
+//! Bytecode written by jaxlib against the text of the same program written by jaxlib.
+
+use std::path::{Path, PathBuf};
+
+use tilewright_stablehlo::mlir::{Attribute, Attributes, Block, Location, Operation, Program, Span};
+use tilewright_stablehlo::{bytecode, text};
+
+/// Removes what text and bytecode say differently: the order of attributes, and places.
+fn normalize(operation: &mut Operation) {
+    operation.span = Span::default();
+    sort(&mut operation.attributes);
+    for block in operation.regions.iter_mut().flat_map(|region| &mut region.blocks) {
+        block.operations.iter_mut().for_each(normalize);
+    }
+}
+
+fn sort(attributes: &mut Attributes) {
+    attributes.sort_by(|a, b| a.0.cmp(&b.0));
+    attributes.iter_mut().for_each(|(_, value)| sort_in(value));
+}
+
+fn sort_in(value: &mut Attribute) {
+    match value {
+        Attribute::Dictionary(attributes) => sort(attributes),
+        Attribute::Dialect(attribute) => sort(&mut attribute.parameters),
+        Attribute::Array(items) => items.iter_mut().for_each(sort_in),
+        _ => {}
+    }
+}
+
+/// Describes the first operation in which two trees differ.
+fn difference(read: &Operation, expected: &Operation) -> Option<String> {
+    let shallow = |operation: &Operation| {
+        let mut operation = operation.clone();
+        operation.regions.clear();
+        operation
+    };
+    if shallow(read) != shallow(expected) {
+        return Some(format!("read:\n{:?}\nexpected:\n{:?}", shallow(read), shallow(expected)));
+    }
+    let blocks = |operation: &Operation| -> Vec<_> {
+        operation.regions.iter().flat_map(|region| region.blocks.clone()).collect()
+    };
+    let (read, expected) = (blocks(read), blocks(expected));
+    if read.len() != expected.len() {
+        return Some(format!("{} blocks, not {}", read.len(), expected.len()));
+    }
+    read.iter().zip(&expected).find_map(|(a, b)| {
+        if a.arguments != b.arguments || a.operations.len() != b.operations.len() {
+            let names = |block: &Block| -> Vec<_> {
+                block.operations.iter().map(|operation| operation.name.clone()).collect()
+            };
+            return Some(format!("block with {:?}, not {:?}", names(a), names(b)));
+        }
+        a.operations.iter().zip(&b.operations).find_map(|(a, b)| difference(a, b))
+    })
+}
+
+fn compare(mut read: Program, mut expected: Program, path: &Path) -> Result<(), String> {
+    normalize(&mut read.module);
+    normalize(&mut expected.module);
+    // Bytecode leaves unknown locations of arguments out.
+    expected.argument_locations.retain(|_, location| **location != Location::Unknown);
+    let path = path.display();
+    if let Some(difference) = difference(&read.module, &expected.module) {
+        return Err(format!("{path}: {difference}"));
+    }
+    if read != expected {
+        return Err(format!("{path}: values {} locations {}", read.values == expected.values, read.argument_locations == expected.argument_locations));
+    }
+    Ok(())
+}
+
+/// The text beside a file of bytecode.
+fn text_of(path: &Path) -> Option<PathBuf> {
+    match path.extension()?.to_str()? {
+        "mlirbc" => Some(path.with_extension("mlir")),
+        "vhlo" => Some(PathBuf::from(format!("{}.mlir", path.display()))),
+        _ => None,
+    }
+}
+
+fn check(folder: &Path) -> (usize, Vec<String>) {
+    let mut failures = Vec::new();
+    let mut count = 0;
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let Some(text) = text_of(&path) else { continue };
+        let expected = text::parse(&std::fs::read_to_string(&text).unwrap())
+            .unwrap_or_else(|error| panic!("{}: {error}", text.display()));
+        count += 1;
+        match bytecode::read(&std::fs::read(&path).unwrap()) {
+            Ok(read) => failures.extend(compare(read, expected, &path).err()),
+            Err(error) => failures.push(format!("{}: {error}", path.display())),
+        }
+    }
+    (count, failures)
+}
+
+#[test]
+fn bytecode_is_the_tree_of_the_text() {
+    let folder = std::env::var("PAIRS").unwrap();
+    let (count, failures) = check(Path::new(&folder));
+    eprintln!("{count} files, {} failures", failures.len());
+    for failure in failures.iter().take(12) {
+        eprintln!("{failure}\n");
+    }
+    assert!(failures.is_empty());
+}
+
+#[test]
+fn written_bytecode_is_read_back() {
+    use tilewright_stablehlo::bytecode::{Format, Version, write};
+    let folder = std::env::var("PAIRS").unwrap();
+    let out = std::env::var("OUT").ok();
+    let mut failures = Vec::new();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let formats = [
+        ("plain", Format::Plain),
+        ("portable", Format::default()),
+        ("newest", Format::Portable(Version::NEWEST)),
+        ("oldest", Format::Portable(Version::OLDEST)),
+    ];
+    for path in paths.iter().filter(|path| text_of(path).is_some()) {
+        let program = bytecode::read(&std::fs::read(path).unwrap()).unwrap();
+        for (label, format) in formats {
+            let written = match write(&program, format) {
+                Ok(written) => written,
+                Err(error) => {
+                    eprintln!("{} as {label}: {error}", path.display());
+                    continue;
+                }
+            };
+            if let Some(out) = &out {
+                let name = path.file_name().unwrap().to_string_lossy();
+                std::fs::write(format!("{out}/{name}.{label}"), &written).unwrap();
+            }
+            // A portable artifact does not say which default values were written out.
+            let is_plain = path.extension().is_some_and(|extension| extension == "mlirbc");
+            match bytecode::read(&written) {
+                Ok(_) if is_plain && format != Format::Plain => {}
+                Ok(read) => failures.extend(compare(read, program.clone(), path).err()),
+                Err(error) => failures.push(format!("{} as {label}: {error}", path.display())),
+            }
+        }
+    }
+    eprintln!("{} failures", failures.len());
+    for failure in failures.iter().take(8) {
+        eprintln!("{failure}\n");
+    }
+    assert!(failures.is_empty());
+}
