@@ -1,8 +1,11 @@
 //! Bytecode written by jaxlib against the text of the same program written by jaxlib.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tilewright_stablehlo::mlir::{Attribute, Attributes, Block, Location, Operation, Program, Span};
+use tilewright_stablehlo::mlir::{
+    Attribute, Attributes, Block, Location, Operation, Program, Span,
+};
 use tilewright_stablehlo::{bytecode, text};
 
 /// Removes what text and bytecode say differently: the order of attributes, and places.
@@ -66,9 +69,45 @@ fn compare(mut read: Program, mut expected: Program, path: &Path) -> Result<(), 
         return Err(format!("{path}: {difference}"));
     }
     if read != expected {
-        return Err(format!("{path}: values {} locations {}", read.values == expected.values, read.argument_locations == expected.argument_locations));
+        return Err(format!(
+            "{path}: values {} locations {}",
+            read.values == expected.values,
+            read.argument_locations == expected.argument_locations
+        ));
     }
     Ok(())
+}
+
+/// Readers of StableHLO before 1.9 know no end of a location.
+fn drop_ends(program: &mut Program) {
+    fn of(location: &Arc<Location>) -> Arc<Location> {
+        Arc::new(match &**location {
+            Location::Unknown => Location::Unknown,
+            Location::File { file, start, .. } => {
+                Location::File { file: file.clone(), start: *start, end: *start }
+            }
+            Location::Name { name, child } => {
+                Location::Name { name: name.clone(), child: of(child) }
+            }
+            Location::Call { callee, caller } => {
+                Location::Call { callee: of(callee), caller: of(caller) }
+            }
+            Location::Fused { metadata, parts } => Location::Fused {
+                metadata: metadata.clone(),
+                parts: parts.iter().map(of).collect(),
+            },
+        })
+    }
+    fn within(operation: &mut Operation) {
+        operation.location = operation.location.as_ref().map(of);
+        for block in operation.regions.iter_mut().flat_map(|region| &mut region.blocks) {
+            block.operations.iter_mut().for_each(within);
+        }
+    }
+    within(&mut program.module);
+    for location in program.argument_locations.values_mut() {
+        *location = of(location);
+    }
 }
 
 /// The text beside a file of bytecode.
@@ -143,7 +182,13 @@ fn written_bytecode_is_read_back() {
             let is_plain = path.extension().is_some_and(|extension| extension == "mlirbc");
             match bytecode::read(&written) {
                 Ok(_) if is_plain && format != Format::Plain => {}
-                Ok(read) => failures.extend(compare(read, program.clone(), path).err()),
+                Ok(read) => {
+                    let mut expected = program.clone();
+                    if matches!(label, "portable" | "oldest") {
+                        drop_ends(&mut expected);
+                    }
+                    failures.extend(compare(read, expected, path).err());
+                }
                 Err(error) => failures.push(format!("{} as {label}: {error}", path.display())),
             }
         }

@@ -44,7 +44,8 @@ impl<'b> Cursor<'b> {
 
     /// Takes this many bytes as a part of its own.
     pub(crate) fn take(&mut self, size: usize) -> Read<Self> {
-        let end = self.position.checked_add(size).and_then(|end| Some((end, self.bytes.get(..end)?)));
+        let end =
+            self.position.checked_add(size).and_then(|end| Some((end, self.bytes.get(..end)?)));
         let Some((end, bytes)) = end else {
             let message = format!("{size} bytes should follow, but {} are left", self.remaining());
             return Err(self.error(message).help("the file may be cut off"));

@@ -9,9 +9,10 @@ use crate::mlir::{Attribute, DenseArray, DenseElements, Elements, Scalar, Tensor
 
 /// Returns the number of elements of a tensor, if it is known and can be counted.
 pub(crate) fn count(tensor: &TensorType) -> Option<usize> {
-    tensor.dims.iter().try_fold(1_usize, |product, dim| {
-        product.checked_mul(usize::try_from((*dim)?).ok()?)
-    })
+    tensor
+        .dims
+        .iter()
+        .try_fold(1_usize, |product, dim| product.checked_mul(usize::try_from((*dim)?).ok()?))
 }
 
 /// Returns the number of bytes of an element of a constant; `None` for a type without bytes.
@@ -92,12 +93,12 @@ pub(super) fn array(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<
         Scalar::Integer { bits, .. } if *bits < 64 => {
             DenseArray::Integer(*bits, values.map(sign_extended).collect())
         }
-        Scalar::Float(name) if name == "f32" => DenseArray::F32(
-            values.map(|v| f32::from_bits(sign_extended(v) as u32)).collect(),
-        ),
-        Scalar::Float(name) if name == "f64" => DenseArray::F64(
-            values.map(|v| f64::from_bits(sign_extended(v) as u64)).collect(),
-        ),
+        Scalar::Float(name) if name == "f32" => {
+            DenseArray::F32(values.map(|v| f32::from_bits(sign_extended(v) as u32)).collect())
+        }
+        Scalar::Float(name) if name == "f64" => {
+            DenseArray::F64(values.map(|v| f64::from_bits(sign_extended(v) as u64)).collect())
+        }
         _ => return Err(before.error("an array has elements of an unknown type")),
     };
     Ok(Attribute::DenseArray(array))
@@ -144,4 +145,3 @@ pub(super) fn strings(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Rea
         (0..count).map(|_| entries.file_string(cursor)).collect::<Read<Vec<Arc<[u8]>>>>()?;
     Ok(Attribute::Dense(DenseElements { ty: Box::new(ty), elements: Elements::Strings(strings) }))
 }
-

@@ -83,12 +83,9 @@ pub(super) fn program(file: &File<'_>, size: usize) -> Read<Program> {
         return Err(before.error("there should be one outermost operation"));
     }
     let module = reader.operation(&mut cursor, "")?;
+    let module = module.ok_or_else(|| before.error("the outermost operation is a cast"))?;
     cursor.finish("the operations")?;
-    Ok(Program {
-        module,
-        values: reader.types,
-        argument_locations: reader.argument_locations,
-    })
+    Ok(Program { module, values: reader.types, argument_locations: reader.argument_locations })
 }
 
 impl<'b> Reader<'b> {
@@ -96,8 +93,9 @@ impl<'b> Reader<'b> {
         self.entries.file.version
     }
 
-    /// Takes an operation in a region of an operation of the name `parent`.
-    fn operation(&mut self, cursor: &mut Cursor<'b>, parent: &str) -> Read<Operation> {
+    /// Takes an operation in a region of an operation of the name `parent`. `None`: it is a cast
+    /// between types of VHLO and of StableHLO, which are the same here.
+    fn operation(&mut self, cursor: &mut Cursor<'b>, parent: &str) -> Read<Option<Operation>> {
         let before = *cursor;
         let (name, registered) = self.name(cursor)?;
         let parts = cursor.byte()?;
@@ -121,11 +119,16 @@ impl<'b> Reader<'b> {
         if has(mask::USE_ORDERS) {
             skip_use_orders(cursor, types.len())?;
         }
+        if self.is_same_cast(&name, &operands, &types) {
+            let values = self.frames.last_mut().map(|frame| &mut frame.values);
+            values.into_iter().for_each(|values| values.extend_from_slice(&operands));
+            return Ok(None);
+        }
         let (name, attributes) = rename(&before, &name, attributes, parent)?;
         let regions = if has(mask::REGIONS) { self.regions(cursor, &name)? } else { Vec::new() };
         let results = types.into_iter().map(|ty| self.define(ty)).collect();
         let place = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
-        Ok(Operation {
+        Ok(Some(Operation {
             name,
             operands,
             results,
@@ -133,7 +136,14 @@ impl<'b> Reader<'b> {
             regions,
             location: Some(location),
             span: Span { start: place(before.offset()), end: place(cursor.offset()) },
-        })
+        }))
+    }
+
+    fn is_same_cast(&self, name: &Name, operands: &[Value], types: &[Type]) -> bool {
+        let known = |value: &Value| self.types.get(value.0 as usize);
+        name.name == "builtin.unrealized_conversion_cast"
+            && operands.len() == types.len()
+            && operands.iter().zip(types).all(|(operand, ty)| known(operand) == Some(ty))
     }
 
     /// Takes the number of a name, and returns whether MLIR knew it.
@@ -306,7 +316,7 @@ impl<'b> Reader<'b> {
         let arguments = if has_arguments { self.arguments(cursor)? } else { Vec::new() };
         let mut operations = Vec::new();
         for _ in 0..count {
-            operations.push(self.operation(cursor, parent)?);
+            operations.extend(self.operation(cursor, parent)?);
         }
         Ok(Block { arguments, operations })
     }

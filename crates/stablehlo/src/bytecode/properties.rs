@@ -29,7 +29,10 @@ const OLD: &[(&str, &str)] = &[
     ("func.call", "callee"),
     ("func.call", "callee no_inline?"),
     ("func.func", "arg_attrs? function_type res_attrs? sym_name sym_visibility?"),
-    ("stablehlo.custom_call", "api_version? backend_config? call_target_name called_computations? has_side_effect? operand_layouts? output_operand_aliases? result_layouts?"),
+    (
+        "stablehlo.custom_call",
+        "api_version? backend_config? call_target_name called_computations? has_side_effect? operand_layouts? output_operand_aliases? result_layouts?",
+    ),
 ];
 
 /// Operations with properties; `?` marks an attribute that may be missing.

@@ -31,12 +31,12 @@ pub(crate) const STRUCTURES: &[(u64, &str)] = &[
     (19, "sub_axis_info"),
 ];
 
-/// The number of the bounds of dynamic dims.
+/// The numbers of the bounds of dynamic dims and of attributes of meshes.
 pub(crate) const BOUNDS: u64 = 13;
-const REPLICA_GROUPS: u64 = 18;
-const AXIS: u64 = 20;
-const MESH_AXIS: u64 = 21;
-const MESH: u64 = 22;
+pub(crate) const REPLICA_GROUPS: u64 = 18;
+pub(crate) const AXIS: u64 = 20;
+pub(crate) const MESH_AXIS: u64 = 21;
+pub(crate) const MESH: u64 = 22;
 
 /// CHLO's words, by their numbers.
 pub(crate) const CHLO_WORDS: &[(u64, &str)] =

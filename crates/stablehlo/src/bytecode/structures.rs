@@ -170,7 +170,9 @@ pub(crate) fn word(cursor: &mut Cursor<'_>, of: &str, name: &str) -> Read<Attrib
     let words = WORDS.iter().find(|(known, _)| *known == name).map(|(_, words)| *words);
     let word = usize::try_from(number).ok().and_then(|at| words?.get(at));
     match word {
-        Some(word) if !word.is_empty() => Ok(dialect(of, name, vec![("value".into(), string(word))])),
+        Some(word) if !word.is_empty() => {
+            Ok(dialect(of, name, vec![("value".into(), string(word))]))
+        }
         _ => Err(before.error(format!("`{name}` has no word {number}"))),
     }
 }

@@ -49,7 +49,8 @@ impl Plan {
                 let Attribute::Dialect(structure) = value else {
                     return Err("the attribute `channel_handle` should be a structure".into());
                 };
-                converted.push(("channel_id".into(), parameter(structure, "handle", Field::Number)?));
+                converted
+                    .push(("channel_id".into(), parameter(structure, "handle", Field::Number)?));
             } else {
                 converted.push((name.clone(), self.value(name, value)));
             }
@@ -75,9 +76,10 @@ impl Plan {
             if value_of(attributes, name).is_some() {
                 continue;
             }
-            let in_algorithm = self.rules.groups.iter().any(|group| {
-                group.optional() && group.fields().any(|(field, ..)| field == name)
-            });
+            let in_algorithm =
+                self.rules.groups.iter().any(|group| {
+                    group.optional() && group.fields().any(|(field, ..)| field == name)
+                });
             let value = match self.rules.initial(name) {
                 Some(initial) => initial_value(initial, attributes)?,
                 None if in_algorithm => Attribute::Type(Box::new(Type::None)),

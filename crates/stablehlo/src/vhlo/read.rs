@@ -4,9 +4,7 @@ use super::codes::{SCALARS, STRUCTURES, WORDS, code, type_code};
 use crate::bytecode::read::{
     Cursor, Entries, Read, builtin, dense, numbers, stablehlo, structures,
 };
-use crate::mlir::{
-    Attribute, Attributes, FunctionType, Scalar, Sign, Type,
-};
+use crate::mlir::{Attribute, Attributes, FunctionType, Scalar, Sign, Type};
 use crate::text;
 
 /// Names of meshes are at most this long.

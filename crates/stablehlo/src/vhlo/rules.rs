@@ -89,7 +89,11 @@ const ACCURATE: &str = "cbrt cosine exponential exponential_minus_one log log_pl
     rsqrt sine sqrt tan tanh";
 
 const CONVERSIONS: &[(&str, &str, Conversion)] = &[
-    ("all_gather all_reduce reduce_scatter collective_reduce", "use_global_device_ids", Conversion::Unit),
+    (
+        "all_gather all_reduce reduce_scatter collective_reduce",
+        "use_global_device_ids",
+        Conversion::Unit,
+    ),
     ("collective_broadcast collective_reduce", "has_dynamic_root", Conversion::Unit),
     ("custom_call", "called_computations", Conversion::Symbols),
     ("composite", "decomposition", Conversion::Symbol),
@@ -117,7 +121,11 @@ const INITIALS: &[(&str, &str, Initial)] = &[
     ("func", "sym_visibility", Initial::EmptyString),
     ("func", "arg_attrs res_attrs", Initial::EmptyArray),
     (COLLECTIVES, "channel_id", Initial::Zero),
-    ("all_gather all_reduce reduce_scatter collective_reduce", "use_global_device_ids", Initial::False),
+    (
+        "all_gather all_reduce reduce_scatter collective_reduce",
+        "use_global_device_ids",
+        Initial::False,
+    ),
     ("collective_broadcast collective_reduce", "has_dynamic_root", Initial::False),
     ("cholesky", "lower", Initial::False),
     ("compare", "compare_type", Initial::NoType),
@@ -130,7 +138,11 @@ const INITIALS: &[(&str, &str, Initial)] = &[
     ("custom_call", "has_side_effect", Initial::False),
     ("custom_call", "backend_config", Initial::EmptyConfig),
     ("custom_call", "api_version", Initial::OriginalApi),
-    ("custom_call", "called_computations output_operand_aliases result_tilings", Initial::EmptyArray),
+    (
+        "custom_call",
+        "called_computations output_operand_aliases result_tilings",
+        Initial::EmptyArray,
+    ),
     ("custom_call", "operand_layouts result_layouts", Initial::EmptyLayouts),
     (
         "dynamic_broadcast_in_dim",

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 use super::emitter::Emitter;
 use super::tables::Encoding;
 use super::types::Encoded;
-use super::{Format, Writer};
+use super::{Format, Version, Writer};
 use crate::bytecode::builtin::code;
 use crate::bytecode::structures::{Field, number_of_word, structure};
 use crate::bytecode::{dense, stablehlo};
@@ -54,7 +54,12 @@ impl Writer<'_> {
         }
     }
 
-    fn attributes(&mut self, values: &[Attribute], format: Format, to: &mut Emitter) -> Result<(), String> {
+    pub(super) fn attributes(
+        &mut self,
+        values: &[Attribute],
+        format: Format,
+        to: &mut Emitter,
+    ) -> Result<(), String> {
         to.count(values.len());
         for value in values {
             to.varint(self.attribute(value, format)?);
@@ -245,6 +250,9 @@ impl Writer<'_> {
             }
             return Ok(self.intern("vhlo", to));
         }
+        if let Some(number) = self.mesh(attribute, format)? {
+            return Ok(number);
+        }
         let own = attribute.dialect == "stablehlo";
         let (words, structures, bounds) = match (own, portable) {
             (true, false) => (stablehlo::WORDS, stablehlo::STRUCTURES, stablehlo::BOUNDS),
@@ -278,12 +286,19 @@ impl Writer<'_> {
             }
             None => match text_of(attribute).filter(|_| !(own && portable)) {
                 Some(text) => Ok(self.intern_text(&attribute.dialect, &text)),
-                None => Err(format!("the attribute `#{}.{name}` has no encoding", attribute.dialect)),
+                None => {
+                    Err(format!("the attribute `#{}.{name}` has no encoding", attribute.dialect))
+                }
             },
         }
     }
 
-    fn fields(&mut self, attribute: &DialectAttribute, format: Format, to: &mut Emitter) -> Result<(), String> {
+    fn fields(
+        &mut self,
+        attribute: &DialectAttribute,
+        format: Format,
+        to: &mut Emitter,
+    ) -> Result<(), String> {
         let fields = structure(&attribute.name).map_or([].as_slice(), |known| known.fields);
         for (name, field) in fields {
             let value = value_of(&attribute.parameters, name);
@@ -306,26 +321,39 @@ impl Writer<'_> {
                 (Field::Attribute, Some(value)) => to.varint(self.attribute(value, format)?),
                 _ => {
                     let structure = &attribute.name;
-                    return Err(format!("the parameter `{name}` of `{structure}` is missing or has a value of another kind"));
+                    return Err(format!(
+                        "the parameter `{name}` of `{structure}` is missing or has a value of another kind"
+                    ));
                 }
             }
         }
         Ok(())
     }
 
+    /// Returns whether readers know locations that have an end.
+    fn has_ranges(&self) -> bool {
+        match self.format {
+            Format::Plain => true,
+            Format::Portable(version) => version >= (Version { major: 1, minor: 9 }),
+        }
+    }
+
     /// Returns the number of a location.
     pub(super) fn location(&mut self, location: &Arc<Location>) -> Encoded {
         let address = Arc::as_ptr(location) as usize;
-        if **location != Location::Unknown && let Some(number) = self.locations.get(&address) {
+        if **location != Location::Unknown
+            && let Some(number) = self.locations.get(&address)
+        {
             return Ok(*number);
         }
         let mut to = Emitter::default();
         match &**location {
             Location::Unknown => to.varint(code::UNKNOWN),
             Location::File { file, start, end } => {
-                to.varint(if start == end { code::FILE } else { code::FILE_RANGE });
+                let is_point = start == end || !self.has_ranges();
+                to.varint(if is_point { code::FILE } else { code::FILE_RANGE });
                 to.varint(self.name(file));
-                if start == end {
+                if is_point {
                     to.varint(start.0.into());
                     to.varint(start.1.into());
                 } else {

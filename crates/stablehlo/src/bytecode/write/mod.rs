@@ -2,6 +2,7 @@
 
 mod attributes;
 mod emitter;
+mod mesh;
 mod operations;
 mod tables;
 mod types;

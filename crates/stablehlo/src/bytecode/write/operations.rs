@@ -16,6 +16,27 @@ const ISOLATED: &[&str] = &["builtin.module", "func.func"];
 /// Regions may be nested this deep.
 const MAX_DEPTH: u32 = 64;
 
+/// A cast between types of different dialects.
+const CAST: &str = "builtin.unrealized_conversion_cast";
+
+/// The region that is being written.
+#[derive(Default)]
+struct Scope {
+    /// The number of the next value.
+    next: u64,
+    /// The number after the last value of the region.
+    end: u64,
+    depth: u32,
+    defined: Vec<Value>,
+}
+
+impl Scope {
+    fn take(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+}
+
 type Written = Result<(), WriteError>;
 
 impl Writer<'_> {
@@ -24,80 +45,138 @@ impl Writer<'_> {
         let mut emitter = Emitter::default();
         emitter.flagged(1, false);
         let program = self.program;
-        self.operation(&program.module, (0, 0), &mut emitter)?;
+        self.operation(&program.module, &mut Scope::default(), &mut emitter)?;
         Ok(emitter)
     }
 
-    /// Writes an operation in a region whose values end before `end`.
-    fn operation(&mut self, operation: &Operation, place: (u64, u32), to: &mut Emitter) -> Written {
+    /// Writes an operation, and casts of the operands and results of an operation that has other
+    /// types than VHLO's.
+    fn operation(&mut self, operation: &Operation, scope: &mut Scope, to: &mut Emitter) -> Written {
         let error = |message: String| WriteError { operation: operation.name.to_string(), message };
-        if place.1 > MAX_DEPTH {
+        if scope.depth > MAX_DEPTH {
             return Err(error("regions are nested too deeply".into()));
         }
-        let head = self.head(operation).map_err(error)?;
-        to.bytes.extend_from_slice(&head.bytes);
+        let foreign = self.is_foreign(operation);
+        let mut operands = Vec::with_capacity(operation.operands.len());
+        for operand in &operation.operands {
+            let number = self.values.get(operand).copied();
+            let missing = || error(format!("it uses {operand:?} before it is made"));
+            let number = number.ok_or_else(missing)?;
+            operands.push(match foreign {
+                true => self.cast(number, *operand, Format::Plain, scope, to).map_err(error)?,
+                false => number,
+            });
+        }
+        self.head(operation, &operands, to).map_err(error)?;
         if !operation.regions.is_empty() {
-            let isolated = ISOLATED.contains(&operation.name.as_str());
-            to.flagged(operation.regions.len() as u64, isolated);
-            if isolated {
-                let outer = std::mem::take(&mut self.values);
-                let mut part = Emitter::default();
-                for region in &operation.regions {
-                    self.region(region, (0, place.1 + 1), &mut part)?;
-                }
-                self.values = outer;
-                to.section(4, &part);
-            } else {
-                for region in &operation.regions {
-                    self.region(region, (place.0, place.1 + 1), to)?;
-                }
-            }
+            self.regions(operation, scope, to)?;
+        }
+        let first = scope.next;
+        if foreign {
+            scope.next += operation.results.len() as u64;
+        }
+        for (number, result) in (first..).zip(&operation.results) {
+            let number = match foreign {
+                true => self.cast(number, *result, self.format, scope, to).map_err(error)?,
+                false => scope.take(),
+            };
+            self.values.insert(*result, number);
+            scope.defined.push(*result);
         }
         Ok(())
     }
 
+    /// Checks whether a portable artifact has an operation with the types of other dialects.
+    fn is_foreign(&self, operation: &Operation) -> bool {
+        let dialect = operation.name.split_once('.').map_or("", |(dialect, _)| dialect);
+        self.format != Format::Plain && !matches!(dialect, "stablehlo" | "func" | "builtin")
+    }
+
+    /// Writes a cast of a value to the types of a format, and returns the number of the result.
+    fn cast(
+        &mut self,
+        number: u64,
+        value: Value,
+        format: Format,
+        scope: &mut Scope,
+        to: &mut Emitter,
+    ) -> super::types::Encoded {
+        let program = self.program;
+        let ty = program.type_of(value).ok_or_else(|| format!("{value:?} has no type"))?;
+        to.varint(self.tables.names.of(&SmolStr::new_static(CAST)));
+        to.byte(2 | 4);
+        to.varint(self.location(&Arc::new(Location::Unknown))?);
+        to.count(1);
+        to.varint(self.ty(ty, format)?);
+        to.count(1);
+        to.varint(number);
+        Ok(scope.take())
+    }
+
+    fn regions(&mut self, operation: &Operation, scope: &Scope, to: &mut Emitter) -> Written {
+        let isolated = ISOLATED.contains(&operation.name.as_str());
+        let foreign = self.is_foreign(operation);
+        to.flagged(operation.regions.len() as u64, isolated);
+        if !isolated {
+            for region in &operation.regions {
+                self.region(region, foreign, (scope.end, scope.depth), to)?;
+            }
+            return Ok(());
+        }
+        let outer = std::mem::take(&mut self.values);
+        let mut part = Emitter::default();
+        for region in &operation.regions {
+            self.region(region, foreign, (0, scope.depth), &mut part)?;
+        }
+        self.values = outer;
+        to.section(4, &part);
+        Ok(())
+    }
+
     /// Everything of an operation but its regions.
-    fn head(&mut self, operation: &Operation) -> Result<Emitter, String> {
-        let mut to = Emitter::default();
+    fn head(
+        &mut self,
+        operation: &Operation,
+        operands: &[u64],
+        to: &mut Emitter,
+    ) -> Result<(), String> {
         let plan = self.plan(operation)?;
         let (name, format) = match &plan {
             Some(plan) => (format_smolstr!("vhlo.{}", plan.name()), self.format),
             None => (operation.name.clone(), Format::Plain),
         };
+        let converted;
+        let attributes = match &plan {
+            Some(plan) => {
+                converted = plan.attributes(&operation.attributes)?;
+                &converted
+            }
+            None => &operation.attributes,
+        };
         to.varint(self.tables.names.of(&name));
         let parts = [
-            (!operation.attributes.is_empty() || plan.is_some(), 1),
+            (!attributes.is_empty(), 1),
             (!operation.results.is_empty(), 2),
-            (!operation.operands.is_empty(), 4),
+            (!operands.is_empty(), 4),
             (!operation.regions.is_empty(), 16),
         ];
         to.byte(parts.iter().filter(|(present, _)| *present).map(|(_, bit)| bit).sum());
         let unknown = Arc::new(Location::Unknown);
         to.varint(self.location(operation.location.as_ref().unwrap_or(&unknown))?);
-        match &plan {
-            Some(plan) => {
-                let attributes = plan.attributes(&operation.attributes)?;
-                to.varint(self.dictionary(&attributes, format)?);
-            }
-            None if !operation.attributes.is_empty() => {
-                to.varint(self.dictionary(&operation.attributes, format)?);
-            }
-            None => {}
+        if !attributes.is_empty() {
+            to.varint(self.dictionary(attributes, format)?);
         }
         if !operation.results.is_empty() {
             to.count(operation.results.len());
             for result in &operation.results {
-                to.varint(self.type_of(*result)?);
+                to.varint(self.type_of(*result, format)?);
             }
         }
-        if !operation.operands.is_empty() {
-            to.count(operation.operands.len());
-            for operand in &operation.operands {
-                let number = self.values.get(operand).copied();
-                to.varint(number.ok_or_else(|| format!("it uses {operand:?} before it is made"))?);
-            }
+        if !operands.is_empty() {
+            to.count(operands.len());
+            operands.iter().for_each(|operand| to.varint(*operand));
         }
-        Ok(to)
+        Ok(())
     }
 
     /// Returns the operation of VHLO that is written; `None` if the operation is written as it is.
@@ -123,72 +202,100 @@ impl Writer<'_> {
         Ok(Some(plan))
     }
 
-    fn type_of(&mut self, value: Value) -> Result<u64, String> {
+    fn type_of(&mut self, value: Value, format: Format) -> super::types::Encoded {
         let program = self.program;
         let ty = program.type_of(value).ok_or_else(|| format!("{value:?} has no type"))?;
-        self.ty(ty, self.format)
+        self.ty(ty, format)
     }
 
-    fn region(&mut self, region: &Region, (base, depth): (u64, u32), to: &mut Emitter) -> Written {
+    /// Returns the numbers of operations and of values that a block becomes.
+    fn size(&self, block: &Block, foreign: bool) -> (usize, usize) {
+        let arguments = block.arguments.len();
+        let casts = if foreign { arguments } else { 0 };
+        block.operations.iter().fold(
+            (casts, arguments + casts),
+            |(operations, values), operation| {
+                let results = operation.results.len();
+                let casts =
+                    if self.is_foreign(operation) { operation.operands.len() + results } else { 0 };
+                (operations + 1 + casts, values + results + casts)
+            },
+        )
+    }
+
+    /// Writes a region whose values begin at `base`.
+    fn region(
+        &mut self,
+        region: &Region,
+        foreign: bool,
+        (base, depth): (u64, u32),
+        to: &mut Emitter,
+    ) -> Written {
         to.count(region.blocks.len());
         if region.blocks.is_empty() {
             return Ok(());
         }
-        let made = |block: &Block| -> usize {
-            let results = block.operations.iter().map(|operation| operation.results.len());
-            block.arguments.len() + results.sum::<usize>()
-        };
-        let count: u64 = region.blocks.iter().map(|block| made(block) as u64).sum();
-        to.varint(count);
-        let end = base + count;
-        let mut next = base;
-        let mut defined = Vec::new();
+        let count: usize = region.blocks.iter().map(|block| self.size(block, foreign).1).sum();
+        to.count(count);
+        let end = base + count as u64;
+        let mut scope = Scope { next: base, end, depth: depth + 1, defined: Vec::new() };
         for block in &region.blocks {
-            to.flagged(block.operations.len() as u64, !block.arguments.is_empty());
-            for argument in &block.arguments {
-                self.values.insert(*argument, next);
-                defined.push(*argument);
-                next += 1;
-            }
-            self.arguments(&block.arguments, to)?;
+            to.flagged(self.size(block, foreign).0 as u64, !block.arguments.is_empty());
+            self.arguments(&block.arguments, foreign, &mut scope, to)?;
             for operation in &block.operations {
-                self.operation(operation, (end, depth), to)?;
-                for result in &operation.results {
-                    self.values.insert(*result, next);
-                    defined.push(*result);
-                    next += 1;
-                }
+                self.operation(operation, &mut scope, to)?;
             }
         }
-        for value in defined {
+        for value in scope.defined {
             self.values.remove(&value);
         }
         Ok(())
     }
 
-    fn arguments(&mut self, arguments: &[Value], to: &mut Emitter) -> Written {
+    fn arguments(
+        &mut self,
+        arguments: &[Value],
+        foreign: bool,
+        scope: &mut Scope,
+        to: &mut Emitter,
+    ) -> Written {
         if arguments.is_empty() {
             return Ok(());
         }
         let error = |message| WriteError { operation: "an argument of a block".into(), message };
+        let format = if foreign { Format::Plain } else { self.format };
         to.count(arguments.len());
         let program = self.program;
+        let first = scope.next;
         for argument in arguments {
-            let ty = self.type_of(*argument).map_err(error)?;
+            let ty = self.type_of(*argument, format).map_err(error)?;
             let location = program.argument_locations.get(argument);
             to.flagged(ty, location.is_some());
             if let Some(location) = location {
                 to.varint(self.location(location).map_err(error)?);
             }
+            let number = scope.take();
+            self.values.insert(*argument, number);
+            scope.defined.push(*argument);
         }
         // No orders of uses follow.
         to.byte(0);
+        if foreign {
+            for (number, argument) in (first..).zip(arguments) {
+                let cast = self.cast(number, *argument, self.format, scope, to).map_err(error)?;
+                self.values.insert(*argument, cast);
+            }
+        }
         Ok(())
     }
 
     /// Returns the number of the dictionary of an operation's attributes. Its names are strings of
     /// MLIR's own dialect in portable artifacts, too.
-    fn dictionary(&mut self, attributes: &[(SmolStr, Attribute)], format: Format) -> super::types::Encoded {
+    fn dictionary(
+        &mut self,
+        attributes: &[(SmolStr, Attribute)],
+        format: Format,
+    ) -> super::types::Encoded {
         let mut to = Emitter::default();
         to.varint(crate::bytecode::builtin::code::DICTIONARY);
         let mut sorted: Vec<_> = attributes.iter().collect();
