@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::cursor::span;
 use super::error::SyntaxError;
 use super::{Parse, Parser};
-use crate::mlir::{Attribute, Location, Type};
+use crate::mlir::{Attribute, Location, Span, Type};
 
 /// Copies of aliases may have this many bytes more than the text has.
 const ALLOWANCE: usize = 16 << 20;
@@ -58,7 +57,7 @@ impl<'s> Parser<'s> {
         while line < self.source.len() {
             self.position = line;
             line += self.rest().find('\n').map_or(self.source.len(), |at| at + 1);
-            if let Some(name) = self.definition() {
+            if let Some((name, place)) = self.definition() {
                 let alias = Alias {
                     start: self.position,
                     end: self.position,
@@ -67,9 +66,8 @@ impl<'s> Parser<'s> {
                     depth: 0,
                 };
                 if self.aliases.known.insert(name, alias).is_some() {
-                    let end = self.position;
                     let message = format!("the alias `{name}` is defined twice");
-                    return Err(SyntaxError::new(span(end - name.len(), end), message));
+                    return Err(SyntaxError::new(place, message));
                 }
                 names.push(name);
             }
@@ -77,8 +75,8 @@ impl<'s> Parser<'s> {
         names.into_iter().try_for_each(|name| self.read_alias(name))
     }
 
-    /// Takes the beginning of an alias on this line, `#name =`, and returns the name.
-    fn definition(&mut self) -> Option<&'s str> {
+    /// Takes the beginning of an alias on this line, `#name =`, and returns the name and its place.
+    fn definition(&mut self) -> Option<(&'s str, Span)> {
         while matches!(self.byte(0), b' ' | b'\t') {
             self.position += 1;
         }
@@ -88,7 +86,7 @@ impl<'s> Parser<'s> {
         }
         self.position += 1;
         self.name("").ok()?;
-        let name = self.text(start, self.position);
+        let (name, place) = (self.text(start, self.position), self.span_since(start));
         while matches!(self.byte(0), b' ' | b'\t') {
             self.position += 1;
         }
@@ -96,7 +94,7 @@ impl<'s> Parser<'s> {
             return None;
         }
         self.position += 1;
-        Some(name)
+        Some((name, place))
     }
 
     /// Reads the value of an alias if this was not done.
@@ -112,6 +110,11 @@ impl<'s> Parser<'s> {
         self.deepest = self.depth;
         let target = self.nested(1, |parser| match name.as_bytes().first() {
             Some(b'!') => parser.ty().map(Target::Type),
+            _ if parser.is_plain_location(name) => {
+                let location = parser.plain_location()?;
+                let location = location.ok_or_else(|| parser.unexpected("a location"))?;
+                Ok(Target::Attribute(Attribute::Location(location)))
+            }
             _ => parser.attribute().map(Target::Attribute),
         })?;
         let end = self.position;
@@ -133,7 +136,7 @@ impl<'s> Parser<'s> {
     pub(super) fn skip_alias(&mut self) -> bool {
         self.skip();
         let start = self.position;
-        let end = self.definition().and_then(|name| self.aliases.known.get(name));
+        let end = self.definition().and_then(|(name, _)| self.aliases.known.get(name));
         self.position = end.map_or(start, |alias| alias.end);
         self.position > start
     }
@@ -152,7 +155,8 @@ impl<'s> Parser<'s> {
         };
         let (target, depth) = (target.clone(), alias.depth);
         self.aliases.copied = self.aliases.copied.saturating_add(alias.size);
-        if self.aliases.copied > ALLOWANCE.saturating_add(self.source.len() * GROWTH) {
+        if self.aliases.copied > ALLOWANCE.saturating_add(self.source.len().saturating_mul(GROWTH))
+        {
             return Err(SyntaxError::new(place, "the aliases stand for too much text"));
         }
         self.reach(self.depth + depth)?;
@@ -169,7 +173,9 @@ impl<'s> Parser<'s> {
     pub(super) fn type_alias(&mut self, start: usize) -> Parse<Type> {
         match self.alias(start)? {
             Target::Type(ty) => Ok(ty),
-            Target::Attribute(_) => Err(self.error_here("this alias is no type")),
+            Target::Attribute(_) => {
+                Err(SyntaxError::new(self.span_since(start), "this alias is no type"))
+            }
         }
     }
 

@@ -174,10 +174,8 @@ impl<'s> Parser<'s> {
                 b'(' => open.push(b')'),
                 b'[' => open.push(b']'),
                 b'{' => open.push(b'}'),
-                close @ (b'>' | b')' | b']' | b'}') => {
-                    if open.pop() != Some(close) {
-                        return Err(self.unexpected("brackets in pairs"));
-                    }
+                close @ (b'>' | b')' | b']' | b'}') if open.pop() != Some(close) => {
+                    return Err(self.unexpected("brackets in pairs"));
                 }
                 0 if self.position >= self.source.len() => {
                     return Err(SyntaxError::new(span(start, start + 1), "this is never closed"));

@@ -25,7 +25,10 @@ impl Format {
             }
             Scalar::Index => Some(Self::Integer { bits: 64, sign: Sign::Signless }),
             Scalar::Float(name) => FloatFormat::of(name).map(Self::Float),
-            Scalar::Complex(part) => Self::of(part).map(|part| Self::Complex(Box::new(part))),
+            Scalar::Complex(part) => match Self::of(part)? {
+                Self::Complex(_) | Self::String => None,
+                part => Some(Self::Complex(Box::new(part))),
+            },
             Scalar::Other(_) => Some(Self::String),
             Scalar::Integer { .. } => None,
         }

@@ -1,5 +1,7 @@
 //! Attributes of dialects: `#stablehlo.dot<...>`.
 
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 
 use super::attribute::{integer_attribute, string_attribute};
@@ -10,6 +12,9 @@ use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute, Scalar, T
 
 /// The dialects whose attributes have named parameters here.
 const MODELLED: &[&str] = &["stablehlo", "chlo", "mhlo"];
+
+/// Attributes of Shardy that people write.
+const SHARDINGS: &[&str] = &["sharding", "sharding_per_value", "mesh", "manual_axes"];
 
 /// Attributes whose parameters are known; one of another name is kept as text.
 const STRUCTURES: &[&str] = &[
@@ -68,7 +73,8 @@ impl<'s> Parser<'s> {
         if !MODELLED.contains(&name) || !self.begins_structure(body) {
             let text = self.balanced()?;
             let text = text.get(1..text.len().saturating_sub(1)).unwrap_or("");
-            return Ok(Attribute::Opaque { dialect: name.into(), text: text.into() });
+            let text = opaque_text(name, text.to_owned());
+            return Ok(Attribute::Opaque { dialect: name.into(), text });
         }
         self.position = body;
         let inner = self.word("the name of an attribute")?;
@@ -98,7 +104,7 @@ impl<'s> Parser<'s> {
             };
         }
         let parameters = if has_parameters { self.balanced()? } else { "" };
-        let text = format!("{name}{parameters}").into();
+        let text = opaque_text(dialect, format!("{name}{parameters}"));
         Ok(Attribute::Opaque { dialect: dialect.into(), text })
     }
 
@@ -211,6 +217,28 @@ impl<'s> Parser<'s> {
         ];
         Ok(structure(dialect, "sub_axis_info", parameters))
     }
+}
+
+/// Returns the text of an attribute as MLIR prints it, as far as people may write it otherwise:
+/// shardings have spaces after commas only.
+pub(super) fn opaque_text(dialect: &str, text: String) -> Arc<str> {
+    let name = text.split(['<', '{']).next().unwrap_or("");
+    if dialect != "sdy" || !SHARDINGS.contains(&name) {
+        return text.into();
+    }
+    let mut spaced = String::with_capacity(text.len());
+    let (mut is_string, mut is_escaped) = (false, false);
+    for letter in text.chars() {
+        if is_string || !letter.is_ascii_whitespace() {
+            spaced.push(letter);
+        }
+        if letter == ',' && !is_string {
+            spaced.push(' ');
+        }
+        is_string ^= letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+    }
+    spaced.into()
 }
 
 /// Bounds of dynamic dims.

@@ -8,11 +8,6 @@ use super::{Parse, Parser};
 use crate::mlir::Location;
 
 impl<'s> Parser<'s> {
-    /// Takes `loc(...)` if it is here.
-    pub(super) fn optional_location(&mut self) -> Parse<Option<Arc<Location>>> {
-        if self.peek_word() == "loc" { self.location().map(Some) } else { Ok(None) }
-    }
-
     /// Takes `loc(...)`.
     pub(super) fn location(&mut self) -> Parse<Arc<Location>> {
         self.expect_word("loc")?;
@@ -41,7 +36,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    fn hash_location(&mut self) -> Parse<Arc<Location>> {
+    pub(super) fn hash_location(&mut self) -> Parse<Arc<Location>> {
         let start = self.position;
         self.position += 1;
         let name = self.name("the name of an alias")?;

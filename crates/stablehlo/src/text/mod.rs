@@ -19,6 +19,7 @@ mod location;
 mod names;
 mod number;
 mod operation;
+mod plain_location;
 mod pretty;
 mod region;
 mod resource;
@@ -46,6 +47,18 @@ type Parse<T> = Result<T, Box<SyntaxError>>;
 /// Reads a program from MLIR's text: pretty or generic form, with or without locations.
 ///
 /// A text without an outermost `module` gets one, as MLIR does it.
+///
+/// ```
+/// let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+///   %0 = stablehlo.add %x, %x : tensor<2xf32>
+///   return %0 : tensor<2xf32>
+/// }";
+/// let program = tilewright_stablehlo::text::parse(text)?;
+/// let main = &program.module.regions[0].blocks[0].operations[0];
+/// let body = &main.regions[0].blocks[0].operations;
+/// assert_eq!(body[0].name, "stablehlo.add");
+/// # Ok::<(), tilewright_stablehlo::text::SyntaxError>(())
+/// ```
 ///
 /// # Errors
 ///

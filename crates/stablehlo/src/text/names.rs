@@ -80,8 +80,12 @@ impl<'s> Parser<'s> {
             return Err(SyntaxError::new(place, format!("there is no value `%{name}` here")));
         };
         if index >= group.count {
-            let count = group.count;
-            return Err(SyntaxError::new(place, format!("`%{name}` has {count} values")));
+            let error =
+                SyntaxError::new(place, format!("there is no value `%{name}#{index}` here"));
+            return Err(match group.count.checked_sub(1) {
+                Some(last) => error.help(format!("the last one is `%{name}#{last}`")),
+                None => error,
+            });
         }
         Ok(Value(group.first.saturating_add(index)))
     }

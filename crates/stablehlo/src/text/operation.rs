@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 
+use super::cursor::span;
 use super::error::SyntaxError;
 use super::{Parse, Parser};
 use crate::mlir::{
@@ -92,7 +93,7 @@ impl<'s> Parser<'s> {
             attributes: Attributes::new(),
             regions: vec![Region { blocks: vec![block] }],
             location: None,
-            span: super::cursor::span(0, self.source.len()),
+            span: span(0, self.source.len()),
         })
     }
 
@@ -105,10 +106,12 @@ impl<'s> Parser<'s> {
             b'"' => self.generic()?,
             _ => self.pretty()?,
         };
-        if let Some(location) = self.trailing_location()? {
+        let mut end = self.end_of_token(self.position);
+        if let Some(location) = self.any_location()? {
             draft.location = Some(location);
+            end = self.position;
         }
-        let place = self.span_since(start);
+        let place = span(start, end);
         self.complete(draft, &names, place)
     }
 
@@ -137,7 +140,7 @@ impl<'s> Parser<'s> {
     /// Makes the results of an operation and names them.
     fn complete(
         &mut self,
-        draft: Draft,
+        mut draft: Draft,
         names: &[ResultNames<'s>],
         place: Span,
     ) -> Parse<Operation> {
@@ -155,6 +158,11 @@ impl<'s> Parser<'s> {
             let value = results.get(first).copied().unwrap_or(Value(u32::MAX));
             self.define(name.name, name.start, value, name.count)?;
             first += name.count;
+        }
+        if draft.name == "builtin.module" {
+            // MLIR's printer leaves out a block without operations.
+            let empty = draft.regions.iter_mut().filter(|region| region.blocks.is_empty());
+            empty.for_each(|region| region.blocks.push(Block::default()));
         }
         Ok(Operation {
             name: draft.name,
@@ -201,7 +209,7 @@ impl<'s> Parser<'s> {
         let start = self.position;
         let FunctionType { inputs, results } = self.function_type()?;
         draft.results = results;
-        self.check_operands(draft, &inputs, start)
+        self.check_operands(draft, inputs.iter(), start)
     }
 
     /// Regions in parentheses.
@@ -219,7 +227,12 @@ impl<'s> Parser<'s> {
 
     /// Compares the types of the operands with those of their definitions. The types begin at
     /// `start`.
-    pub(super) fn check_operands(&self, draft: &Draft, types: &[Type], start: usize) -> Parse<()> {
+    pub(super) fn check_operands<'t>(
+        &self,
+        draft: &Draft,
+        types: impl ExactSizeIterator<Item = &'t Type>,
+        start: usize,
+    ) -> Parse<()> {
         let place = self.span_since(start);
         if types.len() != draft.operands.len() {
             let (operands, types) = (draft.operands.len(), types.len());
@@ -229,7 +242,8 @@ impl<'s> Parser<'s> {
         for (index, (operand, ty)) in draft.operands.iter().zip(types).enumerate() {
             if !self.type_of(*operand).is_some_and(|known| known == ty || is_other(ty)) {
                 let message = format!("operand {index} was defined with another type");
-                return Err(SyntaxError::new(place, message));
+                let help = "write the type that the operand has where it is defined";
+                return Err(SyntaxError::new(place, message).help(help));
             }
         }
         Ok(())
@@ -237,9 +251,5 @@ impl<'s> Parser<'s> {
 
     pub(super) fn type_of(&self, value: Value) -> Option<&Type> {
         self.types.get(value.0 as usize)
-    }
-
-    fn trailing_location(&mut self) -> Parse<Option<Arc<Location>>> {
-        self.optional_location()
     }
 }

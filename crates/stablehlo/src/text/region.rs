@@ -77,7 +77,7 @@ impl<'s> Parser<'s> {
         let name = self.value_name()?;
         self.expect(":")?;
         let ty = self.ty()?;
-        let location = self.optional_location()?;
+        let location = self.any_location()?;
         Ok(Argument { name, start, ty, location })
     }
 }

@@ -127,10 +127,11 @@ impl<'s> Parser<'s> {
     /// Takes a type of elements.
     fn scalar(&mut self) -> Parse<Scalar> {
         if self.peek() == b'!' {
+            let start = self.position;
             return match self.dialect_type()? {
                 Type::Scalar(scalar) => Ok(scalar),
                 Type::Other { text } => Ok(Scalar::Other(text)),
-                _ => Err(self.error_here("this is no type of elements")),
+                _ => Err(SyntaxError::new(self.span_since(start), "this is no type of elements")),
             };
         }
         let word = self.peek_word();

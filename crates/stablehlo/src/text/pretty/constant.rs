@@ -1,5 +1,6 @@
 //! `stablehlo.constant`.
 
+use super::super::attribute::integer_type;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
 use crate::mlir::Attribute;
@@ -14,9 +15,14 @@ impl Parser<'_> {
         self.skip();
         let start = self.position;
         let value = self.attribute()?;
+        let has_scalars = draft.dialect() == "arith";
         match &value {
             Attribute::Dense(dense) => draft.results.push((*dense.ty).clone()),
             Attribute::Resource { ty, .. } => draft.results.push((**ty).clone()),
+            Attribute::Integer(_, ty) | Attribute::Float(_, ty) if has_scalars => {
+                draft.results.push(ty.clone());
+            }
+            Attribute::Bool(_) if has_scalars => draft.results.push(integer_type(1)),
             _ => {
                 self.position = start;
                 return Err(self.unexpected("a constant, as `dense<0> : tensor<i32>`"));

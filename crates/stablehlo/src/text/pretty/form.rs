@@ -51,6 +51,8 @@ pub(super) enum Kind {
     Symbol,
     /// A word of an attribute of the operation's dialect: `FLOAT` of `comparison_type`.
     Word(&'static str),
+    /// One of these words, as its number of type `i32`.
+    Number(&'static [&'static str]),
     /// The part of an attribute of Shardy after its name: `<@mesh, [{}]>` of `sharding`.
     Sharding(&'static str),
     /// `[<@mesh, [{}]>, ...]`.
@@ -154,6 +156,7 @@ impl Parser<'_> {
                 let word = self.word("a word, as `DEFAULT`")?;
                 word_attribute(&draft.dialect(), name, word)
             }
+            Kind::Number(words) => self.numbered_word(words)?,
             Kind::Sharding(name) => self.sharding(name)?,
             Kind::Shardings => self.shardings()?,
             Kind::Any => self.attribute()?,

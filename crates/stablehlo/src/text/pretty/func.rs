@@ -78,7 +78,7 @@ impl<'s> Parser<'s> {
         signature.ty.inputs.push(ty.clone());
         let attributes = self.maybe_dictionary()?;
         signature.argument_attributes.push(attributes);
-        let location = self.optional_location()?;
+        let location = self.any_location()?;
         if let Some(name) = name {
             signature.arguments.push(Argument { name, start, ty, location });
         }

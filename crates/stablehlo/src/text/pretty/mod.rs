@@ -14,6 +14,7 @@ mod table;
 mod types;
 mod while_loop;
 
+use super::error::SyntaxError;
 use super::operation::Draft;
 use super::{Parse, Parser};
 
@@ -36,15 +37,41 @@ const SHORT: &[(&str, &str)] = &[
     ("call", "func.call"),
     ("return", "func.return"),
     ("constant", "func.constant"),
-    ("call_indirect", "func.call_indirect"),
 ];
+
+/// What an error expects where an operation should begin.
+const OPERATION: &str = "an operation, as `stablehlo.add` or `\"stablehlo.add\"`";
+/// Names longer than this are like no other.
+const LONGEST: usize = 64;
+
+/// Returns how many letters must be changed, added or removed to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    if a.len() > LONGEST || b.len() > LONGEST {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (index, x) in a.bytes().enumerate() {
+        let mut diagonal = index;
+        let mut left = index + 1;
+        for (slot, y) in row.iter_mut().zip(std::iter::once(None).chain(b.bytes().map(Some))) {
+            let above = *slot;
+            left = match y {
+                None => index + 1,
+                Some(y) => (diagonal + usize::from(x != y)).min(above + 1).min(left + 1),
+            };
+            diagonal = above;
+            *slot = left;
+        }
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}
 
 impl Parser<'_> {
     /// Takes an operation in its pretty form, after its results.
     pub(super) fn pretty(&mut self) -> Parse<Draft> {
         self.skip();
         let start = self.position;
-        let word = self.word("an operation, as `\"stablehlo.add\"` or `stablehlo.add`")?;
+        let word = self.word(OPERATION)?;
         let name = SHORT.iter().find(|(short, _)| *short == word).map_or(word, |(_, name)| name);
         let mut draft = Draft::new(name, self.span_since(start));
         if let Some((_, reader)) = READERS.iter().find(|(known, _)| *known == name) {
@@ -53,10 +80,23 @@ impl Parser<'_> {
             self.parts(form, &mut draft)?;
         } else {
             self.position = start;
-            let message = format!("`{word}` has no pretty form that is known here");
-            let help = format!("write it in the generic form, as `\"{word}\"(...) : (...) -> ...`");
-            return Err(self.error_here(message).help(help));
+            return Err(self.unknown_form(word));
         }
         Ok(draft)
+    }
+
+    /// The error about an operation without a known form.
+    fn unknown_form(&mut self, word: &str) -> Box<SyntaxError> {
+        if !word.contains('.') {
+            return self.unexpected(OPERATION);
+        }
+        let message = format!("`{word}` has no pretty form that is known here");
+        let names = table::names().chain(READERS.iter().map(|(name, _)| *name));
+        let nearest = names.map(|name| (distance(name, word), name)).min();
+        let help = match nearest {
+            Some((0..=2, name)) => format!("did you mean `{name}`?"),
+            _ => format!("write it in the generic form, as `\"{word}\"(...) : (...) -> ...`"),
+        };
+        self.error_here(message).help(help)
     }
 }

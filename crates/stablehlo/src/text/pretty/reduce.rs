@@ -41,7 +41,7 @@ impl<'s> Parser<'s> {
         self.optional_dictionary(draft)?;
         self.expect(":")?;
         self.form_types(Types::Function, draft)?;
-        draft.location = self.optional_location()?;
+        draft.location = self.any_location()?;
         match inner {
             Some((name, place)) => self.short_reducer(name, place, draft),
             None => self.reducer(draft),
@@ -80,7 +80,7 @@ impl<'s> Parser<'s> {
         }
         // The location stands at the end of the operation, and is that of the inner ones, too.
         if draft.location.is_none() {
-            draft.location = self.optional_location()?;
+            draft.location = self.any_location()?;
         }
         let scalar = |element: &Scalar| {
             let element = element.clone();

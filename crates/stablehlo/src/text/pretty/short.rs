@@ -4,7 +4,7 @@ use super::super::attribute::integer_type;
 use super::super::error::SyntaxError;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
-use crate::mlir::{Attribute, DenseArray};
+use crate::mlir::{Attribute, DenseArray, Scalar, Sign, TensorType, Type};
 
 impl Parser<'_> {
     /// `[0:4:2, 1:3]`: the ranges of a slice.
@@ -40,6 +40,16 @@ impl Parser<'_> {
         };
         draft.set("exponent_bits", Attribute::Integer(exponent.into(), integer_type(32)));
         draft.set("mantissa_bits", Attribute::Integer(mantissa.into(), integer_type(32)));
+        Ok(())
+    }
+
+    /// The result of `mhlo.xla.rng_get_and_update_state`, whose type is not written.
+    pub(super) fn generator_state(&mut self, draft: &mut Draft) -> Parse<()> {
+        draft.results.push(Type::Tensor(TensorType {
+            dims: [Some(2)].into_iter().collect(),
+            element: Scalar::Integer { bits: 64, sign: Sign::Unsigned },
+            encoding: None,
+        }));
         Ok(())
     }
 

@@ -17,6 +17,7 @@ const EQUAL: Part = Text("=");
 const COLON: Part = Text(":");
 const I64: Kind = Integer(64, Sign::Signless);
 const I32: Kind = Integer(32, Sign::Signless);
+const DIRECTION: Kind = Kind::Number(&["NONE", "FORWARD", "BACKWARD", "BOTH"]);
 const FUNCTION: Part = Types(Rule::Function);
 const SAME: Part = Types(Rule::Same);
 const ARROW: Part = Types(Rule::Arrow);
@@ -38,23 +39,34 @@ struct Row {
     form: &'static [Part],
 }
 
+/// All forms by the names of their operations.
+static FORMS: LazyLock<FxHashMap<String, &'static [Part]>> = LazyLock::new(|| {
+    let rows = ROWS
+        .iter()
+        .flat_map(|row| row.names.iter().map(|name| (format!("{}.{name}", row.dialect), row.form)));
+    rows.collect()
+});
+
 /// Returns the form of an operation.
 pub(super) fn form(name: &str) -> Option<&'static [Part]> {
-    static FORMS: LazyLock<FxHashMap<String, &'static [Part]>> = LazyLock::new(|| {
-        let rows = ROWS.iter().flat_map(|row| {
-            row.names.iter().map(|name| (format!("{}.{name}", row.dialect), row.form))
-        });
-        rows.collect()
-    });
-    // The forms of MHLO are those of StableHLO.
-    match name.strip_prefix("mhlo.") {
-        Some(name) => FORMS.get(format!("stablehlo.{name}").as_str()).copied(),
-        None => FORMS.get(name).copied(),
-    }
+    FORMS.get(name).copied().or_else(|| {
+        // Most forms of MHLO are those of StableHLO.
+        let name = name.strip_prefix("mhlo.")?;
+        FORMS.get(format!("stablehlo.{name}").as_str()).copied()
+    })
+}
+
+/// Returns the names of all operations with a form.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FORMS.keys().map(String::as_str)
 }
 
 const fn stablehlo(names: &'static [&'static str], form: &'static [Part]) -> Row {
     Row { dialect: "stablehlo", names, form }
+}
+
+const fn mhlo(names: &'static [&'static str], form: &'static [Part]) -> Row {
+    Row { dialect: "mhlo", names, form }
 }
 
 const fn chlo(names: &'static [&'static str], form: &'static [Part]) -> Row {
@@ -65,18 +77,18 @@ const fn sdy(names: &'static [&'static str], form: &'static [Part]) -> Row {
     Row { dialect: "sdy", names, form }
 }
 
-const fn check(names: &'static [&'static str], form: &'static [Part]) -> Row {
-    Row { dialect: "check", names, form }
-}
-
-const fn func(names: &'static [&'static str], form: &'static [Part]) -> Row {
-    Row { dialect: "func", names, form }
+const fn other(
+    dialect: &'static str,
+    names: &'static [&'static str],
+    form: &'static [Part],
+) -> Row {
+    Row { dialect, names, form }
 }
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     stablehlo(&[
-        "abs", "cbrt", "ceil", "convert", "copy", "cosine", "count_leading_zeros", "erf",
+        "abs", "cbrt", "ceil", "convert", "cosine", "count_leading_zeros",
         "exponential", "exponential_minus_one", "floor", "imag", "log", "log_plus_one", "logistic",
         "negate", "not", "popcnt", "real", "round_nearest_afz", "round_nearest_even", "rsqrt",
         "sign", "sine", "sqrt", "tan", "tanh", "uniform_dequantize", "uniform_quantize",
@@ -163,6 +175,15 @@ const ROWS: &[Row] = &[
     stablehlo(&["composite"], &[Attribute("name", Kind::Text), Operands,
         own!(composite_regions), Dictionary, COLON, FUNCTION]),
 
+    mhlo(&["acos", "acosh", "asin", "asinh", "atanh", "copy", "cosh", "erf", "sinh"],
+        &[Operand, Dictionary, COLON, SAME]),
+    mhlo(&["add_dependency", "bitcast"], &[Operands, Dictionary, COLON, FUNCTION]),
+    mhlo(&["scan"], &[own!(scan)]),
+    mhlo(&["xla.rng_get_and_update_state"], &[Dictionary, own!(generator_state)]),
+    mhlo(&["topk"], &[Text("("), Operand, COMMA, Text("k"), EQUAL, Attribute("k", I64),
+        Maybe(&[COMMA, Text("largest"), EQUAL, Attribute("largest", Bool)]), Text(")"),
+        Dictionary, COLON, ARROW]),
+
     chlo(&[
         "_asin_acos_kernel", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e",
         "conj", "cosh", "digamma", "erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf",
@@ -207,7 +228,7 @@ const ROWS: &[Row] = &[
         Dictionary, COLON, UNARY]),
     sdy(&["func_data_flow_edge"], &[Operand, Dictionary, COLON, UNARY]),
     sdy(&["propagation_barrier"], &[Operand, Text("allowed_direction"), EQUAL,
-        Attribute("allowed_direction", Sharding("propagation_direction")), Dictionary, COLON,
+        Attribute("allowed_direction", DIRECTION), Dictionary, COLON,
         UNARY]),
     sdy(&["all_gather"], &[Attribute("gathering_axes", Sharding("list_of_axis_ref_lists")),
         Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
@@ -227,27 +248,35 @@ const ROWS: &[Row] = &[
         Attribute("reduce_scatter_axes", Sharding("list_of_axis_ref_lists")), Operand,
         TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
 
-    check(&["expect_eq_const"], &[Operand, COMMA, Attribute("value", Any), Dictionary]),
-    check(&["expect_almost_eq_const"], &[Operand, COMMA, Attribute("value", Any),
+    other("check", &["expect_eq_const"], &[Operand, COMMA, Attribute("value", Any), Dictionary]),
+    other("check", &["expect_almost_eq_const"], &[Operand, COMMA, Attribute("value", Any),
         Maybe(&[COMMA, Text("tolerance"), EQUAL, Attribute("tolerance", Float)]), Dictionary]),
-    check(&["expect_eq"], &[Operand, COMMA, Operand, Dictionary, COLON,
+    other("check", &["expect_eq"], &[Operand, COMMA, Operand, Dictionary, COLON,
         Types(Rule::SameOperands)]),
-    check(&["expect_almost_eq"], &[Operand, COMMA, Operand,
+    other("check", &["expect_almost_eq"], &[Operand, COMMA, Operand,
         Maybe(&[COMMA, Text("tolerance"), EQUAL, Attribute("tolerance", Float)]), Dictionary,
         COLON, Types(Rule::SameOperands)]),
-    check(&["expect_close"], &[Operand, COMMA, Operand, COMMA,
+    other("check", &["expect_close"], &[Operand, COMMA, Operand, COMMA,
         Text("max_ulp_difference"), EQUAL,
         Attribute("max_ulp_difference", Integer(64, Sign::Unsigned)),
         Maybe(&[COMMA, Text("min_ulp_difference"), EQUAL,
             Attribute("min_ulp_difference", Integer(64, Sign::Unsigned))]),
         COLON, Dictionary, Types(Rule::Operands)]),
-    check(&["expect_serialized_eq"], &[Operand, COMMA, Text("probe_id"), EQUAL,
+    other("check", &["expect_serialized_eq"], &[Operand, COMMA, Text("probe_id"), EQUAL,
         Attribute("probe_id", Kind::Text),
         Maybe(&[COMMA, Text("iter"), EQUAL, Attribute("iteration", Integer(32, Sign::Unsigned))]),
         Dictionary, COLON, Types(Rule::Operands)]),
 
-    func(&["return"], &[Operands, Dictionary, Maybe(&[COLON, Types(Rule::Operands)])]),
-    func(&["call"], &[Attribute("callee", Symbol), Text("("), Operands, Text(")"), Dictionary,
+    other("interpreter", &["print"], &[Operand, Dictionary, COLON, Types(Rule::Operands)]),
+    other("interpreter", &["probe"], &[Operand, COMMA, Text("probe_id"), EQUAL,
+        Attribute("probe_id", Kind::Text), Dictionary, COLON, UNARY]),
+    other("arith", &["constant"], &[own!(constant)]),
+    other("tensor", &["cast"], &[Operand, Dictionary, COLON, Types(Rule::To)]),
+    other("builtin", &["unrealized_conversion_cast"], &[Operands, Dictionary, COLON,
+        Types(Rule::To)]),
+
+    other("func", &["return"], &[Operands, Dictionary, Maybe(&[COLON, Types(Rule::Operands)])]),
+    other("func", &["call"], &[Attribute("callee", Symbol), Text("("), Operands, Text(")"), Dictionary,
         COLON, FUNCTION]),
-    func(&["constant"], &[Attribute("value", Symbol), Dictionary, COLON, Types(Rule::Results)]),
+    other("func", &["constant"], &[Attribute("value", Symbol), Dictionary, COLON, Types(Rule::Results)]),
 ];

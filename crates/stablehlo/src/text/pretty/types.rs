@@ -12,6 +12,8 @@ pub(super) enum Types {
     Function,
     /// `a, b -> c`, with or without parentheses.
     Arrow,
+    /// `a, b to c`.
+    To,
     /// One type of all operands and of the result, or `(a, b) -> c`.
     Same,
     /// The types of the results.
@@ -32,75 +34,85 @@ pub(super) enum Types {
     Tuple,
 }
 
+/// The types of the operands.
+enum Inputs {
+    Each(Vec<Type>),
+    /// One type of all: it is not copied, since types and lists of operands may be long.
+    All(Type),
+}
+
 impl Parser<'_> {
     /// Takes the types of a form and checks them.
     pub(super) fn form_types(&mut self, types: Types, draft: &mut Draft) -> Parse<()> {
         self.skip();
         let start = self.position;
-        let FunctionType { inputs, results } = match types {
-            Types::Function => self.function_type()?,
-            Types::Arrow => self.arrow()?,
-            Types::Results => FunctionType { inputs: Vec::new(), results: self.bare_types()? },
-            Types::Operands => FunctionType { inputs: self.bare_types()?, results: Vec::new() },
-            Types::SameOperands => {
-                let inputs = vec![self.ty()?; draft.operands.len()];
-                FunctionType { inputs, results: Vec::new() }
-            }
+        let (inputs, results) = match types {
+            Types::Function => function(self.function_type()?),
+            Types::Arrow => self.arrow("->")?,
+            Types::To => self.arrow("to")?,
+            Types::Results => (Inputs::Each(Vec::new()), self.bare_types()?),
+            Types::Operands => (Inputs::Each(self.bare_types()?), Vec::new()),
+            Types::SameOperands => (Inputs::All(self.ty()?), Vec::new()),
             Types::Pairwise | Types::Unary => {
                 let inputs = self.bare_types()?;
-                FunctionType { results: inputs.clone(), inputs }
+                (Inputs::Each(inputs.clone()), inputs)
             }
-            Types::Same | Types::Complex | Types::Tuple => self.one_or_function(types, draft)?,
+            Types::Same | Types::Complex | Types::Tuple => self.one_or_function(types)?,
             Types::Select => self.select_types()?,
         };
         draft.results = results;
-        self.check_operands(draft, &inputs, start)
+        match &inputs {
+            Inputs::Each(inputs) => self.check_operands(draft, inputs.iter(), start),
+            Inputs::All(input) => {
+                let inputs = std::iter::repeat_n(input, draft.operands.len());
+                self.check_operands(draft, inputs, start)
+            }
+        }
     }
 
-    /// `a, b -> c`.
-    fn arrow(&mut self) -> Parse<FunctionType> {
+    /// `a, b -> c`, or another word for the arrow.
+    fn arrow(&mut self, arrow: &str) -> Parse<(Inputs, Vec<Type>)> {
         let inputs = if self.peek() == b'(' { self.type_list()? } else { self.bare_types()? };
-        self.expect("->")?;
+        self.expect(arrow)?;
         let results = if self.peek() == b'(' { self.type_list()? } else { self.bare_types()? };
-        Ok(FunctionType { inputs, results })
+        Ok((Inputs::Each(inputs), results))
     }
 
     /// The type of the result, which tells those of the operands, or a function type.
-    fn one_or_function(&mut self, types: Types, draft: &Draft) -> Parse<FunctionType> {
+    fn one_or_function(&mut self, types: Types) -> Parse<(Inputs, Vec<Type>)> {
         self.skip();
         let start = self.position;
         let result = match self.ty()? {
-            Type::Function(function) => return Ok(function),
+            Type::Function(ty) => return Ok(function(ty)),
             other => other,
         };
-        let count = draft.operands.len();
-        let inputs = match (types, &result) {
-            (Types::Tuple, Type::Tuple(parts)) => Some(parts.clone()),
-            (Types::Tuple, _) => None,
-            (Types::Complex, _) => real(&result).map(|real| vec![real; count]),
-            _ => Some(vec![result.clone(); count]),
+        let (inputs, message) = match (types, &result) {
+            (Types::Tuple, Type::Tuple(parts)) => (Some(Inputs::Each(parts.clone())), ""),
+            (Types::Tuple, _) => (None, "this is no tuple"),
+            (Types::Complex, _) => {
+                (real(&result).map(Inputs::All), "this is no tensor of complex numbers")
+            }
+            _ => (Some(Inputs::All(result.clone())), ""),
         };
-        let Some(inputs) = inputs else {
-            let message = match types {
-                Types::Tuple => "this is no tuple",
-                _ => "this is no tensor of complex numbers",
-            };
-            return Err(SyntaxError::new(self.span_since(start), message));
-        };
-        Ok(FunctionType { inputs, results: vec![result] })
+        let error = || SyntaxError::new(self.span_since(start), message);
+        Ok((inputs.ok_or_else(error)?, vec![result]))
     }
 
     /// `condition, result`, or a function type.
-    fn select_types(&mut self) -> Parse<FunctionType> {
+    fn select_types(&mut self) -> Parse<(Inputs, Vec<Type>)> {
         let condition = match self.ty()? {
-            Type::Function(function) => return Ok(function),
+            Type::Function(ty) => return Ok(function(ty)),
             other => other,
         };
         self.expect(",")?;
         let result = self.ty()?;
         let inputs = vec![condition, result.clone(), result.clone()];
-        Ok(FunctionType { inputs, results: vec![result] })
+        Ok((Inputs::Each(inputs), vec![result]))
     }
+}
+
+fn function(ty: FunctionType) -> (Inputs, Vec<Type>) {
+    (Inputs::Each(ty.inputs), ty.results)
 }
 
 /// The type of the parts of complex numbers.

@@ -21,7 +21,7 @@ impl<'s> Parser<'s> {
             self.skip();
             let start = self.position;
             draft.results = self.bare_types()?;
-            self.check_operands(draft, &draft.results, start)?;
+            self.check_operands(draft, draft.results.iter(), start)?;
         }
         if self.accept_word("attributes") {
             self.dictionary_into(&mut draft.attributes)?;
