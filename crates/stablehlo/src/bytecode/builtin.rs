@@ -158,8 +158,8 @@ pub(super) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Typ
         other => match FLOATS.iter().chain(&NEWER_FLOATS).find(|(code, _)| *code == other) {
             Some((_, name)) => Type::Scalar(Scalar::Float((*name).into())),
             None => {
-                let message = format!("the builtin type {other} cannot be read");
-                return Err(before.error(message).help("memrefs and vectors are not StableHLO"));
+                let error = before.error(format!("the builtin type {other} cannot be read"));
+                return Err(error.help("StableHLO has no memrefs and vectors"));
             }
         },
     })

@@ -40,6 +40,25 @@ impl Writer<'_> {
         self.intern("builtin", to)
     }
 
+    /// Returns the number of the dictionary of an operation's attributes. Its names are strings of
+    /// MLIR's own dialect in portable artifacts, too.
+    pub(super) fn dictionary(
+        &mut self,
+        attributes: &[(SmolStr, Attribute)],
+        format: Format,
+    ) -> Encoded {
+        let mut to = Emitter::default();
+        to.varint(code::DICTIONARY);
+        let mut sorted: Vec<_> = attributes.iter().collect();
+        sorted.sort_by(|a, b| a.0.cmp(&b.0));
+        to.count(sorted.len());
+        for (name, value) in sorted {
+            to.varint(self.name(name));
+            to.varint(self.attribute(value, format)?);
+        }
+        Ok(self.intern("builtin", to))
+    }
+
     /// Returns the number of an attribute.
     pub(super) fn attribute(&mut self, value: &Attribute, format: Format) -> Encoded {
         match value {
@@ -97,16 +116,7 @@ impl Writer<'_> {
                 to.varint(code::ARRAY);
                 self.attributes(items, format, &mut to)?;
             }
-            Attribute::Dictionary(attributes) => {
-                to.varint(code::DICTIONARY);
-                let mut sorted: Vec<_> = attributes.iter().collect();
-                sorted.sort_by(|a, b| a.0.cmp(&b.0));
-                to.count(sorted.len());
-                for (name, value) in sorted {
-                    to.varint(self.name(name));
-                    to.varint(self.attribute(value, format)?);
-                }
-            }
+            Attribute::Dictionary(attributes) => return self.dictionary(attributes, format),
             Attribute::DenseArray(array) => {
                 let (element, count, bytes) = contents(array);
                 to.varint(code::DENSE_ARRAY);
@@ -207,15 +217,7 @@ impl Writer<'_> {
                 to.varint(code::ARRAY);
                 self.attributes(items, format, &mut to)?;
             }
-            Attribute::Dictionary(attributes) => {
-                to.varint(code::DICTIONARY);
-                to.count(attributes.len());
-                for (name, value) in attributes {
-                    let name = Attribute::String(Arc::from(name.as_bytes()));
-                    to.varint(self.attribute(&name, format)?);
-                    to.varint(self.attribute(value, format)?);
-                }
-            }
+            Attribute::Dictionary(named) => self.portable_dictionary(named, format, &mut to)?,
             Attribute::DenseArray(array) => {
                 let (element, count, bytes) = contents(array);
                 let dims = std::iter::once(i64::try_from(count).ok()).collect();
@@ -236,6 +238,22 @@ impl Writer<'_> {
             _ => return self.plain(value),
         }
         Ok(self.intern("vhlo", to))
+    }
+
+    fn portable_dictionary(
+        &mut self,
+        attributes: &[(SmolStr, Attribute)],
+        format: Format,
+        to: &mut Emitter,
+    ) -> Result<(), String> {
+        to.varint(vhlo::code::DICTIONARY);
+        to.count(attributes.len());
+        for (name, value) in attributes {
+            let name = Attribute::String(Arc::from(name.as_bytes()));
+            to.varint(self.attribute(&name, format)?);
+            to.varint(self.attribute(value, format)?);
+        }
+        Ok(())
     }
 
     /// A word or a structure of StableHLO or CHLO.

@@ -288,23 +288,4 @@ impl Writer<'_> {
         }
         Ok(())
     }
-
-    /// Returns the number of the dictionary of an operation's attributes. Its names are strings of
-    /// MLIR's own dialect in portable artifacts, too.
-    fn dictionary(
-        &mut self,
-        attributes: &[(SmolStr, Attribute)],
-        format: Format,
-    ) -> super::types::Encoded {
-        let mut to = Emitter::default();
-        to.varint(crate::bytecode::builtin::code::DICTIONARY);
-        let mut sorted: Vec<_> = attributes.iter().collect();
-        sorted.sort_by(|a, b| a.0.cmp(&b.0));
-        to.count(sorted.len());
-        for (name, value) in sorted {
-            to.varint(self.name(name));
-            to.varint(self.attribute(value, format)?);
-        }
-        Ok(self.intern("builtin", to))
-    }
 }
