@@ -7,7 +7,7 @@ use smol_str::{SmolStr, format_smolstr};
 use super::super::error::WriteError;
 use super::emitter::Emitter;
 use super::{Format, Writer};
-use crate::mlir::{Attribute, Block, Location, Operation, Region, Value};
+use crate::mlir::{Block, Location, Operation, Region, Value};
 use crate::vhlo::Plan;
 
 /// Operations whose regions do not see the values around them.
