@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 use super::Read;
 use super::cursor::Cursor;
@@ -211,4 +211,16 @@ pub(crate) fn tensor(
     }
     let element = scalar(entries, cursor)?;
     Ok(Type::Tensor(TensorType { dims, element, encoding }))
+}
+
+/// The name of a scalar type, as MLIR prints it.
+pub(crate) fn name_of(scalar: &Scalar) -> SmolStr {
+    match scalar {
+        Scalar::Integer { bits, sign: Sign::Signless } => format_smolstr!("i{bits}"),
+        Scalar::Integer { bits, sign: Sign::Signed } => format_smolstr!("si{bits}"),
+        Scalar::Integer { bits, sign: Sign::Unsigned } => format_smolstr!("ui{bits}"),
+        Scalar::Float(name) | Scalar::Other(name) => name.clone(),
+        Scalar::Complex(part) => format_smolstr!("complex<{}>", name_of(part)),
+        Scalar::Index => SmolStr::new_static("index"),
+    }
 }

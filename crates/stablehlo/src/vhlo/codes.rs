@@ -46,6 +46,7 @@ pub(crate) mod type_code {
     pub(crate) const UNRANKED: u64 = 25;
     pub(crate) const QUANTIZED_PER_AXIS: u64 = 30;
     pub(crate) const NONE: u64 = 33;
+    pub(crate) const BUFFER: u64 = 41;
     pub(crate) const FUTURE: u64 = 42;
 }
 

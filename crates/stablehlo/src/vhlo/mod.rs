@@ -6,6 +6,7 @@
 
 mod codes;
 mod downgrade;
+mod quantized;
 mod read;
 mod rules;
 mod table;

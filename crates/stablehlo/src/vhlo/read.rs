@@ -1,6 +1,7 @@
 //! Reads VHLO's attributes and types as StableHLO's.
 
 use super::codes::{SCALARS, STRUCTURES, WORDS, code, type_code};
+use super::quantized;
 use crate::bytecode::read::{
     Cursor, Entries, Read, builtin, dense, numbers, stablehlo, structures,
 };
@@ -102,10 +103,25 @@ pub(crate) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Typ
         type_code::TUPLE => Type::Tuple(entries.types(cursor)?),
         type_code::UNRANKED => Type::UnrankedTensor(builtin::scalar(entries, cursor)?),
         type_code::NONE => Type::None,
+        type_code::BUFFER => buffer(entries, cursor)?,
         type_code::FUTURE => Type::Future(entries.types(cursor)?),
-        type_code::QUANTIZED | type_code::QUANTIZED_PER_AXIS => {
-            return Err(before.error("quantized types of portable artifacts cannot be read"));
-        }
+        type_code::QUANTIZED => quantized::whole(entries, cursor)?,
+        type_code::QUANTIZED_PER_AXIS => quantized::per_axis(entries, cursor)?,
         _ => return Err(before.error(format!("VHLO has no type {number}"))),
     })
+}
+
+/// Takes the type of a buffer, which MLIR prints as `memref<2xf32>`.
+fn buffer(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Type> {
+    let mut text = String::from("memref<");
+    for dim in cursor.signed_list()? {
+        match dim {
+            i64::MIN => text.push('?'),
+            _ => text.push_str(&dim.to_string()),
+        }
+        text.push('x');
+    }
+    text.push_str(&builtin::name_of(&builtin::scalar(entries, cursor)?));
+    text.push('>');
+    Ok(Type::Other { text: text.into() })
 }

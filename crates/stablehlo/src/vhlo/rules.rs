@@ -28,6 +28,8 @@ pub(super) enum Initial {
     /// An empty array, and the layouts of operands and results are left out together.
     EmptyLayouts,
     EmptyString,
+    /// An empty string that StableHLO writes out, too.
+    Config,
     EmptyDictionary,
     /// An empty string or an empty dictionary.
     EmptyConfig,
@@ -151,9 +153,9 @@ const INITIALS: &[(&str, &str, Initial)] = &[
     ),
     ("gather dynamic_gather scatter", "indices_are_sorted", Initial::False),
     ("scatter", "unique_indices", Initial::False),
-    ("infeed", "infeed_config", Initial::EmptyString),
+    ("infeed", "infeed_config", Initial::Config),
     ("infeed", "layout", Initial::EmptyArray),
-    ("outfeed", "outfeed_config", Initial::EmptyString),
+    ("outfeed", "outfeed_config", Initial::Config),
     ("send recv", "is_host_transfer", Initial::False),
     ("send recv", "source_target_pairs", Initial::EmptyTensor),
     ("reduce_window", "window_strides base_dilations window_dilations", Initial::Ones),

@@ -1,11 +1,11 @@
 //! Types.
 
-use smol_str::{SmolStr, format_smolstr};
+use smol_str::SmolStr;
 
 use super::emitter::Emitter;
 use super::tables::Encoding;
 use super::{Format, Writer};
-use crate::bytecode::builtin::{FLOATS, type_code};
+use crate::bytecode::builtin::{FLOATS, name_of, type_code};
 use crate::bytecode::stablehlo;
 use crate::mlir::{Scalar, Sign, TensorType, Type};
 use crate::vhlo;
@@ -175,18 +175,6 @@ impl Writer<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The name of a scalar type, as MLIR prints it.
-fn name_of(scalar: &Scalar) -> SmolStr {
-    match scalar {
-        Scalar::Integer { bits, sign: Sign::Signless } => format_smolstr!("i{bits}"),
-        Scalar::Integer { bits, sign: Sign::Signed } => format_smolstr!("si{bits}"),
-        Scalar::Integer { bits, sign: Sign::Unsigned } => format_smolstr!("ui{bits}"),
-        Scalar::Float(name) | Scalar::Other(name) => name.clone(),
-        Scalar::Complex(part) => format_smolstr!("complex<{}>", name_of(part)),
-        Scalar::Index => SmolStr::new_static("index"),
     }
 }
 
