@@ -32,13 +32,25 @@ macro_rules! numbers {
 /// A file of version 6 with an attribute and a type of these encodings, and these operations.
 /// String 0 is `builtin`, 1 is `module`; the dialect is `builtin`.
 fn file(attribute: &[u8], ty: &[u8], operations: &[u8]) -> Vec<u8> {
+    file_of("builtin", 1, attribute, ty, operations)
+}
+
+/// The same with another dialect, and with the attribute as a text if `custom` is 0.
+fn file_of(
+    dialect: &str,
+    custom: usize,
+    attribute: &[u8],
+    ty: &[u8],
+    operations: &[u8],
+) -> Vec<u8> {
     let mut bytes = b"ML\xEFR".to_vec();
     bytes.extend([small(6), 0]);
-    let strings = [numbers![2, 7, 8], b"builtin\0module\0".to_vec()].concat();
+    let strings = format!("{dialect}\0module\0").into_bytes();
+    let strings = [numbers![2, 7, dialect.len() + 1], strings].concat();
     bytes.extend(section(0, &strings));
     // One dialect without a version, one name of an operation that is registered.
     bytes.extend(section(1, &numbers![1, 0, 1, 0, 1, 3]));
-    let sizes = numbers![1, 1, 0, 1, attribute.len() << 1 | 1, 0, 1, ty.len() << 1 | 1];
+    let sizes = numbers![1, 1, 0, 1, attribute.len() << 1 | custom, 0, 1, ty.len() << 1 | 1];
     bytes.extend(section(3, &sizes));
     bytes.extend(section(2, &[attribute, ty].concat()));
     bytes.extend(section(4, operations));
@@ -118,6 +130,28 @@ fn errors_of_types_say_what() {
         ty(&numbers![9, 0]),
         ty(&numbers![13, 1, 3, 0]),
         ty(&numbers![13, 9, 3, 0]),
+    ];
+    insta::assert_snapshot!(cases.join("\n"));
+}
+
+#[test]
+fn errors_of_dialects_say_what() {
+    let attribute =
+        |dialect: &str, bytes: &[u8]| message(&file_of(dialect, 1, bytes, &INDEX, &MODULE));
+    let text = |text: &[u8]| message(&file_of("sdy", 0, text, &INDEX, &MODULE));
+    let cases = [
+        attribute("vhlo", &numbers![99]),
+        attribute("vhlo", &numbers![3, 9]),
+        attribute("stablehlo", &numbers![99]),
+        attribute("stablehlo", &numbers![10, 0]),
+        attribute("chlo", &numbers![9]),
+        attribute("sdy", &numbers![12]),
+        attribute("other", &numbers![0]),
+        message(&file_of("vhlo", 1, &numbers![17, 0], &numbers![99], &MODULE)),
+        message(&file_of("stablehlo", 1, &numbers![15, 0], &numbers![99], &MODULE)),
+        text(b"#sdy.mesh<\0"),
+        text(b"#sdy.mesh<>"),
+        text(b"\xFF\0"),
     ];
     insta::assert_snapshot!(cases.join("\n"));
 }

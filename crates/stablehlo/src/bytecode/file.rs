@@ -19,7 +19,7 @@ const NEWEST: u64 = 6;
 
 /// Names of dialects, operations and resources have at most this many bytes. A file may use one
 /// name many times, and each use is stored.
-const MAX_NAME: usize = 512;
+const MAX_NAME: usize = 256;
 
 /// The sections in the order of their numbers.
 const SECTIONS: [Option<Section>; 9] = [
