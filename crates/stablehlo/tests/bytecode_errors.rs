@@ -156,6 +156,92 @@ fn errors_of_dialects_say_what() {
     insta::assert_snapshot!(cases.join("\n"));
 }
 
+/// A number as MLIR writes it in two bytes.
+fn wide(value: usize) -> [u8; 2] {
+    u16::try_from(value << 2 | 2).unwrap().to_le_bytes()
+}
+
+#[test]
+fn deep_attributes_are_an_error() {
+    let mut bytes = b"ML\xEFR".to_vec();
+    bytes.extend([small(6), 0]);
+    let strings = [numbers![2, 7, 8], b"builtin\0module\0".to_vec()].concat();
+    bytes.extend(section(0, &strings));
+    bytes.extend(section(1, &numbers![1, 0, 1, 0, 1, 3]));
+    // Each attribute is an array of the next one.
+    let count = 200;
+    let mut sizes = [&wide(count)[..], &numbers![0, 0], &wide(count)].concat();
+    let mut encodings = Vec::new();
+    for index in 0..count {
+        let encoding = [&numbers![0, 1][..], &wide(index + 1)].concat();
+        sizes.push(small(encoding.len() << 1 | 1));
+        encodings.extend(encoding);
+    }
+    for (number, contents) in [(3, &sizes), (2, &encodings)] {
+        bytes.push(number);
+        bytes.extend(wide(contents.len()));
+        bytes.extend(contents);
+    }
+    bytes.extend(section(4, &MODULE));
+    assert!(message(&bytes).contains("attributes are nested too deeply"), "{}", message(&bytes));
+}
+
+#[test]
+fn errors_of_constants_say_what() {
+    let of = |attribute: &[u8], ty: &[u8]| message(&file(attribute, ty, &MODULE));
+    let long = [numbers![0], wide(64 << 2).to_vec()].concat();
+    let wide = [numbers![0], wide(200 << 2).to_vec()].concat();
+    let cases = [
+        of(&numbers![17, 0, 2, 8, 0], &long),
+        of(&[&numbers![17, 0, 1, 8][..], &[0; 8], &[9]].concat(), &INDEX),
+        of(&numbers![8, 0, 3, 0, 0, 0], &wide),
+        of(&numbers![18, 0, 1, 0], &long),
+        of(&numbers![19, 0, 0], &long),
+        of(&numbers![12, 1, 9], &INDEX),
+        of(&numbers![11, 9, 0, 0], &INDEX),
+        of(&numbers![4, 9], &INDEX),
+    ];
+    insta::assert_snapshot!(cases.join("\n"));
+}
+
+#[test]
+fn tables_that_do_not_fit_are_errors() {
+    let with = |number: u8, contents: &[u8]| {
+        let mut bytes = b"ML\xEFR".to_vec();
+        bytes.extend([small(6), 0]);
+        let strings = [numbers![2, 7, 8], b"builtin\0module\0".to_vec()].concat();
+        let parts: [(u8, Vec<u8>); 5] = [
+            (0, strings),
+            (1, numbers![1, 0, 1, 0, 1, 3]),
+            (3, numbers![0, 0]),
+            (2, Vec::new()),
+            (4, MODULE.to_vec()),
+        ];
+        for (known, usual) in parts {
+            bytes.extend(section(known, if known == number { contents } else { &usual }));
+        }
+        if number > 4 {
+            bytes.extend(section(number, contents));
+        }
+        message(&bytes)
+    };
+    let cases = [
+        with(0, &numbers![1, 0]),
+        with(0, &[numbers![1, 1], vec![0, 0]].concat()),
+        with(0, &[numbers![1, 2], vec![0xFF, 0]].concat()),
+        with(1, &numbers![1, 18]),
+        with(1, &numbers![1, 0, 1, 7, 1, 3]),
+        with(3, &numbers![1, 0, 0, 2, 0, 0]),
+        with(3, &numbers![1, 0, 0, 1, 9]),
+        with(3, &numbers![0, 0, 0]),
+        with(8, &numbers![1, 5]),
+        with(8, &numbers![0, 0]),
+        with(6, &numbers![0, 7, 0]),
+        with(6, &[numbers![0, 0, 1, 0, 9], vec![0]].concat()),
+    ];
+    insta::assert_snapshot!(cases.join("\n"));
+}
+
 #[test]
 fn an_error_knows_its_section_and_offset() {
     let error = bytecode::read(&file(&numbers![99], &INDEX, &MODULE)).unwrap_err();

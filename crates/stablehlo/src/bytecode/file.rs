@@ -115,8 +115,7 @@ impl<'b> File<'b> {
         let attributes = require(attributes, Section::Attributes)?;
         file.read_entries(require(offsets, Section::AttributeOffsets)?, attributes)?;
         if let Some(sizes) = sizes {
-            let contents = resources.unwrap_or(sizes.within(Section::Resources));
-            file.read_resources(sizes, contents)?;
+            file.read_resources(sizes, require(resources, Section::Resources)?)?;
         }
         if let Some(properties) = properties {
             file.properties = read_properties(properties)?;
