@@ -68,6 +68,7 @@ impl Default for Format {
 /// # Errors
 ///
 /// Returns an operation that the format lacks, or that has an attribute or a type which it lacks.
+/// Portable artifacts with quantized types or buffers are not written.
 pub fn write(program: &Program, format: Format) -> Result<Vec<u8>, WriteError> {
     if let Format::Portable(version) = format
         && !(Version::OLDEST..=Version::NEWEST).contains(&version)
