@@ -4,12 +4,14 @@
 //! ([`mlir`]), and this tree becomes an HLO module ([`import()`]). It is written in the opposite
 //! order ([`export()`], [`print()`]).
 
+pub mod bytecode;
 pub mod export;
 pub mod import;
 pub mod mlir;
 pub mod print;
 mod rows;
 pub mod text;
+mod vhlo;
 
 pub use export::{ExportError, ExportErrorKind, export};
 pub use import::{ImportError, ImportErrorKind, import};

@@ -13,6 +13,7 @@ mod cursor;
 mod dense;
 mod dialect;
 mod error;
+mod fragment;
 mod literal;
 mod location;
 mod names;
@@ -31,6 +32,7 @@ use rustc_hash::FxHashMap;
 use crate::mlir::{Location, Program, Span, Type, Value};
 
 pub use error::{LineColumn, SyntaxError};
+pub(crate) use fragment::{attribute, bits_of_float, float_of_bits, float_width, ty};
 
 use alias::Aliases;
 use names::Names;

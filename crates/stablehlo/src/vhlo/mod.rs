@@ -1,0 +1,20 @@
+//! VHLO: StableHLO with a version at each operation, attribute and type, in which portable
+//! artifacts are written.
+//!
+//! Attributes and types are read as StableHLO's and written from them, so that the tree has no
+//! VHLO. [`upgrade`] and [`downgrade`] do the same with operations.
+
+mod codes;
+mod downgrade;
+mod quantized;
+mod read;
+mod rules;
+mod table;
+mod upgrade;
+
+pub(crate) use codes::{SCALARS, STRUCTURES, WORDS, code, type_code};
+pub(crate) use downgrade::Plan;
+pub(crate) use read::{attribute, ty};
+pub(crate) use rules::Rules;
+pub(crate) use table::row;
+pub(crate) use upgrade::upgrade;
