@@ -118,8 +118,9 @@ impl Optimisation {
 /// The form in which a module is written.
 #[derive(Debug, Args)]
 pub(crate) struct Form {
-    /// Write HLO text, a binary HloModuleProto, or StableHLO in MLIR's text; if absent, the name
-    /// of OUT decides: a proto if it ends in .pb, StableHLO if it ends in .mlir, else HLO text
+    /// Write HLO text, a binary HloModuleProto, or StableHLO in MLIR's text or bytecode; if absent,
+    /// the name of OUT decides: a proto if it ends in .pb, StableHLO if in .mlir or .mlirbc, else
+    /// HLO text
     #[arg(long, value_enum, value_name = "FORM")]
     emit: Option<EmitArg>,
     /// How to handle padding in layouts, which XLA's text does not have: fail, leave it out, or
@@ -147,6 +148,8 @@ enum EmitArg {
     Proto,
     /// StableHLO in MLIR's text
     Stablehlo,
+    /// StableHLO as a portable artifact, in MLIR's bytecode
+    StablehloBytecode,
 }
 
 /// The handling of padding in layouts.
@@ -164,6 +167,7 @@ impl Form {
             EmitArg::Hlo => Emit::Hlo,
             EmitArg::Proto => Emit::Proto,
             EmitArg::Stablehlo => Emit::Stablehlo,
+            EmitArg::StablehloBytecode => Emit::StablehloBytecode,
         })
     }
 

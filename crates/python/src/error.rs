@@ -54,7 +54,7 @@ impl Kind {
             | Error::Proto { .. }
             | Error::TextProto { .. }
             | Error::Gzip { .. }
-            | Error::Mlir { .. } => Self::Parse,
+            | Error::Bytecode { .. } => Self::Parse,
             Error::Rejected { .. }
             | Error::Build(BuildError::Rejected(_))
             | Error::Optimize(OptimizeError::Broken { .. }) => Self::Verify,

@@ -1,7 +1,7 @@
 //! Errors, with messages that say how to fix them.
 
+use std::io;
 use std::path::PathBuf;
-use std::{fmt, io};
 
 use tilewright_interp::npz::NpzError;
 use tilewright_interp::{EvalError, InputError};
@@ -11,7 +11,6 @@ use tilewright_ir::{BuildError, Diagnostic};
 use tilewright_lower::LowerError;
 use tilewright_proto::{ProtoError, TextProtoError};
 use tilewright_rewrite::OptimizeError;
-use tilewright_stablehlo::ExportError;
 use tilewright_target::TargetError;
 use tilewright_text::render::Renderer;
 use tilewright_text::span::{LineIndex, line_column};
@@ -20,24 +19,6 @@ use tilewright_text::{LineColumn, PrintError, SourceMap, SyntaxError, SyntaxErro
 use crate::caret::Caret;
 use crate::module::Source;
 use crate::report::ProblemSummary;
-
-/// The forms of MLIR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MlirForm {
-    /// Text.
-    Text,
-    /// Bytecode.
-    Bytecode,
-}
-
-impl fmt::Display for MlirForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text => "MLIR text",
-            Self::Bytecode => "MLIR bytecode",
-        })
-    }
-}
 
 /// The error of a function of this crate.
 ///
@@ -93,16 +74,13 @@ pub enum Error {
         /// The problem and its solution.
         problem: String,
     },
-    /// The module is in MLIR, which is not read.
-    #[error(
-        "{name}: this is {form} (StableHLO), and only HLO is read; JAX writes HLO with \
-         jax.jit(f).lower(*args).as_text(\"hlo\"), and any program with XLA_FLAGS=--xla_dump_to=DIR"
-    )]
-    Mlir {
+    /// The bytes are MLIR's bytecode with an error, or not StableHLO.
+    #[error("{name}: {message}")]
+    Bytecode {
         /// The file.
         name: String,
-        /// The form of it.
-        form: MlirForm,
+        /// The problem and its place.
+        message: String,
     },
     /// A folder or profile has no module.
     #[error("cannot read {name}: {problem}")]
@@ -128,7 +106,7 @@ pub enum Error {
     Encode(ProtoError),
     /// The module cannot be written as StableHLO.
     #[error("the module cannot be written as StableHLO: {0}")]
-    Stablehlo(ExportError),
+    Stablehlo(String),
     /// A layout has padding, which newer versions of XLA's proto do not have.
     #[error(
         "the layout of `{0}` has padding, which XLA does not read from proto any more; \

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, MlirForm};
-use crate::mlir::load_mlir;
+use crate::error::Error;
+use crate::mlir::{exported, load_exported, load_mlir, load_mlir_bytecode};
 use crate::module::{Loaded, load_hlo, load_proto, load_text_proto};
 use crate::{gzip, xspace};
 
@@ -26,13 +26,15 @@ enum Reader {
 /// |---|---|
 /// | gzip | its magic number; the content is told again |
 /// | MLIR bytecode | its magic number |
+/// | a file of `jax.export` | a FlatBuffer with MLIR bytecode in it |
 /// | `XSpace` profile | a plane of metadata |
 /// | `HloModuleProto`, `HloProto`, `HloSnapshot`, `HloUnoptimizedSnapshot` | the first field |
 /// | MLIR text | an op, alias or attribute at its beginning |
 /// | the text format of those protos | the name of the first field |
-const FORMATS: [Format; 6] = [
+const FORMATS: [Format; 7] = [
     Format { is: gzip::is_gzip, reader: Reader::Binary(gzip::load) },
     Format { is: is_mlir_bytecode, reader: Reader::Binary(load_mlir_bytecode) },
+    Format { is: is_exported, reader: Reader::Binary(load_exported) },
     Format { is: tilewright_proto::looks_like_profile, reader: Reader::Binary(xspace::load) },
     Format { is: tilewright_proto::looks_like_proto, reader: Reader::Binary(load_proto) },
     Format { is: is_mlir_text, reader: Reader::Text(load_mlir) },
@@ -77,8 +79,11 @@ fn is_mlir_bytecode(content: &[u8]) -> bool {
     content.starts_with(b"ML\xefR")
 }
 
-fn load_mlir_bytecode(name: &str, _: &[u8]) -> Result<Loaded, Error> {
-    Err(Error::Mlir { name: name.to_owned(), form: MlirForm::Bytecode })
+/// A FlatBuffer begins with the offset of its root table, which is short here.
+fn is_exported(content: &[u8]) -> bool {
+    const FARTHEST: u32 = 1 << 12;
+    let root = content.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    root.is_some_and(|root| (4..FARTHEST).contains(&root)) && exported(content).is_some()
 }
 
 /// The names of the ops that a text of MLIR begins with.

@@ -207,12 +207,12 @@ pub use agreement::{Agreement, Excuse, OutputDifference, Witness};
 pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
 pub use check::{CheckOptions, Within, check};
-pub use error::{Error, MlirForm};
+pub use error::Error;
 pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
 pub use interp::{Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;
-pub use mlir::{load_mlir, print_stablehlo};
+pub use mlir::{encode_stablehlo, load_mlir, load_mlir_bytecode, print_stablehlo};
 pub use module::{
     Emit, Form, LayoutPadding, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes,
     load_file, load_proto, load_text, losses, parse, print, write,

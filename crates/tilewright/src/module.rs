@@ -11,7 +11,7 @@ use tilewright_text::SourceMap;
 pub use tilewright_text::{Form, LayoutPadding, PrintOptions};
 
 use crate::error::Error;
-use crate::mlir::print_stablehlo;
+use crate::mlir::{encode_stablehlo, print_stablehlo};
 use crate::{folder, format};
 
 /// A text with its origin.
@@ -160,6 +160,8 @@ pub enum Emit {
     Proto,
     /// StableHLO in MLIR's text.
     Stablehlo,
+    /// StableHLO as a portable artifact, in MLIR's bytecode.
+    StablehloBytecode,
 }
 
 impl Emit {
@@ -173,6 +175,7 @@ impl Emit {
             "pb" | "binpb" | "proto" => return Ok(Self::Proto),
             "pbtxt" | "textproto" => "text proto",
             "mlir" | "stablehlo" => return Ok(Self::Stablehlo),
+            "mlirbc" => return Ok(Self::StablehloBytecode),
             "gz" => "gzip",
             _ => return Ok(Self::Hlo),
         };
@@ -194,6 +197,7 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
             encode(module)
         }
         Emit::Stablehlo => Ok(print_stablehlo(module)?.into_bytes()),
+        Emit::StablehloBytecode => encode_stablehlo(module),
     }
 }
 
@@ -203,7 +207,7 @@ pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
         Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),
         Emit::Proto => ("proto", tilewright_proto::lost_in_proto(module)),
-        Emit::Stablehlo => return Vec::new(),
+        Emit::Stablehlo | Emit::StablehloBytecode => return Vec::new(),
     };
     let told = losses.iter().map(|loss| format!("{form} cannot say {loss}; it is left out"));
     told.collect()

@@ -157,6 +157,32 @@ fn stablehlo_is_read_and_written() {
     let print = |module| tilewright::print(module, &PrintOptions::default()).unwrap();
     assert_eq!(print(&again), print(&module));
     assert_eq!(Emit::of_path("out.mlir".as_ref()).unwrap(), Emit::Stablehlo);
+    let bytecode = tilewright::encode_stablehlo(&module).unwrap();
+    let again = load_bytes("g.mlirbc", bytecode.clone()).unwrap().module;
+    assert_eq!(print(&again), print(&module));
+    assert_eq!(Emit::of_path("out.mlirbc".as_ref()).unwrap(), Emit::StablehloBytecode);
+    // A file of `jax.export` has it as a vector of a FlatBuffer, after its length.
+    let length = u32::try_from(bytecode.len()).unwrap().to_le_bytes();
+    let exported = [&16u32.to_le_bytes()[..], &[0; 12], &length, &bytecode, &[0; 4]].concat();
+    let again = load_bytes("f.jax", exported.clone()).unwrap().module;
+    assert_eq!(print(&again), print(&module));
+    // Cut short, it is no such file.
+    assert!(load_bytes("f.jax", exported[..exported.len() - 8].to_vec()).is_err());
+}
+
+#[test]
+fn broken_bytecode_is_named_with_its_place() {
+    let module = load_bytes("f.mlir", STABLEHLO.into()).unwrap().module;
+    let bytecode = tilewright::encode_stablehlo(&module).unwrap();
+    let mut broken = 0;
+    for length in 4..bytecode.len() {
+        // The last section may be missing.
+        if let Err(error) = load_bytes("f.mlirbc", bytecode[..length].to_vec()) {
+            broken += 1;
+            assert!(error.to_string().starts_with("f.mlirbc: byte "), "{length}: {error}");
+        }
+    }
+    assert!(broken * 10 > bytecode.len() * 9, "{broken} of {}", bytecode.len());
 }
 
 #[test]

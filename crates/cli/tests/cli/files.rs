@@ -127,7 +127,7 @@ fn errors_of_forms_name_the_file() {
     let (_folder, proto) = file("f.txt", "hlo_module { nam: 'f' }");
     let cases = [
         (&mlir, "the program has no function `main`"),
-        (&bytecode, "f.mlirbc: this is MLIR bytecode (StableHLO)"),
+        (&bytecode, "f.mlirbc: byte 4"),
         (&gzip, "f.gz: its gzip data is damaged"),
         (&proto, "f.txt:1:14"),
     ];
