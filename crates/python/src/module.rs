@@ -140,7 +140,21 @@ impl Module {
         Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
     }
 
-    /// Writes a proto if the name ends in `.pb`, and text otherwise.
+    /// StableHLO in MLIR's text.
+    fn to_stablehlo(&self, py: Python<'_>) -> PyResult<String> {
+        let module = self.verified(py)?;
+        py.detach(|| tilewright::print_stablehlo(&module)).map_err(|error| raised(&error))
+    }
+
+    /// A portable artifact of StableHLO.
+    fn to_stablehlo_bytecode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let module = self.verified(py)?;
+        let encoded = py.detach(|| tilewright::encode_stablehlo(&module));
+        Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
+    }
+
+    /// Writes a proto if the name ends in `.pb`, StableHLO if it ends in `.mlir` or `.mlirbc`, and
+    /// HLO text otherwise.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let module = self.verified(py)?;
         let written = py.detach(|| {

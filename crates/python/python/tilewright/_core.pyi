@@ -72,8 +72,23 @@ class Module:
             VerifyError: the module is under edit, and not valid.
             TilewrightError: proto cannot express a part of the module.
         """
+    def to_stablehlo(self) -> str:
+        """StableHLO in MLIR's text, in its generic form.
+
+        Raises:
+            VerifyError: the module is under edit, and not valid.
+            TilewrightError: StableHLO has no equivalent of a part of the module.
+        """
+    def to_stablehlo_bytecode(self) -> bytes:
+        """A portable artifact of StableHLO, which jaxlib reads from 0.4.35 on.
+
+        Raises:
+            VerifyError: the module is under edit, and not valid.
+            TilewrightError: StableHLO has no equivalent of a part of the module.
+        """
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a proto if the name ends in ``.pb``, and text otherwise.
+        """Writes a proto if the name ends in ``.pb``, StableHLO if it ends in ``.mlir`` or
+        ``.mlirbc``, and HLO text otherwise.
 
         Raises:
             FileError: the file cannot be written.
