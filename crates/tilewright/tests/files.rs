@@ -171,6 +171,14 @@ fn stablehlo_is_read_and_written() {
 }
 
 #[test]
+fn names_of_stablehlo_become_names_of_hlo() {
+    let text = STABLEHLO.replace("@jit_f", "@\"<lambda> of 2\"");
+    let module = load_bytes("f.mlir", text.into()).unwrap().module;
+    let printed = tilewright::print(&module, &PrintOptions::default()).unwrap();
+    assert!(printed.starts_with("HloModule _lambda__of_2,"), "{printed}");
+}
+
+#[test]
 fn broken_bytecode_is_named_with_its_place() {
     let module = load_bytes("f.mlir", STABLEHLO.into()).unwrap().module;
     let bytecode = tilewright::encode_stablehlo(&module).unwrap();

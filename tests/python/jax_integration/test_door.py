@@ -128,7 +128,7 @@ def test_unknown_targets_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", ["to_hlo", "from_hlo", "extract", "replace_body", "type_of", "remove_shardings"]
+    "broken", ["to_bytecode", "from_hlo", "extract", "replace_body", "type_of", "remove_shardings"]
 )
 def test_whatever_fails_the_function_compiles(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tilewright.jit(norm())(IMAGE)
@@ -148,6 +148,21 @@ def test_whatever_fails_the_function_compiles(broken: str, monkeypatch: pytest.M
         tilewright.jit(norm())(IMAGE)
     with pytest.raises(RuntimeError, match="it broke"):
         tilewright.jit(norm(), on_error="raise")(IMAGE)
+
+
+def test_what_tilewright_does_not_read_jaxlib_converts() -> None:
+    def with_polygamma(x: jax.Array) -> jax.Array:
+        return norm()(x) * jax.lax.polygamma(jnp.full(x.shape, 1.0), x * x + 1)
+
+    text = jax.jit(with_polygamma).lower(IMAGE).as_text()
+    with pytest.raises(tilewright.TilewrightError, match="polygamma"):
+        tilewright.Module.from_text(text)
+    _rewrite._REMEMBERED.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = tilewright.jit(with_polygamma, on_error="raise")(IMAGE)
+    np.testing.assert_allclose(found, jax.jit(with_polygamma)(IMAGE), rtol=1e-4, atol=1e-5)
+    assert list(tilewright.report())[-1].outcome == "rewritten"
 
 
 def test_a_wrong_type_is_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ def identity(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # JAX remembers what other tests lowered.
     jax.clear_caches()
 
-    def unchanged(proto: bytes, target: str, settings: Any) -> _rewrite.Outcome:
-        module = tilewright.Module.from_proto(proto)
+    def unchanged(source: tuple[Any, bytes], target: str, settings: Any) -> _rewrite.Outcome:
+        module, _ = source
         return _rewrite.Outcome(module.to_proto(), module.instruction_count, 1.0, 1.0, "")
 
     monkeypatch.setattr(_rewrite, "optimized", unchanged)

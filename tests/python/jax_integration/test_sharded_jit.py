@@ -50,4 +50,5 @@ def test_values_shardings_and_collectives(records: dict[str, Any]) -> None:
 
 def test_sums_over_both_axes_take_one_round(records: dict[str, Any]) -> None:
     plain, ours = records["batch_norm"]["collectives"]
-    assert (plain["all-reduce"], ours["all-reduce"]) == (4, 2)
+    # Images are so small that the variance pays in the round of the mean.
+    assert (plain["all-reduce"], ours["all-reduce"]) == (4, 1)

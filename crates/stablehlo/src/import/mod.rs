@@ -83,7 +83,7 @@ impl<'p> Importer<'p> {
         let name = program.module.attribute("sym_name").and_then(attributes::text);
         let mut importer = Self {
             program,
-            module: Module::new(name.unwrap_or_else(|| "main".into())),
+            module: Module::new(name.map_or_else(|| "main".into(), |name| body::sanitized(&name))),
             functions: FxHashMap::default(),
             lowered: FxHashMap::default(),
             constants: FxHashMap::default(),

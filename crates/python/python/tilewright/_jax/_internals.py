@@ -294,9 +294,14 @@ def _restore_sharding(op: ir.Operation, sharding: str | None) -> None:
             del op.attributes[name]
 
 
+def to_bytecode(module: ir.Module) -> bytes:
+    """A module in MLIR's bytecode."""
+    return bytes(mlir.module_to_bytecode(module))
+
+
 def to_hlo(module: ir.Module) -> bytes:
-    """The serialised `HloModuleProto` of a module."""
-    bytecode = mlir.module_to_bytecode(module)
+    """The serialised `HloModuleProto` of a module, by jaxlib's conversion."""
+    bytecode = to_bytecode(module)
     computation = _jax.mlir.mlir_module_to_xla_computation(bytecode, use_tuple_args=False)
     return bytes(computation.as_serialized_hlo_module_proto())
 

@@ -11,6 +11,7 @@ import time
 import warnings
 
 from tilewright import _core
+from tilewright._errors import TilewrightError
 from tilewright._jax import _internals as internals
 from tilewright._jax._report import Entry, record
 from tilewright._jax._settings import Settings, plain
@@ -58,12 +59,23 @@ def warn_once(message: str) -> None:
         warnings.warn(message, TilewrightWarning, stacklevel=2)
 
 
-def optimized(proto: bytes, target: str, settings: Settings) -> Outcome:
-    """Optimises a serialised `HloModuleProto`, or remembers what was made of an equal one."""
-    module = _core.Module.from_proto(proto)
+def read(module: internals.Module) -> tuple[_core.Module, bytes]:
+    """A module as HLO, and the bytes that it was read from. What Tilewright does not read, jaxlib
+    converts, which takes five times as long."""
+    bytecode = internals.to_bytecode(module)
+    try:
+        return _core.Module.load(bytecode), bytecode
+    except TilewrightError:
+        proto = internals.to_hlo(module)
+        return _core.Module.from_proto(proto), proto
+
+
+def optimized(source: tuple[_core.Module, bytes], target: str, settings: Settings) -> Outcome:
+    """Optimises a module, or remembers what was made of an equal one."""
+    module, written = source
     # The text has no metadata, but takes long to write where constants are large.
-    has_large_constants = len(proto) > _LARGE * module.instruction_count
-    contents = proto if has_large_constants else module.to_text("short").encode()
+    has_large_constants = len(written) > _LARGE * module.instruction_count
+    contents = written if has_large_constants else module.to_text("short").encode()
     key = (hashlib.sha256(contents).digest(), target, settings.exact, settings.fast_math)
     with _LOCK:
         if key in _REMEMBERED:
@@ -134,8 +146,8 @@ def rewrite(
     start = time.perf_counter()
     outcome, why = None, "unchanged"
     try:
-        proto = internals.to_hlo(_extracted(module, name, is_for_one_device))
-        outcome = optimized(proto, target, settings)
+        source = read(_extracted(module, name, is_for_one_device))
+        outcome = optimized(source, target, settings)
         if outcome.proto is not None:
             body = internals.from_hlo(outcome.proto, module.context)
             body.operation.verify()
