@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,6 +149,23 @@ def test_whatever_fails_the_function_compiles(broken: str, monkeypatch: pytest.M
         tilewright.jit(norm())(IMAGE)
     with pytest.raises(RuntimeError, match="it broke"):
         tilewright.jit(norm(), on_error="raise")(IMAGE)
+
+
+def test_a_panic_leaves_the_function_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        """As PyO3's, none of `Exception`."""
+
+    def panics(*_: Any, **__: Any) -> Any:
+        raise PanicException("index out of bounds")
+
+    tilewright.jit(norm())(IMAGE)
+    monkeypatch.setattr(
+        _rewrite, "_core", types.SimpleNamespace(Module=_rewrite._core.Module, optimize=panics)
+    )
+    _rewrite._REMEMBERED.clear()
+    with pytest.warns(_rewrite.TilewrightWarning, match="Bug: index out of bounds"):
+        out = tilewright.jit(norm())(IMAGE)
+    np.testing.assert_array_equal(out, jax.jit(norm())(IMAGE))
 
 
 def test_what_tilewright_does_not_read_jaxlib_converts() -> None:

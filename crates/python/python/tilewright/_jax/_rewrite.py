@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import json
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 
 from tilewright import _core
 from tilewright._errors import TilewrightError
@@ -59,15 +61,32 @@ def warn_once(message: str) -> None:
         warnings.warn(message, TilewrightWarning, stacklevel=2)
 
 
+class Bug(Exception):
+    """The library panicked, which is a bug in it."""
+
+
+@contextlib.contextmanager
+def without_panics() -> Iterator[None]:
+    """Raises a panic of the library as an `Exception`, which PyO3's is not."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":
+            raise Bug(str(error)) from error
+        raise
+
+
 def read(module: internals.Module) -> tuple[_core.Module, bytes]:
     """A module as HLO, and the bytes that it was read from. What Tilewright does not read, jaxlib
     converts, which takes five times as long."""
     bytecode = internals.to_bytecode(module)
     try:
-        return _core.Module.load(bytecode), bytecode
-    except TilewrightError:
+        with without_panics():
+            return _core.Module.load(bytecode), bytecode
+    except (TilewrightError, Bug):
         proto = internals.to_hlo(module)
-        return _core.Module.from_proto(proto), proto
+        with without_panics():
+            return _core.Module.from_proto(proto), proto
 
 
 def optimized(source: tuple[_core.Module, bytes], target: str, settings: Settings) -> Outcome:
@@ -81,9 +100,10 @@ def optimized(source: tuple[_core.Module, bytes], target: str, settings: Setting
         if key in _REMEMBERED:
             _REMEMBERED.move_to_end(key)
             return _REMEMBERED[key]
-    better, report, _, explanation = _core.optimize(
-        module, target, exact=settings.exact, fast_math=settings.fast_math
-    )
+    with without_panics():
+        better, report, _, explanation = _core.optimize(
+            module, target, exact=settings.exact, fast_math=settings.fast_math
+        )
     found = json.loads(report)
     outcome = Outcome(
         proto=None if found["unchanged"] else better.to_proto(),
