@@ -58,15 +58,15 @@ def test_proto_goes_through() -> None:
 
 def test_files_go_through(tmp_path: Path) -> None:
     module = tw.Module.from_text(TEXT)
-    for name in ("m.hlo", "m.pb"):
+    for name in ("m.hlo", "m.pb", "m.mlir", "m.mlirbc"):
         path = tmp_path / name
         module.save(path)
         loaded = tw.Module.from_file(path)
-        assert loaded == tw.Module.load(path) == tw.Module.load(str(path))
+        assert str(loaded) == str(tw.Module.load(path)) == str(tw.Module.load(str(path)))
         np.testing.assert_array_equal(loaded(X), X + X)
     assert (tmp_path / "m.hlo").read_text() == TEXT
-    with pytest.raises(tw.UsageError, match="MLIR"):
-        module.save(tmp_path / "m.mlir")
+    with pytest.raises(tw.UsageError, match="text proto"):
+        module.save(tmp_path / "m.pbtxt")
     with pytest.raises(tw.FileError) as caught:
         module.save(tmp_path / "no" / "m.hlo")
     assert caught.value.errno == 2
