@@ -150,7 +150,7 @@ pub enum Scalar {
     Other(SmolStr),
 }
 
-/// What an integer type says of signs.
+/// The sign in the name of an integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sign {
     /// `i32`.

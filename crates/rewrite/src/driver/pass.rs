@@ -105,7 +105,7 @@ pub struct Context<'a> {
     pub skipped: &'a [Skipped],
     /// The number of cost-gated rewrites that may still be made.
     pub fuel: u64,
-    /// What devices may exchange at most, if that is limited.
+    /// The most that devices may exchange, if that is limited.
     pub(crate) most_traffic: Option<Traffic>,
     /// The findings and changes, in plain words.
     pub notes: Vec<Note>,

@@ -70,7 +70,7 @@ pub(super) struct Run<'a> {
     most_instructions: usize,
     least_bytes: u64,
     fuel: u64,
-    /// What devices exchange in the module as it was given, if the result may not exceed that.
+    /// The traffic of the module as it was given, if the result may not exceed it.
     most_traffic: Option<Traffic>,
     pub(super) passes: Vec<PassReport>,
     pub(super) notes: Vec<Note>,

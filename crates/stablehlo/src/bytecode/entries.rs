@@ -25,7 +25,7 @@ enum Slot<T> {
     Read(T),
 }
 
-/// What tells attributes from types.
+/// The difference between attributes and types.
 trait Kind: Clone + Sized {
     const NAME: &'static str;
     fn entries<'e, 'b>(file: &'e File<'b>) -> &'e [Entry<'b>];

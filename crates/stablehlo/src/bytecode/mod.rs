@@ -21,7 +21,7 @@ use crate::mlir::Program;
 pub use error::{BytecodeError, Section, WriteError};
 pub use write::{Format, Version, write};
 
-/// What the readers of dialects use.
+/// The state that the readers of dialects share.
 pub(crate) mod read {
     pub(crate) use super::Read;
     pub(crate) use super::cursor::Cursor;

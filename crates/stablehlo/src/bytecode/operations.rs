@@ -44,7 +44,7 @@ struct Frame {
     values: Vec<Value>,
 }
 
-/// What is known of the name of an operation.
+/// The known facts about the name of an operation.
 struct Name {
     name: SmolStr,
     /// The name in StableHLO.

@@ -15,7 +15,7 @@ use crate::rows::{ROWS, Row};
 pub(super) struct Body<'e, 'm> {
     pub(super) exporter: &'e mut Exporter<'m>,
     pub(super) operations: Vec<Operation>,
-    /// What the instructions yield.
+    /// The results of the instructions.
     pub(super) yields: FxHashMap<InstId, Yield>,
     /// The instruction that is being converted.
     pub(super) current: InstId,

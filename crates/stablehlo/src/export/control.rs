@@ -81,7 +81,7 @@ fn call(body: &mut Body<'_, '_>, id: InstId, to_apply: CompId) -> Export<()> {
     body.emit(id, "func.call", &operands, vec![("callee".into(), callee)], Vec::new())
 }
 
-/// What a composite call stands for is among its frontend attributes.
+/// The frontend attributes of a composite call name the op that it stands for.
 fn composite(body: &mut Body<'_, '_>, id: InstId, to_apply: CompId) -> Export<()> {
     let extras = body.exporter.module.extras(id);
     let attribute = |name: &str| {

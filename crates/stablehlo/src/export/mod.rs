@@ -52,7 +52,7 @@ pub fn export(module: &Module) -> Result<Program, ExportError> {
     Ok(exporter.finish())
 }
 
-/// What has been converted so far.
+/// The part of the program that has been converted so far.
 struct Exporter<'m> {
     module: &'m Module,
     /// The types of the values.

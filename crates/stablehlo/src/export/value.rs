@@ -2,7 +2,7 @@
 
 use crate::mlir::Value;
 
-/// What an instruction yields: a value, or the parts of a tuple.
+/// The result of an instruction: a value, or the parts of a tuple.
 #[derive(Clone, Debug)]
 pub(super) enum Yield {
     /// One value.

@@ -12,7 +12,7 @@ use super::error::{Import, ImportErrorKind};
 use super::{ImportError, Importer, location, shardings, types};
 use crate::mlir::{Block, Operation, Span, Value};
 
-/// What every instruction has that is added for one operation.
+/// The attributes of every instruction that is added for one operation.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     pub(super) metadata: Option<OpMetadata>,

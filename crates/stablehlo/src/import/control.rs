@@ -9,7 +9,7 @@ use super::error::{Import, ImportError};
 use super::{Importer, shardings};
 use crate::mlir::{Block, Operation, Region, Value};
 
-/// What a region takes and returns.
+/// The parameters and results of a region.
 struct Outline<'r> {
     /// The values from outside that are passed after the arguments.
     captured: &'r [Value],

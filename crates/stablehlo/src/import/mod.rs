@@ -59,7 +59,7 @@ pub fn import(program: &Program) -> Result<Verified, ImportError> {
     })
 }
 
-/// What has been converted so far.
+/// The part of the program that has been converted so far.
 struct Importer<'p> {
     program: &'p Program,
     module: Module,

@@ -16,7 +16,7 @@ const ALLOWANCE: usize = 16 << 20;
 /// Copies of aliases may have this many bytes for each byte of the text.
 const GROWTH: usize = 16;
 
-/// What an alias stands for.
+/// The value of an alias.
 #[derive(Clone)]
 enum Target {
     Attribute(Attribute),

@@ -41,7 +41,7 @@ pub(super) struct Encoding {
     pub(super) custom: bool,
 }
 
-/// What the sections of a file refer to.
+/// The tables that the sections of a file refer to.
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) strings: Numbers<Arc<[u8]>>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Simplifier, dense, instead};
 use crate::mlir::{Attribute, DenseElements, Elements, Operation, Scalar, TensorType, Type, Value};
 
-/// What a constant is: its type as text and its bytes.
+/// A constant as a key: its type as text and its bytes.
 pub(super) type Key = (String, Arc<[u8]>);
 
 /// A number that a constant has.

@@ -15,7 +15,7 @@ fn never(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     Some(Outcome::Values(operation.operands.to_vec()))
 }
 
-/// What a loop returns as it was given is used from outside instead.
+/// Replaces a value that a loop returns as it was given by the value from outside.
 fn invariant(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let [condition, body] = &mut operation.regions[..] else { return None };
     let ([condition], [body]) = (&mut condition.blocks[..], &mut body.blocks[..]) else {

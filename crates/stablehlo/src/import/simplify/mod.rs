@@ -51,7 +51,7 @@ pub(super) fn simplify(program: &Program) -> Program {
     Program { module, values: simplifier.values, argument_locations }
 }
 
-/// What a value is defined by, without regions.
+/// The operation that defines a value, without its regions.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     name: SmolStr,
@@ -59,7 +59,7 @@ pub(super) struct Definition {
     attributes: Attributes,
 }
 
-/// What a pattern makes of an operation.
+/// The result of a pattern on an operation.
 pub(super) enum Outcome {
     /// Its results are equal to these values.
     Values(Vec<Value>),

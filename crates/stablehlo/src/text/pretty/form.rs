@@ -28,7 +28,7 @@ pub(super) enum Part {
     Dictionary,
     /// Types of operands and results.
     Types(Types),
-    /// What only one form has.
+    /// The parts that only one form has.
     Own(Reader),
 }
 

@@ -39,7 +39,7 @@ const SHORT: &[(&str, &str)] = &[
     ("constant", "func.constant"),
 ];
 
-/// What an error expects where an operation should begin.
+/// The expected text of an error where an operation should begin.
 const OPERATION: &str = "an operation, as `stablehlo.add` or `\"stablehlo.add\"`";
 /// Names longer than this are like no other.
 const LONGEST: usize = 64;

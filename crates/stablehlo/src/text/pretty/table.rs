@@ -25,7 +25,7 @@ const UNARY: Part = Types(Rule::Unary);
 const TO: Part = Text("out_sharding");
 const OUT_SHARDING: Part = Attribute("out_sharding", Sharding("sharding"));
 
-/// What only one form has, by the name of its reader.
+/// The parts that only one form has, by the name of its reader.
 macro_rules! own {
     ($reader:ident) => {
         Own(|parser, draft| parser.$reader(draft))
