@@ -106,6 +106,10 @@ pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
         Rule::new("squared", op(Opcode::Power, [x(), number()]))
             .with_law("x ^ 2 = x * x")
             .with_class(Class::Bounded)
+            .with_class_of(|found| {
+                let is_float = number_of(found)?.element_type().is_float();
+                Some(if is_float { Class::Bounded } else { Class::Exact })
+            })
             .always()
             .when("square", |found| {
                 number_of(found).is_some_and(|n| {

@@ -114,7 +114,7 @@ impl<'s> Parser<'s> {
         }
         let mut bytes = Vec::new();
         match self.peek() {
-            // Of no elements nothing is written.
+            // `dense<>` is a constant without elements.
             b'>' if shape.count == 0 => {}
             b'[' => self.rows(&shape.dims, &mut |parser| parser.element(format, &mut bytes))?,
             _ => self.element(format, &mut bytes)?,
