@@ -146,10 +146,21 @@ impl Module {
         py.detach(|| tilewright::print_stablehlo(&module)).map_err(|error| raised(&error))
     }
 
-    /// A portable artifact of StableHLO.
-    fn to_stablehlo_bytecode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    /// StableHLO in MLIR's bytecode: a portable artifact, or the dialects as they are.
+    #[pyo3(signature = (portable = true))]
+    fn to_stablehlo_bytecode<'py>(
+        &self,
+        py: Python<'py>,
+        portable: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let module = self.verified(py)?;
-        let encoded = py.detach(|| tilewright::encode_stablehlo(&module));
+        let encoded = py.detach(|| {
+            if portable {
+                tilewright::encode_stablehlo(&module)
+            } else {
+                tilewright::encode_stablehlo_dialects(&module)
+            }
+        });
         Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
     }
 

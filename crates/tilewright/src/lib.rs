@@ -212,7 +212,9 @@ pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
 pub use interp::{Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;
-pub use mlir::{encode_stablehlo, load_mlir, load_mlir_bytecode, print_stablehlo};
+pub use mlir::{
+    encode_stablehlo, encode_stablehlo_dialects, load_mlir, load_mlir_bytecode, print_stablehlo,
+};
 pub use module::{
     Emit, Form, LayoutPadding, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes,
     load_file, load_proto, load_text, losses, parse, print, write,

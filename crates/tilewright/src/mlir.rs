@@ -83,7 +83,20 @@ pub fn print_stablehlo(module: &Module) -> Result<String, Error> {
 /// # Errors
 /// Returns an error if StableHLO has no equivalent of a part of the module.
 pub fn encode_stablehlo(module: &Module) -> Result<Vec<u8>, Error> {
+    encode_as(module, Format::default())
+}
+
+/// Writes a module as StableHLO in MLIR's bytecode with the dialects as they are: for a jaxlib of
+/// about the same age as this crate, and with the operations of CHLO, which artifacts lack.
+///
+/// # Errors
+/// Returns an error if StableHLO has no equivalent of a part of the module.
+pub fn encode_stablehlo_dialects(module: &Module) -> Result<Vec<u8>, Error> {
+    encode_as(module, Format::Plain)
+}
+
+fn encode_as(module: &Module, format: Format) -> Result<Vec<u8>, Error> {
     let program = export(module).map_err(|error| Error::Stablehlo(error.to_string()))?;
-    let written = bytecode::write(&program, Format::default());
+    let written = bytecode::write(&program, format);
     written.map_err(|error| Error::Stablehlo(error.to_string()))
 }

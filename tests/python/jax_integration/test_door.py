@@ -129,7 +129,7 @@ def test_unknown_targets_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", ["to_bytecode", "from_hlo", "extract", "replace_body", "type_of", "remove_shardings"]
+    "broken", ["to_bytecode", "from_bytecode", "extract", "replace_body", "type_of", "contents"]
 )
 def test_whatever_fails_the_function_compiles(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tilewright.jit(norm())(IMAGE)

@@ -79,8 +79,12 @@ class Module:
             VerifyError: the module is under edit, and not valid.
             TilewrightError: StableHLO has no equivalent of a part of the module.
         """
-    def to_stablehlo_bytecode(self) -> bytes:
-        """A portable artifact of StableHLO, which jaxlib reads from 0.4.35 on.
+    def to_stablehlo_bytecode(self, portable: bool = True) -> bytes:
+        """StableHLO in MLIR's bytecode.
+
+        Args:
+            portable: write an artifact that jaxlib reads from 0.4.35 on; otherwise the dialects
+                as they are, for a jaxlib of about the same age as this package.
 
         Raises:
             VerifyError: the module is under edit, and not valid.

@@ -97,7 +97,7 @@ def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:
     if target is None:
         return module
     functions = list(internals.functions(module))
-    ops = [op for function in functions for op in internals.op_names(function)]
+    ops = [op for function in functions for op in internals.contents(function).op_names]
     if len(ops) < _LEAST_OPS:
         return module
     name = internals.module_name(module)

@@ -6,7 +6,7 @@ Everything here is checked by the self-test in `_selftest.py` before it is used 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax._src import compiler
@@ -20,6 +20,8 @@ from jax.interpreters import mlir
 MAIN = "main"
 
 Module = ir.Module
+Context = ir.Context
+MlirError = ir.MLIRError
 
 LoweringRule = Callable[..., Any]
 Compile = Callable[..., Any]
@@ -115,79 +117,75 @@ def _called(op: Any, found: set[str]) -> None:
             _called(part, found)
 
 
-def callees(function: func_dialect.FuncOp) -> set[str]:
-    """The names of the functions that a function refers to."""
-    found: set[str] = set()
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        for _, attribute in _attributes(op):
-            _called(attribute, found)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    return found
-
-
-def _attributes(op: ir.Operation) -> Iterator[tuple[str, Any]]:
-    attributes = op.attributes
-    for index in range(len(attributes)):
-        named = attributes[index]
-        yield named.name, named.attr
-
-
-def op_names(function: func_dialect.FuncOp) -> list[str]:
-    """The names of the ops in a function, nested ones too."""
-    names: list[str] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        names.append(op.name)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    return names
-
-
 SHARDING = "sdy.sharding"
 CONSTRAINT = "sdy.sharding_constraint"
 
 
-def remove_shardings(function: func_dialect.FuncOp) -> bool:
-    """Removes what says on which devices the results of ops are; returns whether there was any."""
-    found = False
+class Contents(NamedTuple):
+    """The names in a function, those of nested ops too."""
+
+    op_names: list[str]
+    callees: set[str]
+    """The functions that it refers to."""
+    is_sharded: bool
+    """Whether an op says on which devices its results are."""
+
+
+def contents(function: func_dialect.FuncOp) -> Contents:
+    """The names in a function."""
+    op_names: list[str] = []
+    callees: set[str] = set()
+    is_sharded = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal is_sharded
+        op_names.append(op.name)
+        attributes = op.attributes
+        for index in range(len(attributes)):
+            named = attributes[index]
+            is_sharded |= named.name == SHARDING
+            _called(named.attr, callees)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return Contents(op_names, callees, is_sharded or CONSTRAINT in op_names)
+
+
+def remove_shardings(function: func_dialect.FuncOp) -> None:
+    """Removes what says on which devices the results of ops are."""
     constraints: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
         if op.name == CONSTRAINT:
             constraints.append(op)
         if SHARDING in op.attributes:
             del op.attributes[SHARDING]
-            found = True
         return ir.WalkResult.ADVANCE
 
     function.operation.walk(visit)
     for op in constraints:
         op.results[0].replace_all_uses_with(op.operands[0])
         op.erase()
-    return found or bool(constraints)
 
 
-def extract(module: ir.Module, name: str) -> ir.Module:
-    """A module whose `main` is a copy of a function, with copies of all that it calls."""
+def extract(module: ir.Module, name: str) -> tuple[ir.Module, list[Contents]]:
+    """A module whose `main` is a copy of a function, with copies of all that it calls; and what
+    is in them."""
     by_name = {name_of(function): function for function in functions(module)}
+    found: dict[str, Contents] = {}
     with module.context, ir.Location.unknown():
         extracted = ir.Module.create()
         attributes = extracted.operation.attributes
         attributes["sym_name"] = ir.StringAttr.get(name)
         for count in ("mhlo.num_partitions", "mhlo.num_replicas"):
             attributes[count] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
-        wanted, copied = [name], set()
+        wanted = [name]
         while wanted:
             wants = wanted.pop()
-            if wants in copied or wants not in by_name:
+            if wants in found or wants not in by_name:
                 continue
-            copied.add(wants)
-            wanted.extend(sorted(callees(by_name[wants])))
+            found[wants] = contents(by_name[wants])
+            wanted.extend(sorted(found[wants].callees))
             copy = by_name[wants].operation.clone(ip=ir.InsertionPoint(extracted.body))
             if wants == name:
                 for shell in ("arg_attrs", "res_attrs"):
@@ -195,7 +193,7 @@ def extract(module: ir.Module, name: str) -> ir.Module:
                         del copy.attributes[shell]
                 ir.SymbolTable.set_symbol_name(copy, MAIN)
                 ir.SymbolTable.set_visibility(copy, "public")
-    return extracted
+    return extracted, list(found.values())
 
 
 def only_callee(module: ir.Module) -> str | None:
@@ -218,16 +216,16 @@ _HLO_SHARDINGS = ("mhlo.sharding", _FRONTEND)
 
 
 def shardings_come_back(module: ir.Module) -> bool:
-    """Whether `restore_shardings` can undo how `to_hlo` writes the shardings of a module: it has
+    """Whether `restore_shardings` can undo how HLO has the shardings of a module: it has
     one mesh, and nothing but shardings of values and constraints."""
     meshes = [op for op in module.body.operations if op.operation.name == "sdy.mesh"]
-    names = {name for function in functions(module) for name in op_names(function)}
+    names = {name for function in functions(module) for name in contents(function).op_names}
     names.discard(CONSTRAINT)
     return len(meshes) == 1 and not any(name.startswith(_PARTITIONED) for name in names)
 
 
 def restore_shardings(module: ir.Module) -> None:
-    """Writes the shardings of a module that `from_hlo` made in Shardy's dialect again. Those of
+    """Writes the shardings of a module that was made of HLO in Shardy's dialect again. Those of
     its arguments and results are dropped."""
     for function in functions(module):
         for shell in ("arg_attrs", "res_attrs"):
@@ -306,10 +304,15 @@ def to_hlo(module: ir.Module) -> bytes:
     return bytes(computation.as_serialized_hlo_module_proto())
 
 
-def from_hlo(proto: bytes, context: ir.Context) -> ir.Module:
-    """The module of a serialised `HloModuleProto`."""
+def to_stablehlo(proto: bytes) -> bytes:
+    """A serialised `HloModuleProto` as StableHLO in bytecode, by jaxlib's conversion."""
+    return bytes(extend_mlir.hlo_to_stablehlo(proto))
+
+
+def from_bytecode(bytecode: bytes, context: ir.Context) -> ir.Module:
+    """The module in MLIR's bytecode, which is verified."""
     with context:
-        return ir.Module.parse(extend_mlir.hlo_to_stablehlo(proto))
+        return ir.Module.parse(bytecode)
 
 
 def type_of(module: ir.Module, name: str) -> ir.Type | None:
@@ -350,7 +353,7 @@ def replace_body(module: ir.Module, name: str, body: ir.Module) -> None:
 
 def is_rewritten(function: func_dialect.FuncOp) -> bool:
     """Whether `replace_body` has made a function call another one."""
-    return any("_rewritten" in callee for callee in callees(function))
+    return any("_rewritten" in callee for callee in contents(function).callees)
 
 
 def version() -> str:

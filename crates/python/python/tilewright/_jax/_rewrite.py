@@ -31,8 +31,8 @@ class Left(Exception):
 class Outcome:
     """The result of an optimisation."""
 
-    proto: bytes | None
-    """The rewritten module; none if nothing pays."""
+    rewritten: bytes | None
+    """The rewritten module as StableHLO in bytecode; none if nothing pays."""
     instructions: int
     cycles_before: float
     cycles_after: float
@@ -89,12 +89,33 @@ def read(module: internals.Module) -> tuple[_core.Module, bytes]:
             return _core.Module.from_proto(proto), proto
 
 
+def written(module: _core.Module) -> bytes:
+    """A module as StableHLO in bytecode. What Tilewright does not write, jaxlib converts."""
+    try:
+        with without_panics():
+            return module.to_stablehlo_bytecode(portable=False)
+    except (TilewrightError, Bug):
+        return internals.to_stablehlo(module.to_proto())
+
+
+def parsed(rewritten: bytes, context: internals.Context) -> internals.Module:
+    """The module of a rewritten program, verified. If jaxlib does not take the bytecode that
+    Tilewright writes, it converts the module itself."""
+    try:
+        return internals.from_bytecode(rewritten, context)
+    except internals.MlirError:
+        with without_panics():
+            proto = _core.Module.load(rewritten).to_proto()
+        return internals.from_bytecode(internals.to_stablehlo(proto), context)
+
+
 def optimized(source: tuple[_core.Module, bytes], target: str, settings: Settings) -> Outcome:
     """Optimises a module, or remembers what was made of an equal one."""
-    module, written = source
+    module, contents = source
     # The text has no metadata, but takes long to write where constants are large.
-    has_large_constants = len(written) > _LARGE * module.instruction_count
-    contents = written if has_large_constants else module.to_text("short").encode()
+    has_large_constants = len(contents) > _LARGE * module.instruction_count
+    if not has_large_constants:
+        contents = module.to_text("short").encode()
     key = (hashlib.sha256(contents).digest(), target, settings.exact, settings.fast_math)
     with _LOCK:
         if key in _REMEMBERED:
@@ -106,7 +127,7 @@ def optimized(source: tuple[_core.Module, bytes], target: str, settings: Setting
         )
     found = json.loads(report)
     outcome = Outcome(
-        proto=None if found["unchanged"] else better.to_proto(),
+        rewritten=None if found["unchanged"] else written(better),
         instructions=module.instruction_count,
         cycles_before=found["before"]["cycles"],
         cycles_after=found["after"]["cycles"],
@@ -125,14 +146,16 @@ _PARTITIONED = ("sdy.", "mpmd.")
 
 
 def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> internals.Module:
-    extracted = internals.extract(module, name)
-    for function in internals.functions(extracted):
+    extracted, contents = internals.extract(module, name)
+    if any(one.is_sharded for one in contents):
         # On the only device that there is, shardings say nothing.
-        if internals.remove_shardings(function) and not is_for_one_device:
+        if not is_for_one_device:
             raise Left("sharded")
-        ops = internals.op_names(function)
-        if any(op.startswith(_PARTITIONED) for op in ops):
-            raise Left("sharded")
+        for function in internals.functions(extracted):
+            internals.remove_shardings(function)
+    names = {op for one in contents for op in one.op_names} - {internals.CONSTRAINT}
+    if any(op.startswith(_PARTITIONED) for op in names):
+        raise Left("sharded")
     arguments, results = internals.types_of(extracted, internals.MAIN)
     if not results:
         raise Left("no outputs")
@@ -168,9 +191,8 @@ def rewrite(
     try:
         source = read(_extracted(module, name, is_for_one_device))
         outcome = optimized(source, target, settings)
-        if outcome.proto is not None:
-            body = internals.from_hlo(outcome.proto, module.context)
-            body.operation.verify()
+        if outcome.rewritten is not None:
+            body = parsed(outcome.rewritten, module.context)
             replace(module, name, body)
             why = "rewritten"
     except Left as left:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tilewright import _core
 from tilewright._jax import _internals as internals
 from tilewright._jax import _rewrite
 from tilewright._jax._settings import Settings, settings_of
@@ -59,12 +58,10 @@ def rewritten(module: Any, target: str, settings: Settings, name: str) -> Any:
             raise _rewrite.Left("replicas")
         if not internals.shardings_come_back(module):
             raise _rewrite.Left("sharded")
-        proto = internals.to_hlo(module)
-        source = (_core.Module.from_proto(proto), proto)
-        outcome = _rewrite.optimized(source, target, settings)
-        if outcome.proto is not None:
+        outcome = _rewrite.optimized(_rewrite.read(module), target, settings)
+        if outcome.rewritten is not None:
             copy = internals.copy_of(module)
-            body = internals.from_hlo(outcome.proto, copy.context)
+            body = _rewrite.parsed(outcome.rewritten, copy.context)
             internals.restore_shardings(body)
             internals.verify_beside(body, copy)
             _rewrite.replace(copy, internals.MAIN, body)
