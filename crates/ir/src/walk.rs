@@ -140,12 +140,17 @@ impl Module {
     /// [`Module::effectful_computations`].
     pub fn has_side_effect(&self, id: InstId, effectful: &FxHashSet<CompId>) -> bool {
         let op = self.op(id);
-        if op.opcode().has_side_effect() {
-            return true;
-        }
-        if let Op::CustomCall(attrs) = op
-            && attrs.custom_call_has_side_effect
-        {
+        let acts = match op {
+            Op::CustomCall(attrs) => attrs.custom_call_has_side_effect,
+            // As in XLA, where all devices run one program. Only a collective that keeps layouts
+            // may meet one of another program.
+            Op::AllGather(attrs) => attrs.constrain_layout,
+            Op::AllReduce(attrs) => attrs.constrain_layout,
+            Op::AllToAll(attrs) => attrs.constrain_layout,
+            Op::ReduceScatter(attrs) => attrs.constrain_layout,
+            op => op.opcode().has_side_effect(),
+        };
+        if acts {
             return true;
         }
         let mut found = false;

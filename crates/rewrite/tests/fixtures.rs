@@ -6,7 +6,7 @@ mod common;
 
 use common::fixture::{Expect, Fixture};
 use common::values::{
-    KINDS, bit_difference, difference, error_difference, evaluated, real_difference,
+    KINDS, bit_difference, difference, error_difference, evaluated, evaluated_like, real_difference,
 };
 use common::{changes, module, optimized, short, text};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -142,7 +142,8 @@ fn check_values(
             (Ok(_), Some(_)) => return Err("it can be run: take `// not-run:` away".into()),
             (Err(error), None) => return Err(format!("before: {error}").into()),
         };
-        let actual = evaluated(after, 1, kind).map_err(|error| format!("after: {error}"))?;
+        let actual =
+            evaluated_like(after, before, 1, kind).map_err(|error| format!("after: {error}"))?;
         let apart = if exact {
             bit_difference(&expected, &actual)
         } else if fixture.fast_math && fixture.source.contains("f32[") {

@@ -208,6 +208,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
         "widen-accumulation",
         "local-sums",
         "local-moments",
+        "all-reduce",
         "batch-norm",
     ];
     let names = registry::PASSES.iter().map(|pass| pass.name());

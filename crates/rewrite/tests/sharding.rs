@@ -222,7 +222,7 @@ fn tiles_of_devices_are_axes() {
 }
 
 #[test]
-fn what_is_partitioned_has_no_mesh_to_be_partitioned_over() {
+fn what_is_partitioned_has_a_mesh_without_axes() {
     let text = "HloModule m
 
 add {
@@ -236,7 +236,7 @@ ENTRY main {
   ROOT y = f32[8,8] all-reduce(x), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=add
 }
 ";
-    assert!(DeviceMesh::of(&module(text)).is_none());
+    assert_eq!(DeviceMesh::of(&module(text)).map(|mesh| mesh.devices()), Some(1));
 }
 
 #[test]
@@ -334,4 +334,134 @@ fn the_parts_of_all_devices_lie_as_the_program_says() {
     assert_eq!(out(r#"[{"data"}, {"model"}]"#), Some(vec![4, 2]));
     assert_eq!(out(r#"[{"data"}, {}]"#), Some(vec![4, 1]));
     assert_eq!(out(r#"[{"data", ?}, {?}]"#), Some(vec![4, 2]));
+}
+
+/// Returns a module whose entry has `x`, which axes divide in this way, and these instructions, and
+/// which has a loop's body with these instructions and this state besides the counter.
+fn with_loop(dims: &str, rest: &str, state: &str, turn: &str) -> Module {
+    let all = format!("(s32[], {state})");
+    let parts = state.split(", ").enumerate().map(|(place, part)| {
+        let index = place + 1;
+        format!("  e{index} = {part} get-tuple-element(state), index={index}\n")
+    });
+    let parts: String = parts.collect();
+    let computations = format!(
+        "body {{
+  state = {all} parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+{parts}  zero = f32[] constant(0)
+{turn}}}
+
+condition {{
+  state = {all} parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  three = s32[] constant(3)
+  ROOT more = pred[] compare(i, three), direction=LT
+}}
+
+"
+    );
+    let entry = parameter("x", "f32[8,6]", 0, dims);
+    let text = HEAD.replace("ENTRY", &format!("{computations}ENTRY"))
+        + &format!("{entry}  zero = f32[] constant(0)\n  start = s32[] constant(0)\n{rest}}}\n");
+    module(&text).into_inner()
+}
+
+#[test]
+fn the_state_of_a_loop_is_followed() {
+    let divided = r#"[{"data"}, {}]"#;
+    let entry = |state: &str, init: &str, last: usize, shape: &str| {
+        format!(
+            "  init = (s32[], {state}) tuple(start, {init})
+  loop = (s32[], {state}) while(init), condition=condition, body=body
+  ROOT y = {shape} get-tuple-element(loop), index={last}\n"
+        )
+    };
+    // Each turn sums over the divided dim: one round, counted once.
+    let sums = "  s = f32[6] reduce(e1, zero), dimensions={0}, to_apply=add
+  sum = f32[6] add(s, e2)
+  ROOT out = (s32[], f32[8,6], f32[6]) tuple(i, e1, sum)\n";
+    let zeros = "  zeros = f32[6] broadcast(zero), dimensions={}\n";
+    let (state, init) = ("f32[8,6], f32[6]", "x, zeros");
+    let rest = zeros.to_owned() + &entry(state, init, 2, "f32[6]");
+    let once = Traffic { rounds: 1, chain: 1, bytes: 24 };
+    assert_eq!(flows(&with_loop(divided, &rest, state, sums)), (Some(vec![1]), once));
+    // What begins whole is divided as each turn leaves it.
+    let adds = "  sum = f32[8,6] add(e1, e2)
+  ROOT out = (s32[], f32[8,6], f32[8,6]) tuple(i, e1, sum)\n";
+    let zeros = "  zeros = f32[8,6] broadcast(zero), dimensions={}\n";
+    let state = "f32[8,6], f32[8,6]";
+    let rest = zeros.to_owned() + &entry(state, init, 2, "f32[8,6]");
+    assert_eq!(flows(&with_loop(divided, &rest, state, adds)), (Some(vec![4, 1]), NONE));
+    // Nothing is known of what a turn leaves in another way than it was.
+    let other = r#"[{}, {"data"}]"#.replace('"', "\\\"");
+    let moves = format!(
+        "  moved = f32[8,6] custom-call(e1), custom_call_target=\"Sharding\", \
+         frontend_attributes={{xla.sdy.sharding=\"#sdy.sharding_per_value<[<@mesh, {other}>]>\"}}
+  ROOT out = (s32[], f32[8,6]) tuple(i, moved)\n"
+    );
+    let rest = entry("f32[8,6]", "x", 1, "f32[8,6]");
+    assert_eq!(flows(&with_loop(divided, &rest, "f32[8,6]", &moves)).0, None);
+    // The second turn finds that the first element is not what the first turn took it for.
+    let swaps = "  ROOT out = (s32[], f32[8,6], f32[8,6]) tuple(i, e2, e1)\n";
+    let rest = entry(state, "x, x", 1, "f32[8,6]");
+    assert_eq!(flows(&with_loop(divided, &rest, state, swaps)), (Some(vec![4, 1]), NONE));
+}
+
+#[test]
+fn the_results_of_branches_are_followed() {
+    let divided = r#"[{"data"}, {}]"#;
+    let of = |other: &str| {
+        let branches = format!(
+            "left {{
+  p = f32[8,6] parameter(0)
+  ROOT n = f32[8,6] negate(p)
+}}
+
+right {{
+  p = f32[8,6] parameter(0)
+{other}}}
+
+"
+        );
+        let text = HEAD.replace("ENTRY", &format!("{branches}ENTRY"))
+            + &parameter("x", "f32[8,6]", 0, divided)
+            + "  which = pred[] parameter(1)
+  zero = f32[] constant(0)
+  y = f32[8,6] conditional(which, x, x), true_computation=left, false_computation=right
+  ROOT s = f32[6] reduce(y, zero), dimensions={0}, to_apply=add\n}\n";
+        flows(&module(&text).into_inner())
+    };
+    let round = Traffic { rounds: 1, chain: 1, bytes: 24 };
+    let alike = of("  ROOT n = f32[8,6] tanh(p)\n");
+    assert_eq!(alike, (Some(vec![4, 1]), round));
+    let whole = "  one = f32[] constant(1)\n  ROOT n = f32[8,6] broadcast(one), dimensions={}\n";
+    assert_eq!(of(whole), (Some(vec![4, 1]), round));
+    let moved = "  ROOT n = f32[8,6] custom-call(p), custom_call_target=\"Sharding\", \
+         frontend_attributes={xla.sdy.sharding=\"#sdy.sharding_per_value<[<@mesh, [{}, {\\\"data\\\"}]>]>\"}\n";
+    assert_eq!(of(moved).0, None);
+}
+
+#[test]
+fn explicit_collectives_are_counted_without_a_mesh() {
+    let text = "HloModule m, num_partitions=4
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  z = f32[8] parameter(1)
+  a = f32[8] all-reduce(x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=add
+  b = f32[8] all-reduce(z), channel_id=2, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=add
+  c = f32[8] multiply(a, b)
+  ROOT y = f32[8] all-reduce(c), channel_id=3, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=add
+}
+";
+    // XLA combines the first two.
+    let expected = Traffic { rounds: 2, chain: 2, bytes: 96 };
+    assert_eq!(flows(&module(text).into_inner()), (Some(vec![1]), expected));
 }

@@ -103,6 +103,13 @@ def test_equal_modules_are_optimised_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_the_self_test_does_not_see_the_mesh_of_the_caller(kind: str) -> None:
+    axes = (getattr(jax.sharding.AxisType, kind),)
+    with jax.set_mesh(jax.make_mesh((1,), ("data",), axis_types=axes)):
+        assert _selftest.why_wrong() is None
+
+
 def test_settings_travel_in_the_name() -> None:
     settings = Settings(target="/a/b/my-target.toml", fast_math=True, on_error="ignore")
     assert settings_of(f"f{settings.mark}") == settings

@@ -1,5 +1,6 @@
 //! Collectives: ops that involve several devices.
 
+use super::Op;
 use super::attr::attributes;
 use crate::entity::CompId;
 use crate::infer::{ShapeError, ShapeQuery, check_dims, scalar};
@@ -93,6 +94,34 @@ impl AllReduceAttrs {
             use_global_device_ids: false,
             to_apply,
         }
+    }
+}
+
+impl Op {
+    /// Returns the number of the channel of a collective, if it has one. It tells collectives
+    /// apart; whether there is one changes what the groups of devices number.
+    pub fn channel_id(&self) -> Option<i64> {
+        match self {
+            Op::AllGather(attrs) => attrs.channel_id,
+            Op::AllReduce(attrs) => attrs.channel_id,
+            Op::AllToAll(attrs) => attrs.channel_id,
+            Op::CollectivePermute(attrs) => attrs.channel_id,
+            Op::ReduceScatter(attrs) => attrs.channel_id,
+            _ => None,
+        }
+    }
+
+    /// Gives a collective that has a channel another number of it; returns whether it has one.
+    pub fn set_channel_id(&mut self, number: i64) -> bool {
+        let channel = match self {
+            Op::AllGather(attrs) => &mut attrs.channel_id,
+            Op::AllReduce(attrs) => &mut attrs.channel_id,
+            Op::AllToAll(attrs) => &mut attrs.channel_id,
+            Op::CollectivePermute(attrs) => &mut attrs.channel_id,
+            Op::ReduceScatter(attrs) => &mut attrs.channel_id,
+            _ => return false,
+        };
+        channel.as_mut().map(|channel| *channel = number).is_some()
     }
 }
 

@@ -19,6 +19,9 @@ use crate::driver::{Context, Pass};
 /// See the module.
 pub struct CommonSubexpressions;
 
+/// The channel by which collectives with channels are compared.
+const ANY_CHANNEL: i64 = 1;
+
 /// Instructions with equal keys compute the same value.
 type Key<'a> = (Cow<'a, Op>, ShapeId, SmallVec<[InstId; 3]>);
 
@@ -191,6 +194,10 @@ fn key_of<'a>(module: &'a Module, id: InstId, same: &FxHashMap<CompId, CompId>) 
     op.for_each_computation(&mut |c| is_its_own &= representative(c) == c);
     if !is_its_own {
         op.to_mut().map_computations(&mut |c| representative(c));
+    }
+    // The numbers of channels say nothing of what collectives compute.
+    if op.channel_id().is_some_and(|channel| channel != ANY_CHANNEL) {
+        op.to_mut().set_channel_id(ANY_CHANNEL);
     }
     let mut operands: SmallVec<[InstId; 3]> = module.operands(id).into();
     if op.opcode().is_commutative() {

@@ -65,6 +65,24 @@ pub(crate) fn remove_unused(
     Ok(removed)
 }
 
+/// Removes those of these instructions that have no users and no side effects, and what only they
+/// used; `effectful` are the computations with side effects.
+pub(crate) fn remove_cascade(
+    module: &mut Module,
+    effectful: &FxHashSet<CompId>,
+    mut next: Vec<InstId>,
+) -> Result<(), EditError> {
+    while let Some(id) = next.pop() {
+        if module.is_removable(id) && !module.has_side_effect(id, effectful) {
+            next.extend_from_slice(module.operands(id));
+            let extras = module.extras(id).into_iter();
+            next.extend(extras.flat_map(|extras| &extras.control_predecessors));
+            module.remove(id)?;
+        }
+    }
+    Ok(())
+}
+
 fn remove_uncalled(module: &mut Module) -> usize {
     let Some(entry) = module.entry() else { return 0 };
     let called: FxHashSet<CompId> = module.call_order(entry).into_iter().collect();

@@ -26,7 +26,7 @@ pub struct Pipeline {
 }
 
 /// The first passes of every pipeline: they remove code, so that later passes have less to do.
-const FIRST: &[&str] = &["control-flow", "inline", "tuple", "dce"];
+const FIRST: &[&str] = &["control-flow", "inline", "tuple", "dce", "constraint"];
 
 /// The passes that bring a module into its simplest form. A folded constant may decide a branch,
 /// which then becomes a call; so the result of one pass reaches the others in the same round or the
@@ -65,6 +65,7 @@ const COST_GATED: &[&[&str]] = &[
     &["merged-dims"],
     &["rematerialize"],
     &["local-sums"],
+    &["all-reduce"],
 ];
 
 const DEFAULT: Pipeline = Pipeline {

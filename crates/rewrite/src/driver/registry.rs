@@ -27,6 +27,8 @@ use crate::reshape_motion::reduce_through_reshape::ReduceThroughReshape;
 use crate::reshape_motion::reduce_through_transpose::REDUCE_THROUGH_TRANSPOSE;
 use crate::reshape_motion::reshape_out_of_region::ReshapeOutOfRegion;
 use crate::reshape_motion::unit_dims::UnitDims;
+use crate::sharded::all_reduce::AllReduces;
+use crate::sharded::constraint::Constraints;
 use crate::sharded::local_moments::LocalMoments;
 use crate::sharded::local_sums::LocalSums;
 use crate::sums::factored_sums::FactoredSums;
@@ -48,6 +50,8 @@ pub static PASSES: &[&dyn Pass] = &[
     &Inline,
     &LocalMoments,
     &LocalSums,
+    &Constraints,
+    &AllReduces,
     &MergedDims,
     &ReduceCanonical,
     &ReduceAsWindow,

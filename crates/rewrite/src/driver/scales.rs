@@ -5,7 +5,7 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
 
 use super::candidate::{Candidate, Cycles, Scope};
 use super::pass::{Context, Pass};
-use crate::canonicalize::dce::remove_unused;
+use crate::canonicalize::dce::{remove_cascade, remove_unused};
 use crate::cost::{Ledger, SweepCount, pays};
 
 /// The number of instructions that may be weighed in all to decide on groups.
@@ -190,14 +190,7 @@ impl<'a> Scales<'a> {
     fn weigh(&mut self, module: &mut Module) -> Result<f64, EditError> {
         let mut next: Vec<InstId> = self.dead.clone();
         next.extend(module.tried());
-        while let Some(id) = next.pop() {
-            if module.is_removable(id) && !module.has_side_effect(id, &self.effectful) {
-                next.extend_from_slice(module.operands(id));
-                let extras = module.extras(id).into_iter();
-                next.extend(extras.flat_map(|extras| &extras.control_predecessors));
-                module.remove(id)?;
-            }
-        }
+        remove_cascade(module, &self.effectful, next)?;
         self.ledger.update(module, &module.tried());
         Ok(self.ledger.cycles(module))
     }

@@ -20,7 +20,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Patch, Value};
+use tilewright_ir::{ArrayShape, CompId, EditError, InstId, Module, Op, Opcode, Patch, Value};
 
 use super::partial::{Combine, Lift, Partial};
 use crate::analysis::reduce::MonoidReduce;
@@ -86,7 +86,7 @@ struct Step {
     then: Vec<Step>,
 }
 
-/// The reduces of a module's entry that are worth splitting.
+/// The reduces of a module that are worth splitting.
 struct Plans<'a> {
     module: &'a Module,
     mesh: &'a DeviceMesh,
@@ -100,7 +100,9 @@ impl<'a> Plans<'a> {
         let flow = Flow::of(module, mesh);
         let mut plans = Self { module, mesh, flow, float_mode, plans: Vec::new() };
         let mut within: FxHashSet<InstId> = FxHashSet::default();
-        let all = module.entry().into_iter().flat_map(|entry| module.instructions(entry));
+        let entered: Vec<CompId> = module.computations().to_vec();
+        let entered = entered.into_iter().filter(|&one| plans.flow.has_entered(one));
+        let all: Vec<InstId> = entered.flat_map(|one| module.instructions(one)).collect();
         for id in all {
             if within.contains(&id) || !module.is_live(id) {
                 continue;

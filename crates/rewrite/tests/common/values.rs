@@ -3,7 +3,7 @@
 use tilewright_interp::algebra::{self, AlgebraOptions, Verdict};
 use tilewright_interp::compare::{Tolerance, compare};
 use tilewright_interp::inputs::{InputKind, inputs_for};
-use tilewright_interp::{Limits, evaluate};
+use tilewright_interp::{Devices, Evaluation, Limits, evaluate, tells_devices_apart};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, Module, Shape, Verified};
 
 /// The inputs that modules are run on: from evenly spread numbers, sums lose
@@ -13,8 +13,26 @@ pub(crate) const KINDS: [InputKind; 4] =
 
 /// Evaluates a module on inputs from a seed.
 pub(crate) fn evaluated(module: &Verified, seed: u64, kind: InputKind) -> Result<Literal, String> {
-    let inputs = inputs_for(module, seed, kind).map_err(|error| error.to_string())?;
-    evaluate(module, &inputs, &Limits::default()).map_err(|error| error.to_string())
+    evaluated_like(module, module, seed, kind)
+}
+
+/// Evaluates a module that was made of `original` on inputs from a seed. If that one tells devices
+/// apart, the results are those of all devices, each of which has inputs of its own.
+pub(crate) fn evaluated_like(
+    module: &Verified,
+    original: &Verified,
+    seed: u64,
+    kind: InputKind,
+) -> Result<Literal, String> {
+    let devices = if tells_devices_apart(original) { Devices::of(original) } else { Devices::ONE };
+    let count = u64::try_from(devices.count().ok_or("too many devices")?).unwrap_or(u64::MAX);
+    let of_device = |device| inputs_for(module, seed.wrapping_add(device * 1_000_003), kind);
+    let inputs = (0..count).map(of_device).collect::<Result<Vec<_>, _>>();
+    let inputs = inputs.map_err(|error| error.to_string())?;
+    let evaluation = Evaluation::new(module).limits(Limits::default()).devices(devices);
+    let results = evaluation.run(&inputs).map_err(|error| error.to_string())?;
+    let mut outputs: Vec<Literal> = results.into_iter().map(|result| result.output).collect();
+    Ok(if outputs.len() == 1 { outputs.remove(0) } else { Literal::Tuple(outputs) })
 }
 
 /// How far apart results may be, relative to the largest magnitude of the

@@ -98,6 +98,15 @@ impl Exchanges {
         self.0.push(exchange);
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets all exchanges but the first ones.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
     /// Returns the exchanges in the order of the instructions.
     pub fn iter(&self) -> std::slice::Iter<'_, Exchange> {
         self.0.iter()

@@ -6,30 +6,35 @@
 //! constraint asks for another spread, where a reshape or a slice cuts across the parts, and at
 //! explicit collectives.
 //!
-//! Loops and branches are looked into once, and what they hand back counts as not known.
+//! What devices exchange in a loop counts once (`control.rs` follows loops and branches).
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs};
 use tilewright_ir::ops::indexing::GatherAttrs;
-use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, SecondaryMap};
+use tilewright_ir::{
+    ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, SecondaryMap, Shape,
+};
 
 use super::exchange::{Exchange, Exchanges, Kind, Over};
 use super::manual::crossed;
 use super::mesh::DeviceMesh;
 use super::spread::Spread;
 
+/// The most times that loops are gone through again, in all.
+const MOST_TURNS: u32 = 64;
+
 /// The known facts about a value.
 #[derive(Clone, Debug, Default)]
-struct State {
+pub(super) struct State {
     /// How it lies over devices, if that is known.
-    spread: Option<Spread>,
-    waits: Wait,
+    pub(super) spread: Option<Spread>,
+    pub(super) waits: Wait,
 }
 
 /// The exchanges that a value waits for, one after the other.
 #[derive(Clone, Debug, Default)]
-struct Wait {
+pub(super) struct Wait {
     /// The largest number of them.
     level: u32,
     /// The largest number of those of each kind, by the kind's number.
@@ -38,7 +43,7 @@ struct Wait {
 
 impl Wait {
     /// Waits for what another value waits for, too.
-    fn join(&mut self, other: &Self) {
+    pub(super) fn join(&mut self, other: &Self) {
         self.level = self.level.max(other.level);
         if self.of_kind.len() < other.of_kind.len() {
             self.of_kind.resize(other.of_kind.len(), 0);
@@ -66,21 +71,28 @@ pub struct Flow<'m> {
     module: &'m Module,
     mesh: &'m DeviceMesh,
     states: SecondaryMap<InstId, State>,
-    exchanges: Exchanges,
+    pub(super) exchanges: Exchanges,
     kinds: Vec<(Kind, Over, ElementType)>,
     /// The computations that were gone through, each with the call that led there.
-    entered: FxHashMap<CompId, Option<InstId>>,
-    /// For each custom call into or out of a manual computation, how its results lie.
-    crossed: FxHashMap<InstId, Vec<Option<Spread>>>,
+    pub(super) entered: FxHashMap<CompId, Option<InstId>>,
+    /// How the elements of tuples lie that the module does not make by a `tuple`: of results of
+    /// loops, branches and custom calls, and of parameters of computations. An array has one.
+    pub(super) elements: FxHashMap<InstId, Elements>,
+    /// How often loops may be gone through again.
+    pub(super) turns_left: u32,
 }
+
+/// How the elements of a tuple lie over devices, each if that is known.
+pub(super) type Elements = Vec<Option<Spread>>;
 
 impl<'m> Flow<'m> {
     /// Finds the spreads of a module and its exchanges.
     pub fn of(module: &'m Module, mesh: &'m DeviceMesh) -> Self {
         let states = SecondaryMap::new();
         let (exchanges, entered) = (Exchanges::default(), FxHashMap::default());
-        let (kinds, crossed) = (Vec::new(), FxHashMap::default());
-        let mut flow = Self { module, mesh, states, exchanges, kinds, entered, crossed };
+        let (kinds, elements, turns_left) = (Vec::new(), FxHashMap::default(), MOST_TURNS);
+        let mut flow =
+            Self { module, mesh, states, exchanges, kinds, entered, elements, turns_left };
         flow.states.fill(module.instruction_bound());
         if let Some(entry) = module.entry() {
             flow.enter(entry, Wait::default(), None);
@@ -104,35 +116,51 @@ impl<'m> Flow<'m> {
         &self.exchanges
     }
 
-    /// Goes through a computation that waits for these exchanges, whose arguments are the operands
-    /// of `call`, if that is what led there. Returns what is known of its result. A computation that
-    /// is called again exchanges nothing more, and nothing is known of its result.
-    fn enter(&mut self, computation: CompId, before: Wait, call: Option<InstId>) -> State {
-        let module = self.module;
-        let root = module.computation(computation).root();
+    /// Returns the module.
+    pub(super) fn module(&self) -> &'m Module {
+        self.module
+    }
+
+    /// Checks whether a computation was gone through.
+    pub fn has_entered(&self, computation: CompId) -> bool {
+        self.entered.contains_key(&computation)
+    }
+
+    /// Goes through a computation whose arguments lie like this: see [`Self::enter`].
+    pub(super) fn enter_with(
+        &mut self,
+        computation: CompId,
+        before: Wait,
+        call: Option<InstId>,
+        arguments: impl Fn(usize) -> Elements,
+    ) -> State {
         if self.entered.contains_key(&computation) {
             return State { spread: None, waits: before };
         }
+        let parameters = self.module.computation(computation).parameters();
+        for (place, &parameter) in parameters.iter().enumerate() {
+            self.elements.insert(parameter, arguments(place));
+        }
+        self.enter(computation, before, call)
+    }
+
+    /// Goes through a computation that waits for these exchanges, to which `call` led, if that is a
+    /// call. Returns what is known of its result. A computation that is called again exchanges
+    /// nothing more, and nothing is known of its result.
+    fn enter(&mut self, computation: CompId, before: Wait, call: Option<InstId>) -> State {
+        let module = self.module;
+        let root = module.computation(computation).root();
         self.entered.insert(computation, call);
-        let arguments = call.map(|call| module.operands(call)).unwrap_or_default();
-        let is_entry = module.entry() == Some(computation);
         for id in module.instructions(computation) {
             if let (Op::CustomCall(attrs), Some(extras)) = (module.op(id), module.extras(id)) {
                 let operands = module.operands(id).iter().map(|&operand| self.spread(operand));
                 if let Some(results) = crossed(self.mesh, attrs, extras, operands) {
-                    self.crossed.insert(id, results);
+                    self.elements.insert(id, results);
                 }
             }
             let mut waits = before.clone();
             module.operands(id).iter().for_each(|&one| waits.join(&self.states[one].waits));
-            let spread = match module.op(id) {
-                Op::Parameter(attrs) if !is_entry => {
-                    let place = usize::try_from(attrs.number).ok();
-                    let argument = place.and_then(|place| arguments.get(place));
-                    argument.and_then(|&argument| self.spread(argument).cloned())
-                }
-                _ => self.carried(id),
-            };
+            let spread = self.carried(id);
             let stated = self.stated(id);
             let after = self.exchange(id, waits, spread.as_ref(), stated.as_ref());
             let spread = stated.or(spread).or(after.spread);
@@ -158,7 +186,7 @@ impl<'m> Flow<'m> {
             return self.element(*operands.first()?, usize::try_from(attrs.index).ok()?);
         }
         let result = self.array(id)?;
-        if let Some(results) = self.crossed.get(&id) {
+        if let Some(results) = self.elements.get(&id) {
             return results.first()?.clone();
         }
         let first = || self.spread(*operands.first()?);
@@ -189,6 +217,7 @@ impl<'m> Flow<'m> {
             Op::Gather(attrs) => self.gathered(id, attrs),
             Op::OptimizationBarrier | Op::Copy | Op::AllReduce(_) => first().cloned(),
             Op::CustomCall(attrs) if is_constraint(&attrs.custom_call_target) => first().cloned(),
+            Op::While(_) | Op::Conditional(_) => None,
             op if op.opcode().is_elementwise() => self.elementwise(id, result),
             _ if operands.iter().all(|&operand| self.is_whole(operand)) => {
                 Some(Spread::whole(result.rank()))
@@ -202,11 +231,19 @@ impl<'m> Flow<'m> {
         self.spread(id).is_some_and(Spread::is_whole)
     }
 
-    /// Returns the spread of an element of a tuple that the module makes itself.
+    /// Returns how the elements of a tuple lie, or the only one of an array.
+    pub(super) fn elements_of(&self, id: InstId) -> Elements {
+        match self.module.shape(id) {
+            Shape::Tuple(parts) => (0..parts.len()).map(|place| self.element(id, place)).collect(),
+            _ => vec![self.spread(id).cloned()],
+        }
+    }
+
+    /// Returns the spread of an element of a tuple.
     fn element(&self, mut tuple: InstId, index: usize) -> Option<Spread> {
         loop {
             let operands = self.module.operands(tuple);
-            if let Some(results) = self.crossed.get(&tuple) {
+            if let Some(results) = self.elements.get(&tuple) {
                 return results.get(index)?.clone();
             }
             match self.module.op(tuple) {
@@ -334,16 +371,14 @@ impl<'m> Flow<'m> {
                 self.moved(id, waits)
             }
             Op::Call(attrs) => {
-                return self.enter(attrs.to_apply, waits, Some(id));
+                let operands = self.module.operands(id).iter();
+                let given: Vec<Elements> = operands.map(|&one| self.elements_of(one)).collect();
+                let given = |place: usize| given.get(place).cloned().unwrap_or_default();
+                return self.enter_with(attrs.to_apply, waits, Some(id), given);
             }
-            op => {
-                let mut called: SmallVec<[CompId; 2]> = SmallVec::new();
-                if matches!(op, Op::While(_) | Op::Conditional(_)) {
-                    op.for_each_computation(&mut |computation| called.push(computation));
-                }
-                let enter = |waits, computation| self.enter(computation, waits, None).waits;
-                called.into_iter().fold(waits, enter)
-            }
+            Op::While(attrs) => return self.looped(id, attrs, waits),
+            op @ Op::Conditional(_) => return self.branched(id, op, waits),
+            _ => waits,
         };
         State { spread: None, waits }
     }

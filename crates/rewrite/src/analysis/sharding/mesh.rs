@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups, SubAxis};
 use tilewright_ir::metadata::{Extras, FrontendAttributes};
 use tilewright_ir::sharding::{NamedSharding, Placement, Sharding, Subgroup, TileDevices, Tiling};
-use tilewright_ir::{Module, Opcode, sdy};
+use tilewright_ir::{CompId, Module, Opcode, sdy};
 
 use super::spread::{Axes, Spread};
 use super::tiles;
@@ -64,7 +64,9 @@ impl DeviceMesh {
         let attributes = &module.header.frontend_attributes;
         let (words, sizes): (Words, SmallVec<[i64; 4]>) = match value_of(attributes, MESHES) {
             Some(text) => {
-                let named = sdy::meshes(text)?;
+                let mut named = sdy::meshes(text)?;
+                // What lies on a mesh without axes is whole on each device.
+                named.retain(|(_, mesh)| !mesh.axes.is_empty());
                 let [(_, mesh)] = named.as_slice() else { return None };
                 (mesh.devices == MeshDevices::InOrder).then_some(())?;
                 let axes = mesh.axes.iter().enumerate();
@@ -75,11 +77,15 @@ impl DeviceMesh {
                 let sizes = parts.iter().map(|(_, part)| part.size).collect();
                 (Words::Shardy(named, parts), sizes)
             }
-            // Collectives in the entry are what XLA's partitioner leaves.
-            None if has_collectives(module) => return None,
+            // The program itself says what devices exchange, or XLA's partitioner has put that in:
+            // no axis divides anything.
+            None if has_collectives(module, module.entry()) => return Some(Self::without_axes()),
             None => {
-                let axes = tiles::axes(module)?.into_iter().flat_map(cut_up);
-                let axes: Vec<IndexRange> = axes.collect();
+                let Some(axes) = tiles::axes(module) else {
+                    let all = module.computations().iter().copied();
+                    return has_collectives(module, all).then(Self::without_axes);
+                };
+                let axes: Vec<IndexRange> = axes.into_iter().flat_map(cut_up).collect();
                 let sizes = axes.iter().map(|axis| axis.size()).collect();
                 (Words::Gspmd(axes), sizes)
             }
@@ -87,6 +93,11 @@ impl DeviceMesh {
         let count = sizes.iter().try_fold(1i64, |count, &size| count.checked_mul(size))?;
         let fits = sizes.len() <= MOST_AXES && sizes.iter().all(|&size| size > 0) && count > 1;
         fits.then_some(Self { words, sizes })
+    }
+
+    /// Returns the mesh without axes, of a program that says itself what devices exchange.
+    fn without_axes() -> Self {
+        Self { words: Words::Gspmd(Vec::new()), sizes: SmallVec::new() }
     }
 
     /// Returns the number of devices.
@@ -231,9 +242,9 @@ fn value_of<'a>(attributes: &'a FrontendAttributes, key: &str) -> Option<&'a str
     attributes.iter().find(|(name, _)| name == key).map(|(_, value)| &**value)
 }
 
-/// Checks whether the entry has collectives.
-fn has_collectives(module: &Module) -> bool {
-    let mut all = module.entry().into_iter().flat_map(|entry| module.instructions(entry));
+/// Checks whether these computations have collectives.
+fn has_collectives(module: &Module, computations: impl IntoIterator<Item = CompId>) -> bool {
+    let mut all = computations.into_iter().flat_map(|one| module.instructions(one));
     all.any(|id| {
         matches!(
             module.opcode(id),

@@ -10,6 +10,7 @@
 //! `sharding={devices=...}` (GSPMD), from which `tiles.rs` finds the mesh. A module without either,
 //! with several meshes or with devices out of order counts as not divided.
 
+mod control;
 mod exchange;
 mod flow;
 mod manual;

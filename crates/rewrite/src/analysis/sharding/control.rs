@@ -1,0 +1,81 @@
+//! How the state of loops and the results of branches lie over devices.
+
+use tilewright_ir::ops::control::WhileAttrs;
+use tilewright_ir::{CompId, InstId, Op};
+
+use super::flow::{Elements, Flow, State, Wait};
+use super::spread::Spread;
+
+impl Flow<'_> {
+    /// Goes through a loop. An element of its state lies in one way before and after each turn: as
+    /// far divided as either, since each device can take its part of what it has. If both divide it
+    /// in different ways, nothing is known of it.
+    pub(super) fn looped(&mut self, id: InstId, attrs: &WhileAttrs, before: Wait) -> State {
+        let state = self.module().operands(id).first();
+        let mut elements = state.map(|&state| self.elements_of(state)).unwrap_or_default();
+        let is_new = !self.has_entered(attrs.body) && !self.has_entered(attrs.condition);
+        if !is_new {
+            elements.fill(None);
+        }
+        let mut waits = before.clone();
+        loop {
+            let (exchanges, entered) = (self.exchanges.len(), self.entered.clone());
+            let given = |_| elements.clone();
+            waits.join(&self.enter_with(attrs.body, before.clone(), None, given).waits);
+            let kept = joined(&elements, &self.results_of(attrs.body));
+            if kept == elements {
+                break;
+            }
+            elements = kept;
+            match self.turns_left.checked_sub(1) {
+                Some(left) => self.turns_left = left,
+                None => elements.fill(None),
+            }
+            self.exchanges.truncate(exchanges);
+            (self.entered, waits) = (entered, before.clone());
+        }
+        let given = |_| elements.clone();
+        waits.join(&self.enter_with(attrs.condition, before, None, given).waits);
+        self.handed_back(id, elements, waits)
+    }
+
+    /// Goes through branches. A result is as far divided as in any of them, or nothing is known of
+    /// it.
+    pub(super) fn branched(&mut self, id: InstId, op: &Op, before: Wait) -> State {
+        let mut branches: Vec<CompId> = Vec::new();
+        op.for_each_computation(&mut |branch| branches.push(branch));
+        let (mut met, mut waits): (Option<Elements>, Wait) = (None, before.clone());
+        for (&branch, &argument) in branches.iter().zip(self.module().operands(id).iter().skip(1)) {
+            let is_new = !self.has_entered(branch);
+            let given = self.elements_of(argument);
+            waits.join(&self.enter_with(branch, before.clone(), None, |_| given.clone()).waits);
+            let mut results = self.results_of(branch);
+            if !is_new {
+                results.fill(None);
+            }
+            met = Some(met.map_or(results.clone(), |met| joined(&met, &results)));
+        }
+        self.handed_back(id, met.unwrap_or_default(), waits)
+    }
+
+    fn results_of(&self, computation: CompId) -> Elements {
+        let root = self.module().computation(computation).root();
+        root.map(|root| self.elements_of(root)).unwrap_or_default()
+    }
+
+    /// Records how the results of a loop or of branches lie.
+    fn handed_back(&mut self, id: InstId, elements: Elements, waits: Wait) -> State {
+        let is_array = self.module().array_shape(id).is_some();
+        let spread = elements.first().cloned().flatten().filter(|_| is_array);
+        self.elements.insert(id, elements);
+        State { spread, waits }
+    }
+}
+
+/// Returns how elements lie that are as far divided as those of either tuple.
+fn joined(one: &Elements, other: &Elements) -> Elements {
+    let join = |(place, spread): (usize, &Option<Spread>)| {
+        spread.as_ref()?.joined(other.get(place)?.as_ref()?)
+    };
+    one.iter().enumerate().map(join).collect()
+}

@@ -1,0 +1,119 @@
+//! **A constraint that says how its operand lies anyway is left out.**
+//!
+//! `Sharding(x) = x`
+//!
+//! JAX writes a constraint after each op of a program whose mesh has explicit axes. Most say what
+//! follows from the op's operands, and each keeps expressions on both sides of it apart, so that no
+//! other pass sees a norm.
+//!
+//! Preconditions: the constraint states the spread that its operand has without it; or its operand
+//! is a broadcast, a constant or an iota, of which each device makes its own part, and all users are
+//! elementwise and lie as they do without the constraint, by their other operands.
+//!
+//! The pass runs before all others: those of this folder make constraints that must stay.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{CompId, EditError, InstId, Module, Op};
+
+use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass};
+
+/// See the module.
+pub struct Constraints;
+
+impl Pass for Constraints {
+    fn name(&self) -> &'static str {
+        "constraint"
+    }
+
+    fn summary(&self) -> &'static str {
+        "leave out constraints that say how their operands lie anyway"
+    }
+
+    fn class(&self) -> Class {
+        Class::Exact
+    }
+
+    fn run(&self, module: &mut Module, _: &mut Context<'_>) -> Result<usize, EditError> {
+        let Some(mesh) = DeviceMesh::of(module) else { return Ok(0) };
+        let needless = needless(module, &mesh);
+        for &id in &needless {
+            let Some(&operand) = module.operands(id).first() else { continue };
+            module.replace_uses(id, operand)?;
+            if module.is_removable(id) {
+                module.remove(id)?;
+            }
+        }
+        Ok(needless.len())
+    }
+}
+
+/// Returns the constraints that can be left out, each after those that it depends on.
+fn needless(module: &Module, mesh: &DeviceMesh) -> Vec<InstId> {
+    let flow = Flow::of(module, mesh);
+    let entered = module.computations().iter().filter(|&&one| flow.has_entered(one));
+    let constraints = entered.flat_map(|&one| constraints(module, mesh, one));
+    // Those that follow from their operands, and those whose operands are free, with what these
+    // have by themselves.
+    let mut found = Vec::new();
+    let mut free: FxHashMap<InstId, &Spread> = FxHashMap::default();
+    for (id, operand, stated) in constraints {
+        let Some(own) = flow.spread(operand) else { continue };
+        if *own == stated {
+            found.push(id);
+        } else if is_free(module, operand) && own.joined(&stated).as_ref() == Some(&stated) {
+            found.push(id);
+            free.insert(id, own);
+        }
+    }
+    let mut kept: FxHashSet<InstId> = FxHashSet::default();
+    for &id in free.keys() {
+        let mut users = module.uses(id).map(|found| found.user);
+        if module.is_root(id) || !users.all(|user| is_carried(module, &flow, &free, user)) {
+            kept.insert(id);
+        }
+    }
+    found.retain(|id| !kept.contains(id));
+    found
+}
+
+/// Returns the constraints of a computation that state a spread of a whole array, with their operands.
+fn constraints<'a>(
+    module: &'a Module,
+    mesh: &'a DeviceMesh,
+    computation: CompId,
+) -> impl Iterator<Item = (InstId, InstId, Spread)> + 'a {
+    module.instructions(computation).filter_map(|id| {
+        let Op::CustomCall(attrs) = module.op(id) else { return None };
+        let (&[operand], extras) = (module.operands(id), module.extras(id)?) else { return None };
+        let is_plain = &*attrs.custom_call_target == "Sharding"
+            && extras.control_predecessors.is_empty()
+            && module.shape(id) == module.shape(operand);
+        let rank = module.array_shape(id).filter(|_| is_plain)?.rank();
+        Some((id, operand, mesh.stated(extras, rank)?))
+    })
+}
+
+fn is_free(module: &Module, id: InstId) -> bool {
+    matches!(module.op(id), Op::Broadcast(_) | Op::Constant(_) | Op::Iota(_))
+}
+
+/// Checks whether an elementwise op lies as it does, with these operands as they are by themselves.
+fn is_carried(
+    module: &Module,
+    flow: &Flow<'_>,
+    free: &FxHashMap<InstId, &Spread>,
+    id: InstId,
+) -> bool {
+    let (Some(lies), Some(array)) = (flow.spread(id), module.array_shape(id)) else { return false };
+    let mut joined = Spread::whole(array.rank());
+    for operand in module.operands(id) {
+        let own = free.get(operand).copied().or_else(|| flow.spread(*operand));
+        match own.and_then(|own| joined.joined(own)) {
+            Some(both) => joined = both,
+            None => return false,
+        }
+    }
+    module.opcode(id).is_elementwise() && joined == *lies
+}
