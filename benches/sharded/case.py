@@ -73,6 +73,8 @@ class Case:
     mesh: str = "grid"
     plain: Function | None = None
     is_shardy: bool = True
+    # Whether the types of arrays say how they are divided: JAX constrains the result of each op.
+    is_explicit: bool = False
     # How the outputs are divided, if the devices are replicas, as `pmap` once had it.
     replicas: tuple[P, ...] = ()
 
@@ -97,6 +99,11 @@ class Case:
 def gspmd(case: Case) -> Case:
     """The same case for the older partitioner."""
     return replace(case, name=f"{case.name}, GSPMD", is_shardy=False)
+
+
+def explicit(case: Case) -> Case:
+    """The same case on a mesh whose axes are explicit."""
+    return replace(case, name=f"{case.name}, explicit", is_explicit=True)
 
 
 def always(function: Function) -> Callable[[Mesh], Function]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # JAX has functions without types.
 # mypy: allow-untyped-calls
+import contextlib
 import os
 import re
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import xla
 from jax._src.sharding_impls import GSPMDSharding
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jaxlib import _jax, xla_client
 from jaxlib._hlo import XlaComputation
 
@@ -34,22 +35,25 @@ AXES = {"grid": ((4, 2), ("data", "model")), "row": ((8,), ("data",))}
 FURTHER = 4
 
 
-def mesh_of(kind: str, devices: Any = DEVICES) -> Mesh:
+def mesh_of(kind: str, devices: Any = DEVICES, is_explicit: bool = False) -> Mesh:
     """The mesh of a case, on eight devices or on one."""
     dims, names = AXES[kind]
-    return Mesh(devices.reshape(dims if len(devices) > 1 else (1,) * len(dims)), names)
+    types = (AxisType.Explicit if is_explicit else AxisType.Auto,) * len(dims)
+    grid = devices.reshape(dims if len(devices) > 1 else (1,) * len(dims))
+    return Mesh(grid, names, axis_types=types)
 
 
 def lowered(case: Case) -> str:
     """The HLO text of a case, as JAX writes it for the case's partitioner."""
     jax.config.update("jax_use_shardy_partitioner", case.is_shardy)
     try:
-        mesh = mesh_of(case.mesh)
+        mesh = mesh_of(case.mesh, is_explicit=case.is_explicit)
         function = case.build(mesh)
         structs = case.tree([leaf.struct(mesh) for leaf in case.leaves()])
         if not hasattr(function, "lower"):
             function = jax.jit(function, keep_unused=True)
-        text = str(function.lower(*structs).as_text("hlo"))
+        with jax.set_mesh(mesh) if case.is_explicit else contextlib.nullcontext():
+            text = str(function.lower(*structs).as_text("hlo"))
     finally:
         jax.config.update("jax_use_shardy_partitioner", True)
     return replicated(text) if case.replicas else without_open(text)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
 
-from sharded.case import Case, Function, Leaf, always, gspmd
+from sharded.case import Case, Function, Leaf, always, explicit, gspmd
 
 EPS = 1e-5
 IMAGE, SMALL_IMAGE = (8, 32, 32, 320), (8, 8, 8, 64)
@@ -118,7 +118,7 @@ def arguments(
 
 
 def cases(image: tuple[int, ...] = IMAGE) -> Iterator[Case]:
-    """All norms in all layouts; some for the older partitioner and in bf16, too."""
+    """All norms in all layouts; some for the older partitioner, with explicit axes and in bf16, too."""
     for norm in NORMS:
         name = norm.__name__.replace("_", " ")
         for layout, (spec, channel) in LAYOUTS.items():
@@ -128,6 +128,9 @@ def cases(image: tuple[int, ...] = IMAGE) -> Iterator[Case]:
                 yield case
                 if layout in ("batch and space", "channels"):
                     yield gspmd(case)
+                # JAX does not reshape a dim that an explicit axis divides.
+                if layout == "batch and space" and norm is not ghost_norm:
+                    yield explicit(case)
         for layout in ("batch and space", "channels"):
             given = arguments(" step", image, *LAYOUTS[layout], jnp.bfloat16)
             yield Case(f"{name} step, {layout}, bf16", always(step(widened(norm))), given)

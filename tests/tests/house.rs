@@ -50,7 +50,7 @@ fn arrows_point_one_way() {
         ),
         ("cli", &["tilewright"][..]),
         ("python", &["tilewright"][..]),
-        ("testkit", &["interp", "ir", "text", "proto"][..]),
+        ("testkit", &["interp", "ir", "text", "proto", "stablehlo"][..]),
     ]);
     let folders = fs::read_dir(root().join("crates")).expect("crates");
     for folder in folders.map(|entry| entry.expect("an entry").path()) {

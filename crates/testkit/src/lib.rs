@@ -4,4 +4,5 @@
 pub mod attack;
 pub mod fixture;
 pub mod generate;
+pub mod mlir_properties;
 pub mod properties;

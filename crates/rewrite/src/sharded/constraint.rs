@@ -8,11 +8,13 @@
 //!
 //! Preconditions: the constraint states the spread that its operand has without it; or its operand
 //! is a broadcast, a constant or an iota, of which each device makes its own part, and all users are
-//! elementwise and lie as they do without the constraint, by their other operands.
+//! elementwise and lie as they do without the constraint, by their other operands. A constraint
+//! beside another custom call stays.
 //!
 //! The pass runs before all others: those of this folder make constraints that must stay.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::ops::control::CustomCallAttrs;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op};
 
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
@@ -87,12 +89,26 @@ fn constraints<'a>(
     module.instructions(computation).filter_map(|id| {
         let Op::CustomCall(attrs) = module.op(id) else { return None };
         let (&[operand], extras) = (module.operands(id), module.extras(id)?) else { return None };
-        let is_plain = &*attrs.custom_call_target == "Sharding"
+        let is_plain = is_constraint(attrs)
             && extras.control_predecessors.is_empty()
+            && !leads_to_shards(module, id, operand)
             && module.shape(id) == module.shape(operand);
         let rank = module.array_shape(id).filter(|_| is_plain)?.rank();
         Some((id, operand, mesh.stated(extras, rank)?))
     })
+}
+
+fn is_constraint(attrs: &CustomCallAttrs) -> bool {
+    &*attrs.custom_call_target == "Sharding"
+}
+
+/// Checks whether a constraint stands beside another custom call, such as those between whole arrays
+/// and shards, for which XLA needs it.
+fn leads_to_shards(module: &Module, id: InstId, operand: InstId) -> bool {
+    let users = module.uses(id).map(|found| found.user);
+    users
+        .chain([operand])
+        .any(|beside| matches!(module.op(beside), Op::CustomCall(attrs) if !is_constraint(attrs)))
 }
 
 fn is_free(module: &Module, id: InstId) -> bool {

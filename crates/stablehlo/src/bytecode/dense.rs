@@ -42,10 +42,22 @@ pub(crate) fn elements(cursor: &mut Cursor<'_>, ty: Type) -> Read<Attribute> {
             Some(values) => values.into(),
             None => return Err(wrong_size(&before, blob.len(), count, width)),
         },
-        _ if blob.len() == width || count.checked_mul(width) == Some(blob.len()) => blob.into(),
+        _ if blob.len() == width || count.checked_mul(width) == Some(blob.len()) => {
+            let mask = unused_bits(&tensor.element);
+            blob.iter().map(|&byte| byte & !mask).collect()
+        }
         _ => return Err(wrong_size(&before, blob.len(), count, width)),
     };
     Ok(Attribute::Dense(DenseElements { ty: Box::new(ty), elements: Elements::Bytes(bytes) }))
+}
+
+/// Returns the bits of a byte that a float of fewer bits does not use. MLIR ignores them.
+fn unused_bits(element: &Scalar) -> u8 {
+    let width = match element {
+        Scalar::Float(name) => crate::text::float_width(name),
+        _ => None,
+    };
+    width.filter(|width| *width < 8).and_then(|width| 0xFF_u8.checked_shl(width)).unwrap_or(0)
 }
 
 fn wrong_size(

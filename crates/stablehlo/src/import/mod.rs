@@ -44,6 +44,11 @@ const MAX_DEPTH: usize = 200;
 /// Returns an error with its place if HLO has no equivalent of an operation, if an operation
 /// breaks its definition, or if the module breaks a rule of HLO.
 pub fn import(program: &Program) -> Result<Verified, ImportError> {
+    if program.module.name != "builtin.module" {
+        let message = format!("`{}` is no module; name a whole program", program.module.name);
+        let span = program.module.span;
+        return Err(ImportError::new(ImportErrorKind::Malformed, span, message));
+    }
     let program =
         &simplify::simplify(&functions::expand(shardy::export(&extensions::unwrapped(program))?));
     let mut importer = Importer::new(program)?;

@@ -48,11 +48,11 @@ pub(super) fn push(out: &mut String, attribute: &Attribute, depth: usize) {
             out.push_str(dialect);
             let name = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             let after = name.and_then(|end| text.get(end..)).unwrap_or_default();
-            match (text.starts_with('<'), after.starts_with('{')) {
+            match (text.starts_with('<'), after.is_empty() || after.starts_with('<')) {
                 (true, _) => out.push_str(text),
+                (_, true) => out.push_str(&format!(".{text}")),
                 // `#sdy<manual_axes{"x"}>`
-                (_, true) => out.push_str(&format!("<{text}>")),
-                _ => out.push_str(&format!(".{text}")),
+                _ => out.push_str(&format!("<{text}>")),
             }
         }
     }

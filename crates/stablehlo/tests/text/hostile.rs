@@ -7,6 +7,7 @@ use proptest::prelude::{ProptestConfig, Strategy, any};
 use proptest::sample::Index;
 use proptest::{prop_oneof, proptest};
 use tilewright_stablehlo::text::parse;
+use tilewright_testkit::mlir_properties;
 
 /// A stack as small as that of a test thread, whatever runs this test.
 fn on_small_stack(part: impl FnOnce() + Send + 'static) {
@@ -165,10 +166,8 @@ proptest! {
             let end = floor(&text, (at + removed).min(text.len())).max(at);
             text.replace_range(at..end, PIECES[piece.index(PIECES.len())]);
         }
-        if let Err(error) = parse(&text) {
-            // The place is within the text, so that it can be drawn.
-            assert!(error.span.start <= error.span.end);
-            assert!(error.span.start as usize <= text.len());
+        if let Err(problem) = mlir_properties::text(text.as_bytes()) {
+            panic!("{problem}\n{text}");
         }
     }
 
