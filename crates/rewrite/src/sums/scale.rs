@@ -16,7 +16,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ArrayLiteral, ArrayShape, CompId, InstId, Module, Op, Opcode};
 
-use super::product::Factor;
+use super::product::{Factor, Law, Product};
 
 /// Constants from `2^-8` to `2^8` are near 1.
 const MOST_BINARY_ORDERS: f64 = 8.0;
@@ -78,7 +78,9 @@ fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
             (Op::Multiply | Op::Add | Op::Maximum, &[a, b]) if constant(a) => b,
             // The mean of the squares minus the square of the mean.
             (Op::Subtract, &[a, _]) if is_root => a,
-            (Op::Reduce(_), _) if is_root => return summed(module, id),
+            (Op::Reduce(_), _) if is_root => {
+                return summed(module, id).filter(|&array| is_squared(module, array));
+            }
             _ => return None,
         };
     }
@@ -100,6 +102,21 @@ fn summed(module: &Module, mut id: InstId) -> Option<InstId> {
         }
     }
     array
+}
+
+/// Checks whether an array, or the one that it is a moved or rounded copy of, is a product with a
+/// factor that occurs twice.
+fn is_squared(module: &Module, mut array: InstId) -> bool {
+    for _ in 0..MOST_STEPS {
+        match (module.op(array), module.operands(array)) {
+            (Op::Reshape(_) | Op::Transpose(_) | Op::Convert, &[operand]) => array = operand,
+            _ => break,
+        }
+    }
+    let Some(product) = Product::of(module, array, Law::Times) else { return false };
+    let mut above = product.factors.iter().filter(|factor| !factor.divides);
+    let mut seen: FxHashSet<&Factor> = FxHashSet::default();
+    above.any(|factor| !seen.insert(factor))
 }
 
 /// Checks whether a reducer adds.
